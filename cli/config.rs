@@ -39,7 +39,7 @@ use crate::reading::all_within;
 use crate::text::path;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::{Digest, sha256};
-use holdpoint_domain::log::ConfigurationChanged;
+use holdpoint_domain::log::{ConfigurationChanged, LogCommand};
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
 use holdpoint_engine::floors::{HoldTable, parse};
@@ -111,7 +111,9 @@ impl Configuration {
         }
         let actor = ActorId { kind: Actor::System, id: "holdpoint".to_string() };
         let correlation = engine.entropy()?.to_string();
-        let command = Command::RecordConfiguration(ConfigurationChanged { digest: self.digest });
+        let command = Command::Log(LogCommand::RecordConfiguration(ConfigurationChanged {
+            digest: self.digest,
+        }));
         engine.submit(&Origin { actor, correlation, causation: None }, &command).map(drop)
     }
 }

@@ -16,12 +16,16 @@ pub(super) fn read<'de, T: Deserialize<'de>>(node: &Node) -> Result<T, Fault> {
 }
 
 /// Reads a value of an object, one of whose members is read elsewhere.
-pub(super) fn read_without<'de, T: Deserialize<'de>>(node: &Node, name: &str) -> Result<T, Fault> {
+pub(super) fn read_without<'n, T>(
+    node: &'n Node,
+    name: &'n str,
+    read: impl FnOnce(MapAccessDeserializer<Members<'n>>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
     let Value::Object(members) = &node.value else {
         return Err(Fault::at(node.at, "expected an object"));
     };
     let members = Members { rest: members.iter(), skipped: Some(name), next: None };
-    T::deserialize(MapAccessDeserializer::new(members)).map_err(|fault| fault.or_at(node.at))
+    read(MapAccessDeserializer::new(members)).map_err(|fault| fault.or_at(node.at))
 }
 
 impl<'de> Deserializer<'de> for &Node {
@@ -96,7 +100,7 @@ impl<'de> Deserializer<'de> for &Node {
     }
 }
 
-struct Members<'a> {
+pub(super) struct Members<'a> {
     rest: Iter<'a, Member>,
     /// A name that is passed over.
     skipped: Option<&'a str>,

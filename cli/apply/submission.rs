@@ -8,7 +8,7 @@ use crate::config::InForce;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;
-use holdpoint_domain::human_decision::{AnswerChannel, HoldTerms};
+use holdpoint_domain::human_decision::{AnswerChannel, HoldTerms, HumanDecisionCommand};
 use holdpoint_domain::log::GateTerms;
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, user_name};
@@ -236,7 +236,8 @@ fn command(node: &mut Node, defaults: &Defaults) -> Result<Command, Fault> {
         add(members, node.at, "hold", defaults.hold.as_ref());
         add(members, node.at, "gate", defaults.gate.as_ref());
     }
-    let mut command = body(&name, node).unwrap_or_else(|| Err(unknown(at, &name)))?;
+    let command = read_without(node, "command", |fields| Command::read(&name, fields).transpose())?;
+    let mut command = command.ok_or_else(|| unknown(at, &name))?;
     through_the_api(node.at, &command)?;
     // By what means somebody acts is for the process to say, and not for the line.
     if let Some(by) = command.principal_mut() {
@@ -265,97 +266,11 @@ fn value_of(terms: &impl Serialize) -> Option<Value> {
     parse(&terms).ok().map(|node| node.value)
 }
 
-/// The body of the command of this name; `None` for a name that no line may use.
-fn body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
-    Some(match name {
-        "execution_loop.initialize" => of(node, Command::InitializeLoop),
-        "execution_loop.dispatch" => of(node, Command::DispatchLoop),
-        "execution_loop.await_response" => of(node, Command::AwaitResponse),
-        "evidence_capture.capture" => of(node, Command::CaptureEvidence),
-        "execution_loop.report_response" => of(node, Command::ReportResponse),
-        "sandbox_fault.report" => of(node, Command::ReportFault),
-        "execution_loop.retry" => of(node, Command::RetryLoop),
-        "execution_loop.complete" => of(node, Command::CompleteLoop),
-        "execution_loop.stop" => of(node, Command::StopLoop),
-        "execution_loop.interrupt" => of(node, Command::InterruptLoop),
-        "human_decision.request" => of(node, Command::RequestDecision),
-        "human_decision.answer" => of(node, Command::AnswerDecision),
-        "human_decision.expire" => of(node, Command::ExpireDue),
-        "human_decision.override_visibility" => of(node, Command::OverrideVisibility),
-        "policy.set" => of(node, |body| Command::SetPolicy(Box::new(body))),
-        "policy.relax" => of(node, |body| Command::RelaxPolicy(Box::new(body))),
-        "log.record_configuration" => of(node, Command::RecordConfiguration),
-        "log.record_fingerprint" => of(node, |Nothing {}| Command::RecordFingerprint),
-        other => {
-            return thread_body(other, node)
-                .or_else(|| registration_body(other, node))
-                .or_else(|| decision_point_body(other, node));
-        }
-    })
-}
-
-/// [`body`] of the commands on interruption threads.
-fn thread_body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
-    Some(match name {
-        "interruption_thread.take_turn" => of(node, Command::TakeTurn),
-        "interruption_thread.confirm_commit_row" => of(node, Command::ConfirmCommitRow),
-        "interruption_thread.clarify_commit_row" => of(node, Command::ClarifyCommitRow),
-        "interruption_thread.respond_commit_row" => of(node, Command::RespondCommitRow),
-        "interruption_thread.dispatch_commit_row" => of(node, Command::DispatchCommitRow),
-        "interruption_thread.wait_commit_row" => of(node, Command::WaitCommitRow),
-        "interruption_thread.read_audit_rows" => of(node, Command::ReadAuditRows),
-        "interruption_thread.expire" => of(node, Command::ExpireThread),
-        "interruption_thread.close" => of(node, Command::CloseThread),
-        _ => return None,
-    })
-}
-
-/// [`body`] of the commands on decision points.
-fn decision_point_body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
-    Some(match name {
-        "decision_point.create" => of(node, |body| Command::CreateDecisionPoint(Box::new(body))),
-        "decision_point.respond" => of(node, Command::RespondToDecisionPoint),
-        "decision_point.refine" => of(node, Command::RefineDecisionPoint),
-        "decision_point.cancel" => of(node, Command::CancelDecisionPoint),
-        "decision_point.escalate" => of(node, Command::EscalateDecisionPoint),
-        "decision_point.remind" => of(node, Command::RemindDecisionPoint),
-        "decision_point.consume" => of(node, Command::ConsumeApproval),
-        "decision_point.expire" => of(node, Command::ExpireDecisionPoint),
-        _ => return None,
-    })
-}
-
-/// [`body`] of the commands that say to whom threads belong.
-fn registration_body(name: &str, node: &Node) -> Option<Result<Command, Fault>> {
-    Some(match name {
-        "interruption_thread.change_capability" => of(node, Command::ChangeCapability),
-        "interruption_thread.register_tenant" => of(node, Command::RegisterTenant),
-        "interruption_thread.register_user" => of(node, Command::RegisterUser),
-        "interruption_thread.register_device" => of(node, Command::RegisterDevice),
-        "interruption_thread.register_session" => of(node, Command::RegisterSession),
-        "interruption_thread.register_work_order" => of(node, Command::RegisterWorkOrder),
-        "interruption_thread.register_lease" => of(node, Command::RegisterLease),
-        _ => return None,
-    })
-}
-
-/// The body of a command that has no members but its name.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
-fn of<T: for<'de> Deserialize<'de>>(
-    node: &Node,
-    make: impl FnOnce(T) -> Command,
-) -> Result<Command, Fault> {
-    read_without(node, "command").map(make)
-}
-
 /// Whoever answers through a line did not type at a terminal of Holdpoint's.
 fn through_the_api(at: usize, command: &Command) -> Result<(), Fault> {
     let means = match command {
-        Command::AnswerDecision(answer) => &answer.means,
-        Command::OverrideVisibility(answer) => &answer.means,
+        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)) => &answer.means,
+        Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(answer)) => &answer.means,
         _ => return Ok(()),
     };
     if means.channel == AnswerChannel::Api {
@@ -373,7 +288,9 @@ mod tests {
     fn every_command_can_be_submitted() {
         let node = parse(b"{}").unwrap();
         for name in Command::NAMES {
-            assert!(body(name, &node).is_some(), "{name}");
+            let read =
+                read_without(&node, "command", |fields| Command::read(name, fields).transpose());
+            assert!(!matches!(read, Ok(None)), "{name}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
-use holdpoint_domain::decision_point::CancelDecisionPoint;
+use holdpoint_domain::decision_point::{CancelDecisionPoint, DecisionPointCommand};
 
 /// Options of `decision cancel`.
 #[derive(Debug, clap::Args)]
@@ -23,7 +23,11 @@ pub(crate) struct Args {
 pub(super) fn cancel(global: &Global, args: Args) -> Result<Exit, Failure> {
     let Args { reason, change } = args;
     let command = |decision_id, by| {
-        Command::CancelDecisionPoint(CancelDecisionPoint { decision_id, by, reason })
+        Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(CancelDecisionPoint {
+            decision_id,
+            by,
+            reason,
+        }))
     };
     change.carry_out(global, command, standing)
 }

@@ -10,7 +10,7 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::hold::Turn;
 use holdpoint_domain::Command;
-use holdpoint_domain::decision_point::{ConsumeApproval, DecisionPoint};
+use holdpoint_domain::decision_point::{ConsumeApproval, DecisionPoint, DecisionPointCommand};
 
 /// Options of `decision consume`.
 #[derive(Debug, clap::Args)]
@@ -37,7 +37,11 @@ pub(super) fn consume(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let desk = Desk::open(global, &args.turn, false)?;
     let by = args.speaker.principal();
     let command = |decision_id| {
-        Command::ConsumeApproval(ConsumeApproval { decision_id, by: by.clone(), binding })
+        Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(ConsumeApproval {
+            decision_id,
+            by: by.clone(),
+            binding,
+        }))
     };
     let spent = |point: &DecisionPoint| format!("spent: {}", outcome(point));
     let point = match desk.find(&args.decision) {

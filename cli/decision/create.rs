@@ -19,7 +19,7 @@ use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
-    CreateDecisionPoint, DecisionPoint, MAX_CONTEXT_BYTES, OnTimeout, Urgency,
+    CreateDecisionPoint, DecisionPoint, DecisionPointCommand, MAX_CONTEXT_BYTES, OnTimeout, Urgency,
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -144,7 +144,7 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     command.entropy = desk.entropy()?;
     let by = command.by.clone();
     let (issue, only) = (args.issue, Only::under_key(args.idempotency_key));
-    let command = Command::CreateDecisionPoint(command.into());
+    let command = Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
     let submitted = desk.submit_new(issue.as_deref(), &by, &only, &command);
     let submitted = submitted.map_err(may_be_there)?;
     let created = desk.carried_out(None, submitted).and_then(|(receipt, _)| {

@@ -6,7 +6,9 @@ use crate::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::decision_point::{DecisionPoint, EscalateDecisionPoint};
+use holdpoint_domain::decision_point::{
+    DecisionPoint, DecisionPointCommand, EscalateDecisionPoint,
+};
 
 /// Options of `decision escalate`.
 #[derive(Debug, clap::Args)]
@@ -25,9 +27,12 @@ pub(crate) struct Args {
 /// answer stays as it was.
 pub(super) fn escalate(global: &Global, args: Args) -> Result<Exit, Failure> {
     let Args { to, reason, change } = args;
-    let command = |decision_id, by| {
-        Command::EscalateDecisionPoint(EscalateDecisionPoint { decision_id, by, to, reason })
-    };
+    let command =
+        |decision_id, by| {
+            Command::DecisionPoint(DecisionPointCommand::EscalateDecisionPoint(
+                EscalateDecisionPoint { decision_id, by, to, reason },
+            ))
+        };
     change.carry_out(global, command, escalated)
 }
 

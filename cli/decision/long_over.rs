@@ -8,7 +8,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::Command;
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointState};
 use holdpoint_replay::Until;
 use serde_json::json;
 
@@ -30,7 +30,7 @@ pub(super) fn tell(
     let command = command(point.decision_id.to_string());
     let told = match (done_before(point, &command), &command) {
         (Some(sequence), _) => Ok(again(&desk, &look, point, sequence)?),
-        (None, Command::ConsumeApproval(_)) => {
+        (None, Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))) => {
             Err(told_of(&look, point, no(point.not_spendable())))
         }
         _ => {
@@ -45,10 +45,10 @@ pub(super) fn tell(
 /// The record of the same answer by the same somebody, or of taking it back.
 fn done_before(point: &DecisionPoint, command: &Command) -> Option<u64> {
     match command {
-        Command::RespondToDecisionPoint(given) => {
+        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(given)) => {
             point.ended_by(&given.by, &given.response, given.comment.as_deref())
         }
-        Command::CancelDecisionPoint(_) => {
+        Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(_)) => {
             let ending = point.ending.as_ref()?;
             (point.state == DecisionPointState::Cancelled).then_some(ending.sequence)
         }

@@ -7,7 +7,9 @@ use super::told::standing;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::Command;
-use holdpoint_domain::decision_point::{MAX_CONTEXT_BYTES, RefineDecisionPoint};
+use holdpoint_domain::decision_point::{
+    DecisionPointCommand, MAX_CONTEXT_BYTES, RefineDecisionPoint,
+};
 
 /// Options of `decision refine`.
 #[derive(Debug, clap::Args)]
@@ -35,14 +37,14 @@ pub(super) fn refine(global: &Global, args: Args) -> Result<Exit, Failure> {
     let context = context.map(|given| text("--context", given, MAX_CONTEXT_BYTES)).transpose()?;
     let Args { prompt, default: default_option, change, .. } = args;
     let command = |decision_id, by| {
-        Command::RefineDecisionPoint(RefineDecisionPoint {
+        Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
             decision_id,
             by,
             prompt,
             context,
             options,
             default_option,
-        })
+        }))
     };
     change.carry_out(global, command, standing)
 }

@@ -5,7 +5,7 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::text::counted;
 use holdpoint_domain::Command;
-use holdpoint_domain::decision_point::RemindDecisionPoint;
+use holdpoint_domain::decision_point::{DecisionPointCommand, RemindDecisionPoint};
 
 /// Options of `decision remind`.
 #[derive(Debug, clap::Args)]
@@ -16,8 +16,12 @@ pub(crate) struct Args {
 
 /// Puts it on record, where `decision watch` shows it; nothing is sent.
 pub(super) fn remind(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let command =
-        |decision_id, by| Command::RemindDecisionPoint(RemindDecisionPoint { decision_id, by });
+    let command = |decision_id, by| {
+        Command::DecisionPoint(DecisionPointCommand::RemindDecisionPoint(RemindDecisionPoint {
+            decision_id,
+            by,
+        }))
+    };
     args.change.carry_out(global, command, |point| {
         format!("{}: {}", point.state, counted(point.reminders, "reminder"))
     })

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::ids::Entropy;
-use holdpoint_domain::decision_point::{RespondToDecisionPoint, Response};
+use holdpoint_domain::decision_point::{DecisionPointCommand, RespondToDecisionPoint, Response};
 
 /// Options of `decision respond`.
 #[derive(Debug, clap::Args)]
@@ -54,13 +54,15 @@ pub(super) fn respond(global: &Global, args: Args) -> Result<Exit, Failure> {
     let Args { answer, comment, change } = args;
     let response = answer.response();
     let command = |decision_id, by| {
-        Command::RespondToDecisionPoint(RespondToDecisionPoint {
-            decision_id,
-            entropy: Entropy::default(),
-            by,
-            response,
-            comment,
-        })
+        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
+            RespondToDecisionPoint {
+                decision_id,
+                entropy: Entropy::default(),
+                by,
+                response,
+                comment,
+            },
+        ))
     };
     change.carry_out(global, command, standing)
 }

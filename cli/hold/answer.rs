@@ -11,8 +11,8 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerDecision, AnswerMeans, DecisionRefusal, HeldRequest, HumanDecisionEvent,
-    RequestOutcome,
+    AnswerChannel, AnswerDecision, AnswerMeans, DecisionRefusal, HeldRequest, HumanDecisionCommand,
+    HumanDecisionEvent, RequestOutcome,
 };
 use holdpoint_domain::{ActorId, Command, Event, Refusal, Time, World};
 use holdpoint_engine::Engine;
@@ -127,7 +127,7 @@ fn submit(
     means: AnswerMeans,
 ) -> Result<Submitted, Failure> {
     let human_id = user_name();
-    let command = Command::AnswerDecision(AnswerDecision {
+    let command = Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
         request_id: request_id.to_string(),
         loop_id: None,
         entropy: engine.entropy().map_err(|error| failed(global, error))?,
@@ -137,7 +137,7 @@ fn submit(
         reason: args.reason,
         escalation_target: args.target,
         means,
-    });
+    }));
     let origin = origin(global, engine, request_id, human_id)?;
     engine.submit(&origin, &command).map_err(|error| {
         not_submitted(global, &error, |_| {

@@ -11,7 +11,8 @@ use holdpoint_domain::core::hash::{Digest, HashBuilder};
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::{bounded, has_visible_character};
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionOption, DecisionPoint, OnTimeout,
+    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionOption, DecisionPoint,
+    DecisionPointCommand, OnTimeout,
 };
 use holdpoint_engine::shell::BoundDirectory;
 
@@ -88,18 +89,20 @@ impl Ask {
     /// The command that puts the question on record.
     pub(super) fn command(&self, entropy: Entropy) -> Command {
         let (by, options) = (self.by.clone(), options().to_vec());
-        Command::CreateDecisionPoint(Box::new(CreateDecisionPoint {
-            context: Some(self.context.clone()),
-            allow_text: Some(false),
-            timeout_ms: Some(self.timeout_ms),
-            on_timeout: Some(OnTimeout::Abort),
-            max_iterations: Some(1),
-            policy: Some(self.policy.clone()),
-            separation: self.separation,
-            binding: Some(self.binding.clone()),
-            valid_for_ms: Some(self.valid_for_ms),
-            ..CreateDecisionPoint::asking(entropy, by, &self.prompt, options)
-        }))
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(
+            CreateDecisionPoint {
+                context: Some(self.context.clone()),
+                allow_text: Some(false),
+                timeout_ms: Some(self.timeout_ms),
+                on_timeout: Some(OnTimeout::Abort),
+                max_iterations: Some(1),
+                policy: Some(self.policy.clone()),
+                separation: self.separation,
+                binding: Some(self.binding.clone()),
+                valid_for_ms: Some(self.valid_for_ms),
+                ..CreateDecisionPoint::asking(entropy, by, &self.prompt, options)
+            },
+        )))
     }
 
     /// The name of this one asking, behind the last time that the same was asked: two hooks that

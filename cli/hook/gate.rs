@@ -10,7 +10,8 @@ use crate::hold::open_log;
 use crate::text::visible_once;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
-    ConsumeApproval, DecisionPoint, DecisionPointRefusal as No, ResolutionKind,
+    ConsumeApproval, DecisionPoint, DecisionPointCommand, DecisionPointRefusal as No,
+    ResolutionKind,
 };
 use holdpoint_domain::{Command, Refusal, World};
 use holdpoint_engine::Engine;
@@ -121,11 +122,12 @@ impl Gate {
 
     /// Spends an approval. False: somebody else did, or its time was over.
     fn spend(&self, point: &DecisionPoint) -> Result<bool, String> {
-        let command = Command::ConsumeApproval(ConsumeApproval {
-            decision_id: point.decision_id.to_string(),
-            by: self.ask.by.clone(),
-            binding: self.ask.binding.clone(),
-        });
+        let command =
+            Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(ConsumeApproval {
+                decision_id: point.decision_id.to_string(),
+                by: self.ask.by.clone(),
+                binding: self.ask.binding.clone(),
+            }));
         let origin = self.origin(Some(point.created_sequence));
         let submitted = self
             .engine

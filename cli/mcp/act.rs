@@ -10,8 +10,8 @@ use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, CancelDecisionPoint, CreateDecisionPoint, RefineDecisionPoint,
-    RespondToDecisionPoint, Response,
+    ActionBinding, CancelDecisionPoint, CreateDecisionPoint, DecisionPointCommand,
+    RefineDecisionPoint, RespondToDecisionPoint, Response,
 };
 use holdpoint_engine::shell::canonical_input_sha256;
 use serde_json::{Value, json};
@@ -55,7 +55,8 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
         separation: false,
     };
     desk.demands()?.tighten(&mut command, asked.as_ref());
-    let command = Command::CreateDecisionPoint(Box::new(command));
+    let command =
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(command)));
     let submitted = desk.submit_new(issue.as_deref(), &caller.by, &only, &command)?;
     let (receipt, replayed) = desk.carried_out(None, submitted)?;
     let decision = desk.value(&desk.created(&receipt)?)?;
@@ -71,7 +72,11 @@ pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Fa
     let Changed { decision, replayed } =
         change(caller, &desk, &arguments.decision_id, |decision_id, by| {
             let reason = arguments.reason;
-            Command::CancelDecisionPoint(CancelDecisionPoint { decision_id, by, reason })
+            Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(CancelDecisionPoint {
+                decision_id,
+                by,
+                reason,
+            }))
         })?;
     desk.close()?;
     Ok(json!({ "decision": decision, "replayed": replayed }))
@@ -82,14 +87,14 @@ pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Fa
     let Refine { decision_id: wanted, prompt, context, options, default_option } = arguments;
     let desk = caller.desk(false)?;
     let Changed { decision, replayed } = change(caller, &desk, &wanted, |decision_id, by| {
-        Command::RefineDecisionPoint(RefineDecisionPoint {
+        Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
             decision_id,
             by,
             prompt,
             context,
             options,
             default_option,
-        })
+        }))
     })?;
     desk.close()?;
     Ok(json!({ "decision": decision, "replayed": replayed, "next_step": ASKED }))
@@ -103,13 +108,9 @@ pub(super) fn respond(caller: &Caller<'_>, arguments: Respond) -> Result<Value, 
     let desk = caller.desk(false)?;
     let entropy = desk.entropy()?;
     let changed = change(caller, &desk, &wanted, |decision_id, by| {
-        Command::RespondToDecisionPoint(RespondToDecisionPoint {
-            decision_id,
-            entropy,
-            by,
-            response,
-            comment,
-        })
+        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
+            RespondToDecisionPoint { decision_id, entropy, by, response, comment },
+        ))
     })?;
     let Changed { decision, replayed } = changed;
     let next = decision.get("next_id").and_then(Value::as_str);

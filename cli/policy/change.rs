@@ -8,7 +8,7 @@ use crate::hold::Turn;
 use crate::output::Output;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::{Actor, Authentication};
-use holdpoint_domain::log::{ChangePolicy, GatePolicy};
+use holdpoint_domain::log::{ChangePolicy, GatePolicy, LogCommand};
 use holdpoint_engine::shell::Receipt;
 use serde_json::json;
 
@@ -29,7 +29,7 @@ pub(super) fn set(global: &Global, args: &SetArgs) -> Result<Exit, Failure> {
     let policy = args.given.over(&desk.look(|world| world.policy())?, false)?;
     let by = user(Actor::Human);
     let change = ChangePolicy { by: by.clone(), policy: policy.clone(), approval: None };
-    let command = Command::SetPolicy(Box::new(change));
+    let command = Command::Log(LogCommand::SetPolicy(Box::new(change)));
     let submitted = desk.submit_new(None, &by, &Only::default(), &command)?;
     let (receipt, _) = desk.carried_out(None, submitted)?;
     desk.close()?;

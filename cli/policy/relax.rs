@@ -11,9 +11,12 @@ use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionPoint, OnTimeout,
+    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionPoint, DecisionPointCommand,
+    OnTimeout,
 };
-use holdpoint_domain::log::{ChangePolicy, GatePolicy, RELAX_TOOL, relax_binding, relax_proposal};
+use holdpoint_domain::log::{
+    ChangePolicy, GatePolicy, LogCommand, RELAX_TOOL, relax_binding, relax_proposal,
+};
 use holdpoint_engine::shell::{Watch, owner_of};
 use serde_json::json;
 use std::path::PathBuf;
@@ -60,7 +63,7 @@ pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let by = user(Actor::Human);
     let approval = Some(point.decision_id.to_string());
     let change = ChangePolicy { by: by.clone(), policy: after.clone(), approval };
-    let command = Command::RelaxPolicy(Box::new(change));
+    let command = Command::Log(LogCommand::RelaxPolicy(Box::new(change)));
     let submitted = desk.submit(&point, &by, &Only::default(), &command)?;
     let (receipt, _) = desk.carried_out(Some(&point.decision_id), submitted)?;
     desk.close()?;
@@ -93,7 +96,8 @@ fn ask(
             shown.options.to_vec(),
         )
     };
-    let command = Command::CreateDecisionPoint(Box::new(question));
+    let command =
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(question)));
     let submitted = desk.submit_new(None, &by, &Only::default(), &command)?;
     let (receipt, _) = desk.carried_out(None, submitted)?;
     desk.created(&receipt)

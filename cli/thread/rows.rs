@@ -16,8 +16,9 @@ use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, InterruptionThreadEvent, PendingState, ReasonCode, Remainder,
-    ResumePolicy, RowCommitted, RowEventType, RowPayload, RowRefused, Severity, ThreadCommand,
+    DecidedBy, Directive, InterruptionThreadCommand, InterruptionThreadEvent, PendingState,
+    ReasonCode, Remainder, ResumePolicy, RowCommitted, RowEventType, RowPayload, RowRefused,
+    Severity, ThreadCommand,
 };
 use holdpoint_domain::registration::WorkOrderStatus;
 use holdpoint_domain::{ActorId, Command, Event, Time};
@@ -82,7 +83,11 @@ fn record_reading(global: &Global, args: &Args, tenant_id: String) -> Result<u64
     let reader = args.reader.clone().unwrap_or_else(default);
     let shown = actor(&reader);
     let origin = Origin { actor: reader, correlation: correlation_id.clone(), causation: None };
-    let command = Command::ReadAuditRows(ThreadCommand { tenant_id, correlation_id });
+    let command =
+        Command::InterruptionThread(InterruptionThreadCommand::ReadAuditRows(ThreadCommand {
+            tenant_id,
+            correlation_id,
+        }));
     let submitted = engine.submit(&origin, &command).map_err(|e| hold::failed(global, e))?;
     engine.close().map_err(|error| hold::failed(global, error))?;
     match submitted {

@@ -5,6 +5,7 @@
 
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::log::GateTerms;
+use holdpoint_domain::log::{LogCommand, RecordFingerprint};
 use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
@@ -33,7 +34,9 @@ fn append_and_verify(directory: &Path) -> Result<String, Box<dyn Error>> {
 
     // A command of our own. A refusal by a rule is an answer; an error is the disk's.
     let origin = Origin { actor: actor(), correlation: "nightly".into(), causation: None };
-    let receipt = match engine.submit(&origin, &Command::RecordFingerprint)? {
+    let receipt = match engine
+        .submit(&origin, &Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})))?
+    {
         Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => receipt,
         Submitted::Refused(refusal) => return Err(refusal.into()),
     };

@@ -4,6 +4,7 @@
 //! `cargo run -p holdpoint-engine --example async_submission -- DIRECTORY`
 
 use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::log::{LogCommand, RecordFingerprint};
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Origin, Submitted};
@@ -40,7 +41,10 @@ async fn record_fingerprints(engine: &Engine, count: usize) -> Result<(u64, u64)
     let mut tickets = Vec::new();
     for _ in 0..count {
         // When too many wait already, this is the place to await the oldest ticket first.
-        tickets.push(engine.submit_later(&origin, &Command::RecordFingerprint)?);
+        tickets.push(engine.submit_later(
+            &origin,
+            &Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})),
+        )?);
     }
     let (mut first, mut last) = (u64::MAX, 0);
     for ticket in tickets {

@@ -6,6 +6,8 @@ use crate::random::Random;
 use crate::survivors::survivors;
 use crate::tally::Tally;
 use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::log::{LogCommand, RecordFingerprint};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, World};
 use holdpoint_engine::Engine;
@@ -102,12 +104,15 @@ fn open(disk: &SimulatedDisk) -> Result<Engine<SimulatedDisk>, String> {
 fn story() -> Vec<Command> {
     let (good, bad) = (initialize(1), initialize(2));
     let (good_id, bad_id) = (good.loop_id(), bad.loop_id());
-    let mut commands = vec![Command::InitializeLoop(good), Command::InitializeLoop(bad)];
+    let mut commands = vec![
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(good)),
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(bad)),
+    ];
     commands.extend(whole_story(&good_id));
     commands.extend(whole_story(&bad_id).into_iter().take(2));
     commands.push(fault(&bad_id, 1, ExecutionFaultType::Crash));
     commands.push(retry(&bad_id));
-    commands.push(Command::RecordFingerprint);
+    commands.push(Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})));
     commands
 }
 

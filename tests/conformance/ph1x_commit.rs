@@ -19,8 +19,8 @@ use std::sync::Mutex;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::text::is_blank;
 use holdpoint_domain::interruption_thread::{
-    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, ReasonCode, RespondCommitRow,
-    RowCommitted, WaitCommitRow,
+    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, InterruptionThreadCommand, ReasonCode,
+    RespondCommitRow, RowCommitted, WaitCommitRow,
 };
 use holdpoint_domain::registration::{SessionStatus, WorkOrderStatus};
 use serde_json::{Map, Value, json};
@@ -294,7 +294,7 @@ macro_rules! row {
     ($Body:ident, $stage:ident, $args:ident, $($field:ident: $value:expr),+) => {{
         let (tenant_id, thread) = (text($args, "tenant_id")?, $args["correlation_id"].to_string());
         let session: Option<u64> = typed($args, "session_id")?;
-        Command::$Body($Body {
+        Command::InterruptionThread(InterruptionThreadCommand::$Body($Body {
             tenant_id: tenant_id.into(),
             turn_id: typed($args, "turn_id")?,
             session_id: session.map(|session| session.to_string()),
@@ -307,7 +307,7 @@ macro_rules! row {
             reason_code: reason($args)?,
             $($field: $value,)+
             correlation_id: thread,
-        })
+        }))
     }};
 }
 

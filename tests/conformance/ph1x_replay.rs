@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use holdpoint_domain::Command;
-use holdpoint_domain::interruption_thread::{Pending, TurnInput, TurnRequest};
+use holdpoint_domain::interruption_thread::{
+    InterruptionThreadCommand, Pending, TurnInput, TurnRequest,
+};
 use holdpoint_domain::registration::SessionStatus;
 use serde_json::Value;
 
@@ -64,7 +66,10 @@ impl Told {
         let mut command = turn(&self.stage, scope, typed(&case.request, "turn_id")?, request);
         command.session_id = Some(session);
         let before = self.stage.state(TENANT, &self.thread).digest();
-        let outcome = self.stage.give(&Command::TakeTurn(command), self.newest);
+        let outcome = self.stage.give(
+            &Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)),
+            self.newest,
+        );
         self.stage.assert_rebuilt();
         let after = self.stage.state(TENANT, &self.thread);
         let rebuilt = self.stage.rebuilt.thread(TENANT, &self.thread);

@@ -4,9 +4,9 @@
 use crate::program::{Place, json, terminal, text};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{
-    DEFAULT_MAX_ITERATIONS, DecisionPointState, MAX_CONTEXT_BYTES, MAX_DESCRIPTION_BYTES,
-    MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTIONS, MAX_PROMPT_BYTES, MAX_RESPONSE_BYTES,
-    MAX_TIMEOUT_MS, OnTimeout, ResolutionKind, Response, Urgency,
+    DEFAULT_MAX_ITERATIONS, DecisionPointCommand, DecisionPointState, MAX_CONTEXT_BYTES,
+    MAX_DESCRIPTION_BYTES, MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTIONS, MAX_PROMPT_BYTES,
+    MAX_RESPONSE_BYTES, MAX_TIMEOUT_MS, OnTimeout, ResolutionKind, Response, Urgency,
 };
 use holdpoint_domain::world::REGISTRY;
 use holdpoint_domain::{Command as Request, decide};
@@ -359,7 +359,7 @@ fn requests(story: &Story, id: &str) -> Vec<Request> {
         story.reminds(id),
         story.consumes(id),
         story.lets_expire(id),
-        Request::CreateDecisionPoint(other.into()),
+        Request::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(other.into())),
     ]
 }
 

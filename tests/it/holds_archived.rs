@@ -10,7 +10,7 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::execution_loop::HaltReason;
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
-    HumanDecision, RequestOutcome,
+    HumanDecision, HumanDecisionCommand, RequestOutcome,
 };
 use holdpoint_domain::{ActorId, Command, Refusal};
 use holdpoint_engine::Engine;
@@ -191,7 +191,7 @@ impl Meanwhile<'_> {
 }
 
 fn answer_as_ada(engine: &Engine, question: &Question, decision: HumanDecision) {
-    let command = Command::AnswerDecision(AnswerDecision {
+    let command = Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
         request_id: question.request_id().to_string(),
         loop_id: None,
         entropy: engine.entropy().unwrap(),
@@ -201,7 +201,7 @@ fn answer_as_ada(engine: &Engine, question: &Question, decision: HumanDecision) 
         reason: None,
         escalation_target: None,
         means: AnswerMeans { channel: AnswerChannel::Api, detail: "a test".into() },
-    });
+    }));
     let actor = ActorId { kind: Actor::Human, id: "ada".to_string() };
     let origin = Origin { actor, correlation: "elsewhere".to_string(), causation: None };
     assert!(matches!(engine.submit(&origin, &command), Ok(Submitted::Accepted(_))));

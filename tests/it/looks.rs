@@ -10,7 +10,9 @@ use crate::thread_support::interrupted;
 use crate::travel_support::ArbitraryIn;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
-use holdpoint_domain::decision_point::{CreateDecisionPoint, MAX_CLOSED_DECISION_POINTS};
+use holdpoint_domain::decision_point::{
+    CreateDecisionPoint, DecisionPointCommand, MAX_CLOSED_DECISION_POINTS,
+};
 use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{ActorId, Command, Time};
@@ -110,7 +112,11 @@ fn put_question(log: &mut HandMade, number: u64) -> String {
     let question =
         CreateDecisionPoint { entropy, timeout_ms: None, default_option: None, ..question };
     let (agent, id) = (ActorId { kind: Actor::Agent, id: "agent".into() }, question.decision_id());
-    give(log, agent, &Command::CreateDecisionPoint(question.into()));
+    give(
+        log,
+        agent,
+        &Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(question.into())),
+    );
     id
 }
 

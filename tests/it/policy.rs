@@ -7,8 +7,8 @@ use crate::machine::{ALICE, BOB, Machine, assert_refused, told};
 use crate::program::{Place, json, status, text};
 use crate::terminal::Terminal;
 use holdpoint_domain::core::actor::Actor;
-use holdpoint_domain::decision_point::{ApprovalPolicy, CreateDecisionPoint};
-use holdpoint_domain::execution_loop::InitializeLoop;
+use holdpoint_domain::decision_point::{ApprovalPolicy, CreateDecisionPoint, DecisionPointCommand};
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, InitializeLoop};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
 use holdpoint_domain::log::{GatePolicy, RELAX_TOOL, relax_binding, relax_proposal};
 use holdpoint_domain::{ActorId, Command as Act, Refusal};
@@ -362,20 +362,44 @@ fn the_library_keeps_floors_for_whoever_embeds_it() {
     line.as_object_mut().unwrap().remove("command");
     let mut start: InitializeLoop = serde_json::from_value(line).unwrap();
     start.hold = HoldTerms::never();
-    named(&refusal(&engine, &Act::InitializeLoop(start.clone())), "hold");
+    named(
+        &refusal(&engine, &Act::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(start.clone()))),
+        "hold",
+    );
     start.gate.before = true;
-    named(&refusal(&engine, &Act::InitializeLoop(start.clone())), "hold");
+    named(
+        &refusal(&engine, &Act::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(start.clone()))),
+        "hold",
+    );
     let by = engine.identity().principal(Actor::Automation, engine.identity().name());
     let mut question =
         CreateDecisionPoint::asking(engine.entropy().unwrap(), by, "May it?", vec![]);
     question.blocks = vec!["x".to_string()];
-    named(&refusal(&engine, &Act::CreateDecisionPoint(Box::new(question.clone()))), "approvers");
+    named(
+        &refusal(
+            &engine,
+            &Act::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(
+                question.clone(),
+            ))),
+        ),
+        "approvers",
+    );
     question.policy = Some(ApprovalPolicy::people());
-    named(&refusal(&engine, &Act::CreateDecisionPoint(Box::new(question))), "approvers");
+    named(
+        &refusal(
+            &engine,
+            &Act::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(question))),
+        ),
+        "approvers",
+    );
     fs::write(&floor, "[hold]\nwhat = 1\n").unwrap();
     let actor = ActorId { kind: Actor::Automation, id: "x".to_string() };
     let origin = Origin { actor, correlation: "story".to_string(), causation: None };
-    assert!(engine.submit(&origin, &Act::InitializeLoop(start)).is_err());
+    assert!(
+        engine
+            .submit(&origin, &Act::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(start)))
+            .is_err()
+    );
     engine.close().unwrap();
 }
 

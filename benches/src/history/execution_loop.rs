@@ -7,18 +7,21 @@ use super::words::{automation, correlation, entropy, person};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::evidence_capture::{
-    CaptureEvidence, EvidenceItem, OutputStream, ResourceUsage, StopCondition, StopFacts,
+    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, OutputStream, ResourceUsage,
+    StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutorIdentityStatus,
-    ExecutorResponseType, Exit, Handshake, InitializeLoop, ObserverExpectation, ReportResponse,
-    StopLoop,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
+    ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake, InitializeLoop,
+    ObserverExpectation, ReportResponse, StopLoop,
 };
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
-    HumanDecision, RequestDecision,
+    HumanDecision, HumanDecisionCommand, RequestDecision,
 };
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
+use holdpoint_domain::sandbox_fault::{
+    ExecutionFaultType, ReportFault, RetryPolicy, SandboxFaultCommand,
+};
 use holdpoint_domain::{ActorId, Command, World};
 use std::collections::VecDeque;
 
@@ -98,36 +101,65 @@ impl LoopLife {
     fn command(&mut self, step: Step, random: &mut Random) -> Command {
         let (loop_id, entropy) = (self.loop_id.clone(), entropy(random));
         match step {
-            Step::Begin => Command::InitializeLoop(self.initialize(entropy)),
-            Step::Dispatch => Command::DispatchLoop(self.dispatch(entropy)),
-            Step::Retry => Command::RetryLoop(self.dispatch(entropy)),
-            Step::Await => Command::AwaitResponse(AwaitResponse { loop_id, entropy }),
+            Step::Begin => Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(
+                self.initialize(entropy),
+            )),
+            Step::Dispatch => {
+                Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(self.dispatch(entropy)))
+            }
+            Step::Retry => {
+                Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(self.dispatch(entropy)))
+            }
+            Step::Await => {
+                Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
+                    loop_id,
+                    entropy,
+                }))
+            }
             Step::Capture => {
                 let items = items(random);
-                Command::CaptureEvidence(CaptureEvidence { loop_id, entropy, items })
+                Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(CaptureEvidence {
+                    loop_id,
+                    entropy,
+                    items,
+                }))
             }
-            Step::Report => Command::ReportResponse(self.report(entropy)),
-            Step::Fault(attempt) => Command::ReportFault(ReportFault {
-                loop_id,
-                entropy,
-                attempt,
-                fault_type: ExecutionFaultType::Crash,
-                fault_message: "the process was killed by signal 11".to_string(),
-                exit: Exit::Signal(11),
-            }),
+            Step::Report => {
+                Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(self.report(entropy)))
+            }
+            Step::Fault(attempt) => {
+                Command::SandboxFault(SandboxFaultCommand::ReportFault(ReportFault {
+                    loop_id,
+                    entropy,
+                    attempt,
+                    fault_type: ExecutionFaultType::Crash,
+                    fault_message: "the process was killed by signal 11".to_string(),
+                    exit: Exit::Signal(11),
+                }))
+            }
             Step::Ask => {
                 self.request_id = format!("REQ-{entropy}");
-                Command::RequestDecision(RequestDecision { loop_id, entropy })
+                Command::HumanDecision(HumanDecisionCommand::RequestDecision(RequestDecision {
+                    loop_id,
+                    entropy,
+                }))
             }
-            Step::Answer => Command::AnswerDecision(self.answer(random, entropy)),
-            Step::Stop => Command::StopLoop(StopLoop {
+            Step::Answer => Command::HumanDecision(HumanDecisionCommand::AnswerDecision(
+                self.answer(random, entropy),
+            )),
+            Step::Stop => Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(StopLoop {
                 loop_id,
                 entropy,
                 condition: StopCondition::HumanAbort,
                 facts: StopFacts::default(),
                 details: "the build was superseded".to_string(),
-            }),
-            Step::Wait | Step::Complete => Command::CompleteLoop(CompleteLoop { loop_id, entropy }),
+            })),
+            Step::Wait | Step::Complete => {
+                Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(CompleteLoop {
+                    loop_id,
+                    entropy,
+                }))
+            }
         }
     }
 
@@ -214,7 +246,11 @@ impl Running {
     /// 256 bytes of output.
     pub(super) fn capture(&self, random: &mut Random) -> Command {
         let (loop_id, items) = (self.0.loop_id.clone(), vec![output(random, 256)]);
-        Command::CaptureEvidence(CaptureEvidence { loop_id, entropy: entropy(random), items })
+        Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(CaptureEvidence {
+            loop_id,
+            entropy: entropy(random),
+            items,
+        }))
     }
 
     /// Two commands end it well.

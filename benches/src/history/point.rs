@@ -8,8 +8,8 @@ use holdpoint_domain::core::actor::{Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
-    DecisionOption, OnTimeout, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
-    Response,
+    DecisionOption, DecisionPointCommand, OnTimeout, RefineDecisionPoint, RemindDecisionPoint,
+    RespondToDecisionPoint, Response,
 };
 use holdpoint_domain::{ActorId, Command, World};
 use std::collections::VecDeque;
@@ -69,32 +69,40 @@ impl PointLife {
             Step::Ask => {
                 let command = self.question(random, by);
                 self.decision_id = command.decision_id();
-                Command::CreateDecisionPoint(Box::new(command))
+                Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(command)))
             }
             Step::Guide => {
                 let words = Response::Guidance("not without a canary first".into());
                 self.respond(random, by, words)
             }
             Step::Respond => self.respond(random, by, Response::option("go")),
-            Step::Refine => Command::RefineDecisionPoint(RefineDecisionPoint {
-                decision_id,
-                by,
-                prompt: Some("Deploy to one machine, then to all?".to_string()),
-                context: None,
-                options: None,
-                default_option: None,
-            }),
+            Step::Refine => Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(
+                RefineDecisionPoint {
+                    decision_id,
+                    by,
+                    prompt: Some("Deploy to one machine, then to all?".to_string()),
+                    context: None,
+                    options: None,
+                    default_option: None,
+                },
+            )),
             Step::Spend => {
                 let binding = binding();
-                Command::ConsumeApproval(ConsumeApproval { decision_id, by, binding })
+                Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(ConsumeApproval {
+                    decision_id,
+                    by,
+                    binding,
+                }))
             }
             Step::Cancel => {
                 let reason = Some("it is not needed any more".to_string());
-                Command::CancelDecisionPoint(CancelDecisionPoint { decision_id, by, reason })
+                Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(
+                    CancelDecisionPoint { decision_id, by, reason },
+                ))
             }
-            Step::Remind | Step::Wait => {
-                Command::RemindDecisionPoint(RemindDecisionPoint { decision_id, by })
-            }
+            Step::Remind | Step::Wait => Command::DecisionPoint(
+                DecisionPointCommand::RemindDecisionPoint(RemindDecisionPoint { decision_id, by }),
+            ),
         }
     }
 
@@ -109,7 +117,7 @@ impl PointLife {
         };
         let comment = Some("as agreed this morning".to_string());
         let body = RespondToDecisionPoint { decision_id, entropy, by, response, comment };
-        Command::RespondToDecisionPoint(body)
+        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(body))
     }
 
     fn question(&self, random: &mut Random, by: Principal) -> CreateDecisionPoint {

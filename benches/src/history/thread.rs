@@ -7,12 +7,13 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::interruption_thread::{
     Advice, ConfidenceBand, ConfidenceBundle, ConfirmAnswer, DegradationContext, GateConfidences,
-    Interruption, PendingState, RiskContextClass, SpeechWindowMetrics, SubjectRelation, TakeTurn,
-    ThreadCommand, TimingMarkers, TtsResumeSnapshot, TurnInput, TurnRequest,
+    Interruption, InterruptionThreadCommand, PendingState, RiskContextClass, SpeechWindowMetrics,
+    SubjectRelation, TakeTurn, ThreadCommand, TimingMarkers, TtsResumeSnapshot, TurnInput,
+    TurnRequest,
 };
 use holdpoint_domain::registration::{
     Capability, ChangeCapability, RegisterDevice, RegisterSession, RegisterTenant, RegisterUser,
-    RegisterWorkOrder, RegistrationStatus, SessionStatus, WorkOrderStatus,
+    RegisterWorkOrder, RegistrationCommand, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
 use holdpoint_domain::{ActorId, Command, World};
 
@@ -43,10 +44,12 @@ impl ThreadLife {
         let command = match turn {
             0 => self.order(WorkOrderStatus::Executing),
             turn if turn <= self.turns => self.turn(turn, random, now),
-            turn if turn == self.turns + 1 => Command::CloseThread(ThreadCommand {
-                tenant_id: TENANT.to_string(),
-                correlation_id: self.correlation.clone(),
-            }),
+            turn if turn == self.turns + 1 => {
+                Command::InterruptionThread(InterruptionThreadCommand::CloseThread(ThreadCommand {
+                    tenant_id: TENANT.to_string(),
+                    correlation_id: self.correlation.clone(),
+                }))
+            }
             turn if turn == self.turns + 2 => self.order(WorkOrderStatus::Completed),
             _ => return Move::Over,
         };
@@ -60,12 +63,12 @@ impl ThreadLife {
     }
 
     fn order(&self, status: WorkOrderStatus) -> Command {
-        Command::RegisterWorkOrder(RegisterWorkOrder {
+        Command::Registration(RegistrationCommand::RegisterWorkOrder(RegisterWorkOrder {
             tenant_id: TENANT.to_string(),
             work_order_id: format!("order of {}", self.correlation),
             correlation_id: self.correlation.clone(),
             status,
-        })
+        }))
     }
 
     /// Mostly answers; every fourth turn or so is an interruption and what follows from it.
@@ -76,7 +79,7 @@ impl ThreadLife {
             5 => yes("weather"),
             _ => chat("order", &String::from_utf8_lossy(&random.text(80))),
         };
-        Command::TakeTurn(TakeTurn {
+        Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(TakeTurn {
             tenant_id: TENANT.to_string(),
             correlation_id: self.correlation.clone(),
             turn_id,
@@ -89,7 +92,7 @@ impl ThreadLife {
             idempotency_key: format!("turn {turn_id}"),
             lease_token_hash: None,
             request: request.into(),
-        })
+        }))
     }
 }
 
@@ -97,32 +100,35 @@ impl ThreadLife {
 pub(super) fn set_up() -> Vec<Given> {
     let (tenant_id, status) = (TENANT.to_string(), RegistrationStatus::Active);
     let [user_id, device_id, session_id] = [USER, DEVICE, SESSION].map(String::from);
-    let allowed = Command::ChangeCapability(ChangeCapability {
+    let allowed = Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
         actor_kind: caller().kind,
         actor_id: caller().id,
         capability: Capability::SeleneOsOnly,
         is_granted: true,
-    });
+    }));
     let registered = [
-        Command::RegisterTenant(RegisterTenant { tenant_id: tenant_id.clone(), status }),
-        Command::RegisterUser(RegisterUser {
+        Command::Registration(RegistrationCommand::RegisterTenant(RegisterTenant {
+            tenant_id: tenant_id.clone(),
+            status,
+        })),
+        Command::Registration(RegistrationCommand::RegisterUser(RegisterUser {
             tenant_id: tenant_id.clone(),
             user_id: user_id.clone(),
             status,
-        }),
-        Command::RegisterDevice(RegisterDevice {
+        })),
+        Command::Registration(RegistrationCommand::RegisterDevice(RegisterDevice {
             tenant_id: tenant_id.clone(),
             device_id: device_id.clone(),
             user_id: user_id.clone(),
             status,
-        }),
-        Command::RegisterSession(RegisterSession {
+        })),
+        Command::Registration(RegistrationCommand::RegisterSession(RegisterSession {
             tenant_id,
             session_id,
             user_id,
             device_id,
             status: SessionStatus::Active,
-        }),
+        })),
     ];
     let story = "set up";
     let rest = registered.into_iter().map(|command| given(caller(), story, command));

@@ -5,10 +5,13 @@ use crate::store::{Candidate, Mode, Store};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::ids::Entropy;
-use holdpoint_domain::evidence_capture::{CaptureEvidence, EvidenceItem, OutputStream};
+use holdpoint_domain::evidence_capture::{
+    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, OutputStream,
+};
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutorIdentityStatus,
-    ExecutorResponseType, Exit, Handshake, InitializeLoop, ObserverExpectation, ReportResponse,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
+    ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake, InitializeLoop,
+    ObserverExpectation, ReportResponse,
 };
 use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
@@ -84,11 +87,13 @@ impl OpenEngine {
 
     fn capture(&self, current: &mut Current) -> Result<(), MeasureError> {
         current.captured += 1;
-        self.submit(&Command::CaptureEvidence(CaptureEvidence {
-            loop_id: current.loop_id.clone(),
-            entropy: current.entropy(),
-            items: vec![self.output.clone()],
-        }))
+        self.submit(&Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(
+            CaptureEvidence {
+                loop_id: current.loop_id.clone(),
+                entropy: current.entropy(),
+                items: vec![self.output.clone()],
+            },
+        )))
     }
 
     /// A loop whose program runs: three commands.
@@ -96,15 +101,18 @@ impl OpenEngine {
         let initialize = initialize(&self.envelope_hash, current.entropy());
         current.captured = 0;
         current.loop_id = initialize.loop_id();
-        self.submit(&Command::InitializeLoop(initialize))?;
+        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)))?;
         let loop_id = current.loop_id.clone();
-        self.submit(&Command::DispatchLoop(DispatchLoop {
+        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(DispatchLoop {
             loop_id: loop_id.clone(),
             entropy: current.entropy(),
             envelope_hash: self.envelope_hash.clone(),
             facts: clear(),
-        }))?;
-        self.submit(&Command::AwaitResponse(AwaitResponse { loop_id, entropy: current.entropy() }))
+        })))?;
+        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
+            loop_id,
+            entropy: current.entropy(),
+        })))
     }
 
     /// The program ended well: two commands.
@@ -113,16 +121,21 @@ impl OpenEngine {
         if loop_id.is_empty() {
             return Ok(());
         }
-        self.submit(&Command::ReportResponse(ReportResponse {
-            loop_id: loop_id.clone(),
+        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(
+            ReportResponse {
+                loop_id: loop_id.clone(),
+                entropy: current.entropy(),
+                executor_id: EXECUTOR.into(),
+                instruction_hash: self.envelope_hash.clone(),
+                reported_status: ExecutorResponseType::Success,
+                error: None,
+                exit: Exit::Status(0),
+            },
+        )))?;
+        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(CompleteLoop {
+            loop_id,
             entropy: current.entropy(),
-            executor_id: EXECUTOR.into(),
-            instruction_hash: self.envelope_hash.clone(),
-            reported_status: ExecutorResponseType::Success,
-            error: None,
-            exit: Exit::Status(0),
-        }))?;
-        self.submit(&Command::CompleteLoop(CompleteLoop { loop_id, entropy: current.entropy() }))
+        })))
     }
 }
 

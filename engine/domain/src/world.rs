@@ -51,6 +51,7 @@ use crate::governed::view::LoopView;
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::types::ReasonCode;
 use crate::log::state::{Beginning, SegmentIndexes, UnprovenRecords};
+use crate::registration::command::RegistrationCommand;
 use crate::registration::state::{Mismatch, Registered, RegistrationView, Registry, pair};
 use crate::world::person::Gates;
 
@@ -399,7 +400,7 @@ impl World {
 }
 
 const fn is_capability_change(command: &Command) -> bool {
-    matches!(command, Command::ChangeCapability(_))
+    matches!(command, Command::Registration(RegistrationCommand::ChangeCapability(_)))
 }
 
 impl World {

@@ -19,7 +19,9 @@ pub use table::{HoldTable, Moments, each_once};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::payload::List;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::human_decision::EscalationTarget;
+use holdpoint_domain::decision_point::DecisionPointCommand;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::human_decision::{EscalationTarget, HumanDecisionCommand};
 use holdpoint_domain::log::{GatePolicy, Loosened};
 use holdpoint_domain::world::check_floor;
 use holdpoint_domain::{Command, Refusal, Time, World};
@@ -119,10 +121,12 @@ impl Floors {
 /// Whether a command begins something that floors govern.
 pub(crate) fn is_governed(command: &Command) -> bool {
     match command {
-        Command::InitializeLoop(_) | Command::ConsumeApproval(_) | Command::RequestDecision(_) => {
-            true
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(_))
+        | Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))
+        | Command::HumanDecision(HumanDecisionCommand::RequestDecision(_)) => true,
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command)) => {
+            command.needs_person()
         }
-        Command::CreateDecisionPoint(command) => command.needs_person(),
         _ => false,
     }
 }

@@ -3,9 +3,9 @@
 
 use super::submit::Origin;
 use holdpoint_domain::core::text::{bounded, check_identifier, visible};
-use holdpoint_domain::decision_point::DecisionPointRefusal;
+use holdpoint_domain::decision_point::{DecisionPointCommand, DecisionPointRefusal};
 use holdpoint_domain::governed::RequestPlace;
-use holdpoint_domain::human_decision::DecisionRefusal;
+use holdpoint_domain::human_decision::{DecisionRefusal, HumanDecisionCommand};
 use holdpoint_domain::interruption_thread::{ENGINE_ID, ThreadRefusal};
 use holdpoint_domain::world::KeyReceipt;
 use holdpoint_domain::{Command, Idempotency, Proof, Refusal, World};
@@ -60,7 +60,7 @@ impl Conditions {
     /// The rules see events only, so the names in their envelopes are checked here.
     pub(super) fn check(&self, command: &Command) -> Result<(), Refusal> {
         let Some(key) = &self.key else { return Ok(()) };
-        if matches!(command, Command::ConsumeApproval(_)) {
+        if matches!(command, Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))) {
             return Err(DecisionPointRefusal::KeyNotTaken.into());
         }
         check_identifier("tenant", &key.tenant)?;
@@ -182,8 +182,10 @@ fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
         return Err(DecisionPointRefusal::NotOneself { expected, found }.into());
     }
     let (request_id, actor, human_id) = match command {
-        Command::AnswerDecision(answer) => (&answer.request_id, answer.actor, &answer.human_id),
-        Command::OverrideVisibility(allowed) => {
+        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)) => {
+            (&answer.request_id, answer.actor, &answer.human_id)
+        }
+        Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(allowed)) => {
             (&allowed.request_id, allowed.actor, &allowed.human_id)
         }
         _ => return Ok(()),
@@ -228,6 +230,8 @@ fn version_of(world: &World, command: &Command, subject: &str) -> Result<Option<
 fn is_about_request(command: &Command) -> bool {
     matches!(
         command,
-        Command::AnswerDecision(_) | Command::ExpireDue(_) | Command::OverrideVisibility(_)
+        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(_))
+            | Command::HumanDecision(HumanDecisionCommand::ExpireDue(_))
+            | Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(_))
     )
 }

@@ -25,6 +25,8 @@ use crate::log::{CloseError, Level, Log, OpenReport, Options, Storage};
 use crate::sync::Mutex;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::decision_point::DecisionPointCommand;
+use holdpoint_domain::human_decision::HumanDecisionCommand;
 use holdpoint_domain::log::{HeadMissingAccepted, WriterCommand};
 use holdpoint_domain::world::Term;
 use holdpoint_domain::{ActorId, Command, Proof, World};
@@ -460,10 +462,10 @@ impl<S: Storage> Submission<'_, S> {
 fn is_human_decision(command: &Command) -> bool {
     matches!(
         command,
-        Command::AnswerDecision(_)
-            | Command::OverrideVisibility(_)
-            | Command::RespondToDecisionPoint(_)
-            | Command::ConsumeApproval(_)
+        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(_))
+            | Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(_))
+            | Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(_))
+            | Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))
     )
 }
 

@@ -22,15 +22,17 @@ use crate::executor::{
 };
 use crate::log::{AppendError, Storage};
 use holdpoint_domain::core::actor::{Actor, Authentication};
-use holdpoint_domain::evidence_capture::{CaptureEvidence, EvidenceItem, StopCondition, StopFacts};
+use holdpoint_domain::evidence_capture::{
+    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, StopCondition, StopFacts,
+};
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopEvent,
-    ExecutorResponseType, Exit, LoopHalted, ReportResponse, StopLoop,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
+    ExecutionLoopEvent, ExecutorResponseType, Exit, LoopHalted, ReportResponse, StopLoop,
 };
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::{Decided, DecisionRecord, HoldPolicy, HoldTerms};
 use holdpoint_domain::sandbox_fault::{
-    ExecutionFaultType, ReportFault, SandboxDecision, SandboxFaultEvent,
+    ExecutionFaultType, ReportFault, SandboxDecision, SandboxFaultCommand, SandboxFaultEvent,
 };
 use holdpoint_domain::{ActorId, Command, Event, Proof};
 use std::time::Duration;
@@ -111,7 +113,9 @@ impl<'a, S: Storage> Runner<'a, S> {
         let initialize = initialize(engine, run, terms, &envelope)?;
         let origin = origin(engine, run)?;
         let mut runner = Self::new(engine, run, terms, origin, initialize.loop_id())?;
-        match runner.submit(&Command::InitializeLoop(initialize)) {
+        match runner
+            .submit(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)))
+        {
             Ok(_) => Ok(runner),
             Err(error) => {
                 runner.seat.leave();
@@ -220,7 +224,11 @@ impl<'a, S: Storage> Runner<'a, S> {
                 Next::Complete => {
                     let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
                     let complete = CompleteLoop { loop_id, entropy };
-                    return self.submit(&Command::CompleteLoop(complete)).map(drop);
+                    return self
+                        .submit(&Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(
+                            complete,
+                        )))
+                        .map(drop);
                 }
             }
         }
@@ -239,7 +247,10 @@ impl<'a, S: Storage> Runner<'a, S> {
             return Ok(false);
         }
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
-        self.submit(&Command::AwaitResponse(AwaitResponse { loop_id, entropy }))?;
+        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
+            loop_id,
+            entropy,
+        })))?;
         if self.halted.is_some() || !self.has_room()? {
             return Ok(false);
         }
@@ -306,8 +317,8 @@ impl<'a, S: Storage> Runner<'a, S> {
             },
         };
         let command = match self.attempts {
-            0 => Command::DispatchLoop(dispatch),
-            _ => Command::RetryLoop(dispatch),
+            0 => Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(dispatch)),
+            _ => Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(dispatch)),
         };
         match interrupt {
             // Only what was typed gets here.
@@ -360,7 +371,8 @@ impl<'a, S: Storage> Runner<'a, S> {
             error,
             exit,
         };
-        self.submit(&Command::ReportResponse(response)).map(drop)
+        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(response)))
+            .map(drop)
     }
 
     /// Whether Phase-21 permits another attempt.
@@ -378,14 +390,16 @@ impl<'a, S: Storage> Runner<'a, S> {
             fault_message,
             exit,
         };
-        let receipt = self.submit(&Command::ReportFault(fault))?;
+        let receipt =
+            self.submit(&Command::SandboxFault(SandboxFaultCommand::ReportFault(fault)))?;
         Ok(self.sandbox_permits(fault_type, &receipt))
     }
 
     fn capture(&mut self, items: Vec<EvidenceItem>) -> Result<(), RunError> {
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         let capture = CaptureEvidence { loop_id, entropy, items };
-        let mut command = Command::CaptureEvidence(capture);
+        let mut command =
+            Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(capture));
         match self.submit(&command) {
             Err(RunError::Submit(SubmitError::Append(AppendError::NoSpace { .. }))) => {
                 self.is_evidence_dropped = drop_raw(&mut command);
@@ -454,7 +468,7 @@ impl<'a, S: Storage> Runner<'a, S> {
     ) -> Result<(), RunError> {
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         let stop = StopLoop { loop_id, entropy, condition, facts, details };
-        self.submit(&Command::StopLoop(stop)).map(drop)
+        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(stop))).map(drop)
     }
 
     /// Halts for a signal that asked for the end.

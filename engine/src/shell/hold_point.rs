@@ -19,7 +19,7 @@ use holdpoint_domain::execution_loop::{
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::{
     AnswerDecision, Decided, DecisionOutcome, DecisionRefusal, HoldPolicy, HumanDecision,
-    HumanDecisionEvent, RequestDecision, RequestOutcome,
+    HumanDecisionCommand, HumanDecisionEvent, RequestDecision, RequestOutcome,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, Event, Refusal};
@@ -94,7 +94,11 @@ impl<S: Storage> Runner<'_, S> {
         // Watched first, looked at then: an answer in between wakes the wait.
         let watch = Watch::of_log(self.engine.root());
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
-        let request = Command::RequestDecision(RequestDecision { loop_id, entropy });
+        let request =
+            Command::HumanDecision(HumanDecisionCommand::RequestDecision(RequestDecision {
+                loop_id,
+                entropy,
+            }));
         let receipt = self.submit(&request)?;
         let asked = Asked { sequence: receipt.first_sequence, ending };
         let mut request_id = request_of(&receipt);
@@ -177,17 +181,18 @@ impl<S: Storage> Runner<'_, S> {
             correlation: self.origin.correlation.clone(),
             causation: Some(question.held.requested_sequence),
         };
-        let command = Command::AnswerDecision(AnswerDecision {
-            request_id: question.request_id().to_string(),
-            loop_id: Some(self.loop_id.clone()),
-            entropy: self.engine.entropy()?,
-            actor: Actor::Human,
-            human_id: answer.human_id,
-            decision: answer.decision,
-            reason: answer.reason,
-            escalation_target: answer.escalation_target,
-            means: answer.means,
-        });
+        let command =
+            Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
+                request_id: question.request_id().to_string(),
+                loop_id: Some(self.loop_id.clone()),
+                entropy: self.engine.entropy()?,
+                actor: Actor::Human,
+                human_id: answer.human_id,
+                decision: answer.decision,
+                reason: answer.reason,
+                escalation_target: answer.escalation_target,
+                means: answer.means,
+            }));
         match self.engine.submit(&origin, &command)? {
             // Somebody was first; the next look shows who.
             Submitted::Refused(Refusal::HumanDecision(

@@ -10,7 +10,7 @@ use super::origin_of_user::{below_recorder, in_initial_user_namespace};
 use super::person_terminal::{terminal_name, user_number};
 use super::user::user_name;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal, UNKNOWN_USER};
-use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans};
+use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecisionCommand};
 use holdpoint_domain::{ActorId, Command, Proof};
 use std::borrow::Cow;
 
@@ -152,11 +152,19 @@ impl Identity {
                 by.means = self.means(proof).into();
             }
         }
-        if matches!(*command, Command::AnswerDecision(_) | Command::OverrideVisibility(_)) {
+        if matches!(
+            *command,
+            Command::HumanDecision(HumanDecisionCommand::AnswerDecision(_))
+                | Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(_))
+        ) {
             let means = self.answer_means(proof);
             match command.to_mut() {
-                Command::AnswerDecision(answer) => answer.means = means,
-                Command::OverrideVisibility(allowed) => allowed.means = means,
+                Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)) => {
+                    answer.means = means
+                }
+                Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(allowed)) => {
+                    allowed.means = means
+                }
                 _ => {}
             }
         }

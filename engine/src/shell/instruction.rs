@@ -12,7 +12,9 @@ use holdpoint_domain::Command;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::limits::MAX_ID_BYTES;
 use holdpoint_domain::core::text::{bounded, check_identifier};
-use holdpoint_domain::evidence_capture::{EvidenceItem, OutputStream, ResourceUsage};
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptureCommand, EvidenceItem, OutputStream, ResourceUsage,
+};
 use holdpoint_domain::execution_loop::{
     ExecutorIdentityStatus, Handshake, InitializeLoop, ObserverExpectation,
 };
@@ -110,7 +112,9 @@ fn nanoseconds(duration: Duration) -> u64 {
 /// Leaves away the bytes of every stream: its true length and its digest stay, and all of it is
 /// said to be missing. Whether there were any.
 pub(super) fn drop_raw(command: &mut Command) -> bool {
-    let Command::CaptureEvidence(capture) = command else { return false };
+    let Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(capture)) = command else {
+        return false;
+    };
     let mut any = false;
     for item in &mut capture.items {
         let dropped = match &*item {

@@ -6,7 +6,7 @@ use crate::executor::{SignalOrigin, SignalSource};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::{InterruptLoop, StopLoop};
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, InterruptLoop, StopLoop};
 
 /// A signal that asked for the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,19 +58,25 @@ impl Interrupt {
     /// The command that halts a loop for it.
     pub(super) fn command(self, loop_id: String, entropy: Entropy, details: String) -> Command {
         if self.is_typed() {
-            return Command::StopLoop(StopLoop {
+            return Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(StopLoop {
                 loop_id,
                 entropy,
                 condition: StopCondition::HumanAbort,
                 facts: StopFacts { human_abort_signaled: Some(true), ..StopFacts::default() },
                 details,
-            });
+            }));
         }
         let (sender_pid, sender_uid) = match self.origin {
             SignalOrigin::Process { pid, uid } => (pid, Some(uid)),
             SignalOrigin::Terminal | SignalOrigin::Unknown => (None, None),
         };
         let signal = self.signal;
-        Command::InterruptLoop(InterruptLoop { loop_id, entropy, signal, sender_pid, sender_uid })
+        Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(InterruptLoop {
+            loop_id,
+            entropy,
+            signal,
+            sender_pid,
+            sender_uid,
+        }))
     }
 }

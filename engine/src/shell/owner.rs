@@ -1,7 +1,7 @@
 //! Whose log it is: where its policy names nobody, its owner decides about a looser one.
 
 use super::user::name_of_user;
-use holdpoint_domain::log::{Loosened, OF_THE_LOG};
+use holdpoint_domain::log::{LogCommand, Loosened, OF_THE_LOG};
 use holdpoint_domain::{Command, Refusal, World};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub fn owner_of(log: &Path) -> Option<String> {
 
 /// Whether a looser policy was asked of the owner, where the one before names nobody.
 pub(super) fn check_owner(world: &World, log: &Path, command: &Command) -> Result<(), Refusal> {
-    let Command::RelaxPolicy(change) = command else { return Ok(()) };
+    let Command::Log(LogCommand::RelaxPolicy(change)) = command else { return Ok(()) };
     let point = change.approval.as_deref().and_then(|id| world.decision_point(id));
     let (Some(point), Some(owner)) = (point, owner_of(log)) else { return Ok(()) };
     if !world.policy().approvers.is_empty() {

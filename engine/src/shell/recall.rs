@@ -9,7 +9,7 @@ use super::rebuild::{Hot, Recorded, recorded};
 use super::submit::Origin;
 use crate::log::{Storage, Turn};
 use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointEvent};
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::world::{KeyReceipt, Recalled, Term, term_of_new};
 use holdpoint_domain::{Command, Envelope, Event, Idempotency, Refusal, Time, World, decide};
@@ -225,7 +225,9 @@ impl<S: Storage> Past<'_, '_, S> {
     /// knows: as its records, and those of the rounds before it, say.
     fn decision_point(&mut self, command: &Command) -> Result<Option<DecisionPoint>, SubmitError> {
         let wanted = match command {
-            Command::CreateDecisionPoint(c) => c.supersedes.as_deref(),
+            Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(c)) => {
+                c.supersedes.as_deref()
+            }
             other => other.decision_point(),
         };
         let Some(wanted) = wanted.filter(|_| self.hot.world.forgets_decision_points()) else {

@@ -198,7 +198,7 @@ mod tests {
     use crate::log::Level;
     use crate::shell::{EngineOptions, Origin};
     use holdpoint_domain::core::actor::Actor;
-    use holdpoint_domain::log::ConfigurationChanged;
+    use holdpoint_domain::log::{ConfigurationChanged, LogCommand};
     use holdpoint_domain::{ActorId, Command};
     use holdpoint_log_files::DirectoryStorage;
 
@@ -210,7 +210,8 @@ mod tests {
         let engine = Engine::open_with(storage.clone(), options).unwrap();
         let actor = ActorId { kind: Actor::Automation, id: "ci".to_string() };
         let origin = Origin { actor, correlation: "a story".to_string(), causation: None };
-        let small = Command::RecordConfiguration(ConfigurationChanged { digest: None });
+        let small =
+            Command::Log(LogCommand::RecordConfiguration(ConfigurationChanged { digest: None }));
         let count = 3 * HELD_RECORDS_MAX as u64;
         for _ in 0..count {
             engine.submit(&origin, &small).unwrap();

@@ -8,7 +8,8 @@ use super::submit::{Origin, Submitted, permitted};
 use crate::log::Storage;
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::interruption_thread::{
-    InterruptionThreadEvent, RowCommitted, RowRefused, Thread, ThreadCommand,
+    InterruptionThreadCommand, InterruptionThreadEvent, RowCommitted, RowRefused, Thread,
+    ThreadCommand,
 };
 use holdpoint_domain::{ActorId, Command, Event, Refusal, Time};
 use holdpoint_log_files::Onward;
@@ -145,7 +146,9 @@ impl Reading {
         let correlation_id = correlation.clone();
         Ok(Self {
             origin: Origin { actor: caller.clone(), correlation, causation: None },
-            command: Command::ReadAuditRows(ThreadCommand { tenant_id, correlation_id }),
+            command: Command::InterruptionThread(InterruptionThreadCommand::ReadAuditRows(
+                ThreadCommand { tenant_id, correlation_id },
+            )),
         })
     }
 }

@@ -4,7 +4,8 @@
 use crate::example;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::decision_point::{
-    CreateDecisionPoint, DecisionOption, DecisionPointState, OnTimeout, RemindDecisionPoint,
+    CreateDecisionPoint, DecisionOption, DecisionPointCommand, DecisionPointState, OnTimeout,
+    RemindDecisionPoint,
 };
 use holdpoint_domain::{Command, Event, Refusal};
 use holdpoint_engine::Engine;
@@ -372,7 +373,7 @@ fn create(engine: &Engine, change: impl FnOnce(&mut CreateDecisionPoint)) -> Str
     };
     change(&mut command);
     let origin = Origin { actor: by.actor(), correlation: "a story".into(), causation: None };
-    let command = Command::CreateDecisionPoint(command.into());
+    let command = Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
     id_of(&accepted(engine.submit(&origin, &command).expect("the log works")))
 }
 
@@ -469,7 +470,7 @@ fn only_the_end_of_its_own_round_ends_a_wait() {
         let by = engine.decision_point(&id).expect("read").expect("there").requested_by;
         let origin = Origin { actor: by.actor(), correlation: "s".into(), causation: None };
         let remind = RemindDecisionPoint { decision_id: id.clone(), by };
-        let remind = Command::RemindDecisionPoint(remind);
+        let remind = Command::DecisionPoint(DecisionPointCommand::RemindDecisionPoint(remind));
         accepted(engine.submit(&origin, &remind).expect("the log works"));
         assert!(is_recorded(&engine, &guided(&read(&engine, ISSUE), "think", "ada")));
         let waited = waiting.join().expect("no panic").expect("the log can be read");

@@ -3,6 +3,7 @@
 
 use crate::embedder::{LONG, accept, unsynced};
 use holdpoint_domain::Command;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Options, Ownership, Storage};
 use holdpoint_engine::shell::{Delivered, EngineOptions, Subscription, SubscriptionError};
@@ -37,7 +38,7 @@ fn write_across_segments<S: Storage>(engine: &Engine<S>, loops: usize) {
     for _ in 0..loops {
         let command = initialize(1);
         let id = command.loop_id();
-        let begin = Command::InitializeLoop(command);
+        let begin = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
         let large = output(&id, &[b'x'; 40_000]);
         for command in [begin, dispatch(&id), await_response(&id), large] {
             let submitted = engine.submit(&origin(), &command).expect("the log works");

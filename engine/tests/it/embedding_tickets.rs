@@ -3,6 +3,7 @@
 
 use crate::embedder::{Gate, LONG, accepted, gated, hand_over};
 use holdpoint_domain::Command;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{
     AppendMeasure, Clock, EngineOptions, Metrics, Outcome, QueueError, Reading, SubmitError,
@@ -41,7 +42,7 @@ fn a_ticket_gives_what_submit_returns() {
     let engine = place.engine();
     let command = initialize(1);
     let loop_id = command.loop_id();
-    let begin = Command::InitializeLoop(command);
+    let begin = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
     let later =
         |command: &Command| engine.submit_later(&origin(), command).expect("it is taken in").wait();
     let mut receipts = vec![accepted(later(&begin))];

@@ -2,6 +2,8 @@
 //! in the place of an index changes what is found (properties E5 and E8).
 
 use holdpoint_domain::core::limits::MAX_RETIRED_KEYS;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::log::LogCommand;
 use holdpoint_domain::world::{Term, terms_of};
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
@@ -49,7 +51,7 @@ fn submit(engine: &Engine, number: usize, content: i64) -> Submitted {
 
 /// What a small command comes to.
 fn recorded(content: i64) -> Event {
-    let Command::RecordConfiguration(event) = small(content) else {
+    let Command::Log(LogCommand::RecordConfiguration(event)) = small(content) else {
         unreachable!("a small command records a configuration")
     };
     event.into()
@@ -166,7 +168,9 @@ fn what_is_found_under_a_term_is_what_reading_the_whole_log_finds() {
     for _ in 0..400 {
         let begin = initialize(1);
         let loop_id = begin.loop_id();
-        first.submit(&origin(), &Command::InitializeLoop(begin)).unwrap();
+        first
+            .submit(&origin(), &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)))
+            .unwrap();
         first.submit(&origin(), &dispatch(&loop_id)).unwrap();
     }
     first.close().unwrap();

@@ -4,7 +4,10 @@
 
 use crate::writers::{ENDLESS, Load, Writers, assert_goes_on};
 use holdpoint_domain::core::ids::Entropy;
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy, HoldTerms, RequestDecision};
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::human_decision::{
+    DecisionTimeout, HoldPolicy, HoldTerms, HumanDecisionCommand, RequestDecision,
+};
 use holdpoint_domain::log::{ClockStepped, LogEvent};
 use holdpoint_domain::{Command, Event};
 use holdpoint_engine::Engine;
@@ -32,7 +35,8 @@ fn touch(engine: &Engine) {
 }
 
 fn touch_with(engine: &Engine, entropy: Entropy) {
-    let command = Command::InitializeLoop(initialize(1)).with_entropy(entropy);
+    let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1)))
+        .with_entropy(entropy);
     let submitted = engine.submit(&origin(), &command);
     assert!(matches!(submitted, Ok(Submitted::Accepted(_))), "{submitted:?}");
 }
@@ -126,8 +130,15 @@ fn ask(engine: &Engine) {
     let command = holdpoint_domain::execution_loop::InitializeLoop { hold: terms, ..initialize(2) };
     let loop_id = command.loop_id();
     let story = whole_story(&loop_id).into_iter().take(4);
-    let request = Command::RequestDecision(RequestDecision { loop_id, entropy: fresh() });
-    for command in [Command::InitializeLoop(command)].into_iter().chain(story).chain([request]) {
+    let request = Command::HumanDecision(HumanDecisionCommand::RequestDecision(RequestDecision {
+        loop_id,
+        entropy: fresh(),
+    }));
+    for command in [Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command))]
+        .into_iter()
+        .chain(story)
+        .chain([request])
+    {
         let submitted = engine.submit(&origin(), &command);
         assert!(matches!(submitted, Ok(Submitted::Accepted(_))), "{submitted:?}");
     }

@@ -2,6 +2,7 @@
 //! changes nothing, and begins at a snapshot where the chain vouches for one.
 
 use holdpoint_domain::Command;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Options, Ownership, Storage};
 use holdpoint_engine::shell::{
@@ -30,7 +31,9 @@ fn live<S: Storage>(engine: &Engine<S>, loops: u64) {
     for _ in 0..loops {
         let begin = initialize(1);
         let loop_id = begin.loop_id();
-        engine.submit(&origin(), &Command::InitializeLoop(begin)).unwrap();
+        engine
+            .submit(&origin(), &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)))
+            .unwrap();
         engine.submit(&origin(), &dispatch(&loop_id)).unwrap();
     }
 }

@@ -9,10 +9,13 @@ use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
     ActionBinding, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, DecisionOption,
-    DecisionPointRefusal as No, MAX_CLOSED_DECISION_POINTS, RemindDecisionPoint,
-    RespondToDecisionPoint, Response,
+    DecisionPointCommand, DecisionPointRefusal as No, MAX_CLOSED_DECISION_POINTS,
+    RemindDecisionPoint, RespondToDecisionPoint, Response,
 };
-use holdpoint_domain::registration::{MAX_ENDED_REGISTRATIONS, RegisterWorkOrder, WorkOrderStatus};
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::registration::{
+    MAX_ENDED_REGISTRATIONS, RegisterWorkOrder, RegistrationCommand, WorkOrderStatus,
+};
 use holdpoint_domain::{ActorId, Command, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Options, Ownership};
@@ -67,22 +70,26 @@ fn ask(number: usize) -> Command {
     };
     let options = vec![option("yes", false), option("no", true)];
     let question = CreateDecisionPoint::asking(bits(number), somebody(), "Which one?", options);
-    Command::CreateDecisionPoint(question.into())
+    Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(question.into()))
 }
 
 fn respond(number: usize, response: Response) -> Command {
-    Command::RespondToDecisionPoint(RespondToDecisionPoint {
+    Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(RespondToDecisionPoint {
         decision_id: decision_id(number),
         entropy: bits(number + (1 << 20)),
         by: somebody(),
         response,
         comment: None,
-    })
+    }))
 }
 
 fn cancel(number: usize) -> Command {
     let (decision_id, reason) = (decision_id(number), None);
-    Command::CancelDecisionPoint(CancelDecisionPoint { decision_id, by: somebody(), reason })
+    Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(CancelDecisionPoint {
+        decision_id,
+        by: somebody(),
+        reason,
+    }))
 }
 
 fn accepted(submitted: Submitted) {
@@ -132,13 +139,15 @@ fn assert_all_is_known(place: &Place, what: &str, new: usize) {
         assert!(matches!(again, No::DecisionExists { .. }), "{what}: {again:?}");
     }
     accepted(give(&engine, &ask(new)));
-    let takes_old_id = Command::RespondToDecisionPoint(RespondToDecisionPoint {
-        decision_id: decision_id(new),
-        entropy: bits(2),
-        by: somebody(),
-        response: Response::Guidance("cheaper".into()),
-        comment: None,
-    });
+    let takes_old_id = Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
+        RespondToDecisionPoint {
+            decision_id: decision_id(new),
+            entropy: bits(2),
+            by: somebody(),
+            response: Response::Guidance("cheaper".into()),
+            comment: None,
+        },
+    ));
     assert!(matches!(refused(give(&engine, &takes_old_id)), No::DecisionExists { .. }), "{what}");
     accepted(give(&engine, &cancel(new)));
     assert_ended_tells_how(&engine, what);
@@ -161,11 +170,17 @@ fn assert_ended_tells_how(engine: &Engine, what: &str) {
     assert!(matches!(same, Submitted::Repeated(_)), "{what}: {same:?}");
     let decision_id = decision_id(1);
     let remind = RemindDecisionPoint { decision_id: decision_id.clone(), by: somebody() };
-    let late = refused(give(engine, &Command::RemindDecisionPoint(remind)));
+    let late = refused(give(
+        engine,
+        &Command::DecisionPoint(DecisionPointCommand::RemindDecisionPoint(remind)),
+    ));
     assert!(matches!(late, No::AlreadyEnded { .. }), "{what}: {late:?}");
     let binding = ActionBinding { tool: "rm".into(), input_sha256: sha256(b"{}") };
     let consume = ConsumeApproval { decision_id, by: somebody(), binding };
-    let spent = refused(give(engine, &Command::ConsumeApproval(consume)));
+    let spent = refused(give(
+        engine,
+        &Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(consume)),
+    ));
     assert!(matches!(spent, No::BindingMismatch { .. }), "{what}: {spent:?}");
     let unknown = refused(give(engine, &cancel(DECISIONS + 9)));
     assert!(matches!(unknown, No::UnknownDecision { .. }), "{what}: {unknown:?}");
@@ -187,7 +202,7 @@ fn a_loop_that_settled_keeps_its_id_whoever_asks() {
     let first = engine(&place);
     let begin = initialize(1);
     let loop_id = begin.loop_id();
-    let begin = Command::InitializeLoop(begin);
+    let begin = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin));
     accepted(give(&first, &begin));
     for command in whole_story(&loop_id) {
         accepted(give(&first, &command));
@@ -200,7 +215,10 @@ fn a_loop_that_settled_keeps_its_id_whoever_asks() {
     first.close().expect("it closes");
     let second = engine(&place);
     assert!(is_refused(&second), "after opening anew");
-    accepted(give(&second, &Command::InitializeLoop(initialize(1))));
+    accepted(give(
+        &second,
+        &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1))),
+    ));
     second.close().expect("it closes");
     place.rebuilt();
 }
@@ -210,7 +228,8 @@ fn bits_that_an_engine_drew_are_new_once() {
     let place = Place::new();
     let engine = engine(&place);
     let begin = |entropy| {
-        let command = Command::InitializeLoop(initialize(1)).with_entropy(entropy);
+        let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1)))
+            .with_entropy(entropy);
         (format!("LOOP-{entropy}"), command)
     };
     let entropy = engine.entropy().expect("there is some");
@@ -225,12 +244,12 @@ fn bits_that_an_engine_drew_are_new_once() {
 }
 
 fn work_order(number: usize, status: WorkOrderStatus) -> Command {
-    Command::RegisterWorkOrder(RegisterWorkOrder {
+    Command::Registration(RegistrationCommand::RegisterWorkOrder(RegisterWorkOrder {
         tenant_id: TENANT.to_string(),
         work_order_id: format!("order {number}"),
         correlation_id: "t".to_string(),
         status,
-    })
+    }))
 }
 
 #[test]

@@ -4,13 +4,14 @@
 use crate::conversation::{TENANT, THREAD, caller, chat, close_session, close_thread, set_up, yes};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::interruption_thread::{
-    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, MAX_ENDED_THREADS, PendingState,
-    ReasonCode, RespondCommitRow, TakeTurn, ThreadCommand, WaitCommitRow,
+    ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, InterruptionThreadCommand,
+    MAX_ENDED_THREADS, PendingState, ReasonCode, RespondCommitRow, TakeTurn, ThreadCommand,
+    WaitCommitRow,
 };
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::registration::{
     LeaseStatus, MAX_ENDED_REGISTRATIONS, RegisterLease, RegisterSession, RegisterWorkOrder,
-    SessionStatus, WorkOrderStatus,
+    RegistrationCommand, SessionStatus, WorkOrderStatus,
 };
 use holdpoint_domain::{Command, Event, Refusal, Time};
 use holdpoint_engine::Engine;
@@ -32,7 +33,7 @@ struct At<'a> {
 
 macro_rules! scoped {
     ($Body:ident, $at:ident, { $($field:ident: $value:expr),+ $(,)? }) => {
-        Command::$Body($Body {
+        Command::InterruptionThread(InterruptionThreadCommand::$Body($Body {
             tenant_id: TENANT.to_string(),
             correlation_id: THREAD.to_string(),
             turn_id: $at.turn_id,
@@ -44,7 +45,7 @@ macro_rules! scoped {
             pending_state: $at.pending_state,
             idempotency_key: $at.key.to_string(),
             $($field: $value),+
-        })
+        }))
     };
 }
 
@@ -148,32 +149,32 @@ fn story() -> Vec<Command> {
 }
 
 fn session(status: SessionStatus, user_id: &str) -> Command {
-    Command::RegisterSession(RegisterSession {
+    Command::Registration(RegistrationCommand::RegisterSession(RegisterSession {
         tenant_id: TENANT.to_string(),
         session_id: "session_1".to_string(),
         user_id: user_id.to_string(),
         device_id: "device_1".to_string(),
         status,
-    })
+    }))
 }
 
 fn work_order(name: &str, correlation_id: &str, status: WorkOrderStatus) -> Command {
-    Command::RegisterWorkOrder(RegisterWorkOrder {
+    Command::Registration(RegistrationCommand::RegisterWorkOrder(RegisterWorkOrder {
         tenant_id: TENANT.to_string(),
         work_order_id: name.to_string(),
         correlation_id: correlation_id.to_string(),
         status,
-    })
+    }))
 }
 
 fn lease(token: &[u8], status: LeaseStatus) -> Command {
-    Command::RegisterLease(RegisterLease {
+    Command::Registration(RegistrationCommand::RegisterLease(RegisterLease {
         tenant_id: TENANT.to_string(),
         work_order_id: "order_1".to_string(),
         lease_token_hash: sha256(token),
         expires_at: Time::from_nanoseconds(u64::MAX),
         status,
-    })
+    }))
 }
 
 /// Every command that names the session, the work order or the thread: as it was given before,
@@ -199,13 +200,18 @@ fn questions() -> Vec<Command> {
     asked.push(take_turn(&new, "It has shipped."));
     asked.extend(rows(21, "new row", [PendingState::None; 5]));
     let unnamed = At { turn_id: 30, pending_state: PendingState::None, key: "no session" };
-    if let Command::TakeTurn(turn) = take_turn(&unnamed, "It has shipped.") {
-        asked.push(Command::TakeTurn(TakeTurn { session_id: None, ..turn }));
+    if let Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(turn)) =
+        take_turn(&unnamed, "It has shipped.")
+    {
+        asked.push(Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(TakeTurn {
+            session_id: None,
+            ..turn
+        })));
     }
     let thread =
         || ThreadCommand { tenant_id: TENANT.to_string(), correlation_id: THREAD.to_string() };
-    asked.push(Command::ExpireThread(thread()));
-    asked.push(Command::ReadAuditRows(thread()));
+    asked.push(Command::InterruptionThread(InterruptionThreadCommand::ExpireThread(thread())));
+    asked.push(Command::InterruptionThread(InterruptionThreadCommand::ReadAuditRows(thread())));
     asked.push(close_thread());
     asked
 }
@@ -283,14 +289,19 @@ fn begin_and_end_thread(engine: &Engine, name: &str) {
     let row = scoped!(WaitCommitRow, at, {
         wait_kind: "TOOL".to_string(), reason_code: ReasonCode::NlpChat,
     });
-    let Command::WaitCommitRow(row) = row else { unreachable!("it is this one") };
+    let Command::InterruptionThread(InterruptionThreadCommand::WaitCommitRow(row)) = row else {
+        unreachable!("it is this one")
+    };
     let (correlation_id, work_order_id) = (name.to_string(), name.to_string());
     let row = WaitCommitRow { correlation_id, work_order_id, session_id: None, ..row };
     let (tenant_id, correlation_id) = (TENANT.to_string(), name.to_string());
     for command in [
         work_order(name, name, WorkOrderStatus::Executing),
-        Command::WaitCommitRow(row),
-        Command::CloseThread(ThreadCommand { tenant_id, correlation_id }),
+        Command::InterruptionThread(InterruptionThreadCommand::WaitCommitRow(row)),
+        Command::InterruptionThread(InterruptionThreadCommand::CloseThread(ThreadCommand {
+            tenant_id,
+            correlation_id,
+        })),
         work_order(name, name, WorkOrderStatus::Completed),
     ] {
         accepted(engine, name, &command);

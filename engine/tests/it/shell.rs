@@ -1,6 +1,7 @@
 //! The shell: what a receipt promises, what a refusal leaves untouched, what the clock may do, and
 //! what becomes of a state whose log failed.
 
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::log::{ClockStepped, LogEvent};
 use holdpoint_domain::{Command, Event};
 use holdpoint_engine::Engine;
@@ -26,7 +27,10 @@ fn accept(engine: &Engine, command: &Command) -> Receipt {
 /// A new loop in INIT.
 fn new_loop(engine: &Engine) -> (String, Receipt) {
     let command = initialize(1);
-    (command.loop_id(), accept(engine, &Command::InitializeLoop(command)))
+    (
+        command.loop_id(),
+        accept(engine, &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command))),
+    )
 }
 
 /// A loop from its beginning to its end.
@@ -279,14 +283,21 @@ fn a_failed_sync_poisons_the_engine_with_its_first_cause_and_discards_the_state(
     let disk = Brittle::new(place.storage());
     let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
     let acknowledged = initialize(1);
-    let command = Command::InitializeLoop(acknowledged.clone());
+    let command =
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(acknowledged.clone()));
     engine.submit(&origin(), &command).expect("the disk still works");
     disk.break_down();
-    let failed = engine.submit(&origin(), &Command::InitializeLoop(initialize(1)));
+    let failed = engine.submit(
+        &origin(),
+        &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1))),
+    );
     let Err(SubmitError::Append(AppendError::Failed(cause))) = failed else {
         unreachable!("{failed:?}")
     };
-    for command in [dispatch(&acknowledged.loop_id()), Command::InitializeLoop(initialize(1))] {
+    for command in [
+        dispatch(&acknowledged.loop_id()),
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1))),
+    ] {
         let again = engine.submit(&origin(), &command);
         assert!(is_poisoned_by(&again, &cause), "{again:?}");
     }

@@ -3,9 +3,10 @@
 
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
-    HumanDecision, HumanDecisionEvent, RequestDecision,
+    HumanDecision, HumanDecisionCommand, HumanDecisionEvent, RequestDecision,
 };
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::{ActorId, Command, Event};
@@ -43,17 +44,17 @@ fn asked(engine: &Engine) -> (String, String) {
     let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let command = holdpoint_domain::execution_loop::InitializeLoop { hold: terms, ..initialize(2) };
     let loop_id = command.loop_id();
-    accepted(engine, &Command::InitializeLoop(command));
+    accepted(engine, &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
     let story = whole_story(&loop_id);
     story.iter().take(4).for_each(|command| drop(accepted(engine, command)));
     let request = RequestDecision { loop_id: loop_id.clone(), entropy: fresh() };
     let request_id = format!("REQ-{}", request.entropy);
-    accepted(engine, &Command::RequestDecision(request));
+    accepted(engine, &Command::HumanDecision(HumanDecisionCommand::RequestDecision(request)));
     (loop_id, request_id)
 }
 
 fn answer(request_id: &str, decision: HumanDecision) -> Command {
-    Command::AnswerDecision(AnswerDecision {
+    Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
         request_id: request_id.to_string(),
         loop_id: None,
         entropy: fresh(),
@@ -63,7 +64,7 @@ fn answer(request_id: &str, decision: HumanDecision) -> Command {
         reason: None,
         escalation_target: None,
         means: AnswerMeans { channel: AnswerChannel::Api, detail: "a test".into() },
-    })
+    }))
 }
 
 /// A person's own words.
@@ -77,7 +78,7 @@ fn the_same_key_is_answered_with_the_first_receipt_also_after_a_restart() {
     let engine = place.engine();
     let command = initialize(1);
     let loop_id = command.loop_id();
-    let command = Command::InitializeLoop(command);
+    let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
     let submit = |engine: &Engine, command: &Command| {
         engine.submit_when(&origin(), &key("first"), command).expect("the log works")
     };
@@ -107,7 +108,8 @@ fn a_stale_version_conflicts_and_the_version_that_was_seen_does_not() {
     let engine = place.engine();
     let command = initialize(1);
     let loop_id = command.loop_id();
-    let first = accepted(&engine, &Command::InitializeLoop(command));
+    let first =
+        accepted(&engine, &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
     let seen = |version| Conditions { key: None, expected_version: Some(version) };
     let submit = |version, command: &Command| {
         engine.submit_when(&origin(), &seen(version), command).expect("the log works")
@@ -190,7 +192,7 @@ fn nothing_derived_from_what_is_not_durable_leaves() {
         let place = Place::new();
         let command = initialize(1);
         let loop_id = command.loop_id();
-        let command = Command::InitializeLoop(command);
+        let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
         // Written by another engine and not synced by anybody.
         let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
         let writer = Engine::open_with(place.storage(), options).expect("the log opens");

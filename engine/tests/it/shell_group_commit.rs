@@ -3,10 +3,10 @@
 
 use crate::embedder::{accept, accepted, hand_over};
 use holdpoint_domain::core::actor::Actor;
-use holdpoint_domain::execution_loop::InitializeLoop;
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, InitializeLoop};
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
-    HumanDecision, RequestDecision,
+    HumanDecision, HumanDecisionCommand, RequestDecision,
 };
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
@@ -121,16 +121,16 @@ fn asked(engine: &Engine<GatedStorage>) -> String {
     let command = InitializeLoop { hold, ..initialize(2) };
     let loop_id = command.loop_id();
     let submit = |command: &Command| drop(accepted(engine.submit(&origin(), command)));
-    submit(&Command::InitializeLoop(command));
+    submit(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
     whole_story(&loop_id).iter().take(4).for_each(submit);
     let request = RequestDecision { loop_id, entropy: fresh() };
     let request_id = format!("REQ-{}", request.entropy);
-    submit(&Command::RequestDecision(request));
+    submit(&Command::HumanDecision(HumanDecisionCommand::RequestDecision(request)));
     request_id
 }
 
 fn answer(request_id: String) -> Command {
-    Command::AnswerDecision(AnswerDecision {
+    Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
         request_id,
         loop_id: None,
         entropy: fresh(),
@@ -140,7 +140,7 @@ fn answer(request_id: String) -> Command {
         reason: None,
         escalation_target: None,
         means: AnswerMeans { channel: AnswerChannel::Api, detail: "a test".into() },
-    })
+    }))
 }
 
 /// A person's own words.

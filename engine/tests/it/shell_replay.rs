@@ -5,10 +5,11 @@
 //! A failure prints its seed; HOLDPOINT_SEED reproduces it.
 
 use holdpoint_domain::evidence_capture::StopCondition;
-use holdpoint_domain::execution_loop::{DispatchFacts, InitializeLoop};
+use holdpoint_domain::execution_loop::{DispatchFacts, ExecutionLoopCommand, InitializeLoop};
 use holdpoint_domain::execution_loop::{
     ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType,
 };
+use holdpoint_domain::log::{LogCommand, RecordFingerprint};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy};
 use holdpoint_domain::{Command, World};
 use holdpoint_engine::Engine;
@@ -110,7 +111,7 @@ fn next_command(engine: &Engine, known: &mut Vec<String>, random: &mut Gen) -> C
     if known.is_empty() || one_in(random, 8) {
         let command = new_loop(random);
         known.push(command.loop_id());
-        return Command::InitializeLoop(command);
+        return Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
     }
     let loop_id = random.choose(known).expect("some loop is known").clone();
     if one_in(random, 6) {
@@ -127,7 +128,9 @@ fn fitting(loop_id: &str, seen: Option<(ExecutionLoopState, u8)>, random: &mut G
     match seen {
         Some((ExecutionLoopState::Init, _)) if one_in(random, 8) => {
             let facts = DispatchFacts { intent_clear: None, ..clear() };
-            Command::DispatchLoop(dispatch_with(loop_id, facts))
+            Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(dispatch_with(
+                loop_id, facts,
+            )))
         }
         Some((ExecutionLoopState::Init, _)) => dispatch(loop_id),
         Some((ExecutionLoopState::Dispatched, _)) => await_response(loop_id),
@@ -150,7 +153,7 @@ fn anything(loop_id: &str, random: &mut Gen) -> Command {
         2 => await_response(loop_id),
         3 => output(loop_id, b""),
         4 => stop(loop_id, *random.choose(StopCondition::ALL).expect("not empty")),
-        5 => Command::RecordFingerprint,
+        5 => Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})),
         6 => small(i64::arbitrary(random)),
         _ => fault(loop_id, u8::arbitrary(random), ExecutionFaultType::Crash),
     }

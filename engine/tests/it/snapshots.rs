@@ -1,7 +1,8 @@
 //! Opening goes on from a snapshot that the chain vouches for (properties E1 and E9), and whatever
 //! else lies in its place changes nothing.
 
-use holdpoint_domain::log::LogEvent;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Command, Event};
 use holdpoint_engine::Engine;
@@ -31,7 +32,9 @@ fn live(engine: &Engine, loops: u64) {
     for _ in 0..loops {
         let begin = initialize(1);
         let loop_id = begin.loop_id();
-        engine.submit(&origin(), &Command::InitializeLoop(begin)).unwrap();
+        engine
+            .submit(&origin(), &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)))
+            .unwrap();
         engine.submit(&origin(), &dispatch(&loop_id)).unwrap();
     }
 }
@@ -243,7 +246,9 @@ fn fingerprints_that_commands_ask_for_put_no_snapshot_off() {
     let engine = engine(&place);
     for _ in 0..4 {
         live(&engine, 3);
-        engine.submit(&origin(), &Command::RecordFingerprint).unwrap();
+        engine
+            .submit(&origin(), &Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})))
+            .unwrap();
     }
     engine.close().unwrap();
     assert_eq!(snapshots(&place).len(), 2);

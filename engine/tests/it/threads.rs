@@ -8,7 +8,7 @@ use crate::conversation::{
 };
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::interruption_thread::{Directive, InterruptionThreadEvent, ReasonCode};
-use holdpoint_domain::log::LogEvent;
+use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint};
 use holdpoint_domain::registration::RegistrationStatus;
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
@@ -272,7 +272,7 @@ fn nobody_else_takes_a_key_of_turns_and_rows() {
         key: "turn 1".to_string(),
     };
     let conditions = Conditions { key: Some(key), expected_version: None };
-    let command = Command::RecordFingerprint;
+    let command = Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {}));
     let submitted = engine.submit_when(&origin_of(stranger()), &conditions, &command);
     assert_eq!(refused(submitted.expect("the log works")), "MALFORMED_REQUEST");
     assert_eq!(place.bytes(), before);

@@ -4,13 +4,18 @@ use super::{HandMade, SECRET};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
-use holdpoint_domain::evidence_capture::{CaptureEvidence, EvidenceItem, OutputStream};
+use holdpoint_domain::evidence_capture::{
+    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, OutputStream,
+};
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutorIdentityStatus,
-    ExecutorResponseType, Exit, Handshake, InitializeLoop, ObserverExpectation, ReportResponse,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
+    ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake, InitializeLoop,
+    ObserverExpectation, ReportResponse,
 };
 use holdpoint_domain::human_decision::HoldTerms;
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
+use holdpoint_domain::sandbox_fault::{
+    ExecutionFaultType, ReportFault, RetryPolicy, SandboxFaultCommand,
+};
 
 const ENVELOPE: &[u8] = b"envelope of sh -c true";
 
@@ -23,17 +28,22 @@ impl HandMade {
     pub fn run_of(&mut self, command_line: &str) -> String {
         let loop_id = self.awaited(command_line);
         let (hash, entropy) = (envelope_hash(), self.entropy());
-        self.command(&Command::ReportResponse(ReportResponse {
+        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(
+            ReportResponse {
+                loop_id: loop_id.clone(),
+                entropy,
+                executor_id: "sh".into(),
+                instruction_hash: hash,
+                reported_status: ExecutorResponseType::Success,
+                error: None,
+                exit: Exit::Status(0),
+            },
+        )));
+        let entropy = self.entropy();
+        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(CompleteLoop {
             loop_id: loop_id.clone(),
             entropy,
-            executor_id: "sh".into(),
-            instruction_hash: hash,
-            reported_status: ExecutorResponseType::Success,
-            error: None,
-            exit: Exit::Status(0),
-        }));
-        let entropy = self.entropy();
-        self.command(&Command::CompleteLoop(CompleteLoop { loop_id: loop_id.clone(), entropy }));
+        })));
         loop_id
     }
 
@@ -41,17 +51,19 @@ impl HandMade {
     pub fn crash(&mut self) -> String {
         let loop_id = self.awaited("sh -c 'kill -SEGV $$'");
         let entropy = self.entropy();
-        self.command(&Command::ReportFault(ReportFault {
+        self.command(&Command::SandboxFault(SandboxFaultCommand::ReportFault(ReportFault {
             loop_id: loop_id.clone(),
             entropy,
             attempt: 1,
             fault_type: ExecutionFaultType::Crash,
             fault_message: "killed by signal 11".into(),
             exit: Exit::Signal(11),
-        }));
+        })));
         if self.world.live_loop(&loop_id).is_some() {
             let (loop_id, entropy) = (loop_id.clone(), self.entropy());
-            self.command(&Command::CompleteLoop(CompleteLoop { loop_id, entropy }));
+            self.command(&Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(
+                CompleteLoop { loop_id, entropy },
+            )));
         }
         loop_id
     }
@@ -60,23 +72,24 @@ impl HandMade {
     pub fn awaited(&mut self, command_line: &str) -> String {
         let initialize = self.initialize(command_line);
         let loop_id = initialize.loop_id();
-        self.command(&Command::InitializeLoop(initialize));
+        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)));
         let dispatch = DispatchLoop {
             loop_id: loop_id.clone(),
             entropy: self.entropy(),
             envelope_hash: envelope_hash(),
             facts: clear(),
         };
-        self.command(&Command::DispatchLoop(dispatch));
+        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(dispatch)));
         let entropy = self.entropy();
-        self.command(&Command::AwaitResponse(AwaitResponse { loop_id: loop_id.clone(), entropy }));
-        let entropy = self.entropy();
-        let items = vec![stdout()];
-        self.command(&Command::CaptureEvidence(CaptureEvidence {
+        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
             loop_id: loop_id.clone(),
             entropy,
-            items,
-        }));
+        })));
+        let entropy = self.entropy();
+        let items = vec![stdout()];
+        self.command(&Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(
+            CaptureEvidence { loop_id: loop_id.clone(), entropy, items },
+        )));
         loop_id
     }
 

@@ -5,9 +5,11 @@
 mod talk;
 
 use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::decision_point::DecisionPointCommand;
 use holdpoint_domain::evidence_capture::ResourceUsage;
-use holdpoint_domain::execution_loop::ExecutorResponseType;
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, ExecutorResponseType};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
+use holdpoint_domain::interruption_thread::InterruptionThreadCommand;
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::world::envelope::Encoded;
@@ -185,7 +187,9 @@ impl Author {
         question.default_option = None;
         question.binding = bound.then(binding);
         let id = question.decision_id();
-        self.give(Command::CreateDecisionPoint(question.into()));
+        self.give(Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(
+            question.into(),
+        )));
         self.give(self.story.responds(&id, person("bob"), option("go")));
         if bound {
             self.give(self.story.consumes(&id));
@@ -196,7 +200,11 @@ impl Author {
         let next = self.talk.next(&self.story.world);
         self.correlation = next.correlation;
         for command in next.commands {
-            let idempotency = matches!(&command, Command::TakeTurn(_)).then(|| Idempotency {
+            let idempotency = matches!(
+                &command,
+                Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(_))
+            )
+            .then(|| Idempotency {
                 tenant: "tenant-1".into(),
                 engine: "PH1.X".into(),
                 key: format!("key-{}", self.stories),
@@ -216,7 +224,7 @@ impl Author {
         command.hold = terms(policy);
         command.hold.decision_timeout_ms = timeout(86_400_000);
         self.story.loop_id = command.loop_id();
-        self.give(Command::InitializeLoop(command));
+        self.give(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
         self.give(self.story.dispatch());
     }
 

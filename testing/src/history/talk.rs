@@ -2,10 +2,12 @@
 
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::{Digest, sha256};
-use holdpoint_domain::interruption_thread::{PendingState, TakeTurn, ThreadCommand};
+use holdpoint_domain::interruption_thread::{
+    InterruptionThreadCommand, PendingState, TakeTurn, ThreadCommand,
+};
 use holdpoint_domain::registration::{
     Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterTenant,
-    RegisterUser, RegisterWorkOrder, RegistrationStatus, WorkOrderStatus,
+    RegisterUser, RegisterWorkOrder, RegistrationCommand, RegistrationStatus, WorkOrderStatus,
 };
 use holdpoint_domain::{ActorId, Command, Time, World};
 
@@ -47,10 +49,10 @@ impl Talk {
         let device = RegisterDevice { tenant_id, device_id, user_id, status };
         let person = ActorId { kind: Actor::Human, id: "person".into() };
         [
-            (person, Command::ChangeCapability(allowed)),
-            (caller(), Command::RegisterTenant(tenant)),
-            (caller(), Command::RegisterUser(user)),
-            (caller(), Command::RegisterDevice(device)),
+            (person, Command::Registration(RegistrationCommand::ChangeCapability(allowed))),
+            (caller(), Command::Registration(RegistrationCommand::RegisterTenant(tenant))),
+            (caller(), Command::Registration(RegistrationCommand::RegisterUser(user))),
+            (caller(), Command::Registration(RegistrationCommand::RegisterDevice(device))),
         ]
     }
 
@@ -64,10 +66,16 @@ impl Talk {
         if turn_id == 1 {
             commands.extend(registered(&correlation));
         }
-        commands.push(Command::TakeTurn(taken(world, &correlation, turn_id)));
+        commands.push(Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(taken(
+            world,
+            &correlation,
+            turn_id,
+        ))));
         if turn_id == TURNS {
             let (tenant_id, correlation_id) = (TENANT.into(), correlation.clone());
-            commands.push(Command::CloseThread(ThreadCommand { tenant_id, correlation_id }));
+            commands.push(Command::InterruptionThread(InterruptionThreadCommand::CloseThread(
+                ThreadCommand { tenant_id, correlation_id },
+            )));
         }
         Next { correlation, commands }
     }
@@ -92,7 +100,10 @@ fn registered(correlation_id: &str) -> [Command; 2] {
         expires_at: Time::from_nanoseconds(u64::MAX),
         status: LeaseStatus::Active,
     };
-    [Command::RegisterWorkOrder(work_order), Command::RegisterLease(lease)]
+    [
+        Command::Registration(RegistrationCommand::RegisterWorkOrder(work_order)),
+        Command::Registration(RegistrationCommand::RegisterLease(lease)),
+    ]
 }
 
 fn taken(world: &World, correlation_id: &str, turn_id: u64) -> TakeTurn {

@@ -4,16 +4,18 @@ use holdpoint_domain::Command;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::evidence_capture::{
-    CaptureEvidence, EvidenceItem, OutputStream, StopCondition, StopFacts,
+    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, OutputStream, StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutorIdentityStatus,
-    ExecutorResponseType, Exit, Handshake, InitializeLoop, ObserverExpectation, ReportResponse,
-    StopLoop,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
+    ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake, InitializeLoop,
+    ObserverExpectation, ReportResponse, StopLoop,
 };
 use holdpoint_domain::human_decision::HoldTerms;
-use holdpoint_domain::log::ConfigurationChanged;
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
+use holdpoint_domain::log::{ConfigurationChanged, LogCommand};
+use holdpoint_domain::sandbox_fault::{
+    ExecutionFaultType, ReportFault, RetryPolicy, SandboxFaultCommand,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -53,7 +55,7 @@ pub fn initialize(max_attempts: u8) -> InitializeLoop {
 /// A small command that every state accepts, and that asks for something else with each number.
 pub fn small(number: i64) -> Command {
     let digest = Some(sha256(&number.to_be_bytes()));
-    Command::RecordConfiguration(ConfigurationChanged { digest })
+    Command::Log(LogCommand::RecordConfiguration(ConfigurationChanged { digest }))
 }
 
 /// Nothing stands in the way.
@@ -73,15 +75,18 @@ pub fn dispatch_with(loop_id: &str, facts: DispatchFacts) -> DispatchLoop {
 }
 
 pub fn dispatch(loop_id: &str) -> Command {
-    Command::DispatchLoop(dispatch_with(loop_id, clear()))
+    Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(dispatch_with(loop_id, clear())))
 }
 
 pub fn retry(loop_id: &str) -> Command {
-    Command::RetryLoop(dispatch_with(loop_id, clear()))
+    Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(dispatch_with(loop_id, clear())))
 }
 
 pub fn await_response(loop_id: &str) -> Command {
-    Command::AwaitResponse(AwaitResponse { loop_id: loop_id.to_string(), entropy: fresh() })
+    Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
+        loop_id: loop_id.to_string(),
+        entropy: fresh(),
+    }))
 }
 
 /// All of a standard output.
@@ -93,11 +98,15 @@ pub fn output(loop_id: &str, raw: &[u8]) -> Command {
         whole_sha256: sha256(raw),
     };
     let (loop_id, entropy) = (loop_id.to_string(), fresh());
-    Command::CaptureEvidence(CaptureEvidence { loop_id, entropy, items: vec![item] })
+    Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(CaptureEvidence {
+        loop_id,
+        entropy,
+        items: vec![item],
+    }))
 }
 
 pub fn report(loop_id: &str, reported_status: ExecutorResponseType) -> Command {
-    Command::ReportResponse(ReportResponse {
+    Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(ReportResponse {
         loop_id: loop_id.to_string(),
         entropy: fresh(),
         executor_id: EXECUTOR.to_string(),
@@ -105,32 +114,35 @@ pub fn report(loop_id: &str, reported_status: ExecutorResponseType) -> Command {
         reported_status,
         error: None,
         exit: Exit::Status(0),
-    })
+    }))
 }
 
 pub fn fault(loop_id: &str, attempt: u8, fault_type: ExecutionFaultType) -> Command {
-    Command::ReportFault(ReportFault {
+    Command::SandboxFault(SandboxFaultCommand::ReportFault(ReportFault {
         loop_id: loop_id.to_string(),
         entropy: fresh(),
         attempt,
         fault_type,
         fault_message: "it went wrong".to_string(),
         exit: Exit::Signal(11),
-    })
+    }))
 }
 
 pub fn complete(loop_id: &str) -> Command {
-    Command::CompleteLoop(CompleteLoop { loop_id: loop_id.to_string(), entropy: fresh() })
+    Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(CompleteLoop {
+        loop_id: loop_id.to_string(),
+        entropy: fresh(),
+    }))
 }
 
 pub fn stop(loop_id: &str, condition: StopCondition) -> Command {
-    Command::StopLoop(StopLoop {
+    Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(StopLoop {
         loop_id: loop_id.to_string(),
         entropy: fresh(),
         condition,
         facts: StopFacts::default(),
         details: "nobody knows".to_string(),
-    })
+    }))
 }
 
 /// A loop from its beginning to a good end.

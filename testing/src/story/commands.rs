@@ -9,11 +9,16 @@ mod turns;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::RawData;
+use holdpoint_domain::decision_point::DecisionPointCommand;
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::human_decision::HumanDecisionCommand;
+use holdpoint_domain::log::RecordFingerprint;
 use holdpoint_domain::log::{
-    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, RecoveryPerformed,
-    SegmentIndexed,
+    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, LogCommand,
+    RecoveryPerformed, SegmentIndexed,
 };
+use holdpoint_domain::registration::RegistrationCommand;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Idempotency, Proof, Refusal, WriterCommand, decide,
@@ -136,7 +141,8 @@ impl Generator {
         let by = actor_of(&command);
         let random = &mut self.random;
         let proof = (!one_in(random, 5)).then(|| proof_of(&command, &by));
-        let is_keyed = one_in(random, 4) && !matches!(command, Command::ConsumeApproval(_));
+        let is_keyed = one_in(random, 4)
+            && !matches!(command, Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_)));
         self.keys += u64::from(is_keyed);
         let key = self.keys.saturating_sub(u64::from(one_in(random, 20)));
         Given { command, by, proof, key: is_keyed.then(|| format!("key {key}")) }
@@ -150,7 +156,7 @@ impl Generator {
             return due.command.with_entropy(story.entropy());
         }
         if story.world.totals().events < SMALL && one_in(random, 20) {
-            return Command::RecordFingerprint;
+            return Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {}));
         }
         match below(random, 100) {
             0..45 => self.of_loop(story),
@@ -178,8 +184,10 @@ impl Generator {
             0 => story.interrupt(15, None),
             1 | 2 => story.stop(any(random, StopCondition::ALL), StopFacts::default()),
             _ => match random::on_loop(story, random) {
-                Command::InitializeLoop(command) => self.start(story, command),
-                Command::RecordFingerprint => self.of_log(),
+                Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)) => {
+                    self.start(story, command)
+                }
+                Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})) => self.of_log(),
                 command => command,
             },
         }
@@ -189,10 +197,10 @@ impl Generator {
     fn of_log(&mut self) -> Command {
         let random = &mut self.random;
         if one_in(random, 40) {
-            return Command::RecordFingerprint;
+            return Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {}));
         }
         let digest = (!one_in(random, 4)).then(|| sha256(&[any(random, &BYTES)]));
-        Command::RecordConfiguration(ConfigurationChanged { digest })
+        Command::Log(LogCommand::RecordConfiguration(ConfigurationChanged { digest }))
     }
 
     /// What only the log's own writer says, of records that there are.
@@ -291,11 +299,20 @@ impl Given {
 fn actor_of(command: &Command) -> ActorId {
     let human = |id: &str| ActorId { kind: Actor::Human, id: id.to_owned() };
     match command {
-        Command::AnswerDecision(c) => ActorId { kind: c.actor, id: c.human_id.clone() },
-        Command::OverrideVisibility(c) => ActorId { kind: c.actor, id: c.human_id.clone() },
-        Command::ChangeCapability(_) => human("operator"),
-        Command::StopLoop(c) if c.condition == StopCondition::HumanAbort => human("alice"),
-        Command::DispatchLoop(c) | Command::RetryLoop(c)
+        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(c)) => {
+            ActorId { kind: c.actor, id: c.human_id.clone() }
+        }
+        Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => {
+            ActorId { kind: c.actor, id: c.human_id.clone() }
+        }
+        Command::Registration(RegistrationCommand::ChangeCapability(_)) => human("operator"),
+        Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(c))
+            if c.condition == StopCondition::HumanAbort =>
+        {
+            human("alice")
+        }
+        Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(c))
+        | Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(c))
             if c.facts.human_abort_signaled == Some(true) =>
         {
             human("alice")

@@ -6,8 +6,8 @@ use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, EscalationTarget, ExpireDue,
-    HeldRequest, HoldPolicy, HoldTerms, HumanDecision, OverrideField, OverrideVisibility,
-    RequestDecision,
+    HeldRequest, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, OverrideField,
+    OverrideVisibility, RequestDecision,
 };
 
 use super::Story;
@@ -55,7 +55,10 @@ impl Story {
 
     pub fn ask(&self) -> Command {
         let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
-        Command::RequestDecision(RequestDecision { loop_id, entropy })
+        Command::HumanDecision(HumanDecisionCommand::RequestDecision(RequestDecision {
+            loop_id,
+            entropy,
+        }))
     }
 
     /// The last request of this story's loop.
@@ -81,12 +84,12 @@ impl Story {
 
     /// Alice decides.
     pub fn decides(&self, decision: HumanDecision) -> Command {
-        Command::AnswerDecision(self.answer(decision))
+        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(self.answer(decision)))
     }
 
     pub fn expire(&self, request_id: &str) -> Command {
         let (request_id, entropy) = (request_id.to_owned(), self.entropy());
-        Command::ExpireDue(ExpireDue { request_id, entropy })
+        Command::HumanDecision(HumanDecisionCommand::ExpireDue(ExpireDue { request_id, entropy }))
     }
 
     /// Carol allows a field to be shown.

@@ -11,17 +11,20 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::evidence_capture::{
-    CaptureEvidence, EvidenceItem, OutputStream, StopCondition, StopFacts,
+    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, OutputStream, StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopEvent,
-    ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit, HaltReason, Handshake,
-    InitializeLoop, InterruptLoop, LoopHalted, ObserverExpectation, ReportResponse, StopLoop,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
+    ExecutionLoopEvent, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit,
+    HaltReason, Handshake, InitializeLoop, InterruptLoop, LoopHalted, ObserverExpectation,
+    ReportResponse, StopLoop,
 };
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::{HoldTerms, HumanDecisionEvent};
 use holdpoint_domain::registration::RegistrationEvent;
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
+use holdpoint_domain::sandbox_fault::{
+    ExecutionFaultType, ReportFault, RetryPolicy, SandboxFaultCommand,
+};
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::world::envelope::Encoded;
 use holdpoint_domain::{
@@ -85,7 +88,7 @@ impl Story {
         let mut command = story.initialize();
         change(&mut command);
         story.loop_id = command.loop_id();
-        story.given(Command::InitializeLoop(command));
+        story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
         story
     }
 
@@ -232,25 +235,32 @@ impl Story {
     }
 
     pub fn dispatch(&self) -> Command {
-        Command::DispatchLoop(self.dispatch_with(CLEAR))
+        Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(self.dispatch_with(CLEAR)))
     }
 
     pub fn dispatch_knowing(&self, facts: DispatchFacts) -> Command {
-        Command::DispatchLoop(self.dispatch_with(facts))
+        Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(self.dispatch_with(facts)))
     }
 
     pub fn retry(&self) -> Command {
-        Command::RetryLoop(self.dispatch_with(CLEAR))
+        Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(self.dispatch_with(CLEAR)))
     }
 
     pub fn await_response(&self) -> Command {
         let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
-        Command::AwaitResponse(AwaitResponse { loop_id, entropy })
+        Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
+            loop_id,
+            entropy,
+        }))
     }
 
     pub fn capture(&self, items: Vec<EvidenceItem>) -> Command {
         let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
-        Command::CaptureEvidence(CaptureEvidence { loop_id, entropy, items })
+        Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(CaptureEvidence {
+            loop_id,
+            entropy,
+            items,
+        }))
     }
 
     pub fn output(&self, raw: &[u8]) -> Command {
@@ -258,7 +268,7 @@ impl Story {
     }
 
     pub fn report(&self, reported_status: ExecutorResponseType) -> Command {
-        Command::ReportResponse(self.response(reported_status))
+        Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(self.response(reported_status)))
     }
 
     pub fn response(&self, reported_status: ExecutorResponseType) -> ReportResponse {
@@ -275,7 +285,7 @@ impl Story {
 
     pub fn fault(&self, fault_type: ExecutionFaultType) -> Command {
         let attempt = self.world.live_loop(&self.loop_id).map_or(1, ExecutionLoop::attempt_count);
-        Command::ReportFault(self.fault_of(fault_type, attempt))
+        Command::SandboxFault(SandboxFaultCommand::ReportFault(self.fault_of(fault_type, attempt)))
     }
 
     pub fn fault_of(&self, fault_type: ExecutionFaultType, attempt: u8) -> ReportFault {
@@ -291,28 +301,31 @@ impl Story {
 
     pub fn complete(&self) -> Command {
         let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
-        Command::CompleteLoop(CompleteLoop { loop_id, entropy })
+        Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(CompleteLoop {
+            loop_id,
+            entropy,
+        }))
     }
 
     pub fn stop(&self, condition: StopCondition, facts: StopFacts) -> Command {
-        Command::StopLoop(StopLoop {
+        Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(StopLoop {
             loop_id: self.loop_id.clone(),
             entropy: self.entropy(),
             condition,
             facts,
             details: "because".into(),
-        })
+        }))
     }
 
     /// A signal, and the process and user number that sent it.
     pub fn interrupt(&self, signal: i32, sender: Option<(u32, u32)>) -> Command {
-        Command::InterruptLoop(InterruptLoop {
+        Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(InterruptLoop {
             loop_id: self.loop_id.clone(),
             entropy: self.entropy(),
             signal,
             sender_pid: sender.map(|(pid, _)| pid),
             sender_uid: sender.map(|(_, uid)| uid),
-        })
+        }))
     }
 
     pub fn declare_lost(&self) -> WriterCommand {

@@ -5,8 +5,9 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
-    DecisionOption, DecisionPoint, DecisionPointEvent, EscalateDecisionPoint, ExpireDecisionPoint,
-    RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, Response,
+    DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointEvent, EscalateDecisionPoint,
+    ExpireDecisionPoint, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
+    Response,
 };
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::{Command, Event, decide};
@@ -82,7 +83,9 @@ impl Story {
         let mut command = self.question();
         change(&mut command);
         let decision_id = command.decision_id();
-        self.given(Command::CreateDecisionPoint(command.into()));
+        self.given(Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(
+            command.into(),
+        )));
         decision_id
     }
 
@@ -95,7 +98,8 @@ impl Story {
         let mut command = self.question();
         change(&mut command);
         let decision_id = command.decision_id();
-        let command = Command::CreateDecisionPoint(command.into());
+        let command =
+            Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
         let mut events = decide(&self.world, &command, self.now).unwrap();
         for event in &mut events {
             if let Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) = event {
@@ -115,7 +119,7 @@ impl Story {
         let (decision_id, entropy) = (decision_id.to_owned(), self.entropy());
         let comment = Some("as agreed".into());
         let command = RespondToDecisionPoint { decision_id, entropy, by, response, comment };
-        Command::RespondToDecisionPoint(command)
+        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(command))
     }
 
     /// Alice guides: gives the id of the next round.
@@ -126,41 +130,59 @@ impl Story {
     }
 
     pub fn refines(&self, decision_id: &str) -> Command {
-        Command::RefineDecisionPoint(RefineDecisionPoint {
+        Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
             decision_id: decision_id.to_owned(),
             by: agent(),
             prompt: Some("May it go tomorrow?".into()),
             context: None,
             options: None,
             default_option: None,
-        })
+        }))
     }
 
     pub fn cancels(&self, decision_id: &str) -> Command {
         let (decision_id, by) = (decision_id.to_owned(), agent());
         let reason = Some("not needed".into());
-        Command::CancelDecisionPoint(CancelDecisionPoint { decision_id, by, reason })
+        Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(CancelDecisionPoint {
+            decision_id,
+            by,
+            reason,
+        }))
     }
 
     pub fn escalates(&self, decision_id: &str) -> Command {
         let (decision_id, by) = (decision_id.to_owned(), agent());
         let (to, reason) = ("boss".into(), None);
-        Command::EscalateDecisionPoint(EscalateDecisionPoint { decision_id, by, to, reason })
+        Command::DecisionPoint(DecisionPointCommand::EscalateDecisionPoint(EscalateDecisionPoint {
+            decision_id,
+            by,
+            to,
+            reason,
+        }))
     }
 
     pub fn reminds(&self, decision_id: &str) -> Command {
         let (decision_id, by) = (decision_id.to_owned(), agent());
-        Command::RemindDecisionPoint(RemindDecisionPoint { decision_id, by })
+        Command::DecisionPoint(DecisionPointCommand::RemindDecisionPoint(RemindDecisionPoint {
+            decision_id,
+            by,
+        }))
     }
 
     pub fn consumes(&self, decision_id: &str) -> Command {
         let (decision_id, by) = (decision_id.to_owned(), agent());
-        Command::ConsumeApproval(ConsumeApproval { decision_id, by, binding: binding() })
+        Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(ConsumeApproval {
+            decision_id,
+            by,
+            binding: binding(),
+        }))
     }
 
     pub fn lets_expire(&self, decision_id: &str) -> Command {
         let decision_id = decision_id.to_owned();
-        Command::ExpireDecisionPoint(ExpireDecisionPoint { decision_id })
+        Command::DecisionPoint(DecisionPointCommand::ExpireDecisionPoint(ExpireDecisionPoint {
+            decision_id,
+        }))
     }
 }
 

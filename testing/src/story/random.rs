@@ -6,14 +6,18 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::evidence_capture::{EvidenceItem, ResourceUsage, StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{
-    DispatchFacts, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit,
-    InitializeLoop, ReportResponse,
+    DispatchFacts, ExecutionLoopCommand, ExecutionLoopState, ExecutorIdentityStatus,
+    ExecutorResponseType, Exit, InitializeLoop, ReportResponse,
 };
 use holdpoint_domain::human_decision::{
-    AnswerDecision, HoldPolicy, HoldTerms, HumanDecision, OverrideField, OverrideVisibility,
+    AnswerDecision, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, OverrideField,
+    OverrideVisibility,
 };
 use holdpoint_domain::log::ConfigurationChanged;
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
+use holdpoint_domain::log::{LogCommand, RecordFingerprint};
+use holdpoint_domain::sandbox_fault::{
+    ExecutionFaultType, ReportFault, RetryPolicy, SandboxFaultCommand,
+};
 use quickcheck::{Arbitrary as _, Gen};
 
 use super::held::{terminal, terms, timeout};
@@ -24,7 +28,7 @@ pub fn next_command(story: &mut Story, random: &mut Gen) -> Command {
     if story.loop_id.is_empty() || one_in(random, 15) {
         let command = initialize(story, random);
         story.loop_id = command.loop_id();
-        return Command::InitializeLoop(command);
+        return Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
     }
     if one_in(random, 6) {
         let ids: Vec<String> =
@@ -67,7 +71,7 @@ fn evaluated(story: &Story, random: &mut Gen) -> Command {
         2 => story.ask(),
         3 | 4 if is_asked => {
             let field = *random.choose(OverrideField::ALL).unwrap();
-            Command::OverrideVisibility(story.overrides(field))
+            Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(story.overrides(field)))
         }
         _ if is_asked => decision(story, random),
         3 | 4 => story.retry(),
@@ -79,9 +83,9 @@ fn evaluated(story: &Story, random: &mut Gen) -> Command {
 /// Any command at all, with arbitrary content.
 fn anything(story: &Story, random: &mut Gen) -> Command {
     match u8::arbitrary(random) % 14 {
-        12 => Command::RecordConfiguration(ConfigurationChanged {
+        12 => Command::Log(LogCommand::RecordConfiguration(ConfigurationChanged {
             digest: one_in(random, 2).then(|| sha256(&[u8::arbitrary(random)])),
-        }),
+        })),
         9 => story.ask(),
         10 => decision(story, random),
         11 => story.interrupt(15, one_in(random, 2).then_some((4_711, 1_000))),
@@ -89,12 +93,14 @@ fn anything(story: &Story, random: &mut Gen) -> Command {
         1 => story.retry(),
         2 => story.await_response(),
         3 => capture(story, random),
-        4 => Command::ReportResponse(response(story, random)),
-        5 => Command::ReportFault(fault(story, random)),
+        4 => Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(response(story, random))),
+        5 => Command::SandboxFault(SandboxFaultCommand::ReportFault(fault(story, random))),
         6 => story.complete(),
         7 => story.stop(*random.choose(StopCondition::ALL).unwrap(), stop_facts(random)),
-        8 => Command::RecordFingerprint,
-        _ => Command::InitializeLoop(initialize(story, random)),
+        8 => Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})),
+        _ => {
+            Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(story, random)))
+        }
     }
 }
 
@@ -108,15 +114,15 @@ fn decision(story: &Story, random: &mut Gen) -> Command {
     let request_id = random.choose(&ids).cloned().unwrap_or_default();
     match u8::arbitrary(random) % 8 {
         0 | 1 => story.expire(&request_id),
-        2 => Command::OverrideVisibility(OverrideVisibility {
+        2 => Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(OverrideVisibility {
             request_id,
             actor: actor(random),
             human_id: if one_in(random, 3) { person(random) } else { "carol".to_owned() },
             field: *random.choose(OverrideField::ALL).unwrap(),
             reason: "it is needed".into(),
             means: terminal(),
-        }),
-        _ => Command::AnswerDecision(AnswerDecision {
+        })),
+        _ => Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
             request_id,
             loop_id: one_in(random, 9).then(|| story.loop_id.clone()),
             entropy: story.entropy(),
@@ -126,7 +132,7 @@ fn decision(story: &Story, random: &mut Gen) -> Command {
             reason: (!one_in(random, 4)).then(|| String::arbitrary(random) + "x"),
             escalation_target: one_in(random, 2).then(|| "boss".to_owned()),
             means: terminal(),
-        }),
+        })),
     }
 }
 

@@ -3,8 +3,8 @@
 use holdpoint_domain::Command;
 use holdpoint_domain::interruption_thread::{
     ClarifyCommitRow, ConfirmAnswer, ConfirmCommitRow, Directive, DispatchCommitRow, IntentClass,
-    Pending, PendingState, ReasonCode, RespondCommitRow, SubjectRelation, TakeTurn, ThreadState,
-    ToolStatus, TurnInput, TurnRequest, WaitCommitRow,
+    InterruptionThreadCommand, Pending, PendingState, ReasonCode, RespondCommitRow,
+    SubjectRelation, TakeTurn, ThreadState, ToolStatus, TurnInput, TurnRequest, WaitCommitRow,
 };
 use quickcheck::{Arbitrary as _, Gen};
 
@@ -85,7 +85,7 @@ fn any<T: Copy>(random: &mut Gen, of: &[T]) -> T {
 /// One of the five rows, with the scope of a turn.
 macro_rules! row_of {
     ($of:ident, $Body:ident { $($field:ident: $value:expr),+ }) => {
-        Command::$Body($Body {
+        Command::InterruptionThread(InterruptionThreadCommand::$Body($Body {
             tenant_id: $of.tenant_id,
             correlation_id: $of.correlation_id,
             turn_id: $of.turn_id,
@@ -97,7 +97,7 @@ macro_rules! row_of {
             pending_state: $of.pending_state,
             idempotency_key: format!("row-{}", $of.idempotency_key),
             $($field: $value),+
-        })
+        }))
     };
 }
 

@@ -12,8 +12,8 @@ use holdpoint_domain::interruption_thread::{
 };
 use holdpoint_domain::registration::{
     Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterSession,
-    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationStatus, SessionStatus,
-    WorkOrderStatus,
+    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationCommand, RegistrationStatus,
+    SessionStatus, WorkOrderStatus,
 };
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::{
@@ -79,29 +79,30 @@ impl Stage {
 
     /// A person allows the caller.
     pub fn allow_caller(&mut self) {
-        let command = Command::ChangeCapability(ChangeCapability {
-            actor_kind: Actor::Automation,
-            actor_id: CALLER.into(),
-            capability: Capability::SeleneOsOnly,
-            is_granted: true,
-        });
+        let command =
+            Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
+                actor_kind: Actor::Automation,
+                actor_id: CALLER.into(),
+                capability: Capability::SeleneOsOnly,
+                is_granted: true,
+            }));
         let person = ActorId { kind: Actor::Human, id: "person".into() };
         self.give_as(&person, &command, Time::from_nanoseconds(BEGIN)).events();
     }
 
     pub fn tenant(&mut self, tenant_id: &str) {
         let status = RegistrationStatus::Active;
-        self.register(Command::RegisterTenant(RegisterTenant {
+        self.register(Command::Registration(RegistrationCommand::RegisterTenant(RegisterTenant {
             tenant_id: tenant_id.into(),
             status,
-        }));
+        })));
     }
 
     /// A user with a device.
     pub fn user(&mut self, tenant_id: &str, user_id: &str, device_id: &str) {
         let (tenant_id, status) = (String::from(tenant_id), RegistrationStatus::Active);
         let user = RegisterUser { tenant_id: tenant_id.clone(), user_id: user_id.into(), status };
-        self.register(Command::RegisterUser(user));
+        self.register(Command::Registration(RegistrationCommand::RegisterUser(user)));
         self.device(&tenant_id, user_id, device_id);
     }
 
@@ -110,14 +111,14 @@ impl Stage {
         let (tenant_id, user_id, device_id) = (tenant_id.into(), user_id.into(), device_id.into());
         let status = RegistrationStatus::Active;
         let device = RegisterDevice { tenant_id, device_id, user_id, status };
-        self.register(Command::RegisterDevice(device));
+        self.register(Command::Registration(RegistrationCommand::RegisterDevice(device)));
     }
 
     /// Where a session is from now on; at the newest record's time.
     pub fn session(&mut self, scope: [&str; 4], status: SessionStatus, at: u64) -> Outcome {
         let [tenant_id, session_id, user_id, device_id] = scope.map(String::from);
         let command = RegisterSession { tenant_id, session_id, user_id, device_id, status };
-        self.give(&Command::RegisterSession(command), at)
+        self.give(&Command::Registration(RegistrationCommand::RegisterSession(command)), at)
     }
 
     /// A work order being carried out for a thread, and a lease on it.
@@ -131,13 +132,15 @@ impl Stage {
             expires_at: Time::from_nanoseconds(u64::MAX),
             status: LeaseStatus::Active,
         };
-        self.register(Command::RegisterWorkOrder(RegisterWorkOrder {
-            tenant_id,
-            work_order_id,
-            correlation_id,
-            status: WorkOrderStatus::Executing,
-        }));
-        self.register(Command::RegisterLease(lease));
+        self.register(Command::Registration(RegistrationCommand::RegisterWorkOrder(
+            RegisterWorkOrder {
+                tenant_id,
+                work_order_id,
+                correlation_id,
+                status: WorkOrderStatus::Executing,
+            },
+        )));
+        self.register(Command::Registration(RegistrationCommand::RegisterLease(lease)));
     }
 
     fn register(&mut self, command: Command) {

@@ -13,8 +13,11 @@ use crate::thread_support::{chat, interruption_at, setting, turn};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::ids::Entropy;
-use holdpoint_domain::decision_point::CreateDecisionPoint;
-use holdpoint_domain::log::{ChangePolicy, FingerprintRecorded, GatePolicy, SegmentIndexed};
+use holdpoint_domain::decision_point::{CreateDecisionPoint, DecisionPointCommand};
+use holdpoint_domain::interruption_thread::InterruptionThreadCommand;
+use holdpoint_domain::log::{
+    ChangePolicy, FingerprintRecorded, GatePolicy, LogCommand, SegmentIndexed,
+};
 use holdpoint_domain::world::envelope::Encoded;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{ActorId, Command, Envelope, Idempotency, World, decide};
@@ -109,7 +112,7 @@ fn demand(log: &mut HandMade) {
     let policy = GatePolicy { retry_needs_person: true, ..GatePolicy::default() };
     let change = ChangePolicy { by: person("alice"), policy, approval: None };
     let alice = ActorId { kind: Actor::Human, id: "alice".into() };
-    give(log, alice, &Command::SetPolicy(Box::new(change)));
+    give(log, alice, &Command::Log(LogCommand::SetPolicy(Box::new(change))));
 }
 
 /// A question that is answered, and one that is not.
@@ -119,7 +122,11 @@ pub(crate) fn ask(log: &mut HandMade) {
         question.entropy = Entropy::from_bytes([entropy; 16]);
         (question.timeout_ms, question.default_option) = (None, None);
         let agent = ActorId { kind: Actor::Agent, id: "agent".into() };
-        give(log, agent, &Command::CreateDecisionPoint(question.into()));
+        give(
+            log,
+            agent,
+            &Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(question.into())),
+        );
     }
     let answered =
         CreateDecisionPoint { entropy: Entropy::from_bytes([0xdd; 16]), ..Story::new().question() };
@@ -142,7 +149,9 @@ pub(crate) fn give(log: &mut HandMade, actor: ActorId, command: &Command) {
 
 /// The key under which a turn is taken.
 fn key_of(command: &Command) -> Option<Idempotency> {
-    let Command::TakeTurn(turn) = command else { return None };
+    let Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(turn)) = command else {
+        return None;
+    };
     let key = format!("turn-{}", turn.turn_id);
     let content = sha256(key.as_bytes());
     let (tenant, engine) = ("acme".into(), "PH1.X".into());

@@ -1,5 +1,6 @@
 //! Logs made by hand with snapshots beside them, and what the state was after every record.
 
+use holdpoint_domain::decision_point::DecisionPointCommand;
 use holdpoint_domain::log::{ClockStepped, FingerprintRecorded};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Command, decide};
@@ -162,7 +163,9 @@ impl History {
         self.tell();
         let question = self.story.question();
         self.points.push(question.decision_id());
-        self.submit(&Command::CreateDecisionPoint(question.into()));
+        self.submit(&Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(
+            question.into(),
+        )));
     }
 
     fn answer(&mut self) {

@@ -8,25 +8,30 @@ use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
-    DecisionOption, OnTimeout, RefineDecisionPoint, RespondToDecisionPoint, Response,
+    DecisionOption, DecisionPointCommand, OnTimeout, RefineDecisionPoint, RespondToDecisionPoint,
+    Response,
 };
 use holdpoint_domain::evidence_capture::{
-    CaptureEvidence, EvidenceItem, OutputStream, StopCondition, StopFacts,
+    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, OutputStream, StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopState,
-    ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake, InitializeLoop,
-    ObserverExpectation, ReportResponse, SpentApproval, StopLoop,
+    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
+    ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake,
+    InitializeLoop, ObserverExpectation, ReportResponse, SpentApproval, StopLoop,
 };
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, EscalationTarget, HoldPolicy,
-    HoldTerms, HumanDecision, OverrideField, OverrideVisibility, RequestDecision,
+    HoldTerms, HumanDecision, HumanDecisionCommand, OverrideField, OverrideVisibility,
+    RequestDecision,
 };
 use holdpoint_domain::log::{
-    ChangePolicy, GatePolicy, GateTerms, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding,
+    ChangePolicy, GatePolicy, GateTerms, LogCommand, RELAX_TOOL, RUN_TOOL, relax_binding,
+    run_binding,
 };
-use holdpoint_domain::registration::{Capability, ChangeCapability};
-use holdpoint_domain::sandbox_fault::{ExecutionFaultType, ReportFault, RetryPolicy};
+use holdpoint_domain::registration::{Capability, ChangeCapability, RegistrationCommand};
+use holdpoint_domain::sandbox_fault::{
+    ExecutionFaultType, ReportFault, RetryPolicy, SandboxFaultCommand,
+};
 use holdpoint_domain::{ActorId, Command, World};
 
 const ENVELOPE: &[u8] = b"touch f";
@@ -183,18 +188,20 @@ impl Try<'_> {
         let supersedes =
             (self.random.one_in(12) && !self.known.questions.is_empty()).then(|| self.a_question());
         let of_log = self.of_log.separation;
-        Command::CreateDecisionPoint(Box::new(CreateDecisionPoint {
-            policy,
-            blocks: if self.random.one_in(3) { vec!["deploy".to_string()] } else { Vec::new() },
-            separation: of_log || self.random.one_in(6),
-            default_option: is_silent.then(|| "yes".to_string()),
-            on_timeout: is_silent.then_some(OnTimeout::Default),
-            timeout_ms: is_silent.then_some(20_000),
-            allow_text: Some(self.random.one_in(2)),
-            supersedes,
-            binding,
-            ..CreateDecisionPoint::asking(self.entropy, self.by(), "May it?", options)
-        }))
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(
+            CreateDecisionPoint {
+                policy,
+                blocks: if self.random.one_in(3) { vec!["deploy".to_string()] } else { Vec::new() },
+                separation: of_log || self.random.one_in(6),
+                default_option: is_silent.then(|| "yes".to_string()),
+                on_timeout: is_silent.then_some(OnTimeout::Default),
+                timeout_ms: is_silent.then_some(20_000),
+                allow_text: Some(self.random.one_in(2)),
+                supersedes,
+                binding,
+                ..CreateDecisionPoint::asking(self.entropy, self.by(), "May it?", options)
+            },
+        )))
     }
 
     /// Often what the log demands, else anything.
@@ -229,30 +236,34 @@ impl Try<'_> {
             4 => Response::option("later"),
             _ => Response::option("yes"),
         };
-        Command::RespondToDecisionPoint(RespondToDecisionPoint {
-            decision_id: self.a_question(),
-            entropy: self.entropy,
-            by: self.by(),
-            response,
-            comment: None,
-        })
+        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
+            RespondToDecisionPoint {
+                decision_id: self.a_question(),
+                entropy: self.entropy,
+                by: self.by(),
+                response,
+                comment: None,
+            },
+        ))
     }
 
     fn spend(&mut self) -> Command {
         let (decision_id, by) = (self.a_question(), self.by());
         let binding = self.binding();
-        Command::ConsumeApproval(ConsumeApproval { decision_id, by, binding })
+        Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(ConsumeApproval {
+            decision_id,
+            by,
+            binding,
+        }))
     }
 
     /// Takes a question back or words it anew.
     fn change(&mut self) -> Command {
         let (decision_id, by) = (self.a_question(), self.by());
         if self.random.one_in(3) {
-            return Command::CancelDecisionPoint(CancelDecisionPoint {
-                decision_id,
-                by,
-                reason: None,
-            });
+            return Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(
+                CancelDecisionPoint { decision_id, by, reason: None },
+            ));
         }
         let option = |id: &str| DecisionOption {
             id: id.into(),
@@ -261,14 +272,14 @@ impl Try<'_> {
             description: None,
             reject: false,
         };
-        Command::RefineDecisionPoint(RefineDecisionPoint {
+        Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
             decision_id,
             by,
             prompt: Some("May it so?".to_string()),
             context: None,
             options: Some(vec![option("yes"), option("no")]),
             default_option: None,
-        })
+        }))
     }
 
     fn set_policy(&mut self) -> Command {
@@ -279,22 +290,26 @@ impl Try<'_> {
             false => self.of_log.and(&any).unwrap_or(any),
         };
         let change = ChangePolicy { by: self.by(), policy, approval: None };
-        Command::SetPolicy(Box::new(change))
+        Command::Log(LogCommand::SetPolicy(Box::new(change)))
     }
 
     fn relax(&mut self) -> Command {
         let approval = self.known.questions.last().cloned();
         let policy = GatePolicy::default();
-        Command::RelaxPolicy(Box::new(ChangePolicy { by: self.by(), policy, approval }))
+        Command::Log(LogCommand::RelaxPolicy(Box::new(ChangePolicy {
+            by: self.by(),
+            policy,
+            approval,
+        })))
     }
 
     fn grant(&mut self) -> Command {
-        Command::ChangeCapability(ChangeCapability {
+        Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
             actor_kind: Actor::Agent,
             actor_id: format!("{}-{}", self.actor.id, self.entropy),
             capability: Capability::SeleneOsOnly,
             is_granted: true,
-        })
+        }))
     }
 
     fn hold(&mut self) -> HoldTerms {
@@ -336,7 +351,7 @@ impl Try<'_> {
         };
         let stated = [Authentication::OsUser, Authentication::OsUser, Authentication::None];
         let authentication = *self.random.choose(&stated);
-        Command::InitializeLoop(InitializeLoop {
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(InitializeLoop {
             entropy: self.entropy,
             executor_id: EXECUTOR.to_string(),
             envelope: ENVELOPE.to_vec(),
@@ -362,7 +377,7 @@ impl Try<'_> {
                 executor_id: EXECUTOR.to_string(),
                 envelope_hash: hash,
             },
-        })
+        }))
     }
 
     fn answer(&mut self) -> Command {
@@ -373,18 +388,20 @@ impl Try<'_> {
             false => self.actor.id.clone(),
         };
         if self.random.one_in(4) {
-            return Command::OverrideVisibility(OverrideVisibility {
-                request_id,
-                actor,
-                human_id,
-                field: *self.random.choose(OverrideField::ALL),
-                reason: "to see".to_string(),
-                means: self.means(),
-            });
+            return Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(
+                OverrideVisibility {
+                    request_id,
+                    actor,
+                    human_id,
+                    field: *self.random.choose(OverrideField::ALL),
+                    reason: "to see".to_string(),
+                    means: self.means(),
+                },
+            ));
         }
         let decision = *self.random.choose(HumanDecision::ALL);
         let is_passed_on = decision == HumanDecision::Escalate;
-        Command::AnswerDecision(AnswerDecision {
+        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
             request_id,
             loop_id: None,
             entropy: self.entropy,
@@ -394,7 +411,7 @@ impl Try<'_> {
             reason: Some("because".to_string()),
             escalation_target: is_passed_on.then(|| "bob".to_string()),
             means: self.means(),
-        })
+        }))
     }
 
     fn dispatch(&mut self, loop_id: &str) -> DispatchLoop {
@@ -413,30 +430,48 @@ impl Try<'_> {
         if self.random.one_in(15) {
             let facts = StopFacts { human_abort_signaled: Some(true), ..StopFacts::default() };
             let (condition, details) = (StopCondition::HumanAbort, "enough".to_string());
-            return Command::StopLoop(StopLoop { loop_id, entropy, condition, facts, details });
+            return Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(StopLoop {
+                loop_id,
+                entropy,
+                condition,
+                facts,
+                details,
+            }));
         }
         let seen = world.live_loop(&loop_id);
         let seen = seen.map(|entity| (entity.state(), entity.attempt_count()));
         match seen {
             None | Some((ExecutionLoopState::Init, _)) => {
-                Command::DispatchLoop(self.dispatch(&loop_id))
+                Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(self.dispatch(&loop_id)))
             }
             Some((ExecutionLoopState::Dispatched, _)) => {
-                Command::AwaitResponse(AwaitResponse { loop_id, entropy })
+                Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
+                    loop_id,
+                    entropy,
+                }))
             }
             Some((ExecutionLoopState::AwaitingResponse, attempt)) => self.result(loop_id, attempt),
-            Some(_) => match self.random.below(5) {
-                0 | 1 => Command::RequestDecision(RequestDecision { loop_id, entropy }),
-                2 => Command::CompleteLoop(CompleteLoop { loop_id, entropy }),
-                _ => Command::RetryLoop(self.dispatch(&loop_id)),
-            },
+            Some(_) => {
+                match self.random.below(5) {
+                    0 | 1 => Command::HumanDecision(HumanDecisionCommand::RequestDecision(
+                        RequestDecision { loop_id, entropy },
+                    )),
+                    2 => Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(CompleteLoop {
+                        loop_id,
+                        entropy,
+                    })),
+                    _ => Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(
+                        self.dispatch(&loop_id),
+                    )),
+                }
+            }
         }
     }
 
     fn result(&mut self, loop_id: String, attempt: u8) -> Command {
         let entropy = self.entropy;
         match self.random.below(4) {
-            0 => Command::ReportFault(ReportFault {
+            0 => Command::SandboxFault(SandboxFaultCommand::ReportFault(ReportFault {
                 loop_id,
                 entropy,
                 attempt,
@@ -445,18 +480,20 @@ impl Try<'_> {
                     .choose(&[ExecutionFaultType::Crash, ExecutionFaultType::Partial]),
                 fault_message: "it fell".to_string(),
                 exit: Exit::Signal(11),
-            }),
-            1 => Command::CaptureEvidence(CaptureEvidence {
-                loop_id,
-                entropy,
-                items: vec![EvidenceItem::ExecutorOutput {
-                    stream: OutputStream::Stdout,
-                    raw_data: Vec::new(),
-                    true_length: 0,
-                    whole_sha256: sha256(b""),
-                }],
-            }),
-            _ => Command::ReportResponse(ReportResponse {
+            })),
+            1 => {
+                Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(CaptureEvidence {
+                    loop_id,
+                    entropy,
+                    items: vec![EvidenceItem::ExecutorOutput {
+                        stream: OutputStream::Stdout,
+                        raw_data: Vec::new(),
+                        true_length: 0,
+                        whole_sha256: sha256(b""),
+                    }],
+                }))
+            }
+            _ => Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(ReportResponse {
                 loop_id,
                 entropy,
                 executor_id: EXECUTOR.to_string(),
@@ -467,7 +504,7 @@ impl Try<'_> {
                 },
                 error: None,
                 exit: Exit::Status(0),
-            }),
+            })),
         }
     }
 }

@@ -13,7 +13,7 @@ use cast::{CAST, Process, SetClock, engines};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::DecisionPointEvent;
-use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, ExecutionLoopEvent};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionEvent};
 use holdpoint_domain::log::GatePolicy;
 use holdpoint_domain::world::envelope;
@@ -177,7 +177,9 @@ fn judge(log: &Path, floor: GatePolicy, done: &BTreeMap<u64, Done>) -> Result<Pa
         let done = done.get(&header.sequence);
         let doer = done.map(|done| done.process.doer(&done.actor));
         let details = done.and_then(|done| match &done.command {
-            Command::InitializeLoop(start) => start.approval.as_ref().map(|spent| spent.details),
+            Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(start)) => {
+                start.approval.as_ref().map(|spent| spent.details)
+            }
             _ => None,
         });
         if verdict.is_ok() {

@@ -291,3 +291,122 @@ macro_rules! union_of {
 }
 
 pub(crate) use union_of;
+
+/// A system's table of commands: of each its name in readable formats, its body, and the fields
+/// that hold its random bits and who gives it.
+macro_rules! commands {
+    ($(#[$doc:meta])* $Command:ident {
+        $($(#[$line_doc:meta])* $name:literal $Variant:ident($Body:ty)
+            $(with $entropy:ident)? $(from $by:ident)?;)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(tag = "command", deny_unknown_fields)]
+        pub enum $Command {
+            $($(#[$line_doc])* #[serde(rename = $name)] $Variant($Body),)+
+        }
+
+        impl $Command {
+            /// Every command's name, in the order of the enum.
+            pub const NAMES: &[&str] = &[$($name),+];
+
+            /// The command's name in readable formats, `system.what_to_do`.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$Variant(_) => $name,)+ }
+            }
+
+            /// The command of this name, its body read from the fields beside it.
+            pub(crate) fn read<'de, D: serde::Deserializer<'de>>(
+                name: &str,
+                fields: D,
+            ) -> Option<Result<Self, D::Error>> {
+                Some(match name {
+                    $($name => <$Body as serde::Deserialize>::deserialize(fields)
+                        .map(Self::$Variant),)+
+                    _ => return None,
+                })
+            }
+
+            /// The command's random bits, if it has any.
+            pub(crate) const fn entropy(&self) -> Option<&crate::core::ids::Entropy> {
+                match self { $(Self::$Variant(_c) => crate::core::field!($(&_c.$entropy)?),)+ }
+            }
+
+            pub(crate) fn entropy_mut(&mut self) -> Option<&mut crate::core::ids::Entropy> {
+                match self { $(Self::$Variant(_c) => crate::core::field!($(&mut _c.$entropy)?),)+ }
+            }
+
+            /// Who gives the command, where it says so.
+            pub(crate) fn by(&self) -> Option<&crate::core::actor::Principal> {
+                match self { $(Self::$Variant(_c) => crate::core::field!($(&_c.$by)?),)+ }
+            }
+
+            pub(crate) fn by_mut(&mut self) -> Option<&mut crate::core::actor::Principal> {
+                match self { $(Self::$Variant(_c) => crate::core::field!($(&mut _c.$by)?),)+ }
+            }
+        }
+
+        #[cfg(feature = "arbitrary")]
+        crate::core::arbitrary::one_of! {
+            $Command: $(|input| input.arbitrary().map($Command::$Variant),)+
+        }
+
+        const _: () = {
+            $(#[$doc])*
+            #[derive(serde::Deserialize)]
+            #[serde(tag = "command", deny_unknown_fields)]
+            enum ByName {
+                $(#[serde(rename = $name)] $Variant($Body),)+
+                #[serde(other)]
+                OfAnotherSystem,
+            }
+
+            impl<'de> serde::Deserialize<'de> for crate::core::Tried<$Command> {
+                fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                    match ByName::deserialize(from) {
+                        $(Ok(ByName::$Variant(body)) => Ok(Self(Ok($Command::$Variant(body)))),)+
+                        Ok(ByName::OfAnotherSystem) => {
+                            Err(serde::de::Error::custom("a command of another system"))
+                        }
+                        Err(fault) => Ok(Self(Err(alloc::string::ToString::to_string(&fault)))),
+                    }
+                }
+            }
+        };
+    };
+}
+
+pub(crate) use commands;
+
+/// A field, where there is one.
+macro_rules! field {
+    () => {
+        None
+    };
+    ($field:expr) => {
+        Some($field)
+    };
+}
+
+pub(crate) use field;
+
+/// A command of a system by its name, or why its body cannot be read. Not read at all where the
+/// name is another system's, so that the next one is tried.
+pub(crate) struct Tried<T>(pub(crate) Result<T, alloc::string::String>);
+
+/// What the systems list, as one list: as many items as there are in all.
+pub(crate) const fn joined<T: Copy, const COUNT: usize>(
+    placeholder: T,
+    mut lists: &[&[T]],
+) -> [T; COUNT] {
+    let mut all = [placeholder; COUNT];
+    let mut free = all.as_mut_slice();
+    while let [list, others @ ..] = lists {
+        let (filled, left) = free.split_at_mut(list.len());
+        filled.copy_from_slice(list);
+        (lists, free) = (others, left);
+    }
+    all
+}

@@ -1,18 +1,43 @@
 //! Commands on decision points (seed "Decisions").
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::core::actor::Principal;
-use crate::core::bodies;
 use crate::core::ids::Entropy;
 use crate::core::time::Timestamp;
+use crate::core::{bodies, commands};
 use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, OnTimeout, Response, Urgency,
 };
 
+commands! {
+    /// What can be asked of a decision point.
+    DecisionPointCommand {
+        /// Ask: a new decision point.
+        "decision_point.create" CreateDecisionPoint(Box<CreateDecisionPoint>) with entropy from by;
+        /// Answer a round. The first answer counts; guidance opens the next round; what comes when
+        /// the round is over is kept and does not count.
+        "decision_point.respond" RespondToDecisionPoint(RespondToDecisionPoint)
+            with entropy from by;
+        /// Propose anew after guidance.
+        "decision_point.refine" RefineDecisionPoint(RefineDecisionPoint) from by;
+        /// Take a question back.
+        "decision_point.cancel" CancelDecisionPoint(CancelDecisionPoint) from by;
+        /// Tell somebody else of a question.
+        "decision_point.escalate" EscalateDecisionPoint(EscalateDecisionPoint) from by;
+        /// Remind whoever is asked.
+        "decision_point.remind" RemindDecisionPoint(RemindDecisionPoint) from by;
+        /// Spend the approval of one action, once.
+        "decision_point.consume" ConsumeApproval(ConsumeApproval) from by;
+        /// Record what is due for a round: its default, its abort, the end of its approval.
+        "decision_point.expire" ExpireDecisionPoint(ExpireDecisionPoint);
+    }
+}
+
 bodies! {
-    /// See [`Command::CreateDecisionPoint`](crate::Command::CreateDecisionPoint). The new id is
+    /// See [`DecisionPointCommand::CreateDecisionPoint`]. The new id is
     /// `DP-` and the entropy; see [`CreateDecisionPoint::decision_id`].
     CreateDecisionPoint {
         /// Fresh random bits.
@@ -79,7 +104,7 @@ bodies! {
         #[serde(default)]
         separation: bool,
     }
-    /// See [`Command::RespondToDecisionPoint`](crate::Command::RespondToDecisionPoint).
+    /// See [`DecisionPointCommand::RespondToDecisionPoint`].
     RespondToDecisionPoint {
         /// Which round.
         decision_id: String,
@@ -94,7 +119,7 @@ bodies! {
         #[serde(default)]
         comment: Option<String>,
     }
-    /// See [`Command::RefineDecisionPoint`](crate::Command::RefineDecisionPoint). What is left away
+    /// See [`DecisionPointCommand::RefineDecisionPoint`]. What is left away
     /// stays as it was, and has to fit the rest.
     RefineDecisionPoint {
         /// Which round.
@@ -114,7 +139,7 @@ bodies! {
         #[serde(default)]
         default_option: Option<String>,
     }
-    /// See [`Command::CancelDecisionPoint`](crate::Command::CancelDecisionPoint).
+    /// See [`DecisionPointCommand::CancelDecisionPoint`].
     CancelDecisionPoint {
         /// Which round.
         decision_id: String,
@@ -124,7 +149,7 @@ bodies! {
         #[serde(default)]
         reason: Option<String>,
     }
-    /// See [`Command::EscalateDecisionPoint`](crate::Command::EscalateDecisionPoint).
+    /// See [`DecisionPointCommand::EscalateDecisionPoint`].
     EscalateDecisionPoint {
         /// Which round.
         decision_id: String,
@@ -136,14 +161,14 @@ bodies! {
         #[serde(default)]
         reason: Option<String>,
     }
-    /// See [`Command::RemindDecisionPoint`](crate::Command::RemindDecisionPoint).
+    /// See [`DecisionPointCommand::RemindDecisionPoint`].
     RemindDecisionPoint {
         /// Which round.
         decision_id: String,
         /// Who.
         by: Principal,
     }
-    /// See [`Command::ConsumeApproval`](crate::Command::ConsumeApproval).
+    /// See [`DecisionPointCommand::ConsumeApproval`].
     ConsumeApproval {
         /// Which round.
         decision_id: String,
@@ -152,7 +177,7 @@ bodies! {
         /// What is to be done now.
         binding: ActionBinding,
     }
-    /// See [`Command::ExpireDecisionPoint`](crate::Command::ExpireDecisionPoint).
+    /// See [`DecisionPointCommand::ExpireDecisionPoint`].
     ExpireDecisionPoint {
         /// Which round.
         decision_id: String,
@@ -211,4 +236,21 @@ impl CreateDecisionPoint {
 /// `DP-` and the entropy.
 pub(crate) fn decision_id(entropy: Entropy) -> String {
     crate::core::ids::id("DP-", &alloc::format!("{entropy}"))
+}
+
+impl DecisionPointCommand {
+    /// The decision point that the command is about; `None` for a new one.
+    #[must_use]
+    pub fn decision_id(&self) -> Option<&str> {
+        Some(match self {
+            Self::CreateDecisionPoint(_) => return None,
+            Self::RespondToDecisionPoint(c) => &c.decision_id,
+            Self::RefineDecisionPoint(c) => &c.decision_id,
+            Self::CancelDecisionPoint(c) => &c.decision_id,
+            Self::EscalateDecisionPoint(c) => &c.decision_id,
+            Self::RemindDecisionPoint(c) => &c.decision_id,
+            Self::ConsumeApproval(c) => &c.decision_id,
+            Self::ExpireDecisionPoint(c) => &c.decision_id,
+        })
+    }
 }

@@ -12,6 +12,7 @@ use crate::core::time::Timestamp;
 use crate::decision_point::check::{
     check_binding, check_length, check_plain_name, check_response_form, check_terms,
 };
+use crate::decision_point::command::DecisionPointCommand as Command;
 use crate::decision_point::command::{
     CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, EscalateDecisionPoint,
     RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, decision_id,
@@ -32,7 +33,6 @@ use crate::decision_point::types::{
 };
 use crate::log::policy::{GatePolicy, Loosened, RELAX_TOOL, RUN_TOOL};
 use crate::world::World;
-use crate::world::command::Command;
 use crate::world::refusal::Refusal;
 
 /// Every command on a decision point.
@@ -58,7 +58,6 @@ pub(crate) fn on_decision_point(
                 events => Ok(events),
             }
         }
-        _ => Ok(Vec::new()),
     }
 }
 

@@ -5,13 +5,21 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::bodies;
 use crate::core::hash::Digest;
 use crate::core::ids::{Entropy, hex};
+use crate::core::{bodies, commands};
 use crate::evidence_capture::types::{OutputStream, ResourceUsage};
 
+commands! {
+    /// What can be asked of a loop's evidence.
+    EvidenceCaptureCommand {
+        /// Capture raw evidence at the observation point that the loop's state stands for.
+        "evidence_capture.capture" CaptureEvidence(CaptureEvidence) with entropy;
+    }
+}
+
 bodies! {
-    /// See [`Command::CaptureEvidence`](crate::Command::CaptureEvidence). All items are captured,
+    /// See [`EvidenceCaptureCommand::CaptureEvidence`]. All items are captured,
     /// in order, or none.
     CaptureEvidence {
         /// Which loop.

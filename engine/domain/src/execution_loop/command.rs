@@ -6,17 +6,46 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Principal;
-use crate::core::bodies;
 use crate::core::hash::Digest;
 use crate::core::ids::{Entropy, hex};
+use crate::core::{bodies, commands};
 use crate::evidence_capture::types::{StopCondition, StopFacts};
 use crate::execution_loop::types::{ExecutorIdentityStatus, ExecutorResponseType, Exit};
 use crate::human_decision::terms::HoldTerms;
 use crate::log::policy::GateTerms;
 use crate::sandbox_fault::types::RetryPolicy;
 
+commands! {
+    /// What can be asked of a loop.
+    #[expect(
+        clippy::large_enum_variant,
+        reason = "a command is made once and carried out; a box would be one more allocation"
+    )]
+    ExecutionLoopCommand {
+        /// Create a loop in INIT, shake hands with its executor, attach its observer.
+        "execution_loop.initialize" InitializeLoop(InitializeLoop) with entropy;
+        /// INIT to DISPATCHED: the first attempt. All ten stop conditions are checked.
+        "execution_loop.dispatch" DispatchLoop(DispatchLoop) with entropy;
+        /// DISPATCHED to AWAITING_RESPONSE.
+        "execution_loop.await_response" AwaitResponse(AwaitResponse) with entropy;
+        /// AWAITING_RESPONSE to EVALUATED: normalize and evaluate a response.
+        "execution_loop.report_response" ReportResponse(ReportResponse) with entropy;
+        /// EVALUATED to DISPATCHED: the next attempt, where Phase-21 permits it and no hold
+        /// applies, or where a person decided RETRY. All ten stop conditions are checked.
+        "execution_loop.retry" RetryLoop(DispatchLoop) with entropy;
+        /// EVALUATED to HALTED, with the reason that the last evaluation gives, where no hold
+        /// applies.
+        "execution_loop.complete" CompleteLoop(CompleteLoop) with entropy;
+        /// Any state to HALTED by one of the ten stop conditions.
+        "execution_loop.stop" StopLoop(StopLoop) with entropy;
+        /// Any state to HALTED, because a signal that is not known to be a person's asked for the
+        /// end.
+        "execution_loop.interrupt" InterruptLoop(InterruptLoop) with entropy;
+    }
+}
+
 bodies! {
-    /// See [`Command::InitializeLoop`](crate::Command::InitializeLoop). The new loop's id is
+    /// See [`ExecutionLoopCommand::InitializeLoop`]. The new loop's id is
     /// `LOOP-` and the entropy, its observer's `OBS-` and its chain's `CHAIN-` with the same
     /// digits; see [`InitializeLoop::loop_id`].
     InitializeLoop {
@@ -93,8 +122,8 @@ bodies! {
         envelope_hash: String,
     }
 
-    /// See [`Command::DispatchLoop`](crate::Command::DispatchLoop) and
-    /// [`Command::RetryLoop`](crate::Command::RetryLoop).
+    /// See [`ExecutionLoopCommand::DispatchLoop`] and
+    /// [`ExecutionLoopCommand::RetryLoop`].
     DispatchLoop {
         /// Which loop.
         loop_id: String,
@@ -128,7 +157,7 @@ pub struct DispatchFacts {
 }
 
 bodies! {
-    /// See [`Command::AwaitResponse`](crate::Command::AwaitResponse).
+    /// See [`ExecutionLoopCommand::AwaitResponse`].
     AwaitResponse {
         /// Which loop.
         loop_id: String,
@@ -137,7 +166,7 @@ bodies! {
         entropy: Entropy,
     }
 
-    /// See [`Command::ReportResponse`](crate::Command::ReportResponse). The attempt's raw output
+    /// See [`ExecutionLoopCommand::ReportResponse`]. The attempt's raw output
     /// must have been captured before.
     ReportResponse {
         /// Which loop.
@@ -157,7 +186,7 @@ bodies! {
         exit: Exit,
     }
 
-    /// See [`Command::CompleteLoop`](crate::Command::CompleteLoop).
+    /// See [`ExecutionLoopCommand::CompleteLoop`].
     CompleteLoop {
         /// Which loop.
         loop_id: String,
@@ -166,7 +195,7 @@ bodies! {
         entropy: Entropy,
     }
 
-    /// See [`Command::StopLoop`](crate::Command::StopLoop).
+    /// See [`ExecutionLoopCommand::StopLoop`].
     StopLoop {
         /// Which loop.
         loop_id: String,
@@ -182,7 +211,7 @@ bodies! {
         details: String,
     }
 
-    /// See [`Command::InterruptLoop`](crate::Command::InterruptLoop).
+    /// See [`ExecutionLoopCommand::InterruptLoop`].
     InterruptLoop {
         /// Which loop.
         loop_id: String,
@@ -203,5 +232,21 @@ crate::core::arbitrary::made_of! {
     DispatchFacts {
         authorization_present, executor_registered, resources_available, intent_clear,
         human_abort_signaled,
+    }
+}
+
+impl ExecutionLoopCommand {
+    /// The loop that the command is about; `None` for a new one.
+    #[must_use]
+    pub fn loop_id(&self) -> Option<&str> {
+        Some(match self {
+            Self::InitializeLoop(_) => return None,
+            Self::DispatchLoop(c) | Self::RetryLoop(c) => &c.loop_id,
+            Self::AwaitResponse(c) => &c.loop_id,
+            Self::ReportResponse(c) => &c.loop_id,
+            Self::CompleteLoop(c) => &c.loop_id,
+            Self::StopLoop(c) => &c.loop_id,
+            Self::InterruptLoop(c) => &c.loop_id,
+        })
     }
 }

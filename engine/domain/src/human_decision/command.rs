@@ -3,12 +3,28 @@
 use alloc::string::String;
 
 use crate::core::actor::Actor;
-use crate::core::bodies;
 use crate::core::ids::Entropy;
+use crate::core::{bodies, commands};
 use crate::human_decision::types::{AnswerMeans, HumanDecision, OverrideField};
 
+commands! {
+    /// What can be asked of a question to a person.
+    HumanDecisionCommand {
+        /// Ask a person what becomes of an EVALUATED loop.
+        "human_decision.request" RequestDecision(RequestDecision) with entropy;
+        /// Answer such a question. What follows is in the same batch: CONTINUE ends the loop as its
+        /// evaluation gives, ABORT halts it, ESCALATE asks the target, RETRY permits another
+        /// attempt.
+        "human_decision.answer" AnswerDecision(AnswerDecision) with entropy;
+        /// Record what is due for a request: the warning at 80 %, ABORT at the deadline.
+        "human_decision.expire" ExpireDue(ExpireDue) with entropy;
+        /// Allow a field that is OVERRIDE_REQUIRED to be shown to whoever decides.
+        "human_decision.override_visibility" OverrideVisibility(OverrideVisibility);
+    }
+}
+
 bodies! {
-    /// See [`Command::RequestDecision`](crate::Command::RequestDecision). The request's id is
+    /// See [`HumanDecisionCommand::RequestDecision`]. The request's id is
     /// `REQ-` and the entropy; the summary is made of the loop's own evidence, the deadline of the
     /// terms of its hold.
     RequestDecision {
@@ -19,7 +35,7 @@ bodies! {
         entropy: Entropy,
     }
 
-    /// See [`Command::AnswerDecision`](crate::Command::AnswerDecision). The decision's id is `DEC-`
+    /// See [`HumanDecisionCommand::AnswerDecision`]. The decision's id is `DEC-`
     /// and the entropy. The record's envelope has to carry the same actor and human id.
     AnswerDecision {
         /// Which request.
@@ -46,7 +62,7 @@ bodies! {
         means: AnswerMeans,
     }
 
-    /// See [`Command::ExpireDue`](crate::Command::ExpireDue). A timeout's decision has the id
+    /// See [`HumanDecisionCommand::ExpireDue`]. A timeout's decision has the id
     /// `DEC-` and the entropy.
     ExpireDue {
         /// Which request.
@@ -56,7 +72,7 @@ bodies! {
         entropy: Entropy,
     }
 
-    /// See [`Command::OverrideVisibility`](crate::Command::OverrideVisibility).
+    /// See [`HumanDecisionCommand::OverrideVisibility`].
     OverrideVisibility {
         /// In the view of which request.
         request_id: String,

@@ -4,11 +4,39 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use crate::core::bodies;
 use crate::core::hash::Digest;
+use crate::core::text::bounded;
+use crate::core::{bodies, commands};
+use crate::interruption_thread::decision::Remainder;
 use crate::interruption_thread::request::TurnRequest;
-use crate::interruption_thread::types::{Directive, PendingState, ReasonCode};
+use crate::interruption_thread::types::{Directive, Fate, FateReason, PendingState, ReasonCode};
 use crate::registration::types::WorkOrderStatus;
+
+commands! {
+    /// What can be asked of an interruption thread.
+    InterruptionThreadCommand {
+        /// Take a turn: the branch table chooses the directive; its row and the thread's transition
+        /// are one batch.
+        "interruption_thread.take_turn" TakeTurn(TakeTurn);
+        /// PH1X_CONFIRM_COMMIT_ROW.
+        "interruption_thread.confirm_commit_row" ConfirmCommitRow(ConfirmCommitRow);
+        /// PH1X_CLARIFY_COMMIT_ROW.
+        "interruption_thread.clarify_commit_row" ClarifyCommitRow(ClarifyCommitRow);
+        /// PH1X_RESPOND_COMMIT_ROW.
+        "interruption_thread.respond_commit_row" RespondCommitRow(RespondCommitRow);
+        /// PH1X_DISPATCH_COMMIT_ROW.
+        "interruption_thread.dispatch_commit_row" DispatchCommitRow(DispatchCommitRow);
+        /// PH1X_WAIT_COMMIT_ROW.
+        "interruption_thread.wait_commit_row" WaitCommitRow(WaitCommitRow);
+        /// PH1X_READ_AUDIT_ROWS in the diagnostic mode: record that the rows are read. Any other
+        /// read is a query and no command.
+        "interruption_thread.read_audit_rows" ReadAuditRows(ThreadCommand);
+        /// Record what has expired in a thread by now.
+        "interruption_thread.expire" ExpireThread(ThreadCommand);
+        /// End a thread: what was left unsaid is given up, and no turn follows.
+        "interruption_thread.close" CloseThread(ThreadCommand);
+    }
+}
 
 /// Bodies with the scope that every capability of the seed begins with, and one way to look at it.
 macro_rules! scoped {
@@ -88,8 +116,8 @@ pub struct TurnScope<'a> {
 }
 
 bodies! {
-    /// See [`Command::ExpireThread`](crate::Command::ExpireThread) and
-    /// [`Command::CloseThread`](crate::Command::CloseThread).
+    /// See [`InterruptionThreadCommand::ExpireThread`] and
+    /// [`InterruptionThreadCommand::CloseThread`].
     ThreadCommand {
         /// The tenant.
         tenant_id: String,
@@ -99,7 +127,7 @@ bodies! {
 }
 
 scoped! {
-    /// See [`Command::TakeTurn`](crate::Command::TakeTurn).
+    /// See [`InterruptionThreadCommand::TakeTurn`].
     TakeTurn {
         /// SHA-256 of the token of the lease that allows a dispatch, lower-case hex.
         #[serde(default)]
@@ -107,14 +135,14 @@ scoped! {
         /// What is known about the turn.
         request: Box<TurnRequest>,
     }
-    /// See [`Command::ConfirmCommitRow`](crate::Command::ConfirmCommitRow).
+    /// See [`InterruptionThreadCommand::ConfirmCommitRow`].
     ConfirmCommitRow {
         /// What is confirmed, 1 to 64 bytes.
         confirm_kind: String,
         /// Why.
         reason_code: ReasonCode,
     }
-    /// See [`Command::ClarifyCommitRow`](crate::Command::ClarifyCommitRow).
+    /// See [`InterruptionThreadCommand::ClarifyCommitRow`].
     ClarifyCommitRow {
         /// What is missing, 1 to 64 bytes.
         what_is_missing: String,
@@ -123,14 +151,14 @@ scoped! {
         /// Why.
         reason_code: ReasonCode,
     }
-    /// See [`Command::RespondCommitRow`](crate::Command::RespondCommitRow).
+    /// See [`InterruptionThreadCommand::RespondCommitRow`].
     RespondCommitRow {
         /// What kind of answer, 1 to 64 bytes.
         response_kind: String,
         /// Why.
         reason_code: ReasonCode,
     }
-    /// See [`Command::DispatchCommitRow`](crate::Command::DispatchCommitRow).
+    /// See [`InterruptionThreadCommand::DispatchCommitRow`].
     DispatchCommitRow {
         /// To what, 1 to 64 bytes.
         dispatch_target: String,
@@ -140,7 +168,7 @@ scoped! {
         /// Why.
         reason_code: ReasonCode,
     }
-    /// See [`Command::WaitCommitRow`](crate::Command::WaitCommitRow).
+    /// See [`InterruptionThreadCommand::WaitCommitRow`].
     WaitCommitRow {
         /// What for, 1 to 64 bytes.
         wait_kind: String,
@@ -164,4 +192,78 @@ pub struct CallerRow<'a> {
     pub lease_token_hash: Option<Digest>,
     /// Why.
     pub reason_code: ReasonCode,
+}
+
+impl InterruptionThreadCommand {
+    /// The row, for the five COMMIT_ROW capabilities.
+    #[must_use]
+    pub fn caller_row(&self) -> Option<CallerRow<'_>> {
+        let row = |scope, directive, kind, reason_code| CallerRow {
+            scope,
+            directive,
+            kind,
+            clarification_unit_id: None,
+            lease_token_hash: None,
+            reason_code,
+        };
+        Some(match self {
+            Self::ConfirmCommitRow(c) => {
+                row(c.scope(), Directive::Confirm, &*c.confirm_kind, c.reason_code)
+            }
+            Self::ClarifyCommitRow(c) => CallerRow {
+                clarification_unit_id: Some(&c.clarification_unit_id),
+                ..row(c.scope(), Directive::Clarify, &*c.what_is_missing, c.reason_code)
+            },
+            Self::RespondCommitRow(c) => {
+                row(c.scope(), Directive::Respond, &*c.response_kind, c.reason_code)
+            }
+            Self::DispatchCommitRow(c) => CallerRow {
+                lease_token_hash: c.lease_token_hash,
+                ..row(c.scope(), Directive::Dispatch, &*c.dispatch_target, c.reason_code)
+            },
+            Self::WaitCommitRow(c) => row(c.scope(), Directive::Wait, &*c.wait_kind, c.reason_code),
+            Self::TakeTurn(_)
+            | Self::ReadAuditRows(_)
+            | Self::ExpireThread(_)
+            | Self::CloseThread(_) => return None,
+        })
+    }
+
+    /// The scope, for turns and rows.
+    #[must_use]
+    pub fn turn_scope(&self) -> Option<TurnScope<'_>> {
+        match self {
+            Self::TakeTurn(c) => Some(c.scope()),
+            other => other.caller_row().map(|row| row.scope),
+        }
+    }
+
+    /// What the command's snapshot leaves unsaid, as it ends where the turn is refused.
+    pub(crate) fn unsaid(&self) -> Option<Remainder> {
+        let Self::TakeTurn(turn) = self else { return None };
+        let snapshot = turn.request.tts_resume_snapshot.as_ref()?;
+        Some(Remainder {
+            captured_turn: turn.turn_id,
+            answer_id: snapshot.answer_id,
+            speaker_user_id: bounded(&turn.request.active_speaker_user_id, 128).into(),
+            fate: Fate::Discarded,
+            reason: FateReason::TurnRefused,
+        })
+    }
+
+    /// The thread that the command is about: tenant and correlation.
+    #[must_use]
+    pub fn thread(&self) -> (&str, &str) {
+        match self {
+            Self::ExpireThread(c) | Self::CloseThread(c) | Self::ReadAuditRows(c) => {
+                (&c.tenant_id, &c.correlation_id)
+            }
+            Self::TakeTurn(c) => (&c.tenant_id, &c.correlation_id),
+            Self::ConfirmCommitRow(c) => (&c.tenant_id, &c.correlation_id),
+            Self::ClarifyCommitRow(c) => (&c.tenant_id, &c.correlation_id),
+            Self::RespondCommitRow(c) => (&c.tenant_id, &c.correlation_id),
+            Self::DispatchCommitRow(c) => (&c.tenant_id, &c.correlation_id),
+            Self::WaitCommitRow(c) => (&c.tenant_id, &c.correlation_id),
+        }
+    }
 }

@@ -9,6 +9,7 @@ use crate::core::hash::{Digest, HashBuilder};
 use crate::core::payload::Text;
 use crate::core::text::{bounded, visible};
 use crate::core::time::Timestamp;
+use crate::interruption_thread::command::InterruptionThreadCommand as Command;
 use crate::interruption_thread::command::{CallerRow, TakeTurn, ThreadCommand, TurnScope};
 use crate::interruption_thread::decision::{
     Remainder, ResumeBuffer, RowPayload, ThreadState, TurnDecision,
@@ -29,10 +30,9 @@ use crate::interruption_thread::types::{
     DecidedBy, Directive, Fate, FateReason, PendingState, ReasonCode, ResumePolicy, RowEventType,
     Severity,
 };
-use crate::interruption_thread::validate::{check_name, check_request, malformed};
+use crate::interruption_thread::validate::{check_form, check_name, check_request, malformed};
 use crate::registration::state::Registered;
 use crate::registration::types::SessionStatus;
-use crate::world::command::Command;
 
 /// The thread that a command is about, as far as it is known, and what is registered around it.
 #[derive(Clone, Copy)]
@@ -44,6 +44,26 @@ pub(crate) struct ThreadView<'a> {
     /// The record that closed it.
     pub(crate) closed_with: Option<u64>,
     pub(crate) registered: Registered<'a>,
+}
+
+/// Whether a command is well-formed, as far as that can be said without any state.
+pub(crate) fn check_command(command: &Command) -> Result<(), ThreadRefusal> {
+    match command {
+        Command::TakeTurn(turn) => {
+            check_fields(&turn.scope())?;
+            check_form(&turn.request)
+        }
+        Command::ExpireThread(c) | Command::CloseThread(c) | Command::ReadAuditRows(c) => {
+            check_thread_names(&c.tenant_id, &c.correlation_id)
+        }
+        Command::ConfirmCommitRow(_)
+        | Command::ClarifyCommitRow(_)
+        | Command::RespondCommitRow(_)
+        | Command::DispatchCommitRow(_)
+        | Command::WaitCommitRow(_) => command
+            .caller_row()
+            .map_or(Ok(()), |row| check_fields(&row.scope).and_then(|()| check_row(&row))),
+    }
 }
 
 /// What follows from a turn, a caller's row, or a command on a thread.

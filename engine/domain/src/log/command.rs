@@ -2,15 +2,46 @@
 //! caller cannot give the latter: the engine takes [`Command`](crate::Command)s from others, and
 //! no [`WriterCommand`] is one.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::actor::Principal;
-use crate::core::bodies;
 use crate::core::ids::Entropy;
+use crate::core::{bodies, commands};
 use crate::log::event::{
-    ClockStepped, HeadMissingAccepted, HistoryArchived, RecoveryPerformed, SegmentIndexed,
+    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, RecoveryPerformed,
+    SegmentIndexed,
 };
 use crate::log::policy::GatePolicy;
+
+commands! {
+    /// What can be asked of the log itself.
+    LogCommand {
+        /// Set the policy of the log: it demands at least what the one before did.
+        "policy.set" SetPolicy(Box<ChangePolicy>) from by;
+        /// Set a looser policy of the log, which was approved.
+        "policy.relax" RelaxPolicy(Box<ChangePolicy>) from by;
+        /// Record under which configuration a program works from here on: `null` for none.
+        "log.record_configuration" RecordConfiguration(ConfigurationChanged);
+        /// Record the fingerprint of the state before this record.
+        "log.record_fingerprint" RecordFingerprint(RecordFingerprint);
+    }
+}
+
+/// See [`LogCommand::RecordFingerprint`]. It has no fields, and is refused with any.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RecordFingerprint {}
+
+#[cfg(feature = "arbitrary")]
+impl<'a> arbitrary::Arbitrary<'a> for RecordFingerprint {
+    fn arbitrary(_: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
+        Ok(Self {})
+    }
+}
 
 /// What the log's own writer records, when it has seen it. The rules
 /// ([`decide_for_writer`](crate::decide_for_writer)) refuse what the state contradicts. Closed.
@@ -49,8 +80,8 @@ crate::core::arbitrary::one_of! {
 }
 
 bodies! {
-    /// See [`Command::SetPolicy`](crate::Command::SetPolicy) and
-    /// [`Command::RelaxPolicy`](crate::Command::RelaxPolicy).
+    /// See [`LogCommand::SetPolicy`] and
+    /// [`LogCommand::RelaxPolicy`].
     ChangePolicy {
         /// Who: a person at a terminal.
         by: Principal,

@@ -3,15 +3,35 @@
 use alloc::string::String;
 
 use crate::core::actor::Actor;
-use crate::core::bodies;
 use crate::core::hash::Digest;
 use crate::core::time::Timestamp;
+use crate::core::{bodies, commands};
 use crate::registration::types::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
 
+commands! {
+    /// What can be asked to be registered.
+    RegistrationCommand {
+        /// Allow an actor the capabilities of PH1.X, or take them away. Only a HUMAN may.
+        "interruption_thread.change_capability" ChangeCapability(ChangeCapability);
+        /// Register a tenant, or change its status.
+        "interruption_thread.register_tenant" RegisterTenant(RegisterTenant);
+        /// Register a user of a tenant, or change the status.
+        "interruption_thread.register_user" RegisterUser(RegisterUser);
+        /// Register a device for a user, or change the status.
+        "interruption_thread.register_device" RegisterDevice(RegisterDevice);
+        /// Register a session, or change its status. CLOSED gives up what was left unsaid in it.
+        "interruption_thread.register_session" RegisterSession(RegisterSession);
+        /// Register a work order, or change its status.
+        "interruption_thread.register_work_order" RegisterWorkOrder(RegisterWorkOrder);
+        /// Register a lease on a work order, or end it.
+        "interruption_thread.register_lease" RegisterLease(RegisterLease);
+    }
+}
+
 bodies! {
-    /// See [`Command::ChangeCapability`](crate::Command::ChangeCapability).
+    /// See [`RegistrationCommand::ChangeCapability`].
     ChangeCapability {
         /// What kind of actor.
         actor_kind: Actor,
@@ -22,14 +42,14 @@ bodies! {
         /// Whether the actor has it from now on.
         is_granted: bool,
     }
-    /// See [`Command::RegisterTenant`](crate::Command::RegisterTenant).
+    /// See [`RegistrationCommand::RegisterTenant`].
     RegisterTenant {
         /// Its name, 1 to 64 bytes.
         tenant_id: String,
         /// Its status.
         status: RegistrationStatus,
     }
-    /// See [`Command::RegisterUser`](crate::Command::RegisterUser).
+    /// See [`RegistrationCommand::RegisterUser`].
     RegisterUser {
         /// The tenant.
         tenant_id: String,
@@ -38,7 +58,7 @@ bodies! {
         /// The status.
         status: RegistrationStatus,
     }
-    /// See [`Command::RegisterDevice`](crate::Command::RegisterDevice).
+    /// See [`RegistrationCommand::RegisterDevice`].
     RegisterDevice {
         /// The tenant.
         tenant_id: String,
@@ -49,7 +69,7 @@ bodies! {
         /// The status.
         status: RegistrationStatus,
     }
-    /// See [`Command::RegisterSession`](crate::Command::RegisterSession).
+    /// See [`RegistrationCommand::RegisterSession`].
     RegisterSession {
         /// The tenant.
         tenant_id: String,
@@ -62,7 +82,7 @@ bodies! {
         /// The status.
         status: SessionStatus,
     }
-    /// See [`Command::RegisterWorkOrder`](crate::Command::RegisterWorkOrder).
+    /// See [`RegistrationCommand::RegisterWorkOrder`].
     RegisterWorkOrder {
         /// The tenant.
         tenant_id: String,
@@ -73,7 +93,7 @@ bodies! {
         /// The status.
         status: WorkOrderStatus,
     }
-    /// See [`Command::RegisterLease`](crate::Command::RegisterLease).
+    /// See [`RegistrationCommand::RegisterLease`].
     RegisterLease {
         /// The tenant.
         tenant_id: String,
@@ -85,5 +105,21 @@ bodies! {
         expires_at: Timestamp,
         /// The status.
         status: LeaseStatus,
+    }
+}
+
+impl RegistrationCommand {
+    /// What is registered: its own name, without that of its tenant. Of a lease its work order.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        match self {
+            Self::ChangeCapability(c) => &c.actor_id,
+            Self::RegisterTenant(c) => &c.tenant_id,
+            Self::RegisterUser(c) => &c.user_id,
+            Self::RegisterDevice(c) => &c.device_id,
+            Self::RegisterSession(c) => &c.session_id,
+            Self::RegisterWorkOrder(c) => &c.work_order_id,
+            Self::RegisterLease(c) => &c.work_order_id,
+        }
     }
 }

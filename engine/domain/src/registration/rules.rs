@@ -15,6 +15,7 @@ use crate::core::text::shown;
 use crate::core::time::Timestamp;
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::validate::check_name;
+use crate::registration::command::RegistrationCommand as Command;
 use crate::registration::command::{ChangeCapability, RegisterSession};
 use crate::registration::event::RegistrationEvent as Event;
 use crate::registration::event::{
@@ -25,22 +26,49 @@ use crate::registration::state::{Mismatch, Registered, Registry, pair};
 use crate::registration::types::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
-use crate::world::command::Command;
 
-/// The registration that a command asks for; `None` for commands that register nothing.
+const NAME_64: &str = "1 to 64 bytes, visible, without control characters";
+const NAME_128: &str = "1 to 128 bytes, visible, without control characters";
+const NAME_256: &str = "1 to 256 bytes, visible, without control characters";
+
+/// Whether the names in a command are well-formed.
+pub(crate) fn check_names(command: &Command) -> Result<(), ThreadRefusal> {
+    let tenant = |id: &str| check_name("tenant_id", id, 64, NAME_64);
+    let name = |field, id: &str| check_name(field, id, 128, NAME_128);
+    match command {
+        Command::ChangeCapability(c) => check_name("actor_id", &c.actor_id, 256, NAME_256),
+        Command::RegisterTenant(c) => tenant(&c.tenant_id),
+        Command::RegisterUser(c) => tenant(&c.tenant_id).and_then(|()| name("user_id", &c.user_id)),
+        Command::RegisterDevice(c) => tenant(&c.tenant_id)
+            .and_then(|()| name("device_id", &c.device_id))
+            .and_then(|()| name("user_id", &c.user_id)),
+        Command::RegisterSession(c) => tenant(&c.tenant_id)
+            .and_then(|()| name("session_id", &c.session_id))
+            .and_then(|()| name("user_id", &c.user_id))
+            .and_then(|()| name("device_id", &c.device_id)),
+        Command::RegisterWorkOrder(c) => tenant(&c.tenant_id)
+            .and_then(|()| name("work_order_id", &c.work_order_id))
+            .and_then(|()| check_name("correlation_id", &c.correlation_id, 256, NAME_256)),
+        Command::RegisterLease(c) => {
+            tenant(&c.tenant_id).and_then(|()| name("work_order_id", &c.work_order_id))
+        }
+    }
+}
+
+/// The registration that a command asks for.
 pub(crate) fn register(
     registered: Registered<'_>,
     command: &Command,
     at: Timestamp,
-) -> Result<Option<Event>, ThreadRefusal> {
-    let Some(registration) = registration(command) else { return Ok(None) };
+) -> Result<Event, ThreadRefusal> {
+    let registration = registration(command);
     registered.check_registration(&registration, at)?;
-    Ok(Some(registration))
+    Ok(registration)
 }
 
-/// The fact that the command asks for; `None` for commands that register nothing.
-fn registration(command: &Command) -> Option<Event> {
-    Some(match command {
+/// The fact that the command asks for.
+fn registration(command: &Command) -> Event {
+    match command {
         Command::ChangeCapability(c) => capability(c).into(),
         Command::RegisterTenant(c) => {
             TenantRegistered { tenant_id: Text::from(&c.tenant_id), status: c.status }.into()
@@ -74,8 +102,7 @@ fn registration(command: &Command) -> Option<Event> {
             status: c.status,
         }
         .into(),
-        _ => return None,
-    })
+    }
 }
 
 fn capability(command: &ChangeCapability) -> CapabilityChanged {

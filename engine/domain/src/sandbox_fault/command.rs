@@ -2,13 +2,21 @@
 
 use alloc::string::String;
 
-use crate::core::bodies;
 use crate::core::ids::Entropy;
+use crate::core::{bodies, commands};
 use crate::execution_loop::types::Exit;
 use crate::sandbox_fault::types::ExecutionFaultType;
 
+commands! {
+    /// What can be asked when an attempt failed.
+    SandboxFaultCommand {
+        /// AWAITING_RESPONSE to EVALUATED: the attempt failed; let Phase-21 decide what follows.
+        "sandbox_fault.report" ReportFault(ReportFault) with entropy;
+    }
+}
+
 bodies! {
-    /// See [`Command::ReportFault`](crate::Command::ReportFault). The fault's id is `FAULT-` and
+    /// See [`SandboxFaultCommand::ReportFault`]. The fault's id is `FAULT-` and
     /// the entropy.
     ReportFault {
         /// Which loop: the execution that failed.

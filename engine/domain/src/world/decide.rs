@@ -16,18 +16,26 @@ use crate::core::hash::Digest;
 use crate::core::ids::Entropy;
 use crate::core::limits::CLOCK_STEP_NS;
 use crate::core::time::Timestamp;
-use crate::execution_loop::command::InitializeLoop;
+use crate::decision_point::command::DecisionPointCommand;
+use crate::evidence_capture::command::EvidenceCaptureCommand;
+use crate::execution_loop::command::{
+    CompleteLoop, DispatchLoop, ExecutionLoopCommand, InitializeLoop,
+};
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::aggregate::RequestPlace;
 use crate::governed::batch::Batch;
 use crate::governed::{answer, attempt, batch, capture, initialization, request};
+use crate::human_decision::command::HumanDecisionCommand;
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::human_decision::refusal::DecisionRefusal;
+use crate::interruption_thread::command::InterruptionThreadCommand;
 use crate::interruption_thread::rules::ThreadView;
 use crate::interruption_thread::session::ended_with_session;
-use crate::log::command::WriterCommand;
+use crate::log::command::{LogCommand, RecordFingerprint, WriterCommand};
 use crate::log::event::{FingerprintRecorded, are_records_before};
+use crate::registration::command::RegistrationCommand;
 use crate::registration::types::SessionStatus;
+use crate::sandbox_fault::command::SandboxFaultCommand;
 use crate::world::carried::STATE_SCHEMA_VERSION;
 use crate::world::command::Command;
 use crate::world::event::Event;
@@ -56,10 +64,12 @@ fn check_proven(world: &World, command: &Command) -> Result<(), Refusal> {
         Some((entity.loop_id(), entity.started_sequence, entity.version))
     };
     let rests_on = match command {
-        Command::DispatchLoop(c) => of_loop(&c.loop_id),
-        Command::RetryLoop(c) => of_loop(&c.loop_id),
-        Command::CompleteLoop(c) => of_loop(&c.loop_id),
-        Command::DispatchCommitRow(_) => {
+        Command::ExecutionLoop(
+            ExecutionLoopCommand::DispatchLoop(DispatchLoop { loop_id, .. })
+            | ExecutionLoopCommand::RetryLoop(DispatchLoop { loop_id, .. })
+            | ExecutionLoopCommand::CompleteLoop(CompleteLoop { loop_id, .. }),
+        ) => of_loop(loop_id),
+        Command::InterruptionThread(InterruptionThreadCommand::DispatchCommitRow(_)) => {
             let (tenant_id, correlation_id) = command.thread().unwrap_or_default();
             let thread = world.live_thread(tenant_id, correlation_id);
             thread.map(|it| (it.correlation_id.as_str(), it.started_sequence, it.version))
@@ -92,71 +102,60 @@ fn check_new_requests(world: &World, events: &[Event]) -> Result<(), Refusal> {
 fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     let place = |request_id: &str| world.find_request(request_id);
     match command {
-        Command::InitializeLoop(c) => initialize(world, c, at),
-        Command::DispatchLoop(c) => {
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) => initialize(world, c, at),
+        Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::dispatch(l, b, c))
         }
-        Command::RetryLoop(c) => {
+        Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::retry(l, b, c))
         }
-        Command::AwaitResponse(c) => {
+        Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, attempt::await_response)
         }
-        Command::CaptureEvidence(c) => {
+        Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| capture::capture(l, b, c))
         }
-        Command::ReportResponse(c) => {
+        Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::report_response(l, b, c))
         }
-        Command::ReportFault(c) => {
+        Command::SandboxFault(SandboxFaultCommand::ReportFault(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::report_fault(l, b, c))
         }
-        Command::CompleteLoop(c) => on_loop(world, &c.loop_id, c.entropy, at, batch::complete),
-        Command::StopLoop(c) => {
+        Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(c)) => {
+            on_loop(world, &c.loop_id, c.entropy, at, batch::complete)
+        }
+        Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::stop(l, b, c))
         }
-        Command::InterruptLoop(c) => {
+        Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::interrupt(l, b, c))
         }
-        Command::RequestDecision(c) => on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
-            policy::check_asked(&world.policy(), l).map_err(Refusal::loosened)?;
-            request::request(l, b, c)
-        }),
-        Command::AnswerDecision(c) => all(answer::answer(place(&c.request_id), c, at)?),
-        Command::ExpireDue(c) => all(request::expire(place(&c.request_id), c, at)?),
-        Command::OverrideVisibility(c) => {
+        Command::HumanDecision(HumanDecisionCommand::RequestDecision(c)) => {
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
+                policy::check_asked(&world.policy(), l).map_err(Refusal::loosened)?;
+                request::request(l, b, c)
+            })
+        }
+        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(c)) => {
+            all(answer::answer(place(&c.request_id), c, at)?)
+        }
+        Command::HumanDecision(HumanDecisionCommand::ExpireDue(c)) => {
+            all(request::expire(place(&c.request_id), c, at)?)
+        }
+        Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => {
             all(request::override_visibility(place(&c.request_id), c, at)?)
         }
-        Command::ChangeCapability(_)
-        | Command::RegisterTenant(_)
-        | Command::RegisterUser(_)
-        | Command::RegisterDevice(_)
-        | Command::RegisterSession(_)
-        | Command::RegisterWorkOrder(_)
-        | Command::RegisterLease(_) => register(world, command, at),
-        Command::TakeTurn(_)
-        | Command::ConfirmCommitRow(_)
-        | Command::ClarifyCommitRow(_)
-        | Command::RespondCommitRow(_)
-        | Command::DispatchCommitRow(_)
-        | Command::WaitCommitRow(_)
-        | Command::ReadAuditRows(_)
-        | Command::ExpireThread(_)
-        | Command::CloseThread(_) => on_thread(world, command, at),
-        Command::CreateDecisionPoint(_)
-        | Command::RespondToDecisionPoint(_)
-        | Command::RefineDecisionPoint(_)
-        | Command::CancelDecisionPoint(_)
-        | Command::EscalateDecisionPoint(_)
-        | Command::RemindDecisionPoint(_)
-        | Command::ConsumeApproval(_)
-        | Command::ExpireDecisionPoint(_) => {
+        Command::Registration(command) => register(world, command, at),
+        Command::InterruptionThread(command) => on_thread(world, command, at),
+        Command::DecisionPoint(command) => {
             all(decision_point::rules::on_decision_point(world, command, at)?)
         }
-        Command::SetPolicy(c) => policy::set(world, c),
-        Command::RelaxPolicy(c) => policy::relax(world, c, at),
-        Command::RecordConfiguration(body) => Ok(vec![body.clone().into()]),
-        Command::RecordFingerprint => Ok(vec![fingerprint(world)]),
+        Command::Log(LogCommand::SetPolicy(c)) => policy::set(world, c),
+        Command::Log(LogCommand::RelaxPolicy(c)) => policy::relax(world, c, at),
+        Command::Log(LogCommand::RecordConfiguration(body)) => Ok(vec![body.clone().into()]),
+        Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})) => {
+            Ok(vec![fingerprint(world)])
+        }
     }
 }
 
@@ -194,10 +193,14 @@ fn on_loop(
 
 /// A registration, and what becomes of everything that a session which is closed leaves behind,
 /// said thread by thread.
-fn register(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+fn register(
+    world: &World,
+    command: &RegistrationCommand,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
     let registration = registration::rules::register(world.registered(), command, at)?;
-    let mut events = Vec::from_iter(registration.map(Event::from));
-    if let Command::RegisterSession(c) = command
+    let mut events = vec![Event::from(registration)];
+    if let RegistrationCommand::RegisterSession(c) = command
         && c.status == SessionStatus::Closed
     {
         let threads = world.hot.threads.of_session(&c.tenant_id, &c.session_id);
@@ -207,8 +210,12 @@ fn register(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event
     Ok(events)
 }
 
-fn on_thread(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
-    let (tenant_id, correlation_id) = command.thread().unwrap_or_default();
+fn on_thread(
+    world: &World,
+    command: &InterruptionThreadCommand,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    let (tenant_id, correlation_id) = command.thread();
     let view = ThreadView {
         thread: world.thread(tenant_id, correlation_id),
         live: world.live_thread(tenant_id, correlation_id),
@@ -250,7 +257,10 @@ impl World {
     /// again is told so, whatever changed since.
     #[must_use]
     pub fn given_before(&self, command: &Command) -> Option<u64> {
-        let Command::RespondToDecisionPoint(c) = command else { return None };
+        let Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(c)) = command
+        else {
+            return None;
+        };
         let point = self.known_point(&c.decision_id)?;
         point.given_before(&c.by, &c.response, c.comment.as_deref())
     }

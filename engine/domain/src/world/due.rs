@@ -13,12 +13,12 @@ use crate::core::ids::Entropy;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
-use crate::decision_point::command::ExpireDecisionPoint;
+use crate::decision_point::command::{DecisionPointCommand, ExpireDecisionPoint};
 use crate::decision_point::state::DecisionPoint;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
-use crate::human_decision::command::ExpireDue;
+use crate::human_decision::command::{ExpireDue, HumanDecisionCommand};
 use crate::human_decision::state::HeldRequest;
-use crate::interruption_thread::command::ThreadCommand;
+use crate::interruption_thread::command::{InterruptionThreadCommand, ThreadCommand};
 use crate::interruption_thread::state::Thread;
 use crate::world::World;
 use crate::world::command::Command;
@@ -42,8 +42,9 @@ pub(crate) type Carried =
 /// Something that falls due: in a request, in an interruption thread, in a decision point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Due {
-    /// What records it: [`Command::ExpireDue`], whose random bits are still to be drawn,
-    /// [`Command::ExpireThread`] or [`Command::ExpireDecisionPoint`].
+    /// What records it: [`HumanDecisionCommand::ExpireDue`], whose random bits are still to be
+    /// drawn, [`InterruptionThreadCommand::ExpireThread`] or
+    /// [`DecisionPointCommand::ExpireDecisionPoint`].
     pub command: Command,
     /// When it fell due.
     pub due_at: Timestamp,
@@ -84,7 +85,10 @@ impl World {
         let RequestPlace::Live(entity, held) = self.find_request(request_id)? else { return None };
         let (request_id, entropy) = (String::from(request_id), Entropy::default());
         Some(Due {
-            command: Command::ExpireDue(ExpireDue { request_id, entropy }),
+            command: Command::HumanDecision(HumanDecisionCommand::ExpireDue(ExpireDue {
+                request_id,
+                entropy,
+            })),
             due_at,
             timed_out: held.request.is_expired(at),
             correlation: entity.correlation.clone(),
@@ -121,10 +125,12 @@ impl World {
 fn thread_due((due_at, thread): (Timestamp, &Thread)) -> Due {
     let correlation = String::from(thread.correlation_id.as_str());
     Due {
-        command: Command::ExpireThread(ThreadCommand {
-            tenant_id: String::from(thread.tenant_id.as_str()),
-            correlation_id: correlation.clone(),
-        }),
+        command: Command::InterruptionThread(InterruptionThreadCommand::ExpireThread(
+            ThreadCommand {
+                tenant_id: String::from(thread.tenant_id.as_str()),
+                correlation_id: correlation.clone(),
+            },
+        )),
         due_at,
         timed_out: true,
         correlation,
@@ -135,7 +141,9 @@ fn thread_due((due_at, thread): (Timestamp, &Thread)) -> Due {
 fn point_due((due_at, point): (Timestamp, &DecisionPoint)) -> Due {
     let decision_id = String::from(point.decision_id.as_str());
     Due {
-        command: Command::ExpireDecisionPoint(ExpireDecisionPoint { decision_id }),
+        command: Command::DecisionPoint(DecisionPointCommand::ExpireDecisionPoint(
+            ExpireDecisionPoint { decision_id },
+        )),
         due_at,
         timed_out: true,
         correlation: point.correlation.clone(),

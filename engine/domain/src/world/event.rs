@@ -6,7 +6,7 @@
 //! `decision_point` 192 to 223.
 
 use crate::core::codec::{BodyReader, BodyWriter, DecodeError, EncodeError};
-use crate::core::union_of;
+use crate::core::{joined, union_of};
 use crate::decision_point::event::DecisionPointEvent;
 use crate::evidence_capture::event::EvidenceCaptureEvent;
 use crate::execution_loop::event::ExecutionLoopEvent;
@@ -29,7 +29,10 @@ macro_rules! systems {
         const KIND_COUNT: usize = 0 $(+ $Event::KINDS.len())+;
 
         /// Every kind of event, in ascending order.
-        pub const REGISTRY: &[Kind] = &joined::<KIND_COUNT>(&[$($Event::KINDS),+]);
+        pub const REGISTRY: &[Kind] = &joined::<_, KIND_COUNT>(
+            Kind { kind: 0, version: 0, system: "", name: "" },
+            &[$($Event::KINDS),+],
+        );
 
         /// Whether payloads of this kind and version can be read.
         pub(crate) const fn is_registered(kind: u16, version: u8) -> bool {
@@ -86,18 +89,6 @@ systems! {
         /// Decision points.
         DecisionPoint(DecisionPointEvent),
     }
-}
-
-/// The systems' lines of the registry as one.
-const fn joined<const COUNT: usize>(mut systems: &[&[Kind]]) -> [Kind; COUNT] {
-    let mut all = [Kind { kind: 0, version: 0, system: "", name: "" }; COUNT];
-    let mut free = all.as_mut_slice();
-    while let [lines, others @ ..] = systems {
-        let (filled, left) = free.split_at_mut(lines.len());
-        filled.copy_from_slice(lines);
-        (systems, free) = (others, left);
-    }
-    all
 }
 
 /// The name of a kind, or `None` if this program does not know it.

@@ -11,14 +11,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::actor::{Actor, ActorId, Authentication, NotAPerson, PersonTerms, Proof};
 use crate::core::text::visible;
+use crate::decision_point::command::DecisionPointCommand;
 use crate::decision_point::refusal::DecisionPointRefusal;
 use crate::decision_point::state::DecisionPoint;
 use crate::evidence_capture::types::StopCondition;
+use crate::execution_loop::command::ExecutionLoopCommand;
 use crate::execution_loop::event::LoopInitialized;
 use crate::governed::aggregate::RequestPlace;
+use crate::human_decision::command::HumanDecisionCommand;
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::types::ReasonCode;
+use crate::log::command::LogCommand;
 use crate::log::policy::{GatePolicy, GateTerms};
+use crate::registration::command::RegistrationCommand;
 use crate::world::World;
 use crate::world::command::Command;
 use crate::world::refusal::Refusal;
@@ -173,24 +178,39 @@ impl World {
         command: &Command,
     ) -> Result<(), Refusal> {
         match command {
-            Command::AnswerDecision(c) => self.check_answerer(&c.request_id, proof),
-            Command::OverrideVisibility(c) => self.check_answerer(&c.request_id, proof),
-            Command::StopLoop(c) if c.condition == StopCondition::HumanAbort => {
+            Command::HumanDecision(HumanDecisionCommand::AnswerDecision(c)) => {
+                self.check_answerer(&c.request_id, proof)
+            }
+            Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => {
+                self.check_answerer(&c.request_id, proof)
+            }
+            Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(c))
+                if c.condition == StopCondition::HumanAbort =>
+            {
                 self.check_aborter(&c.loop_id, actor, proof)
             }
-            Command::DispatchLoop(c) | Command::RetryLoop(c)
+            Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(c))
+            | Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(c))
                 if c.facts.human_abort_signaled == Some(true) =>
             {
                 self.check_aborter(&c.loop_id, actor, proof)
             }
-            Command::RespondToDecisionPoint(c) => match self.known_point(&c.decision_id) {
-                Some(point) => self.check_respondent(point, (actor.kind, &actor.id), proof),
-                None => Ok(()),
-            },
-            Command::CancelDecisionPoint(c) => self.check_other(&c.decision_id, actor, proof),
-            Command::RefineDecisionPoint(c) => self.check_other(&c.decision_id, actor, proof),
-            Command::ChangeCapability(_) => self.check_granter(proof),
-            Command::SetPolicy(_) | Command::RelaxPolicy(_) => {
+            Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(c)) => {
+                match self.known_point(&c.decision_id) {
+                    Some(point) => self.check_respondent(point, (actor.kind, &actor.id), proof),
+                    None => Ok(()),
+                }
+            }
+            Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(c)) => {
+                self.check_other(&c.decision_id, actor, proof)
+            }
+            Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(c)) => {
+                self.check_other(&c.decision_id, actor, proof)
+            }
+            Command::Registration(RegistrationCommand::ChangeCapability(_)) => {
+                self.check_granter(proof)
+            }
+            Command::Log(LogCommand::SetPolicy(_)) | Command::Log(LogCommand::RelaxPolicy(_)) => {
                 let is_human = actor.kind == Actor::Human;
                 let terms = PersonTerms::AT_A_TERMINAL;
                 needed("setting a policy", is_human, terms.admit(proof))

@@ -13,14 +13,16 @@ use crate::core::actor::{Actor, Authentication, PersonTerms};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
+use crate::decision_point::command::DecisionPointCommand;
 use crate::decision_point::event::DecisionPointEvent;
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::rules::{check_principal, check_question, spend};
 use crate::decision_point::state::DecisionPoint;
 use crate::decision_point::types::ActionBinding;
-use crate::execution_loop::command::InitializeLoop;
+use crate::execution_loop::command::{ExecutionLoopCommand, InitializeLoop};
 use crate::execution_loop::event::LoopInitialized;
 use crate::governed::aggregate::ExecutionLoop;
+use crate::human_decision::command::HumanDecisionCommand;
 use crate::human_decision::terms::HoldPolicy;
 use crate::log::command::ChangePolicy;
 use crate::log::event::PolicyChanged;
@@ -43,16 +45,26 @@ pub fn check_floor(
     at: Timestamp,
 ) -> Result<(), Loosened> {
     match command {
-        Command::InitializeLoop(c) => check_start(world, floor, c),
-        Command::CreateDecisionPoint(c) if c.needs_person() => check_question(floor, c, at),
-        Command::ConsumeApproval(c) => match world.known_point(&c.decision_id) {
-            Some(point) => check_spent(world, floor, point),
-            None => Ok(()),
-        },
-        Command::RequestDecision(c) => match world.live_loop(&c.loop_id) {
-            Some(entity) => check_asked(floor, entity),
-            None => Ok(()),
-        },
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) => {
+            check_start(world, floor, c)
+        }
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(c))
+            if c.needs_person() =>
+        {
+            check_question(floor, c, at)
+        }
+        Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(c)) => {
+            match world.known_point(&c.decision_id) {
+                Some(point) => check_spent(world, floor, point),
+                None => Ok(()),
+            }
+        }
+        Command::HumanDecision(HumanDecisionCommand::RequestDecision(c)) => {
+            match world.live_loop(&c.loop_id) {
+                Some(entity) => check_asked(floor, entity),
+                None => Ok(()),
+            }
+        }
         _ => Ok(()),
     }
 }

@@ -31,7 +31,6 @@ const BACKWARD: &[(&str, &str)] = &[
     ("decision_point::apply", "world::world"),
     ("decision_point::check", "world::refusal"),
     ("decision_point::round", "world::refusal"),
-    ("decision_point::rules", "world::command"),
     ("decision_point::rules", "world::refusal"),
     ("decision_point::rules", "world::world"),
     ("decision_point::state", "world::kept"),
@@ -41,10 +40,8 @@ const BACKWARD: &[(&str, &str)] = &[
     ("governed::capture", "world::refusal"),
     ("governed::initialization", "world::refusal"),
     ("governed::request", "world::refusal"),
-    ("interruption_thread::rules", "world::command"),
     ("registration::rules", "interruption_thread::refusal"),
     ("registration::rules", "interruption_thread::validate"),
-    ("registration::rules", "world::command"),
     ("registration::state", "interruption_thread::refusal"),
 ];
 

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use holdpoint_domain::core::limits::MAX_RETIRED_KEYS;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
-use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::execution_loop::{
+    ExecutionLoopCommand, ExecutionLoopState, ExecutorResponseType,
+};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::envelope::Encoded;
@@ -46,7 +48,7 @@ fn small() -> World {
     story.given(story.decides(HumanDecision::Abort));
     let initialize = story.initialize();
     story.loop_id = initialize.loop_id();
-    story.given(Command::InitializeLoop(initialize));
+    story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)));
     story.advance_to(ExecutionLoopState::AwaitingResponse);
     for sample in samples().into_iter().take(SAMPLES_OF_SMALL).rev().take(12) {
         story.record_envelope(sample);

@@ -4,17 +4,20 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
-    CreateDecisionPoint, EvidenceAttachment, OnTimeout, Response, Urgency,
+    CreateDecisionPoint, DecisionPointCommand, EvidenceAttachment, OnTimeout, Response, Urgency,
 };
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
-use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
-use holdpoint_domain::human_decision::{HumanDecision, OverrideField};
-use holdpoint_domain::interruption_thread::ThreadCommand;
-use holdpoint_domain::log::{ChangePolicy, ConfigurationChanged, GatePolicy};
+use holdpoint_domain::execution_loop::{
+    ExecutionLoopCommand, ExecutionLoopState, ExecutorResponseType,
+};
+use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionCommand, OverrideField};
+use holdpoint_domain::interruption_thread::{InterruptionThreadCommand, ThreadCommand};
+use holdpoint_domain::log::RecordFingerprint;
+use holdpoint_domain::log::{ChangePolicy, ConfigurationChanged, GatePolicy, LogCommand};
 use holdpoint_domain::registration::{
     Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterSession,
-    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationStatus, SessionStatus,
-    WorkOrderStatus,
+    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationCommand, RegistrationStatus,
+    SessionStatus, WorkOrderStatus,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Time};
@@ -35,7 +38,7 @@ pub(crate) fn samples() -> Vec<Command> {
 fn samples_of_loops() -> Vec<Command> {
     let story = Story::asked();
     vec![
-        Command::InitializeLoop(story.initialize()),
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(story.initialize())),
         story.dispatch(),
         story.await_response(),
         story.capture(vec![output_item(SECRET), cut_item(SECRET, 2, 1_000)]),
@@ -45,11 +48,15 @@ fn samples_of_loops() -> Vec<Command> {
         story.complete(),
         story.stop(StopCondition::HumanAbort, StopFacts::default()),
         story.ask(),
-        Command::RecordConfiguration(ConfigurationChanged { digest: Some(sha256(b"hold")) }),
+        Command::Log(LogCommand::RecordConfiguration(ConfigurationChanged {
+            digest: Some(sha256(b"hold")),
+        })),
         story.decides(HumanDecision::Escalate),
         story.expire("REQ-1"),
-        Command::OverrideVisibility(story.overrides(OverrideField::AttemptExit)),
-        Command::RecordFingerprint,
+        Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(
+            story.overrides(OverrideField::AttemptExit),
+        )),
+        Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})),
         story.interrupt(15, Some((4_711, 1_000))),
     ]
 }
@@ -63,42 +70,49 @@ fn registrations() -> Vec<Command> {
     let status = RegistrationStatus::Active;
     let (tenant_id, user_id) = (|| String::from("tenant"), || String::from("alice"));
     vec![
-        Command::ChangeCapability(ChangeCapability {
+        Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
             actor_kind: Actor::Automation,
             actor_id: "selene-os".into(),
             capability: Capability::SeleneOsOnly,
             is_granted: true,
-        }),
-        Command::SetPolicy(Box::new(policy(None))),
-        Command::RelaxPolicy(Box::new(policy(Some("DP-1".into())))),
-        Command::RegisterTenant(RegisterTenant { tenant_id: tenant_id(), status }),
-        Command::RegisterUser(RegisterUser { tenant_id: tenant_id(), user_id: user_id(), status }),
-        Command::RegisterDevice(RegisterDevice {
+        })),
+        Command::Log(LogCommand::SetPolicy(Box::new(policy(None)))),
+        Command::Log(LogCommand::RelaxPolicy(Box::new(policy(Some("DP-1".into()))))),
+        Command::Registration(RegistrationCommand::RegisterTenant(RegisterTenant {
+            tenant_id: tenant_id(),
+            status,
+        })),
+        Command::Registration(RegistrationCommand::RegisterUser(RegisterUser {
+            tenant_id: tenant_id(),
+            user_id: user_id(),
+            status,
+        })),
+        Command::Registration(RegistrationCommand::RegisterDevice(RegisterDevice {
             tenant_id: tenant_id(),
             device_id: "phone".into(),
             user_id: user_id(),
             status,
-        }),
-        Command::RegisterSession(RegisterSession {
+        })),
+        Command::Registration(RegistrationCommand::RegisterSession(RegisterSession {
             tenant_id: tenant_id(),
             session_id: "session".into(),
             user_id: user_id(),
             device_id: "phone".into(),
             status: SessionStatus::Closed,
-        }),
-        Command::RegisterWorkOrder(RegisterWorkOrder {
+        })),
+        Command::Registration(RegistrationCommand::RegisterWorkOrder(RegisterWorkOrder {
             tenant_id: tenant_id(),
             work_order_id: "WO-1".into(),
             correlation_id: "thread".into(),
             status: WorkOrderStatus::Executing,
-        }),
-        Command::RegisterLease(RegisterLease {
+        })),
+        Command::Registration(RegistrationCommand::RegisterLease(RegisterLease {
             tenant_id: tenant_id(),
             work_order_id: "WO-1".into(),
             lease_token_hash: sha256(b"token"),
             expires_at: Time::from_nanoseconds(7),
             status: LeaseStatus::Revoked,
-        }),
+        })),
     ]
 }
 
@@ -144,9 +158,9 @@ fn turns_and_rows() -> Vec<Command> {
         scoped("respond_commit_row", json!({"response_kind": "CHAT", "reason_code": reason})),
         scoped("dispatch_commit_row", json!({"dispatch_target": "TOOL", "reason_code": reason})),
         scoped("wait_commit_row", json!({"wait_kind": "CANCEL", "reason_code": reason})),
-        Command::ReadAuditRows(thread()),
-        Command::ExpireThread(thread()),
-        Command::CloseThread(thread()),
+        Command::InterruptionThread(InterruptionThreadCommand::ReadAuditRows(thread())),
+        Command::InterruptionThread(InterruptionThreadCommand::ExpireThread(thread())),
+        Command::InterruptionThread(InterruptionThreadCommand::CloseThread(thread())),
     ]
 }
 
@@ -175,7 +189,7 @@ fn decision_points() -> Vec<Command> {
         ..story.question()
     };
     vec![
-        Command::CreateDecisionPoint(question.into()),
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(question.into())),
         story.responds(decision_id, person("alice"), Response::Text("the half of it".into())),
         story.refines(decision_id),
         story.cancels(decision_id),
@@ -255,7 +269,10 @@ fn answers_are_read_by_their_names() {
     ] {
         command["response"] = response;
         match (read(&command), expected) {
-            (Ok(Command::RespondToDecisionPoint(read)), Some(expected)) => {
+            (
+                Ok(Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(read))),
+                Some(expected),
+            ) => {
                 assert_eq!(read.response, expected);
             }
             (read, expected) => assert!(read.is_err() && expected.is_none(), "{read:?}"),
@@ -335,13 +352,18 @@ fn a_command_says_what_it_is_about() {
     let story = Story::in_state(ExecutionLoopState::Evaluated);
     assert_eq!(story.complete().subject(), Some(story.loop_id.as_str()));
     assert_eq!(story.expire("REQ-7").subject(), Some("REQ-7"));
-    assert_eq!(Command::InitializeLoop(story.initialize()).subject(), None);
+    assert_eq!(
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(story.initialize())).subject(),
+        None
+    );
     for command in decision_points() {
         let decision_id = command.decision_point();
         assert_eq!(command.subject(), decision_id, "{command:?}");
-        let is_new = matches!(command, Command::CreateDecisionPoint(_));
+        let is_new =
+            matches!(command, Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(_)));
         assert_eq!(decision_id, (!is_new).then_some("DP-1"), "{command:?}");
-        let is_of_time = matches!(command, Command::ExpireDecisionPoint(_));
+        let is_of_time =
+            matches!(command, Command::DecisionPoint(DecisionPointCommand::ExpireDecisionPoint(_)));
         assert_eq!(command.principal().is_none(), is_of_time, "{command:?}");
     }
 }

@@ -9,7 +9,7 @@ use holdpoint_domain::core::actor::{Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
-    ActionBinding, CancelDecisionPoint, CreateDecisionPoint, DecisionOption,
+    ActionBinding, CancelDecisionPoint, CreateDecisionPoint, DecisionOption, DecisionPointCommand,
     DecisionPointState as State, EscalateDecisionPoint, EvidenceAttachment, MAX_CONTEXT_BYTES,
     MAX_DESCRIPTION_BYTES, MAX_LABEL_BYTES, MAX_PROMPT_BYTES, MAX_REASON_BYTES, MAX_RESPONSE_BYTES,
     MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, RefineDecisionPoint, RespondToDecisionPoint,
@@ -216,8 +216,9 @@ fn a_policy_can_be_met_and_does_not_approve_by_silence() {
 fn an_id_is_given_once() {
     let mut stage = Stage::new();
     let entropy = stage.fresh();
-    let again =
-        Command::CreateDecisionPoint(Box::new(CreateDecisionPoint { entropy, ..question() }));
+    let again = Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(
+        CreateDecisionPoint { entropy, ..question() },
+    )));
     assert_eq!(told(&stage.give(&again)), Ok(vec!["created"]));
     assert_eq!(told(&stage.give(&again)), Err("DECISION_EXISTS"));
 }
@@ -300,10 +301,22 @@ fn reasons_and_targets_are_bounded() {
     let (decision_id, by) = (id.clone(), person(REQUESTER));
     let reason = Some(long(MAX_REASON_BYTES + 1));
     let cancel = CancelDecisionPoint { decision_id, by: by.clone(), reason: reason.clone() };
-    assert_eq!(told(&stage.give(&Command::CancelDecisionPoint(cancel))), Err("TOO_LONG"));
+    assert_eq!(
+        told(
+            &stage.give(&Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(cancel)))
+        ),
+        Err("TOO_LONG")
+    );
     let (decision_id, to) = (id.clone(), APPROVER.into());
     let escalate = EscalateDecisionPoint { decision_id, by: by.clone(), to, reason };
-    assert_eq!(told(&stage.give(&Command::EscalateDecisionPoint(escalate))), Err("TOO_LONG"));
+    assert_eq!(
+        told(
+            &stage.give(&Command::DecisionPoint(DecisionPointCommand::EscalateDecisionPoint(
+                escalate
+            )))
+        ),
+        Err("TOO_LONG")
+    );
     for to in ["", "a\u{202e}b", &long(257)] {
         assert_eq!(told(&stage.escalate(&id, &by, to)), Err("INVALID_IDENTIFIER"));
     }
@@ -472,18 +485,26 @@ fn who_holds_is_answered_after_the_deadline_too() {
 fn who_repeats_a_command_at_another_terminal_asks_for_the_same() {
     let at = |terminal: &str, authenticated_by| {
         let by = Principal { means: terminal.into(), authenticated_by, ..person(APPROVER) };
-        Command::RespondToDecisionPoint(RespondToDecisionPoint {
-            decision_id: "DP-0".into(),
-            entropy: Entropy::default(),
-            by,
-            response: choice("yes"),
-            comment: None,
-        })
+        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
+            RespondToDecisionPoint {
+                decision_id: "DP-0".into(),
+                entropy: Entropy::default(),
+                by,
+                response: choice("yes"),
+                comment: None,
+            },
+        ))
     };
     let first = at("terminal /dev/pts/1, uid 0", Authentication::Terminal);
     let again = at("uid 0, no terminal", Authentication::OsUser);
     assert_eq!(first.content(), again.content());
-    let Command::RespondToDecisionPoint(mut other) = again else { unreachable!() };
+    let Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(mut other)) = again
+    else {
+        unreachable!()
+    };
     other.by = person("cleo");
-    assert_ne!(first.content(), Command::RespondToDecisionPoint(other).content());
+    assert_ne!(
+        first.content(),
+        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(other)).content()
+    );
 }

@@ -10,9 +10,10 @@ use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, DecisionPointCancelled, DecisionPointEvent, DecisionPointRefined,
-    DecisionPointReminded, DecisionPointResolved, DecisionPointState, DecisionPointSuperseded,
-    GuidanceGiven, LateResponseRecorded, OnTimeout, Proposal, Response, RoundOpened, Terms,
+    ActionBinding, DecisionPointCancelled, DecisionPointCommand, DecisionPointEvent,
+    DecisionPointRefined, DecisionPointReminded, DecisionPointResolved, DecisionPointState,
+    DecisionPointSuperseded, GuidanceGiven, LateResponseRecorded, OnTimeout, Proposal, Response,
+    RoundOpened, Terms,
 };
 use holdpoint_domain::{ActorId, Command, Envelope, Event, Time};
 use holdpoint_testing::story::points::{
@@ -142,7 +143,8 @@ fn terms_that_nobody_may_agree_on_are_found() {
         |terms| terms.binding = Some(ActionBinding { tool: "\n".into(), ..binding() }),
     ];
     let story = Story::new();
-    let question = Command::CreateDecisionPoint(story.question().into());
+    let question =
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(story.question().into()));
     let created = would!(story, question => DecisionPointCreated);
     for change in changes {
         let mut forged = created.clone();

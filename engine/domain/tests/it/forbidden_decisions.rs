@@ -9,13 +9,14 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 use holdpoint_domain::execution_loop::{
-    CompleteLoop, ExecutionLoopEvent, ExecutionLoopState, ExecutorResponseType, HaltReason,
-    InitializeLoop, LoopDispatched,
+    CompleteLoop, ExecutionLoopCommand, ExecutionLoopEvent, ExecutionLoopState,
+    ExecutorResponseType, HaltReason, InitializeLoop, LoopDispatched,
 };
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
     DecisionAnswered, DecisionBinding, DecisionRequested, DecisionTimedOut, HoldPolicy, HoldTerms,
-    HumanDecision, HumanDecisionEvent, OverrideField, RequestWithdrawn, injective_request_hash,
+    HumanDecision, HumanDecisionCommand, HumanDecisionEvent, OverrideField, RequestWithdrawn,
+    injective_request_hash,
 };
 use holdpoint_domain::{ActorId, Command, Event, ForbiddenEvent, Idempotency, Time, decide};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
@@ -112,7 +113,7 @@ fn a_request_cannot_take_the_id_of_another_loops_request() {
     let (_, digits) = taken.split_once('-').unwrap();
     let initialize = InitializeLoop { hold: terms(HoldPolicy::After), ..story.initialize() };
     story.loop_id = initialize.loop_id();
-    story.given(Command::InitializeLoop(initialize));
+    story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)));
     story.advance_to(ExecutionLoopState::Evaluated);
     for stated in [taken.clone(), format!("X-{digits}"), digits.to_owned()] {
         let ask = story.ask();
@@ -235,10 +236,10 @@ fn a_loop_that_passes_its_hold_without_a_person_is_found() {
     let hold = terms(HoldPolicy::After);
     let mut story = Story::evaluated_under(hold, ExecutorResponseType::Success);
     let free = Story::evaluated_under(HoldTerms::never(), ExecutorResponseType::Success);
-    let complete = Command::CompleteLoop(CompleteLoop {
+    let complete = Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(CompleteLoop {
         loop_id: free.loop_id.clone(),
         entropy: free.entropy(),
-    });
+    }));
     let loop_id = story.loop_id.clone();
     let events = decide(&free.world, &complete, story.now).unwrap();
     let mut findings = Vec::new();
@@ -331,7 +332,9 @@ fn a_loop_that_halts_as_timed_out_while_nobody_timed_out_is_found() {
 #[test]
 fn a_field_that_nobody_may_show_stays_hidden_and_is_found() {
     let mut story = Story::asked();
-    let allowed = Command::OverrideVisibility(story.overrides(OverrideField::AttemptExit));
+    let allowed = Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(
+        story.overrides(OverrideField::AttemptExit),
+    ));
     let Event::HumanDecision(HumanDecisionEvent::VisibilityOverridden(honest)) =
         decide(&story.world, &allowed, story.now).unwrap().remove(0)
     else {

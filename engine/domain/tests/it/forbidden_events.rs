@@ -11,11 +11,12 @@ use holdpoint_domain::evidence_capture::{
     OutputCut, StopCondition, StopConditionDetected,
 };
 use holdpoint_domain::execution_loop::{
-    ExecutionDecision, ExecutionLoopEvent, ExecutionLoopState, HaltReason, LoopDispatched,
-    ResponseAwaited,
+    ExecutionDecision, ExecutionLoopCommand, ExecutionLoopEvent, ExecutionLoopState, HaltReason,
+    LoopDispatched, ResponseAwaited,
 };
+use holdpoint_domain::log::RecordFingerprint;
 use holdpoint_domain::log::{
-    ClockStepped, FingerprintRecorded, RecordsUnproven, SegmentIndexed, UnprovenReason,
+    ClockStepped, FingerprintRecorded, LogCommand, RecordsUnproven, SegmentIndexed, UnprovenReason,
 };
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision, SandboxFaultEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -96,7 +97,8 @@ fn what_happens_after_halted_is_found() {
 #[test]
 fn a_second_or_malformed_initialization_is_found() {
     let mut story = Story::initialized();
-    let initialize = Command::InitializeLoop(story.initialize());
+    let initialize =
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(story.initialize()));
     let Some(Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(mut body))) =
         would(&story, initialize).into_iter().next()
     else {
@@ -219,11 +221,15 @@ fn an_observer_that_should_be_halted_is_found() {
     let mut story = Story::new();
     let mut command = story.initialize();
     command.observer.executor_id = "evil".into();
-    let findings = forged(&mut story, Command::InitializeLoop(command), |event| {
-        if let Event::EvidenceCapture(EvidenceCaptureEvent::ObserverAttached(body)) = event {
-            body.is_halted = false;
-        }
-    });
+    let findings = forged(
+        &mut story,
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)),
+        |event| {
+            if let Event::EvidenceCapture(EvidenceCaptureEvent::ObserverAttached(body)) = event {
+                body.is_halted = false;
+            }
+        },
+    );
     assert_found(&findings, Rule::Observer);
 }
 
@@ -318,7 +324,7 @@ fn a_forged_seal_and_what_follows_a_seal_are_found() {
 #[test]
 fn a_fingerprint_of_another_state_is_found_and_one_of_another_schema_is_not_checked() {
     let mut story = Story::initialized();
-    story.given(Command::RecordFingerprint);
+    story.given(Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})));
     let fingerprint = sha256(b"another state");
     let forged = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint };
     assert_found(&story.record(forged.into()), Rule::Fingerprint);

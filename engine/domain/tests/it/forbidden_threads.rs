@@ -4,9 +4,9 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::interruption_thread::{
     BufferExpired, ConfirmAnswer, DecidedBy, Directive, Fate, FateReason, IntentClass,
-    InterruptionThreadEvent, PendingDisarmed, PendingState, ReasonCode, Remainder,
-    RemaindersDiscarded, ResumePolicy, ReturnCheckExpired, RowCommitted, RowEventType, RowPayload,
-    Severity, ThreadMoved, Turn, TurnInput, TurnTaken, decide_turn,
+    InterruptionThreadCommand, InterruptionThreadEvent, PendingDisarmed, PendingState, ReasonCode,
+    Remainder, RemaindersDiscarded, ResumePolicy, ReturnCheckExpired, RowCommitted, RowEventType,
+    RowPayload, Severity, ThreadMoved, Turn, TurnInput, TurnTaken, decide_turn,
 };
 use holdpoint_domain::registration::{SessionRegistered, SessionStatus};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time};
@@ -21,7 +21,9 @@ fn interrupted() -> (Stage, TurnTaken, RowCommitted) {
     let request = requests::request("alice", "weather", TurnInput::None);
     let request = requests::interrupting(request, at, "It will rain. Take a coat.", 13);
     let command = turn(&stage, ["acme", "t", "alice", "phone"], 1, request);
-    let events = stage.give(&Command::TakeTurn(command), at).events();
+    let events = stage
+        .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)), at)
+        .events();
     let (taken, row) = (turns(&events)[0].clone(), rows(&events)[0].clone());
     (stage, taken, row)
 }
@@ -118,7 +120,9 @@ fn asked_in_a_session() -> (Stage, TurnTaken, RowCommitted) {
     let request = requests::request("alice", "lights", requests::intent(IntentClass::Impactful));
     let mut command = turn(&stage, ["acme", "t", "alice", "phone"], 1, request);
     command.session_id = Some("s".into());
-    let events = stage.give(&Command::TakeTurn(command), 1).events();
+    let events = stage
+        .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)), 1)
+        .events();
     let (taken, row) = (turns(&events)[0].clone(), rows(&events)[0].clone());
     (stage, taken, row)
 }
@@ -203,7 +207,9 @@ fn a_turn_without_a_session_is_judged_by_the_rules_of_its_time() {
             let request = requests::request("alice", "lights", requests::nlp_clarify());
             let mut asking = turn(&stage, ["acme", "other", "alice", "phone"], 1, request);
             asking.session_id = Some("s-2".into());
-            stage.give(&Command::TakeTurn(asking), 1).events();
+            stage
+                .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(asking)), 1)
+                .events();
             let events = stage.session(OTHERS, SessionStatus::Closed, 1).events();
             assert!(
                 matches!(

@@ -3,8 +3,8 @@
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::limits::{MAX_CLOSED_REQUESTS, MAX_RETIRED_KEYS};
-use holdpoint_domain::execution_loop::ExecutionLoopState;
-use holdpoint_domain::human_decision::HumanDecision;
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, ExecutionLoopState};
+use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionCommand};
 use holdpoint_domain::log::ClockStepped;
 use holdpoint_domain::{Command, Envelope, Idempotency, World, decide};
 use holdpoint_testing::story;
@@ -36,7 +36,7 @@ fn the_first_receipt_is_given_again() {
     let mut story = Story::new();
     let initialize = story.initialize();
     story.loop_id = initialize.loop_id();
-    let command = Command::InitializeLoop(initialize);
+    let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize));
     let key = key("k", &command);
     assert_eq!(story.world.receipt_of(CORRELATION, &key), Ok(None));
     under_key(&mut story, &key, &command);
@@ -85,9 +85,13 @@ fn content_leaves_out_the_random_bits_and_nothing_else() {
         assert_eq!(other.content(), command.content());
     }
     let mut answer = story.answer(HumanDecision::Retry);
-    let before = Command::AnswerDecision(answer.clone()).content();
+    let before =
+        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer.clone())).content();
     answer.reason = Some("another".into());
-    assert_ne!(Command::AnswerDecision(answer).content(), before);
+    assert_ne!(
+        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)).content(),
+        before
+    );
     assert_ne!(story.dispatch().content(), story.retry().content());
 }
 
@@ -132,7 +136,7 @@ fn the_newest_requests_of_settled_loops_are_kept() {
         let mut command = story.initialize();
         command.hold = story::held::terms(holdpoint_domain::human_decision::HoldPolicy::After);
         story.loop_id = command.loop_id();
-        story.given(Command::InitializeLoop(command));
+        story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
         story.advance_to(ExecutionLoopState::Evaluated);
         story.given(story.ask());
         ids.push(story.held().request_id().to_owned());

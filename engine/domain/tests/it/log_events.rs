@@ -5,8 +5,8 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::{Raw, RawData};
 use holdpoint_domain::execution_loop::ExecutionLoopState;
 use holdpoint_domain::log::{
-    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, RecordsUnproven,
-    RecoveryPerformed, SegmentIndexed, UnprovenReason,
+    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, LogCommand,
+    RecordsUnproven, RecoveryPerformed, SegmentIndexed, UnprovenReason,
 };
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Command, World, WriterCommand};
@@ -127,7 +127,7 @@ fn the_configuration_is_the_newest_that_a_program_told_of() {
     let mut story = Story::in_state(ExecutionLoopState::Evaluated);
     for digest in [Some(sha256(b"one")), Some(sha256(b"two")), None] {
         let before = parts(&story.world);
-        story.given(Command::RecordConfiguration(ConfigurationChanged { digest }));
+        story.given(Command::Log(LogCommand::RecordConfiguration(ConfigurationChanged { digest })));
         assert_eq!(story.world.configuration(), digest);
         assert_eq!(parts(&story.world), before);
     }

@@ -376,8 +376,8 @@ mod forbidden_patterns {
         ALLOWED_TRANSITIONS, ExecutionLoopState, ExecutorResponseType, HaltReason,
     };
     use holdpoint_domain::human_decision::{
-        DecisionTimeout, EvidenceSummary, HoldPolicy, HumanDecision, HumanDecisionEvent,
-        request_from_summary,
+        DecisionTimeout, EvidenceSummary, HoldPolicy, HumanDecision, HumanDecisionCommand,
+        HumanDecisionEvent, request_from_summary,
     };
     use holdpoint_domain::sandbox_fault::ExecutionFaultType;
     use holdpoint_domain::{Command, Event};
@@ -411,7 +411,9 @@ mod forbidden_patterns {
             for actor in [Actor::Agent, Actor::Automation, Actor::System] {
                 let mut answer = story.answer(*decision);
                 answer.actor = actor;
-                let refusal = story.when(Command::AnswerDecision(answer)).unwrap_err();
+                let refusal = story
+                    .when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)))
+                    .unwrap_err();
                 assert_eq!(refusal.code(), "NOT_A_HUMAN", "{decision} {actor}");
             }
         }
@@ -479,7 +481,9 @@ mod forbidden_patterns {
         for reason in [None, Some(""), Some(" \t\u{a0}"), Some("\u{200b}\u{2060}"), Some("\0")] {
             let mut answer = story.answer(HumanDecision::Retry);
             answer.reason = reason.map(Into::into);
-            let refusal = story.when(Command::AnswerDecision(answer)).unwrap_err();
+            let refusal = story
+                .when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)))
+                .unwrap_err();
             assert_eq!(refusal.code(), "REASON_REQUIRED", "{reason:?}");
         }
         assert_eq!(story.when(story.retry()).unwrap_err().code(), "HOLD_APPLIES");

@@ -6,13 +6,16 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalConsumed, ApprovalPolicy, CreateDecisionPoint, DecisionPointEvent,
+    ActionBinding, ApprovalConsumed, ApprovalPolicy, CreateDecisionPoint, DecisionPointCommand,
+    DecisionPointEvent,
 };
-use holdpoint_domain::execution_loop::{ExecutionLoopEvent, InitializeLoop, SpentApproval};
+use holdpoint_domain::execution_loop::{
+    ExecutionLoopCommand, ExecutionLoopEvent, InitializeLoop, SpentApproval,
+};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
 use holdpoint_domain::log::{
-    ChangePolicy, GatePolicy, GateTerms, PolicyChanged, PolicyUnknown, RELAX_TOOL, RUN_TOOL,
-    relax_binding, relax_proposal, run_binding,
+    ChangePolicy, GatePolicy, GateTerms, LogCommand, PolicyChanged, PolicyUnknown, RELAX_TOOL,
+    RUN_TOOL, relax_binding, relax_proposal, run_binding,
 };
 use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Proof};
 use holdpoint_testing::story::points::{agent, binding, option, person};
@@ -27,7 +30,11 @@ fn strict() -> GatePolicy {
 }
 
 fn set(policy: GatePolicy) -> Command {
-    Command::SetPolicy(Box::new(ChangePolicy { by: person("alice"), policy, approval: None }))
+    Command::Log(LogCommand::SetPolicy(Box::new(ChangePolicy {
+        by: person("alice"),
+        policy,
+        approval: None,
+    })))
 }
 
 fn approved_by(approvers: &[&str]) -> ApprovalPolicy {
@@ -125,7 +132,7 @@ fn a_looser_policy_needs_the_approval_of_exactly_this_change() {
         let approval = Some(approval.to_owned());
         let policy = policy.clone();
         let change = ChangePolicy { by: person("alice"), policy, approval };
-        Command::RelaxPolicy(Box::new(change))
+        Command::Log(LogCommand::RelaxPolicy(Box::new(change)))
     };
     let bound = relax_binding(&strict(), &after);
     let other = approval(&mut story, RELAX_TOOL, sha256(b"another change"), &["alice"]);
@@ -163,7 +170,7 @@ fn whoever_the_policy_does_not_name_relaxes_nothing() {
     let question = |approvers: &[&str]| {
         let mut asked = story.question();
         asked.policy = Some(approved_by(approvers));
-        Command::CreateDecisionPoint(asked.into())
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(asked.into()))
     };
     let (anybody, mallory) = (question(&[]), question(&["mallory"]));
     for command in [anybody, mallory] {
@@ -179,8 +186,10 @@ fn nothing_starts_without_the_approval_of_exactly_this_start() {
     let spent = |decision_id: &str, details| {
         Some(SpentApproval { decision_id: decision_id.to_owned(), by: agent(), details })
     };
-    let begin = |story: &Story, approval| Command::InitializeLoop(held(story, approval));
-    let unheld = Command::InitializeLoop(story.initialize());
+    let begin = |story: &Story, approval| {
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(held(story, approval)))
+    };
+    let unheld = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(story.initialize()));
     assert_eq!(refused(&mut story, unheld), "POLICY_LOOSENED");
     let command = begin(&story, None);
     assert_eq!(refused(&mut story, command), "APPROVAL_NEEDED");
@@ -191,7 +200,7 @@ fn nothing_starts_without_the_approval_of_exactly_this_start() {
     let mut other = held(&story, spent(&id, details));
     other.envelope = b"another command".to_vec();
     other.instruction_envelope_hash = sha256(&other.envelope).to_string();
-    let command = Command::InitializeLoop(other);
+    let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(other));
     assert_eq!(refused(&mut story, command), "BINDING_MISMATCH");
     let command = begin(&story, spent(&id, details));
     let events = story.given(command.clone());
@@ -217,7 +226,7 @@ fn an_approval_keeps_the_policy_of_the_time_when_it_is_spent() {
     let id = approval(&mut story, RUN_TOOL, run_binding(&hash, &details), &[]);
     story.given(set(strict()));
     let spent = Some(SpentApproval { decision_id: id, by: agent(), details });
-    let command = Command::InitializeLoop(held(&story, spent));
+    let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(held(&story, spent)));
     assert_eq!(refused(&mut story, command), "POLICY_LOOSENED");
 }
 
@@ -245,11 +254,14 @@ fn an_approval_that_no_longer_keeps_the_policy_is_not_spent() {
 #[test]
 fn a_loop_that_was_recorded_against_the_policy_does_not_exist() {
     let mut story = Story::new();
-    let command = Command::InitializeLoop(held(&story, None));
+    let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(held(&story, None)));
     let began = |story: &Story, hold: HoldTerms, before: bool| {
         let command = InitializeLoop { hold, ..story.initialize() };
-        let events =
-            holdpoint_domain::decide(&story.world, &Command::InitializeLoop(command), story.now);
+        let events = holdpoint_domain::decide(
+            &story.world,
+            &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)),
+            story.now,
+        );
         let began = events.unwrap().into_iter().find_map(|event| match event {
             Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => Some(body),
             _ => None,
@@ -301,14 +313,20 @@ fn nothing_that_a_policy_could_hold_begins_where_it_may_be_lost() {
     story.given(set(strict()));
     assert_eq!(story.record(PolicyUnknown { records_lost: 1 }.into()), []);
     assert!(story.world.is_policy_lost());
-    let begin = Command::InitializeLoop(story.initialize());
+    let begin = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(story.initialize()));
     assert_eq!(refused(&mut story, begin), "POLICY_LOST");
     let mut question = story.question();
     question.policy = Some(approved_by(&["alice"]));
-    assert_eq!(refused(&mut story, Command::CreateDecisionPoint(question.into())), "POLICY_LOST");
+    assert_eq!(
+        refused(
+            &mut story,
+            Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(question.into()))
+        ),
+        "POLICY_LOST"
+    );
     story.given(set(GatePolicy::default()));
     assert!(!story.world.is_policy_lost() && story.world.policy().is_none());
-    story.given(Command::InitializeLoop(story.initialize()));
+    story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(story.initialize())));
 }
 
 #[test]

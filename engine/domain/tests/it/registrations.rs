@@ -5,11 +5,13 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::text::BLANK_CODE_POINTS;
-use holdpoint_domain::interruption_thread::{FateReason, InterruptionThreadEvent, TurnInput};
+use holdpoint_domain::interruption_thread::{
+    FateReason, InterruptionThreadCommand, InterruptionThreadEvent, TurnInput,
+};
 use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::registration::{
-    Capability, ChangeCapability, LeaseRegistered, LeaseStatus, RegistrationStatus, SessionStatus,
-    TenantRegistered, UserRegistered, WorkOrderStatus,
+    Capability, ChangeCapability, LeaseRegistered, LeaseStatus, RegistrationCommand,
+    RegistrationStatus, SessionStatus, TenantRegistered, UserRegistered, WorkOrderStatus,
 };
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, ForbiddenEvent, Refusal, Time, World, decide,
@@ -234,7 +236,12 @@ fn hostile_names(most: usize) -> Vec<String> {
 
 fn change(actor: &ActorId, capability: Capability, is_granted: bool) -> Command {
     let (actor_kind, actor_id) = (actor.kind, actor.id.clone());
-    Command::ChangeCapability(ChangeCapability { actor_kind, actor_id, capability, is_granted })
+    Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
+        actor_kind,
+        actor_id,
+        capability,
+        is_granted,
+    }))
 }
 
 #[test]
@@ -476,7 +483,9 @@ fn interrupted(at: u64) -> Stage {
     let request = requests::interrupting(request, at, "It will rain. Take a coat.", 13);
     let mut command = turn(&stage, ["acme", "t", "alice", "phone"], 1, request);
     command.session_id = Some("s".into());
-    stage.give(&Command::TakeTurn(command), at).events();
+    stage
+        .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)), at)
+        .events();
     assert_eq!(stage.state("acme", "t").resume_buffers.len(), 1);
     stage
 }

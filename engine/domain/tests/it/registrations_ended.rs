@@ -1,7 +1,7 @@
 //! Sessions and work orders that ended leave the state (property E8).
 
 use holdpoint_domain::registration::{
-    MAX_ENDED_REGISTRATIONS, RegistrationEvent, SessionRegistered,
+    MAX_ENDED_REGISTRATIONS, RegistrationCommand, RegistrationEvent, SessionRegistered,
 };
 use holdpoint_domain::world::Recalled;
 use holdpoint_domain::{Command, Time, World, decide};
@@ -44,7 +44,9 @@ fn sessions_and_work_orders_that_ended_leave_the_state_but_for_the_newest() {
 
 /// What the record says that closed the session.
 fn closed_session(command: &Command) -> RegistrationEvent {
-    let Command::RegisterSession(c) = command else { unreachable!("{command:?}") };
+    let Command::Registration(RegistrationCommand::RegisterSession(c)) = command else {
+        unreachable!("{command:?}")
+    };
     RegistrationEvent::from(SessionRegistered {
         tenant_id: (&c.tenant_id).into(),
         session_id: (&c.session_id).into(),

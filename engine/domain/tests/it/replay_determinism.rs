@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
 use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::execution_loop::{ExecutionLoopState, HaltReason};
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, ExecutionLoopState, HaltReason};
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::world::{REGISTRY, STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Command, Event, World};
@@ -210,7 +210,7 @@ fn replay_fingerprint_of_a_fixed_story_is_pinned_with_its_schema_version() {
     let mut story = Story::in_state(ExecutionLoopState::Halted);
     let initialize = story.initialize();
     story.loop_id = initialize.loop_id();
-    story.given(Command::InitializeLoop(initialize));
+    story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)));
     story.given(story.dispatch());
     let found = Digest::from_bytes(story.world.fingerprint());
     let pinned = (7, "cb2d9d72847184097cdb9663d40be301adb5e48b82bfe10ce7cb5c31c5407995");

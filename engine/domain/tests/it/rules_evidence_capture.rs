@@ -7,7 +7,8 @@ use holdpoint_domain::evidence_capture::{
     StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
-    DispatchFacts, ExecutionLoopState, ExecutorResponseType, HaltReason, InitializeLoop,
+    DispatchFacts, ExecutionLoopCommand, ExecutionLoopState, ExecutorResponseType, HaltReason,
+    InitializeLoop,
 };
 use holdpoint_domain::{Command, Event, Time, decide};
 use holdpoint_testing::story::{
@@ -109,9 +110,12 @@ fn dispatch_names_every_condition_that_holds() {
 #[test]
 fn another_instruction_at_dispatch_is_an_envelope_hash_mismatch() {
     let mut story = Story::initialized();
-    let Command::DispatchLoop(mut dispatch) = story.dispatch() else { panic!("a dispatch") };
+    let Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(mut dispatch)) = story.dispatch()
+    else {
+        panic!("a dispatch")
+    };
     dispatch.envelope_hash = sha256(b"something else").to_string();
-    let events = story.given(Command::DispatchLoop(dispatch));
+    let events = story.given(Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(dispatch)));
     let body = halt(&events).unwrap();
     assert_eq!(body.stop_condition, Some(StopCondition::EnvelopeHashMismatch));
 }
@@ -139,7 +143,7 @@ fn a_halted_observer_keeps_what_it_is_offered() {
     let mut story = Story::new();
     let mut command = story.initialize();
     command.observer.executor_id = "evil".into();
-    let events = story.given(Command::InitializeLoop(command));
+    let events = story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
     let body = evidence(&events).remove(0);
     assert_eq!(body.raw_data.as_bytes(), b"CONTEXT_HALTED");
     let offered = body.offered.as_ref().unwrap();

@@ -4,8 +4,8 @@ use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, LoopStep, OutputStream, capture_place,
 };
 use holdpoint_domain::execution_loop::{
-    ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit, HaltReason,
-    InitializeLoop, is_transition_allowed,
+    ExecutionLoopCommand, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit,
+    HaltReason, InitializeLoop, is_transition_allowed,
 };
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::{Command, Event, Refusal, World, decide};
@@ -32,7 +32,7 @@ fn every_transition_is_in_one_batch_with_its_evidence() {
     let initialize = story.initialize();
     story.loop_id = initialize.loop_id();
     let batches = [
-        story.given(Command::InitializeLoop(initialize)),
+        story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize))),
         story.given(story.dispatch()),
         story.given(story.await_response()),
         story.given(story.output(SECRET)),
@@ -201,7 +201,11 @@ fn malformed_commands_write_nothing() {
         let story = Story::new();
         let mut command = story.initialize();
         change(&mut command);
-        let refused = decide(&story.world, &Command::InitializeLoop(command), story.now);
+        let refused = decide(
+            &story.world,
+            &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)),
+            story.now,
+        );
         assert_eq!(refused.unwrap_err().code(), code);
     }
 }
@@ -210,8 +214,10 @@ fn malformed_commands_write_nothing() {
 fn a_live_loops_id_is_not_used_again() {
     let mut story = Story::new();
     let command = story.initialize();
-    story.given(Command::InitializeLoop(command.clone()));
-    let refusal = story.when(Command::InitializeLoop(command)).unwrap_err();
+    story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command.clone())));
+    let refusal = story
+        .when(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)))
+        .unwrap_err();
     assert_eq!(refusal.code(), "LOOP_EXISTS");
 }
 
@@ -231,13 +237,13 @@ fn only_the_loops_own_executor_and_instruction_are_accepted() {
     let mut story = Story::in_state(AwaitingResponse);
     let mut evil = story.response(ExecutorResponseType::Success);
     evil.executor_id = "evil".into();
-    story.given(Command::ReportResponse(evil));
+    story.given(Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(evil)));
     assert_rejected_without_trust(&mut story);
 
     let mut story = Story::in_state(AwaitingResponse);
     let mut other = story.response(ExecutorResponseType::Success);
     other.instruction_hash = "H\nACCEPT ok".into();
-    story.given(Command::ReportResponse(other));
+    story.given(Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(other)));
     let reason = story.json()["attempts"][0]["response"]["reason"].clone();
     assert!(!reason.as_str().unwrap().contains('\n'), "{reason}");
     assert_rejected_without_trust(&mut story);
@@ -267,7 +273,7 @@ fn table_a_completed_loop_ends_as_its_response_was_decided() {
         let mut response = story.response(status);
         response.error = error.map(String::from);
         response.exit = Exit::Status(1);
-        story.given(Command::ReportResponse(response));
+        story.given(Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(response)));
         assert_eq!(halt_reason(&story.given(story.complete())), Some(reason), "{status}");
         let attempt = story.json()["attempts"][0].clone();
         assert_eq!(attempt["response"]["response_type"], status.name());
@@ -293,7 +299,7 @@ fn what_a_person_reads_is_on_one_line_and_hides_nothing() {
     story.advance_to(AwaitingResponse);
     let mut response = story.response(ExecutorResponseType::Failure);
     response.error = Some("line\nHALTED".into());
-    story.given(Command::ReportResponse(response));
+    story.given(Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(response)));
     let reason = story.json()["attempts"][0]["response"]["execution_reason"].clone();
     assert_eq!(reason, "Executor error: line\\u{a}HALTED");
 }

@@ -4,13 +4,16 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{
-    ExecutionLoopState, ExecutorResponseType, HaltReason, StopLoop,
+    ExecutionLoopCommand, ExecutionLoopState, ExecutorResponseType, HaltReason, StopLoop,
 };
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
-    DecisionOutcome, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionEvent, OverrideField,
+    DecisionOutcome, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand,
+    HumanDecisionEvent, OverrideField,
 };
-use holdpoint_domain::log::{LogEvent, RecordsUnproven, UnprovenReason};
+use holdpoint_domain::log::{
+    LogCommand, LogEvent, RecordFingerprint, RecordsUnproven, UnprovenReason,
+};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Event, Refusal, Time, World};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
@@ -38,7 +41,7 @@ fn answer_but(
 ) -> Command {
     let mut answer = story.answer(decision);
     change(&mut answer);
-    Command::AnswerDecision(answer)
+    Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer))
 }
 
 // When a person is asked.
@@ -168,7 +171,7 @@ fn a_loop_that_may_rest_on_unproven_records_begins_no_attempt_and_is_not_complet
         story.given(story.interrupt(15, None));
     }
     // What follows the loop's records says nothing of it.
-    story.given(Command::RecordFingerprint);
+    story.given(Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})));
     let behind = story.world.totals().last_sequence;
     say_unproven(&mut story, behind);
     story.given(story.retry());
@@ -282,13 +285,13 @@ fn where_a_hold_applies_the_sandbox_permission_does_not_suffice() {
 #[test]
 fn a_stop_withdraws_the_question() {
     let mut story = Story::asked();
-    let stop = Command::StopLoop(StopLoop {
+    let stop = Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(StopLoop {
         loop_id: story.loop_id.clone(),
         entropy: story.entropy(),
         condition: StopCondition::HumanAbort,
         facts: StopFacts { human_abort_signaled: Some(true), ..StopFacts::default() },
         details: "Ctrl-C".into(),
-    });
+    }));
     let events = story.given(stop);
     assert!(names(&events).contains(&"request_withdrawn"));
     assert_eq!(shown(&story)["state"], "WITHDRAWN");
@@ -367,14 +370,17 @@ fn the_same_answer_again_is_done_and_another_one_conflicts() {
     for decision in HumanDecision::ALL {
         let mut story = Story::asked();
         let first = story.answer(*decision);
-        story.given(Command::AnswerDecision(first.clone()));
+        story.given(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(first.clone())));
         let place = story.world.find_request(&first.request_id).unwrap();
         let won = place.held().decided().unwrap().sequence;
-        let again = story.when(Command::AnswerDecision(first.clone()));
+        let again =
+            story.when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(first.clone())));
         assert_eq!(again, Err(Refusal::AlreadyDone { sequence: won }), "{decision}");
         let mut other = first.clone();
         other.human_id = "bob".into();
-        let refusal = story.when(Command::AnswerDecision(other)).unwrap_err();
+        let refusal = story
+            .when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(other)))
+            .unwrap_err();
         assert_eq!(refusal.code(), "ALREADY_ANSWERED", "{decision}");
         let text = refusal.to_string();
         assert!(text.contains("alice") && text.contains(&format!("record {won}")), "{text}");
@@ -384,7 +390,7 @@ fn the_same_answer_again_is_done_and_another_one_conflicts() {
 #[test]
 fn answers_are_told_apart_also_after_a_restart() {
     let mut story = Story::asked();
-    let first = Command::AnswerDecision(story.answer(Abort));
+    let first = Command::HumanDecision(HumanDecisionCommand::AnswerDecision(story.answer(Abort)));
     story.given(first.clone());
     let world = rebuilt(&story.records, World::default());
     assert_eq!(world.live_loops().count(), 0);
@@ -491,7 +497,7 @@ fn each_question_falls_due_by_itself_and_the_earliest_first() {
     let mut command = story.initialize();
     command.hold = terms(HoldPolicy::After);
     story.loop_id = command.loop_id();
-    story.given(Command::InitializeLoop(command));
+    story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
     story.advance_to(AwaitingResponse);
     story.given(story.report(Failure));
     story.given(story.ask());
@@ -502,7 +508,7 @@ fn each_question_falls_due_by_itself_and_the_earliest_first() {
     assert_eq!(due, [first.as_str(), second.as_str()]);
     let open = story.world.open_requests().count();
     assert_eq!(open, 2);
-    story.submit(Command::RecordFingerprint).unwrap();
+    story.submit(Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {}))).unwrap();
     assert_eq!(story.world.open_requests().count(), 0);
     assert_eq!(story.world.totals().decisions_timed_out, 2);
 }
@@ -534,17 +540,35 @@ fn an_override_by_who_may_discloses_one_field_on_the_record() {
     let exit = story.overrides(OverrideField::AttemptExit);
     let mut stranger = exit.clone();
     stranger.human_id = "alice".into();
-    assert_eq!(code(story.when(Command::OverrideVisibility(stranger))), "NOT_AN_OVERRIDE_APPROVER");
+    assert_eq!(
+        code(
+            story.when(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(stranger)))
+        ),
+        "NOT_AN_OVERRIDE_APPROVER"
+    );
     let mut machine = exit.clone();
     machine.actor = Actor::Agent;
-    assert_eq!(code(story.when(Command::OverrideVisibility(machine))), "NOT_A_HUMAN");
+    assert_eq!(
+        code(story.when(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(machine)))),
+        "NOT_A_HUMAN"
+    );
     let mut silent = exit.clone();
     silent.reason = "\u{200b}".into();
-    assert_eq!(code(story.when(Command::OverrideVisibility(silent))), "REASON_REQUIRED");
-    let fault = story.overrides(OverrideField::FaultMessage);
-    assert_eq!(code(story.when(Command::OverrideVisibility(fault))), "NOTHING_TO_DISCLOSE");
     assert_eq!(
-        names(&story.given(Command::OverrideVisibility(exit.clone()))),
+        code(story.when(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(silent)))),
+        "REASON_REQUIRED"
+    );
+    let fault = story.overrides(OverrideField::FaultMessage);
+    assert_eq!(
+        code(story.when(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(fault)))),
+        "NOTHING_TO_DISCLOSE"
+    );
+    assert_eq!(
+        names(
+            &story.given(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(
+                exit.clone()
+            )))
+        ),
         ["visibility_overridden"]
     );
     let view = shown(&story);
@@ -552,7 +576,7 @@ fn an_override_by_who_may_discloses_one_field_on_the_record() {
     assert_eq!(view["disclosed"]["attempt_exit"]["human_id"], "carol");
     assert!(view["disclosed"].get("attempt_outputs").is_none());
     assert_ne!(story.held().shown_hash(), before, "the decision binds what was disclosed");
-    let again = story.when(Command::OverrideVisibility(exit));
+    let again = story.when(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(exit)));
     assert!(matches!(again, Err(Refusal::AlreadyDone { .. })), "{again:?}");
     story.given(story.decides(Continue));
 }
@@ -612,7 +636,9 @@ fn a_stale_version_conflicts() {
     let seen = story.entity().version;
     assert_eq!(story.world.version_of(&answer), Some(seen));
     assert_eq!(story.world.check_version(&answer, seen), Ok(()));
-    story.given(Command::OverrideVisibility(story.overrides(OverrideField::AttemptExit)));
+    story.given(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(
+        story.overrides(OverrideField::AttemptExit),
+    )));
     let refusal = story.world.check_version(&answer, seen).unwrap_err();
     assert_eq!(refusal.code(), "STALE_VERSION");
     assert_eq!(refusal.class(), Some(RefusalClass::Continuity));

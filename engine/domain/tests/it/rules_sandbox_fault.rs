@@ -1,8 +1,10 @@
 //! Given, when, then: faults and retries (Phase-21).
 
-use holdpoint_domain::execution_loop::{ExecutionLoopState, HaltReason, InitializeLoop};
+use holdpoint_domain::execution_loop::{
+    ExecutionLoopCommand, ExecutionLoopState, HaltReason, InitializeLoop,
+};
 use holdpoint_domain::sandbox_fault::{
-    ExecutionFaultType, RetryPolicy, SandboxDecided, SandboxFaultEvent,
+    ExecutionFaultType, RetryPolicy, SandboxDecided, SandboxFaultCommand, SandboxFaultEvent,
 };
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::story::{SECRET, Story, halt, halt_reason, names};
@@ -185,7 +187,8 @@ fn a_permission_need_not_be_taken() {
 fn a_fault_belongs_to_the_attempt_that_runs() {
     let mut story = on_attempt(2, 3, RetryPolicy::RetryLimited);
     for attempt in [0, 1, 3, 99] {
-        let fault = Command::ReportFault(story.fault_of(Crash, attempt));
+        let fault =
+            Command::SandboxFault(SandboxFaultCommand::ReportFault(story.fault_of(Crash, attempt)));
         assert_eq!(story.when(fault).unwrap_err().code(), "FAULT_ELSEWHERE", "{attempt}");
     }
     story.given(story.fault(Crash));
@@ -213,8 +216,10 @@ fn a_fault_needs_its_raw_output_first() {
 fn a_retry_is_checked_like_a_first_attempt() {
     let mut story = on_attempt(1, 3, RetryPolicy::RetryLimited);
     story.given(story.fault(Crash));
-    let Command::RetryLoop(mut retry) = story.retry() else { panic!("a retry") };
+    let Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(mut retry)) = story.retry() else {
+        panic!("a retry")
+    };
     retry.facts.human_abort_signaled = Some(true);
-    let events = story.given(Command::RetryLoop(retry));
+    let events = story.given(Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(retry)));
     assert_eq!(halt_reason(&events), Some(HaltReason::StopCondition));
 }

@@ -1,9 +1,9 @@
 //! Whose words are left unsaid, what a yes or no is about, and what ends with a session or thread.
 
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, Directive, FateReason, IntentClass, InterruptionThreadEvent, MAX_CLOSED_THREADS,
-    PendingState, ReasonCode, RespondCommitRow, SubjectRelation, ToolStatus, TurnInput,
-    TurnRequest, TurnTaken,
+    ConfirmAnswer, Directive, FateReason, IntentClass, InterruptionThreadCommand,
+    InterruptionThreadEvent, MAX_CLOSED_THREADS, PendingState, ReasonCode, RespondCommitRow,
+    SubjectRelation, ToolStatus, TurnInput, TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::{SessionStatus, WorkOrderStatus};
 use holdpoint_domain::{Command, Event};
@@ -41,7 +41,9 @@ fn say(stage: &mut Stage, request: TurnRequest) -> TurnTaken {
     let turn_id = stage.world.thread(TENANT, THREAD).map_or(1, |thread| thread.last_turn_id + 1);
     let mut command = turn(stage, [TENANT, THREAD, &user, "phone"], turn_id, request);
     command.session_id = Some(format!("s-{user}"));
-    let events = stage.give(&Command::TakeTurn(command), AT).events();
+    let events = stage
+        .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)), AT)
+        .events();
     stage.assert_rebuilt();
     turns(&events)[0].clone()
 }
@@ -176,20 +178,22 @@ fn an_append_that_could_not_be_interrupted_any_more_asks_whether_to_go_back() {
 fn a_callers_answer_names_the_question_that_it_gives_up() {
     let mut stage = stage();
     say(&mut stage, by("ada", intent(IntentClass::Impactful)));
-    let row = Command::RespondCommitRow(RespondCommitRow {
-        tenant_id: TENANT.into(),
-        correlation_id: THREAD.into(),
-        turn_id: 2,
-        session_id: None,
-        user_id: "ada".into(),
-        device_id: "phone".into(),
-        work_order_id: work_order_of(THREAD),
-        work_order_status_snapshot: WorkOrderStatus::Executing,
-        pending_state: PendingState::Confirm,
-        idempotency_key: "row".into(),
-        response_kind: "ANSWER".into(),
-        reason_code: ReasonCode::NlpChat,
-    });
+    let row = Command::InterruptionThread(InterruptionThreadCommand::RespondCommitRow(
+        RespondCommitRow {
+            tenant_id: TENANT.into(),
+            correlation_id: THREAD.into(),
+            turn_id: 2,
+            session_id: None,
+            user_id: "ada".into(),
+            device_id: "phone".into(),
+            work_order_id: work_order_of(THREAD),
+            work_order_status_snapshot: WorkOrderStatus::Executing,
+            pending_state: PendingState::Confirm,
+            idempotency_key: "row".into(),
+            response_kind: "ANSWER".into(),
+            reason_code: ReasonCode::NlpChat,
+        },
+    ));
     let events = stage.give(&row, AT).events();
     assert_eq!(rows(&events)[0].dropped_pending, Some(PendingState::Confirm));
     stage.assert_rebuilt();
@@ -205,12 +209,23 @@ fn a_closed_thread_never_begins_again_however_many_close_after_it() {
         }
         let of = [TENANT, &name, "ada", "phone"];
         let first = turn(&stage, of, 1, by("ada", chat("Hello.")));
-        stage.give(&Command::TakeTurn(first), AT).events();
-        stage.give(&Command::CloseThread(thread_command(TENANT, &name)), AT).events();
+        stage
+            .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(first)), AT)
+            .events();
+        stage
+            .give(
+                &Command::InterruptionThread(InterruptionThreadCommand::CloseThread(
+                    thread_command(TENANT, &name),
+                )),
+                AT,
+            )
+            .events();
     }
     assert_eq!(stage.world.thread(TENANT, THREAD), None, "it is not remembered whole");
     let again = turn(&stage, [TENANT, THREAD, "ada", "phone"], 2, by("ada", chat("Hello.")));
-    let Outcome::Refused(refusal) = stage.give(&Command::TakeTurn(again), AT) else {
+    let Outcome::Refused(refusal) =
+        stage.give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(again)), AT)
+    else {
         panic!("it began again")
     };
     assert_eq!(refusal.code(), ReasonCode::FailThreadClosed.name());

@@ -2,9 +2,9 @@
 //! directive and one row, and a dispatch only where it is allowed.
 
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, Directive, Fate, IntentClass, Interruption, Marks, Pending, ReasonCode,
-    ResumeBuffer, ResumePolicy, ReturnCheck, SubjectRelation, ThreadRefusal, ThreadState,
-    ToolStatus, TtsControl, Turn, TurnDecision, TurnInput, TurnRequest, decide_turn,
+    ConfirmAnswer, Directive, Fate, IntentClass, Interruption, InterruptionThreadCommand, Marks,
+    Pending, ReasonCode, ResumeBuffer, ResumePolicy, ReturnCheck, SubjectRelation, ThreadRefusal,
+    ThreadState, ToolStatus, TtsControl, Turn, TurnDecision, TurnInput, TurnRequest, decide_turn,
 };
 use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Refusal, Time, decide};
@@ -137,7 +137,7 @@ fn take(found: &Found, request: &TurnRequest, is_recorded: bool) -> bool {
     let request = &answering_what_was_asked(&state, request);
     let mut command = threads_support::turn(stage, SCOPE, TURN, request.clone());
     command.session_id = Some("session".into());
-    let given = Command::TakeTurn(command.clone());
+    let given = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command.clone()));
     let events = match decide(&stage.world, &given, time) {
         Ok(events) => events,
         Err(Refusal::InterruptionThread(ThreadRefusal::Malformed { field, .. })) => {
@@ -154,7 +154,12 @@ fn take(found: &Found, request: &TurnRequest, is_recorded: bool) -> bool {
     assert_eq!(row.payload.interrupt_resume_policy, taken.decision.interrupt_resume_policy);
     if taken.decision.directive == Directive::Dispatch {
         command.lease_token_hash = None;
-        let refused = decide(&stage.world, &Command::TakeTurn(command), time).unwrap_err();
+        let refused = decide(
+            &stage.world,
+            &Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)),
+            time,
+        )
+        .unwrap_err();
         assert_eq!(refused.code(), ReasonCode::FailLeaseRequired.name());
     }
     if is_recorded {
@@ -233,7 +238,9 @@ fn lead(
         turn_id += 1;
         let scope = [TENANT, THREAD, who, "device"];
         let turn = threads_support::turn(stage, scope, turn_id, request);
-        stage.give(&Command::TakeTurn(turn), begin).events();
+        stage
+            .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(turn)), begin)
+            .events();
     };
     let sure = |request| relating(request, SubjectRelation::Switch, 9_500);
     if buffer != Buffer::None {

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, Fate, InterruptionThreadEvent, ReasonCode, TakeTurn, ThreadState,
-    TurnInput, TurnRequest, TurnTaken,
+    DecidedBy, Directive, Fate, InterruptionThreadCommand, InterruptionThreadEvent, ReasonCode,
+    TakeTurn, ThreadCommand, ThreadState, TurnInput, TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::{RegistrationEvent, SessionStatus};
 use holdpoint_domain::{Command, Event};
@@ -300,7 +300,7 @@ impl Play {
         let place = usize::try_from(self.below(THREADS)).unwrap();
         match self.below(100) {
             0 => self.change_session(),
-            1 => self.command_thread(place, Command::ExpireThread),
+            1 => self.command_thread(place, InterruptionThreadCommand::ExpireThread),
             2 if self.one_in(4) => self.close(place),
             3..7 => self.row(place),
             _ => self.take(place),
@@ -327,14 +327,14 @@ impl Play {
     fn command_thread(
         &mut self,
         place: usize,
-        command: fn(holdpoint_domain::interruption_thread::ThreadCommand) -> Command,
+        command: fn(ThreadCommand) -> InterruptionThreadCommand,
     ) {
-        let command = command(thread_command(TENANT, &self.threads[place].name));
+        let command = command(thread_command(TENANT, &self.threads[place].name)).into();
         self.give(place, &command, "");
     }
 
     fn close(&mut self, place: usize) {
-        self.command_thread(place, Command::CloseThread);
+        self.command_thread(place, InterruptionThreadCommand::CloseThread);
         if self.threads[place].speaker.is_some() {
             let life = self.threads[place].name.rsplit('-').next().unwrap();
             let life: u64 = life.parse().unwrap();
@@ -375,7 +375,11 @@ impl Play {
         let command = self.turn(&told.name, user, turn_id, request);
         self.turns += 1;
         let has_snapshot = command.request.tts_resume_snapshot.is_some();
-        let outcome = self.give(place, &Command::TakeTurn(command), &words);
+        let outcome = self.give(
+            place,
+            &Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)),
+            &words,
+        );
         let Outcome::Done(events) = outcome else { return };
         let after = self.stage.state(TENANT, &told.name);
         let [
@@ -417,7 +421,10 @@ impl Play {
         let row = drawn_row(&mut self.random, scope);
         if let Outcome::Done(_) = self.give(place, &row, "") {
             // A WAIT is for nobody.
-            let is_wait = matches!(row, Command::WaitCommitRow(_));
+            let is_wait = matches!(
+                row,
+                Command::InterruptionThread(InterruptionThreadCommand::WaitCommitRow(_))
+            );
             let speaker = told.speaker.filter(|_| is_wait).or(Some(user));
             self.threads[place] = Told { newest_turn: turn_id, speaker, ..told };
         }

@@ -3,8 +3,8 @@
 
 use holdpoint_domain::interruption_thread::{
     ClarifyCommitRow, ConfirmCommitRow, Directive, DispatchCommitRow, Fate, FateReason,
-    IntentClass, InterruptionThreadEvent, PendingState, ReasonCode, RespondCommitRow, RowRefused,
-    SubjectRelation, TurnInput, TurnRequest, WaitCommitRow,
+    IntentClass, InterruptionThreadCommand, InterruptionThreadEvent, PendingState, ReasonCode,
+    RespondCommitRow, RowRefused, SubjectRelation, TurnInput, TurnRequest, WaitCommitRow,
 };
 use holdpoint_domain::registration::{SessionStatus, WorkOrderStatus};
 use holdpoint_domain::{Command, Event, Refusal};
@@ -69,7 +69,9 @@ fn take(stage: &mut Stage, request: TurnRequest) {
     let user = String::from(request.active_speaker_user_id.as_str());
     let mut command = turn(stage, [TENANT, THREAD, &user, "phone"], turn_id, request);
     command.session_id = Some(format!("s-{user}"));
-    stage.give(&Command::TakeTurn(command), AT).events();
+    stage
+        .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)), AT)
+        .events();
 }
 
 fn next(stage: &Stage) -> u64 {
@@ -99,20 +101,29 @@ fn row(stage: &Stage, directive: Directive, user: &str, reason_code: ReasonCode)
     let kind = String::from("KIND");
     match directive {
         Directive::Confirm => {
-            Command::ConfirmCommitRow(row!(ConfirmCommitRow { confirm_kind: kind }))
+            Command::InterruptionThread(InterruptionThreadCommand::ConfirmCommitRow(row!(
+                ConfirmCommitRow { confirm_kind: kind }
+            )))
         }
-        Directive::Clarify => Command::ClarifyCommitRow(row!(ClarifyCommitRow {
-            what_is_missing: kind,
-            clarification_unit_id: "unit".into()
-        })),
+        Directive::Clarify => {
+            Command::InterruptionThread(InterruptionThreadCommand::ClarifyCommitRow(row!(
+                ClarifyCommitRow { what_is_missing: kind, clarification_unit_id: "unit".into() }
+            )))
+        }
         Directive::Respond => {
-            Command::RespondCommitRow(row!(RespondCommitRow { response_kind: kind }))
+            Command::InterruptionThread(InterruptionThreadCommand::RespondCommitRow(row!(
+                RespondCommitRow { response_kind: kind }
+            )))
         }
-        Directive::Dispatch => Command::DispatchCommitRow(row!(DispatchCommitRow {
-            dispatch_target: kind,
-            lease_token_hash: Some(lease_of(THREAD))
-        })),
-        Directive::Wait => Command::WaitCommitRow(row!(WaitCommitRow { wait_kind: kind })),
+        Directive::Dispatch => Command::InterruptionThread(
+            InterruptionThreadCommand::DispatchCommitRow(row!(DispatchCommitRow {
+                dispatch_target: kind,
+                lease_token_hash: Some(lease_of(THREAD))
+            })),
+        ),
+        Directive::Wait => Command::InterruptionThread(InterruptionThreadCommand::WaitCommitRow(
+            row!(WaitCommitRow { wait_kind: kind }),
+        )),
     }
 }
 
@@ -236,7 +247,7 @@ fn a_refused_turn_says_which_words_it_did_not_keep() {
     let begun = interrupting(request("ada", "weather", TurnInput::None), AT, TEXT, 12);
     let mut command = turn(&stage, [TENANT, THREAD, "ada", "phone"], 1, begun);
     command.idempotency_key = "another".into();
-    let command = Command::TakeTurn(command);
+    let command = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command));
     let outcome = stage.give(&command, AT);
     let event = outcome.refusal().unwrap().audit(&command).unwrap();
     let Event::InterruptionThread(InterruptionThreadEvent::RowRefused(RowRefused {
@@ -256,7 +267,9 @@ fn a_refused_turn_says_which_words_it_did_not_keep() {
 fn a_thread_that_ended_waits_for_nothing() {
     for pending in PENDING {
         let mut stage = stage(pending, true);
-        let close = Command::CloseThread(thread_command(TENANT, THREAD));
+        let close = Command::InterruptionThread(InterruptionThreadCommand::CloseThread(
+            thread_command(TENANT, THREAD),
+        ));
         stage.give(&close, AT).events();
         stage.assert_rebuilt();
         let state = stage.state(TENANT, THREAD);

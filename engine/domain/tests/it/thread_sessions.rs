@@ -3,8 +3,8 @@
 
 use holdpoint_domain::interruption_thread::{
     ClarifyCommitRow, ConfirmAnswer, ConfirmCommitRow, Directive, DispatchCommitRow, IntentClass,
-    InterruptionThreadEvent, PendingDisarmed, PendingState, ReasonCode, RespondCommitRow,
-    SubjectRelation, TakeTurn, ToolStatus, TurnInput, TurnRequest, WaitCommitRow,
+    InterruptionThreadCommand, InterruptionThreadEvent, PendingDisarmed, PendingState, ReasonCode,
+    RespondCommitRow, SubjectRelation, TakeTurn, ToolStatus, TurnInput, TurnRequest, WaitCommitRow,
 };
 use holdpoint_domain::registration::{RegistrationEvent, SessionStatus};
 use holdpoint_domain::{Command, Event};
@@ -102,7 +102,9 @@ fn waiting_for(waits: Waits) -> Stage {
     }
     for request in said {
         let command = next(&stage, Some(OWN), request);
-        stage.give(&Command::TakeTurn(command), AT).events();
+        stage
+            .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)), AT)
+            .events();
     }
     if waits == Waits::CallersConfirm {
         let of = next(&stage, Some(OWN), by_ada(TurnInput::None));
@@ -125,7 +127,7 @@ fn waiting_for(waits: Waits) -> Stage {
 fn row_like(of: TakeTurn, directive: Directive) -> Command {
     macro_rules! row {
         ($Body:ident { $($field:ident: $value:expr),+ }) => {
-            Command::$Body($Body {
+            Command::InterruptionThread(InterruptionThreadCommand::$Body($Body {
                 tenant_id: of.tenant_id,
                 correlation_id: of.correlation_id,
                 turn_id: of.turn_id,
@@ -138,7 +140,7 @@ fn row_like(of: TakeTurn, directive: Directive) -> Command {
                 idempotency_key: of.idempotency_key,
                 reason_code: ReasonCode::NlpChat,
                 $($field: $value),+
-            })
+            }))
         };
     }
     let kind = String::from("KIND");
@@ -170,7 +172,9 @@ fn everything(stage: &Stage, session: Option<&str>) -> Vec<Command> {
     requests.extend(related.into_iter().chain(resumed));
     requests.push(sure(interrupting(by_ada(TurnInput::None), AT, SAYING, 12)));
     requests.push(sure(interrupting(by_ada(chat("Well.")), AT, SAYING, 12)));
-    let turns = requests.into_iter().map(|one| Command::TakeTurn(next(stage, session, one)));
+    let turns = requests.into_iter().map(|one| {
+        Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next(stage, session, one)))
+    });
     let empty = || next(stage, session, by_ada(TurnInput::None));
     turns.chain(Directive::ALL.iter().map(|one| row_like(empty(), *one))).collect()
 }
@@ -281,7 +285,7 @@ fn from(mut command: Command, user: &str, device: &str) -> Command {
     macro_rules! each {
         ($($Variant:ident)+) => {
             match &mut command {
-                $(Command::$Variant(body) => {
+                $(Command::InterruptionThread(InterruptionThreadCommand::$Variant(body)) => {
                     body.user_id = user.into();
                     body.device_id = device.into();
                 })+
@@ -292,7 +296,7 @@ fn from(mut command: Command, user: &str, device: &str) -> Command {
     each! {
         TakeTurn ConfirmCommitRow ClarifyCommitRow RespondCommitRow DispatchCommitRow WaitCommitRow
     }
-    if let Command::TakeTurn(body) = &mut command {
+    if let Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(body)) = &mut command {
         body.request.active_speaker_user_id = user.into();
     }
     command
@@ -337,13 +341,19 @@ fn an_answer_in_another_session_is_refused_on_the_record_and_the_question_stays(
             Waits::Tool => by_ada(tool("TOOL-2", ToolStatus::Ok)),
             _ => answering(by_ada(TurnInput::None), ConfirmAnswer::Yes),
         };
-        let elsewhere = Command::TakeTurn(next(&stage, Some(OTHER), answer.clone()));
+        let elsewhere = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next(
+            &stage,
+            Some(OTHER),
+            answer.clone(),
+        )));
         let outcome = stage.give(&from(elsewhere, "ada", "phone"), AT);
         let refusal = outcome.refusal().unwrap();
         assert_eq!(refusal.code(), ReasonCode::FailPendingStateInvalid.name(), "{refusal}");
         assert!(refusal.to_string().contains("session_id: expected s, in which"), "{refusal}");
         assert!(stage.kinds.contains(&169), "it is on the record");
-        let here = Command::TakeTurn(next(&stage, None, answer));
+        let here = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next(
+            &stage, None, answer,
+        )));
         assert_eq!(spoken(&stage.give(&here, AT).events()).len(), 2, "{waits:?}");
         stage.assert_rebuilt();
     }
@@ -393,7 +403,15 @@ fn a_yes_that_comes_after_the_session_was_closed_is_told_that_it_is_too_late() {
         let mut stage = waiting_for(waits);
         own_session(&mut stage, SessionStatus::Closed);
         let yes = answering(by_ada(TurnInput::None), ConfirmAnswer::Yes);
-        let late = from(Command::TakeTurn(next(&stage, Some(OTHER), yes)), "ada", "phone");
+        let late = from(
+            Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next(
+                &stage,
+                Some(OTHER),
+                yes,
+            ))),
+            "ada",
+            "phone",
+        );
         let events = stage.give(&late, AT).events();
         let decision = &turns(&events)[0].decision;
         assert_eq!(decision.directive, Directive::Clarify, "{waits:?}");
@@ -408,12 +426,17 @@ fn a_suspended_session_that_is_active_again_goes_on_where_it_was() {
     own_session(&mut stage, SessionStatus::Suspended);
     let yes = || answering(by_ada(TurnInput::None), ConfirmAnswer::Yes);
     for session in [None, Some(OWN)] {
-        let command = Command::TakeTurn(next(&stage, session, yes()));
+        let command = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next(
+            &stage,
+            session,
+            yes(),
+        )));
         let events = stage.give(&command, AT).events();
         assert_eq!(turns(&events)[0].decision.reason_code, ReasonCode::SessionNotActive);
     }
     own_session(&mut stage, SessionStatus::Active);
-    let command = Command::TakeTurn(next(&stage, None, yes()));
+    let command =
+        Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next(&stage, None, yes())));
     let events = stage.give(&command, AT).events();
     assert_eq!(turns(&events)[0].decision.reason_code, ReasonCode::ConfirmYesDispatch);
     assert_eq!(turns(&events)[0].session_id.as_deref(), Some(OWN), "it says where it was");
@@ -478,13 +501,18 @@ fn a_callers_question_in_another_session_ends_with_that_session() {
 fn a_session_in_which_nobody_was_answered_is_not_the_thread_s_own() {
     let mut stage = waiting_for(Waits::Confirm);
     stage.session(["acme", "s-bob", "bob", "kitchen"], SessionStatus::Suspended, AT).events();
-    let bobs = Command::TakeTurn(next(&stage, Some("s-bob"), by_ada(chat("Well."))));
+    let bobs = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next(
+        &stage,
+        Some("s-bob"),
+        by_ada(chat("Well.")),
+    )));
     let events = stage.give(&from(bobs, "bob", "kitchen"), AT).events();
     assert_eq!(turns(&events)[0].decision.reason_code, ReasonCode::SessionNotActive);
     let closed = stage.session(["acme", "s-bob", "bob", "kitchen"], SessionStatus::Closed, AT);
     assert_eq!(closed.events().len(), 1);
     let yes = answering(by_ada(TurnInput::None), ConfirmAnswer::Yes);
-    let command = Command::TakeTurn(next(&stage, None, yes));
+    let command =
+        Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next(&stage, None, yes)));
     let events = stage.give(&command, AT).events();
     assert_eq!(turns(&events)[0].decision.reason_code, ReasonCode::ConfirmYesDispatch);
     stage.assert_rebuilt();

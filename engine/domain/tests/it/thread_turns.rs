@@ -3,9 +3,9 @@
 
 use holdpoint_domain::core::text::BLANK_CODE_POINTS;
 use holdpoint_domain::interruption_thread::{
-    ConfidenceBand, ConfirmAnswer, IntentClass, Interruption, InterruptionThreadEvent, ReasonCode,
-    RiskContextClass, SubjectRelation, TakeTurn, ThreadRefusal, ToolStatus, TtsResumeSnapshot,
-    TurnInput, TurnRequest, ValidationStatus,
+    ConfidenceBand, ConfirmAnswer, IntentClass, Interruption, InterruptionThreadCommand,
+    InterruptionThreadEvent, ReasonCode, RiskContextClass, SubjectRelation, TakeTurn,
+    ThreadRefusal, ToolStatus, TtsResumeSnapshot, TurnInput, TurnRequest, ValidationStatus,
 };
 use holdpoint_domain::{Command, Event, Refusal, Time, decide};
 use holdpoint_testing::threads as threads_support;
@@ -51,7 +51,7 @@ fn snapshot_of(turn: &mut TakeTurn) -> &mut TtsResumeSnapshot {
 
 /// The refusal of a turn, which must be one of a field, leave no trace, and change nothing.
 fn refused_field(stage: &Stage, command: &TakeTurn) -> &'static str {
-    let command = Command::TakeTurn(command.clone());
+    let command = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command.clone()));
     let mut given = stage.clone();
     let outcome = given.give(&command, AT);
     let Outcome::Refused(refusal) = outcome else { panic!("served: {command:?}") };
@@ -71,7 +71,11 @@ fn check(bounds: &[Bound]) {
     for (place, bound) in bounds.iter().enumerate() {
         let mut legal = barge_in(&stage);
         (bound.legal)(&mut legal);
-        let served = decide(&stage.world, &Command::TakeTurn(legal), Time::from_nanoseconds(AT));
+        let served = decide(
+            &stage.world,
+            &Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(legal)),
+            Time::from_nanoseconds(AT),
+        );
         assert!(served.is_ok(), "{place} {}: {served:?}", bound.field);
         let mut illegal = barge_in(&stage);
         (bound.illegal)(&mut illegal);
@@ -364,22 +368,27 @@ fn an_upstream_question_is_one_line_with_two_or_three_answers() {
 fn a_turn_id_is_used_once_and_turns_go_forward() {
     let mut stage = stage();
     let first = barge_in(&stage);
-    stage.give(&Command::TakeTurn(first.clone()), AT).events();
+    stage
+        .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(first.clone())), AT)
+        .events();
     for turn_id in [5, 4, 1] {
         let mut again = turn(&stage, WHO, turn_id, request("ann", "weather", chat("Later.")));
         again.idempotency_key = format!("other-{turn_id}");
         assert_eq!(barred(&mut stage, again), (ReasonCode::FailTurnOrder, "turn_id"));
     }
-    let repeated = stage.give(&Command::TakeTurn(first), AT + 1);
+    let repeated = stage
+        .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(first)), AT + 1);
     assert!(matches!(repeated, Outcome::Repeated(_)), "{repeated:?}");
     let next = turn(&stage, WHO, 6, request("ann", "weather", intent(IntentClass::Continue)));
-    stage.give(&Command::TakeTurn(next), AT + 1).events();
+    stage
+        .give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next)), AT + 1)
+        .events();
 }
 
 /// The reason and the field of a refusal by a rule; nothing but its row is recorded.
 fn barred(stage: &mut Stage, command: TakeTurn) -> (ReasonCode, &'static str) {
     let thread = stage.world.thread("tenant_a", "thread-1").cloned();
-    let command = Command::TakeTurn(command);
+    let command = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command));
     let sequence = stage.sequence;
     let Outcome::Refused(refusal) = stage.give(&command, AT) else { panic!("{command:?}") };
     assert_eq!(stage.world.thread("tenant_a", "thread-1").cloned(), thread);
@@ -423,7 +432,7 @@ fn scope_and_gates_are_refused_by_reason_in_their_order() {
     let mut leaseless = base(&stage);
     leaseless.lease_token_hash = None;
     assert_eq!(barred(&mut stage, leaseless).0, ReasonCode::FailLeaseRequired);
-    let with_lease = Command::TakeTurn(base(&stage));
+    let with_lease = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(base(&stage)));
     stage.give(&with_lease, AT).events();
 }
 
@@ -441,11 +450,18 @@ fn a_clarify_can_be_built_for_every_legal_pair_of_subjects() {
     for (first, second) in labels.iter().flat_map(|a| labels.iter().map(move |b| (a, b))) {
         let mut stage = stage();
         let ask = turn(&stage, WHO, 1, request("ann", first, nlp_clarify()));
-        if !matches!(stage.give(&Command::TakeTurn(ask), AT), Outcome::Done(_)) {
+        if !matches!(
+            stage.give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(ask)), AT),
+            Outcome::Done(_)
+        ) {
             continue;
         }
         let next = turn(&stage, WHO, 2, request("ann", second, chat("An answer.")));
-        let Outcome::Done(events) = stage.give(&Command::TakeTurn(next), AT) else { continue };
+        let Outcome::Done(events) =
+            stage.give(&Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next)), AT)
+        else {
+            continue;
+        };
         let taken = threads_support::turns(&events);
         if first != second {
             let clarify = taken[0].decision.clarify.as_ref().expect("a drift is asked about");

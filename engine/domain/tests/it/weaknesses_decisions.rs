@@ -13,10 +13,10 @@ use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType}
 use holdpoint_domain::human_decision::{
     AnswerRefusal, AuditAnchor, AuditFinding, AuditPlace, DecisionAudit, DecisionOutcome,
     DecisionRecord, DecisionRequest, DecisionTimeout, EvidenceSummary, HumanDecision,
-    RequestContext, RequestRefusal, accept_decision, accept_decision_in_time, apply_decision,
-    create_request, create_timeout_decision, injective_decision_hash, injective_request_hash,
-    inspect_anchored_audit, inspect_audit, record_decision, record_hash, request_from_summary,
-    shown_hash, validate_audit_chain,
+    HumanDecisionCommand, RequestContext, RequestRefusal, accept_decision, accept_decision_in_time,
+    apply_decision, create_request, create_timeout_decision, injective_decision_hash,
+    injective_request_hash, inspect_anchored_audit, inspect_audit, record_decision, record_hash,
+    request_from_summary, shown_hash, validate_audit_chain,
 };
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::held::TIMEOUT_MS;
@@ -189,15 +189,19 @@ fn w6_abort_is_always_allowed() {
 fn w6_an_answer_is_used_once_with_its_means_on_record() {
     let mut story = Story::asked();
     let answer = story.answer(Escalate);
-    story.given(Command::AnswerDecision(answer.clone()));
-    assert!(story.when(Command::AnswerDecision(answer)).is_err());
+    story.given(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer.clone())));
+    assert!(
+        story.when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer))).is_err()
+    );
     let first = &story.entity().decisions.requests[0];
     let means = first.decided().unwrap().means.as_ref().unwrap();
     assert_eq!(means.detail.as_str(), "/dev/pts/3");
     let mut kept = Story::asked();
     let mut targeted = kept.answer(Continue);
     targeted.escalation_target = Some("boss".into());
-    let refusal = kept.when(Command::AnswerDecision(targeted)).unwrap_err();
+    let refusal = kept
+        .when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(targeted)))
+        .unwrap_err();
     assert_eq!(refusal.code(), "UNEXPECTED_TARGET");
 }
 

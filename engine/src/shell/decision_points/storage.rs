@@ -8,7 +8,7 @@ use super::{DecisionPointRecord, named};
 use crate::log::Storage;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::decision_point::{CreateDecisionPoint, DecisionPoint};
+use holdpoint_domain::decision_point::{CreateDecisionPoint, DecisionPoint, DecisionPointCommand};
 use holdpoint_domain::{Command, World};
 use std::time::Instant;
 use thiserror::Error;
@@ -79,7 +79,8 @@ impl<S: Storage> Engine<S> {
             correlation: self.entropy()?.to_string(),
             causation: None,
         };
-        let command = Command::CreateDecisionPoint(command.into());
+        let command =
+            Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
         let (core, begun_at) = (self.core(), Instant::now());
         let proof = core.identity.proof_of(&origin.actor);
         let is_free = |world: &World| free(world, &record.issue_id);

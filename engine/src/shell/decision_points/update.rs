@@ -9,8 +9,8 @@ use crate::log::Storage;
 use holdpoint_domain::core::actor::{Actor, Principal};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::decision_point::{
-    DecisionPoint, DecisionPointEvent, DecisionPointRefusal, DecisionPointState,
-    RefineDecisionPoint, RespondToDecisionPoint, Response,
+    DecisionPoint, DecisionPointCommand, DecisionPointEvent, DecisionPointRefusal,
+    DecisionPointState, RefineDecisionPoint, RespondToDecisionPoint, Response,
 };
 use holdpoint_domain::{Command, Event, Refusal, World};
 use thiserror::Error;
@@ -93,12 +93,16 @@ impl<S: Storage> Engine<S> {
         let changed = change(&point, record).map_err(|fixed| fixed.of(&point))?;
         let (by, command, field) = match changed {
             Change::Nothing => return Ok(UpdatedDecisionPoint::Repeated),
-            Change::Answer(field, command) => {
-                (command.by.clone(), Command::RespondToDecisionPoint(command), Some(field))
-            }
-            Change::Proposal(command) => {
-                (command.by.clone(), Command::RefineDecisionPoint(command), None)
-            }
+            Change::Answer(field, command) => (
+                command.by.clone(),
+                Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(command)),
+                Some(field),
+            ),
+            Change::Proposal(command) => (
+                command.by.clone(),
+                Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(command)),
+                None,
+            ),
         };
         self.record_change(&point, &by, command, field, record)
     }

@@ -13,7 +13,7 @@ use crate::sync::Mutex;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
-use holdpoint_domain::log::ConfigurationChanged;
+use holdpoint_domain::log::{ConfigurationChanged, LogCommand};
 use holdpoint_domain::{ActorId, Command};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
@@ -54,7 +54,7 @@ fn origin() -> Origin {
 
 fn command(number: i64) -> Command {
     let digest = Some(sha256(&number.to_be_bytes()));
-    Command::RecordConfiguration(ConfigurationChanged { digest })
+    Command::Log(LogCommand::RecordConfiguration(ConfigurationChanged { digest }))
 }
 
 /// What the callbacks were called with, in order.

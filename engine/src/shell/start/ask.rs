@@ -16,7 +16,7 @@ use holdpoint_domain::core::actor::{Actor, Principal};
 use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::{
     APPROVE, ActionBinding, ApprovalPolicy, CancelDecisionPoint, CreateDecisionPoint, DENY,
-    DecisionOption, DecisionPoint, DecisionPointRefusal, OnTimeout, Proposal,
+    DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointRefusal, OnTimeout, Proposal,
     RespondToDecisionPoint, Response,
 };
 use holdpoint_domain::human_decision::DecisionTimeout;
@@ -137,7 +137,10 @@ impl<S: Storage> Engine<S> {
         let origin =
             Origin { actor: run.actor.clone(), correlation: entropy.to_string(), causation: None };
         bound.keys.keep(&id, &key)?;
-        let submitted = self.submit(&origin, &Command::CreateDecisionPoint(command.into()));
+        let submitted = self.submit(
+            &origin,
+            &Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into())),
+        );
         match submitted {
             Ok(Submitted::Accepted(_) | Submitted::Repeated(_)) => Ok(id),
             Ok(Submitted::Refused(refusal)) => {
@@ -271,13 +274,15 @@ impl<S: Storage> Waiting<'_, S> {
         let identity = self.engine.identity();
         let by = identity.principal(Actor::Human, identity.name());
         let origin = self.origin(point, by.actor());
-        let command = Command::RespondToDecisionPoint(RespondToDecisionPoint {
-            decision_id: self.decision_id.clone(),
-            entropy: self.engine.entropy()?,
-            by,
-            response: Response::option(if approves { APPROVE } else { DENY }),
-            comment: None,
-        });
+        let command = Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
+            RespondToDecisionPoint {
+                decision_id: self.decision_id.clone(),
+                entropy: self.engine.entropy()?,
+                by,
+                response: Response::option(if approves { APPROVE } else { DENY }),
+                comment: None,
+            },
+        ));
         if let Submitted::Refused(refusal) = self.engine.submit(&origin, &command)? {
             // Where somebody was first, the next look shows who.
             asker.refused(point, &refusal);
@@ -295,7 +300,10 @@ impl<S: Storage> Waiting<'_, S> {
             reason,
         };
         let origin = self.origin(&point, self.by.actor());
-        self.engine.submit(&origin, &Command::CancelDecisionPoint(cancel))?;
+        self.engine.submit(
+            &origin,
+            &Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(cancel)),
+        )?;
         self.look()
     }
 

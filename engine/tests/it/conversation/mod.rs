@@ -5,14 +5,14 @@ use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::interruption_thread::{
     Advice, ConfidenceBand, ConfidenceBundle, ConfirmAnswer, DegradationContext, GateConfidences,
-    Interruption, PendingState, ReasonCode, RespondCommitRow, RiskContextClass,
-    SpeechWindowMetrics, SubjectRelation, TakeTurn, Thread, ThreadCommand, TimingMarkers,
-    TtsResumeSnapshot, TurnInput, TurnRequest,
+    Interruption, InterruptionThreadCommand, PendingState, ReasonCode, RespondCommitRow,
+    RiskContextClass, SpeechWindowMetrics, SubjectRelation, TakeTurn, Thread, ThreadCommand,
+    TimingMarkers, TtsResumeSnapshot, TurnInput, TurnRequest,
 };
 use holdpoint_domain::registration::{
     Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterSession,
-    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationStatus, SessionStatus,
-    WorkOrderStatus,
+    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationCommand, RegistrationStatus,
+    SessionStatus, WorkOrderStatus,
 };
 use holdpoint_domain::{ActorId, Command, Time};
 use holdpoint_engine::Engine;
@@ -67,12 +67,12 @@ pub(crate) fn thread<S: Storage>(engine: &Engine<S>) -> Option<Thread> {
 /// A person allows the caller, who registers a tenant with everything that a turn needs.
 pub(crate) fn set_up<S: Storage>(engine: &Engine<S>) {
     let ada = ActorId { kind: Actor::Human, id: "ada".to_string() };
-    let allowed = Command::ChangeCapability(ChangeCapability {
+    let allowed = Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
         actor_kind: caller().kind,
         actor_id: caller().id,
         capability: Capability::SeleneOsOnly,
         is_granted: true,
-    });
+    }));
     let allowed = engine.submit(&origin_of(ada), &allowed).expect("the log works");
     assert!(matches!(allowed, Submitted::Accepted(_)), "{allowed:?}");
     set_up_tenant(engine, TENANT);
@@ -84,34 +84,37 @@ pub(crate) fn set_up_tenant<S: Storage>(engine: &Engine<S>, tenant: &str) {
     let [user_id, device_id, session_id, work_order_id] =
         ["user_1", "device_1", "session_1", "order_1"].map(String::from);
     let commands = [
-        Command::RegisterTenant(RegisterTenant { tenant_id: tenant_id.clone(), status }),
+        Command::Registration(RegistrationCommand::RegisterTenant(RegisterTenant {
+            tenant_id: tenant_id.clone(),
+            status,
+        })),
         register_user(tenant, status),
-        Command::RegisterDevice(RegisterDevice {
+        Command::Registration(RegistrationCommand::RegisterDevice(RegisterDevice {
             tenant_id: tenant_id.clone(),
             device_id: device_id.clone(),
             user_id: user_id.clone(),
             status,
-        }),
-        Command::RegisterSession(RegisterSession {
+        })),
+        Command::Registration(RegistrationCommand::RegisterSession(RegisterSession {
             tenant_id: tenant_id.clone(),
             session_id,
             user_id,
             device_id,
             status: SessionStatus::Active,
-        }),
-        Command::RegisterWorkOrder(RegisterWorkOrder {
+        })),
+        Command::Registration(RegistrationCommand::RegisterWorkOrder(RegisterWorkOrder {
             tenant_id: tenant_id.clone(),
             work_order_id: work_order_id.clone(),
             correlation_id: THREAD.to_string(),
             status: WorkOrderStatus::Executing,
-        }),
-        Command::RegisterLease(RegisterLease {
+        })),
+        Command::Registration(RegistrationCommand::RegisterLease(RegisterLease {
             tenant_id,
             work_order_id,
             lease_token_hash: sha256(b"token"),
             expires_at: Time::from_nanoseconds(u64::MAX),
             status: LeaseStatus::Active,
-        }),
+        })),
     ];
     for command in commands {
         accepted(engine, &command);
@@ -121,12 +124,16 @@ pub(crate) fn set_up_tenant<S: Storage>(engine: &Engine<S>, tenant: &str) {
 /// The user exists, or its status changes.
 pub(crate) fn register_user(tenant: &str, status: RegistrationStatus) -> Command {
     let (tenant_id, user_id) = (tenant.to_string(), "user_1".to_string());
-    Command::RegisterUser(RegisterUser { tenant_id, user_id, status })
+    Command::Registration(RegistrationCommand::RegisterUser(RegisterUser {
+        tenant_id,
+        user_id,
+        status,
+    }))
 }
 
 /// A turn of the tenant's user, under the key `turn N`.
 pub(crate) fn turn_of(tenant: &str, turn_id: u64, request: TurnRequest) -> Command {
-    Command::TakeTurn(TakeTurn {
+    Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(TakeTurn {
         tenant_id: tenant.to_string(),
         correlation_id: THREAD.to_string(),
         turn_id,
@@ -139,7 +146,7 @@ pub(crate) fn turn_of(tenant: &str, turn_id: u64, request: TurnRequest) -> Comma
         idempotency_key: format!("turn {turn_id}"),
         lease_token_hash: Some(sha256(b"token")),
         request: request.into(),
-    })
+    }))
 }
 
 pub(crate) fn turn(turn_id: u64, request: TurnRequest) -> Command {
@@ -148,7 +155,7 @@ pub(crate) fn turn(turn_id: u64, request: TurnRequest) -> Command {
 
 /// A row that the caller commits itself.
 pub(crate) fn respond_row(turn_id: u64) -> Command {
-    Command::RespondCommitRow(RespondCommitRow {
+    Command::InterruptionThread(InterruptionThreadCommand::RespondCommitRow(RespondCommitRow {
         tenant_id: TENANT.to_string(),
         correlation_id: THREAD.to_string(),
         turn_id,
@@ -161,23 +168,26 @@ pub(crate) fn respond_row(turn_id: u64) -> Command {
         idempotency_key: format!("row {turn_id}"),
         response_kind: "CHAT".to_string(),
         reason_code: ReasonCode::NlpChat,
-    })
+    }))
 }
 
 /// The session of every turn is closed.
 pub(crate) fn close_session() -> Command {
-    Command::RegisterSession(RegisterSession {
+    Command::Registration(RegistrationCommand::RegisterSession(RegisterSession {
         tenant_id: TENANT.to_string(),
         session_id: "session_1".to_string(),
         user_id: "user_1".to_string(),
         device_id: "device_1".to_string(),
         status: SessionStatus::Closed,
-    })
+    }))
 }
 
 pub(crate) fn close_thread() -> Command {
     let (tenant_id, correlation_id) = (TENANT.to_string(), THREAD.to_string());
-    Command::CloseThread(ThreadCommand { tenant_id, correlation_id })
+    Command::InterruptionThread(InterruptionThreadCommand::CloseThread(ThreadCommand {
+        tenant_id,
+        correlation_id,
+    }))
 }
 
 /// Four turns: an answer; an interruption by another subject; its answer, with the question

@@ -5,12 +5,14 @@ use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionPoint, OnTimeout,
+    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionPoint, DecisionPointCommand,
+    OnTimeout,
 };
-use holdpoint_domain::execution_loop::{InitializeLoop, SpentApproval};
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, InitializeLoop, SpentApproval};
 use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
 use holdpoint_domain::log::{
-    ChangePolicy, GatePolicy, RELAX_TOOL, RUN_TOOL, relax_binding, relax_proposal, run_binding,
+    ChangePolicy, GatePolicy, LogCommand, RELAX_TOOL, RUN_TOOL, relax_binding, relax_proposal,
+    run_binding,
 };
 use holdpoint_domain::world::check_floor;
 
@@ -58,25 +60,29 @@ impl Generator {
             max_iterations: Some(1),
             ..approval(story, before, relaxation(before, &after))
         };
-        Command::CreateDecisionPoint(command.into())
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()))
     }
 
     /// A new loop, mostly one that the policy of the log lets begin. Where a person is asked before
     /// it, what leads to that approval comes first.
     pub(super) fn start(&mut self, story: &Story, mut command: InitializeLoop) -> Command {
         if one_in(&mut self.random, 12) {
-            return Command::InitializeLoop(command);
+            return Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
         }
         let policy = story.world.policy();
         keep_in_loop(&policy, &mut command);
         command.gate.before |= one_in(&mut self.random, 12);
         if !command.gate.before {
-            return Command::InitializeLoop(command);
+            return Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
         }
         let details = sha256(b"where and with what");
         let input_sha256 = run_binding(&command.instruction_envelope_hash, &details);
         let binding = ActionBinding { tool: RUN_TOOL.into(), input_sha256 };
-        let ask = |binding| Command::CreateDecisionPoint(approval(story, &policy, binding).into());
+        let ask = |binding| {
+            Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(
+                approval(story, &policy, binding).into(),
+            ))
+        };
         let Some(point) = asked(story, &binding) else { return ask(binding) };
         let decision_id = point.decision_id.to_string();
         if point.is_open() {
@@ -84,7 +90,7 @@ impl Generator {
             return story.responds(&decision_id, by, option("go"));
         }
         command.approval = Some(SpentApproval { decision_id, by: agent(), details });
-        let command = Command::InitializeLoop(command);
+        let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
         // What was approved under another policy may be too little by now.
         match is_let_pass(story, &command) || one_in(&mut self.random, 10) {
             true => command,
@@ -96,8 +102,8 @@ impl Generator {
 fn changed(policy: GatePolicy, approval: Option<String>) -> Command {
     let change = Box::new(ChangePolicy { by: at_terminal("alice"), policy, approval });
     match change.approval {
-        None => Command::SetPolicy(change),
-        Some(_) => Command::RelaxPolicy(change),
+        None => Command::Log(LogCommand::SetPolicy(change)),
+        Some(_) => Command::Log(LogCommand::RelaxPolicy(change)),
     }
 }
 

@@ -4,8 +4,8 @@ use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ApprovalPolicy, ConsumeApproval, CreateDecisionPoint, DecisionPoint, DecisionPointState,
-    OnTimeout, RespondToDecisionPoint, Response,
+    ApprovalPolicy, ConsumeApproval, CreateDecisionPoint, DecisionPoint, DecisionPointCommand,
+    DecisionPointState, OnTimeout, RespondToDecisionPoint, Response,
 };
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 
@@ -82,18 +82,20 @@ impl Generator {
         let (decision_id, entropy) = (id.to_owned(), story.entropy());
         let comment = one_in(&mut self.random, 2).then(|| "as agreed".to_owned());
         let command = RespondToDecisionPoint { decision_id, entropy, by, response, comment };
-        Command::RespondToDecisionPoint(command)
+        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(command))
     }
 
     fn refine(&mut self, story: &Story, point: &DecisionPoint) -> Command {
-        let Command::RefineDecisionPoint(mut command) = story.refines(&point.decision_id) else {
+        let Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(mut command)) =
+            story.refines(&point.decision_id)
+        else {
             unreachable!("a refinement");
         };
         command.by = point.requested_by.clone();
         if one_in(&mut self.random, 3) {
             command.options = Some(story.question().options);
         }
-        Command::RefineDecisionPoint(command)
+        Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(command))
     }
 
     /// Somebody whose answer counts, as far as the policy says who.
@@ -135,7 +137,7 @@ impl Generator {
         if !one_in(&mut self.random, 10) {
             keep_in_question(&story.world.policy(), &mut command);
         }
-        Command::CreateDecisionPoint(command.into())
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()))
     }
 
     fn question(&mut self, story: &Story) -> CreateDecisionPoint {
@@ -172,7 +174,11 @@ impl Generator {
 fn consume(point: &DecisionPoint) -> Option<Command> {
     let (decision_id, by) = (point.decision_id.to_string(), agent());
     let binding = point.binding().cloned()?;
-    Some(Command::ConsumeApproval(ConsumeApproval { decision_id, by, binding }))
+    Some(Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(ConsumeApproval {
+        decision_id,
+        by,
+        binding,
+    })))
 }
 
 /// Whether an approval is spent by itself, and not together with what it approves.

@@ -8,8 +8,8 @@ use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::registration::{
     Capability, ChangeCapability, LeaseStatus, RegisterDevice, RegisterLease, RegisterSession,
-    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationEvent, RegistrationStatus,
-    SessionStatus, WorkOrderStatus,
+    RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationCommand, RegistrationEvent,
+    RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
 use holdpoint_domain::{Command, Event, Time};
 use quickcheck::Gen;
@@ -334,49 +334,66 @@ pub(super) fn device_of(user: &str) -> String {
 fn capability(name: &str, is_granted: bool) -> Command {
     let (actor_kind, actor_id) = (Actor::Automation, name.to_owned());
     let capability = Capability::SeleneOsOnly;
-    Command::ChangeCapability(ChangeCapability { actor_kind, actor_id, capability, is_granted })
+    Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
+        actor_kind,
+        actor_id,
+        capability,
+        is_granted,
+    }))
 }
 
 fn tenant(name: &str, status: RegistrationStatus) -> Command {
-    Command::RegisterTenant(RegisterTenant { tenant_id: name.to_owned(), status })
+    Command::Registration(RegistrationCommand::RegisterTenant(RegisterTenant {
+        tenant_id: name.to_owned(),
+        status,
+    }))
 }
 
 fn user(tenant: &str, name: &str, status: RegistrationStatus) -> Command {
     let (tenant_id, user_id) = (tenant.to_owned(), name.to_owned());
-    Command::RegisterUser(RegisterUser { tenant_id, user_id, status })
+    Command::Registration(RegistrationCommand::RegisterUser(RegisterUser {
+        tenant_id,
+        user_id,
+        status,
+    }))
 }
 
 fn device(tenant: &str, user: &str, status: RegistrationStatus) -> Command {
     let (tenant_id, user_id) = (tenant.to_owned(), user.to_owned());
     let device_id = device_of(user);
-    Command::RegisterDevice(RegisterDevice { tenant_id, device_id, user_id, status })
+    Command::Registration(RegistrationCommand::RegisterDevice(RegisterDevice {
+        tenant_id,
+        device_id,
+        user_id,
+        status,
+    }))
 }
 
 fn session(name: &str, user: &str, status: SessionStatus) -> Command {
-    Command::RegisterSession(RegisterSession {
+    Command::Registration(RegistrationCommand::RegisterSession(RegisterSession {
         tenant_id: TENANT.to_owned(),
         session_id: name.to_owned(),
         user_id: user.to_owned(),
         device_id: device_of(user),
         status,
-    })
+    }))
 }
 
 fn work_order(name: &str, thread: &str, status: WorkOrderStatus) -> Command {
-    Command::RegisterWorkOrder(RegisterWorkOrder {
+    Command::Registration(RegistrationCommand::RegisterWorkOrder(RegisterWorkOrder {
         tenant_id: TENANT.to_owned(),
         work_order_id: name.to_owned(),
         correlation_id: thread.to_owned(),
         status,
-    })
+    }))
 }
 
 fn lease(work_order: &str, token: Digest, expires_at: Time, status: LeaseStatus) -> Command {
-    Command::RegisterLease(RegisterLease {
+    Command::Registration(RegistrationCommand::RegisterLease(RegisterLease {
         tenant_id: TENANT.to_owned(),
         work_order_id: work_order.to_owned(),
         lease_token_hash: token,
         expires_at,
         status,
-    })
+    }))
 }

@@ -1,7 +1,9 @@
 //! Commands on threads.
 
 use holdpoint_domain::Command;
-use holdpoint_domain::interruption_thread::{Directive, PendingState, TakeTurn, ThreadCommand};
+use holdpoint_domain::interruption_thread::{
+    Directive, InterruptionThreadCommand, PendingState, TakeTurn, ThreadCommand,
+};
 
 use super::registrations::{TENANT, USERS, WorkOrder, device_of};
 use super::{Generator, any, below, one_in};
@@ -28,10 +30,10 @@ impl Generator {
         if !has_lease && one_in(&mut self.random, 3) {
             return self.hold_lease(&order.work_order_id, story.now);
         }
-        let on: fn(ThreadCommand) -> Command = match below(&mut self.random, 60) {
-            0 => Command::ExpireThread,
-            1 | 2 => Command::CloseThread,
-            3 | 4 => Command::ReadAuditRows,
+        let on: fn(ThreadCommand) -> InterruptionThreadCommand = match below(&mut self.random, 60) {
+            0 => InterruptionThreadCommand::ExpireThread,
+            1 | 2 => InterruptionThreadCommand::CloseThread,
+            3 | 4 => InterruptionThreadCommand::ReadAuditRows,
             5..30 => {
                 let turn = self.turn(story, &thread, &order);
                 return drawn_row(&mut self.random, turn);
@@ -39,9 +41,13 @@ impl Generator {
             30..40 if self.is_free(story, &thread) => {
                 return row(self.turn(story, &thread, &order), Directive::Dispatch);
             }
-            _ => return Command::TakeTurn(self.turn(story, &thread, &order)),
+            _ => {
+                return Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(
+                    self.turn(story, &thread, &order),
+                ));
+            }
         };
-        on(thread_command(TENANT, &thread))
+        on(thread_command(TENANT, &thread)).into()
     }
 
     /// Whether nothing bars a dispatch: no open question, and no words left unsaid.

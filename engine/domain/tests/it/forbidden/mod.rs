@@ -5,10 +5,10 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalConsumed, ApprovalLapsed, DecisionPoint, DecisionPointAborted,
-    DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated, DecisionPointEvent,
-    DecisionPointRefined, DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded,
-    DefaultTaken, DependentsReleased, GuidanceGiven, LateResponseRecorded, OnTimeout, Response,
-    RoundOpened, VoteCast,
+    DecisionPointCancelled, DecisionPointCommand, DecisionPointCreated, DecisionPointEscalated,
+    DecisionPointEvent, DecisionPointRefined, DecisionPointReminded, DecisionPointResolved,
+    DecisionPointSuperseded, DefaultTaken, DependentsReleased, GuidanceGiven, LateResponseRecorded,
+    OnTimeout, Response, RoundOpened, VoteCast,
 };
 use holdpoint_domain::world::Due;
 use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Time, World};
@@ -174,9 +174,9 @@ pub(crate) fn genuine() -> Vec<(Story, Event, Rule)> {
     let superseded_by = story.question().decision_id().into();
     let question = story.question();
     let supersedes = Some(old.clone());
-    let question = Command::CreateDecisionPoint(
+    let question = Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(
         holdpoint_domain::decision_point::CreateDecisionPoint { supersedes, ..question }.into(),
-    );
+    ));
     let created = would!(story, question => DecisionPointCreated);
     assert_eq!(story.record(created.into()), []);
     let decision_id = Text::from(old);
@@ -188,7 +188,8 @@ pub(crate) fn genuine() -> Vec<(Story, Event, Rule)> {
 
 pub(crate) fn beginnings() -> Vec<(Story, Event, Rule)> {
     let story = Story::new();
-    let question = Command::CreateDecisionPoint(story.question().into());
+    let question =
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(story.question().into()));
     let created = would!(story, question => DecisionPointCreated);
     let (asked, first) = asked();
     let given = guidance(&first, person("alice"));

@@ -8,9 +8,9 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
-    DecisionOption, DecisionPoint, DecisionPointEvent, DecisionPointState, EscalateDecisionPoint,
-    ExpireDecisionPoint, OnTimeout, RefineDecisionPoint, RemindDecisionPoint,
-    RespondToDecisionPoint, Response,
+    DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointEvent, DecisionPointState,
+    EscalateDecisionPoint, ExpireDecisionPoint, OnTimeout, RefineDecisionPoint,
+    RemindDecisionPoint, RespondToDecisionPoint, Response,
 };
 use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::world::envelope;
@@ -138,7 +138,9 @@ impl Stage {
     ) -> Result<(String, Vec<Event>), Refusal> {
         let question = CreateDecisionPoint { entropy: self.fresh(), ..question };
         let id = question.decision_id();
-        let events = self.give(&Command::CreateDecisionPoint(Box::new(question)))?;
+        let events = self.give(&Command::DecisionPoint(
+            DecisionPointCommand::CreateDecisionPoint(Box::new(question)),
+        ))?;
         Ok((id, events))
     }
 
@@ -146,7 +148,8 @@ impl Stage {
     pub(crate) fn ask_where_silence_approves(&mut self, question: CreateDecisionPoint) -> String {
         let question = CreateDecisionPoint { entropy: self.fresh(), ..question };
         let (id, actor) = (question.decision_id(), question.by.actor());
-        let command = Command::CreateDecisionPoint(Box::new(question));
+        let command =
+            Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(question)));
         for mut event in decide(&self.world, &command, self.now()).expect("it may be asked") {
             if let Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) = &mut event
             {
@@ -169,13 +172,15 @@ impl Stage {
         comment: Option<String>,
     ) -> Outcome {
         let entropy = self.fresh();
-        self.give(&Command::RespondToDecisionPoint(RespondToDecisionPoint {
-            decision_id: id.into(),
-            entropy,
-            by: by.clone(),
-            response,
-            comment,
-        }))
+        self.give(&Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
+            RespondToDecisionPoint {
+                decision_id: id.into(),
+                entropy,
+                by: by.clone(),
+                response,
+                comment,
+            },
+        )))
     }
 
     /// Guidance that opens another round; the id of that round.
@@ -185,7 +190,7 @@ impl Stage {
     }
 
     pub(crate) fn refine(&mut self, refinement: RefineDecisionPoint) -> Outcome {
-        self.give(&Command::RefineDecisionPoint(refinement))
+        self.give(&Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(refinement)))
     }
 
     /// A record says that this one is unproven.
@@ -204,35 +209,43 @@ impl Stage {
     }
 
     pub(crate) fn cancel(&mut self, id: &str, by: &Principal) -> Outcome {
-        self.give(&Command::CancelDecisionPoint(CancelDecisionPoint {
-            decision_id: id.into(),
-            by: by.clone(),
-            reason: None,
-        }))
+        self.give(&Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(
+            CancelDecisionPoint { decision_id: id.into(), by: by.clone(), reason: None },
+        )))
     }
 
     pub(crate) fn escalate(&mut self, id: &str, by: &Principal, to: &str) -> Outcome {
-        self.give(&Command::EscalateDecisionPoint(EscalateDecisionPoint {
-            decision_id: id.into(),
-            by: by.clone(),
-            to: to.into(),
-            reason: None,
-        }))
+        self.give(&Command::DecisionPoint(DecisionPointCommand::EscalateDecisionPoint(
+            EscalateDecisionPoint {
+                decision_id: id.into(),
+                by: by.clone(),
+                to: to.into(),
+                reason: None,
+            },
+        )))
     }
 
     pub(crate) fn remind(&mut self, id: &str, by: &Principal) -> Outcome {
         let (decision_id, by) = (id.into(), by.clone());
-        self.give(&Command::RemindDecisionPoint(RemindDecisionPoint { decision_id, by }))
+        self.give(&Command::DecisionPoint(DecisionPointCommand::RemindDecisionPoint(
+            RemindDecisionPoint { decision_id, by },
+        )))
     }
 
     pub(crate) fn consume(&mut self, id: &str, by: &Principal, binding: &ActionBinding) -> Outcome {
         let (decision_id, by, binding) = (id.into(), by.clone(), binding.clone());
-        self.give(&Command::ConsumeApproval(ConsumeApproval { decision_id, by, binding }))
+        self.give(&Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(ConsumeApproval {
+            decision_id,
+            by,
+            binding,
+        })))
     }
 
     pub(crate) fn expire(&mut self, id: &str) -> Outcome {
         let decision_id = id.into();
-        self.give(&Command::ExpireDecisionPoint(ExpireDecisionPoint { decision_id }))
+        self.give(&Command::DecisionPoint(DecisionPointCommand::ExpireDecisionPoint(
+            ExpireDecisionPoint { decision_id },
+        )))
     }
 
     pub(crate) fn point(&self, id: &str) -> &DecisionPoint {
