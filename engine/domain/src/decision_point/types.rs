@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Authentication;
-use crate::core::closed_enum;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Text};
+use crate::core::{bodies, closed_enum, recorded};
 
 /// Most options of a proposal.
 pub const MAX_OPTIONS: usize = 32;
@@ -139,24 +139,24 @@ pub const APPROVE: &str = "approve";
 /// The option that denies it.
 pub const DENY: &str = "deny";
 
-/// One way to answer (seed, "DecisionOption Type").
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct DecisionOption {
-    /// `[A-Za-z0-9][A-Za-z0-9._-]{0,31}`, unique in its proposal.
-    pub id: Text,
-    /// One to three words, at most 64 bytes. Empty: the id.
-    #[serde(default)]
-    pub short: Text,
-    /// A sentence, 1 to 1,024 bytes.
-    pub label: Text,
-    /// More, as Markdown, at most 8 KiB.
-    #[serde(default)]
-    pub description: Option<Text>,
-    /// Whether choosing it says no: it ends a vote at once, releases nothing and approves nothing.
-    #[serde(default)]
-    pub reject: bool,
+bodies! {
+    /// One way to answer (seed, "DecisionOption Type").
+    DecisionOption {
+        /// `[A-Za-z0-9][A-Za-z0-9._-]{0,31}`, unique in its proposal.
+        id: Text,
+        /// One to three words, at most 64 bytes. Empty: the id.
+        #[serde(default)]
+        short: Text,
+        /// A sentence, 1 to 1,024 bytes.
+        label: Text,
+        /// More, as Markdown, at most 8 KiB.
+        #[serde(default)]
+        description: Option<Text>,
+        /// Whether choosing it says no: it ends a vote at once, releases nothing and approves
+        /// nothing.
+        #[serde(default)]
+        reject: bool,
+    }
 }
 
 impl DecisionOption {
@@ -177,23 +177,22 @@ impl DecisionOption {
     }
 }
 
-/// What is asked: the part that each round may propose anew.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Proposal {
-    /// The question, 1 to 4,096 bytes.
-    pub prompt: Text,
-    /// What one should know to answer it, at most 64 KiB.
-    #[serde(default)]
-    pub context: Option<Text>,
-    /// The ways to answer; none where only a text is wanted.
-    #[serde(default)]
-    pub options: OptionList,
-    /// The option that the requester prefers; taken at the deadline only under
-    /// [`OnTimeout::Default`].
-    #[serde(default)]
-    pub default_option: Option<Text>,
+bodies! {
+    /// What is asked: the part that each round may propose anew.
+    Proposal {
+        /// The question, 1 to 4,096 bytes.
+        prompt: Text,
+        /// What one should know to answer it, at most 64 KiB.
+        #[serde(default)]
+        context: Option<Text>,
+        /// The ways to answer; none where only a text is wanted.
+        #[serde(default)]
+        options: OptionList,
+        /// The option that the requester prefers; taken at the deadline only under
+        /// [`OnTimeout::Default`].
+        #[serde(default)]
+        default_option: Option<Text>,
+    }
 }
 
 impl Proposal {
@@ -204,54 +203,52 @@ impl Proposal {
     }
 }
 
-/// Something that an answer may rest on, by its digest. The bytes are kept elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct EvidenceAttachment {
-    /// SHA-256 of the bytes.
-    pub sha256: Digest,
-    /// How many bytes.
-    pub bytes: u64,
-    /// Their media type, at most 256 bytes.
-    pub media_type: Text,
-    /// What they are, at most 256 bytes.
-    pub label: Text,
+bodies! {
+    /// Something that an answer may rest on, by its digest. The bytes are kept elsewhere.
+    EvidenceAttachment {
+        /// SHA-256 of the bytes.
+        sha256: Digest,
+        /// How many bytes.
+        bytes: u64,
+        /// Their media type, at most 256 bytes.
+        media_type: Text,
+        /// What they are, at most 256 bytes.
+        label: Text,
+    }
 }
 
-/// The one action that an approval is for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ActionBinding {
-    /// The tool, 1 to 256 bytes.
-    pub tool: Text,
-    /// SHA-256 of its input in the canonical form of RFC 8785.
-    pub input_sha256: Digest,
+bodies! {
+    /// The one action that an approval is for.
+    #[derive(PartialOrd, Ord)]
+    ActionBinding {
+        /// The tool, 1 to 256 bytes.
+        tool: Text,
+        /// SHA-256 of its input in the canonical form of RFC 8785.
+        input_sha256: Digest,
+    }
 }
 
-/// Who has to approve. Where there is none, anybody may answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ApprovalPolicy {
-    /// Who may answer; empty: every person.
-    #[serde(default)]
-    pub approvers: List<Text>,
-    /// How many distinct people have to choose the same, 1 to 16. One choice of an option that
-    /// rejects ends it at once.
-    pub quorum: u8,
-    /// Whether the requester may answer too.
-    #[serde(default)]
-    pub allow_requester: bool,
-    /// Whether agents may answer too.
-    #[serde(default)]
-    pub allow_agents: bool,
-    /// What at least has to prove who answers.
-    pub authentication: Authentication,
-    /// Whether a default that is taken at the deadline counts as approval.
-    #[serde(default)]
-    pub default_approves: bool,
+bodies! {
+    /// Who has to approve. Where there is none, anybody may answer.
+    ApprovalPolicy {
+        /// Who may answer; empty: every person.
+        #[serde(default)]
+        approvers: List<Text>,
+        /// How many distinct people have to choose the same, 1 to 16. One choice of an option that
+        /// rejects ends it at once.
+        quorum: u8,
+        /// Whether the requester may answer too.
+        #[serde(default)]
+        allow_requester: bool,
+        /// Whether agents may answer too.
+        #[serde(default)]
+        allow_agents: bool,
+        /// What at least has to prove who answers.
+        authentication: Authentication,
+        /// Whether a default that is taken at the deadline counts as approval.
+        #[serde(default)]
+        default_approves: bool,
+    }
 }
 
 impl ApprovalPolicy {
@@ -269,38 +266,38 @@ impl ApprovalPolicy {
     }
 }
 
-/// The terms of a question: they hold for every round.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Terms {
-    /// The work item that it is about, 1 to 256 bytes.
-    pub issue_id: Option<Text>,
-    /// What is asked in the first round.
-    pub proposal: Proposal,
-    /// Whether a text of one's own is an answer.
-    pub allow_text: bool,
-    /// What becomes of a round that nobody answers in time.
-    pub on_timeout: OnTimeout,
-    /// When the time is over; `None`: never.
-    pub expires_at: Option<crate::core::time::Timestamp>,
-    /// How long each round has, in milliseconds, where the time begins anew with every round.
-    pub round_timeout_ms: Option<u64>,
-    /// How many rounds there may be, 1 to 20.
-    pub max_iterations: u8,
-    /// How much it presses.
-    pub urgency: Urgency,
-    /// Who has to approve.
-    pub policy: Option<ApprovalPolicy>,
-    /// What waits for the answer, by the requester's own names.
-    pub blocks: List<Text>,
-    /// What the answer may rest on.
-    pub evidence: List<EvidenceAttachment>,
-    /// The one action that an approval is for.
-    pub binding: Option<ActionBinding>,
-    /// How long after the answer an approval may be spent, in milliseconds.
-    pub valid_for_ms: u64,
-    /// The decision point whose place it takes.
-    pub supersedes: Option<Text>,
+recorded! {
+    /// The terms of a question: they hold for every round.
+    Terms {
+        /// The work item that it is about, 1 to 256 bytes.
+        issue_id: Option<Text>,
+        /// What is asked in the first round.
+        proposal: Proposal,
+        /// Whether a text of one's own is an answer.
+        allow_text: bool,
+        /// What becomes of a round that nobody answers in time.
+        on_timeout: OnTimeout,
+        /// When the time is over; `None`: never.
+        expires_at: Option<crate::core::time::Timestamp>,
+        /// How long each round has, in milliseconds, where the time begins anew with every round.
+        round_timeout_ms: Option<u64>,
+        /// How many rounds there may be, 1 to 20.
+        max_iterations: u8,
+        /// How much it presses.
+        urgency: Urgency,
+        /// Who has to approve.
+        policy: Option<ApprovalPolicy>,
+        /// What waits for the answer, by the requester's own names.
+        blocks: List<Text>,
+        /// What the answer may rest on.
+        evidence: List<EvidenceAttachment>,
+        /// The one action that an approval is for.
+        binding: Option<ActionBinding>,
+        /// How long after the answer an approval may be spent, in milliseconds.
+        valid_for_ms: u64,
+        /// The decision point whose place it takes.
+        supersedes: Option<Text>,
+    }
 }
 
 impl Terms {
@@ -351,21 +348,6 @@ impl Response {
             Self::Text(words) | Self::Guidance(words) => Some(words),
             Self::Option(_) | Self::Accept => None,
         }
-    }
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    DecisionOption { id, short, label, description, reject }
-    Proposal { prompt, context, options, default_option }
-    EvidenceAttachment { sha256, bytes, media_type, label }
-    ActionBinding { tool, input_sha256 }
-    ApprovalPolicy {
-        approvers, quorum, allow_requester, allow_agents, authentication, default_approves,
-    }
-    Terms {
-        issue_id, proposal, allow_text, on_timeout, expires_at, round_timeout_ms, max_iterations,
-        urgency, policy, blocks, evidence, binding, valid_for_ms, supersedes,
     }
 }
 

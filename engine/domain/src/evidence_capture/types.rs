@@ -6,9 +6,9 @@ use alloc::string::{String, ToString as _};
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::closed_enum;
 use crate::core::hash::Digest;
 use crate::core::payload::{Raw, RawData};
+use crate::core::{bodies, closed_enum, recorded};
 use crate::execution_loop::types::{ExecutionLoopState, ResponseDecision};
 
 closed_enum! {
@@ -122,30 +122,30 @@ pub struct ObservationContext {
     pub is_halted: bool,
 }
 
-/// What the caller knows. `None` is "not known" and halts, as everything does that
-/// [`check_stop`](crate::evidence_capture::check_stop) is not told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct StopFacts {
-    /// A human or a rule that a human made authorized this execution.
-    pub authorization_present: Option<bool>,
-    /// The executor exists and is known.
-    pub executor_registered: Option<bool>,
-    /// The instruction to be executed hashes to the envelope's hash.
-    pub envelope_hash_matches: Option<bool>,
-    /// The evidence chain verifies up to its head.
-    pub chain_valid: Option<bool>,
-    /// Every resource limit holds.
-    pub resources_available: Option<bool>,
-    /// The time is a time and does not go backwards.
-    pub timestamp_valid: Option<bool>,
-    /// No earlier execution of this loop is still running.
-    pub prior_execution_complete: Option<bool>,
-    /// What is to be done has one meaning.
-    pub intent_clear: Option<bool>,
-    /// A human said stop.
-    pub human_abort_signaled: Option<bool>,
+bodies! {
+    /// What the caller knows. `None` is "not known" and halts, as everything does that
+    /// [`check_stop`](crate::evidence_capture::check_stop) is not told.
+    #[derive(Copy, Default)]
+    StopFacts {
+        /// A human or a rule that a human made authorized this execution.
+        authorization_present: Option<bool>,
+        /// The executor exists and is known.
+        executor_registered: Option<bool>,
+        /// The instruction to be executed hashes to the envelope's hash.
+        envelope_hash_matches: Option<bool>,
+        /// The evidence chain verifies up to its head.
+        chain_valid: Option<bool>,
+        /// Every resource limit holds.
+        resources_available: Option<bool>,
+        /// The time is a time and does not go backwards.
+        timestamp_valid: Option<bool>,
+        /// No earlier execution of this loop is still running.
+        prior_execution_complete: Option<bool>,
+        /// What is to be done has one meaning.
+        intent_clear: Option<bool>,
+        /// A human said stop.
+        human_abort_signaled: Option<bool>,
+    }
 }
 
 impl StopFacts {
@@ -163,16 +163,16 @@ impl StopFacts {
     };
 }
 
-/// Evidence that a halted observer was offered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Offered {
-    /// The point it was offered for.
-    pub observation_point: ObservationPoint,
-    /// The type it was offered as.
-    pub evidence_type: EvidenceType,
-    /// What was offered.
-    pub raw_data: Raw,
+recorded! {
+    /// Evidence that a halted observer was offered.
+    Offered {
+        /// The point it was offered for.
+        observation_point: ObservationPoint,
+        /// The type it was offered as.
+        evidence_type: EvidenceType,
+        /// What was offered.
+        raw_data: Raw,
+    }
 }
 
 /// What is known about raw evidence besides its bytes.
@@ -215,35 +215,33 @@ impl EvidenceContent {
     }
 }
 
-/// How much of an output stream the evidence holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OutputExtent {
-    /// Which stream.
-    pub stream: OutputStream,
-    /// Length of the whole stream, in bytes.
-    pub true_length: u64,
-    /// SHA-256 of the whole stream.
-    pub whole_sha256: Digest,
-    /// Whether the evidence holds less than the whole.
-    pub truncated: bool,
-}
+recorded! {
+    /// How much of an output stream the evidence holds.
+    OutputExtent {
+        /// Which stream.
+        stream: OutputStream,
+        /// Length of the whole stream, in bytes.
+        true_length: u64,
+        /// SHA-256 of the whole stream.
+        whole_sha256: Digest,
+        /// Whether the evidence holds less than the whole.
+        truncated: bool,
+    }
 
-/// What evidence holds of an output stream of which the middle is missing: its first bytes, right
-/// before its last ones.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OutputCut {
-    /// Which stream.
-    pub stream: OutputStream,
-    /// Length of the whole stream, in bytes.
-    pub true_length: u64,
-    /// SHA-256 of the whole stream.
-    pub whole_sha256: Digest,
-    /// How many of the bytes are the beginning of the stream; the others are its end.
-    pub head_length: u64,
-    /// How many bytes of the stream are missing between the two.
-    pub gap_length: u64,
+    /// What evidence holds of an output stream of which the middle is missing: its first bytes,
+    /// right before its last ones.
+    OutputCut {
+        /// Which stream.
+        stream: OutputStream,
+        /// Length of the whole stream, in bytes.
+        true_length: u64,
+        /// SHA-256 of the whole stream.
+        whole_sha256: Digest,
+        /// How many of the bytes are the beginning of the stream; the others are its end.
+        head_length: u64,
+        /// How many bytes of the stream are missing between the two.
+        gap_length: u64,
+    }
 }
 
 impl OutputCut {
@@ -271,18 +269,19 @@ closed_enum! {
     }
 }
 
-/// What one attempt used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ResourceUsage {
-    /// Time passed, in nanoseconds.
-    pub wall_ns: u64,
-    /// Processor time in the program, in nanoseconds.
-    pub user_cpu_ns: u64,
-    /// Processor time in the system for it, in nanoseconds.
-    pub system_cpu_ns: u64,
-    /// Most memory resident at once, in bytes.
-    pub peak_memory_bytes: u64,
+recorded! {
+    /// What one attempt used.
+    #[derive(Copy)]
+    ResourceUsage {
+        /// Time passed, in nanoseconds.
+        wall_ns: u64,
+        /// Processor time in the program, in nanoseconds.
+        user_cpu_ns: u64,
+        /// Processor time in the system for it, in nanoseconds.
+        system_cpu_ns: u64,
+        /// Most memory resident at once, in bytes.
+        peak_memory_bytes: u64,
+    }
 }
 
 /// What is said of an output contradicts the bytes that are there.
@@ -318,19 +317,6 @@ pub fn check_cut(cut: &OutputCut, captured: u64) -> Result<(), ExtentFault> {
         }
         Some(_) => Ok(()),
     }
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    StopFacts {
-        authorization_present, executor_registered, envelope_hash_matches, chain_valid,
-        resources_available, timestamp_valid, prior_execution_complete, intent_clear,
-        human_abort_signaled,
-    }
-    Offered { observation_point, evidence_type, raw_data }
-    OutputExtent { stream, true_length, whole_sha256, truncated }
-    OutputCut { stream, true_length, whole_sha256, head_length, gap_length }
-    ResourceUsage { wall_ns, user_cpu_ns, system_cpu_ns, peak_memory_bytes }
 }
 
 #[cfg(feature = "arbitrary")]

@@ -3,8 +3,6 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
-
 use crate::core::actor::Principal;
 use crate::core::hash::Digest;
 use crate::core::ids::{Entropy, hex};
@@ -137,23 +135,23 @@ bodies! {
     }
 }
 
-/// Facts about the world outside at dispatch. `None` is "not stated", and what is not stated
-/// halts the loop. The facts behind the other stop conditions are the loop's own and are not
-/// asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct DispatchFacts {
-    /// False: MISSING_AUTHORIZATION.
-    pub authorization_present: Option<bool>,
-    /// False: EXECUTOR_NOT_REGISTERED.
-    pub executor_registered: Option<bool>,
-    /// False: RESOURCE_LIMIT_EXCEEDED.
-    pub resources_available: Option<bool>,
-    /// False: AMBIGUOUS_INTENT.
-    pub intent_clear: Option<bool>,
-    /// True: HUMAN_ABORT.
-    pub human_abort_signaled: Option<bool>,
+bodies! {
+    /// Facts about the world outside at dispatch. `None` is "not stated", and what is not stated
+    /// halts the loop. The facts behind the other stop conditions are the loop's own and are not
+    /// asked for.
+    #[derive(Copy, Default)]
+    DispatchFacts {
+        /// False: MISSING_AUTHORIZATION.
+        authorization_present: Option<bool>,
+        /// False: EXECUTOR_NOT_REGISTERED.
+        executor_registered: Option<bool>,
+        /// False: RESOURCE_LIMIT_EXCEEDED.
+        resources_available: Option<bool>,
+        /// False: AMBIGUOUS_INTENT.
+        intent_clear: Option<bool>,
+        /// True: HUMAN_ABORT.
+        human_abort_signaled: Option<bool>,
+    }
 }
 
 bodies! {
@@ -224,14 +222,6 @@ bodies! {
         sender_pid: Option<u32>,
         /// The user number of that process, where the kernel tells.
         sender_uid: Option<u32>,
-    }
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    DispatchFacts {
-        authorization_present, executor_registered, resources_available, intent_clear,
-        human_abort_signaled,
     }
 }
 

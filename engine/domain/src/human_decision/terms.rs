@@ -2,12 +2,13 @@
 //! say how long a person has: a warning at 80 %, then ABORT.
 
 use serde::{Deserialize, Serialize};
+
 use thiserror::Error;
 
-use crate::core::closed_enum;
 use crate::core::payload::{List, Text};
 use crate::core::text::{IdentifierFault, check_identifier};
 use crate::core::time::Timestamp;
+use crate::core::{bodies, closed_enum};
 use crate::human_decision::rules::SYSTEM_TIMEOUT;
 
 /// The longest time that a person may be given, in milliseconds (366 days).
@@ -103,43 +104,39 @@ closed_enum! {
     }
 }
 
-/// The terms of a hold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct HoldTerms {
-    /// When the loop is held.
-    pub policy: HoldPolicy,
-    /// Whether a retry that Phase-21 permits needs a person as well where the hold applies.
-    #[serde(default = "yes")]
-    pub retry_needs_person: bool,
-    /// How long a person has to decide, in milliseconds.
-    #[serde(default = "default_timeout")]
-    pub decision_timeout_ms: DecisionTimeout,
-    /// Who may answer, at most 16. Empty: any person.
-    #[serde(default)]
-    pub approvers: List<Text>,
-    /// To whom a question may be passed on, at most 16. Each is asked at most once about an
-    /// attempt, so the chain of requests is bounded.
-    #[serde(default)]
-    pub escalation_targets: List<EscalationTarget>,
-    /// Who may allow a field that is OVERRIDE_REQUIRED to be shown. Empty: nobody.
-    #[serde(default)]
-    pub override_approvers: List<Text>,
-}
+bodies! {
+    /// The terms of a hold.
+    HoldTerms {
+        /// When the loop is held.
+        policy: HoldPolicy,
+        /// Whether a retry that Phase-21 permits needs a person as well where the hold applies.
+        #[serde(default = "yes")]
+        retry_needs_person: bool,
+        /// How long a person has to decide, in milliseconds.
+        #[serde(default = "default_timeout")]
+        decision_timeout_ms: DecisionTimeout,
+        /// Who may answer, at most 16. Empty: any person.
+        #[serde(default)]
+        approvers: List<Text>,
+        /// To whom a question may be passed on, at most 16. Each is asked at most once about an
+        /// attempt, so the chain of requests is bounded.
+        #[serde(default)]
+        escalation_targets: List<EscalationTarget>,
+        /// Who may allow a field that is OVERRIDE_REQUIRED to be shown. Empty: nobody.
+        #[serde(default)]
+        override_approvers: List<Text>,
+    }
 
-/// Someone to whom a question may be passed on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct EscalationTarget {
-    /// The name.
-    pub target: Text,
-    /// Who may answer for it. Empty: the person of exactly that name.
-    #[serde(default)]
-    pub approvers: List<Text>,
-    /// How long they have, in milliseconds.
-    pub timeout_ms: DecisionTimeout,
+    /// Someone to whom a question may be passed on.
+    EscalationTarget {
+        /// The name.
+        target: Text,
+        /// Who may answer for it. Empty: the person of exactly that name.
+        #[serde(default)]
+        approvers: List<Text>,
+        /// How long they have, in milliseconds.
+        timeout_ms: DecisionTimeout,
+    }
 }
 
 /// Why terms are no terms.
@@ -253,15 +250,6 @@ impl<'a> arbitrary::Arbitrary<'a> for DecisionTimeout {
         let milliseconds = input.int_in_range(1..=MAX_TIMEOUT_MS)?;
         Self::from_milliseconds(milliseconds).map_err(|_| arbitrary::Error::IncorrectFormat)
     }
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    HoldTerms {
-        policy, retry_needs_person, decision_timeout_ms, approvers, escalation_targets,
-        override_approvers,
-    }
-    EscalationTarget { target, approvers, timeout_ms }
 }
 
 #[cfg(test)]

@@ -4,14 +4,12 @@
 use alloc::format;
 use alloc::string::String;
 
-use serde::{Deserialize, Serialize};
-
-use crate::core::closed_enum;
 use crate::core::confidence::Confidence;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Text};
 use crate::core::text::is_blank;
 use crate::core::time::Timestamp;
+use crate::core::{bodies, closed_enum, recorded};
 use crate::evidence_capture::types::{EvidenceType, ObservationPoint};
 use crate::execution_loop::types::{ExecutionLoopState, ExecutorResponseType};
 use crate::human_decision::rules::{AnswerRefusal, SYSTEM_TIMEOUT, TIMEOUT_REASON, check_required};
@@ -90,16 +88,15 @@ closed_enum! {
     }
 }
 
-/// By what means a person answered, as far as Holdpoint can tell. It is no proof that a person
-/// did: a program that runs as the same user can type as well.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct AnswerMeans {
-    /// How the answer came.
-    pub channel: AnswerChannel,
-    /// What else is known (the terminal's device, the user's number), at most 256 bytes.
-    pub detail: Text,
+bodies! {
+    /// By what means a person answered, as far as Holdpoint can tell. It is no proof that a person
+    /// did: a program that runs as the same user can type as well.
+    AnswerMeans {
+        /// How the answer came.
+        channel: AnswerChannel,
+        /// What else is known (the terminal's device, the user's number), at most 256 bytes.
+        detail: Text,
+    }
 }
 
 /// The table: the seed's fields, then ours. What is not here is HIDDEN.
@@ -145,70 +142,66 @@ pub fn claimed(claim: ExecutorResponseType) -> String {
     format!("CLAIMED {claim}")
 }
 
-/// The circumstances of a request. The person sees them, so a decision binds them as well.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RequestContext {
-    /// The loop that is decided on.
-    pub loop_id: Text,
-    /// The attempt that was evaluated, from 1.
-    pub attempt: u8,
-    /// The instruction as a person may read it: redacted, control characters visible.
-    pub command_line: Text,
-    /// What the executor claims about the attempt. Data, not truth.
-    pub executor_claim: ExecutorResponseType,
-    /// The seed's hash of the newest evidence record, lower-case hex.
-    pub self_hash: Text,
-    /// The seed's hash of the record before it; empty for the first.
-    pub prior_hash: Text,
-    /// How often the question was passed on before: 0 for the first request of an attempt.
-    pub escalation_depth: u8,
-    /// Who is asked; `None`: the approvers of the hold, or anyone where it names none.
-    pub asked_of: Option<Text>,
-    /// The request whose ESCALATE led to this one.
-    pub escalated_from: Option<Text>,
-}
+recorded! {
+    /// The circumstances of a request. The person sees them, so a decision binds them as well.
+    RequestContext {
+        /// The loop that is decided on.
+        loop_id: Text,
+        /// The attempt that was evaluated, from 1.
+        attempt: u8,
+        /// The instruction as a person may read it: redacted, control characters visible.
+        command_line: Text,
+        /// What the executor claims about the attempt. Data, not truth.
+        executor_claim: ExecutorResponseType,
+        /// The seed's hash of the newest evidence record, lower-case hex.
+        self_hash: Text,
+        /// The seed's hash of the record before it; empty for the first.
+        prior_hash: Text,
+        /// How often the question was passed on before: 0 for the first request of an attempt.
+        escalation_depth: u8,
+        /// Who is asked; `None`: the approvers of the hold, or anyone where it names none.
+        asked_of: Option<Text>,
+        /// The request whose ESCALATE led to this one.
+        escalated_from: Option<Text>,
+    }
 
-/// What a person is shown of the evidence. There is no field for raw data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct EvidenceSummary {
-    /// The observation point of the newest record. A member of the closed set, so that no text of
-    /// an executor can stand here.
-    pub observation_point: ObservationPoint,
-    /// The type of the newest record.
-    pub evidence_type: EvidenceType,
-    /// When the newest record was captured: ISO-8601, checked, as the evidence hash covers it.
-    pub timestamp: Text,
-    /// How many records the chain has.
-    pub chain_length: u64,
-    /// The loop's state.
-    pub execution_state: ExecutionLoopState,
-    /// Phase-30's confidence, in basis points below 1.
-    #[serde(rename = "confidence_basis_points")]
-    pub confidence_score: Confidence,
-    /// The chain's head: the seed's hash of the newest record.
-    pub chain_hash: Text,
-}
+    /// What a person is shown of the evidence. There is no field for raw data.
+    EvidenceSummary {
+        /// The observation point of the newest record. A member of the closed set, so that no text
+        /// of an executor can stand here.
+        observation_point: ObservationPoint,
+        /// The type of the newest record.
+        evidence_type: EvidenceType,
+        /// When the newest record was captured: ISO-8601, checked, as the evidence hash covers it.
+        timestamp: Text,
+        /// How many records the chain has.
+        chain_length: u64,
+        /// The loop's state.
+        execution_state: ExecutionLoopState,
+        /// Phase-30's confidence, in basis points below 1.
+        #[serde(rename = "confidence_basis_points")]
+        confidence_score: Confidence,
+        /// The chain's head: the seed's hash of the newest record.
+        chain_hash: Text,
+    }
 
-/// A request for a person's decision. Immutable once created.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionRequest {
-    /// `REQ-` and the entropy it was made with.
-    pub request_id: Text,
-    /// The observer's session.
-    pub session_id: Text,
-    /// What the person sees.
-    pub evidence_summary: EvidenceSummary,
-    /// What the person may decide, in the order of [`HumanDecision::ALL`]. ABORT always may.
-    pub allowed_decisions: List<HumanDecision>,
-    /// When it was created.
-    pub created_at: Timestamp,
-    /// From when on no answer counts any more. A time, not a text: now is already too late.
-    pub timeout_at: Timestamp,
-    /// What happens then: always ABORT.
-    pub timeout_decision: HumanDecision,
+    /// A request for a person's decision. Immutable once created.
+    DecisionRequest {
+        /// `REQ-` and the entropy it was made with.
+        request_id: Text,
+        /// The observer's session.
+        session_id: Text,
+        /// What the person sees.
+        evidence_summary: EvidenceSummary,
+        /// What the person may decide, in the order of [`HumanDecision::ALL`]. ABORT always may.
+        allowed_decisions: List<HumanDecision>,
+        /// When it was created.
+        created_at: Timestamp,
+        /// From when on no answer counts any more. A time, not a text: now is already too late.
+        timeout_at: Timestamp,
+        /// What happens then: always ABORT.
+        timeout_decision: HumanDecision,
+    }
 }
 
 impl DecisionRequest {
@@ -239,26 +232,26 @@ impl DecisionRequest {
     }
 }
 
-/// A decision, as the audit trail holds it. Immutable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DecisionRecord {
-    /// `DEC-` and the entropy it was made with.
-    pub decision_id: Text,
-    /// The request that it answers.
-    pub request_id: Text,
-    /// Who decided.
-    pub human_id: Text,
-    /// What.
-    pub decision: HumanDecision,
-    /// Why. Required for RETRY and ESCALATE.
-    pub reason: Option<Text>,
-    /// To whom. Required for ESCALATE.
-    pub escalation_target: Option<Text>,
-    /// When, as ISO-8601 text, as the seed's hash covers it.
-    pub timestamp: Text,
-    /// The head of the evidence chain that was decided on.
-    pub evidence_chain_hash: Text,
+recorded! {
+    /// A decision, as the audit trail holds it. Immutable.
+    DecisionRecord {
+        /// `DEC-` and the entropy it was made with.
+        decision_id: Text,
+        /// The request that it answers.
+        request_id: Text,
+        /// Who decided.
+        human_id: Text,
+        /// What.
+        decision: HumanDecision,
+        /// Why. Required for RETRY and ESCALATE.
+        reason: Option<Text>,
+        /// To whom. Required for ESCALATE.
+        escalation_target: Option<Text>,
+        /// When, as ISO-8601 text, as the seed's hash covers it.
+        timestamp: Text,
+        /// The head of the evidence chain that was decided on.
+        evidence_chain_hash: Text,
+    }
 }
 
 impl DecisionRecord {
@@ -285,44 +278,22 @@ impl DecisionRecord {
     }
 }
 
-/// Where a decision lies in its audit trail, and how it is chained.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AuditEntry {
-    /// The trail.
-    pub audit_id: Text,
-    /// The place in the trail, from 0.
-    pub index: u64,
-    /// The hash of all that the person saw: the request, and what overrides disclosed.
-    pub shown_hash: Digest,
-    /// The seed's hash of the decision before, lower-case hex; empty for the first.
-    pub prior_hash: Text,
-    /// The seed's hash of this decision, lower-case hex.
-    pub self_hash: Text,
-    /// Our own hash of this decision, which no other decision can share.
-    pub injective_hash: Digest,
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    DecisionRequest {
-        request_id, session_id, evidence_summary, allowed_decisions, created_at, timeout_at,
-        timeout_decision,
+recorded! {
+    /// Where a decision lies in its audit trail, and how it is chained.
+    AuditEntry {
+        /// The trail.
+        audit_id: Text,
+        /// The place in the trail, from 0.
+        index: u64,
+        /// The hash of all that the person saw: the request, and what overrides disclosed.
+        shown_hash: Digest,
+        /// The seed's hash of the decision before, lower-case hex; empty for the first.
+        prior_hash: Text,
+        /// The seed's hash of this decision, lower-case hex.
+        self_hash: Text,
+        /// Our own hash of this decision, which no other decision can share.
+        injective_hash: Digest,
     }
-    EvidenceSummary {
-        observation_point, evidence_type, timestamp, chain_length, execution_state,
-        confidence_score, chain_hash,
-    }
-    RequestContext {
-        loop_id, attempt, command_line, executor_claim, self_hash, prior_hash, escalation_depth,
-        asked_of, escalated_from,
-    }
-    AnswerMeans { channel, detail }
-    DecisionRecord {
-        decision_id, request_id, human_id, decision, reason, escalation_target, timestamp,
-        evidence_chain_hash,
-    }
-    AuditEntry { audit_id, index, shown_hash, prior_hash, self_hash, injective_hash }
 }
 
 #[cfg(test)]

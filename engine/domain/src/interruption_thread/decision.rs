@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::hash::{Digest, sha256};
 use crate::core::payload::{List, Text};
+use crate::core::recorded;
 use crate::core::time::Timestamp;
 use crate::interruption_thread::types::{
     ContinuityOutcome, DeliveryHint, Directive, DispatchKind, Fate, FateReason, PendingState,
@@ -14,79 +15,73 @@ use crate::interruption_thread::types::{
 };
 use crate::registration::types::WorkOrderStatus;
 
-/// What a turn comes to: one directive with its reason, what is said, what becomes of every
-/// remainder that is touched, and what the thread knows afterwards.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TurnDecision {
-    /// The directive.
-    pub directive: Directive,
-    /// Why.
-    pub reason_code: ReasonCode,
-    /// `interrupt_continuity_outcome`.
-    pub interrupt_continuity_outcome: Option<ContinuityOutcome>,
-    /// `interrupt_resume_policy`.
-    pub interrupt_resume_policy: Option<ResumePolicy>,
-    /// What happens to speech that is under way.
-    pub tts_control: Option<TtsControl>,
-    /// How the directive reaches the user.
-    pub delivery_hint: DeliveryHint,
-    /// The kind of the directive, for its row: `confirm_kind`, `what_is_missing`, `response_kind`,
-    /// `dispatch_target` or `wait_kind`. 1 to 64 bytes.
-    pub kind: Text,
-    /// RESPOND and CONFIRM: what is said.
-    pub response_text: Option<Text>,
-    /// CLARIFY: the question.
-    pub clarify: Option<Clarify>,
-    /// DISPATCH: what is handed over.
-    pub dispatch: Option<Dispatch>,
-    /// What becomes of the remainders that the turn touches. One that is not named is kept as it
-    /// was.
-    pub remainders: List<Remainder>,
-    /// What the thread waited for, where that is given up without an answer.
-    pub dropped_pending: Option<PendingState>,
-    /// What the thread knows afterwards.
-    pub after: Marks,
-}
+recorded! {
+    /// What a turn comes to: one directive with its reason, what is said, what becomes of every
+    /// remainder that is touched, and what the thread knows afterwards.
+    TurnDecision {
+        /// The directive.
+        directive: Directive,
+        /// Why.
+        reason_code: ReasonCode,
+        /// `interrupt_continuity_outcome`.
+        interrupt_continuity_outcome: Option<ContinuityOutcome>,
+        /// `interrupt_resume_policy`.
+        interrupt_resume_policy: Option<ResumePolicy>,
+        /// What happens to speech that is under way.
+        tts_control: Option<TtsControl>,
+        /// How the directive reaches the user.
+        delivery_hint: DeliveryHint,
+        /// The kind of the directive, for its row: `confirm_kind`, `what_is_missing`,
+        /// `response_kind`, `dispatch_target` or `wait_kind`. 1 to 64 bytes.
+        kind: Text,
+        /// RESPOND and CONFIRM: what is said.
+        response_text: Option<Text>,
+        /// CLARIFY: the question.
+        clarify: Option<Clarify>,
+        /// DISPATCH: what is handed over.
+        dispatch: Option<Dispatch>,
+        /// What becomes of the remainders that the turn touches. One that is not named is kept as
+        /// it was.
+        remainders: List<Remainder>,
+        /// What the thread waited for, where that is given up without an answer.
+        dropped_pending: Option<PendingState>,
+        /// What the thread knows afterwards.
+        after: Marks,
+    }
 
-/// One bounded question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Clarify {
-    /// One line of 1 to 240 characters.
-    pub question: Text,
-    /// 2 or 3 ways to answer, each 1 to 128 bytes.
-    pub accepted_answer_formats: List<Text>,
-    /// The one thing that is missing, 1 to 64 bytes.
-    pub what_is_missing: Text,
-}
+    /// One bounded question.
+    Clarify {
+        /// One line of 1 to 240 characters.
+        question: Text,
+        /// 2 or 3 ways to answer, each 1 to 128 bytes.
+        accepted_answer_formats: List<Text>,
+        /// The one thing that is missing, 1 to 64 bytes.
+        what_is_missing: Text,
+    }
 
-/// What a DISPATCH hands over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Dispatch {
-    /// To whom.
-    pub kind: DispatchKind,
-    /// The intent that is carried out.
-    pub intent_type: Text,
-    /// Under which id a tool answers.
-    pub request_id: Option<Text>,
-}
+    /// What a DISPATCH hands over.
+    Dispatch {
+        /// To whom.
+        kind: DispatchKind,
+        /// The intent that is carried out.
+        intent_type: Text,
+        /// Under which id a tool answers.
+        request_id: Option<Text>,
+    }
 
-/// What became of words that were left unsaid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Remainder {
-    /// The turn whose interruption left them.
-    pub captured_turn: u64,
-    /// The answer that they belong to.
-    pub answer_id: u64,
-    /// Whom they were being said to.
-    pub speaker_user_id: Text,
-    /// What became of them.
-    pub fate: Fate,
-    /// Why.
-    pub reason: FateReason,
+    /// What became of words that were left unsaid.
+    Remainder {
+        /// The turn whose interruption left them.
+        captured_turn: u64,
+        /// The answer that they belong to.
+        answer_id: u64,
+        /// Whom they were being said to.
+        speaker_user_id: Text,
+        /// What became of them.
+        fate: Fate,
+        /// Why.
+        reason: FateReason,
+    }
 }
 
 impl Fate {
@@ -105,35 +100,36 @@ impl Fate {
 /// of its idempotency keys.
 pub const ENGINE_ID: &str = "PH1.X";
 
-/// A row's payload: exactly the seed's twelve keys, absent where they say nothing. Everything more
-/// about a turn is in its transition event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RowPayload {
-    /// Which directive.
-    pub directive: Directive,
-    /// CONFIRM: what is confirmed, 1 to 64 bytes.
-    pub confirm_kind: Option<Text>,
-    /// CLARIFY: what is missing, 1 to 64 bytes.
-    pub what_is_missing: Option<Text>,
-    /// CLARIFY: the question's id, 1 to 128 bytes.
-    pub clarification_unit_id: Option<Text>,
-    /// RESPOND: what kind of answer, 1 to 64 bytes.
-    pub response_kind: Option<Text>,
-    /// DISPATCH: to what, 1 to 64 bytes.
-    pub dispatch_target: Option<Text>,
-    /// WAIT: what for, 1 to 64 bytes.
-    pub wait_kind: Option<Text>,
-    /// The work order.
-    pub work_order_id: Text,
-    /// Its status when the row was written.
-    pub work_order_status_snapshot: WorkOrderStatus,
-    /// What the thread waited for when the row was written.
-    pub pending_state: PendingState,
-    /// DISPATCH: SHA-256 of the token of the lease that allows it. The token itself never enters.
-    pub lease_token_hash: Option<Digest>,
-    /// What becomes of the words that were left unsaid.
-    pub interrupt_resume_policy: Option<ResumePolicy>,
+recorded! {
+    /// A row's payload: exactly the seed's twelve keys, absent where they say nothing. Everything
+    /// more about a turn is in its transition event.
+    RowPayload {
+        /// Which directive.
+        directive: Directive,
+        /// CONFIRM: what is confirmed, 1 to 64 bytes.
+        confirm_kind: Option<Text>,
+        /// CLARIFY: what is missing, 1 to 64 bytes.
+        what_is_missing: Option<Text>,
+        /// CLARIFY: the question's id, 1 to 128 bytes.
+        clarification_unit_id: Option<Text>,
+        /// RESPOND: what kind of answer, 1 to 64 bytes.
+        response_kind: Option<Text>,
+        /// DISPATCH: to what, 1 to 64 bytes.
+        dispatch_target: Option<Text>,
+        /// WAIT: what for, 1 to 64 bytes.
+        wait_kind: Option<Text>,
+        /// The work order.
+        work_order_id: Text,
+        /// Its status when the row was written.
+        work_order_status_snapshot: WorkOrderStatus,
+        /// What the thread waited for when the row was written.
+        pending_state: PendingState,
+        /// DISPATCH: SHA-256 of the token of the lease that allows it. The token itself never
+        /// enters.
+        lease_token_hash: Option<Digest>,
+        /// What becomes of the words that were left unsaid.
+        interrupt_resume_policy: Option<ResumePolicy>,
+    }
 }
 
 impl RowPayload {
@@ -188,37 +184,37 @@ pub struct Said {
     pub text_sha256: Digest,
 }
 
-/// What a thread knows besides its remainders. A turn's event holds all of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Marks {
-    /// What the newest answered turn was about.
-    pub active_subject_ref: Option<Text>,
-    /// What was interrupted.
-    pub interrupted_subject_ref: Option<Text>,
-    /// It was asked whether to go back (`return_check_pending`).
-    pub return_check: Option<ReturnCheck>,
-    /// Such a question expired and nobody has spoken since: a late yes or no is told so.
-    pub return_check_lapsed: bool,
-    /// Words that were left unsaid expired and nobody has spoken since: a late relation is no
-    /// mistake.
-    pub buffer_lapsed: bool,
-    /// Who spoke last.
-    pub active_speaker_user_id: Option<Text>,
-    /// In which session, where there was one.
-    pub active_session_id: Option<Text>,
-    /// What the thread waits for.
-    pub pending: Option<Pending>,
-}
+recorded! {
+    /// What a thread knows besides its remainders. A turn's event holds all of it.
+    #[derive(Default)]
+    Marks {
+        /// What the newest answered turn was about.
+        active_subject_ref: Option<Text>,
+        /// What was interrupted.
+        interrupted_subject_ref: Option<Text>,
+        /// It was asked whether to go back (`return_check_pending`).
+        return_check: Option<ReturnCheck>,
+        /// Such a question expired and nobody has spoken since: a late yes or no is told so.
+        return_check_lapsed: bool,
+        /// Words that were left unsaid expired and nobody has spoken since: a late relation is no
+        /// mistake.
+        buffer_lapsed: bool,
+        /// Who spoke last.
+        active_speaker_user_id: Option<Text>,
+        /// In which session, where there was one.
+        active_session_id: Option<Text>,
+        /// What the thread waits for.
+        pending: Option<Pending>,
+    }
 
-/// The question whether to go back to what was interrupted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ReturnCheck {
-    /// The turn whose interruption left the words that it is about.
-    pub captured_turn: u64,
-    /// From when on an answer is too late (`return_check_expires_at`).
-    pub expires_at: Timestamp,
+    /// The question whether to go back to what was interrupted.
+    #[derive(Copy)]
+    ReturnCheck {
+        /// The turn whose interruption left the words that it is about.
+        captured_turn: u64,
+        /// From when on an answer is too late (`return_check_expires_at`).
+        expires_at: Timestamp,
+    }
 }
 
 /// Words that were left unsaid.
@@ -368,27 +364,6 @@ impl ReturnCheck {
     #[must_use]
     pub fn is_expired(&self, at: Timestamp) -> bool {
         at >= self.expires_at
-    }
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    TurnDecision {
-        directive, reason_code, interrupt_continuity_outcome, interrupt_resume_policy, tts_control,
-        delivery_hint, kind, response_text, clarify, dispatch, remainders, dropped_pending, after,
-    }
-    Clarify { question, accepted_answer_formats, what_is_missing }
-    Dispatch { kind, intent_type, request_id }
-    Remainder { captured_turn, answer_id, speaker_user_id, fate, reason }
-    Marks {
-        active_subject_ref, interrupted_subject_ref, return_check, return_check_lapsed,
-        buffer_lapsed, active_speaker_user_id, active_session_id, pending,
-    }
-    ReturnCheck { captured_turn, expires_at }
-    RowPayload {
-        directive, confirm_kind, what_is_missing, clarification_unit_id, response_kind,
-        dispatch_target, wait_kind, work_order_id, work_order_status_snapshot, pending_state,
-        lease_token_hash, interrupt_resume_policy,
     }
 }
 

@@ -5,45 +5,45 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::bodies;
 use crate::core::confidence::BasisPoints;
 use crate::core::payload::{List, Text};
 use crate::interruption_thread::types::{
     ConfidenceBand, ConfirmAnswer, IntentClass, RiskContextClass, SubjectRelation, ToolStatus,
 };
 
-/// One turn's input.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct TurnRequest {
-    /// What the turn is about, 1 to 256 bytes.
-    pub subject_ref: Text,
-    /// Who speaks, 1 to 128 bytes: the authenticated user of the turn.
-    pub active_speaker_user_id: Text,
-    /// What is known about the turn's content.
-    #[serde(default)]
-    pub input: TurnInput,
-    /// A yes or no, where one was asked for.
-    #[serde(default)]
-    pub confirm_answer: Option<ConfirmAnswer>,
-    /// Somebody began to speak while something was being said.
-    #[serde(default)]
-    pub interruption: Option<Interruption>,
-    /// How the turn relates to what was interrupted. Allowed only while continuity is active.
-    #[serde(default)]
-    pub interrupt_subject_relation: Option<SubjectRelation>,
-    /// How sure that is: given exactly where the relation is.
-    #[serde(default)]
-    pub interrupt_subject_relation_confidence_bp: Option<BasisPoints>,
-    /// What was being said when it was interrupted. Only with an interruption.
-    #[serde(default)]
-    pub tts_resume_snapshot: Option<TtsResumeSnapshot>,
-    /// The answer would say something that is kept in memory and is sensitive.
-    #[serde(default)]
-    pub sensitive_memory_present: bool,
-    /// What other engines suggest. It decides nothing.
-    #[serde(default)]
-    pub advice: Advice,
+bodies! {
+    /// One turn's input.
+    TurnRequest {
+        /// What the turn is about, 1 to 256 bytes.
+        subject_ref: Text,
+        /// Who speaks, 1 to 128 bytes: the authenticated user of the turn.
+        active_speaker_user_id: Text,
+        /// What is known about the turn's content.
+        #[serde(default)]
+        input: TurnInput,
+        /// A yes or no, where one was asked for.
+        #[serde(default)]
+        confirm_answer: Option<ConfirmAnswer>,
+        /// Somebody began to speak while something was being said.
+        #[serde(default)]
+        interruption: Option<Interruption>,
+        /// How the turn relates to what was interrupted. Allowed only while continuity is active.
+        #[serde(default)]
+        interrupt_subject_relation: Option<SubjectRelation>,
+        /// How sure that is: given exactly where the relation is.
+        #[serde(default)]
+        interrupt_subject_relation_confidence_bp: Option<BasisPoints>,
+        /// What was being said when it was interrupted. Only with an interruption.
+        #[serde(default)]
+        tts_resume_snapshot: Option<TtsResumeSnapshot>,
+        /// The answer would say something that is kept in memory and is sensitive.
+        #[serde(default)]
+        sensitive_memory_present: bool,
+        /// What other engines suggest. It decides nothing.
+        #[serde(default)]
+        advice: Advice,
+    }
 }
 
 /// What a turn's content is.
@@ -91,54 +91,53 @@ pub enum TurnInput {
     },
 }
 
-/// Somebody began to speak: the seed's `interruption` payload.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Interruption {
-    /// The phrase that was heard, above 0.
-    pub phrase_id: u64,
-    /// The phrase that triggered: the same.
-    pub trigger_phrase_id: u64,
-    /// Its language: 1 to 32 of `A-Z a-z 0-9 _ -`.
-    pub trigger_locale: Text,
-    /// The phrase, 1 to 128 bytes.
-    pub phrase_text: Text,
-    /// The version of the set of phrases, above 0.
-    pub phrase_set_version: u64,
-    /// How sure the phrase is.
-    pub phrase_confidence_bp: BasisPoints,
-    /// The candidate's band.
-    pub candidate_confidence_band: ConfidenceBand,
-    /// The risk that the capture carries.
-    pub risk_context_class: RiskContextClass,
-    /// What was degraded while it was captured.
-    pub degradation_context: DegradationContext,
-    /// When it was heard.
-    pub timing_markers: TimingMarkers,
-    /// When it happened, in nanoseconds since 1970: the end of the window.
-    pub t_event: u64,
-    /// How much of it was voice.
-    pub speech_window_metrics: SpeechWindowMetrics,
-    /// The confidences of PH1.K's gates.
-    pub gate_confidences: GateConfidences,
-    /// The same, as the subject relation was made of them.
-    pub subject_relation_confidence_bundle: ConfidenceBundle,
+bodies! {
+    /// Somebody began to speak: the seed's `interruption` payload.
+    Interruption {
+        /// The phrase that was heard, above 0.
+        phrase_id: u64,
+        /// The phrase that triggered: the same.
+        trigger_phrase_id: u64,
+        /// Its language: 1 to 32 of `A-Z a-z 0-9 _ -`.
+        trigger_locale: Text,
+        /// The phrase, 1 to 128 bytes.
+        phrase_text: Text,
+        /// The version of the set of phrases, above 0.
+        phrase_set_version: u64,
+        /// How sure the phrase is.
+        phrase_confidence_bp: BasisPoints,
+        /// The candidate's band.
+        candidate_confidence_band: ConfidenceBand,
+        /// The risk that the capture carries.
+        risk_context_class: RiskContextClass,
+        /// What was degraded while it was captured.
+        degradation_context: DegradationContext,
+        /// When it was heard.
+        timing_markers: TimingMarkers,
+        /// When it happened, in nanoseconds since 1970: the end of the window.
+        t_event: u64,
+        /// How much of it was voice.
+        speech_window_metrics: SpeechWindowMetrics,
+        /// The confidences of PH1.K's gates.
+        gate_confidences: GateConfidences,
+        /// The same, as the subject relation was made of them.
+        subject_relation_confidence_bundle: ConfidenceBundle,
+    }
 }
 
-/// `degradation_context`. Any of them forbids the risk class LOW.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct DegradationContext {
-    /// The capture was degraded.
-    pub capture_degraded: bool,
-    /// The echo canceller was unstable.
-    pub aec_unstable: bool,
-    /// The device changed.
-    pub device_changed: bool,
-    /// The stream had a gap.
-    pub stream_gap_detected: bool,
+bodies! {
+    /// `degradation_context`. Any of them forbids the risk class LOW.
+    #[derive(Copy, Default)]
+    DegradationContext {
+        /// The capture was degraded.
+        capture_degraded: bool,
+        /// The echo canceller was unstable.
+        aec_unstable: bool,
+        /// The device changed.
+        device_changed: bool,
+        /// The stream had a gap.
+        stream_gap_detected: bool,
+    }
 }
 
 impl DegradationContext {
@@ -152,130 +151,120 @@ impl DegradationContext {
     }
 }
 
-/// `timing_markers`, in nanoseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct TimingMarkers {
-    /// The window begins. Not after its end.
-    pub window_start: u64,
-    /// The window ends: exactly `t_event`.
-    pub window_end: u64,
+bodies! {
+    /// `timing_markers`, in nanoseconds since 1970.
+    #[derive(Copy)]
+    TimingMarkers {
+        /// The window begins. Not after its end.
+        window_start: u64,
+        /// The window ends: exactly `t_event`.
+        window_end: u64,
+    }
+
+    /// `speech_window_metrics`.
+    #[derive(Copy)]
+    SpeechWindowMetrics {
+        /// Milliseconds of voice, 1 to 10 000; not less than the window is long.
+        voiced_window_ms: u32,
+    }
+
+    /// `gate_confidences`.
+    #[derive(Copy)]
+    GateConfidences {
+        /// Voice activity.
+        vad_bp: BasisPoints,
+        /// How much it is like speech.
+        speech_likeness_bp: BasisPoints,
+        /// How surely it is no echo.
+        echo_safe_bp: BasisPoints,
+        /// The phrase.
+        phrase_bp: BasisPoints,
+        /// How near the speaker is, where that is known.
+        #[serde(default)]
+        nearfield_bp: Option<BasisPoints>,
+    }
+
+    /// `subject_relation_confidence_bundle`: each but `combined` equals its gate's confidence.
+    #[derive(Copy)]
+    ConfidenceBundle {
+        /// Equals the phrase gate's, and the phrase confidence.
+        lexical_bp: BasisPoints,
+        /// Equals the gate's.
+        vad_bp: BasisPoints,
+        /// Equals the gate's.
+        speech_likeness_bp: BasisPoints,
+        /// Equals the gate's.
+        echo_safe_bp: BasisPoints,
+        /// Equals the gate's: both given or both not.
+        #[serde(default)]
+        nearfield_bp: Option<BasisPoints>,
+        /// Free. It decides nothing.
+        combined_bp: BasisPoints,
+    }
 }
 
-/// `speech_window_metrics`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct SpeechWindowMetrics {
-    /// Milliseconds of voice, 1 to 10 000; not less than the window is long.
-    pub voiced_window_ms: u32,
+bodies! {
+    /// What was being said when it was interrupted: `tts_resume_snapshot`.
+    TtsResumeSnapshot {
+        /// Which answer, above 0.
+        answer_id: u64,
+        /// What it is about, 1 to 64 bytes.
+        #[serde(default)]
+        topic_hint: Option<Text>,
+        /// All of it, 1 to 32 768 bytes.
+        response_text: Text,
+        /// How much of it was said, in bytes: at a character's boundary, before the end, with more
+        /// than white space behind it.
+        spoken_cursor_byte: u32,
+    }
 }
 
-/// `gate_confidences`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct GateConfidences {
-    /// Voice activity.
-    pub vad_bp: BasisPoints,
-    /// How much it is like speech.
-    pub speech_likeness_bp: BasisPoints,
-    /// How surely it is no echo.
-    pub echo_safe_bp: BasisPoints,
-    /// The phrase.
-    pub phrase_bp: BasisPoints,
-    /// How near the speaker is, where that is known.
-    #[serde(default)]
-    pub nearfield_bp: Option<BasisPoints>,
+bodies! {
+    /// What other engines suggest about a turn (seed, "Related Engine Boundary"). It may choose
+    /// which of several missing fields is asked for, and be kept for whoever says the words; it
+    /// changes no branch, no directive and no gate.
+    #[derive(Default)]
+    Advice {
+        /// PH1.PRUNE's `selected_missing_field`, 1 to 64 bytes: used only where it is one of
+        /// several missing fields.
+        #[serde(default)]
+        prune_selected_missing_field: Option<Text>,
+        /// PH1.K's handoff.
+        #[serde(default)]
+        interrupt_handoff: Option<Ph1kToPh1xInterruptHandoff>,
+        /// PH1.EMO.GUIDE's style profile: kept only where it was validated.
+        #[serde(default)]
+        emo_guide: Option<StyleAdvice>,
+        /// PH1.PERSONA's profile: kept only where it was validated.
+        #[serde(default)]
+        persona: Option<StyleAdvice>,
+        /// PH1.EXPLAIN's words: used only where somebody asked for them.
+        #[serde(default)]
+        explain: Option<Explanation>,
+    }
+
+    /// PH1.K's bounded view of the risk of an interruption. Advisory.
+    #[derive(Copy)]
+    Ph1kToPh1xInterruptHandoff {
+        /// The candidate's band.
+        candidate_confidence_band: ConfidenceBand,
+        /// The gates' confidences.
+        gate_confidences: GateConfidences,
+        /// What was degraded.
+        degradation_context: DegradationContext,
+        /// The risk.
+        risk_context_class: RiskContextClass,
+    }
 }
 
-/// `subject_relation_confidence_bundle`: each but `combined` equals its gate's confidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ConfidenceBundle {
-    /// Equals the phrase gate's, and the phrase confidence.
-    pub lexical_bp: BasisPoints,
-    /// Equals the gate's.
-    pub vad_bp: BasisPoints,
-    /// Equals the gate's.
-    pub speech_likeness_bp: BasisPoints,
-    /// Equals the gate's.
-    pub echo_safe_bp: BasisPoints,
-    /// Equals the gate's: both given or both not.
-    #[serde(default)]
-    pub nearfield_bp: Option<BasisPoints>,
-    /// Free. It decides nothing.
-    pub combined_bp: BasisPoints,
-}
-
-/// What was being said when it was interrupted: `tts_resume_snapshot`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct TtsResumeSnapshot {
-    /// Which answer, above 0.
-    pub answer_id: u64,
-    /// What it is about, 1 to 64 bytes.
-    #[serde(default)]
-    pub topic_hint: Option<Text>,
-    /// All of it, 1 to 32 768 bytes.
-    pub response_text: Text,
-    /// How much of it was said, in bytes: at a character's boundary, before the end, with more than
-    /// white space behind it.
-    pub spoken_cursor_byte: u32,
-}
-
-/// What other engines suggest about a turn (seed, "Related Engine Boundary"). It may choose which
-/// of several missing fields is asked for, and be kept for whoever says the words; it changes no
-/// branch, no directive and no gate.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Advice {
-    /// PH1.PRUNE's `selected_missing_field`, 1 to 64 bytes: used only where it is one of several
-    /// missing fields.
-    #[serde(default)]
-    pub prune_selected_missing_field: Option<Text>,
-    /// PH1.K's handoff.
-    #[serde(default)]
-    pub interrupt_handoff: Option<Ph1kToPh1xInterruptHandoff>,
-    /// PH1.EMO.GUIDE's style profile: kept only where it was validated.
-    #[serde(default)]
-    pub emo_guide: Option<StyleAdvice>,
-    /// PH1.PERSONA's profile: kept only where it was validated.
-    #[serde(default)]
-    pub persona: Option<StyleAdvice>,
-    /// PH1.EXPLAIN's words: used only where somebody asked for them.
-    #[serde(default)]
-    pub explain: Option<Explanation>,
-}
-
-/// PH1.K's bounded view of the risk of an interruption. Advisory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Ph1kToPh1xInterruptHandoff {
-    /// The candidate's band.
-    pub candidate_confidence_band: ConfidenceBand,
-    /// The gates' confidences.
-    pub gate_confidences: GateConfidences,
-    /// What was degraded.
-    pub degradation_context: DegradationContext,
-    /// The risk.
-    pub risk_context_class: RiskContextClass,
-}
-
-/// How something should be said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct StyleAdvice {
-    /// What the profile's own validation said.
-    pub validation_status: ValidationStatus,
-    /// The profile's name, 1 to 64 bytes.
-    pub profile: Text,
+bodies! {
+    /// How something should be said.
+    StyleAdvice {
+        /// What the profile's own validation said.
+        validation_status: ValidationStatus,
+        /// The profile's name, 1 to 64 bytes.
+        profile: Text,
+    }
 }
 
 crate::core::closed_enum! {
@@ -288,15 +277,14 @@ crate::core::closed_enum! {
     }
 }
 
-/// An explanation that PH1.EXPLAIN offers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Explanation {
-    /// What asked for it.
-    pub trigger: ExplainTrigger,
-    /// The words, 1 to 2 048 bytes.
-    pub text: Text,
+bodies! {
+    /// An explanation that PH1.EXPLAIN offers.
+    Explanation {
+        /// What asked for it.
+        trigger: ExplainTrigger,
+        /// The words, 1 to 2 048 bytes.
+        text: Text,
+    }
 }
 
 crate::core::closed_enum! {
@@ -309,35 +297,6 @@ crate::core::closed_enum! {
         /// Nothing: the explanation is not used.
         None = "NONE",
     }
-}
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    TurnRequest {
-        subject_ref, active_speaker_user_id, input, confirm_answer, interruption,
-        interrupt_subject_relation, interrupt_subject_relation_confidence_bp, tts_resume_snapshot,
-        sensitive_memory_present, advice,
-    }
-    Interruption {
-        phrase_id, trigger_phrase_id, trigger_locale, phrase_text, phrase_set_version,
-        phrase_confidence_bp, candidate_confidence_band, risk_context_class, degradation_context,
-        timing_markers, t_event, speech_window_metrics, gate_confidences,
-        subject_relation_confidence_bundle,
-    }
-    DegradationContext { capture_degraded, aec_unstable, device_changed, stream_gap_detected }
-    TimingMarkers { window_start, window_end }
-    SpeechWindowMetrics { voiced_window_ms }
-    GateConfidences { vad_bp, speech_likeness_bp, echo_safe_bp, phrase_bp, nearfield_bp }
-    ConfidenceBundle {
-        lexical_bp, vad_bp, speech_likeness_bp, echo_safe_bp, nearfield_bp, combined_bp,
-    }
-    TtsResumeSnapshot { answer_id, topic_hint, response_text, spoken_cursor_byte }
-    Advice { prune_selected_missing_field, interrupt_handoff, emo_guide, persona, explain }
-    Ph1kToPh1xInterruptHandoff {
-        candidate_confidence_band, gate_confidences, degradation_context, risk_context_class,
-    }
-    StyleAdvice { validation_status, profile }
-    Explanation { trigger, text }
 }
 
 #[cfg(feature = "arbitrary")]

@@ -1,13 +1,11 @@
 //! What happened to the log itself. Kinds 1 to 31.
 
-use serde::{Deserialize, Serialize};
-
 use crate::core::actor::Principal;
 use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Raw, Text};
 use crate::core::time::Timestamp;
-use crate::core::{closed_enum, events, recorded};
+use crate::core::{bodies, closed_enum, events, recorded};
 use crate::log::policy::GatePolicy;
 
 events! {
@@ -71,13 +69,12 @@ recorded! {
     }
 }
 
-/// A writer works under another configuration than the one before it did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ConfigurationChanged {
-    /// SHA-256 of the configuration file; `None`: no file, so the defaults are in force.
-    pub digest: Option<Digest>,
+bodies! {
+    /// A writer works under another configuration than the one before it did.
+    ConfigurationChanged {
+        /// SHA-256 of the configuration file; `None`: no file, so the defaults are in force.
+        digest: Option<Digest>,
+    }
 }
 
 recorded! {
@@ -171,16 +168,17 @@ recorded! {
     }
 }
 
-/// Consecutive records of another log that follow each other in this one as well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SalvagedRun {
-    /// The first of them, by its sequence in the other log.
-    pub source_first_sequence: u64,
-    /// The last of them, by its sequence in the other log.
-    pub source_last_sequence: u64,
-    /// The first of them, by its sequence in this log.
-    pub first_sequence: u64,
+recorded! {
+    /// Consecutive records of another log that follow each other in this one as well.
+    #[derive(Copy)]
+    SalvagedRun {
+        /// The first of them, by its sequence in the other log.
+        source_first_sequence: u64,
+        /// The last of them, by its sequence in the other log.
+        source_last_sequence: u64,
+        /// The first of them, by its sequence in this log.
+        first_sequence: u64,
+    }
 }
 
 recorded! {
@@ -269,9 +267,3 @@ pub const POLICY_CHANGED: u16 = 11;
 
 /// The kind of [`RecordsUnproven`].
 pub const RECORDS_UNPROVEN: u16 = 13;
-
-#[cfg(feature = "arbitrary")]
-crate::core::arbitrary::made_of! {
-    ConfigurationChanged { digest }
-    SalvagedRun { source_first_sequence, source_last_sequence, first_sequence }
-}

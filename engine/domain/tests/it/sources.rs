@@ -61,12 +61,15 @@ pub(crate) fn type_names(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The definition of a struct or an enum. Text, lists and raw bytes are what definitions are made
-/// of, and have none themselves.
+/// of, and have none themselves. A body stands in the macro that declares it, without `pub struct`.
 pub(crate) fn definition<'a>(sources: &'a [Source], name: &str) -> Option<&'a str> {
     let made = sources.iter().filter(|source| source.path != "core/payload.rs");
     made.map(|source| source.text.as_str()).find_map(|text| {
-        ["struct", "enum"].iter().find_map(|kind| {
-            let start = text.find(&format!("pub {kind} {name} {{"))?;
+        let declared = ["pub struct ", "pub enum "].map(|kind| format!("{kind}{name} {{"));
+        let in_macro = format!("    {name} {{\n        ///");
+        declared.into_iter().chain([in_macro]).find_map(|beginning| {
+            let start = text.find(&beginning)?;
+            let start = start + beginning.len() - beginning.trim_start().len();
             let indent = start - text[..start].rfind('\n')? - 1;
             let end = text[start..].find(&format!("\n{}}}", " ".repeat(indent)))?;
             Some(&text[start..start + end])
