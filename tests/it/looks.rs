@@ -112,11 +112,8 @@ fn put_question(log: &mut HandMade, number: u64) -> String {
     let question =
         CreateDecisionPoint { entropy, timeout_ms: None, default_option: None, ..question };
     let (agent, id) = (ActorId { kind: Actor::Agent, id: "agent".into() }, question.decision_id());
-    give(
-        log,
-        agent,
-        &Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(question.into())),
-    );
+    let ask = DecisionPointCommand::CreateDecisionPoint(question.into());
+    give(log, agent, &Command::DecisionPoint(ask));
     id
 }
 

@@ -25,6 +25,9 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use DecisionPointCommand::CreateDecisionPoint as Create;
+use ExecutionLoopCommand::InitializeLoop as Initialize;
+
 /// So many fill more than a segment.
 const FILLERS: u64 = 40;
 
@@ -362,44 +365,20 @@ fn the_library_keeps_floors_for_whoever_embeds_it() {
     line.as_object_mut().unwrap().remove("command");
     let mut start: InitializeLoop = serde_json::from_value(line).unwrap();
     start.hold = HoldTerms::never();
-    named(
-        &refusal(&engine, &Act::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(start.clone()))),
-        "hold",
-    );
+    named(&refusal(&engine, &Act::ExecutionLoop(Initialize(start.clone()))), "hold");
     start.gate.before = true;
-    named(
-        &refusal(&engine, &Act::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(start.clone()))),
-        "hold",
-    );
+    named(&refusal(&engine, &Act::ExecutionLoop(Initialize(start.clone()))), "hold");
     let by = engine.identity().principal(Actor::Automation, engine.identity().name());
     let mut question =
         CreateDecisionPoint::asking(engine.entropy().unwrap(), by, "May it?", vec![]);
     question.blocks = vec!["x".to_string()];
-    named(
-        &refusal(
-            &engine,
-            &Act::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(
-                question.clone(),
-            ))),
-        ),
-        "approvers",
-    );
+    named(&refusal(&engine, &Act::DecisionPoint(Create(Box::new(question.clone())))), "approvers");
     question.policy = Some(ApprovalPolicy::people());
-    named(
-        &refusal(
-            &engine,
-            &Act::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(question))),
-        ),
-        "approvers",
-    );
+    named(&refusal(&engine, &Act::DecisionPoint(Create(Box::new(question)))), "approvers");
     fs::write(&floor, "[hold]\nwhat = 1\n").unwrap();
     let actor = ActorId { kind: Actor::Automation, id: "x".to_string() };
     let origin = Origin { actor, correlation: "story".to_string(), causation: None };
-    assert!(
-        engine
-            .submit(&origin, &Act::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(start)))
-            .is_err()
-    );
+    assert!(engine.submit(&origin, &Act::ExecutionLoop(Initialize(start))).is_err());
     engine.close().unwrap();
 }
 

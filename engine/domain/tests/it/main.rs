@@ -53,5 +53,6 @@ mod thread_rows;
 mod thread_sessions;
 mod thread_turns;
 mod tool_render;
+mod unproven;
 mod weaknesses;
 mod weaknesses_decisions;

@@ -372,13 +372,9 @@ fn a_thread_that_may_rest_on_unproven_records_dispatches_nothing() {
     let lease = Some(sha256(b"token"));
     stage.clone().give(&dispatch(2, lease), 1).events();
     let actor = ActorId { kind: Actor::System, id: "holdpoint".into() };
-    let said = RecordsUnproven {
-        first_sequence: begun,
-        last_sequence: begun,
-        reason: UnprovenReason::NoWitness,
-    };
-    let correlation = "salvage".into();
-    let event = said.into();
+    let reason = UnprovenReason::NoWitness;
+    let said = RecordsUnproven { first_sequence: begun, last_sequence: begun, reason };
+    let (event, correlation) = (said.into(), "salvage".into());
     let (proof, causation, idempotency) = (None, None, None);
     let envelope = Envelope { proof, actor, correlation, causation, idempotency, event };
     stage.record(&envelope, Time::from_nanoseconds(1));

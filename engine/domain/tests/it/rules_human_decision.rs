@@ -11,9 +11,7 @@ use holdpoint_domain::human_decision::{
     DecisionOutcome, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand,
     HumanDecisionEvent, OverrideField,
 };
-use holdpoint_domain::log::{
-    LogCommand, LogEvent, RecordFingerprint, RecordsUnproven, UnprovenReason,
-};
+use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Event, Refusal, Time, World};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
@@ -23,6 +21,7 @@ use serde_json::json;
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 use ExecutorResponseType::{Failure, Success};
 use HumanDecision::{Abort, Continue, Escalate, Retry};
+use HumanDecisionCommand::{AnswerDecision, OverrideVisibility};
 
 fn code(result: Result<Vec<Event>, Refusal>) -> &'static str {
     result.map_or_else(|refusal| refusal.code(), |events| panic!("accepted: {events:?}"))
@@ -41,7 +40,7 @@ fn answer_but(
 ) -> Command {
     let mut answer = story.answer(decision);
     change(&mut answer);
-    Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer))
+    Command::HumanDecision(AnswerDecision(answer))
 }
 
 // When a person is asked.
@@ -146,43 +145,6 @@ fn retry_permits_one_more_attempt_of_the_same_loop() {
     assert_eq!(code(story.when(story.retry())), "RETRY_NOT_PERMITTED");
     assert_eq!(code(story.when(story.complete())), "HOLD_APPLIES");
     assert_eq!(names(&story.given(story.ask())), ["requested"]);
-}
-
-/// A record says that one before it is unproven.
-fn say_unproven(story: &mut Story, sequence: u64) {
-    let reason = UnprovenReason::NoWitness;
-    let said = RecordsUnproven { first_sequence: sequence, last_sequence: sequence, reason };
-    assert_eq!(story.record(said.into()), []);
-}
-
-#[test]
-fn a_loop_that_may_rest_on_unproven_records_begins_no_attempt_and_is_not_completed() {
-    let mut story = Story::asked();
-    story.given(story.decides(Retry));
-    let answered = story.held().decided().unwrap().sequence;
-    let newest = story.entity().version;
-    for unproven in [story.entity().started_sequence, answered, newest] {
-        let mut story = story.clone();
-        say_unproven(&mut story, unproven);
-        assert_eq!(code(story.when(story.retry())), "RESTS_ON_UNPROVEN", "record {unproven}");
-        assert_eq!(code(story.when(story.complete())), "RESTS_ON_UNPROVEN");
-        assert_eq!(story.when(story.retry()).unwrap_err().class(), Some(RefusalClass::Gating));
-        // It can be ended.
-        story.given(story.interrupt(15, None));
-    }
-    // What follows the loop's records says nothing of it.
-    story.given(Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})));
-    let behind = story.world.totals().last_sequence;
-    say_unproven(&mut story, behind);
-    story.given(story.retry());
-}
-
-#[test]
-fn a_loop_that_nobody_holds_begins_no_first_attempt_on_unproven_records() {
-    let mut story = Story::initialized();
-    let started = story.entity().started_sequence;
-    say_unproven(&mut story, started);
-    assert_eq!(code(story.when(story.dispatch())), "RESTS_ON_UNPROVEN");
 }
 
 #[test]
@@ -370,17 +332,14 @@ fn the_same_answer_again_is_done_and_another_one_conflicts() {
     for decision in HumanDecision::ALL {
         let mut story = Story::asked();
         let first = story.answer(*decision);
-        story.given(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(first.clone())));
+        story.given(Command::HumanDecision(AnswerDecision(first.clone())));
         let place = story.world.find_request(&first.request_id).unwrap();
         let won = place.held().decided().unwrap().sequence;
-        let again =
-            story.when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(first.clone())));
+        let again = story.when(Command::HumanDecision(AnswerDecision(first.clone())));
         assert_eq!(again, Err(Refusal::AlreadyDone { sequence: won }), "{decision}");
         let mut other = first.clone();
         other.human_id = "bob".into();
-        let refusal = story
-            .when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(other)))
-            .unwrap_err();
+        let refusal = story.when(Command::HumanDecision(AnswerDecision(other))).unwrap_err();
         assert_eq!(refusal.code(), "ALREADY_ANSWERED", "{decision}");
         let text = refusal.to_string();
         assert!(text.contains("alice") && text.contains(&format!("record {won}")), "{text}");
@@ -390,7 +349,7 @@ fn the_same_answer_again_is_done_and_another_one_conflicts() {
 #[test]
 fn answers_are_told_apart_also_after_a_restart() {
     let mut story = Story::asked();
-    let first = Command::HumanDecision(HumanDecisionCommand::AnswerDecision(story.answer(Abort)));
+    let first = Command::HumanDecision(AnswerDecision(story.answer(Abort)));
     story.given(first.clone());
     let world = rebuilt(&story.records, World::default());
     assert_eq!(world.live_loops().count(), 0);
@@ -541,34 +500,28 @@ fn an_override_by_who_may_discloses_one_field_on_the_record() {
     let mut stranger = exit.clone();
     stranger.human_id = "alice".into();
     assert_eq!(
-        code(
-            story.when(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(stranger)))
-        ),
+        code(story.when(Command::HumanDecision(OverrideVisibility(stranger)))),
         "NOT_AN_OVERRIDE_APPROVER"
     );
     let mut machine = exit.clone();
     machine.actor = Actor::Agent;
     assert_eq!(
-        code(story.when(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(machine)))),
+        code(story.when(Command::HumanDecision(OverrideVisibility(machine)))),
         "NOT_A_HUMAN"
     );
     let mut silent = exit.clone();
     silent.reason = "\u{200b}".into();
     assert_eq!(
-        code(story.when(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(silent)))),
+        code(story.when(Command::HumanDecision(OverrideVisibility(silent)))),
         "REASON_REQUIRED"
     );
     let fault = story.overrides(OverrideField::FaultMessage);
     assert_eq!(
-        code(story.when(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(fault)))),
+        code(story.when(Command::HumanDecision(OverrideVisibility(fault)))),
         "NOTHING_TO_DISCLOSE"
     );
     assert_eq!(
-        names(
-            &story.given(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(
-                exit.clone()
-            )))
-        ),
+        names(&story.given(Command::HumanDecision(OverrideVisibility(exit.clone())))),
         ["visibility_overridden"]
     );
     let view = shown(&story);
@@ -576,7 +529,7 @@ fn an_override_by_who_may_discloses_one_field_on_the_record() {
     assert_eq!(view["disclosed"]["attempt_exit"]["human_id"], "carol");
     assert!(view["disclosed"].get("attempt_outputs").is_none());
     assert_ne!(story.held().shown_hash(), before, "the decision binds what was disclosed");
-    let again = story.when(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(exit)));
+    let again = story.when(Command::HumanDecision(OverrideVisibility(exit)));
     assert!(matches!(again, Err(Refusal::AlreadyDone { .. })), "{again:?}");
     story.given(story.decides(Continue));
 }
@@ -621,9 +574,8 @@ fn refusals_on_scope_idempotency_and_gating_are_facts() {
     let other = answer_but(&story, Continue, |_| {});
     let refusal = story.submit(other.clone()).unwrap_err();
     assert_eq!(refusal.class(), Some(RefusalClass::Idempotency));
-    let Some(Event::Log(LogEvent::CommandRefused(body))) = refusal.audit(&other) else {
-        panic!("a fact")
-    };
+    let audited = refusal.audit(&other);
+    let Some(Event::Log(LogEvent::CommandRefused(body))) = audited else { panic!("a fact") };
     assert_eq!(body.command.as_str(), "human_decision.answer");
     assert_eq!(body.code.as_str(), "ALREADY_ANSWERED");
     assert_eq!(body.subject.as_deref(), Some(story.held().request_id()));
@@ -636,7 +588,7 @@ fn a_stale_version_conflicts() {
     let seen = story.entity().version;
     assert_eq!(story.world.version_of(&answer), Some(seen));
     assert_eq!(story.world.check_version(&answer, seen), Ok(()));
-    story.given(Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(
+    story.given(Command::HumanDecision(OverrideVisibility(
         story.overrides(OverrideField::AttemptExit),
     )));
     let refusal = story.world.check_version(&answer, seen).unwrap_err();
