@@ -166,38 +166,7 @@ impl Model {
             Event::Log(LogEvent::PolicyChanged(body)) => {
                 self.policy_changed(by()?, body, spent.as_deref())
             }
-            Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => {
-                self.asked(by()?, body)
-            }
-            Event::DecisionPoint(DecisionPointEvent::RoundOpened(body)) => {
-                self.next_round(&body.prior_id, &body.decision_id)
-            }
-            Event::DecisionPoint(DecisionPointEvent::DecisionPointRefined(body)) => {
-                let question = self.questions.get_mut(&*body.decision_id).unwrap();
-                let rejecting = body.proposal.options.iter().filter(|option| option.reject);
-                question.rejecting.extend(rejecting.map(|option| option.id.to_string()));
-                Ok(())
-            }
-            Event::DecisionPoint(DecisionPointEvent::VoteCast(body)) => {
-                self.voted(by()?, &body.decision_id, &body.response)
-            }
-            Event::DecisionPoint(DecisionPointEvent::GuidanceGiven(body)) => {
-                self.may_answer(by()?, &body.decision_id)
-            }
-            Event::DecisionPoint(DecisionPointEvent::DecisionPointResolved(body)) => {
-                self.resolved(by()?, &body.decision_id, &body.response)
-            }
-            Event::DecisionPoint(DecisionPointEvent::DependentsReleased(body)) => {
-                let question = &self.questions[&*body.decision_id];
-                let in_words = question.answered_in_words
-                    && question.policy.is_none()
-                    && question.binding.is_none();
-                self.passes.add("released");
-                check(question.is_approved || in_words, "released and not approved")
-            }
-            Event::DecisionPoint(DecisionPointEvent::ApprovalConsumed(body)) => {
-                self.spent(&body.decision_id, &body.binding)
-            }
+            Event::DecisionPoint(event) => self.decision_point(doer, event),
             Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
                 self.began(by()?, body, spent, details)
             }
@@ -237,6 +206,41 @@ impl Model {
             }
             Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) => {
                 self.halted(doer, &body.loop_id, body)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn decision_point(&mut self, doer: Option<&Doer>, event: &DecisionPointEvent) -> Verdict {
+        let by = || doer.ok_or_else(|| "nobody did it".to_string());
+        match event {
+            DecisionPointEvent::DecisionPointCreated(body) => self.asked(by()?, body),
+            DecisionPointEvent::RoundOpened(body) => {
+                self.next_round(&body.prior_id, &body.decision_id)
+            }
+            DecisionPointEvent::DecisionPointRefined(body) => {
+                let question = self.questions.get_mut(&*body.decision_id).unwrap();
+                let rejecting = body.proposal.options.iter().filter(|option| option.reject);
+                question.rejecting.extend(rejecting.map(|option| option.id.to_string()));
+                Ok(())
+            }
+            DecisionPointEvent::VoteCast(body) => {
+                self.voted(by()?, &body.decision_id, &body.response)
+            }
+            DecisionPointEvent::GuidanceGiven(body) => self.may_answer(by()?, &body.decision_id),
+            DecisionPointEvent::DecisionPointResolved(body) => {
+                self.resolved(by()?, &body.decision_id, &body.response)
+            }
+            DecisionPointEvent::DependentsReleased(body) => {
+                let question = &self.questions[&*body.decision_id];
+                let in_words = question.answered_in_words
+                    && question.policy.is_none()
+                    && question.binding.is_none();
+                self.passes.add("released");
+                check(question.is_approved || in_words, "released and not approved")
+            }
+            DecisionPointEvent::ApprovalConsumed(body) => {
+                self.spent(&body.decision_id, &body.binding)
             }
             _ => Ok(()),
         }
