@@ -239,7 +239,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         // Whether HEAD's record is there was looked at for the ties.
         self.part.extend(self.reader.witness(true));
         let witnessed = self.reader.witnessed();
-        if self.filter.last.is_none_or(|last| last > witnessed) {
+        let is_newest = self.filter.last == Some(witnessed) && self.filter.first.is_none();
+        if is_newest || self.filter.last.is_none_or(|last| last > witnessed) {
             check_end(self.reader, options, &mut self.part)?;
         } else if self.filter.last == Some(witnessed) {
             self.reader.check_durable(options.boot, &mut self.part)?;
