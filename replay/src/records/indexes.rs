@@ -56,6 +56,8 @@ pub(crate) struct Tied {
     by_index: BTreeSet<u64>,
     /// The index of the last of them: of no other one is anything kept.
     opened: Option<(u64, Believed)>,
+    /// Whether something that is no record follows the newest one.
+    is_followed: bool,
     uses_indexes: bool,
 }
 
@@ -118,10 +120,10 @@ impl Tied {
         reader: &LogReader<'_, S>,
         found: &mut impl Extend<Finding>,
     ) -> Result<Self, ReadError> {
-        let vouched =
-            Vouched { unproven: unproven_behind_head(reader, found)?, ..Vouched::default() };
+        let BehindHead { unproven, is_followed } = BehindHead::read(reader, found)?;
+        let vouched = Vouched { unproven, ..Vouched::default() };
         let (ties, by_index) = (Ties::begin(reader), BTreeSet::new());
-        Ok(Self { ties, vouched, by_index, opened: None, uses_indexes: true })
+        Ok(Self { ties, vouched, by_index, is_followed, opened: None, uses_indexes: true })
     }
 
     /// Nothing is tied yet; a state says which indexes the log vouches for.
@@ -155,13 +157,19 @@ impl Tied {
         Ok(Self { uses_indexes: false, ..Self::begin(reader, found)? })
     }
 
+    /// Whether something that is no record follows the newest one.
+    pub(crate) const fn is_followed(&self) -> bool {
+        self.is_followed
+    }
+
     /// Begins again, and computes every link this time. What was said to be unproven stays so, and
     /// what lies behind HEAD's record is not read a second time.
     pub(crate) fn begin_by_reading<S: ReadStorage>(&mut self, reader: &LogReader<'_, S>) {
         let unproven = std::mem::take(&mut self.vouched.unproven);
         let vouched = Vouched { unproven, ..Vouched::default() };
         let (ties, by_index) = (Ties::begin(reader), BTreeSet::new());
-        *self = Self { ties, vouched, by_index, opened: None, uses_indexes: false };
+        let is_followed = self.is_followed;
+        *self = Self { ties, vouched, by_index, is_followed, opened: None, uses_indexes: false };
     }
 
     /// Ties the records from `first` on, and a few before it: through the indexes that what is tied
@@ -350,18 +358,28 @@ impl Believed {
     }
 }
 
-/// The records that those behind HEAD's say are unproven.
-pub(crate) fn unproven_behind_head<S: ReadStorage>(
-    reader: &LogReader<'_, S>,
-    found: &mut impl Extend<Finding>,
-) -> Result<UnprovenRecords, ReadError> {
-    let mut unproven = UnprovenRecords::default();
-    reader.walk_behind_head(found, &mut |record| {
-        if let Some(Stated::Unproven { first, last }) = statement_of(record) {
-            unproven.add(first, last);
-        }
-    })?;
-    Ok(unproven)
+/// What lies behind HEAD's record.
+#[derive(Debug, Default)]
+pub(crate) struct BehindHead {
+    /// The records that those there say are unproven.
+    pub(crate) unproven: UnprovenRecords,
+    /// Whether something that is no record follows them.
+    pub(crate) is_followed: bool,
+}
+
+impl BehindHead {
+    pub(crate) fn read<S: ReadStorage>(
+        reader: &LogReader<'_, S>,
+        found: &mut impl Extend<Finding>,
+    ) -> Result<Self, ReadError> {
+        let mut unproven = UnprovenRecords::default();
+        let is_followed = reader.walk_behind_head(found, &mut |record| {
+            if let Some(Stated::Unproven { first, last }) = statement_of(record) {
+                unproven.add(first, last);
+            }
+        })?;
+        Ok(Self { unproven, is_followed })
+    }
 }
 
 /// The events of a segment that say something of other records, by its own index; `None` where it

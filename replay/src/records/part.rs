@@ -5,7 +5,7 @@ use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::reader::Disregard;
-use holdpoint_log_files::survey::{io_error, segment_path};
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{
     ArchivePlaces, Extent, Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage,
     RecordPlace, Run, SurveyError, SurveyOptions, survey,
@@ -114,12 +114,14 @@ pub fn newest<S: ReadStorage>(storage: &S) -> Result<Option<u64>, ReadError> {
 }
 
 /// What is missing at the end of a log: what LOCK of this boot says was durable, or what a record
-/// behind damage does. While LOCK is held, what follows the newest record is "not yet".
+/// behind damage does, where something that is no record follows the newest one. While LOCK is held,
+/// that is "not yet".
 ///
 /// # Errors
 /// The log cannot be read.
 pub(crate) fn check_end<S: ReadStorage>(
     reader: &LogReader<'_, S>,
+    is_followed: bool,
     options: ReadOptions<'_>,
     found: &mut impl Extend<LogFinding>,
 ) -> Result<(), ReadError> {
@@ -128,7 +130,7 @@ pub(crate) fn check_end<S: ReadStorage>(
     let (storage, boot) = (reader.storage(), options.boot);
     // What was read while a writer came and left is read again.
     if missing.is_empty()
-        && is_followed(reader)?
+        && is_followed
         && !options.is_being_written()?
         && !below_mark(storage, boot)?.is_empty()
         && !options.is_being_written()?
@@ -137,20 +139,6 @@ pub(crate) fn check_end<S: ReadStorage>(
     }
     found.extend(missing);
     Ok(())
-}
-
-/// So many bytes behind the newest record are looked at: whoever reads a few records reads no more.
-const LOOKED_AT: u64 = 4 * 1024;
-
-/// Whether something lies right behind the newest record that can be read from HEAD on.
-fn is_followed<S: ReadStorage>(reader: &LogReader<'_, S>) -> Result<bool, ReadError> {
-    let (Some(last), Ok(_)) = (reader.firsts().last(), reader.head()) else { return Ok(false) };
-    let mut found = Disregard("only how far the records reach is asked for");
-    let Some(mut segment) = reader.open(*last, &mut found)? else { return Ok(false) };
-    let from = reader.behind_head(&mut segment)?;
-    let end = reader.walk(&mut segment, from, &mut found, &mut |_, _| Onward::Go)?.end_offset;
-    let near = segment.window.nonzero_end_within(end, end.saturating_add(LOOKED_AT));
-    Ok(near.map_err(io_error(&segment_path(*last)))?.is_some())
 }
 
 /// The records behind HEAD's that were durable, as others behind them say, and cannot be read.

@@ -238,12 +238,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     ) -> Result<(), ReadError> {
         // Whether HEAD's record is there was looked at for the ties.
         self.part.extend(self.reader.witness(true));
-        let witnessed = self.reader.witnessed();
-        let is_newest = self.filter.last == Some(witnessed) && self.filter.first.is_none();
-        if is_newest || self.filter.last.is_none_or(|last| last > witnessed) {
-            check_end(self.reader, options, &mut self.part)?;
-        } else if self.filter.last == Some(witnessed) {
-            self.reader.check_durable(options.boot, &mut self.part)?;
+        if self.filter.last.is_none_or(|last| last >= self.reader.witnessed()) {
+            check_end(self.reader, self.tied.is_followed(), options, &mut self.part)?;
         }
         let mut at: Vec<usize> =
             (0..self.reader.firsts().len()).filter(|at| self.can_hold(*at)).collect();

@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::progress::{Meter, Progress};
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
-use crate::records::indexes::{Stated, statement_of, unproven_behind_head};
+use crate::records::indexes::{BehindHead, Stated, statement_of};
 use crate::records::part::{check_end, withheld_at};
 use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Unproven, Verdict};
 use holdpoint_domain::log::UnprovenRecords;
@@ -164,10 +164,10 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             self.segment(*name)?;
         }
         if self.findings.is_empty() {
-            self.tie()?;
-        }
-        if self.findings.is_empty() && self.last > self.reader.witnessed() {
-            check_end(self.reader, options, &mut self.findings)?;
+            let is_followed = self.tie()?;
+            if self.findings.is_empty() && self.last > self.reader.witnessed() {
+                check_end(self.reader, is_followed, options, &mut self.findings)?;
+            }
         }
         Ok(self.report(range, begins, witness.map(Finding::from)))
     }
@@ -205,8 +205,9 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         Ok(())
     }
 
-    /// What ties the range to HEAD: all that lies between.
-    fn tie(&mut self) -> Result<(), ReadError> {
+    /// What ties the range to HEAD: all that lies between. Says whether something that is no record
+    /// follows the newest one.
+    fn tie(&mut self) -> Result<bool, ReadError> {
         let Self { reader, findings, unproven, compared, .. } = self;
         let mut ties = Ties::witnessed_by(reader, &compared.named(), findings)?;
         while !ties.reach(reader, self.first) && findings.is_empty() {
@@ -219,11 +220,11 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         }
         self.reach.take_links(&ties);
         let mut found = Vec::new();
-        let behind = unproven_behind_head(self.reader, &mut found)?;
+        let BehindHead { unproven, is_followed } = BehindHead::read(self.reader, &mut found)?;
         found.retain(|finding| !self.findings.contains(finding));
         self.findings.append(&mut found);
-        behind.iter().for_each(|(first, last)| self.unproven.add(first, last));
-        Ok(())
+        unproven.iter().for_each(|(first, last)| self.unproven.add(first, last));
+        Ok(is_followed)
     }
 
     fn report(self, range: Range, begins: u64, witness: Option<Finding>) -> RangeReport {

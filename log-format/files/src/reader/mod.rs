@@ -20,6 +20,9 @@ pub use listing::{Listing, firsts, list};
 use std::io;
 pub use ties::{Standing, Ties};
 
+/// So many bytes behind the newest record are looked at by whoever reads a few records.
+const FOLLOWED_WITHIN: u64 = 4 * 1_024;
+
 /// Takes findings that may not matter to whoever reads: because of this. Every reading needs
 /// something that takes what it finds.
 pub struct Disregard(pub &'static str);
@@ -175,7 +178,8 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
 
     /// Shows every record behind the one that HEAD witnesses, segment by segment; of the segment
     /// that should hold that one, and does not, every record. What is wrong there is found. Where
-    /// HEAD cannot be read, nothing is shown.
+    /// HEAD cannot be read, nothing is shown. Says whether something that is no record follows the
+    /// last one within 4 KiB.
     ///
     /// # Errors
     /// A segment cannot be read.
@@ -183,18 +187,22 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         &self,
         found: &mut impl Extend<Finding>,
         visit: &mut dyn FnMut(&Record<'_>),
-    ) -> Result<(), SurveyError> {
-        let Ok(head) = self.head() else { return Ok(()) };
+    ) -> Result<bool, SurveyError> {
+        let mut is_followed = false;
+        let Ok(head) = self.head() else { return Ok(is_followed) };
         let holding = self.holding(head.newest_sequence).unwrap_or(0);
         for first in self.firsts().iter().skip(holding) {
             let Some(mut segment) = self.open(*first, found)? else { continue };
             let from = self.behind_head(&mut segment)?;
-            self.walk(&mut segment, from, found, &mut |_, record| {
+            let run = self.walk(&mut segment, from, found, &mut |_, record| {
                 visit(record);
                 Onward::Go
             })?;
+            let (begin, end) = (run.end_offset, run.end_offset.saturating_add(FOLLOWED_WITHIN));
+            let near = segment.window.nonzero_end_within(begin, end);
+            is_followed = near.map_err(io_error(&segment_path(*first)))?.is_some();
         }
-        Ok(())
+        Ok(is_followed)
     }
 
     /// Opens a segment whose header holds; else what is wrong is found. One that was moved to an
