@@ -163,11 +163,7 @@ pub struct Random(u64);
 
 impl Random {
     pub fn new() -> Self {
-        let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|text| text.parse().ok());
-        let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        let seed: u64 = given.unwrap_or_else(|| now().as_micros() as u64);
-        println!("HOLDPOINT_SEED={seed}");
-        Self::of(seed)
+        Self::of(crate::story::seed())
     }
 
     pub fn of(seed: u64) -> Self {

@@ -13,7 +13,6 @@ const ROUNDS: usize = 20_000;
 /// Values out of random bytes; the seed of a failure is printed.
 fn generated<T: for<'a> Arbitrary<'a>>() -> impl Iterator<Item = T> {
     let seed = seed();
-    eprintln!("HOLDPOINT_SEED={seed}");
     let mut random = Gen::from_size_and_seed(400, seed);
     (0..ROUNDS).map(move |_| {
         let bytes: Vec<u8> = quickcheck::Arbitrary::arbitrary(&mut random);

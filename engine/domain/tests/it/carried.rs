@@ -299,7 +299,6 @@ fn changed_bytes_never_panic_and_are_canonical_if_they_are_read() {
 #[test]
 fn random_rooms_never_panic_and_are_canonical_if_they_are_read() {
     let seed = seed();
-    eprintln!("HOLDPOINT_SEED={seed}");
     let mut random = Gen::from_size_and_seed(60, seed);
     let sections = sections_of(&small().carry());
     for _ in 0..5_000 {

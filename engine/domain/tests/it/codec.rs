@@ -243,7 +243,6 @@ fn changed_payloads_never_panic_and_are_canonical_if_they_decode() {
 #[test]
 fn random_payloads_never_panic_and_are_canonical_if_they_decode() {
     let seed = seed();
-    eprintln!("HOLDPOINT_SEED={seed}");
     let mut random = Gen::from_size_and_seed(200, seed);
     for _ in 0..20_000 {
         let entry = random.choose(REGISTRY).unwrap();

@@ -222,7 +222,6 @@ fn every_command_reads_back_as_it_was_written() {
 #[test]
 fn random_commands_read_back_as_they_were_written() {
     let seed = seed();
-    eprintln!("HOLDPOINT_SEED={seed}");
     let (mut generator, mut story) = (Generator::seeded(seed), Story::new());
     for _ in 0..1_000 {
         let Some(command) = generator.step(&mut story).command else { continue };

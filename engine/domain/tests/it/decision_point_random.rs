@@ -13,6 +13,7 @@ use holdpoint_domain::decision_point::{
     ApprovalPolicy, CreateDecisionPoint, MAX_CLOSED_DECISION_POINTS, OnTimeout,
     RefineDecisionPoint, Response,
 };
+use holdpoint_testing::story::seed;
 use quickcheck::{Arbitrary as _, Gen};
 
 const COMMANDS: u64 = 20_000;
@@ -25,11 +26,7 @@ const OPTIONS: [&str; 4] = ["yes", "also", "no", "maybe"];
 
 #[test]
 fn no_random_command_ends_twice_releases_unapproved_or_spends_twice() {
-    let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
-    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let seed = given.unwrap_or_else(|| now().map_or(0, |elapsed| elapsed.as_secs()));
-    println!("this repeats it: HOLDPOINT_SEED={seed}");
-    let mut play = Play::new(seed);
+    let mut play = Play::new(seed());
     for number in 1..=COMMANDS {
         play.step();
         if number.is_multiple_of(500) {

@@ -24,7 +24,6 @@ const LEAST: u64 = 100;
 #[test]
 fn replay_of_every_command_of_all_systems_gives_the_live_state() {
     let seed = seed();
-    eprintln!("this repeats it: HOLDPOINT_SEED={seed}");
     let play = |world: u64| match world.is_multiple_of(2) {
         true => play::<FromRecords>(seed.wrapping_add(world)),
         false => play::<FromCarried>(seed.wrapping_add(world)),

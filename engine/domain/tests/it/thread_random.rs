@@ -11,6 +11,7 @@ use holdpoint_domain::interruption_thread::{
 use holdpoint_domain::registration::{RegistrationEvent, SessionStatus};
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::part::times;
+use holdpoint_testing::story::seed;
 use holdpoint_testing::threads::drawn::{Moment, drawn_request, drawn_row};
 use holdpoint_testing::threads::requests::request;
 use holdpoint_testing::threads::{Outcome, Stage, thread_command, turn};
@@ -27,11 +28,7 @@ const STEP_NS: u64 = 250_000_000;
 
 #[test]
 fn no_random_turn_loses_a_remainder_or_says_it_to_somebody_else() {
-    let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
-    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let seed = given.unwrap_or_else(|| now().map_or(0, |elapsed| elapsed.as_secs()));
-    println!("this repeats it: HOLDPOINT_SEED={seed}");
-    let mut play = Play::new(seed);
+    let mut play = Play::new(seed());
     while play.turns < TURNS * times() {
         play.step();
         if play.turns.is_multiple_of(TURNS / 2) {
