@@ -114,8 +114,8 @@ pub fn newest<S: ReadStorage>(storage: &S) -> Result<Option<u64>, ReadError> {
 }
 
 /// What is missing at the end of a log: what LOCK of this boot says was durable, or what a record
-/// behind damage does, where something that is no record follows the newest one. While LOCK is held,
-/// that is "not yet".
+/// behind damage does, where something that is no record follows the newest one. While LOCK is
+/// held, that is "not yet".
 ///
 /// # Errors
 /// The log cannot be read.
