@@ -37,7 +37,7 @@ pub(crate) use desk::{Desk, Only, unproven};
 pub(crate) use following::Following;
 #[cfg(feature = "mcp")]
 pub(crate) use look::Linked;
-pub(crate) use look::{Look, now};
+pub(crate) use look::{Links, Look, now};
 pub(crate) use name::all;
 pub(crate) use name::{known, resolve};
 pub(crate) use overdue::{Attempt, Overdue};

@@ -1,10 +1,12 @@
 //! `holdpoint replay`: the state, rebuilt from the log at its end or at any record or moment.
 
+mod systems;
 mod travel;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::closest::closest;
+use crate::decision::Links;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
@@ -15,7 +17,8 @@ use crate::travel::{Shortcuts, parse_until, tell_reach};
 use crate::verify::{exit_of, not_found, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::LoopView;
-use holdpoint_domain::world::WorldView;
+use holdpoint_domain::log::UnprovenRecords;
+use holdpoint_domain::world::{DecisionPointTotals, STATE_SCHEMA_VERSION, Totals};
 use holdpoint_log_files::{ArchivePlaces, ReadStorage};
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
@@ -23,6 +26,7 @@ use holdpoint_replay::report::{Head, Report, Verdict};
 use holdpoint_replay::{Reach, Rebuilt, Until, rebuild};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use systems::{System, Systems};
 pub(crate) use travel::of_value;
 
 /// With more loops than this only the table is shown, unless one is asked for.
@@ -45,6 +49,9 @@ pub(crate) struct Args {
     /// `bisect` asks about. From the nearest snapshot; events before are not judged.
     #[arg(long, conflicts_with_all = ["loop_id", "entity"])]
     live: bool,
+    /// Only what the state holds of this system.
+    #[arg(long, value_name = "NAME", value_enum, conflicts_with_all = ["loop_id", "entity", "live"])]
+    system: Option<System>,
     #[command(flatten)]
     shortcuts: Shortcuts,
     #[command(flatten)]
@@ -69,15 +76,16 @@ fn show_state(global: &Global, args: &Args) -> Result<Exit, Failure> {
 fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, Failure> {
     let until = args.until.unwrap_or(Until::End);
     let mut stories = Stories::new(args.loop_id.clone());
-    let rebuilt = run(directory, until, &mut stories)?;
+    let mut links = Links::default();
+    let rebuilt = run(directory, until, &mut stories, &mut links)?;
     stories.stand(&rebuilt.report.reach);
     directory.expect_log(&rebuilt.report)?;
-    let view = view_of(directory, &rebuilt, args.loop_id.as_deref())?;
+    let systems = systems(directory, &rebuilt, &links, args)?;
     let mut out = Output::stdout();
     if global.json {
-        out.json(&State::of(&rebuilt, view, stories.wanted()));
+        out.json(&State::of(&rebuilt, &systems, stories.wanted()));
     } else {
-        show(&mut out, &rebuilt, &view, &stories);
+        show(&mut out, &rebuilt, &systems, &stories);
     }
     out.finish()?;
     tell(until, &rebuilt);
@@ -93,32 +101,43 @@ fn tell(until: Until, rebuilt: &Rebuilt) {
     tell_reach(until, rebuilt.inside_batch_until, rebuilt.head.as_ref(), &rebuilt.report);
 }
 
-fn run(directory: &Directory, until: Until, stories: &mut Stories) -> Result<Rebuilt, Failure> {
+fn run(
+    directory: &Directory,
+    until: Until,
+    stories: &mut Stories,
+    links: &mut Links,
+) -> Result<Rebuilt, Failure> {
     let mut bar = Bar::new();
     directory.read(|storage, options| {
         let mut progress = |progress| bar.update(progress);
         rebuild(storage, until, options, &mut progress, &mut |record| {
             stories.add(record, &storage.archives());
+            links.see(record);
         })
     })
 }
 
-/// The state, or the one loop of it that is asked for.
-fn view_of<'w>(
+/// What is shown of the state: every system, one of them, or one loop.
+fn systems<'w>(
     directory: &Directory,
     rebuilt: &'w Rebuilt,
-    loop_id: Option<&str>,
-) -> Result<WorldView<'w>, Failure> {
+    links: &'w Links,
+    args: &Args,
+) -> Result<Systems<'w>, Failure> {
     let mut view = rebuilt.world.view();
-    if let Some(wanted) = loop_id {
-        let ids = view.execution_loops.iter().map(|entity| entity.loop_id);
-        if !ids.clone().any(|id| id == wanted) {
+    let Some(wanted) = &args.loop_id else {
+        links.complete(&mut view.decision_points);
+        return Ok(Systems::of(&rebuilt.world, view, args.system));
+    };
+    let is_it = |entity: &LoopView<'_>| entity.loop_id == wanted;
+    match view.execution_loops.iter().position(is_it) {
+        Some(found) => Ok(Systems::of_loop(view.execution_loops.swap_remove(found))),
+        None => {
+            let ids = view.execution_loops.iter().map(|entity| entity.loop_id);
             let otherwise = || directory.or_unread(no_such_loop(wanted, closest(ids, wanted)));
-            return Err(not_found(&rebuilt.report, "the loop", otherwise));
+            Err(not_found(&rebuilt.report, "the loop", otherwise))
         }
-        view.execution_loops.retain(|entity| entity.loop_id == wanted);
     }
-    Ok(view)
 }
 
 fn no_such_loop(wanted: &str, near: Option<&str>) -> Failure {
@@ -139,8 +158,14 @@ struct State<'w> {
     head: Option<&'w Head>,
     /// The state's fingerprint, 64 hexadecimal digits.
     fingerprint: String,
+    state_schema: u32,
+    totals: &'w Totals,
+    decision_point_totals: DecisionPointTotals,
+    /// The first and the last record of each range that was taken over without proof.
+    #[serde(skip_serializing_if = "UnprovenRecords::is_empty")]
+    unproven_records: &'w UnprovenRecords,
     #[serde(flatten)]
-    view: WorldView<'w>,
+    systems: &'w Systems<'w>,
     /// The story of the loop that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     story: Option<&'w [Line]>,
@@ -148,11 +173,20 @@ struct State<'w> {
 }
 
 impl<'w> State<'w> {
-    fn of(rebuilt: &'w Rebuilt, view: WorldView<'w>, story: Option<&'w [Line]>) -> Self {
-        let fingerprint = rebuilt.world.fingerprint_digest().to_string();
-        let (verdict, head) = (rebuilt.report.verdict, rebuilt.head.as_ref());
-        let reach = &rebuilt.report.reach;
-        Self { verdict, head, fingerprint, view, story, reach }
+    fn of(rebuilt: &'w Rebuilt, systems: &'w Systems<'w>, story: Option<&'w [Line]>) -> Self {
+        let Rebuilt { world, head, report, .. } = rebuilt;
+        Self {
+            verdict: report.verdict,
+            head: head.as_ref(),
+            fingerprint: world.fingerprint_digest().to_string(),
+            state_schema: STATE_SCHEMA_VERSION,
+            totals: world.totals(),
+            decision_point_totals: world.decision_point_totals(),
+            unproven_records: world.unproven_records(),
+            systems,
+            story,
+            reach: &report.reach,
+        }
     }
 }
 
@@ -174,10 +208,10 @@ impl Stories {
         if self.are_too_many || self.wanted.as_deref().is_some_and(|wanted| wanted != loop_id) {
             return;
         }
-        self.lines
-            .entry(loop_id.to_string())
-            .or_default()
-            .push(Line::of(record).lying_in(archives));
+        let lines = self.lines.entry(loop_id.to_string()).or_default();
+        // A reading that begins anew sees its records again.
+        while lines.pop_if(|line| line.sequence >= record.header.sequence).is_some() {}
+        lines.push(Line::of(record).lying_in(archives));
         if self.lines.len() > STORIES_MAX {
             self.are_too_many = true;
             self.lines.clear();
@@ -201,13 +235,14 @@ impl Stories {
     }
 }
 
-fn show(out: &mut Output, rebuilt: &Rebuilt, view: &WorldView<'_>, stories: &Stories) {
+fn show(out: &mut Output, rebuilt: &Rebuilt, systems: &Systems<'_>, stories: &Stories) {
     let place = rebuilt.head.as_ref().map_or("before the first record".to_string(), |head| {
         format!("after record {}, {}", head.sequence, moment(head.time))
     });
     out.line(format_args!("state {place}, log {}{}", rebuilt.report.verdict, carried(rebuilt)));
-    show_table(out, view);
-    for entity in &view.execution_loops {
+    show_table(out, systems.loops());
+    systems.tables(out);
+    for entity in systems.loops() {
         show_story(out, entity, stories.of(entity.loop_id));
     }
     if stories.are_too_many {
@@ -226,8 +261,8 @@ fn carried(rebuilt: &Rebuilt) -> &'static str {
     }
 }
 
-fn show_table(out: &mut Output, view: &WorldView<'_>) {
-    if view.execution_loops.is_empty() {
+fn show_table(out: &mut Output, loops: &[LoopView<'_>]) {
+    if loops.is_empty() {
         return;
     }
     out.line("");
@@ -235,7 +270,7 @@ fn show_table(out: &mut Output, view: &WorldView<'_>) {
         "{:<37}  {:<17}  {:<18}  {:>8}  {:>8}  {:<24}  command",
         "loop", "state", "because", "attempts", "evidence", "started"
     ));
-    for entity in &view.execution_loops {
+    for entity in loops {
         out.line(row_of(entity));
     }
 }

@@ -9,7 +9,7 @@ use crate::verify::not_found;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointView};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, SystemClock};
-use holdpoint_replay::{Content, Rebuilt, Until, links_of, rebuild};
+use holdpoint_replay::{Committed, Content, Rebuilt, Until, links_of, rebuild};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -129,9 +129,25 @@ impl Look {
 
 /// The newest record of each decision point, and its link.
 #[derive(Default)]
-pub(super) struct Links(BTreeMap<String, (u64, String)>);
+pub(crate) struct Links(BTreeMap<String, (u64, String)>);
 
 impl Links {
+    /// Looks at a record, which is newer than all before.
+    pub(crate) fn see(&mut self, record: &Committed) {
+        if let Content::Event(envelope) = &record.content
+            && let Some(id) = envelope.event.decision_point()
+        {
+            self.take(id, record.header.sequence, record.header.link);
+        }
+    }
+
+    /// Adds the links to readable decision points.
+    pub(crate) fn complete<'a>(&'a self, points: &mut [DecisionPointView<'a>]) {
+        for point in points {
+            point.head.hash = self.link(point.id, point.version);
+        }
+    }
+
     /// Takes in a record, which is newer than all before.
     pub(super) fn take(&mut self, decision_id: &str, sequence: u64, link: impl Display) {
         self.0.insert(decision_id.to_string(), (sequence, link.to_string()));
@@ -139,8 +155,12 @@ impl Links {
 
     /// The link of the newest record of a decision point; `None` where it is in an archive.
     pub(super) fn of(&self, point: &DecisionPoint) -> Option<&str> {
-        let newest = self.0.get(point.decision_id.as_str());
-        newest.filter(|(sequence, _)| *sequence == point.version).map(|(_, link)| link.as_str())
+        self.link(&point.decision_id, point.version)
+    }
+
+    fn link(&self, decision_id: &str, version: u64) -> Option<&str> {
+        let newest = self.0.get(decision_id);
+        newest.filter(|(sequence, _)| *sequence == version).map(|(_, link)| link.as_str())
     }
 }
 
@@ -152,11 +172,7 @@ pub(super) fn read(directory: &Directory, until: Until) -> Result<(Rebuilt, Link
         links = Links::default();
         let mut progress = |progress| bar.update(progress);
         rebuild(storage, until, options, &mut progress, &mut |record| {
-            if let Content::Event(envelope) = &record.content
-                && let Some(id) = envelope.event.decision_point()
-            {
-                links.take(id, record.header.sequence, record.header.link);
-            }
+            links.see(record);
         })
     })?;
     Ok((rebuilt, links))

@@ -1,6 +1,6 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
-use super::shown::{NamedDecision, ShownDecision, outcome_line};
+use super::shown::{NamedDecision, outcome_line};
 use super::{Turn, failed, not_submitted, resolve};
 use crate::arguments::Global;
 use crate::decision::unproven;
@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::screen::{self, named};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::governed::{DecisionView, RequestPlace};
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerDecision, AnswerMeans, DecisionRefusal, HeldRequest, HumanDecisionCommand,
     HumanDecisionEvent, RequestOutcome,
@@ -67,7 +67,7 @@ struct Told<'a> {
     /// The records of the answer; none for a conflict.
     records: Option<Records>,
     /// The decision that counts.
-    decision: Option<ShownDecision<'a>>,
+    decision: Option<DecisionView<'a>>,
 }
 
 /// The sequences of the first and the last record, and their time. Where they were moved to an
@@ -241,7 +241,7 @@ fn show(
     let mut out = Output::stdout();
     if global.json {
         let decision = match outcome {
-            Some(RequestOutcome::Decided(decided)) => Some(ShownDecision::of(decided)),
+            Some(RequestOutcome::Decided(decided)) => Some(decided.view()),
             _ => None,
         };
         let records = receipt.map(|receipt| Records {

@@ -6,14 +6,12 @@ use crate::screen::{Page, named, quoted};
 use crate::text::moment;
 use clap::ValueEnum;
 use holdpoint_domain::Time;
-use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::governed::RequestView;
 use holdpoint_domain::human_decision::{
-    AnswerMeans, Decided, DecisionOutcome, Disclosed, EvidenceSummary, HumanDecision,
-    RequestOutcome, claimed, present_evidence,
+    DecisionOutcome, HumanDecision, RequestOutcome, claimed, present_evidence,
 };
 use holdpoint_engine::shell::Question;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A decision as it is typed.
@@ -58,104 +56,32 @@ pub(crate) enum Status {
     Withdrawn,
 }
 
-/// What a program is shown.
+/// What a program is shown: the request as every verb shows it, and what depends on when one looks.
 #[derive(Serialize)]
 pub(crate) struct Shown<'a> {
-    request_id: &'a str,
+    #[serde(flatten)]
+    request: RequestView<'a>,
     status: Status,
-    loop_id: &'a str,
-    attempt: u8,
     max_attempts: u8,
-    command_line: &'a str,
-    executor_claim: String,
-    evidence_summary: EvidenceSummary,
-    self_hash: &'a str,
-    prior_hash: &'a str,
-    disclosed: BTreeMap<&'static str, &'a Disclosed>,
-    allowed_decisions: &'a [HumanDecision],
     escalation_targets: &'a [String],
-    asked_of: Option<&'a str>,
-    escalated_from: Option<&'a str>,
-    escalation_depth: u8,
-    created_at: Time,
-    warning_at: Time,
-    timeout_at: Time,
-    timeout_decision: HumanDecision,
     time_left_ms: Option<u64>,
-    warned_at: Option<Time>,
-    requested_sequence: u64,
-    request_hash: &'a Digest,
-    decision: Option<ShownDecision<'a>>,
-    late_answers: u64,
-}
-
-/// A decision on the record.
-#[derive(Serialize)]
-pub(crate) struct ShownDecision<'a> {
-    decision_id: &'a str,
-    decision: HumanDecision,
-    human_id: &'a str,
-    reason: Option<&'a str>,
-    escalation_target: Option<&'a str>,
-    outcome: DecisionOutcome,
-    means: Option<&'a AnswerMeans>,
-    at: Time,
-    sequence: u64,
-    injective_hash: &'a Digest,
 }
 
 impl<'a> Shown<'a> {
     /// A question as it stands. How much time is left is said where `now` is given.
     pub(crate) fn of(question: &'a Question, now: Option<Time>) -> Self {
-        let (held, context) = (&question.held, question.context());
-        let request = &held.request;
-        let disclosed = question.disclosed.iter().map(|(field, value)| (field.name(), value));
-        let left = now.filter(|_| held.is_open()).map(|now| time_left(question, now));
-        Self {
-            request_id: held.request_id(),
-            status: status(question, now),
-            loop_id: &context.loop_id,
-            attempt: context.attempt,
-            max_attempts: question.max_attempts,
-            command_line: &context.command_line,
-            executor_claim: claimed(context.executor_claim),
-            evidence_summary: present_evidence(request),
-            self_hash: &context.self_hash,
-            prior_hash: &context.prior_hash,
-            disclosed: disclosed.collect(),
-            allowed_decisions: &request.allowed_decisions,
-            escalation_targets: &question.targets,
-            asked_of: context.asked_of.as_deref(),
-            escalated_from: context.escalated_from.as_deref(),
-            escalation_depth: context.escalation_depth,
-            created_at: request.created_at,
-            warning_at: held.warning_at(),
-            timeout_at: request.timeout_at,
-            timeout_decision: request.timeout_decision,
-            time_left_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
-            warned_at: held.warning.as_ref().map(|warning| warning.recorded_at),
-            requested_sequence: held.requested_sequence,
-            request_hash: &held.request_hash,
-            decision: held.decided().map(ShownDecision::of),
-            late_answers: held.late_answers,
+        let mut request = question.held.view();
+        for (field, value) in &question.disclosed {
+            let shown = request.disclosed.get_mut(field);
+            shown.into_iter().for_each(|shown| shown.value = Some(value.clone()));
         }
-    }
-}
-
-impl<'a> ShownDecision<'a> {
-    pub(crate) fn of(decided: &'a Decided) -> Self {
-        let record = &decided.record;
+        let left = now.filter(|_| question.held.is_open()).map(|now| time_left(question, now));
         Self {
-            decision_id: &record.decision_id,
-            decision: record.decision,
-            human_id: &record.human_id,
-            reason: record.reason.as_deref(),
-            escalation_target: record.escalation_target.as_deref(),
-            outcome: decided.outcome,
-            means: decided.means.as_ref(),
-            at: decided.at,
-            sequence: decided.sequence,
-            injective_hash: &decided.injective_hash,
+            request,
+            status: status(question, now),
+            max_attempts: question.max_attempts,
+            escalation_targets: &question.targets,
+            time_left_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
         }
     }
 }

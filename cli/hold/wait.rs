@@ -1,6 +1,6 @@
 //! `holdpoint hold wait`: block until a person decided; the exit code tells what.
 
-use super::shown::{ShownDecision, outcome_line};
+use super::shown::outcome_line;
 use super::{requests, resolve, unknown};
 use crate::arguments::Global;
 use crate::decision::{Attempt, Following, Overdue, now};
@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::verify::warn_unproven;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::governed::{DecisionView, RequestPlace};
 use holdpoint_domain::human_decision::{
     DecisionOutcome, HeldRequest, HumanDecision, RequestOutcome,
 };
@@ -62,7 +62,7 @@ struct Told<'a> {
     asked: &'a str,
     outcome: Came,
     /// The decision that counts.
-    decision: Option<ShownDecision<'a>>,
+    decision: Option<DecisionView<'a>>,
     /// The unproven records on which that may rest: a decision that does permits nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     unproven_part: Option<Unproven>,
@@ -159,7 +159,7 @@ impl Waiting<'_> {
         let mut out = Output::stdout();
         if global.json {
             let decision = match outcome {
-                Some(RequestOutcome::Decided(decided)) => Some(ShownDecision::of(decided)),
+                Some(RequestOutcome::Decided(decided)) => Some(decided.view()),
                 _ => None,
             };
             out.json(&Told { request_id: &self.id, asked, outcome: came, decision, unproven_part });

@@ -36,9 +36,9 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let missing = args.missing(&directory, &state);
     let mut out = Output::stdout();
     if global.json {
-        let shown = found
-            .iter()
-            .map(|thread| state.with_standing(thread, (thread.started_sequence, thread.version)));
+        let shown = found.iter().map(|thread| {
+            state.with_standing(thread.view(), (thread.started_sequence, thread.version))
+        });
         out.json(&shown.collect::<Vec<_>>());
         missing.iter().for_each(|missing| complain(missing));
     } else {

@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::text::moment;
 use crate::travel::parse_until;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::interruption_thread::{Marks, ResumeBuffer, Thread};
+use holdpoint_domain::interruption_thread::{Marks, ResumeBuffer, Thread, ThreadView};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, SystemClock};
 use holdpoint_replay::{Head, Until};
@@ -37,7 +37,7 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut out = Output::stdout();
     if global.json {
         let records = (thread.started_sequence, version);
-        out.json(&state.with_standing(State { thread, place }, records));
+        out.json(&state.with_standing(State { thread: thread.view(), place }, records));
     } else {
         // Of an earlier moment only its own time is known.
         let then = args.at.and(state.head()).map(|head| head.time);
@@ -89,7 +89,7 @@ fn whole(directory: &Directory, args: &Args) -> Result<Found, Failure> {
 #[derive(Serialize)]
 struct State<'a> {
     #[serde(flatten)]
-    thread: &'a Thread,
+    thread: ThreadView<'a>,
     #[serde(flatten)]
     place: Place,
 }

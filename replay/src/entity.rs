@@ -26,7 +26,7 @@ impl Entity {
 
     fn of_thread(thread: &Thread) -> Self {
         let id = format!("{}/{}", thread.tenant_id, thread.correlation_id);
-        Self::new("interruption_thread", &id, thread)
+        Self::new("interruption_thread", &id, thread.view())
     }
 
     fn of_decision_point(point: &DecisionPoint, now: Timestamp) -> Self {

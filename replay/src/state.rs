@@ -125,7 +125,7 @@ fn threads(world: &World) -> Map<String, Value> {
     for thread in world.closed_threads().chain(world.live_threads()) {
         let of_tenant = tenants.entry(thread.tenant_id.to_string()).or_insert_with(|| json!({}));
         if let Value::Object(of_tenant) = of_tenant {
-            of_tenant.insert(thread.correlation_id.to_string(), value(thread));
+            of_tenant.insert(thread.correlation_id.to_string(), value(thread.view()));
         }
     }
     tenants
@@ -136,8 +136,9 @@ fn points(world: &World, now: Timestamp) -> Map<String, Value> {
     all.map(|point| (point.decision_id.to_string(), value(point.view(now, None)))).collect()
 }
 
-/// By kind, and there by the parts of their names.
-fn registrations(world: &World) -> Map<String, Value> {
+/// What is registered, as [`state_of`] has it: by kind, and there by the parts of their names.
+#[must_use]
+pub fn registrations(world: &World) -> Map<String, Value> {
     let mut kinds = Map::new();
     for registration in world.registrations() {
         let RegistrationName { kind, parts } = &registration.name;

@@ -193,7 +193,7 @@ fn assert_timed_out(place: &Place, request: &str) {
         (&json!("TIMED_OUT"), &json!("ABORT"))
     );
     assert_eq!(shown["decision"]["reason"], "TIMEOUT");
-    assert!(shown["warned_at"].as_str() >= shown["warning_at"].as_str(), "{shown:#}");
+    assert!(shown["warning"]["recorded_at"].as_str() >= shown["warning_at"].as_str(), "{shown:#}");
     assert!(shown["decision"]["at"].as_str() >= shown["timeout_at"].as_str(), "{shown:#}");
     assert_eq!(place.newest_loop()["halt_reason"], "DECISION_TIMED_OUT");
     for kind in ["human_decision.warned", "human_decision.timed_out"] {

@@ -46,9 +46,11 @@ use crate::core::payload::Text;
 use crate::core::text::shown;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::ActionBinding;
+use crate::decision_point::view::DecisionPointView;
+use crate::governed::RequestPlace;
 use crate::governed::aggregate::ExecutionLoop;
-use crate::governed::view::LoopView;
-use crate::interruption_thread::state::{Thread, Threads};
+use crate::governed::view::{LoopView, RequestView};
+use crate::interruption_thread::state::{Thread, ThreadView, Threads};
 use crate::interruption_thread::types::ReasonCode;
 use crate::log::state::{Beginning, SegmentIndexes, UnprovenRecords};
 use crate::registration::command::RegistrationCommand;
@@ -260,8 +262,17 @@ pub struct WorldView<'a> {
     /// The first and the last record of each range that was taken over without proof.
     #[serde(skip_serializing_if = "UnprovenRecords::is_empty")]
     pub unproven_records: &'a UnprovenRecords,
-    /// Every loop, live and (where kept) settled, in the order in which they began.
+    /// Every loop, live and (where kept) settled, in the order in which they began; with its
+    /// evidence, its faults, what was asked about it and decided.
     pub execution_loops: Vec<LoopView<'a>>,
+    /// Every request to a person, in the order of asking: those of all these loops, and the newest
+    /// of loops that settled.
+    pub human_decisions: Vec<RequestView<'a>>,
+    /// Every thread, in the order in which they began.
+    pub interruption_threads: Vec<ThreadView<'a>>,
+    /// Every decision point, in the order in which they were created; overdue is what was so at the
+    /// time of the newest record.
+    pub decision_points: Vec<DecisionPointView<'a>>,
 }
 
 impl World {
@@ -276,8 +287,37 @@ impl World {
             totals: self.totals(),
             decision_point_totals: self.decision_point_totals(),
             unproven_records: self.unproven_records(),
+            human_decisions: self.request_views(&loops),
             execution_loops: loops.into_iter().map(ExecutionLoop::view).collect(),
+            interruption_threads: self.thread_views(),
+            decision_points: self.decision_point_views(),
         }
+    }
+
+    /// What came of a request after its loop settled is known where requests are remembered.
+    fn request_views<'a>(&'a self, loops: &[&'a ExecutionLoop]) -> Vec<RequestView<'a>> {
+        let closed = self.closed_requests().map(|held| (held.requested_sequence, held.view()));
+        let of_loops = loops.iter().flat_map(|entity| {
+            let held = entity.decisions.requests.iter().map(|held| {
+                let known = self.find_request(held.request_id()).map(RequestPlace::held);
+                known.filter(|it| it.requested_sequence == held.requested_sequence).unwrap_or(held)
+            });
+            held.map(|held| (held.requested_sequence, entity.request_view(held)))
+        });
+        closed.chain(of_loops).collect::<BTreeMap<_, _>>().into_values().collect()
+    }
+
+    fn thread_views(&self) -> Vec<ThreadView<'_>> {
+        let mut threads: Vec<&Thread> = self.closed_threads().chain(self.live_threads()).collect();
+        threads.sort_by_key(|thread| thread.started_sequence);
+        threads.into_iter().map(Thread::view).collect()
+    }
+
+    fn decision_point_views(&self) -> Vec<DecisionPointView<'_>> {
+        let points = self.closed_decision_points().chain(self.live_decision_points());
+        let mut points: Vec<&DecisionPoint> = points.collect();
+        points.sort_by_key(|point| point.created_sequence);
+        points.into_iter().map(|point| point.view(self.totals().last_at, None)).collect()
     }
 }
 

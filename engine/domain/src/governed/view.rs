@@ -5,16 +5,13 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::core::actor::ActorId;
-use crate::core::confidence::Confidence;
 use crate::core::hash::Digest;
 use crate::core::time::Timestamp;
 use crate::evidence_capture::state::{Chain, ChainView};
-use crate::evidence_capture::types::{
-    EvidenceType, ObservationContext, ObservationPoint, StopCondition,
-};
+use crate::evidence_capture::types::{ObservationContext, StopCondition};
 use crate::execution_loop::types::{ExecutionLoopState, HaltReason, HandshakeDecision};
 use crate::governed::aggregate::{Attempt, ExecutionLoop};
 use crate::human_decision::rules::present_evidence;
@@ -23,7 +20,8 @@ use crate::human_decision::state::{
 };
 use crate::human_decision::terms::HoldTerms;
 use crate::human_decision::types::{
-    AnswerMeans, DecisionOutcome, EvidenceSummary, HumanDecision, OverrideField, claimed,
+    AnswerMeans, DecisionOutcome, DecisionRecord, EvidenceSummary, HumanDecision, OverrideField,
+    claimed,
 };
 use crate::sandbox_fault::types::{ExecutionFaultType, RetryPolicy};
 
@@ -62,6 +60,8 @@ pub struct LoopView<'a> {
     pub hold: &'a HoldTerms,
     /// What was asked and decided, first to last.
     pub decision_requests: Vec<RequestView<'a>>,
+    /// The audit trail of what was decided; null until somebody is asked.
+    pub decision_audit: Option<AuditView<'a>>,
     /// Whether the executor is eligible.
     pub handshake_decision: HandshakeDecision,
     /// Why.
@@ -112,6 +112,7 @@ impl ExecutionLoop {
             timeout_ms: self.timeout_ms,
             hold: &self.hold,
             decision_requests: self.request_views(),
+            decision_audit: self.audit_view(),
             handshake_decision: self.handshake_decision,
             handshake_reason: &self.handshake_reason,
             attempts: &self.attempts,
@@ -147,7 +148,7 @@ pub struct RequestView<'a> {
     /// What the executor claims, marked as a claim.
     pub executor_claim: String,
     /// The curated summary of the evidence.
-    pub evidence_summary: SummaryView,
+    pub evidence_summary: EvidenceSummary,
     /// The seed's hash of the newest evidence record.
     pub self_hash: &'a str,
     /// The seed's hash of the record before it.
@@ -176,33 +177,13 @@ pub struct RequestView<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub disclosed: BTreeMap<OverrideField, DisclosureView<'a>>,
     /// What was decided.
-    pub answer: Option<AnswerView<'a>>,
+    pub decision: Option<DecisionView<'a>>,
     /// The record that withdrew it.
     pub withdrawn_sequence: Option<u64>,
     /// How many answers came too late.
     pub late_answers: u64,
     /// The hash of all that the person sees: what a decision binds.
     pub shown_hash: Digest,
-}
-
-/// The summary with confidence as the seed has it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SummaryView {
-    /// The observation point of the newest record.
-    pub observation_point: ObservationPoint,
-    /// Its type.
-    pub evidence_type: EvidenceType,
-    /// Its time.
-    pub timestamp: String,
-    /// How many records the chain has.
-    pub chain_length: u64,
-    /// The loop's state.
-    pub execution_state: ExecutionLoopState,
-    /// 0.0000 to 0.9999, as text.
-    #[serde(serialize_with = "fraction")]
-    pub confidence_score: Confidence,
-    /// The chain's head.
-    pub chain_hash: String,
 }
 
 /// A field that was allowed to be shown.
@@ -221,9 +202,26 @@ pub struct DisclosureView<'a> {
     pub sequence: u64,
 }
 
+/// A readable audit trail (Phase-32's `DecisionAudit`).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AuditView<'a> {
+    /// `AUDIT-...`.
+    pub audit_id: &'a str,
+    /// The observer's session.
+    pub session_id: &'a str,
+    /// The seed's hash of the newest decision; empty where there is none.
+    pub head_hash: &'a str,
+    /// Our own.
+    pub injective_head: &'a Digest,
+    /// How many decisions it has.
+    pub length: u64,
+    /// The decisions, oldest first.
+    pub records: Vec<&'a DecisionRecord>,
+}
+
 /// A readable decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AnswerView<'a> {
+pub struct DecisionView<'a> {
     /// `DEC-...`.
     pub decision_id: &'a str,
     /// Who decided, or `SYSTEM_TIMEOUT`.
@@ -271,7 +269,7 @@ impl HeldRequest {
             command_line: &context.command_line,
             attempt: context.attempt,
             executor_claim: claimed(context.executor_claim),
-            evidence_summary: present_evidence(request).into(),
+            evidence_summary: present_evidence(request),
             self_hash: &context.self_hash,
             prior_hash: &context.prior_hash,
             allowed_decisions: &request.allowed_decisions,
@@ -285,7 +283,7 @@ impl HeldRequest {
             requested_sequence: self.requested_sequence,
             warning: self.warning.as_ref(),
             disclosed: self.overrides.iter().map(|o| (o.field, o.view())).collect(),
-            answer: self.decided().map(Decided::view),
+            decision: self.decided().map(Decided::view),
             withdrawn_sequence: self.withdrawn_sequence(),
             late_answers: self.late_answers,
             shown_hash: self.shown_hash(),
@@ -315,8 +313,8 @@ impl HeldRequest {
 impl Decided {
     /// The readable form.
     #[must_use]
-    pub fn view(&self) -> AnswerView<'_> {
-        AnswerView {
+    pub fn view(&self) -> DecisionView<'_> {
+        DecisionView {
             decision_id: &self.record.decision_id,
             human_id: &self.record.human_id,
             decision: self.record.decision,
@@ -343,26 +341,24 @@ impl Override {
     }
 }
 
-impl From<EvidenceSummary> for SummaryView {
-    fn from(summary: EvidenceSummary) -> Self {
-        Self {
-            observation_point: summary.observation_point,
-            evidence_type: summary.evidence_type,
-            timestamp: summary.timestamp.into_string(),
-            chain_length: summary.chain_length,
-            execution_state: summary.execution_state,
-            confidence_score: summary.confidence_score,
-            chain_hash: summary.chain_hash.into_string(),
-        }
-    }
-}
-
-/// The fraction that the seed shows, as text: `0.8500`.
-fn fraction<S: Serializer>(confidence: &Confidence, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(confidence)
-}
-
 impl ExecutionLoop {
+    /// The audit trail of what was decided; `None` until somebody is asked.
+    #[must_use]
+    pub fn audit_view(&self) -> Option<AuditView<'_>> {
+        let head = self.decisions.audit.as_ref()?;
+        let mut decided: Vec<&Decided> =
+            self.decisions.requests.iter().filter_map(HeldRequest::decided).collect();
+        decided.sort_unstable_by_key(|decided| decided.sequence);
+        Some(AuditView {
+            audit_id: &head.audit_id,
+            session_id: &head.session_id,
+            head_hash: &head.head_hash,
+            injective_head: &head.injective_head,
+            length: head.length,
+            records: decided.into_iter().map(|decided| &decided.record).collect(),
+        })
+    }
+
     /// Every request of the loop, first to last.
     #[must_use]
     pub fn request_views(&self) -> Vec<RequestView<'_>> {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
-use crate::interruption_thread::decision::ThreadState;
-use crate::interruption_thread::types::{Directive, ReasonCode};
+use crate::interruption_thread::decision::{Pending, ResumeBuffer, Said, ThreadState};
+use crate::interruption_thread::types::{Directive, PendingState, ReasonCode};
 
 /// Most threads that are remembered after they were closed: the newest.
 pub const MAX_CLOSED_THREADS: usize = 1_024;
@@ -244,5 +244,96 @@ impl Threads {
         let ended_at = ended.iter().map(|(key, at)| (*at, key.clone())).collect();
         let closed = closed.into_iter().collect();
         Self { live, due, closed, ended, ended_at, forgotten: 0, sessions_since: 0 }
+    }
+}
+
+/// A readable thread: the names of PH1.X in one flat object, and every key always there.
+#[derive(Debug, Serialize)]
+pub struct ThreadView<'a> {
+    /// The tenant.
+    pub tenant_id: &'a str,
+    /// The correlation.
+    pub correlation_id: &'a str,
+    /// What the thread waits for; NONE included.
+    pub pending_state: PendingState,
+    /// The same, with what is needed to go on; null for NONE.
+    pub pending: Option<&'a Pending>,
+    /// What the newest answered turn was about.
+    pub active_subject_ref: Option<&'a Text>,
+    /// What was interrupted.
+    pub interrupted_subject_ref: Option<&'a Text>,
+    /// The words that were left unsaid last: the innermost of [`Self::resume_buffers`].
+    pub resume_buffer: Option<&'a ResumeBuffer>,
+    /// All words that were left unsaid, oldest first: at most 8.
+    pub resume_buffers: &'a [ResumeBuffer],
+    /// Whether it was asked whether to go back to what was interrupted.
+    pub return_check_pending: bool,
+    /// From when on an answer to that is too late.
+    pub return_check_expires_at: Option<Timestamp>,
+    /// The turn whose interruption left the words that it is about.
+    pub return_check_turn_id: Option<u64>,
+    /// Such a question expired, and nobody has spoken since.
+    pub return_check_lapsed: bool,
+    /// Words that were left unsaid expired, and nobody has spoken since.
+    pub buffer_lapsed: bool,
+    /// Who spoke last.
+    pub active_speaker_user_id: Option<&'a Text>,
+    /// In which session, where there was one.
+    pub active_session_id: Option<&'a Text>,
+    /// What was said last, and to whom, oldest first: digests alone.
+    pub said: &'a [Said],
+    /// The newest turn.
+    pub last_turn_id: u64,
+    /// What it came to.
+    pub last_directive: Directive,
+    /// Why.
+    pub last_reason_code: ReasonCode,
+    /// The session of the newest turn, where it had one.
+    pub session_id: Option<&'a Text>,
+    /// The turns that were taken and the rows that callers committed.
+    pub turns: u64,
+    /// When the thread began.
+    pub started_at: Timestamp,
+    /// With which record.
+    pub started_sequence: u64,
+    /// The last record that changed it.
+    pub version: u64,
+    /// Whether it ended.
+    pub is_closed: bool,
+}
+
+impl Thread {
+    /// The readable form.
+    #[must_use]
+    pub fn view(&self) -> ThreadView<'_> {
+        let (state, marks) = (&self.state, &self.state.marks);
+        let check = marks.return_check;
+        ThreadView {
+            tenant_id: &self.tenant_id,
+            correlation_id: &self.correlation_id,
+            pending_state: state.pending_state(),
+            pending: marks.pending.as_ref(),
+            active_subject_ref: marks.active_subject_ref.as_ref(),
+            interrupted_subject_ref: marks.interrupted_subject_ref.as_ref(),
+            resume_buffer: state.resume_buffers.last(),
+            resume_buffers: &state.resume_buffers,
+            return_check_pending: check.is_some(),
+            return_check_expires_at: check.map(|check| check.expires_at),
+            return_check_turn_id: check.map(|check| check.captured_turn),
+            return_check_lapsed: marks.return_check_lapsed,
+            buffer_lapsed: marks.buffer_lapsed,
+            active_speaker_user_id: marks.active_speaker_user_id.as_ref(),
+            active_session_id: marks.active_session_id.as_ref(),
+            said: &state.said,
+            last_turn_id: self.last_turn_id,
+            last_directive: self.last_directive,
+            last_reason_code: self.last_reason_code,
+            session_id: self.session_id.as_ref(),
+            turns: self.turns,
+            started_at: self.started_at,
+            started_sequence: self.started_sequence,
+            version: self.version,
+            is_closed: self.is_closed,
+        }
     }
 }

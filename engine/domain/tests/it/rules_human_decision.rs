@@ -124,7 +124,7 @@ fn continue_ends_the_loop_as_its_evaluation_gives() {
         let events = story.given(story.decides(Continue));
         assert_eq!(names(&events), ["answered", "evidence_captured", "halted", "chain_sealed"]);
         assert_eq!(halt_reason(&events), Some(reason));
-        assert_eq!(story.json()["decision_requests"][0]["answer"]["outcome"], "APPLIED");
+        assert_eq!(story.json()["decision_requests"][0]["decision"]["outcome"], "APPLIED");
     }
 }
 
@@ -383,10 +383,10 @@ fn at_80_percent_the_person_is_warned_and_at_the_deadline_the_loop_aborts() {
     assert_eq!(story.world.next_due(), None);
     let view = shown(&story);
     assert_eq!(view["state"], "TIMED_OUT");
-    assert_eq!(view["answer"]["human_id"], "SYSTEM_TIMEOUT");
-    assert_eq!(view["answer"]["decision"], "ABORT");
-    assert_eq!(view["answer"]["reason"], "TIMEOUT");
-    assert_eq!(view["answer"]["outcome"], "TIMEOUT");
+    assert_eq!(view["decision"]["human_id"], "SYSTEM_TIMEOUT");
+    assert_eq!(view["decision"]["decision"], "ABORT");
+    assert_eq!(view["decision"]["reason"], "TIMEOUT");
+    assert_eq!(view["decision"]["outcome"], "TIMEOUT");
 }
 
 #[test]
@@ -486,7 +486,7 @@ fn hidden_fields_are_absent_even_by_name() {
     }
     let view = shown(&story);
     assert_eq!(view["executor_claim"], "CLAIMED FAILURE");
-    assert_eq!(view["evidence_summary"]["confidence_score"], "0.3000");
+    assert_eq!(view["evidence_summary"]["confidence_basis_points"], 3_000);
     assert_eq!(view["evidence_summary"]["execution_state"], "EVALUATED");
     assert_eq!(view["allowed_decisions"], json!(["CONTINUE", "RETRY", "ABORT", "ESCALATE"]));
     assert_eq!(view["command_line"], "sh -c true");

@@ -81,7 +81,7 @@ fn loop_row(entity: &ExecutionLoop) -> Row {
 }
 
 fn request_row(view: &RequestView<'_>, entity: &ExecutionLoop) -> Row {
-    let answer = view.answer.as_ref();
+    let answer = view.decision.as_ref();
     vec![
         ("request_id", cell(&view.request_id)),
         ("loop_id", cell(&view.loop_id)),
