@@ -88,8 +88,8 @@ impl<'g> Desk<'g> {
         only: &Only,
         command: &Command,
     ) -> Result<Submitted, Failure> {
-        let (correlation, causation) = (point.correlation.clone(), Some(point.created_sequence));
-        self.submit_in(Origin { actor: by.actor(), correlation, causation }, only, command)
+        let correlation = point.correlation.clone();
+        self.submit_in(Origin { actor: by.actor(), correlation, causation: None }, only, command)
     }
 
     /// Hands in a command that asks. Its story is the issue; without one, the key or random bits.

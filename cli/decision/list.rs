@@ -9,7 +9,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::live::WholeArg;
 use crate::output::Output;
-use crate::screen::{Page, columns};
+use crate::screen::{Page, columns, named};
 use crate::text::aligned;
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::text::bounded;
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Only decisions in this state: `pending`, `refining` (the requester's turn), `resolved`,
     /// `iterated`, `expired`, `aborted`, `cancelled` or `superseded`; `open` is pending and
     /// refining, `all` is every one.
-    #[arg(long, value_name = "STATE", default_value = "pending", value_parser = state)]
+    #[arg(long, value_name = "STATE", default_value = "open", value_parser = state)]
     state: Wanted,
     /// Only decisions about this work item.
     #[arg(long, value_name = "ISSUE")]
@@ -172,7 +172,9 @@ impl Args {
         let is_filtered = filters.iter().any(|filter| filter.is_some()) || self.urgency.is_some();
         match self.state {
             Wanted::All if !is_filtered => "there is no decision",
-            Wanted::In(DecisionPointState::Pending) if !is_filtered && !self.overdue => {
+            Wanted::Open | Wanted::In(DecisionPointState::Pending)
+                if !is_filtered && !self.overdue =>
+            {
                 "nothing waits for an answer"
             }
             _ => "no decision is like that",
@@ -216,7 +218,12 @@ fn row(point: &DecisionPoint, id_length: usize, now: Time) -> [String; 5] {
         point.state.to_string(),
         point.terms.urgency.to_string(),
         span(now.nanoseconds_since(point.created_at)),
-        time_left(point, now),
+        match point.state {
+            DecisionPointState::Refining => {
+                format!("{}; {}'s turn", time_left(point, now), named(&point.requested_by.id))
+            }
+            _ => time_left(point, now),
+        },
     ]
 }
 

@@ -258,8 +258,8 @@ fn said_in_words(response: &Response) -> String {
 /// What may be answered, what each answer does, and how it is given; nothing once it is over.
 fn add_ways(page: &mut Page, global: &Global, point: &DecisionPoint) {
     if point.state == DecisionPointState::Pending {
-        let options = point.terms.proposal.options.iter();
-        options.for_each(|option| page.row("option", &meaning(point, option)));
+        let options = point.ways_to_answer();
+        options.iter().for_each(|option| page.row("option", &meaning(point, option)));
     }
     add_answer(page, global, point);
 }
@@ -307,12 +307,11 @@ fn add_answer(page: &mut Page, global: &Global, point: &DecisionPoint) {
 
 /// The first way to answer as it is typed, and the others in words.
 fn ways(point: &DecisionPoint) -> (String, String) {
-    let proposal = &point.terms.proposal;
-    let options = proposal.options.iter().map(|option| format!("--option {}", option.id));
-    let accept = (point.iteration > 1).then(|| "--accept".to_string());
+    let options = point.ways_to_answer().into_iter();
+    let options = options.map(|option| format!("--option {}", option.id));
     let text = point.terms.allow_text.then(|| "--text TEXT".to_string());
     let may_guide = point.iteration < point.terms.max_iterations;
     let guidance = may_guide.then(|| "--guidance TEXT".to_string());
-    let mut ways = options.chain(accept).chain(text).chain(guidance);
+    let mut ways = options.chain(text).chain(guidance);
     (ways.next().unwrap_or_default(), ways.collect::<Vec<_>>().join(", "))
 }

@@ -159,7 +159,6 @@ fn origin(
     let actor = ActorId { kind: Actor::Human, id: human_id };
     let asked = engine.query(|world| world.find_request(request_id).map(Asked::of));
     let asked = asked.map_err(|error| failed(global, error))?;
-    let causation = asked.as_ref().map(|asked| asked.sequence);
     let story = match asked {
         None => None,
         Some(asked) => story_of(engine, asked).map_err(|error| failed(global, error))?,
@@ -168,7 +167,7 @@ fn origin(
         Some(correlation) => correlation,
         None => engine.entropy().map_err(|error| failed(global, error))?.to_string(),
     };
-    Ok(Origin { actor, correlation, causation })
+    Ok(Origin { actor, correlation, causation: None })
 }
 
 /// Where a question stands.

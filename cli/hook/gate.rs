@@ -128,7 +128,7 @@ impl Gate {
                 by: self.ask.by.clone(),
                 binding: self.ask.binding.clone(),
             }));
-        let origin = self.origin(Some(point.created_sequence));
+        let origin = self.origin(None);
         let submitted = self
             .engine
             .submit(&origin, &command)

@@ -79,7 +79,7 @@ pub(super) struct Binding {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListThem {
-    /// Where they stand. Left away: "pending". "refining" is your turn: call decision_refine.
+    /// Where they stand. Left away: "open". "refining" is your turn: call decision_refine.
     #[serde(default)]
     pub(super) state: Standing,
     /// Only those of this work item.
@@ -99,10 +99,10 @@ pub(super) struct ListThem {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Standing {
-    #[default]
     Pending,
     Refining,
     /// Pending or refining.
+    #[default]
     Open,
     Resolved,
     Iterated,

@@ -72,7 +72,12 @@ fn the_seeds_own_lines_work() {
                 assert_eq!(told["next_decision"], Value::Null);
             }
         }
-        assert_eq!(json(&shell(&place, "holdpoint decision list --json")), json!([]));
+        let left = json(&shell(&place, "holdpoint decision list --json"));
+        let left = left.as_array().unwrap();
+        let turns: Vec<&Value> = left.iter().map(|it| &it["waits_for"]).collect();
+        assert_eq!(turns, vec!["refinement"; usize::from(kind == "guidance")]);
+        let pending = shell(&place, "holdpoint decision list --state pending --json");
+        assert_eq!(json(&pending), json!([]));
         place.verified();
     }
 }

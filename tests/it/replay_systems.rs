@@ -155,6 +155,37 @@ fn head_hash(chain: &Value) -> &str {
 }
 
 #[test]
+fn every_id_that_is_printed_is_found() {
+    let seed = seed();
+    let history = History::new(seed);
+    let mut ids = BTreeSet::new();
+    collect_ids(&replayed(history.path(), &[]), &mut ids);
+    let kinds: BTreeSet<&str> = ids.iter().map(|id| id.split('-').next().unwrap()).collect();
+    assert!(kinds.is_superset(&["LOOP", "REC", "CHAIN", "OBS", "DP"].into()), "{kinds:?}");
+    for id in kinds.iter().filter_map(|kind| ids.iter().rfind(|id| id.starts_with(kind))) {
+        let output = holdpoint(history.path(), &["log", "show", "--entity", id, "--json"]);
+        assert!(text(&output.stdout).contains(id), "{id}, seed {seed}: {}", text(&output.stderr));
+    }
+}
+
+/// Every text that is a prefix and 32 hexadecimal digits.
+fn collect_ids(value: &Value, ids: &mut BTreeSet<String>) {
+    let is_id = |text: &&String| {
+        text.split_once('-').is_some_and(|(kind, digits)| {
+            kind.bytes().all(|byte| byte.is_ascii_uppercase())
+                && digits.len() == 32
+                && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+    };
+    match value {
+        Value::String(text) => ids.extend(Some(text).filter(is_id).cloned()),
+        Value::Array(items) => items.iter().for_each(|item| collect_ids(item, ids)),
+        Value::Object(fields) => fields.values().for_each(|field| collect_ids(field, ids)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[test]
 fn what_settled_is_shown_with_what_lives() {
     let place = Place::new();
     place.shell("exit 0");

@@ -32,7 +32,8 @@ pub struct Origin {
     pub actor: ActorId,
     /// The story that the command belongs to: 128 random bits in hex, or the caller's own name.
     pub correlation: String,
-    /// Sequence of the record that caused the command; `None` where a story begins.
+    /// Sequence of the record that caused the command. `None`: the one that asked, where the command
+    /// is about a question; else a story begins.
     pub causation: Option<u64>,
 }
 
@@ -484,8 +485,9 @@ pub(super) fn append<S: Storage>(
     events: impl Into<Vec<Event>>,
     at: Time,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
+    let events = events.into().into_iter();
     let envelopes: Vec<Envelope> =
-        events.into().into_iter().map(|event| envelope(by, idempotency, event)).collect();
+        events.map(|event| envelope(&hot.world, by, idempotency, event)).collect();
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
     let appended = turn.append(&records, at.nanoseconds())?;
     let batch: Vec<Recorded> = (appended.first_sequence..)
@@ -504,16 +506,30 @@ pub(super) fn append<S: Storage>(
     Ok((appended, batch.into_iter().map(|event| event.envelope.event).collect()))
 }
 
-fn envelope(by: By<'_>, idempotency: Option<&Idempotency>, event: Event) -> Envelope {
+fn envelope(
+    world: &World,
+    by: By<'_>,
+    idempotency: Option<&Idempotency>,
+    event: Event,
+) -> Envelope {
     let By { origin, proof } = by;
     Envelope {
         proof,
         actor: origin.actor.clone(),
         correlation: story_of(origin, &event).to_string(),
-        causation: origin.causation,
+        causation: origin.causation.or_else(|| asked_with(world, &event)),
         idempotency: idempotency.cloned(),
         event,
     }
+}
+
+/// The record with which the question was asked that an event is about. It is the cause of whatever
+/// names no other one.
+fn asked_with(world: &World, event: &Event) -> Option<u64> {
+    if let Event::HumanDecision(event) = event {
+        return Some(world.find_request(event.request_id())?.held().requested_sequence);
+    }
+    Some(world.decision_point(event.decision_point()?)?.created_sequence)
 }
 
 /// What happens to a thread is told in the thread's own story, also where the command was about

@@ -27,9 +27,9 @@ pub struct Filter {
     pub loop_id: Option<String>,
     /// The decision point that they are about: one round of a question.
     pub decision: Option<String>,
-    /// What they are about, whatever it is: the id of a loop, a request to a person or a decision
-    /// point, of what a refused command named, or of a thread, session or work order behind its
-    /// tenant and a slash.
+    /// What they are about, whatever it is: the id of a loop or of a part of it, a request to a
+    /// person or a decision point, of what a refused command named, or of a thread, session or work
+    /// order behind its tenant and a slash.
     pub entity: Option<String>,
     /// Who did it.
     pub actor: Option<ActorWanted>,
@@ -57,6 +57,10 @@ pub struct TextWanted {
     /// Whether capital and small letters are the same.
     pub ignores_case: bool,
 }
+
+/// How the ids of what belongs to a loop begin: a person's decision, a fault, a piece of evidence,
+/// an evidence chain, an observer's session, an audit trail.
+const PARTS: [&str; 6] = ["DEC-", "FAULT-", "REC-", "CHAIN-", "OBS-", "AUDIT-"];
 
 impl Filter {
     /// Whether a record is wanted.
@@ -113,7 +117,7 @@ impl Filter {
         if let Some(id) = self.correlation.as_deref() {
             lists.push(vec![Term::Correlation(id)]);
         }
-        lists.extend(self.entity.as_deref().map(entity_terms));
+        lists.extend(self.entity.as_deref().filter(|id| !is_part(id)).map(entity_terms));
         lists.extend(self.actor.as_ref().map(ActorWanted::terms));
         if one(&self.kind) {
             let kinds = REGISTRY.iter().filter(|entry| self.names(entry.name));
@@ -182,7 +186,13 @@ fn is_about(envelope: Option<&Envelope>, id: &str) -> bool {
     let wanted = entity_terms(id);
     let mut is_held = false;
     terms_of(envelope, &mut |term| is_held |= wanted.contains(&term));
-    is_held
+    is_held || is_part(id) && some_text(&envelope.event, &|text| text == id)
+}
+
+/// Whether an id may be that of a part of a loop, by which no index knows a record: every record is
+/// looked at.
+fn is_part(id: &str) -> bool {
+    PARTS.iter().any(|prefix| id.starts_with(prefix))
 }
 
 /// Every term that an id can stand for.

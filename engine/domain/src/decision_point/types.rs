@@ -160,6 +160,18 @@ bodies! {
 }
 
 impl DecisionOption {
+    /// What is offered from the second round on besides the requester's options.
+    #[must_use]
+    pub fn accept() -> Self {
+        Self {
+            id: ACCEPT.into(),
+            short: "Accept".into(),
+            label: "Accept the guidance as it is".into(),
+            description: None,
+            reject: false,
+        }
+    }
+
     /// The two answers to a question that is approved or denied, by their short words and by what
     /// each of them lets happen.
     #[must_use]

@@ -1,5 +1,6 @@
 //! A decision point as programs read it: every key is always there, and null is not left away.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use serde::Serialize;
@@ -32,12 +33,15 @@ pub struct DecisionPointView<'a> {
     pub next_id: Option<&'a str>,
     /// Where it stands.
     pub state: DecisionPointState,
+    /// What it waits for: `answer`, or `refinement` where it is the requester's turn; null where it
+    /// is over.
+    pub waits_for: Option<&'static str>,
     /// The question.
     pub prompt: &'a str,
     /// What one should know to answer it.
     pub context: Option<&'a str>,
-    /// The ways to answer.
-    pub options: &'a [DecisionOption],
+    /// The ways to answer: the requester's options, and from the second round on `_accept`.
+    pub options: Vec<Cow<'a, DecisionOption>>,
     /// The option that the requester prefers.
     pub default_option: Option<&'a str>,
     /// The option that was chosen, or taken at the deadline.
@@ -161,6 +165,14 @@ pub struct HeadView<'a> {
 }
 
 impl DecisionPoint {
+    /// The options, and from the second round on the one that accepts the guidance as it is. That
+    /// one is no part of the record.
+    #[must_use]
+    pub fn ways_to_answer(&self) -> Vec<Cow<'_, DecisionOption>> {
+        let accept = (self.iteration > 1).then(|| Cow::Owned(DecisionOption::accept()));
+        self.terms.proposal.options.iter().map(Cow::Borrowed).chain(accept).collect()
+    }
+
     /// The readable form at a time. `hash` is the link of the record [`DecisionPoint::version`].
     #[must_use]
     pub fn view<'a>(&'a self, now: Timestamp, hash: Option<&'a str>) -> DecisionPointView<'a> {
@@ -177,9 +189,14 @@ impl DecisionPoint {
             prior_id: self.prior_id.as_deref(),
             next_id: self.next_id.as_deref(),
             state: self.state,
+            waits_for: match self.state {
+                DecisionPointState::Pending => Some("answer"),
+                DecisionPointState::Refining => Some("refinement"),
+                _ => None,
+            },
             prompt: &terms.proposal.prompt,
             context: terms.proposal.context.as_deref(),
-            options: &terms.proposal.options,
+            options: self.ways_to_answer(),
             default_option: terms.proposal.default_option.as_deref(),
             selected_option: self.selected_option(),
             response_text: self.response_text(),

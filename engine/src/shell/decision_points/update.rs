@@ -115,8 +115,8 @@ impl<S: Storage> Engine<S> {
         answered: Option<&'static str>,
         record: &DecisionPointRecord,
     ) -> Result<UpdatedDecisionPoint, UpdateDecisionPointError> {
-        let (correlation, causation) = (point.correlation.clone(), Some(point.version));
-        let origin = Origin { actor: by.actor(), correlation, causation };
+        let correlation = point.correlation.clone();
+        let origin = Origin { actor: by.actor(), correlation, causation: None };
         let command = match command.entropy() {
             Some(_) => command.with_entropy(self.entropy()?),
             None => command,
