@@ -216,6 +216,24 @@ impl fmt::Display for WhoAsks {
     }
 }
 
+/// The gate of one loop or decision point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Gate {
+    /// The number of the user whose process asks.
+    pub(crate) asked_by: u32,
+    /// What at least has to prove who answers.
+    pub(crate) authentication: Authentication,
+    /// Whether only another user may answer.
+    pub(crate) separation: bool,
+}
+
+impl Gate {
+    pub(crate) const fn terms(self) -> PersonTerms {
+        let Self { asked_by, authentication, separation } = self;
+        PersonTerms { authentication, separation, asked_by: Some(asked_by) }
+    }
+}
+
 impl NotAPerson {
     /// The stable reason code.
     #[must_use]

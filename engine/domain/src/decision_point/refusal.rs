@@ -6,12 +6,21 @@ use thiserror::Error;
 
 use crate::core::actor::Authentication;
 use crate::core::forbidden::RefusalClass;
+use crate::core::refusal::{CommonRefusal, through};
+use crate::core::text::IdentifierFault;
 use crate::core::time::Timestamp;
 use crate::decision_point::types::{DecisionPointState, MAX_ITERATIONS, MAX_OPTIONS};
+use crate::log::policy::{Loosened, PolicyRefusal};
 
 /// Why a command on a decision point is refused. Closed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DecisionPointRefusal {
+    /// By a rule that every system has.
+    #[error(transparent)]
+    Common(#[from] CommonRefusal),
+    /// By the policy in force.
+    #[error(transparent)]
+    Policy(#[from] PolicyRefusal),
     /// Two options of one proposal have the same id.
     #[error("two options are called {id}; give each an id of its own")]
     DuplicateOption {
@@ -368,11 +377,18 @@ pub enum DecisionPointRefusal {
     },
 }
 
+through! {
+    IdentifierFault => CommonRefusal => DecisionPointRefusal;
+    Loosened => PolicyRefusal => DecisionPointRefusal;
+}
+
 impl DecisionPointRefusal {
     /// The stable reason code.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
+            Self::Common(refusal) => refusal.code(),
+            Self::Policy(refusal) => refusal.code(),
             Self::DuplicateOption { .. } => "DUPLICATE_OPTION",
             Self::ReservedOption { .. } => "RESERVED_OPTION",
             Self::InvalidOptionId { .. } => "INVALID_OPTION_ID",
@@ -421,6 +437,8 @@ impl DecisionPointRefusal {
     #[must_use]
     pub const fn class(&self) -> Option<RefusalClass> {
         match self {
+            Self::Common(refusal) => refusal.class(),
+            Self::Policy(refusal) => refusal.class(),
             Self::UnknownDecision { .. }
             | Self::BindingMismatch { .. }
             | Self::ShowsOtherwise { .. } => Some(RefusalClass::Scope),

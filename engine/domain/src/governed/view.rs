@@ -11,7 +11,7 @@ use crate::core::actor::ActorId;
 use crate::core::confidence::Confidence;
 use crate::core::hash::Digest;
 use crate::core::time::Timestamp;
-use crate::evidence_capture::state::{Chain, ChainView};
+use crate::evidence_capture::chain::{Chain, ChainView};
 use crate::evidence_capture::types::{
     EvidenceType, ObservationContext, ObservationPoint, StopCondition,
 };

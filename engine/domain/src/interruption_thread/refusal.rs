@@ -5,36 +5,21 @@ use alloc::string::String;
 use thiserror::Error;
 
 use crate::core::forbidden::RefusalClass;
+use crate::core::refusal::Malformed;
 use crate::interruption_thread::types::ReasonCode;
+use crate::registration::state::Mismatch;
 
 /// Why a command on an interruption thread is refused. Closed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ThreadRefusal {
     /// The command itself is malformed: nothing is written.
-    #[error("{field}: expected {expected}, found {found}; correct the command")]
-    Malformed {
-        /// The field, by its path in the command.
-        field: &'static str,
-        /// What it has to be.
-        expected: &'static str,
-        /// What it is, control characters visible, cut to 96 bytes.
-        found: String,
-    },
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
     /// A rule on scope, gating or continuity says no: a reason-coded row is written.
     #[error("{reason_code}: {field}: expected {expected}, found {found}")]
     Barred {
         /// Why.
         reason_code: ReasonCode,
-        /// The field.
-        field: &'static str,
-        /// What it has to be.
-        expected: String,
-        /// What it is.
-        found: String,
-    },
-    /// Something cannot be registered as the command states it.
-    #[error("{field}: expected {expected}, found {found}; register it as it is")]
-    Registration {
         /// The field.
         field: &'static str,
         /// What it has to be.
@@ -59,13 +44,18 @@ pub enum ThreadRefusal {
 }
 
 impl ThreadRefusal {
+    /// What is registered bars it.
+    pub(crate) fn barred(reason_code: ReasonCode, mismatch: Mismatch) -> Self {
+        let Mismatch { field, expected, found } = mismatch;
+        Self::Barred { reason_code, field, expected, found }
+    }
+
     /// The stable reason code: a row's own, where one is written.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Malformed { .. } => "MALFORMED_REQUEST",
+            Self::Malformed(_) => Malformed::CODE,
             Self::Barred { reason_code, .. } => reason_code.name(),
-            Self::Registration { .. } => "REGISTRATION_REFUSED",
             Self::UnknownThread { .. } => "UNKNOWN_THREAD",
             Self::NothingExpired { .. } => "NOTHING_EXPIRED",
         }
@@ -76,10 +66,7 @@ impl ThreadRefusal {
     pub const fn class(&self) -> Option<RefusalClass> {
         match self {
             Self::Barred { reason_code, .. } => Some(class_of(*reason_code)),
-            Self::Registration { .. } => Some(RefusalClass::Scope),
-            Self::Malformed { .. } | Self::UnknownThread { .. } | Self::NothingExpired { .. } => {
-                None
-            }
+            Self::Malformed(_) | Self::UnknownThread { .. } | Self::NothingExpired { .. } => None,
         }
     }
 
