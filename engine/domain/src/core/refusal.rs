@@ -9,15 +9,91 @@ use crate::core::actor::NotAPerson;
 use crate::core::forbidden::RefusalClass;
 use crate::core::text::{IdentifierFault, bounded, check_identifier, is_blank, visible};
 
-/// What every system refuses alike. Closed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum CommonRefusal {
+/// A system's table of refusals: of each its words and its stable reason code, and the kind of rule
+/// where it is a fact of its own. Before them what it holds of others, which have codes themselves.
+/// A refusal `by` one of its fields has that field's code and kind.
+macro_rules! refusals {
+    (
+        $(#[$doc:meta])* $Refusal:ident
+        holding { $($(#[$held_doc:meta])* $Held:ident($Inner:ty),)* }
+        $($(#[$line:meta])* $Variant:ident $({ $($fields:tt)* })? $(($($items:tt)*))?
+            $(= $code:literal $(in $Class:ident)?)? $(by $part:ident: $Part:ty)?,)+
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+        pub enum $Refusal {
+            $($(#[$held_doc])* #[error(transparent)] $Held(#[from] $Inner),)*
+            $($(#[$line])* $Variant $({ $($fields)* })? $(($($items)*))?,)+
+        }
+
+        impl $Refusal {
+            /// The stable reason code.
+            #[must_use]
+            pub const fn code(&self) -> &'static str {
+                match self {
+                    $(Self::$Held(refusal) => refusal.code(),)*
+                    $(Self::$Variant { $($part,)? .. } => {
+                        crate::core::refusal::stated!(code $($code)? $($part)?)
+                    })+
+                }
+            }
+
+            /// The kind of rule, where the refusal is a fact of its own; `None` where nothing is
+            /// written.
+            #[must_use]
+            pub const fn class(&self) -> Option<crate::core::forbidden::RefusalClass> {
+                match self {
+                    $(Self::$Held(refusal) => refusal.class(),)*
+                    $(Self::$Variant { $($part,)? .. } => {
+                        crate::core::refusal::stated!(class $($($Class)?)? $($part.)?)
+                    })+
+                }
+            }
+
+            /// Every reason code, in the order of the refusals.
+            #[must_use]
+            pub fn codes() -> alloc::vec::Vec<&'static str> {
+                let mut codes = alloc::vec::Vec::new();
+                $(codes.extend(<$Inner>::codes());)*
+                $($(codes.push($code);)? $(codes.extend(<$Part>::codes());)?)+
+                codes
+            }
+        }
+    };
+}
+
+pub(crate) use refusals;
+
+/// What a line of a table of refusals states, or leaves to one of its fields.
+macro_rules! stated {
+    (code $code:literal) => {
+        $code
+    };
+    (code $part:ident) => {
+        $part.code()
+    };
+    (class) => {
+        None
+    };
+    (class $part:ident.) => {
+        $part.class()
+    };
+    (class $Class:ident) => {
+        Some(crate::core::forbidden::RefusalClass::$Class)
+    };
+}
+
+pub(crate) use stated;
+
+refusals! {
+    /// What every system refuses alike. Closed.
+    CommonRefusal holding {
+        /// A field that is malformed.
+        Malformed(Malformed),
+    }
     /// A name that is missing, too long or hides characters.
     #[error("{0}")]
-    InvalidIdentifier(#[from] IdentifierFault),
-    /// A field that is malformed.
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
+    InvalidIdentifier(#[from] IdentifierFault) = "INVALID_IDENTIFIER",
     /// Somebody who is no person acts where only a person may.
     #[error("{what}: {reason}")]
     PersonNeeded {
@@ -25,36 +101,14 @@ pub enum CommonRefusal {
         what: &'static str,
         /// Why this one does not count as a person.
         reason: NotAPerson,
-    },
+    } by reason: NotAPerson,
     /// Exactly this was done before: nothing more is to be done, and the caller is told of the
     /// record again.
     #[error("this was done before, with record {sequence}")]
     AlreadyDone {
         /// The record.
         sequence: u64,
-    },
-}
-
-impl CommonRefusal {
-    /// The stable reason code.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::InvalidIdentifier(_) => "INVALID_IDENTIFIER",
-            Self::Malformed(_) => Malformed::CODE,
-            Self::PersonNeeded { reason, .. } => reason.code(),
-            Self::AlreadyDone { .. } => "ALREADY_DONE",
-        }
-    }
-
-    /// The kind of rule, where the refusal is a fact of its own.
-    #[must_use]
-    pub const fn class(&self) -> Option<RefusalClass> {
-        match self {
-            Self::PersonNeeded { .. } => Some(RefusalClass::Gating),
-            Self::InvalidIdentifier(_) | Self::Malformed(_) | Self::AlreadyDone { .. } => None,
-        }
-    }
+    } = "ALREADY_DONE",
 }
 
 /// Makes a refusal of what it holds, through what stands between.
@@ -93,8 +147,17 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    /// The stable reason code.
-    pub const CODE: &'static str = "MALFORMED_REQUEST";
+    pub(crate) const fn code(&self) -> &'static str {
+        "MALFORMED_REQUEST"
+    }
+
+    pub(crate) const fn class(&self) -> Option<RefusalClass> {
+        None
+    }
+
+    pub(crate) const fn codes() -> [&'static str; 1] {
+        ["MALFORMED_REQUEST"]
+    }
 }
 
 /// The refusal of a field.

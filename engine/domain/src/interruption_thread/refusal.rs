@@ -2,19 +2,16 @@
 
 use alloc::string::String;
 
-use thiserror::Error;
-
-use crate::core::forbidden::RefusalClass;
-use crate::core::refusal::Malformed;
+use crate::core::refusal::{Malformed, refusals};
 use crate::interruption_thread::types::ReasonCode;
 use crate::registration::state::Mismatch;
 
-/// Why a command on an interruption thread is refused. Closed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ThreadRefusal {
-    /// The command itself is malformed: nothing is written.
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
+refusals! {
+    /// Why a command on an interruption thread is refused. Closed.
+    ThreadRefusal holding {
+        /// The command itself is malformed: nothing is written.
+        Malformed(Malformed),
+    }
     /// A rule on scope, gating or continuity says no: a reason-coded row is written.
     #[error("{reason_code}: {field}: expected {expected}, found {found}")]
     Barred {
@@ -26,7 +23,7 @@ pub enum ThreadRefusal {
         expected: String,
         /// What it is.
         found: String,
-    },
+    } by reason_code: ReasonCode,
     /// No thread has this tenant and correlation.
     #[error("tenant {tenant_id} has no thread {correlation_id}; its first turn or row begins one")]
     UnknownThread {
@@ -34,13 +31,13 @@ pub enum ThreadRefusal {
         tenant_id: String,
         /// The correlation.
         correlation_id: String,
-    },
+    } = "UNKNOWN_THREAD",
     /// Nothing of the thread has expired.
     #[error("nothing of thread {correlation_id} has expired; ask again when it has")]
     NothingExpired {
         /// The thread.
         correlation_id: String,
-    },
+    } = "NOTHING_EXPIRED",
 }
 
 impl ThreadRefusal {
@@ -50,46 +47,9 @@ impl ThreadRefusal {
         Self::Barred { reason_code, field, expected, found }
     }
 
-    /// The stable reason code: a row's own, where one is written.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Malformed(_) => Malformed::CODE,
-            Self::Barred { reason_code, .. } => reason_code.name(),
-            Self::UnknownThread { .. } => "UNKNOWN_THREAD",
-            Self::NothingExpired { .. } => "NOTHING_EXPIRED",
-        }
-    }
-
-    /// The kind of rule, where the refusal is a fact of its own.
-    #[must_use]
-    pub const fn class(&self) -> Option<RefusalClass> {
-        match self {
-            Self::Barred { reason_code, .. } => Some(class_of(*reason_code)),
-            Self::Malformed(_) | Self::UnknownThread { .. } | Self::NothingExpired { .. } => None,
-        }
-    }
-
     /// The reason code of the row that is written.
     #[must_use]
     pub const fn row_reason(&self) -> Option<ReasonCode> {
-        match self {
-            Self::Barred { reason_code, .. } => Some(*reason_code),
-            _ => None,
-        }
-    }
-}
-
-const fn class_of(reason_code: ReasonCode) -> RefusalClass {
-    match reason_code {
-        ReasonCode::FailCallerNotAllowed | ReasonCode::FailTenantScopeInvalid => {
-            RefusalClass::Scope
-        }
-        ReasonCode::FailIdempotencyConflict => RefusalClass::Idempotency,
-        ReasonCode::FailTurnOrder
-        | ReasonCode::FailThreadClosed
-        | ReasonCode::FailStaleVersion
-        | ReasonCode::ContinuitySpeakerMismatch => RefusalClass::Continuity,
-        _ => RefusalClass::Gating,
+        if let Self::Barred { reason_code, .. } = self { Some(*reason_code) } else { None }
     }
 }

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::core::actor::Authentication;
-use crate::core::forbidden::RefusalClass;
 use crate::core::hash::{Digest, HashBuilder};
 use crate::core::payload::{List, Text};
+use crate::core::refusal::refusals;
 use crate::core::text::{check_identifier, visible};
 use crate::decision_point::types::ApprovalPolicy;
 use crate::human_decision::terms::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
@@ -140,9 +140,9 @@ pub enum PolicyFault {
     },
 }
 
-/// How the policy of a log, or another floor, stands in the way. Closed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PolicyRefusal {
+refusals! {
+    /// How the policy of a log, or another floor, stands in the way. Closed.
+    PolicyRefusal holding {}
     /// Terms that demand less than the policy in force.
     #[error("the policy of {floor} says otherwise: {loosened}; {}", advice(floor))]
     Loosened {
@@ -150,47 +150,25 @@ pub enum PolicyRefusal {
         floor: String,
         /// What is asked for, and what is demanded.
         loosened: Loosened,
-    },
+    } = "POLICY_LOOSENED" in Gating,
     /// A policy that is set already.
     #[error("this changes nothing: the policy of this log says so already")]
-    Unchanged,
+    Unchanged = "POLICY_UNCHANGED",
     /// A policy that cannot be kept.
     #[error("the policy cannot be kept: {0}")]
-    Invalid(#[from] PolicyFault),
+    Invalid(#[from] PolicyFault) = "INVALID_POLICY",
     /// The records that were lost may have held the log's policy.
     #[error(
         "records of this log were lost or are unproven, and its policy may be among them; a person \
          has to set one first, at a terminal: `holdpoint policy set`"
     )]
-    Lost,
+    Lost = "POLICY_LOST" in Gating,
 }
 
 /// Terms that the log's own policy does not let pass.
 impl From<Loosened> for PolicyRefusal {
     fn from(loosened: Loosened) -> Self {
         Self::Loosened { floor: OF_THE_LOG.to_string(), loosened }
-    }
-}
-
-impl PolicyRefusal {
-    /// The stable reason code.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Loosened { .. } => "POLICY_LOOSENED",
-            Self::Unchanged => "POLICY_UNCHANGED",
-            Self::Invalid(_) => "INVALID_POLICY",
-            Self::Lost => "POLICY_LOST",
-        }
-    }
-
-    /// The kind of rule, where the refusal is a fact of its own.
-    #[must_use]
-    pub const fn class(&self) -> Option<RefusalClass> {
-        match self {
-            Self::Loosened { .. } | Self::Lost => Some(RefusalClass::Gating),
-            Self::Unchanged | Self::Invalid(_) => None,
-        }
     }
 }
 

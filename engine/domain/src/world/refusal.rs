@@ -6,12 +6,10 @@
 
 use alloc::string::{String, ToString as _};
 
-use thiserror::Error;
-
 use crate::core::forbidden::RefusalClass;
 use crate::core::limits::MAX_ID_BYTES;
 use crate::core::payload::Text;
-use crate::core::refusal::{CommonRefusal, Malformed, through};
+use crate::core::refusal::{CommonRefusal, Malformed, refusals, through};
 use crate::core::text::{IdentifierFault, bounded, shown};
 use crate::decision_point::refusal::DecisionPointRefusal;
 use crate::governed::refusal::LoopRefusal;
@@ -25,21 +23,22 @@ use crate::registration::refusal::RegistrationRefusal;
 use crate::world::command::Command;
 use crate::world::event::Event;
 
-/// Why a command is refused. Closed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Refusal {
-    /// By a rule that every system has.
-    #[error(transparent)]
-    Common(#[from] CommonRefusal),
-    /// By the policy in force.
-    #[error(transparent)]
-    Policy(#[from] PolicyRefusal),
-    /// A loop.
-    #[error(transparent)]
-    Loop(#[from] LoopRefusal),
-    /// Something registered.
-    #[error(transparent)]
-    Registration(#[from] RegistrationRefusal),
+refusals! {
+    /// Why a command is refused. Closed.
+    Refusal holding {
+        /// By a rule that every system has.
+        Common(CommonRefusal),
+        /// By the policy in force.
+        Policy(PolicyRefusal),
+        /// A loop.
+        Loop(LoopRefusal),
+        /// Something registered.
+        Registration(RegistrationRefusal),
+        /// An interruption thread.
+        InterruptionThread(ThreadRefusal),
+        /// A decision point.
+        DecisionPoint(DecisionPointRefusal),
+    }
     /// A run that another process records: nobody else says what becomes of it.
     #[error(
         "another process records loop {loop_id} and says what becomes of it; nothing else can \
@@ -48,7 +47,7 @@ pub enum Refusal {
     RecordedElsewhere {
         /// The loop.
         loop_id: String,
-    },
+    } = "RECORDED_ELSEWHERE" in Gating,
     /// What the log's own writer says is contradicted by the log.
     #[error("{statement} says {found}, and the log says {expected}; nothing was recorded")]
     ContradictsLog {
@@ -58,7 +57,7 @@ pub enum Refusal {
         expected: String,
         /// What the statement says.
         found: String,
-    },
+    } = "CONTRADICTS_LOG",
     /// Automation is to go on from where only records without proof may have let it come.
     #[error(
         "records {first} to {last} are unproven, and {subject} may rest on them: nothing is \
@@ -71,18 +70,12 @@ pub enum Refusal {
         first: u64,
         /// The last of them.
         last: u64,
-    },
-    /// An interruption thread.
-    #[error(transparent)]
-    InterruptionThread(#[from] ThreadRefusal),
+    } = "RESTS_ON_UNPROVEN" in Gating,
     /// A run that needs an approval before its start.
     #[error(
         "a person has to approve this before it starts; ask with `holdpoint run --hold before`"
     )]
-    ApprovalNeeded,
-    /// A decision point.
-    #[error(transparent)]
-    DecisionPoint(#[from] DecisionPointRefusal),
+    ApprovalNeeded = "APPROVAL_NEEDED" in Gating,
     /// An idempotency key was used for something else.
     #[error(
         "the idempotency key {key} was used for other content with record {first_sequence}; use \
@@ -93,7 +86,7 @@ pub enum Refusal {
         key: String,
         /// The first record under the key.
         first_sequence: u64,
-    },
+    } = "IDEMPOTENCY_CONFLICT" in Idempotency,
     /// The entity has changed since the caller looked.
     #[error("{entity} is at version {found}, not {expected}; look again and decide anew")]
     StaleVersion {
@@ -103,7 +96,7 @@ pub enum Refusal {
         expected: u64,
         /// Its version: the sequence of the last record that changed it.
         found: u64,
-    },
+    } = "STALE_VERSION" in Continuity,
 }
 
 through! {
@@ -115,44 +108,6 @@ through! {
 }
 
 impl Refusal {
-    /// The stable reason code.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Common(refusal) => refusal.code(),
-            Self::Policy(refusal) => refusal.code(),
-            Self::Loop(refusal) => refusal.code(),
-            Self::Registration(refusal) => refusal.code(),
-            Self::InterruptionThread(refusal) => refusal.code(),
-            Self::DecisionPoint(refusal) => refusal.code(),
-            Self::RecordedElsewhere { .. } => "RECORDED_ELSEWHERE",
-            Self::ContradictsLog { .. } => "CONTRADICTS_LOG",
-            Self::RestsOnUnproven { .. } => "RESTS_ON_UNPROVEN",
-            Self::ApprovalNeeded => "APPROVAL_NEEDED",
-            Self::IdempotencyConflict { .. } => "IDEMPOTENCY_CONFLICT",
-            Self::StaleVersion { .. } => "STALE_VERSION",
-        }
-    }
-
-    /// The kind of rule, where the refusal is a fact of its own; `None` where nothing is written.
-    #[must_use]
-    pub const fn class(&self) -> Option<RefusalClass> {
-        match self {
-            Self::Common(refusal) => refusal.class(),
-            Self::Policy(refusal) => refusal.class(),
-            Self::Loop(refusal) => refusal.class(),
-            Self::Registration(refusal) => refusal.class(),
-            Self::InterruptionThread(refusal) => refusal.class(),
-            Self::DecisionPoint(refusal) => refusal.class(),
-            Self::IdempotencyConflict { .. } => Some(RefusalClass::Idempotency),
-            Self::RestsOnUnproven { .. }
-            | Self::RecordedElsewhere { .. }
-            | Self::ApprovalNeeded => Some(RefusalClass::Gating),
-            Self::StaleVersion { .. } => Some(RefusalClass::Continuity),
-            Self::ContradictsLog { .. } => None,
-        }
-    }
-
     /// The record with which exactly this was done before, whichever system says so.
     #[must_use]
     pub const fn done_before(&self) -> Option<u64> {
