@@ -8,6 +8,7 @@ use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::{ApprovalPolicy, CreateDecisionPoint};
 use holdpoint_domain::human_decision::EscalationTarget;
+use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{Contradiction, GatePolicy, Loosened, OF_THE_LOG};
 use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
@@ -167,7 +168,7 @@ fn of_log(world: &World) -> Option<Layer> {
 
 /// The failure of what demands less than a floor.
 pub(super) fn looser(floor: &str, loosened: Loosened) -> Failure {
-    refused(&Refusal::PolicyLoosened { floor: floor.to_string(), loosened })
+    refused(&PolicyRefusal::Loosened { floor: floor.to_string(), loosened }.into())
 }
 
 /// The failure of a refusal.

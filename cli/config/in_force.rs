@@ -8,12 +8,12 @@ use super::Configuration;
 use super::demands::{Demands, refused};
 use crate::exit::{Exit, Failure};
 use crate::text::path;
-use holdpoint_domain::Refusal;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::ApprovalPolicy;
 use holdpoint_domain::human_decision::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
+use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{GatePolicy, GateTerms};
 use holdpoint_engine::floors::{HoldTable, Moments};
 
@@ -105,7 +105,7 @@ impl Demands {
                 || self.policy.retry_needs_person,
             ..restated(&self.policy, &stated)
         };
-        policy.check().map_err(|fault| refused(&Refusal::InvalidPolicy(fault)))?;
+        policy.check().map_err(|fault| refused(&PolicyRefusal::from(fault).into()))?;
         let hold = self.hold(&policy, &stated, asked);
         let gate = self.gate(&policy, configuration, asked);
         hold.check().map_err(|fault| Failure::new(Exit::USAGE, "hold", fault))?;

@@ -4,9 +4,9 @@ use super::check::Check;
 use super::policy::POLICY;
 use crate::directory::Directory;
 use crate::exit::Failure;
-use holdpoint_domain::Refusal;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 
 /// What was looked at.
@@ -34,7 +34,7 @@ fn unfinished(directory: &Directory) -> Result<Vec<Check>, Failure> {
     if rebuilt.world.is_policy_lost() {
         checks.push(Check::fail(
             POLICY,
-            Refusal::PolicyLost.to_string(),
+            PolicyRefusal::Lost.to_string(),
             "set the policy: nothing begins in this log before",
         ));
     }

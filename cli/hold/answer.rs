@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::screen::{self, named};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::governed::{DecisionView, RequestPlace};
+use holdpoint_domain::governed::{DecisionView, LoopRefusal, RequestPlace};
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerDecision, AnswerMeans, DecisionRefusal, HeldRequest, HumanDecisionCommand,
     HumanDecisionEvent, RequestOutcome,
@@ -261,7 +261,7 @@ fn is_conflict(refusal: &Refusal) -> bool {
     use DecisionRefusal::{AlreadyAnswered, Withdrawn};
     matches!(
         refusal,
-        Refusal::HumanDecision(AlreadyAnswered { .. } | Withdrawn { .. })
+        Refusal::Loop(LoopRefusal::HumanDecision(AlreadyAnswered { .. } | Withdrawn { .. }))
             | Refusal::StaleVersion { .. }
             | Refusal::IdempotencyConflict { .. }
     )
@@ -274,8 +274,10 @@ fn is_late(receipt: &Receipt) -> bool {
 }
 
 fn refused(refusal: &Refusal) -> Failure {
-    let is_unknown =
-        matches!(refusal, Refusal::HumanDecision(DecisionRefusal::UnknownRequest { .. }));
+    let is_unknown = matches!(
+        refusal,
+        Refusal::Loop(LoopRefusal::HumanDecision(DecisionRefusal::UnknownRequest { .. }))
+    );
     let exit = if is_unknown { Exit::NOT_FOUND } else { Exit::REFUSED };
     Failure::new(exit, refusal.code(), visible(&refusal.to_string())).adding(&unproven(refusal))
 }

@@ -9,10 +9,10 @@ use holdpoint_domain::decision_point::{
     MAX_RESPONSE_BYTES, MAX_TIMEOUT_MS, OnTimeout, ResolutionKind, Response, Urgency,
 };
 use holdpoint_domain::world::REGISTRY;
-use holdpoint_domain::{Command as Request, decide};
+use holdpoint_domain::{Command as Request, Refusal, decide};
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::points::{every_corner, option, person};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -139,7 +139,11 @@ fn masks_hide_what_differs_and_nothing_else() {
 
 /// The rows of the table below this header, cell by cell.
 fn table(header: &str) -> Vec<Vec<&'static str>> {
-    let from = DOCUMENT.lines().skip_while(|line| !line.starts_with(header)).skip(2);
+    table_of(DOCUMENT, header)
+}
+
+fn table_of(document: &'static str, header: &str) -> Vec<Vec<&'static str>> {
+    let from = document.lines().skip_while(|line| !line.starts_with(header)).skip(2);
     let rows = from.take_while(|line| line.starts_with('|'));
     let rows: Vec<Vec<&str>> =
         rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect();
@@ -183,29 +187,38 @@ fn every_event_is_documented_with_its_kind() {
     assert_eq!(documented, found);
 }
 
-#[test]
-fn every_reason_code_is_documented_with_its_exit_code() {
-    let (_, table_of_codes) = REFUSALS.split_once("fn code(&self)").unwrap();
-    let (table_of_codes, rest) = table_of_codes.split_once("\n    }\n").unwrap();
+/// The reason codes whose exit status is not 5. The conflicts of decision points are those of the
+/// code.
+fn exits() -> BTreeMap<&'static str, u8> {
+    let (table, rest) = REFUSALS.split_once("\n}\n").unwrap();
     let (_, conflicts) = rest.split_once("fn is_conflict(&self)").unwrap();
     let (conflicts, _) = conflicts.split_once("\n    }\n").unwrap();
-    let lines = table_of_codes.lines().filter(|line| line.contains("=> \""));
-    let found: Vec<(String, String)> = lines
-        .map(|line| {
-            let name = line.split("::").nth(1).unwrap().split(' ').next().unwrap();
-            let exit = match name {
-                "UnknownDecision" => 3,
-                name if conflicts.contains(&format!("Self::{name} ")) => 4,
-                _ => 5,
-            };
-            (line.split('"').nth(1).unwrap().to_ascii_lowercase(), exit.to_string())
+    let conflicts = conflicts.split("Self::").skip(1).map(|rest| rest.split(' ').next().unwrap());
+    let mut exits: BTreeMap<&str, u8> = conflicts
+        .map(|name| {
+            let (_, line) = table.split_once(&format!("\n    {name} {{")).unwrap();
+            (line.split('"').nth(1).unwrap(), 4)
         })
         .collect();
-    let documented: Vec<(String, String)> = table("| error code |")
-        .iter()
-        .map(|row| (codes(row[0])[0].to_string(), row[1].to_string()))
-        .collect();
-    assert_eq!(documented[..found.len()], found);
+    exits.extend([("UNKNOWN_DECISION", 3), ("UNKNOWN_REQUEST", 3)]);
+    let of_all = ["ALREADY_ANSWERED", "REQUEST_WITHDRAWN", "STALE_VERSION", "IDEMPOTENCY_CONFLICT"];
+    exits.extend(of_all.map(|code| (code, 4)));
+    exits
+}
+
+#[test]
+fn every_refusal_is_documented_once_with_its_exit_code() {
+    let rows = table_of(include_str!("../../docs/refusals.md"), "| reason code |");
+    let documented: Vec<&str> = rows.iter().map(|row| codes(row[0])[0]).collect();
+    let found: BTreeSet<&str> = Refusal::codes().into_iter().collect();
+    assert_eq!(documented, found.into_iter().collect::<Vec<_>>(), "in this order");
+    let exits = exits();
+    assert_eq!(exits.len(), 8, "{exits:?}");
+    for row in rows {
+        let code = codes(row[0])[0];
+        assert_eq!(row[1], exits.get(code).unwrap_or(&5).to_string(), "{code}");
+        assert!(row[2..].iter().all(|cell| !cell.is_empty()), "{code}");
+    }
 }
 
 #[test]

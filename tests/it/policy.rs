@@ -10,6 +10,7 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::decision_point::{ApprovalPolicy, CreateDecisionPoint, DecisionPointCommand};
 use holdpoint_domain::execution_loop::{ExecutionLoopCommand, InitializeLoop};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
+use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{GatePolicy, RELAX_TOOL, relax_binding, relax_proposal};
 use holdpoint_domain::{ActorId, Command as Act, Refusal};
 use holdpoint_engine::Engine;
@@ -355,7 +356,7 @@ fn the_library_keeps_floors_for_whoever_embeds_it() {
     fs::set_permissions(&floor, Permissions::from_mode(0o644)).unwrap();
     let engine = embedded(&directory.path().join("log"), &floor);
     let named = |refusal: &Refusal, of: &str| match refusal {
-        Refusal::PolicyLoosened { floor: found, loosened } => {
+        Refusal::Policy(PolicyRefusal::Loosened { floor: found, loosened }) => {
             assert_eq!(*found, floor.to_string_lossy());
             assert_eq!(loosened.field, of);
         }

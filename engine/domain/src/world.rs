@@ -12,7 +12,6 @@ pub mod envelope;
 pub(crate) mod event;
 pub(crate) mod evolve;
 pub(crate) mod index_terms;
-pub(crate) mod kept;
 pub(crate) mod keys;
 pub(crate) mod person;
 pub(crate) mod policy;
@@ -26,7 +25,6 @@ pub use due::*;
 pub use envelope::Envelope;
 pub use event::*;
 pub use index_terms::*;
-pub use kept::*;
 pub use keys::*;
 pub use policy::*;
 pub use refusal::*;
@@ -42,18 +40,24 @@ use serde::{Serialize, Serializer};
 
 use crate::core::actor::{Actor, ActorId};
 use crate::core::hash::Digest;
+use crate::core::limits::MAX_CLOSED_REQUESTS;
 use crate::core::payload::Text;
 use crate::core::text::shown;
+use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
-use crate::decision_point::types::ActionBinding;
+use crate::decision_point::types::{ActionBinding, MAX_CLOSED_DECISION_POINTS};
 use crate::decision_point::view::DecisionPointView;
 use crate::governed::RequestPlace;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::view::{LoopView, RequestView};
-use crate::interruption_thread::state::{Thread, ThreadView, Threads};
+use crate::interruption_thread::refusal::ThreadRefusal;
+use crate::interruption_thread::state::{
+    ClosedThread, MAX_CLOSED_THREADS, Thread, ThreadView, Threads,
+};
 use crate::interruption_thread::types::ReasonCode;
 use crate::log::state::{Beginning, SegmentIndexes, UnprovenRecords};
 use crate::registration::command::RegistrationCommand;
+use crate::registration::event::RegistrationEvent;
 use crate::registration::state::{Mismatch, Registered, RegistrationView, Registry, pair};
 use crate::world::person::Gates;
 
@@ -435,7 +439,7 @@ impl World {
         };
         let found = format!("{} {}", actor.kind, shown(&actor.id));
         let mismatch = Mismatch { field: "actor", expected, found };
-        Err(mismatch.barred(ReasonCode::FailCallerNotAllowed).into())
+        Err(ThreadRefusal::barred(ReasonCode::FailCallerNotAllowed, mismatch).into())
     }
 }
 
@@ -507,5 +511,105 @@ impl World {
     #[must_use]
     pub const fn threads_forgotten(&self) -> u64 {
         self.hot.threads.forgotten()
+    }
+}
+
+/// What was found again. Each is what the log says: the rules believe it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recalled {
+    /// A thread that was closed, and with which record.
+    pub(crate) closed_thread: Option<ClosedThread>,
+    /// The id of a loop, request or decision point that the command would begin, and that one had
+    /// before.
+    used_id: Option<String>,
+    /// The session and the work order that the command names, as they were registered last.
+    registrations: Registry,
+    /// The decision point that the command is about: it ended.
+    pub(crate) decision_point: Option<DecisionPoint>,
+}
+
+impl Recalled {
+    /// A thread was closed with this record.
+    pub fn thread_was_closed(&mut self, tenant_id: &str, correlation_id: &str, sequence: u64) {
+        let key = (Text::from(tenant_id), Text::from(correlation_id));
+        self.closed_thread = Some((key, sequence));
+    }
+
+    /// A session or a work order was registered like this, last.
+    pub fn was_registered(&mut self, event: &RegistrationEvent) {
+        self.registrations.apply(event, 0);
+    }
+
+    pub(crate) const fn registrations(&self) -> &Registry {
+        &self.registrations
+    }
+
+    /// A decision point went like this. One that is not over is in the state, and not taken.
+    pub fn decision_point_ended(&mut self, point: DecisionPoint) {
+        self.decision_point = Some(point).filter(|point| !point.is_live());
+    }
+}
+
+impl World {
+    /// Tells the rules what the log says of what the state has forgotten: until the next time that
+    /// this is called.
+    pub fn recall(&mut self, recalled: Recalled) {
+        self.recalled = recalled;
+    }
+
+    /// Adds to what was recalled for the command in hand that a loop, request or decision point
+    /// had this id.
+    pub fn recall_used_id(&mut self, id: String) {
+        self.recalled.used_id = Some(id);
+    }
+
+    /// Whether loops have left the state.
+    #[must_use]
+    pub fn forgets_loops(&self) -> bool {
+        !self.hot.totals.loops_settled.is_empty()
+    }
+
+    /// Whether requests of loops that settled may have left the state.
+    #[must_use]
+    pub fn forgets_requests(&self) -> bool {
+        self.hot.requests.closed_count() >= MAX_CLOSED_REQUESTS
+    }
+
+    /// Whether decision points that ended may have left the state.
+    #[must_use]
+    pub fn forgets_decision_points(&self) -> bool {
+        self.hot.decision_points.closed_count() >= MAX_CLOSED_DECISION_POINTS
+    }
+
+    /// Whether threads that ended may have left the state.
+    #[must_use]
+    pub fn forgets_threads(&self) -> bool {
+        self.hot.threads.closed_count() >= MAX_CLOSED_THREADS
+    }
+
+    /// Whether something that is not in the state any more had this id, as far as was looked.
+    pub(crate) fn was_used(&self, id: &str) -> bool {
+        self.recalled.used_id.as_deref() == Some(id)
+    }
+
+    /// The decision point with this id: in the state, or found again for the command in hand.
+    pub(crate) fn known_point(&self, decision_id: &str) -> Option<&DecisionPoint> {
+        self.points_view(None).known(decision_id)
+    }
+
+    /// What the rules of decision points know, for a command on this one.
+    pub(crate) fn points_view(&self, about: Option<&str>) -> PointsView<'_> {
+        let Hot { decision_points, gates, .. } = &self.hot;
+        let mut view = PointsView {
+            points: decision_points,
+            recalled: self.recalled.decision_point.as_ref(),
+            used_id: self.recalled.used_id.as_deref(),
+            gates: &gates.points,
+            policy: gates.policy.as_ref(),
+            is_policy_lost: gates.is_policy_lost,
+            unproven: None,
+        };
+        view.unproven = about.and_then(|id| self.unproven_part(view.known(id)?));
+        view
     }
 }

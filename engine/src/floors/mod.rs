@@ -22,6 +22,7 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPointCommand;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::human_decision::{EscalationTarget, HumanDecisionCommand};
+use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{GatePolicy, Loosened};
 use holdpoint_domain::world::check_floor;
 use holdpoint_domain::{Command, Refusal, Time, World};
@@ -57,7 +58,7 @@ impl Floor {
     }
 
     fn refusal(&self, loosened: Loosened) -> Refusal {
-        Refusal::PolicyLoosened { floor: self.name(), loosened }
+        PolicyRefusal::Loosened { floor: self.name(), loosened }.into()
     }
 
     /// The same log, by whatever name.

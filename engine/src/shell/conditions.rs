@@ -2,11 +2,13 @@
 //! its caller saw.
 
 use super::submit::Origin;
+use holdpoint_domain::core::refusal::Malformed;
 use holdpoint_domain::core::text::{bounded, check_identifier, visible};
 use holdpoint_domain::decision_point::{DecisionPointCommand, DecisionPointRefusal};
+use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{DecisionRefusal, HumanDecisionCommand};
-use holdpoint_domain::interruption_thread::{ENGINE_ID, ThreadRefusal};
+use holdpoint_domain::interruption_thread::ENGINE_ID;
 use holdpoint_domain::world::KeyReceipt;
 use holdpoint_domain::{Command, Idempotency, Proof, Refusal, World};
 use std::fmt::Display;
@@ -167,7 +169,7 @@ pub(super) fn check_story(origin: &Origin, command: &Command) -> Result<(), Refu
 
 fn malformed(field: &'static str, expected: &'static str, found: &str) -> Refusal {
     let found = bounded(&visible(found).to_string(), FOUND_BYTES_MAX).to_string();
-    ThreadRefusal::Malformed { field, expected, found }.into()
+    Malformed { field, expected, found }.into()
 }
 
 /// Whoever answers or overrides does so in their own name: what a person decides is recorded as
@@ -214,7 +216,7 @@ fn version_of(world: &World, command: &Command, subject: &str) -> Result<Option<
         return Ok(Some(world.thread_version(tenant_id, correlation_id).unwrap_or(0)));
     }
     if !is_about_request(command) {
-        let unknown = || Refusal::LoopNotLive { loop_id: subject.to_string() };
+        let unknown = || LoopRefusal::LoopNotLive { loop_id: subject.to_string() }.into();
         let version = world.live_loop(subject).map(|entity| entity.version);
         return version.map(Some).ok_or_else(unknown);
     }

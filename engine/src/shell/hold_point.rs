@@ -17,6 +17,7 @@ use holdpoint_domain::execution_loop::{
     ExecutionLoopEvent, ExecutionLoopState, HaltReason, LoopHalted,
 };
 use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::human_decision::{
     AnswerDecision, Decided, DecisionOutcome, DecisionRefusal, HoldPolicy, HumanDecision,
     HumanDecisionCommand, HumanDecisionEvent, RequestDecision, RequestOutcome,
@@ -195,9 +196,9 @@ impl<S: Storage> Runner<'_, S> {
             }));
         match self.engine.submit(&origin, &command)? {
             // Somebody was first; the next look shows who.
-            Submitted::Refused(Refusal::HumanDecision(
+            Submitted::Refused(Refusal::Loop(LoopRefusal::HumanDecision(
                 DecisionRefusal::AlreadyAnswered { .. } | DecisionRefusal::Withdrawn { .. },
-            )) => {}
+            ))) => {}
             Submitted::Refused(refusal) => asker.refused(question, &refusal),
             Submitted::Accepted(_) | Submitted::Repeated(_) => {}
         }
@@ -210,7 +211,9 @@ impl<S: Storage> Runner<'_, S> {
             self.details.replace(format!("{} while a person was asked", interrupt.details()));
         match self.interrupt(interrupt) {
             // Somebody ended the loop at the same moment; the next look shows how.
-            Err(RunError::Refused(Refusal::LoopNotLive { .. })) => self.details = before,
+            Err(RunError::Refused(Refusal::Loop(LoopRefusal::LoopNotLive { .. }))) => {
+                self.details = before
+            }
             stopped => {
                 stopped?;
                 self.exit_status = interrupt.exit_status();

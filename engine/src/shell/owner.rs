@@ -1,7 +1,7 @@
 //! Whose log it is: where its policy names nobody, its owner decides about a looser one.
 
 use super::user::name_of_user;
-use holdpoint_domain::log::{LogCommand, Loosened, OF_THE_LOG};
+use holdpoint_domain::log::{LogCommand, Loosened};
 use holdpoint_domain::{Command, Refusal, World};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -28,5 +28,5 @@ pub(super) fn check_owner(world: &World, log: &Path, command: &Command) -> Resul
     let found: Vec<&str> = approvers.iter().map(|name| &**name).collect();
     let found = if found.is_empty() { "anybody".to_string() } else { found.join(", ") };
     let loosened = Loosened { field: "approvers", expected: owner, found };
-    Err(Refusal::PolicyLoosened { floor: OF_THE_LOG.to_string(), loosened })
+    Err(loosened.into())
 }

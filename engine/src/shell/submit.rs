@@ -171,14 +171,15 @@ fn carry_out<S: Storage>(
             let (appended, events) = append(hot, turn, by, idempotency.as_ref(), events, at)?;
             Ok(Answer::Accepted(receipt(&appended, at, events)))
         }
-        Err(Refusal::AlreadyDone { sequence }) => {
-            let done = DoneBefore { first_sequence: sequence, last_sequence: None };
-            done_before(engine, hot, done)
-        }
-        Err(refusal) => {
-            record_refusal(hot, turn, by, command, &refusal, at)?;
-            Ok(Answer::Refused(refusal))
-        }
+        Err(refusal) => match refusal.done_before() {
+            Some(first_sequence) => {
+                done_before(engine, hot, DoneBefore { first_sequence, last_sequence: None })
+            }
+            None => {
+                record_refusal(hot, turn, by, command, &refusal, at)?;
+                Ok(Answer::Refused(refusal))
+            }
+        },
     }
 }
 

@@ -13,6 +13,7 @@ use holdpoint_domain::decision_point::{
     RemindDecisionPoint, RespondToDecisionPoint, Response,
 };
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::registration::{
     MAX_ENDED_REGISTRATIONS, RegisterWorkOrder, RegistrationCommand, WorkOrderStatus,
 };
@@ -208,7 +209,9 @@ fn a_loop_that_settled_keeps_its_id_whoever_asks() {
         accepted(give(&first, &command));
     }
     let is_refused = |engine: &Engine| match give(engine, &begin) {
-        Submitted::Refused(Refusal::LoopExists { loop_id: found }) => found == loop_id,
+        Submitted::Refused(Refusal::Loop(LoopRefusal::LoopExists { loop_id: found })) => {
+            found == loop_id
+        }
         _ => false,
     };
     assert!(is_refused(&first));
@@ -239,7 +242,10 @@ fn bits_that_an_engine_drew_are_new_once() {
         accepted(give(&engine, &step));
     }
     let again = give(&engine, &command);
-    assert!(matches!(again, Submitted::Refused(Refusal::LoopExists { .. })), "{again:?}");
+    assert!(
+        matches!(again, Submitted::Refused(Refusal::Loop(LoopRefusal::LoopExists { .. }))),
+        "{again:?}"
+    );
     engine.close().expect("it closes");
 }
 

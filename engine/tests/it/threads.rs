@@ -7,6 +7,7 @@ use crate::conversation::{
     stranger, switching, thread, turn, turn_of,
 };
 use holdpoint_domain::core::forbidden::RefusalClass;
+use holdpoint_domain::core::refusal::CommonRefusal;
 use holdpoint_domain::interruption_thread::{Directive, InterruptionThreadEvent, ReasonCode};
 use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint};
 use holdpoint_domain::registration::RegistrationStatus;
@@ -231,7 +232,7 @@ fn a_turn_takes_no_other_key_and_no_other_story() {
     };
     let elsewhere = Origin { correlation: "another story".to_string(), ..origin_of(caller()) };
     let field_of = |submitted: Submitted| match submitted {
-        Submitted::Refused(Refusal::InterruptionThread(refusal)) => refusal.to_string(),
+        Submitted::Refused(refusal) => refusal.to_string(),
         other => unreachable!("{other:?}"),
     };
     let submitted = engine.submit(&elsewhere, &command).expect("the log works");
@@ -350,7 +351,10 @@ fn who_lacks_the_capability_sees_nothing_and_that_is_on_record() {
         assert_eq!(line.envelope.actor, stranger());
     }
     let nameless = engine.thread(&caller(), "", THREAD);
-    assert!(matches!(nameless, Err(ThreadReadError::Refused(Refusal::InvalidIdentifier(_)))));
+    assert!(matches!(
+        nameless,
+        Err(ThreadReadError::Refused(Refusal::Common(CommonRefusal::InvalidIdentifier(_))))
+    ));
     place.rebuilt();
 }
 

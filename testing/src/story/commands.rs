@@ -9,6 +9,7 @@ mod turns;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::RawData;
+use holdpoint_domain::core::refusal::CommonRefusal;
 use holdpoint_domain::decision_point::DecisionPointCommand;
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
@@ -285,11 +286,11 @@ impl Given {
         world.check_caller(&self.by, command)?;
         let receipt = idempotency.map(|key| world.receipt_of(correlation, key)).transpose()?;
         if let Some(receipt) = receipt.flatten() {
-            return Err(Refusal::AlreadyDone { sequence: receipt.first_sequence });
+            return Err(CommonRefusal::AlreadyDone { sequence: receipt.first_sequence }.into());
         }
         world.check_person(&self.by, self.proof, command)?;
         if let Some(sequence) = world.given_before(command) {
-            return Err(Refusal::AlreadyDone { sequence });
+            return Err(CommonRefusal::AlreadyDone { sequence }.into());
         }
         decide(world, command, story.now)
     }

@@ -8,10 +8,10 @@ use alloc::string::String;
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::core::closed_enum;
 use crate::core::payload::Text;
+use crate::core::refusal::refusals;
 
 closed_enum! {
     /// Who did something. Phase-01 knows HUMAN and SYSTEM; what acts on a human's behalf is told
@@ -159,15 +159,16 @@ pub struct PersonTerms {
     pub asked_by: Option<u32>,
 }
 
-/// Why somebody does not count as a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum NotAPerson {
+refusals! {
+    /// Why somebody does not count as a person.
+    #[derive(Copy)]
+    NotAPerson holding {}
     /// Only a claim.
     #[error(
         "the name is not proven; answer as that user of this system, outside of containers, user \
          namespaces and commands that are recorded, or ask under a policy that takes claimed names"
     )]
-    Claimed,
+    Claimed = "CLAIM_NOT_TAKEN" in Gating,
     /// Proven less than is asked for.
     #[error("the name is proven by {found}, and {expected} is asked for; answer at a terminal")]
     ProvenLess {
@@ -175,7 +176,7 @@ pub enum NotAPerson {
         expected: Authentication,
         /// What proves it.
         found: Authentication,
-    },
+    } = "PROVEN_LESS" in Gating,
     /// The user who asks, without a terminal.
     #[error(
         "user {user} asks, and counts as a person only at a terminal; answer at one, or let \
@@ -184,7 +185,7 @@ pub enum NotAPerson {
     NoTerminal {
         /// The user's number.
         user: u32,
-    },
+    } = "NO_TERMINAL" in Gating,
     /// The user who asks, where another one has to answer.
     #[error(
         "{}, and another user has to answer, outside of containers and user namespaces",
@@ -193,13 +194,13 @@ pub enum NotAPerson {
     SameUser {
         /// The number of the user who asks, [`UNKNOWN_USER`] where that is not known.
         user: u32,
-    },
+    } = "SAME_USER" in Gating,
     /// Without a terminal, where it is not known which user asks.
     #[error(
         "{}, and so whoever answers counts as a person only at a terminal; answer at one",
         WhoAsks(UNKNOWN_USER)
     )]
-    NoTerminalForUnknown,
+    NoTerminalForUnknown = "NO_TERMINAL" in Gating,
 }
 
 /// Who asks, in words.
@@ -216,16 +217,21 @@ impl fmt::Display for WhoAsks {
     }
 }
 
-impl NotAPerson {
-    /// The stable reason code.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Claimed => "CLAIM_NOT_TAKEN",
-            Self::ProvenLess { .. } => "PROVEN_LESS",
-            Self::NoTerminal { .. } | Self::NoTerminalForUnknown => "NO_TERMINAL",
-            Self::SameUser { .. } => "SAME_USER",
-        }
+/// The gate of one loop or decision point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Gate {
+    /// The number of the user whose process asks.
+    pub(crate) asked_by: u32,
+    /// What at least has to prove who answers.
+    pub(crate) authentication: Authentication,
+    /// Whether only another user may answer.
+    pub(crate) separation: bool,
+}
+
+impl Gate {
+    pub(crate) const fn terms(self) -> PersonTerms {
+        let Self { asked_by, authentication, separation } = self;
+        PersonTerms { authentication, separation, asked_by: Some(asked_by) }
     }
 }
 

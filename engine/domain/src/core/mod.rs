@@ -11,6 +11,7 @@ pub mod hash;
 pub mod ids;
 pub mod limits;
 pub mod payload;
+pub mod refusal;
 #[cfg(feature = "schema")]
 pub(crate) mod schema;
 pub mod text;

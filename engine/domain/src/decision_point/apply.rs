@@ -4,6 +4,7 @@
 //! it was, and nothing is released or spent by it.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt::{self, Display, Formatter};
 
 use crate::core::actor::Principal;
@@ -18,14 +19,14 @@ use crate::decision_point::event::{
     DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
     DependentsReleased, GuidanceGiven, LateResponseRecorded, RoundOpened, VoteCast,
 };
-use crate::decision_point::state::DecisionPoint;
+use crate::decision_point::refusal::DecisionPointRefusal as No;
+use crate::decision_point::rules::PointsView;
+use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::Response;
 use crate::log::policy::Loosened;
-use crate::world::World;
-use crate::world::refusal::Refusal;
 
 /// What the rules expect and what they found. It becomes text where somebody asks for it.
-struct Fault {
+pub(crate) struct Fault {
     expected: &'static str,
     found: Found,
 }
@@ -38,7 +39,7 @@ enum Found {
     Number(usize),
     Time(Timestamp),
     Loosened(Loosened),
-    Refusal(Refusal),
+    Refusal(No),
 }
 
 impl Display for Found {
@@ -60,50 +61,42 @@ const fn fault(expected: &'static str, found: Found) -> Fault {
 
 type Checked = Result<(), Fault>;
 
-/// Applies an event of this system.
-pub(crate) fn applied(world: &mut World, record: Record<'_>, event: &Event) {
-    match event {
-        Event::DecisionPointCreated(body) => {
-            let Ok(point) = created(world, record, body) else { return };
-            world.hot.gates.point_began(&point, body.separation, record.proof);
-            world.hot.decision_points.begin(point);
-        }
-        Event::RoundOpened(body) => {
-            let Ok(point) = opened(world, record, body) else { return };
-            world.hot.gates.round_began(&body.prior_id, &body.decision_id);
-            world.hot.decision_points.begin(point);
-        }
-        other => change(world, record, other),
-    }
-}
-
 /// What the rules forbid about an event of this system.
-pub(crate) fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
+pub(crate) fn judge(
+    view: PointsView<'_>,
+    record: Record<'_>,
+    event: &Event,
+    checks: &mut RuleChecks,
+) {
     let checked = match event {
-        Event::DecisionPointCreated(body) => created(world, record, body).map(drop),
-        Event::RoundOpened(body) => opened(world, record, body).map(drop),
-        other => remembered(world, other).and_then(|point| check(world, point, record, other)),
+        Event::DecisionPointCreated(body) => created(view, record, body).map(drop),
+        Event::RoundOpened(body) => opened(view, record, body).map(drop),
+        other => remembered(view, other).and_then(|point| check(view, point, record, other)),
     };
     if let Err(Fault { expected, found }) = checked {
         checks.forbid(rule_of(event), expected, found);
     }
 }
 
-fn created(
-    world: &World,
+pub(crate) fn created(
+    view: PointsView<'_>,
     record: Record<'_>,
     body: &DecisionPointCreated,
 ) -> Result<DecisionPoint, Fault> {
-    check_new(world, &body.decision_id)?;
+    check_new(view, &body.decision_id)?;
     check_speaker(record, &body.by)?;
     accepted(check_terms(&body.terms, &body.by.id, record.at))?;
     let correlation = String::from(record.correlation);
     Ok(DecisionPoint::created(body, correlation, record.at, record.sequence))
 }
 
-fn opened(world: &World, record: Record<'_>, body: &RoundOpened) -> Result<DecisionPoint, Fault> {
-    check_new(world, &body.decision_id)?;
-    let prior = world.hot.decision_points.find(&body.prior_id);
+pub(crate) fn opened(
+    view: PointsView<'_>,
+    record: Record<'_>,
+    body: &RoundOpened,
+) -> Result<DecisionPoint, Fault> {
+    check_new(view, &body.decision_id)?;
+    let prior = view.points.find(&body.prior_id);
     let prior = prior.filter(|prior| prior.next_id.as_ref() == Some(&body.decision_id));
     let Some(prior) = prior else {
         return Err(fault("the round that guidance led to", Found::Input(body.prior_id.clone())));
@@ -118,42 +111,43 @@ fn opened(world: &World, record: Record<'_>, body: &RoundOpened) -> Result<Decis
     Ok(prior.next_round(body, record.at, record.sequence))
 }
 
-fn check_new(world: &World, decision_id: &str) -> Checked {
+fn check_new(view: PointsView<'_>, decision_id: &str) -> Checked {
     let is_well_formed = crate::core::ids::is_strong_entropy(&digits(decision_id))
         && id("DP-", &digits(decision_id)) == decision_id;
     if !is_well_formed {
         return Err(fault("an id of DP- and 32 digits", Found::Input(decision_id.into())));
     }
-    match world.hot.decision_points.find(decision_id) {
+    match view.points.find(decision_id) {
         Some(_) => Err(fault("an id that is new", Found::Input(decision_id.into()))),
         None => Ok(()),
     }
 }
 
 /// Every other event is about a round that is remembered.
-fn remembered<'a>(world: &'a World, event: &Event) -> Result<&'a DecisionPoint, Fault> {
+fn remembered<'a>(view: PointsView<'a>, event: &Event) -> Result<&'a DecisionPoint, Fault> {
     let decision_id = event.decision_id();
-    let found = world.hot.decision_points.find(decision_id);
+    let found = view.points.find(decision_id);
     found.ok_or_else(|| {
         fault("a decision point that is remembered", Found::Input(decision_id.into()))
     })
 }
 
-fn change(world: &mut World, record: Record<'_>, event: &Event) {
-    let checked = remembered(world, event).and_then(|point| check(world, point, record, event));
-    if checked.is_err() {
-        return;
-    }
-    let decision_id = event.decision_id();
-    let older = world.hot.decision_points.change(decision_id, |point| {
+/// Whether an event about a round that is remembered counts.
+pub(crate) fn counts(view: PointsView<'_>, record: Record<'_>, event: &Event) -> bool {
+    remembered(view, event).and_then(|point| check(view, point, record, event)).is_ok()
+}
+
+/// Applies an event that counts. Hands back what is then remembered no longer, as
+/// [`DecisionPoints::change`].
+pub(crate) fn change(
+    points: &mut DecisionPoints,
+    record: Record<'_>,
+    event: &Event,
+) -> Vec<(u64, DecisionPoint)> {
+    points.change(event.decision_id(), |point| {
         apply(point, record, event);
         point.version = record.sequence;
-    });
-    if !world.hot.decision_points.is_live(decision_id) {
-        world.hot.keys.close(decision_id);
-    }
-    older.iter().for_each(|(_, point)| world.hot.gates.point_forgotten(&point.decision_id));
-    world.keep_settled_points(older);
+    })
 }
 
 /// The rule that an event can break.
@@ -171,22 +165,27 @@ const fn rule_of(event: &Event) -> Rule {
     }
 }
 
-fn check(world: &World, point: &DecisionPoint, record: Record<'_>, event: &Event) -> Checked {
+fn check(
+    view: PointsView<'_>,
+    point: &DecisionPoint,
+    record: Record<'_>,
+    event: &Event,
+) -> Checked {
     match event {
         Event::DecisionPointRefined(body) => check_refined(point, record, body),
-        Event::GuidanceGiven(body) => check_guidance(world, point, record, body),
-        Event::VoteCast(body) => check_vote(world, point, record, body),
-        Event::DecisionPointResolved(body) => check_resolved(world, point, record, body),
+        Event::GuidanceGiven(body) => check_guidance(view, point, record, body),
+        Event::VoteCast(body) => check_vote(view, point, record, body),
+        Event::DecisionPointResolved(body) => check_resolved(view, point, record, body),
         Event::DefaultTaken(body) => check_default(point, record, body),
         Event::DecisionPointAborted(body) => check_aborted(point, record, body),
         Event::DecisionPointCancelled(body) => check_requester_of_open(point, record, &body.by),
-        Event::DecisionPointSuperseded(body) => check_superseded(world, point, record, body),
+        Event::DecisionPointSuperseded(body) => check_superseded(view, point, record, body),
         Event::DecisionPointReminded(body) => check_open(point, record, &body.by),
         Event::DecisionPointEscalated(body) => check_open(point, record, &body.by),
         Event::LateResponseRecorded(body) => check_late(point, record, body),
-        Event::ApprovalConsumed(body) => check_consumed(world, point, record, body),
+        Event::ApprovalConsumed(body) => check_consumed(view, point, record, body),
         Event::ApprovalLapsed(body) => check_lapsed(point, record, body),
-        Event::DependentsReleased(body) => check_released(world, point, body),
+        Event::DependentsReleased(body) => check_released(view, point, body),
         _ => Ok(()),
     }
 }
@@ -223,18 +222,18 @@ fn check_refined(
 
 /// A round that ended for one that cannot begin would leave nothing to answer.
 fn check_guidance(
-    world: &World,
+    view: PointsView<'_>,
     point: &DecisionPoint,
     record: Record<'_>,
     body: &GuidanceGiven,
 ) -> Checked {
-    check_new(world, &body.next_id)?;
+    check_new(view, &body.next_id)?;
     let response = Response::Guidance(body.guidance.clone());
-    check_response(world, point, record, &body.by, &response, body.comment.as_deref())
+    check_response(view, point, record, &body.by, &response, body.comment.as_deref())
 }
 
 fn check_vote(
-    world: &World,
+    view: PointsView<'_>,
     point: &DecisionPoint,
     record: Record<'_>,
     body: &VoteCast,
@@ -242,12 +241,12 @@ fn check_vote(
     if point.terms.policy.is_none() || matches!(body.response, Response::Guidance(_)) {
         return Err(fault("votes where a policy asks for them", Found::Words("a vote")));
     }
-    check_response(world, point, record, &body.by, &body.response, body.comment.as_deref())
+    check_response(view, point, record, &body.by, &body.response, body.comment.as_deref())
 }
 
 /// Without a policy the answer itself ends the round; with one, the vote that was cast before.
 fn check_resolved(
-    world: &World,
+    view: PointsView<'_>,
     point: &DecisionPoint,
     record: Record<'_>,
     body: &DecisionPointResolved,
@@ -257,7 +256,7 @@ fn check_resolved(
     }
     if point.terms.policy.is_none() {
         let comment = body.comment.as_deref();
-        return check_response(world, point, record, &body.by, &body.response, comment);
+        return check_response(view, point, record, &body.by, &body.response, comment);
     }
     check_speaker(record, &body.by)?;
     accepted(point.check_open(record.at))?;
@@ -269,7 +268,7 @@ fn check_resolved(
 }
 
 fn check_response(
-    world: &World,
+    view: PointsView<'_>,
     point: &DecisionPoint,
     record: Record<'_>,
     by: &Principal,
@@ -277,7 +276,7 @@ fn check_response(
     comment: Option<&str>,
 ) -> Checked {
     check_speaker(record, by)?;
-    accepted(world.check_respondent(point, (by.kind, &by.id), record.proof))?;
+    accepted(view.check_respondent(point, (by.kind, &by.id), record.proof))?;
     check_proof(record, by)?;
     accepted(point.check_response(by, response, record.at))?;
     accepted(check_response_form(response, comment))
@@ -326,13 +325,13 @@ fn check_requester_of_open(point: &DecisionPoint, record: Record<'_>, by: &Princ
 }
 
 fn check_superseded(
-    world: &World,
+    view: PointsView<'_>,
     point: &DecisionPoint,
     record: Record<'_>,
     body: &DecisionPointSuperseded,
 ) -> Checked {
     check_requester_of_open(point, record, &body.by)?;
-    let other = world.hot.decision_points.find(&body.superseded_by);
+    let other = view.points.find(&body.superseded_by);
     let names_it = other.and_then(|other| other.terms.supersedes.as_ref());
     match names_it == Some(&point.decision_id) {
         true => Ok(()),
@@ -358,16 +357,14 @@ fn check_late(point: &DecisionPoint, record: Record<'_>, body: &LateResponseReco
 /// An approval that is good for the action and keeps the policy of the log. Where nobody has set
 /// one, which is so in logs that are older than policies, nothing is demanded.
 fn check_consumed(
-    world: &World,
+    view: PointsView<'_>,
     point: &DecisionPoint,
     record: Record<'_>,
     body: &ApprovalConsumed,
 ) -> Checked {
     check_speaker(record, &body.by)?;
     accepted(point.check_consumption(&body.binding, record.at))?;
-    let terms = world.person_for_point(&point.decision_id);
-    let separation = terms.is_some_and(|terms| terms.separation);
-    let kept = point.check_spent(&world.policy(), separation);
+    let kept = view.check_spent(point);
     kept.map_err(|why| fault("an approval that keeps the policy", Found::Loosened(why)))
 }
 
@@ -378,8 +375,12 @@ fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed
     }
 }
 
-fn check_released(world: &World, point: &DecisionPoint, body: &DependentsReleased) -> Checked {
-    let is_due = world.is_released(point) && point.released_at.is_none();
+fn check_released(
+    view: PointsView<'_>,
+    point: &DecisionPoint,
+    body: &DependentsReleased,
+) -> Checked {
+    let is_due = view.is_released(point) && point.released_at.is_none();
     match is_due && body.blocks == point.terms.blocks && !body.blocks.is_empty() {
         true => Ok(()),
         false => Err(fault("an answer that releases, once", Found::Words(point.state.name()))),
@@ -404,6 +405,6 @@ fn check_speaker(record: Record<'_>, by: &Principal) -> Checked {
     }
 }
 
-fn accepted(checked: Result<(), impl Into<Refusal>>) -> Checked {
+fn accepted(checked: Result<(), impl Into<No>>) -> Checked {
     checked.map_err(|refusal| fault("what the rules accept", Found::Refusal(refusal.into())))
 }

@@ -13,7 +13,6 @@ use crate::decision_point::types::{
     MAX_DESCRIPTION_BYTES, MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTION_ID_BYTES, MAX_PROMPT_BYTES,
     MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, Proposal, Response, Terms,
 };
-use crate::world::refusal::Refusal;
 
 /// What the id of every decision point begins with: no issue is called so.
 const ID_PREFIX: &str = "DP-";
@@ -28,17 +27,17 @@ const SHOWN_BYTES: usize = 96;
 ///
 /// # Errors
 /// The first rule that says no.
-pub fn check_terms(terms: &Terms, requester: &str, at: Timestamp) -> Result<(), Refusal> {
+pub fn check_terms(terms: &Terms, requester: &str, at: Timestamp) -> Result<(), No> {
     if let Some(issue_id) = &terms.issue_id {
         check_identifier("issue id", issue_id)?;
         if issue_id.starts_with(ID_PREFIX) {
-            return Err(No::ReservedName { field: "issue id", found: shown(issue_id) }.into());
+            return Err(No::ReservedName { field: "issue id", found: shown(issue_id) });
         }
     }
     check_proposal(&terms.proposal, terms.allow_text)?;
     check_times(terms, at)?;
     if !(1..=MAX_ITERATIONS).contains(&terms.max_iterations) {
-        return Err(No::IterationsOutOfRange { found: terms.max_iterations }.into());
+        return Err(No::IterationsOutOfRange { found: terms.max_iterations });
     }
     if let Some(policy) = &terms.policy {
         check_policy(policy, requester)?;
@@ -52,18 +51,18 @@ pub fn check_terms(terms: &Terms, requester: &str, at: Timestamp) -> Result<(), 
 ///
 /// # Errors
 /// The first rule that says no.
-pub fn check_proposal(proposal: &Proposal, allow_text: bool) -> Result<(), Refusal> {
+pub fn check_proposal(proposal: &Proposal, allow_text: bool) -> Result<(), No> {
     check_words("prompt", &proposal.prompt, MAX_PROMPT_BYTES)?;
     if let Some(context) = &proposal.context {
         check_length("context", context, MAX_CONTEXT_BYTES)?;
     }
     if proposal.options.is_empty() && !allow_text {
-        return Err(No::OptionCount { found: 0 }.into());
+        return Err(No::OptionCount { found: 0 });
     }
     for (place, option) in proposal.options.iter().enumerate() {
         check_option(option)?;
         if proposal.options.iter().take(place).any(|earlier| earlier.id == option.id) {
-            return Err(No::DuplicateOption { id: option.id.to_string() }.into());
+            return Err(No::DuplicateOption { id: option.id.to_string() });
         }
     }
     match &proposal.default_option {
@@ -78,8 +77,8 @@ pub fn check_proposal(proposal: &Proposal, allow_text: bool) -> Result<(), Refus
 ///
 /// # Errors
 /// [`No::BadPolicy`](crate::decision_point::DecisionPointRefusal::BadPolicy).
-pub fn check_policy(policy: &ApprovalPolicy, requester: &str) -> Result<(), Refusal> {
-    let bad = |reason| Err(No::BadPolicy { reason }.into());
+pub fn check_policy(policy: &ApprovalPolicy, requester: &str) -> Result<(), No> {
+    let bad = |reason| Err(No::BadPolicy { reason });
     for (place, name) in policy.approvers.iter().enumerate() {
         check_identifier("approver", name)?;
         check_plain_name("approver", name)?;
@@ -105,7 +104,7 @@ pub fn check_policy(policy: &ApprovalPolicy, requester: &str) -> Result<(), Refu
 ///
 /// # Errors
 /// The first rule that says no.
-pub fn check_response_form(response: &Response, comment: Option<&str>) -> Result<(), Refusal> {
+pub fn check_response_form(response: &Response, comment: Option<&str>) -> Result<(), No> {
     match response {
         Response::Text(words) => check_words("text", words, MAX_RESPONSE_BYTES)?,
         Response::Guidance(words) => check_words("guidance", words, MAX_RESPONSE_BYTES)?,
@@ -116,39 +115,35 @@ pub fn check_response_form(response: &Response, comment: Option<&str>) -> Result
 }
 
 /// A name that nobody takes for another one: no blanks around it, and not one of Holdpoint's own.
-pub(crate) fn check_plain_name(field: &'static str, name: &str) -> Result<(), Refusal> {
+pub(crate) fn check_plain_name(field: &'static str, name: &str) -> Result<(), No> {
     let is_blank = |c: char| BLANK_CODE_POINTS.contains(&c);
     if name.starts_with(is_blank) || name.ends_with(is_blank) {
-        return Err(No::BlankAround { field, found: shown(name) }.into());
+        return Err(No::BlankAround { field, found: shown(name) });
     }
     match name.starts_with(SYSTEM_PREFIX) {
-        true => Err(No::ReservedName { field, found: shown(name) }.into()),
+        true => Err(No::ReservedName { field, found: shown(name) }),
         false => Ok(()),
     }
 }
 
 /// Something to read, within a bound.
-fn check_words(field: &'static str, text: &str, limit: usize) -> Result<(), Refusal> {
+fn check_words(field: &'static str, text: &str, limit: usize) -> Result<(), No> {
     if !has_visible_character(text) {
-        return Err(No::Missing { field }.into());
+        return Err(No::Missing { field });
     }
     check_length(field, text, limit)
 }
 
-pub(crate) fn check_length(
-    field: &'static str,
-    text: &str,
-    expected: usize,
-) -> Result<(), Refusal> {
+pub(crate) fn check_length(field: &'static str, text: &str, expected: usize) -> Result<(), No> {
     match text.len() {
-        found if found > expected => Err(No::TooLong { field, expected, found }.into()),
+        found if found > expected => Err(No::TooLong { field, expected, found }),
         _ => Ok(()),
     }
 }
 
 /// The refusal of a default.
-pub(crate) fn bad_default(found: String, proposal: &Proposal) -> Refusal {
-    No::BadDefault { found, options: option_ids(proposal) }.into()
+pub(crate) fn bad_default(found: String, proposal: &Proposal) -> No {
+    No::BadDefault { found, options: option_ids(proposal) }
 }
 
 /// The ids of the options, as a person reads them.
@@ -168,7 +163,7 @@ pub(crate) fn shown(text: &str) -> String {
     visible(bounded(text, SHOWN_BYTES)).to_string()
 }
 
-fn check_option(option: &DecisionOption) -> Result<(), Refusal> {
+fn check_option(option: &DecisionOption) -> Result<(), No> {
     check_option_id(&option.id)?;
     check_words("short form of an option", &option.short, MAX_SHORT_BYTES)?;
     check_words("label of an option", &option.label, MAX_LABEL_BYTES)?;
@@ -177,20 +172,20 @@ fn check_option(option: &DecisionOption) -> Result<(), Refusal> {
 }
 
 /// `[A-Za-z0-9][A-Za-z0-9._-]{0,31}`: what people can type, and tell apart.
-fn check_option_id(id: &str) -> Result<(), Refusal> {
+fn check_option_id(id: &str) -> Result<(), No> {
     if id.starts_with('_') {
-        return Err(No::ReservedOption { id: shown(id) }.into());
+        return Err(No::ReservedOption { id: shown(id) });
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let begins_well = id.starts_with(|c: char| c.is_ascii_alphanumeric());
     match begins_well && id.len() <= MAX_OPTION_ID_BYTES && id.chars().all(is_plain) {
         true => Ok(()),
-        false => Err(No::InvalidOptionId { id: shown(id) }.into()),
+        false => Err(No::InvalidOptionId { id: shown(id) }),
     }
 }
 
-fn check_times(terms: &Terms, at: Timestamp) -> Result<(), Refusal> {
-    let bad = |field, found: String| Err(No::BadTimeout { field, found }.into());
+fn check_times(terms: &Terms, at: Timestamp) -> Result<(), No> {
+    let bad = |field, found: String| Err(No::BadTimeout { field, found });
     if let Some(end) = terms.expires_at {
         let left_ms = end.nanoseconds_since(at) / 1_000_000;
         if end <= at || left_ms > MAX_TIMEOUT_MS {
@@ -211,12 +206,12 @@ fn check_times(terms: &Terms, at: Timestamp) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_evidence(attachment: &EvidenceAttachment) -> Result<(), Refusal> {
+fn check_evidence(attachment: &EvidenceAttachment) -> Result<(), No> {
     check_words("label of the evidence", &attachment.label, MAX_ID_BYTES)?;
     check_words("media type of the evidence", &attachment.media_type, MAX_ID_BYTES)
 }
 
 /// Whether something can be bound to an action of this name.
-pub(crate) fn check_binding(binding: &ActionBinding) -> Result<(), Refusal> {
-    check_identifier("tool", &binding.tool).map_err(Refusal::from)
+pub(crate) fn check_binding(binding: &ActionBinding) -> Result<(), No> {
+    Ok(check_identifier("tool", &binding.tool)?)
 }

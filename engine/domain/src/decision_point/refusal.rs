@@ -2,28 +2,33 @@
 
 use alloc::string::String;
 
-use thiserror::Error;
-
 use crate::core::actor::Authentication;
-use crate::core::forbidden::RefusalClass;
+use crate::core::refusal::{CommonRefusal, refusals, through};
+use crate::core::text::IdentifierFault;
 use crate::core::time::Timestamp;
 use crate::decision_point::types::{DecisionPointState, MAX_ITERATIONS, MAX_OPTIONS};
+use crate::log::policy::{Loosened, PolicyRefusal};
 
-/// Why a command on a decision point is refused. Closed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum DecisionPointRefusal {
+refusals! {
+    /// Why a command on a decision point is refused. Closed.
+    DecisionPointRefusal holding {
+        /// By a rule that every system has.
+        Common(CommonRefusal),
+        /// By the policy in force.
+        Policy(PolicyRefusal),
+    }
     /// Two options of one proposal have the same id.
     #[error("two options are called {id}; give each an id of its own")]
     DuplicateOption {
         /// The id.
         id: String,
-    },
+    } = "DUPLICATE_OPTION",
     /// Ids that begin with an underscore are Holdpoint's own.
     #[error("an option may not be called {id}: ids that begin with _ are reserved; rename it")]
     ReservedOption {
         /// The id.
         id: String,
-    },
+    } = "RESERVED_OPTION",
     /// An option id that people could not type or tell apart.
     #[error(
         "{id:?} is no option id; use 1 to 32 letters, digits, dots, hyphens and underscores, the \
@@ -32,7 +37,7 @@ pub enum DecisionPointRefusal {
     InvalidOptionId {
         /// What was given, cut to 96 bytes, control characters visible.
         id: String,
-    },
+    } = "INVALID_OPTION_ID",
     /// A name that could be taken for one of Holdpoint's own.
     #[error("the {field} may not be {found}: names that begin with DP- or system: are reserved")]
     ReservedName {
@@ -40,7 +45,7 @@ pub enum DecisionPointRefusal {
         field: &'static str,
         /// What was given.
         found: String,
-    },
+    } = "RESERVED_NAME",
     /// A name that could be taken for another one.
     #[error("the {field} \"{found}\" has blanks around it; leave them away")]
     BlankAround {
@@ -48,7 +53,7 @@ pub enum DecisionPointRefusal {
         field: &'static str,
         /// What was given.
         found: String,
-    },
+    } = "BLANK_AROUND",
     /// A refined proposal in which an option no longer says no.
     #[error(
         "option {option} of decision {decision_id} says no, and a refined proposal has to keep it \
@@ -59,12 +64,12 @@ pub enum DecisionPointRefusal {
         decision_id: String,
         /// The option.
         option: String,
-    },
+    } = "REJECT_DROPPED",
     /// A key under which spending twice would look like success.
     #[error(
         "an approval is spent without an idempotency key; leave it away, and ask anew if unsure"
     )]
-    KeyNotTaken,
+    KeyNotTaken = "KEY_NOT_TAKEN",
     /// Too many ways to answer, or none at all.
     #[error(
         "{found} options are offered; offer 1 to {MAX_OPTIONS}, or none where a text is an answer"
@@ -72,7 +77,7 @@ pub enum DecisionPointRefusal {
     OptionCount {
         /// How many.
         found: usize,
-    },
+    } = "OPTION_COUNT",
     /// The default is not among the options, or there is none where one is needed.
     #[error("the default is {found}, and the options are {options}; name one of them")]
     BadDefault {
@@ -80,13 +85,13 @@ pub enum DecisionPointRefusal {
         found: String,
         /// The ids of the options.
         options: String,
-    },
+    } = "BAD_DEFAULT",
     /// Nothing that a reader could see.
     #[error("the {field} is missing or invisible; say something")]
     Missing {
         /// Which text.
         field: &'static str,
-    },
+    } = "MISSING_TEXT",
     /// A text that is longer than it may be. It is not cut.
     #[error("the {field} has {found} bytes; the limit is {expected}; shorten it")]
     TooLong {
@@ -96,7 +101,7 @@ pub enum DecisionPointRefusal {
         expected: usize,
         /// Its length, in bytes.
         found: usize,
-    },
+    } = "TOO_LONG",
     /// More items than a list may have.
     #[error("{found} {field} are given; the limit is {expected}; give fewer")]
     TooMany {
@@ -106,7 +111,7 @@ pub enum DecisionPointRefusal {
         expected: usize,
         /// How many.
         found: usize,
-    },
+    } = "TOO_MANY",
     /// A time in which nobody can answer, or that never comes.
     #[error("{field}: {found}; give a time of 1 ms to 366 days from now")]
     BadTimeout {
@@ -114,34 +119,34 @@ pub enum DecisionPointRefusal {
         field: &'static str,
         /// What was given.
         found: String,
-    },
+    } = "BAD_TIMEOUT",
     /// A number of rounds outside 1 to 20.
     #[error("{found} rounds are not possible; allow 1 to {MAX_ITERATIONS}")]
     IterationsOutOfRange {
         /// How many.
         found: u8,
-    },
+    } = "ITERATIONS_OUT_OF_RANGE",
     /// A policy that nobody could meet, or that would approve by silence.
     #[error("the approval policy: {reason}")]
     BadPolicy {
         /// Why, and what to do.
         reason: &'static str,
-    },
+    } = "BAD_POLICY",
     /// Nothing is proposed anew.
     #[error("nothing is refined; give a prompt, options or a default")]
-    NothingRefined,
+    NothingRefined = "NOTHING_REFINED",
     /// A decision point with this id exists.
     #[error("decision {decision_id} exists; supply fresh random bits for a new one")]
     DecisionExists {
         /// The decision point.
         decision_id: String,
-    },
+    } = "DECISION_EXISTS",
     /// No decision point has this id.
     #[error("there is no decision {decision_id}; `holdpoint decision list` shows what waits")]
     UnknownDecision {
         /// What was named.
         decision_id: String,
-    },
+    } = "UNKNOWN_DECISION" in Scope,
     /// An option that is not offered.
     #[error("decision {decision_id} has no option {found}; choose one of {options}")]
     BadOption {
@@ -151,7 +156,7 @@ pub enum DecisionPointRefusal {
         found: String,
         /// The ids of the options.
         options: String,
-    },
+    } = "BAD_OPTION",
     /// A text where only an option is an answer.
     #[error("decision {decision_id} takes no text as its answer; choose one of {options}")]
     TextNotAllowed {
@@ -159,7 +164,7 @@ pub enum DecisionPointRefusal {
         decision_id: String,
         /// The ids of the options.
         options: String,
-    },
+    } = "TEXT_NOT_ALLOWED",
     /// Guidance in the last round.
     #[error(
         "decision {decision_id} is in round {max} of {max}; guidance would need another one: \
@@ -170,13 +175,13 @@ pub enum DecisionPointRefusal {
         decision_id: String,
         /// How many rounds there may be.
         max: u8,
-    },
+    } = "ITERATION_LIMIT" in Gating,
     /// Nothing can be accepted before guidance was given.
     #[error("decision {decision_id} is in its first round: there is no guidance to accept")]
     NothingToAccept {
         /// The decision point.
         decision_id: String,
-    },
+    } = "NOTHING_TO_ACCEPT",
     /// The options are those of the round before.
     #[error(
         "decision {decision_id} waits for {requester} to propose anew; wait for that, or accept \
@@ -187,7 +192,7 @@ pub enum DecisionPointRefusal {
         decision_id: String,
         /// Who has to.
         requester: String,
-    },
+    } = "NOT_REFINED",
     /// What people may have read is not exchanged under their eyes.
     #[error(
         "decision {decision_id} is {state}, and a proposal is made anew only after guidance; \
@@ -198,7 +203,7 @@ pub enum DecisionPointRefusal {
         decision_id: String,
         /// Where it stands.
         state: DecisionPointState,
-    },
+    } = "NOT_REFINING",
     /// Somebody who is not asked.
     #[error("{by} is not among the approvers of decision {decision_id}: {approvers}")]
     NotAnApprover {
@@ -208,7 +213,7 @@ pub enum DecisionPointRefusal {
         by: String,
         /// Who is.
         approvers: String,
-    },
+    } = "NOT_AN_APPROVER" in Gating,
     /// The requester does not approve what it asked for.
     #[error("{by} asked for decision {decision_id} and may not approve it; somebody else has to")]
     SelfApproval {
@@ -216,7 +221,7 @@ pub enum DecisionPointRefusal {
         decision_id: String,
         /// Who.
         by: String,
-    },
+    } = "SELF_APPROVAL" in Gating,
     /// A program where a person has to approve.
     #[error("{by} is no person, and decision {decision_id} has to be approved by people")]
     AgentExcluded {
@@ -224,7 +229,7 @@ pub enum DecisionPointRefusal {
         decision_id: String,
         /// Who.
         by: String,
-    },
+    } = "AGENT_EXCLUDED" in Gating,
     /// A name that is proven less than the policy asks.
     #[error(
         "decision {decision_id} has to be approved by somebody whose name is proven by \
@@ -239,7 +244,7 @@ pub enum DecisionPointRefusal {
         expected: Authentication,
         /// What there is.
         found: Authentication,
-    },
+    } = "NOT_AUTHENTICATED" in Gating,
     /// Nobody asks or answers in another's name.
     #[error("the command names {found}, and {expected} gives it; name who gives it")]
     NotOneself {
@@ -247,7 +252,7 @@ pub enum DecisionPointRefusal {
         expected: String,
         /// Whom it names.
         found: String,
-    },
+    } = "NOT_ONESELF" in Gating,
     /// Another program than the one that asked.
     #[error(
         "{by} did not ask for decision {decision_id}; only {requester} or a person may do this"
@@ -259,7 +264,7 @@ pub enum DecisionPointRefusal {
         by: String,
         /// Who asked.
         requester: String,
-    },
+    } = "NOT_REQUESTER" in Gating,
     /// The time was over.
     #[error("the time of decision {decision_id} was over at {expires_at}: it is {state}")]
     Expired {
@@ -269,7 +274,7 @@ pub enum DecisionPointRefusal {
         state: DecisionPointState,
         /// When its time was over.
         expires_at: Timestamp,
-    },
+    } = "EXPIRED" in Continuity,
     /// It ended, and otherwise.
     #[error("decision {decision_id} is {state}: {outcome}")]
     AlreadyEnded {
@@ -279,7 +284,7 @@ pub enum DecisionPointRefusal {
         state: DecisionPointState,
         /// How it ended, in words.
         outcome: String,
-    },
+    } = "ALREADY_ENDED" in Continuity,
     /// Somebody votes twice, and otherwise.
     #[error("{by} chose {before} in decision {decision_id} already; a vote is not taken back")]
     VoteConflict {
@@ -289,7 +294,7 @@ pub enum DecisionPointRefusal {
         by: String,
         /// What was chosen first.
         before: String,
-    },
+    } = "VOTE_CONFLICT" in Continuity,
     /// An approval is spent for something else than it was given for.
     #[error("decision {decision_id} is bound to {expected}, not to {found}; ask anew for that")]
     BindingMismatch {
@@ -299,7 +304,7 @@ pub enum DecisionPointRefusal {
         expected: String,
         /// What is to be done.
         found: String,
-    },
+    } = "BINDING_MISMATCH" in Scope,
     /// The people were asked something else than what is to be done.
     #[error(
         "decision {decision_id} shows something else than it is bound to, and approves nothing; \
@@ -310,7 +315,7 @@ pub enum DecisionPointRefusal {
         decision_id: String,
         /// What asks as it has to be asked.
         tool: &'static str,
-    },
+    } = "BINDING_MISMATCH" in Scope,
     /// An approval is good for one action.
     #[error("decision {decision_id} was spent at {at} by {by}; ask anew")]
     AlreadyConsumed {
@@ -320,7 +325,7 @@ pub enum DecisionPointRefusal {
         at: Timestamp,
         /// By whom.
         by: String,
-    },
+    } = "ALREADY_CONSUMED" in Continuity,
     /// Nothing proves the approval.
     #[error(
         "records {first} to {last} are unproven, and decision {decision_id} may rest on them: it \
@@ -333,7 +338,7 @@ pub enum DecisionPointRefusal {
         first: u64,
         /// The last of them.
         last: u64,
-    },
+    } = "APPROVAL_UNPROVEN" in Gating,
     /// Nobody approved.
     #[error("decision {decision_id} is {state}, which approves nothing: {outcome}")]
     NotApproved {
@@ -343,7 +348,7 @@ pub enum DecisionPointRefusal {
         state: DecisionPointState,
         /// How it ended, in words.
         outcome: String,
-    },
+    } = "NOT_APPROVED" in Gating,
     /// The approval was not spent in time.
     #[error("the approval of decision {decision_id} was good until {until}; ask anew")]
     ApprovalLapsed {
@@ -351,7 +356,7 @@ pub enum DecisionPointRefusal {
         decision_id: String,
         /// When it ended.
         until: Timestamp,
-    },
+    } = "APPROVAL_LAPSED" in Continuity,
     /// What is approved spends its approval itself.
     #[error("the approval of decision {decision_id} is spent by {tool} itself; use that")]
     SpentElsewhere {
@@ -359,90 +364,21 @@ pub enum DecisionPointRefusal {
         decision_id: String,
         /// What it is bound to.
         tool: String,
-    },
+    } = "SPENT_ELSEWHERE" in Gating,
     /// Nothing of it is due.
     #[error("nothing of decision {decision_id} is due; ask again when it is")]
     NothingDue {
         /// The decision point.
         decision_id: String,
-    },
+    } = "NOTHING_DUE",
+}
+
+through! {
+    IdentifierFault => CommonRefusal => DecisionPointRefusal;
+    Loosened => PolicyRefusal => DecisionPointRefusal;
 }
 
 impl DecisionPointRefusal {
-    /// The stable reason code.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::DuplicateOption { .. } => "DUPLICATE_OPTION",
-            Self::ReservedOption { .. } => "RESERVED_OPTION",
-            Self::InvalidOptionId { .. } => "INVALID_OPTION_ID",
-            Self::ReservedName { .. } => "RESERVED_NAME",
-            Self::BlankAround { .. } => "BLANK_AROUND",
-            Self::RejectDropped { .. } => "REJECT_DROPPED",
-            Self::KeyNotTaken => "KEY_NOT_TAKEN",
-            Self::OptionCount { .. } => "OPTION_COUNT",
-            Self::BadDefault { .. } => "BAD_DEFAULT",
-            Self::Missing { .. } => "MISSING_TEXT",
-            Self::TooLong { .. } => "TOO_LONG",
-            Self::TooMany { .. } => "TOO_MANY",
-            Self::BadTimeout { .. } => "BAD_TIMEOUT",
-            Self::IterationsOutOfRange { .. } => "ITERATIONS_OUT_OF_RANGE",
-            Self::BadPolicy { .. } => "BAD_POLICY",
-            Self::NothingRefined => "NOTHING_REFINED",
-            Self::DecisionExists { .. } => "DECISION_EXISTS",
-            Self::UnknownDecision { .. } => "UNKNOWN_DECISION",
-            Self::BadOption { .. } => "BAD_OPTION",
-            Self::TextNotAllowed { .. } => "TEXT_NOT_ALLOWED",
-            Self::IterationLimit { .. } => "ITERATION_LIMIT",
-            Self::NothingToAccept { .. } => "NOTHING_TO_ACCEPT",
-            Self::NotRefined { .. } => "NOT_REFINED",
-            Self::NotRefining { .. } => "NOT_REFINING",
-            Self::NotAnApprover { .. } => "NOT_AN_APPROVER",
-            Self::SelfApproval { .. } => "SELF_APPROVAL",
-            Self::AgentExcluded { .. } => "AGENT_EXCLUDED",
-            Self::NotAuthenticated { .. } => "NOT_AUTHENTICATED",
-            Self::NotOneself { .. } => "NOT_ONESELF",
-            Self::NotRequester { .. } => "NOT_REQUESTER",
-            Self::Expired { .. } => "EXPIRED",
-            Self::AlreadyEnded { .. } => "ALREADY_ENDED",
-            Self::VoteConflict { .. } => "VOTE_CONFLICT",
-            Self::BindingMismatch { .. } | Self::ShowsOtherwise { .. } => "BINDING_MISMATCH",
-            Self::AlreadyConsumed { .. } => "ALREADY_CONSUMED",
-            Self::ApprovalUnproven { .. } => "APPROVAL_UNPROVEN",
-            Self::NotApproved { .. } => "NOT_APPROVED",
-            Self::ApprovalLapsed { .. } => "APPROVAL_LAPSED",
-            Self::NothingDue { .. } => "NOTHING_DUE",
-            Self::SpentElsewhere { .. } => "SPENT_ELSEWHERE",
-        }
-    }
-
-    /// The kind of rule, where the refusal is a fact of its own: who tried to decide what they
-    /// may not, and who tried to spend what was not theirs.
-    #[must_use]
-    pub const fn class(&self) -> Option<RefusalClass> {
-        match self {
-            Self::UnknownDecision { .. }
-            | Self::BindingMismatch { .. }
-            | Self::ShowsOtherwise { .. } => Some(RefusalClass::Scope),
-            Self::NotAnApprover { .. }
-            | Self::SelfApproval { .. }
-            | Self::AgentExcluded { .. }
-            | Self::NotAuthenticated { .. }
-            | Self::NotOneself { .. }
-            | Self::NotRequester { .. }
-            | Self::ApprovalUnproven { .. }
-            | Self::NotApproved { .. }
-            | Self::SpentElsewhere { .. }
-            | Self::IterationLimit { .. } => Some(RefusalClass::Gating),
-            Self::AlreadyEnded { .. }
-            | Self::Expired { .. }
-            | Self::VoteConflict { .. }
-            | Self::AlreadyConsumed { .. }
-            | Self::ApprovalLapsed { .. } => Some(RefusalClass::Continuity),
-            _ => None,
-        }
-    }
-
     /// Whether somebody else was first: the same command may have been fine before.
     #[must_use]
     pub const fn is_conflict(&self) -> bool {

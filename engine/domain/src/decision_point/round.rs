@@ -21,7 +21,6 @@ use crate::decision_point::types::{
     ResolutionKind, Response,
 };
 use crate::log::policy::{GatePolicy, Loosened};
-use crate::world::refusal::Refusal;
 
 impl DecisionPoint {
     /// Whether the approval keeps a policy. How long there was to answer is over; everything else
@@ -161,17 +160,17 @@ impl DecisionPoint {
         by: &Principal,
         proposal: &Proposal,
         at: Timestamp,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), No> {
         self.check_open(at)?;
         if self.state != DecisionPointState::Refining {
-            return Err(No::NotRefining { decision_id: self.id(), state: self.state }.into());
+            return Err(No::NotRefining { decision_id: self.id(), state: self.state });
         }
         self.check_requester(by)?;
         check_proposal(proposal, self.terms.allow_text)?;
         if self.terms.on_timeout == OnTimeout::Default && proposal.default_option.is_none() {
             return Err(bad_default("missing".to_string(), proposal));
         }
-        self.check_still_rejects(proposal).map_err(Refusal::from)
+        self.check_still_rejects(proposal)
     }
 
     /// What said no before does not say yes now, and where somebody has to approve there stays a

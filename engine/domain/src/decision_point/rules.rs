@@ -1,13 +1,15 @@
 //! Decision points: what follows from asking, answering, and time.
 
-use alloc::string::ToString as _;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::core::actor::Principal;
+use crate::core::actor::{Actor, Gate, PersonTerms, Principal, Proof};
 use crate::core::limits::MAX_LIST_ITEMS;
 use crate::core::payload::{List, Text};
-use crate::core::text::{check_identifier, shown};
+use crate::core::refusal::{CommonRefusal, person_needed};
+use crate::core::text::{check_identifier, shown, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{
     check_binding, check_length, check_plain_name, check_response_form, check_terms,
@@ -25,35 +27,105 @@ use crate::decision_point::event::{
     GuidanceGiven, LateResponseRecorded, RoundOpened, VoteCast,
 };
 use crate::decision_point::refusal::DecisionPointRefusal as No;
-use crate::decision_point::state::DecisionPoint;
+use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption,
     DecisionPointState, MAX_OPTIONS, MAX_REASON_BYTES, OnTimeout, OptionList, Proposal, Response,
     Terms, Urgency,
 };
-use crate::log::policy::{GatePolicy, Loosened, RELAX_TOOL, RUN_TOOL};
-use crate::world::World;
-use crate::world::refusal::Refusal;
+use crate::log::policy::{GatePolicy, Loosened, PolicyRefusal, RELAX_TOOL, RUN_TOOL};
+
+/// What the rules of decision points know: their own state, and what they need of the others.
+#[derive(Clone, Copy)]
+pub(crate) struct PointsView<'a> {
+    /// Every decision point that is remembered.
+    pub(crate) points: &'a DecisionPoints,
+    /// The one that the command is about, found again in the log.
+    pub(crate) recalled: Option<&'a DecisionPoint>,
+    /// An id that something had which is remembered no longer.
+    pub(crate) used_id: Option<&'a str>,
+    /// Who counts as the person who may answer, by decision point. What was asked before there were
+    /// proofs has none.
+    pub(crate) gates: &'a BTreeMap<String, Gate>,
+    /// The policy of the log; `None`: nobody has set one.
+    pub(crate) policy: Option<&'a GatePolicy>,
+    /// Whether the records that were lost may have held it.
+    pub(crate) is_policy_lost: bool,
+    /// The unproven records on which what was decided may rest.
+    pub(crate) unproven: Option<(u64, u64)>,
+}
+
+impl<'a> PointsView<'a> {
+    /// The decision point with this id: remembered, or found again.
+    pub(crate) fn known(self, decision_id: &str) -> Option<&'a DecisionPoint> {
+        let recalled = self.recalled.filter(|point| *point.decision_id == *decision_id);
+        self.points.find(decision_id).or(recalled)
+    }
+
+    fn floor(self) -> GatePolicy {
+        self.policy.cloned().unwrap_or_default()
+    }
+
+    fn person(self, point: &DecisionPoint) -> Option<PersonTerms> {
+        self.gates.get(&*point.decision_id).map(|gate| gate.terms())
+    }
+
+    /// As [`World::is_released`](crate::World::is_released).
+    pub(crate) fn is_released(self, point: &DecisionPoint) -> bool {
+        let is_silence = point.ending.as_ref().is_some_and(|ending| ending.by.is_none());
+        let is_gated = self.person(point).is_some();
+        point.releases() && !(is_silence && is_gated && point.needs_person())
+    }
+
+    /// Whether an approval keeps the policy of the log, as it was asked for.
+    pub(crate) fn check_spent(self, point: &DecisionPoint) -> Result<(), Loosened> {
+        let separation = self.person(point).is_some_and(|terms| terms.separation);
+        point.check_spent(&self.floor(), separation)
+    }
+
+    /// An answer to a decision point: where approval is asked for, or something waits, it is a
+    /// person's, unless its creator lets agents answer.
+    pub(crate) fn check_respondent(
+        self,
+        point: &DecisionPoint,
+        (kind, id): (Actor, &str),
+        proof: Option<Proof>,
+    ) -> Result<(), No> {
+        let Some(terms) = self.person(point) else { return Ok(()) };
+        if !point.needs_person() {
+            return Ok(());
+        }
+        let lets_agents = point.terms.policy.as_ref().is_some_and(|policy| policy.allow_agents);
+        match kind {
+            Actor::Human => Ok(person_needed("answering this decision", true, terms.admit(proof))?),
+            Actor::Agent | Actor::Automation if lets_agents => Ok(()),
+            _ => Err(No::AgentExcluded {
+                decision_id: point.decision_id.to_string(),
+                by: visible(id).to_string(),
+            }),
+        }
+    }
+}
 
 /// Every command on a decision point.
 pub(crate) fn on_decision_point(
-    world: &World,
+    view: PointsView<'_>,
     command: &Command,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, No> {
     match command {
-        Command::CreateDecisionPoint(c) => create(world, c, at),
-        Command::RespondToDecisionPoint(c) => respond(world, c, at),
-        Command::RefineDecisionPoint(c) => refine(find(world, &c.decision_id)?, c, at),
-        Command::CancelDecisionPoint(c) => cancel(find(world, &c.decision_id)?, c, at),
-        Command::EscalateDecisionPoint(c) => escalate(find(world, &c.decision_id)?, c, at),
-        Command::RemindDecisionPoint(c) => remind(find(world, &c.decision_id)?, c, at),
-        Command::ConsumeApproval(c) => consume(world, c, at),
+        Command::CreateDecisionPoint(c) => create(view, c, at),
+        Command::RespondToDecisionPoint(c) => respond(view, c, at),
+        Command::RefineDecisionPoint(c) => refine(find(view, &c.decision_id)?, c, at),
+        Command::CancelDecisionPoint(c) => cancel(find(view, &c.decision_id)?, c, at),
+        Command::EscalateDecisionPoint(c) => escalate(find(view, &c.decision_id)?, c, at),
+        Command::RemindDecisionPoint(c) => remind(find(view, &c.decision_id)?, c, at),
+        Command::ConsumeApproval(c) => consume(view, c, at),
         Command::ExpireDecisionPoint(c) => {
-            let point = find(world, &c.decision_id)?;
-            match due_events(world, point, at) {
+            let point = find(view, &c.decision_id)?;
+            match due_events(view, point, at) {
                 events if events.is_empty() => {
-                    Err(No::NothingDue { decision_id: c.decision_id.clone() }.into())
+                    Err(No::NothingDue { decision_id: c.decision_id.clone() })
                 }
                 events => Ok(events),
             }
@@ -61,33 +133,33 @@ pub(crate) fn on_decision_point(
     }
 }
 
-fn find<'w>(world: &'w World, decision_id: &str) -> Result<&'w DecisionPoint, Refusal> {
-    let found = world.known_point(decision_id);
-    found.ok_or_else(|| No::UnknownDecision { decision_id: shown(decision_id) }.into())
+fn find<'w>(view: PointsView<'w>, decision_id: &str) -> Result<&'w DecisionPoint, No> {
+    let found = view.known(decision_id);
+    found.ok_or_else(|| No::UnknownDecision { decision_id: shown(decision_id) })
 }
 
 /// An id names one decision for ever: also one that ended long ago.
-fn check_new(world: &World, decision_id: &Text) -> Result<(), Refusal> {
-    if world.known_point(decision_id).is_none() && !world.was_used(decision_id) {
+fn check_new(view: PointsView<'_>, decision_id: &Text) -> Result<(), No> {
+    if view.known(decision_id).is_none() && view.used_id != Some(decision_id) {
         return Ok(());
     }
-    Err(No::DecisionExists { decision_id: decision_id.to_string() }.into())
+    Err(No::DecisionExists { decision_id: decision_id.to_string() })
 }
 
 fn create(
-    world: &World,
+    view: PointsView<'_>,
     command: &CreateDecisionPoint,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, No> {
     check_principal(&command.by)?;
     let decision_id = Text::from(command.decision_id());
-    check_new(world, &decision_id)?;
+    check_new(view, &decision_id)?;
     let terms = terms(command, at)?;
     check_terms(&terms, &command.by.id, at)?;
-    check_new_terms(world, command, &terms, at)?;
+    check_new_terms(view, command, &terms, at)?;
     let mut events = Vec::new();
     if let Some(other) = &terms.supersedes {
-        let point = find(world, other)?;
+        let point = find(view, other)?;
         point.check_open(at)?;
         point.check_requester(&command.by)?;
         let (superseded_by, by) = (decision_id.clone(), command.by.clone());
@@ -116,30 +188,30 @@ pub(crate) fn check_question(
 
 /// What nobody may agree on any more, and what the policy of the log demands.
 fn check_new_terms(
-    world: &World,
+    view: PointsView<'_>,
     command: &CreateDecisionPoint,
     terms: &Terms,
     at: Timestamp,
-) -> Result<(), Refusal> {
+) -> Result<(), No> {
     if terms.policy.as_ref().is_some_and(|policy| policy.default_approves) {
         let reason = "silence approves nothing; leave the approval by default away";
-        return Err(No::BadPolicy { reason }.into());
+        return Err(No::BadPolicy { reason });
     }
     if terms.on_timeout == OnTimeout::Default && terms.expires_at.is_none() {
         let found = "no end, at which the default could be taken".into();
-        return Err(No::BadTimeout { field: "the time to answer", found }.into());
+        return Err(No::BadTimeout { field: "the time to answer", found });
     }
     if !terms.needs_person() {
         return Ok(());
     }
-    if world.is_policy_lost() {
-        return Err(Refusal::PolicyLost);
+    if view.is_policy_lost {
+        return Err(PolicyRefusal::Lost.into());
     }
-    check_question(&world.policy(), command, at).map_err(Refusal::loosened)
+    check_question(&view.floor(), command, at).map_err(No::from)
 }
 
 /// The terms that a command states, with what it leaves away filled in.
-fn terms(command: &CreateDecisionPoint, at: Timestamp) -> Result<Terms, Refusal> {
+fn terms(command: &CreateDecisionPoint, at: Timestamp) -> Result<Terms, No> {
     let is_approval = command.policy.is_some() || command.binding.is_some();
     let issue_id = command.issue_id.as_ref().map(Text::from);
     let proposal = Proposal {
@@ -166,23 +238,23 @@ fn terms(command: &CreateDecisionPoint, at: Timestamp) -> Result<Terms, Refusal>
     })
 }
 
-fn expires_at(command: &CreateDecisionPoint, at: Timestamp) -> Result<Option<Timestamp>, Refusal> {
+fn expires_at(command: &CreateDecisionPoint, at: Timestamp) -> Result<Option<Timestamp>, No> {
     let bad = |found: &str| No::BadTimeout { field: "the time to answer", found: found.into() };
     match (command.timeout_ms, command.expires_at) {
-        (Some(_), Some(_)) => Err(bad("both a length and an end are given").into()),
+        (Some(_), Some(_)) => Err(bad("both a length and an end are given")),
         (None, _) if command.timeout_per_round => {
-            Err(bad("each round is to have a time of its own, and no length is given").into())
+            Err(bad("each round is to have a time of its own, and no length is given"))
         }
-        (Some(0), None) => Err(bad("0 ms").into()),
+        (Some(0), None) => Err(bad("0 ms")),
         (Some(ms), None) => Ok(Some(at.plus_ms(ms))),
         (None, end) => Ok(end),
     }
 }
 
 /// The options, each with a short form.
-fn options(offered: &[DecisionOption]) -> Result<OptionList, Refusal> {
+fn options(offered: &[DecisionOption]) -> Result<OptionList, No> {
     if offered.len() > MAX_OPTIONS {
-        return Err(No::OptionCount { found: offered.len() }.into());
+        return Err(No::OptionCount { found: offered.len() });
     }
     let with_short = |option: &DecisionOption| {
         let short = if option.short.is_empty() { &option.id } else { &option.short };
@@ -191,35 +263,31 @@ fn options(offered: &[DecisionOption]) -> Result<OptionList, Refusal> {
     Ok(offered.iter().map(with_short).collect())
 }
 
-fn list<T, U>(
-    field: &'static str,
-    items: &[T],
-    make: impl Fn(&T) -> U,
-) -> Result<List<U>, Refusal> {
+fn list<T, U>(field: &'static str, items: &[T], make: impl Fn(&T) -> U) -> Result<List<U>, No> {
     let (expected, found) = (MAX_LIST_ITEMS, items.len());
     match found > expected {
-        true => Err(No::TooMany { field, expected, found }.into()),
+        true => Err(No::TooMany { field, expected, found }),
         false => Ok(items.iter().map(make).collect()),
     }
 }
 
 /// An answer: it counts, was given before, comes too late, or is refused.
 fn respond(
-    world: &World,
+    view: PointsView<'_>,
     command: &RespondToDecisionPoint,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, No> {
     check_principal(&command.by)?;
-    let point = find(world, &command.decision_id)?;
+    let point = find(view, &command.decision_id)?;
     let comment = command.comment.as_deref();
     if let Some(sequence) = point.given_before(&command.by, &command.response, comment) {
-        return Err(Refusal::AlreadyDone { sequence });
+        return Err(CommonRefusal::AlreadyDone { sequence }.into());
     }
-    if !world.remembers(point) {
+    if view.points.find(&point.decision_id).is_none() {
         // A late answer is kept where what it came too late for is.
-        return Err(point.ended().into());
+        return Err(point.ended());
     }
-    let over = due_events(world, point, at);
+    let over = due_events(view, point, at);
     if !point.is_open() || !over.is_empty() {
         check_form_of(command)?;
         return late(point, command, over);
@@ -227,12 +295,12 @@ fn respond(
     point.check_response(&command.by, &command.response, at)?;
     check_form_of(command)?;
     match &command.response {
-        Response::Guidance(words) => guidance(world, point, command, words, at),
-        response => Ok(answer(world, point, command, response, at)),
+        Response::Guidance(words) => guidance(view, point, command, words, at),
+        response => Ok(answer(view, point, command, response, at)),
     }
 }
 
-fn check_form_of(command: &RespondToDecisionPoint) -> Result<(), Refusal> {
+fn check_form_of(command: &RespondToDecisionPoint) -> Result<(), No> {
     check_response_form(&command.response, command.comment.as_deref())
 }
 
@@ -241,10 +309,10 @@ fn late(
     point: &DecisionPoint,
     command: &RespondToDecisionPoint,
     mut events: Vec<Event>,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, No> {
     let (by, response) = (&command.by, &command.response);
     if point.late_responses.iter().any(|late| late.is_by(by, response)) {
-        return Err(point.ended().into());
+        return Err(point.ended());
     }
     let late = LateResponseRecorded {
         decision_id: point.decision_id.clone(),
@@ -258,14 +326,14 @@ fn late(
 
 /// One batch ends this round and opens the next.
 fn guidance(
-    world: &World,
+    view: PointsView<'_>,
     point: &DecisionPoint,
     command: &RespondToDecisionPoint,
     words: &Text,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, No> {
     let next_id = Text::from(decision_id(command.entropy));
-    check_new(world, &next_id)?;
+    check_new(view, &next_id)?;
     let given = GuidanceGiven {
         decision_id: point.decision_id.clone(),
         by: command.by.clone(),
@@ -284,7 +352,7 @@ fn guidance(
 
 /// A vote where a policy asks for votes; the end of the round where that suffices.
 fn answer(
-    world: &World,
+    view: PointsView<'_>,
     point: &DecisionPoint,
     command: &RespondToDecisionPoint,
     response: &Response,
@@ -309,21 +377,21 @@ fn answer(
         };
         after.resolve(&resolved, at, 0);
         events.push(resolved.into());
-        events.extend(release(world, &after));
+        events.extend(release(view, &after));
     }
     events
 }
 
 /// What waited for the answer may go on, where the answer lets it.
-fn release(world: &World, point: &DecisionPoint) -> Option<Event> {
+fn release(view: PointsView<'_>, point: &DecisionPoint) -> Option<Event> {
     let blocks = &point.terms.blocks;
-    let (decision_id, is_released) = (point.decision_id.clone(), world.is_released(point));
+    let (decision_id, is_released) = (point.decision_id.clone(), view.is_released(point));
     let released = DependentsReleased { decision_id, blocks: blocks.clone() };
     (is_released && !blocks.is_empty()).then(|| released.into())
 }
 
 /// What happens by itself at a time: the default, the abort, the end of an approval.
-fn due_events(world: &World, point: &DecisionPoint, at: Timestamp) -> Vec<Event> {
+fn due_events(view: PointsView<'_>, point: &DecisionPoint, at: Timestamp) -> Vec<Event> {
     let decision_id = point.decision_id.clone();
     if let Some(expires_at) = point.deadline().filter(|end| *end <= at) {
         return match point.default_at_deadline() {
@@ -332,7 +400,7 @@ fn due_events(world: &World, point: &DecisionPoint, at: Timestamp) -> Vec<Event>
                 let mut after = point.clone();
                 after.take_default(&taken, at, 0);
                 let mut events = vec![taken.into()];
-                events.extend(release(world, &after));
+                events.extend(release(view, &after));
                 events
             }
             None => vec![DecisionPointAborted { decision_id, expires_at }.into()],
@@ -350,7 +418,7 @@ fn refine(
     point: &DecisionPoint,
     command: &RefineDecisionPoint,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, No> {
     check_principal(&command.by)?;
     let before = &point.terms.proposal;
     let text = |new: &Option<alloc::string::String>| new.as_ref().map(Text::from);
@@ -358,7 +426,7 @@ fn refine(
     let (default, offered) = (text(&command.default_option), &command.options);
     let is_nothing = prompt.is_none() && context.is_none() && default.is_none();
     if is_nothing && offered.is_none() {
-        return Err(No::NothingRefined.into());
+        return Err(No::NothingRefined);
     }
     let proposal = Proposal {
         prompt: prompt.unwrap_or_else(|| before.prompt.clone()),
@@ -388,11 +456,11 @@ fn cancel(
     point: &DecisionPoint,
     command: &CancelDecisionPoint,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, No> {
     check_principal(&command.by)?;
     check_reason(command.reason.as_deref())?;
     if let (DecisionPointState::Cancelled, Some(ending)) = (point.state, &point.ending) {
-        return Err(Refusal::AlreadyDone { sequence: ending.sequence });
+        return Err(CommonRefusal::AlreadyDone { sequence: ending.sequence }.into());
     }
     point.check_open(at)?;
     point.check_requester(&command.by)?;
@@ -405,7 +473,7 @@ fn escalate(
     point: &DecisionPoint,
     command: &EscalateDecisionPoint,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, No> {
     check_principal(&command.by)?;
     check_identifier("target of the escalation", &command.to)?;
     check_reason(command.reason.as_deref())?;
@@ -419,60 +487,62 @@ fn remind(
     point: &DecisionPoint,
     command: &RemindDecisionPoint,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<Event>, No> {
     check_principal(&command.by)?;
     point.check_open(at)?;
     let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
     Ok(vec![DecisionPointReminded { decision_id, by }.into()])
 }
 
-fn consume(world: &World, command: &ConsumeApproval, at: Timestamp) -> Result<Vec<Event>, Refusal> {
-    let point = find(world, &command.decision_id)?;
+fn consume(
+    view: PointsView<'_>,
+    command: &ConsumeApproval,
+    at: Timestamp,
+) -> Result<Vec<Event>, No> {
+    let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     check_binding(&command.binding)?;
     let bound = point.binding().map_or("", |binding| &*binding.tool);
     if [RUN_TOOL, RELAX_TOOL].contains(&bound) {
         let (decision_id, tool) = (point.decision_id.to_string(), bound.into());
-        return Err(No::SpentElsewhere { decision_id, tool }.into());
+        return Err(No::SpentElsewhere { decision_id, tool });
     }
-    check_consumption(world, point, &command.binding, at)?;
-    if world.is_policy_lost() {
-        return Err(Refusal::PolicyLost);
+    check_consumption(view, point, &command.binding, at)?;
+    if view.is_policy_lost {
+        return Err(PolicyRefusal::Lost.into());
     }
     // It may have become stricter since the question was asked.
-    let terms = world.person_for_point(&point.decision_id);
-    let separation = terms.is_some_and(|terms| terms.separation);
-    point.check_spent(&world.policy(), separation).map_err(Refusal::loosened)?;
+    view.check_spent(point)?;
     Ok(vec![consumed(point, &command.by, &command.binding)])
 }
 
 /// Spends an approval for an action, together with what it approves.
 pub(crate) fn spend<'w>(
-    world: &'w World,
+    view: PointsView<'w>,
     decision_id: &str,
     by: &Principal,
     binding: &ActionBinding,
     at: Timestamp,
-) -> Result<(&'w DecisionPoint, Event), Refusal> {
+) -> Result<(&'w DecisionPoint, Event), No> {
     check_principal(by)?;
-    let point = find(world, decision_id)?;
-    check_consumption(world, point, binding, at)?;
+    let point = find(view, decision_id)?;
+    check_consumption(view, point, binding, at)?;
     Ok((point, consumed(point, by, binding)))
 }
 
 /// Whether an approval can be spent for an action now. One that nothing proves permits nothing.
 fn check_consumption(
-    world: &World,
+    view: PointsView<'_>,
     point: &DecisionPoint,
     binding: &ActionBinding,
     at: Timestamp,
-) -> Result<(), Refusal> {
+) -> Result<(), No> {
     point.check_consumption(binding, at)?;
-    match world.unproven_part(point) {
+    match view.unproven {
         None => Ok(()),
         Some((first, last)) => {
             let decision_id = point.decision_id.to_string();
-            Err(No::ApprovalUnproven { decision_id, first, last }.into())
+            Err(No::ApprovalUnproven { decision_id, first, last })
         }
     }
 }
@@ -482,12 +552,12 @@ fn consumed(point: &DecisionPoint, by: &Principal, binding: &ActionBinding) -> E
     ApprovalConsumed { decision_id, by, binding: binding.clone() }.into()
 }
 
-pub(crate) fn check_principal(by: &Principal) -> Result<(), Refusal> {
+pub(crate) fn check_principal(by: &Principal) -> Result<(), No> {
     check_identifier("name of who does it", &by.id)?;
     check_plain_name("name of who does it", &by.id)?;
     check_length("means of authentication", &by.means, crate::core::limits::MAX_ID_BYTES)
 }
 
-fn check_reason(reason: Option<&str>) -> Result<(), Refusal> {
+fn check_reason(reason: Option<&str>) -> Result<(), No> {
     check_length("reason", reason.unwrap_or_default(), MAX_REASON_BYTES)
 }

@@ -9,14 +9,13 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Principal;
-use crate::core::payload::Text;
+use crate::core::payload::{Kept, Text};
 use crate::core::time::Timestamp;
 use crate::decision_point::round;
 use crate::decision_point::types::{
     ActionBinding, DecisionPointState, MAX_CLOSED_DECISION_POINTS, OnTimeout, ResolutionKind,
     Response, Terms,
 };
-use crate::world::kept::Kept;
 
 /// One round of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

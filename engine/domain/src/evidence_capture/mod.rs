@@ -11,7 +11,6 @@ pub(crate) mod command;
 pub(crate) mod event;
 pub(crate) mod integration;
 pub(crate) mod rules;
-pub(crate) mod state;
 pub(crate) mod types;
 
 pub use chain::*;
@@ -19,5 +18,4 @@ pub use command::*;
 pub use event::*;
 pub use integration::*;
 pub use rules::*;
-pub use state::*;
 pub use types::*;

@@ -14,7 +14,7 @@ use crate::core::actor::ActorId;
 use crate::core::confidence::Confidence;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
-use crate::evidence_capture::state::Chain;
+use crate::evidence_capture::chain::Chain;
 use crate::evidence_capture::types::{
     ObservationContext, OutputExtent, ResourceUsage, StopCondition,
 };

@@ -6,12 +6,14 @@ use alloc::vec::Vec;
 
 use crate::core::hash::HashBuilder;
 use crate::core::payload::Text;
+use crate::core::refusal::CommonRefusal;
 use crate::core::text::{bounded, check_identifier, shown, shown_name};
 use crate::core::time::Timestamp;
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::governed::batch::{Batch, Ending, on_loop};
+use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::{
     audit_entry, check_human_actor, check_reason_length, ended, find, shown_means, told,
 };
@@ -23,7 +25,6 @@ use crate::human_decision::rules::{accept_decision_in_time, apply_decision, visi
 use crate::human_decision::state::{HeldRequest, RequestOutcome};
 use crate::human_decision::terms::EscalationTarget;
 use crate::human_decision::types::{DecisionOutcome, DecisionRecord, HumanDecision};
-use crate::world::refusal::Refusal;
 
 use ExecutionLoopState::{Evaluated, Halted};
 
@@ -38,7 +39,7 @@ pub(crate) fn answer(
     place: Option<RequestPlace<'_>>,
     command: &AnswerDecision,
     at: Timestamp,
-) -> Result<Vec<GovernedEvent>, Refusal> {
+) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     check_names(command)?;
     let place = find(place, &command.request_id)?;
     check_loop(command, place.held())?;
@@ -58,12 +59,12 @@ pub(crate) fn answer(
 }
 
 /// Malformed input writes nothing.
-fn check_names(command: &AnswerDecision) -> Result<(), Refusal> {
+fn check_names(command: &AnswerDecision) -> Result<(), LoopRefusal> {
     check_identifier("human id", &command.human_id)?;
     check_reason_length(command.reason.as_deref())
 }
 
-fn check_loop(command: &AnswerDecision, held: &HeldRequest) -> Result<(), Refusal> {
+fn check_loop(command: &AnswerDecision, held: &HeldRequest) -> Result<(), LoopRefusal> {
     let expected = String::from(held.context.loop_id.as_str());
     match &command.loop_id {
         Some(found) if *found != expected => {
@@ -87,13 +88,13 @@ fn repeated(
     command: &AnswerDecision,
     held: &HeldRequest,
     outcome: &RequestOutcome,
-) -> Result<Vec<GovernedEvent>, Refusal> {
+) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     match outcome {
         RequestOutcome::Decided(decided) if decided.outcome == DecisionOutcome::Timeout => {
             Ok(vec![late(command, held).into()])
         }
         RequestOutcome::Decided(decided) if is_same(command, &decided.record) => {
-            Err(Refusal::AlreadyDone { sequence: decided.sequence })
+            Err(CommonRefusal::AlreadyDone { sequence: decided.sequence }.into())
         }
         outcome => Err(ended(held, outcome)),
     }
@@ -127,7 +128,7 @@ fn answer_open(
     batch: &mut Batch<'_>,
     held: &HeldRequest,
     command: &AnswerDecision,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     if held.request.is_expired(batch.at()) {
         request::time_out(entity, batch, held, command.entropy)?;
         batch.push(late(command, held));
@@ -150,7 +151,7 @@ fn accepted(
     at: Timestamp,
     held: &HeldRequest,
     command: &AnswerDecision,
-) -> Result<DecisionRecord, Refusal> {
+) -> Result<DecisionRecord, LoopRefusal> {
     let request_id = String::from(held.request_id());
     let human_id = command.human_id.as_str();
     // ABORT by any person always stops a hold (seed Phase-32).
@@ -180,7 +181,7 @@ fn accepted(
 fn escalation<'a>(
     entity: &'a ExecutionLoop,
     record: &DecisionRecord,
-) -> Result<Option<&'a EscalationTarget>, Refusal> {
+) -> Result<Option<&'a EscalationTarget>, LoopRefusal> {
     if record.decision != HumanDecision::Escalate {
         return Ok(None);
     }
@@ -195,7 +196,10 @@ fn escalation<'a>(
 }
 
 /// APPLIED or PENDING. What cannot be applied is refused and counts for nothing.
-fn outcome(entity: &ExecutionLoop, record: &DecisionRecord) -> Result<DecisionOutcome, Refusal> {
+fn outcome(
+    entity: &ExecutionLoop,
+    record: &DecisionRecord,
+) -> Result<DecisionOutcome, LoopRefusal> {
     match entity.outcome_of(record) {
         DecisionOutcome::Rejected => {
             let reason = crate::human_decision::rules::AnswerRefusal::NotAllowed {
@@ -215,7 +219,7 @@ fn follow(
     record: &DecisionRecord,
     target: Option<&EscalationTarget>,
     command: &AnswerDecision,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     match record.decision {
         HumanDecision::Retry => Ok(()),
         HumanDecision::Abort => batch.stop(Evaluated, StopCondition::HumanAbort, &told(record)),

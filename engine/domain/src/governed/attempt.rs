@@ -20,6 +20,7 @@ use crate::execution_loop::types::{
 };
 use crate::governed::aggregate::{Barrier, ExecutionLoop};
 use crate::governed::batch::{Batch, Ending};
+use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::held_back;
 use crate::sandbox_fault::command::ReportFault;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
@@ -27,7 +28,6 @@ use crate::sandbox_fault::rules::{check_fault_identity, decide_sandbox_outcome_w
 use crate::sandbox_fault::types::{
     ExecutionFaultType, FaultReport, SandboxDecision, SandboxDecisionResult,
 };
-use crate::world::refusal::Refusal;
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 
@@ -36,7 +36,7 @@ pub(crate) fn dispatch(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &DispatchLoop,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     match entity.state() {
         Init => begin_attempt(entity, batch, command),
         Evaluated => Err(wrong_state(entity, Init, "retry or complete the evaluated loop")),
@@ -50,11 +50,11 @@ pub(crate) fn retry(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &DispatchLoop,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     match entity.state() {
         Evaluated => match entity.retry_permitted() {
             Ok(_) => begin_attempt(entity, batch, command),
-            Err(Barrier::NotPermitted) => Err(Refusal::RetryNotPermitted {
+            Err(Barrier::NotPermitted) => Err(LoopRefusal::RetryNotPermitted {
                 loop_id: String::from(entity.loop_id()),
                 found: ending_text(entity),
             }),
@@ -66,7 +66,10 @@ pub(crate) fn retry(
 }
 
 /// DISPATCHED to AWAITING_RESPONSE. Internal: the table has no evidence for it.
-pub(crate) fn await_response(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+pub(crate) fn await_response(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+) -> Result<(), LoopRefusal> {
     if entity.state() != Dispatched {
         return batch.illegal(entity.state(), AwaitingResponse);
     }
@@ -87,16 +90,16 @@ pub(crate) fn wrong_state(
     entity: &ExecutionLoop,
     expected: ExecutionLoopState,
     advice: &'static str,
-) -> Refusal {
+) -> LoopRefusal {
     let loop_id = String::from(entity.loop_id());
-    Refusal::WrongState { loop_id, expected, found: entity.state(), advice }
+    LoopRefusal::WrongState { loop_id, expected, found: entity.state(), advice }
 }
 
 fn begin_attempt(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &DispatchLoop,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     let from = entity.state();
     if let Some((condition, details)) = found_stop(entity, command) {
         return batch.stop(from, condition, &details);
@@ -175,7 +178,7 @@ pub(crate) fn report_response(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &ReportResponse,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     if entity.state() != AwaitingResponse {
         return batch.illegal(entity.state(), Evaluated);
     }
@@ -190,13 +193,13 @@ pub(crate) fn report_response(
 }
 
 /// Raw output is captured before it is normalized (Phase-31, attachment to Phase-30).
-fn check_raw_output(entity: &ExecutionLoop) -> Result<(), Refusal> {
+fn check_raw_output(entity: &ExecutionLoop) -> Result<(), LoopRefusal> {
     let captured = entity.current_attempt().is_some_and(|attempt| !attempt.outputs.is_empty());
     if captured {
         return Ok(());
     }
     let (loop_id, attempt) = (String::from(entity.loop_id()), entity.attempt_count());
-    Err(Refusal::RawOutputMissing { loop_id, attempt })
+    Err(LoopRefusal::RawOutputMissing { loop_id, attempt })
 }
 
 /// Captures the transition, evaluates, captures what the response is worth. The payload itself
@@ -207,7 +210,7 @@ fn evaluate(
     raw: &ExecutorRawResponse,
     error: Option<&str>,
     exit: Exit,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     let attempt = entity.attempt_count();
     let normalized = normalize_loop_response(&entity.context, raw);
     let accepted = normalized.decision == ResponseDecision::Accept;
@@ -238,14 +241,14 @@ pub(crate) fn report_fault(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &ReportFault,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     let Some(context) = entity.sandbox_context().filter(|_| entity.state() == AwaitingResponse)
     else {
         return batch.illegal(entity.state(), Evaluated);
     };
     check_raw_output(entity)?;
     let fault = fault_report(batch, command);
-    check_fault_identity(&fault, &context).map_err(Refusal::FaultElsewhere)?;
+    check_fault_identity(&fault, &context).map_err(LoopRefusal::FaultElsewhere)?;
     let outcome = decide_sandbox_outcome_within(entity.retry_ceiling, &fault, &context);
     record(batch, command, &fault, &outcome);
     let error = format!("{}: {}", fault.fault_type, fault.fault_message);

@@ -11,11 +11,11 @@ use crate::core::ids::Entropy;
 use crate::core::payload::{Raw, Text};
 use crate::core::text::shown;
 use crate::core::time::Timestamp;
+use crate::evidence_capture::chain::Chain;
 use crate::evidence_capture::chain::{ChainHead, SessionHash, next_injective_hash};
 use crate::evidence_capture::event::{ChainSealed, EvidenceCaptured, StopConditionDetected};
 use crate::evidence_capture::integration::{LoopStep, capture_place};
 use crate::evidence_capture::rules::{capture_record, check_stop};
-use crate::evidence_capture::state::Chain;
 use crate::evidence_capture::types::{
     EvidenceContent, EvidenceRecord, ObservationContext, Offered, OfferedEvidence, StopCondition,
 };
@@ -25,10 +25,10 @@ use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
 use crate::governed::GovernedEvent;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::attempt::wrong_state;
+use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::held_back;
 use crate::human_decision::event::RequestWithdrawn;
 use crate::sandbox_fault::types::ExecutionFaultType;
-use crate::world::refusal::Refusal;
 
 use ExecutionLoopState::{Evaluated, Halted};
 
@@ -38,11 +38,11 @@ pub(crate) fn on_loop(
     loop_id: &str,
     entropy: Entropy,
     at: Timestamp,
-    act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), Refusal>,
-) -> Result<Vec<GovernedEvent>, Refusal> {
+    act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), LoopRefusal>,
+) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     let live = live.filter(|l| l.state() != ExecutionLoopState::Halted);
     let Some(entity) = live else {
-        return Err(Refusal::LoopNotLive { loop_id: shown(loop_id) });
+        return Err(LoopRefusal::LoopNotLive { loop_id: shown(loop_id) });
     };
     let mut batch = Batch::of(entity, entropy, at);
     match continuity_fault(entity, at) {
@@ -149,7 +149,7 @@ impl<'a> Batch<'a> {
         step: LoopStep,
         raw_data: impl Into<Raw>,
         content: EvidenceContent,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), LoopRefusal> {
         let raw_data = raw_data.into();
         let Some((observation_point, evidence_type)) = capture_place(step) else { return Ok(()) };
         let entropy = self.record_entropy();
@@ -159,9 +159,9 @@ impl<'a> Batch<'a> {
         let raw_data = raw_data.into_raw_data();
         let offer = OfferedEvidence { observation_point, evidence_type, raw_data };
         let record = capture_record(context, offer, &self.timestamp, head, &entropy)
-            .map_err(|_| Refusal::LoopNotLive { loop_id: self.loop_id.to_string() })?;
+            .map_err(|_| LoopRefusal::LoopNotLive { loop_id: self.loop_id.to_string() })?;
         if self.recorded.is_some_and(|chain| chain.contains(&record.record_id)) {
-            return Err(Refusal::DuplicateRecordId { record_id: record.record_id });
+            return Err(LoopRefusal::DuplicateRecordId { record_id: record.record_id });
         }
         let raw_sha256 = known.unwrap_or_else(|| sha256(record.raw_data.as_bytes()));
         let session = self.session.get_or_insert_with(|| SessionHash::of(context, &head.chain_id));
@@ -179,7 +179,7 @@ impl<'a> Batch<'a> {
         from: ExecutionLoopState,
         condition: StopCondition,
         details: &str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), LoopRefusal> {
         let details = shown(details);
         self.push(StopConditionDetected {
             loop_id: self.loop_id(),
@@ -197,7 +197,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Withdraws an open request, captures the halt, halts, and seals the chain.
-    pub(crate) fn halt(&mut self, ending: Ending) -> Result<(), Refusal> {
+    pub(crate) fn halt(&mut self, ending: Ending) -> Result<(), LoopRefusal> {
         let content = match ending.stop_condition {
             Some(condition) => EvidenceContent::Stop(condition),
             None => {
@@ -280,7 +280,7 @@ fn evidence_event(
 
 /// EVALUATED to HALTED, with the reason that the last evaluation gives. Where a hold applies, only
 /// a person's CONTINUE does this.
-pub(crate) fn complete(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+pub(crate) fn complete(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<(), LoopRefusal> {
     let Some((reason, fault_type)) = entity.ending() else {
         return Err(wrong_state(entity, Evaluated, "report a response, or stop the loop"));
     };
@@ -302,9 +302,9 @@ pub(crate) fn stop(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &StopLoop,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     if !check_stop(entity.observer.as_ref(), command.condition, &command.facts) {
-        return Err(Refusal::StopNotTriggered { condition: command.condition.name() });
+        return Err(LoopRefusal::StopNotTriggered { condition: command.condition.name() });
     }
     batch.stop(entity.state(), command.condition, &command.details)
 }
@@ -314,7 +314,7 @@ pub(crate) fn interrupt(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &InterruptLoop,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     let sender = match (command.sender_pid, command.sender_uid) {
         (Some(pid), Some(uid)) => format!("process {pid} of user number {uid}"),
         (Some(pid), None) => format!("process {pid}"),
@@ -326,7 +326,10 @@ pub(crate) fn interrupt(
 }
 
 /// The process that recorded the loop is gone.
-pub(crate) fn lose_recorder(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+pub(crate) fn lose_recorder(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+) -> Result<(), LoopRefusal> {
     let from = entity.state();
     let what = match from {
         ExecutionLoopState::AwaitingResponse => "what became of the command is not known",
@@ -359,7 +362,7 @@ impl Batch<'_> {
         from: ExecutionLoopState,
         reason: HaltReason,
         details: &str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), LoopRefusal> {
         self.halt(Ending {
             from,
             requested: Halted,
@@ -375,7 +378,7 @@ impl Batch<'_> {
         &mut self,
         from: ExecutionLoopState,
         requested: ExecutionLoopState,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), LoopRefusal> {
         self.halt(Ending {
             from,
             requested,

@@ -11,6 +11,7 @@ use crate::core::limits::{
     MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS,
 };
 use crate::core::payload::Raw;
+use crate::evidence_capture::chain::{Chain, ChainRecord};
 use crate::evidence_capture::chain::{ChainHead, RecordView};
 use crate::evidence_capture::command::{CaptureEvidence, EvidenceItem};
 use crate::evidence_capture::event::{
@@ -18,7 +19,6 @@ use crate::evidence_capture::event::{
 };
 use crate::evidence_capture::integration::{LoopStep, may_capture};
 use crate::evidence_capture::rules::attach_observer;
-use crate::evidence_capture::state::{Chain, ChainRecord};
 use crate::evidence_capture::types::{
     EvidenceContent, ExtentFault, ObservationContext, ObservationPoint, OutputCut, OutputExtent,
     ResourceUsage, StopCondition, check_cut,
@@ -27,7 +27,7 @@ use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, StopDetected};
 use crate::governed::attempt::wrong_state;
 use crate::governed::batch::Batch;
-use crate::world::refusal::Refusal;
+use crate::governed::refusal::LoopRefusal;
 
 /// The table allows free captures only in AWAITING_RESPONSE; what belongs to a transition is
 /// captured with the transition.
@@ -35,13 +35,13 @@ pub(crate) fn capture(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &CaptureEvidence,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     if entity.state() != ExecutionLoopState::AwaitingResponse {
         let advice = "capture while a response is awaited";
         return Err(wrong_state(entity, ExecutionLoopState::AwaitingResponse, advice));
     }
     if !(1..=MAX_ITEMS_PER_CAPTURE).contains(&command.items.len()) {
-        return Err(Refusal::ItemCount { found: command.items.len() });
+        return Err(LoopRefusal::ItemCount { found: command.items.len() });
     }
     check_room(entity, command.items.len())?;
     for item in &command.items {
@@ -52,16 +52,16 @@ pub(crate) fn capture(
 }
 
 /// A halt always fits: some records of every chain are kept for transitions.
-fn check_room(entity: &ExecutionLoop, items: usize) -> Result<(), Refusal> {
+fn check_room(entity: &ExecutionLoop, items: usize) -> Result<(), LoopRefusal> {
     let length = entity.chain.as_ref().map_or(0, |chain| chain.head.length);
     let wanted = length.saturating_add(u64::try_from(items).unwrap_or(u64::MAX));
     if wanted > MAX_CHAIN_RECORDS - RESERVED_CHAIN_RECORDS {
-        return Err(Refusal::ChainFull { loop_id: String::from(entity.loop_id()) });
+        return Err(LoopRefusal::ChainFull { loop_id: String::from(entity.loop_id()) });
     }
     Ok(())
 }
 
-fn described(item: &EvidenceItem) -> Result<(LoopStep, Raw, EvidenceContent), Refusal> {
+fn described(item: &EvidenceItem) -> Result<(LoopStep, Raw, EvidenceContent), LoopRefusal> {
     match item {
         EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 } => {
             let extent = OutputExtent {
@@ -106,18 +106,18 @@ fn described(item: &EvidenceItem) -> Result<(LoopStep, Raw, EvidenceContent), Re
     }
 }
 
-fn check_size(raw_data: &[u8]) -> Result<(), Refusal> {
+fn check_size(raw_data: &[u8]) -> Result<(), LoopRefusal> {
     match raw_data.len() {
         0..=MAX_RAW_BYTES => Ok(()),
-        found => Err(Refusal::EvidenceTooLarge { found }),
+        found => Err(LoopRefusal::EvidenceTooLarge { found }),
     }
 }
 
 /// What is said of the whole stream must fit the bytes captured of it.
-fn check_output(raw_data: &Raw, extent: &OutputExtent) -> Result<(), Refusal> {
+fn check_output(raw_data: &Raw, extent: &OutputExtent) -> Result<(), LoopRefusal> {
     let captured = raw_data.length();
     if extent.true_length < captured {
-        return Err(Refusal::OutputContradicted {
+        return Err(LoopRefusal::OutputContradicted {
             field: "length",
             expected: format!("at least {captured}"),
             found: extent.true_length.to_string(),
@@ -125,7 +125,7 @@ fn check_output(raw_data: &Raw, extent: &OutputExtent) -> Result<(), Refusal> {
     }
     let expected = raw_data.sha256();
     if !extent.truncated && extent.whole_sha256 != expected {
-        return Err(Refusal::OutputContradicted {
+        return Err(LoopRefusal::OutputContradicted {
             field: "SHA-256",
             expected: expected.to_string(),
             found: extent.whole_sha256.to_string(),
@@ -134,9 +134,9 @@ fn check_output(raw_data: &Raw, extent: &OutputExtent) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn contradicted(fault: ExtentFault) -> Refusal {
+fn contradicted(fault: ExtentFault) -> LoopRefusal {
     let ExtentFault { field, expected, found } = fault;
-    Refusal::OutputContradicted { field, expected, found: found.to_string() }
+    LoopRefusal::OutputContradicted { field, expected, found: found.to_string() }
 }
 
 fn length_of(raw_data: &[u8]) -> u64 {

@@ -21,15 +21,15 @@ use crate::execution_loop::types::{
 };
 use crate::governed::GovernedEvent;
 use crate::governed::batch::{Batch, Ending};
+use crate::governed::refusal::LoopRefusal;
 use crate::sandbox_fault::types::DEFAULT_MAX_RETRIES;
-use crate::world::refusal::Refusal;
 
 /// The loop exists from here on, and with it its observer and its chain; whatever is wrong with
 /// it halts it, on the record.
 pub(crate) fn initialize(
     command: &InitializeLoop,
     at: Timestamp,
-) -> Result<Vec<GovernedEvent>, Refusal> {
+) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     let entropy = command.entropy.to_string();
     let hash = &command.instruction_envelope_hash;
     let context = initialize_execution_loop(hash, &command.executor_id, &entropy);
@@ -50,7 +50,7 @@ pub(crate) fn initialize(
 }
 
 /// Malformed input writes nothing.
-pub(crate) fn check(command: &InitializeLoop) -> Result<(), Refusal> {
+pub(crate) fn check(command: &InitializeLoop) -> Result<(), LoopRefusal> {
     check_identifier("executor id", &command.executor_id)?;
     check_identifier("instruction envelope hash", &command.instruction_envelope_hash)?;
     check_identifier("handshake's executor id", &command.handshake.executor_id)?;
@@ -60,10 +60,10 @@ pub(crate) fn check(command: &InitializeLoop) -> Result<(), Refusal> {
     command.hold.check()?;
     if !(1..=DEFAULT_MAX_RETRIES).contains(&i64::from(command.max_attempts)) {
         let expected_most = u8::try_from(DEFAULT_MAX_RETRIES).unwrap_or(u8::MAX);
-        return Err(Refusal::AttemptsOutOfRange { expected_most, found: command.max_attempts });
+        return Err(LoopRefusal::AttemptsOutOfRange { expected_most, found: command.max_attempts });
     }
     if command.envelope.len() > MAX_RAW_BYTES {
-        return Err(Refusal::EvidenceTooLarge { found: command.envelope.len() });
+        return Err(LoopRefusal::EvidenceTooLarge { found: command.envelope.len() });
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ pub(crate) mod attempt;
 pub(crate) mod batch;
 pub(crate) mod capture;
 pub(crate) mod initialization;
+pub(crate) mod refusal;
 pub(crate) mod request;
 pub(crate) mod view;
 
@@ -19,6 +20,7 @@ use crate::human_decision::event::HumanDecisionEvent;
 use crate::sandbox_fault::event::SandboxFaultEvent;
 
 pub use aggregate::*;
+pub use refusal::*;
 pub use view::*;
 
 union_of! {

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use crate::core::actor::Actor;
 use crate::core::ids::Entropy;
 use crate::core::limits::MAX_REASON_BYTES;
+use crate::core::refusal::CommonRefusal;
 use crate::core::text::{check_identifier, shown, shown_name};
 use crate::core::time::Timestamp;
 use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
@@ -15,6 +16,7 @@ use crate::governed::GovernedEvent;
 use crate::governed::aggregate::{Barrier, ExecutionLoop, RequestPlace};
 use crate::governed::attempt::wrong_state;
 use crate::governed::batch::{Batch, Ending, on_loop};
+use crate::governed::refusal::LoopRefusal;
 use crate::human_decision::audit::{AuditHead, DecisionBinding, disclosure_hash};
 use crate::human_decision::command::{ExpireDue, OverrideVisibility, RequestDecision};
 use crate::human_decision::event::{DecisionTimedOut, DecisionWarned, VisibilityOverridden};
@@ -22,7 +24,6 @@ use crate::human_decision::refusal::DecisionRefusal;
 use crate::human_decision::rules::{AnswerRefusal, create_timeout_decision, visible_or_none};
 use crate::human_decision::state::{HeldRequest, RequestOutcome};
 use crate::human_decision::types::{AnswerMeans, AuditEntry, DecisionRecord};
-use crate::world::refusal::Refusal;
 
 use ExecutionLoopState::{Evaluated, Halted};
 
@@ -30,13 +31,13 @@ use ExecutionLoopState::{Evaluated, Halted};
 pub(crate) fn find<'a>(
     place: Option<RequestPlace<'a>>,
     request_id: &str,
-) -> Result<RequestPlace<'a>, Refusal> {
+) -> Result<RequestPlace<'a>, LoopRefusal> {
     let unknown = || DecisionRefusal::UnknownRequest { request_id: shown_name(request_id) };
     place.ok_or_else(|| unknown().into())
 }
 
 /// Only a person answers or overrides.
-pub(crate) fn check_human_actor(held: &HeldRequest, found: Actor) -> Result<(), Refusal> {
+pub(crate) fn check_human_actor(held: &HeldRequest, found: Actor) -> Result<(), LoopRefusal> {
     if found == Actor::Human {
         return Ok(());
     }
@@ -45,7 +46,7 @@ pub(crate) fn check_human_actor(held: &HeldRequest, found: Actor) -> Result<(), 
 }
 
 /// A reason that is too long is refused, not cut: it would no longer be the person's own.
-pub(crate) fn check_reason_length(reason: Option<&str>) -> Result<(), Refusal> {
+pub(crate) fn check_reason_length(reason: Option<&str>) -> Result<(), LoopRefusal> {
     let found = reason.map_or(0, str::len);
     if found > MAX_REASON_BYTES {
         Err(DecisionRefusal::ReasonTooLong { found }.into())
@@ -59,7 +60,7 @@ pub(crate) fn shown_means(means: &AnswerMeans) -> AnswerMeans {
 }
 
 /// The refusal of a command on a request that ended: somebody decided, or nobody has to.
-pub(crate) fn ended(held: &HeldRequest, outcome: &RequestOutcome) -> Refusal {
+pub(crate) fn ended(held: &HeldRequest, outcome: &RequestOutcome) -> LoopRefusal {
     let request_id = String::from(held.request_id());
     match outcome {
         RequestOutcome::Withdrawn { sequence, .. } => {
@@ -110,7 +111,7 @@ pub(crate) fn entry_after(
 }
 
 /// The refusal of a step that a hold bars.
-pub(crate) fn held_back(entity: &ExecutionLoop, barrier: Barrier<'_>) -> Refusal {
+pub(crate) fn held_back(entity: &ExecutionLoop, barrier: Barrier<'_>) -> LoopRefusal {
     let found = match barrier {
         Barrier::Open(request_id) => {
             alloc::format!("request {request_id} waits for a person; answer it")
@@ -140,7 +141,7 @@ pub(crate) fn request(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &RequestDecision,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     if entity.state() != ExecutionLoopState::Evaluated {
         let advice = "a person is asked once a response or a fault was reported";
         return Err(wrong_state(entity, ExecutionLoopState::Evaluated, advice));
@@ -154,7 +155,7 @@ pub(crate) fn request(
     Ok(())
 }
 
-fn check_not_asked(entity: &ExecutionLoop) -> Result<(), Refusal> {
+fn check_not_asked(entity: &ExecutionLoop) -> Result<(), LoopRefusal> {
     let Some(held) = entity.attempt_request() else { return Ok(()) };
     let loop_id = String::from(entity.loop_id());
     Err(match held.decided() {
@@ -174,7 +175,7 @@ pub(crate) fn expire(
     place: Option<RequestPlace<'_>>,
     command: &ExpireDue,
     at: Timestamp,
-) -> Result<Vec<GovernedEvent>, Refusal> {
+) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     let place = find(place, &command.request_id)?;
     if let Some(outcome) = &place.held().outcome {
         return Err(ended(place.held(), outcome));
@@ -194,7 +195,7 @@ pub(crate) fn expire(
     })
 }
 
-fn not_due(held: &HeldRequest) -> Refusal {
+fn not_due(held: &HeldRequest) -> LoopRefusal {
     let request_id = String::from(held.request_id());
     DecisionRefusal::NotDue { request_id, next: held.next_due() }.into()
 }
@@ -213,7 +214,7 @@ pub(crate) fn time_out(
     batch: &mut Batch<'_>,
     held: &HeldRequest,
     entropy: Entropy,
-) -> Result<(), Refusal> {
+) -> Result<(), LoopRefusal> {
     if held.warning.is_none() {
         warn(batch, held);
     }
@@ -239,7 +240,7 @@ pub(crate) fn override_visibility(
     place: Option<RequestPlace<'_>>,
     command: &OverrideVisibility,
     at: Timestamp,
-) -> Result<Vec<GovernedEvent>, Refusal> {
+) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     check_identifier("human id", &command.human_id)?;
     check_reason_length(Some(&command.reason))?;
     let place = find(place, &command.request_id)?;
@@ -264,7 +265,7 @@ fn overridden(
     held: &HeldRequest,
     command: &OverrideVisibility,
     at: Timestamp,
-) -> Result<VisibilityOverridden, Refusal> {
+) -> Result<VisibilityOverridden, LoopRefusal> {
     let (request_id, field) = (String::from(held.request_id()), command.field);
     if held.request.is_expired(at) {
         let (expected, found) = (held.request.timeout_at, at);
@@ -276,7 +277,7 @@ fn overridden(
         return Err(DecisionRefusal::NotAnOverrideApprover { request_id, human_id }.into());
     }
     if let Some(before) = held.overrides.iter().find(|entry| entry.field == field) {
-        return Err(Refusal::AlreadyDone { sequence: before.sequence });
+        return Err(CommonRefusal::AlreadyDone { sequence: before.sequence }.into());
     }
     let Some(reason) = visible_or_none(Some(&command.reason)) else {
         return Err(DecisionRefusal::OverrideReason { field }.into());

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::core::actor::ActorId;
 use crate::core::hash::Digest;
 use crate::core::time::Timestamp;
-use crate::evidence_capture::state::{Chain, ChainView};
+use crate::evidence_capture::chain::{Chain, ChainView};
 use crate::evidence_capture::types::{ObservationContext, StopCondition};
 use crate::execution_loop::types::{ExecutionLoopState, HaltReason, HandshakeDecision};
 use crate::governed::aggregate::{Attempt, ExecutionLoop};

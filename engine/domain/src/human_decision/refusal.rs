@@ -2,18 +2,16 @@
 
 use alloc::string::String;
 
-use thiserror::Error;
-
 use crate::core::actor::Actor;
-use crate::core::forbidden::RefusalClass;
 use crate::core::limits::MAX_REASON_BYTES;
+use crate::core::refusal::refusals;
 use crate::core::time::Timestamp;
 use crate::human_decision::rules::{AnswerRefusal, RequestRefusal};
 use crate::human_decision::types::{HumanDecision, OverrideField};
 
-/// Why a command on a question to a person is refused. Closed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum DecisionRefusal {
+refusals! {
+    /// Why a command on a question to a person is refused. Closed.
+    DecisionRefusal holding {}
     /// A step that needs a person's decision first.
     #[error("loop {loop_id} is held: {found}")]
     HoldApplies {
@@ -21,7 +19,7 @@ pub enum DecisionRefusal {
         loop_id: String,
         /// What stands in the way, and what to do.
         found: String,
-    },
+    } = "HOLD_APPLIES" in Gating,
     /// No request can be made of the loop's evidence.
     #[error("nobody can be asked about loop {loop_id}: {reason}")]
     NoRequest {
@@ -29,7 +27,7 @@ pub enum DecisionRefusal {
         loop_id: String,
         /// Why.
         reason: RequestRefusal,
-    },
+    } = "NO_REQUEST",
     /// The question is open already.
     #[error("request {request_id} of loop {loop_id} is open; wait for its answer")]
     RequestOpen {
@@ -37,13 +35,13 @@ pub enum DecisionRefusal {
         loop_id: String,
         /// The open request.
         request_id: String,
-    },
+    } = "REQUEST_OPEN",
     /// Another question has, or had, the id that the new one would have.
     #[error("request {request_id} exists; supply fresh random bits for a new question")]
     RequestExists {
         /// The request.
         request_id: String,
-    },
+    } = "REQUEST_EXISTS",
     /// A person decided about this attempt already.
     #[error("{decision} was decided about attempt {attempt} of loop {loop_id}; act on it")]
     AttemptDecided {
@@ -53,7 +51,7 @@ pub enum DecisionRefusal {
         attempt: u8,
         /// What was decided.
         decision: HumanDecision,
-    },
+    } = "ATTEMPT_DECIDED",
     /// No request has this id.
     #[error(
         "request {request_id} is not known: it never was, or its loop settled long ago; look it \
@@ -62,7 +60,7 @@ pub enum DecisionRefusal {
     UnknownRequest {
         /// The request.
         request_id: String,
-    },
+    } = "UNKNOWN_REQUEST" in Scope,
     /// The request is of another loop.
     #[error("request {request_id} is of loop {expected}, not of {found}; name the right loop")]
     RequestElsewhere {
@@ -72,7 +70,7 @@ pub enum DecisionRefusal {
         expected: String,
         /// The loop that the command names.
         found: String,
-    },
+    } = "REQUEST_ELSEWHERE" in Scope,
     /// Anything but a person answers.
     #[error("request {request_id} is answered by a person only; {found} cannot")]
     NotHuman {
@@ -80,7 +78,7 @@ pub enum DecisionRefusal {
         request_id: String,
         /// Who answers.
         found: Actor,
-    },
+    } = "NOT_A_HUMAN" in Scope,
     /// A person who is not asked.
     #[error("{human_id} may not answer request {request_id}; ask one of its approvers")]
     NotAnApprover {
@@ -88,7 +86,7 @@ pub enum DecisionRefusal {
         request_id: String,
         /// Who answers.
         human_id: String,
-    },
+    } = "NOT_AN_APPROVER" in Scope,
     /// A person who may not allow fields to be shown.
     #[error("{human_id} may not override visibility for {request_id}; the hold names who may")]
     NotAnOverrideApprover {
@@ -96,7 +94,7 @@ pub enum DecisionRefusal {
         request_id: String,
         /// Who wants to.
         human_id: String,
-    },
+    } = "NOT_AN_OVERRIDE_APPROVER" in Scope,
     /// The answer lacks something, or is not allowed, or comes at the wrong time.
     #[error("request {request_id}: {reason}")]
     Answer {
@@ -104,19 +102,19 @@ pub enum DecisionRefusal {
         request_id: String,
         /// What is wrong.
         reason: AnswerRefusal,
-    },
+    } by reason: AnswerRefusal,
     /// A reason that does not fit.
     #[error("the reason has {found} bytes; the limit is {MAX_REASON_BYTES}: shorten it")]
     ReasonTooLong {
         /// Its length, in bytes.
         found: usize,
-    },
+    } = "REASON_TOO_LONG",
     /// An override without a reason that anybody can see.
     #[error("an override of {field} requires a reason")]
     OverrideReason {
         /// The field.
         field: OverrideField,
-    },
+    } = "REASON_REQUIRED",
     /// ESCALATE to somebody who is not configured, or was asked about this attempt already.
     #[error("{target} cannot be asked; the hold's targets that were not asked yet: {known}")]
     UnknownTarget {
@@ -124,13 +122,13 @@ pub enum DecisionRefusal {
         target: String,
         /// Those that are left.
         known: String,
-    },
+    } = "UNKNOWN_TARGET" in Scope,
     /// A target with a decision that has none.
     #[error("{decision} takes no escalation target; leave it away")]
     UnexpectedTarget {
         /// The decision.
         decision: HumanDecision,
-    },
+    } = "UNEXPECTED_TARGET",
     /// Somebody decided otherwise before.
     #[error(
         "request {request_id} was answered before: {decision} by {human_id}, record {sequence}"
@@ -144,7 +142,7 @@ pub enum DecisionRefusal {
         human_id: String,
         /// The winner's record.
         sequence: u64,
-    },
+    } = "ALREADY_ANSWERED" in Idempotency,
     /// The loop halted before anybody answered.
     #[error("request {request_id} was withdrawn with record {sequence}: its loop halted")]
     Withdrawn {
@@ -152,7 +150,7 @@ pub enum DecisionRefusal {
         request_id: String,
         /// The record.
         sequence: u64,
-    },
+    } = "REQUEST_WITHDRAWN" in Scope,
     /// Nothing falls due for the request at this time.
     #[error("nothing is due for request {request_id}; next: {}", next_text(*.next))]
     NotDue {
@@ -160,7 +158,7 @@ pub enum DecisionRefusal {
         request_id: String,
         /// What falls due next, if anything does.
         next: Option<Timestamp>,
-    },
+    } = "NOT_DUE",
     /// The field has no value.
     #[error("the attempt of request {request_id} has no {field}; there is nothing to show")]
     NothingToDisclose {
@@ -168,76 +166,9 @@ pub enum DecisionRefusal {
         request_id: String,
         /// The field.
         field: OverrideField,
-    },
+    } = "NOTHING_TO_DISCLOSE",
 }
 
 fn next_text(next: Option<Timestamp>) -> String {
     next.map_or_else(|| String::from("nothing"), |at| alloc::format!("{at}"))
-}
-
-impl DecisionRefusal {
-    /// The stable reason code.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::HoldApplies { .. } => "HOLD_APPLIES",
-            Self::NoRequest { .. } => "NO_REQUEST",
-            Self::RequestOpen { .. } => "REQUEST_OPEN",
-            Self::RequestExists { .. } => "REQUEST_EXISTS",
-            Self::AttemptDecided { .. } => "ATTEMPT_DECIDED",
-            Self::UnknownRequest { .. } => "UNKNOWN_REQUEST",
-            Self::RequestElsewhere { .. } => "REQUEST_ELSEWHERE",
-            Self::NotHuman { .. } => "NOT_A_HUMAN",
-            Self::NotAnApprover { .. } => "NOT_AN_APPROVER",
-            Self::NotAnOverrideApprover { .. } => "NOT_AN_OVERRIDE_APPROVER",
-            Self::Answer { reason, .. } => answer_code(reason),
-            Self::ReasonTooLong { .. } => "REASON_TOO_LONG",
-            Self::OverrideReason { .. } => "REASON_REQUIRED",
-            Self::UnknownTarget { .. } => "UNKNOWN_TARGET",
-            Self::UnexpectedTarget { .. } => "UNEXPECTED_TARGET",
-            Self::AlreadyAnswered { .. } => "ALREADY_ANSWERED",
-            Self::Withdrawn { .. } => "REQUEST_WITHDRAWN",
-            Self::NotDue { .. } => "NOT_DUE",
-            Self::NothingToDisclose { .. } => "NOTHING_TO_DISCLOSE",
-        }
-    }
-
-    /// The kind of rule, where the refusal is a fact of its own; `None` where nothing is written.
-    #[must_use]
-    pub const fn class(&self) -> Option<RefusalClass> {
-        Some(match self {
-            Self::UnknownRequest { .. }
-            | Self::RequestElsewhere { .. }
-            | Self::NotHuman { .. }
-            | Self::NotAnApprover { .. }
-            | Self::NotAnOverrideApprover { .. }
-            | Self::UnknownTarget { .. }
-            | Self::Withdrawn { .. } => RefusalClass::Scope,
-            Self::AlreadyAnswered { .. } => RefusalClass::Idempotency,
-            Self::HoldApplies { .. }
-            | Self::Answer { reason: AnswerRefusal::NotAllowed { .. }, .. } => RefusalClass::Gating,
-            Self::NoRequest { .. }
-            | Self::RequestExists { .. }
-            | Self::RequestOpen { .. }
-            | Self::AttemptDecided { .. }
-            | Self::Answer { .. }
-            | Self::ReasonTooLong { .. }
-            | Self::OverrideReason { .. }
-            | Self::UnexpectedTarget { .. }
-            | Self::NotDue { .. }
-            | Self::NothingToDisclose { .. } => return None,
-        })
-    }
-}
-
-const fn answer_code(reason: &AnswerRefusal) -> &'static str {
-    match reason {
-        AnswerRefusal::HumanMissing => "HUMAN_ID_REQUIRED",
-        AnswerRefusal::HumanReserved => "HUMAN_ID_RESERVED",
-        AnswerRefusal::NotAllowed { .. } => "DECISION_NOT_ALLOWED",
-        AnswerRefusal::ReasonMissing { .. } => "REASON_REQUIRED",
-        AnswerRefusal::TargetMissing => "TARGET_REQUIRED",
-        AnswerRefusal::TooEarly { .. } => "ANSWER_TOO_EARLY",
-        AnswerRefusal::TooLate { .. } => "ANSWER_TOO_LATE",
-    }
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::core::confidence::Confidence;
 use crate::core::ids::id;
 use crate::core::payload::Text;
+use crate::core::refusal::refusals;
 use crate::core::text::{bounded, has_visible_character, visible};
 use crate::core::time::{TimeFault, Timestamp};
 use crate::evidence_capture::chain::{ChainFinding, EvidenceChain, inspect_chain};
@@ -121,30 +122,30 @@ pub const SYSTEM_TIMEOUT: &str = "SYSTEM_TIMEOUT";
 /// The reason of a decision that nobody made.
 pub const TIMEOUT_REASON: &str = "TIMEOUT";
 
-/// Why an answer is not accepted.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum AnswerRefusal {
+refusals! {
+    /// Why an answer is not accepted.
+    AnswerRefusal holding {}
     /// Nobody's name, or one that nobody can see.
     #[error("human_id is required")]
-    HumanMissing,
+    HumanMissing = "HUMAN_ID_REQUIRED",
     /// The name of the timeout.
     #[error("human_id {SYSTEM_TIMEOUT} is reserved for timeouts; answer under your own name")]
-    HumanReserved,
+    HumanReserved = "HUMAN_ID_RESERVED",
     /// The request does not offer the decision.
     #[error("Decision {decision} not in allowed decisions")]
     NotAllowed {
         /// The decision.
         decision: HumanDecision,
-    },
+    } = "DECISION_NOT_ALLOWED" in Gating,
     /// RETRY or ESCALATE without a reason that anybody can see.
     #[error("{decision} decision requires a reason")]
     ReasonMissing {
         /// The decision.
         decision: HumanDecision,
-    },
+    } = "REASON_REQUIRED",
     /// ESCALATE to nobody.
     #[error("ESCALATE decision requires an escalation_target")]
-    TargetMissing,
+    TargetMissing = "TARGET_REQUIRED",
     /// Before the request was made.
     #[error("the answer is dated {found}, before the request of {expected}; check the clock")]
     TooEarly {
@@ -152,7 +153,7 @@ pub enum AnswerRefusal {
         expected: Timestamp,
         /// The answer's time.
         found: Timestamp,
-    },
+    } = "ANSWER_TOO_EARLY",
     /// At the deadline or later.
     #[error("the answer of {found} came too late: the request timed out at {expected}")]
     TooLate {
@@ -160,7 +161,7 @@ pub enum AnswerRefusal {
         expected: Timestamp,
         /// The answer's time.
         found: Timestamp,
-    },
+    } = "ANSWER_TOO_LATE",
 }
 
 /// Accepts a person's decision, or says why not; first match wins, in the reference's order. The

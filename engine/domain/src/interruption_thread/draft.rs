@@ -13,13 +13,13 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use crate::core::payload::{List, Text};
+use crate::core::refusal::{Malformed, malformed};
 use crate::core::text::{BLANK_CODE_POINTS, visible};
 use crate::core::time::Timestamp;
 use crate::interruption_thread::decision::{
     BUFFER_LIFETIME_MS, Clarify, Dispatch, MAX_NESTED_BUFFERS, Marks, Pending, Remainder,
     ResumeBuffer, ReturnCheck, ThreadState, TurnDecision,
 };
-use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::request::{
     Advice, ExplainTrigger, Interruption, Ph1kToPh1xInterruptHandoff, StyleAdvice, ValidationStatus,
 };
@@ -28,7 +28,6 @@ use crate::interruption_thread::types::{
     ContinuityOutcome, DeliveryHint, Directive, Fate, FateReason, PendingState, ReasonCode,
     ResumePolicy, TtsControl,
 };
-use crate::interruption_thread::validate::malformed;
 
 /// What a row of the table decides.
 pub(crate) struct Draft<'a> {
@@ -387,11 +386,11 @@ pub fn explanation(advice: &Advice, reason_code: ReasonCode) -> Option<&Text> {
 /// interruption (seed, "PH1.K handoff projection lock").
 ///
 /// # Errors
-/// [`ThreadRefusal::Malformed`] names the first field that differs.
+/// [`Malformed`] names the first field that differs.
 pub fn check_handoff(
     interruption: &Interruption,
     handoff: &Ph1kToPh1xInterruptHandoff,
-) -> Result<(), ThreadRefusal> {
+) -> Result<(), Malformed> {
     same(
         "request.advice.interrupt_handoff.candidate_confidence_band",
         &interruption.candidate_confidence_band,
@@ -427,7 +426,7 @@ fn same<T: PartialEq + Debug>(
     field: &'static str,
     stated: &T,
     handed_over: &T,
-) -> Result<(), ThreadRefusal> {
+) -> Result<(), Malformed> {
     if stated == handed_over {
         return Ok(());
     }

@@ -10,7 +10,6 @@ pub(crate) mod event;
 pub(crate) mod health;
 pub(crate) mod refusal;
 pub(crate) mod render;
-pub(crate) mod render_contract;
 pub(crate) mod request;
 pub(crate) mod rules;
 pub(crate) mod session;

@@ -2,24 +2,16 @@
 
 use alloc::string::String;
 
-use thiserror::Error;
-
-use crate::core::forbidden::RefusalClass;
+use crate::core::refusal::{Malformed, refusals};
 use crate::interruption_thread::types::ReasonCode;
+use crate::registration::state::Mismatch;
 
-/// Why a command on an interruption thread is refused. Closed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ThreadRefusal {
-    /// The command itself is malformed: nothing is written.
-    #[error("{field}: expected {expected}, found {found}; correct the command")]
-    Malformed {
-        /// The field, by its path in the command.
-        field: &'static str,
-        /// What it has to be.
-        expected: &'static str,
-        /// What it is, control characters visible, cut to 96 bytes.
-        found: String,
-    },
+refusals! {
+    /// Why a command on an interruption thread is refused. Closed.
+    ThreadRefusal holding {
+        /// The command itself is malformed: nothing is written.
+        Malformed(Malformed),
+    }
     /// A rule on scope, gating or continuity says no: a reason-coded row is written.
     #[error("{reason_code}: {field}: expected {expected}, found {found}")]
     Barred {
@@ -31,17 +23,7 @@ pub enum ThreadRefusal {
         expected: String,
         /// What it is.
         found: String,
-    },
-    /// Something cannot be registered as the command states it.
-    #[error("{field}: expected {expected}, found {found}; register it as it is")]
-    Registration {
-        /// The field.
-        field: &'static str,
-        /// What it has to be.
-        expected: String,
-        /// What it is.
-        found: String,
-    },
+    } by reason_code: ReasonCode,
     /// No thread has this tenant and correlation.
     #[error("tenant {tenant_id} has no thread {correlation_id}; its first turn or row begins one")]
     UnknownThread {
@@ -49,60 +31,25 @@ pub enum ThreadRefusal {
         tenant_id: String,
         /// The correlation.
         correlation_id: String,
-    },
+    } = "UNKNOWN_THREAD",
     /// Nothing of the thread has expired.
     #[error("nothing of thread {correlation_id} has expired; ask again when it has")]
     NothingExpired {
         /// The thread.
         correlation_id: String,
-    },
+    } = "NOTHING_EXPIRED",
 }
 
 impl ThreadRefusal {
-    /// The stable reason code: a row's own, where one is written.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Malformed { .. } => "MALFORMED_REQUEST",
-            Self::Barred { reason_code, .. } => reason_code.name(),
-            Self::Registration { .. } => "REGISTRATION_REFUSED",
-            Self::UnknownThread { .. } => "UNKNOWN_THREAD",
-            Self::NothingExpired { .. } => "NOTHING_EXPIRED",
-        }
-    }
-
-    /// The kind of rule, where the refusal is a fact of its own.
-    #[must_use]
-    pub const fn class(&self) -> Option<RefusalClass> {
-        match self {
-            Self::Barred { reason_code, .. } => Some(class_of(*reason_code)),
-            Self::Registration { .. } => Some(RefusalClass::Scope),
-            Self::Malformed { .. } | Self::UnknownThread { .. } | Self::NothingExpired { .. } => {
-                None
-            }
-        }
+    /// What is registered bars it.
+    pub(crate) fn barred(reason_code: ReasonCode, mismatch: Mismatch) -> Self {
+        let Mismatch { field, expected, found } = mismatch;
+        Self::Barred { reason_code, field, expected, found }
     }
 
     /// The reason code of the row that is written.
     #[must_use]
     pub const fn row_reason(&self) -> Option<ReasonCode> {
-        match self {
-            Self::Barred { reason_code, .. } => Some(*reason_code),
-            _ => None,
-        }
-    }
-}
-
-const fn class_of(reason_code: ReasonCode) -> RefusalClass {
-    match reason_code {
-        ReasonCode::FailCallerNotAllowed | ReasonCode::FailTenantScopeInvalid => {
-            RefusalClass::Scope
-        }
-        ReasonCode::FailIdempotencyConflict => RefusalClass::Idempotency,
-        ReasonCode::FailTurnOrder
-        | ReasonCode::FailThreadClosed
-        | ReasonCode::FailStaleVersion
-        | ReasonCode::ContinuitySpeakerMismatch => RefusalClass::Continuity,
-        _ => RefusalClass::Gating,
+        if let Self::Barred { reason_code, .. } = self { Some(*reason_code) } else { None }
     }
 }

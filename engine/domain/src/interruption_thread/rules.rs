@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use crate::core::hash::{Digest, HashBuilder};
 use crate::core::payload::Text;
+use crate::core::refusal::{Malformed, check_name, malformed};
 use crate::core::text::{bounded, visible};
 use crate::core::time::Timestamp;
 use crate::interruption_thread::command::InterruptionThreadCommand as Command;
@@ -30,7 +31,7 @@ use crate::interruption_thread::types::{
     DecidedBy, Directive, Fate, FateReason, PendingState, ReasonCode, ResumePolicy, RowEventType,
     Severity,
 };
-use crate::interruption_thread::validate::{check_form, check_name, check_request, malformed};
+use crate::interruption_thread::validate::{check_form, check_request};
 use crate::registration::state::Registered;
 use crate::registration::types::SessionStatus;
 
@@ -47,7 +48,7 @@ pub(crate) struct ThreadView<'a> {
 }
 
 /// Whether a command is well-formed, as far as that can be said without any state.
-pub(crate) fn check_command(command: &Command) -> Result<(), ThreadRefusal> {
+pub(crate) fn check_command(command: &Command) -> Result<(), Malformed> {
     match command {
         Command::TakeTurn(turn) => {
             check_fields(&turn.scope())?;
@@ -257,7 +258,7 @@ fn state_of(view: ThreadView<'_>) -> ThreadState {
 }
 
 /// The names and numbers that every turn and row has.
-pub(crate) fn check_fields(scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
+pub(crate) fn check_fields(scope: &TurnScope<'_>) -> Result<(), Malformed> {
     let most_128 = "1 to 128 bytes, visible, without control characters";
     check_thread_names(scope.tenant_id, scope.correlation_id)?;
     if scope.turn_id == 0 {
@@ -272,17 +273,14 @@ pub(crate) fn check_fields(scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
     check_name("idempotency_key", scope.idempotency_key, 128, most_128)
 }
 
-pub(crate) fn check_thread_names(
-    tenant_id: &str,
-    correlation_id: &str,
-) -> Result<(), ThreadRefusal> {
+pub(crate) fn check_thread_names(tenant_id: &str, correlation_id: &str) -> Result<(), Malformed> {
     let expected = "1 to 64 bytes, visible, without control characters";
     check_name("tenant_id", tenant_id, 64, expected)?;
     let expected = "1 to 256 bytes, visible, without control characters";
     check_name("correlation_id", correlation_id, 256, expected)
 }
 
-pub(crate) fn check_row(row: &CallerRow<'_>) -> Result<(), ThreadRefusal> {
+pub(crate) fn check_row(row: &CallerRow<'_>) -> Result<(), Malformed> {
     let expected = "1 to 64 bytes, visible, without control characters";
     check_name(kind_field(row.directive), row.kind, 64, expected)?;
     if let Some(unit) = row.clarification_unit_id {

@@ -140,7 +140,8 @@ impl Registered<'_> {
     /// Whether tenant, user, device and session belong together and may be used; where the session
     /// is (ACTIVE where there is none).
     pub(crate) fn session_of(&self, scope: &TurnScope<'_>) -> Result<SessionStatus, ThreadRefusal> {
-        self.find_session(scope).map_err(|m| m.barred(ReasonCode::FailTenantScopeInvalid))
+        self.find_session(scope)
+            .map_err(|m| ThreadRefusal::barred(ReasonCode::FailTenantScopeInvalid, m))
     }
 
     /// Where a session is; `None` where it is not known.
@@ -151,7 +152,8 @@ impl Registered<'_> {
     /// Whether the work order is of this tenant and correlation, is as the caller states, and has
     /// not ended.
     pub(crate) fn check_work_order(&self, scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
-        self.open_work_order(scope).map_err(|m| m.barred(ReasonCode::FailWorkOrderScopeInvalid))
+        self.open_work_order(scope)
+            .map_err(|m| ThreadRefusal::barred(ReasonCode::FailWorkOrderScopeInvalid, m))
     }
 
     /// Whether a lease allows a dispatch under the scope's work order now: one that is held and
@@ -163,7 +165,7 @@ impl Registered<'_> {
         at: Timestamp,
     ) -> Result<(), ThreadRefusal> {
         self.held_lease(scope, lease_token_hash, at)
-            .map_err(|m| m.barred(ReasonCode::FailLeaseRequired))
+            .map_err(|m| ThreadRefusal::barred(ReasonCode::FailLeaseRequired, m))
     }
 
     fn find_session(&self, scope: &TurnScope<'_>) -> Result<SessionStatus, Mismatch> {

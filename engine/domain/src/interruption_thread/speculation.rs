@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::core::closed_enum;
 use crate::core::confidence::{BasisPoints, RELATION_THRESHOLD};
 use crate::core::payload::Text;
+use crate::core::refusal::{Malformed, check_name, require};
 use crate::core::text::{hidden_character, is_blank};
 use crate::interruption_thread::branch::sure_relation;
 use crate::interruption_thread::decision::{Dispatch, ThreadState, TurnDecision};
@@ -22,7 +23,6 @@ use crate::interruption_thread::turn::{Turn, decide_turn};
 use crate::interruption_thread::types::{
     ContinuityOutcome, Directive, ReasonCode, SubjectRelation,
 };
-use crate::interruption_thread::validate::{check_name, require};
 use crate::registration::types::SessionStatus;
 
 /// From when on a candidate and a hypothesis are sure enough to commit a turn: 0.70, inclusive.
@@ -300,12 +300,12 @@ impl CommitRefusal {
     }
 }
 
-fn malformed_turn(refusal: ThreadRefusal) -> CommitRefusal {
-    CommitRefusal::Malformed(Box::new(refusal))
+fn malformed_turn(refusal: impl Into<ThreadRefusal>) -> CommitRefusal {
+    CommitRefusal::Malformed(Box::new(refusal.into()))
 }
 
 /// What was heard is about this very request.
-fn check_heard(heard: &Heard<'_>, request: &TurnRequest) -> Result<(), ThreadRefusal> {
+fn check_heard(heard: &Heard<'_>, request: &TurnRequest) -> Result<(), Malformed> {
     let text = &heard.transcript.text;
     let is_line =
         text.len() <= TRANSCRIPT_MAX && !is_blank(text) && hidden_character(text).is_none();
@@ -317,7 +317,7 @@ fn check_heard(heard: &Heard<'_>, request: &TurnRequest) -> Result<(), ThreadRef
     check_hypothesis(heard.hypothesis, request)
 }
 
-fn check_hypothesis(of: &IntentHypothesis, request: &TurnRequest) -> Result<(), ThreadRefusal> {
+fn check_hypothesis(of: &IntentHypothesis, request: &TurnRequest) -> Result<(), Malformed> {
     let field = "hypothesis.subject_ref";
     require(of.subject_ref == request.subject_ref, field, "the request's", &of.subject_ref)?;
     let relation = (of.subject_relation, of.subject_relation_confidence_bp);

@@ -7,6 +7,7 @@
 //! other. The whole table, beside both of theirs, is in `docs/interruption-threads.md`.
 
 use crate::core::closed_enum;
+use crate::core::refusal::stated;
 
 closed_enum! {
     /// What a thread waits for.
@@ -291,7 +292,7 @@ closed_enum! {
 
 /// Writes the enum, its names and its numbers from one table.
 macro_rules! reason_codes {
-    ($($number:literal $Member:ident $name:literal $doc:literal,)+) => {
+    ($($number:literal $Member:ident $name:literal $doc:literal $(in $Class:ident)?,)+) => {
         crate::core::closed_enum! {
             /// Why a turn, a row or an expiry is what it is. Closed; the order is that of the
             /// encoding, so members are only ever added at the end.
@@ -305,6 +306,23 @@ macro_rules! reason_codes {
             #[must_use]
             pub const fn number(self) -> u32 {
                 REGISTRY_BASE + match self { $(Self::$Member => $number,)+ }
+            }
+
+            /// The seed's name.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                self.name()
+            }
+
+            /// The kind of rule that says no by it; `None`: none does.
+            #[must_use]
+            pub const fn class(self) -> Option<crate::core::forbidden::RefusalClass> {
+                match self { $(Self::$Member => stated!(class $($Class)?),)+ }
+            }
+
+            /// Those by which a rule says no.
+            pub(crate) fn codes() -> impl Iterator<Item = &'static str> {
+                Self::ALL.iter().filter(|code| code.class().is_some()).map(|code| code.name())
             }
         }
     };
@@ -339,7 +357,7 @@ reason_codes! {
     0x13 MemoryPermissionYes "X_MEMORY_PERMISSION_YES" "What is kept in memory may be said.",
     0x14 MemoryPermissionNo "X_MEMORY_PERMISSION_NO" "What is kept in memory may not be said.",
     0x15 ContinuitySpeakerMismatch "X_CONTINUITY_SPEAKER_MISMATCH"
-        "Somebody else speaks than the thread knows.",
+        "Somebody else speaks than the thread knows." in Continuity,
     0x16 ContinuitySubjectMismatch "X_CONTINUITY_SUBJECT_MISMATCH"
         "The subject drifted while something was pending.",
     0x17 InterruptRelationUncertainClarify "X_INTERRUPT_RELATION_UNCERTAIN_CLARIFY"
@@ -359,19 +377,19 @@ reason_codes! {
         "The session ended with words left unsaid, or something asked.",
     0x23 ThreadClosed "X_THREAD_CLOSED" "The thread ended.",
     0x40 FailWorkOrderScopeInvalid "X_FAIL_WORK_ORDER_SCOPE_INVALID"
-        "The work order is not of this tenant and correlation, or not as stated.",
-    0x41 FailLeaseRequired "X_FAIL_LEASE_REQUIRED" "No lease is held that allows a dispatch.",
+        "The work order is not of this tenant and correlation, or not as stated." in Gating,
+    0x41 FailLeaseRequired "X_FAIL_LEASE_REQUIRED" "No lease is held that allows a dispatch." in Gating,
     0x42 FailPendingStateInvalid "X_FAIL_PENDING_STATE_INVALID"
-        "The thread waits for something else than stated, or for something that bars this.",
+        "The thread waits for something else than stated, or for something that bars this." in Gating,
     0x43 FailCallerNotAllowed "X_FAIL_CALLER_NOT_ALLOWED"
-        "The caller does not have the capability.",
+        "The caller does not have the capability." in Scope,
     0x44 FailTenantScopeInvalid "X_FAIL_TENANT_SCOPE_INVALID"
-        "Tenant, user, device or session do not belong together, or are not active.",
+        "Tenant, user, device or session do not belong together, or are not active." in Scope,
     0x45 FailIdempotencyConflict "X_FAIL_IDEMPOTENCY_CONFLICT"
-        "The idempotency key stands for other content.",
-    0x46 FailTurnOrder "X_FAIL_TURN_ORDER" "The turn is not newer than the thread's last one.",
-    0x47 FailThreadClosed "X_FAIL_THREAD_CLOSED" "The thread was closed.",
-    0x48 FailStaleVersion "X_FAIL_STALE_VERSION" "The thread has changed since the caller looked.",
+        "The idempotency key stands for other content." in Idempotency,
+    0x46 FailTurnOrder "X_FAIL_TURN_ORDER" "The turn is not newer than the thread's last one." in Continuity,
+    0x47 FailThreadClosed "X_FAIL_THREAD_CLOSED" "The thread was closed." in Continuity,
+    0x48 FailStaleVersion "X_FAIL_STALE_VERSION" "The thread has changed since the caller looked." in Continuity,
 }
 
 impl ReasonCode {

@@ -3,18 +3,13 @@
 //! Bounds are in bytes of UTF-8, as the reference's, unless they say characters. What is blank is
 //! blank by [`is_blank`].
 
-use alloc::format;
-use alloc::string::{String, ToString as _};
-
 use crate::core::confidence::HIGH_BAND_MIN;
-use crate::core::text::{
-    bounded, check_identifier, has_visible_character, hidden_character, is_blank, visible,
-};
+use crate::core::refusal::{Malformed, check_name, malformed, quoted, require};
+use crate::core::text::{has_visible_character, hidden_character, is_blank};
 use crate::core::time::Timestamp;
 use crate::interruption_thread::branch::SAID_BYTES_MAX;
 use crate::interruption_thread::decision::{Pending, ThreadState};
 use crate::interruption_thread::draft::check_handoff;
-use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::request::{
     Advice, Interruption, TtsResumeSnapshot, TurnInput, TurnRequest,
 };
@@ -33,45 +28,7 @@ const TEXT_MAX: usize = 32_768;
 /// Longest clarifying question, in characters.
 const QUESTION_MAX: usize = 240;
 
-type Checked = Result<(), ThreadRefusal>;
-
-/// The refusal of a field.
-pub(crate) fn malformed(
-    field: &'static str,
-    expected: &'static str,
-    found: impl core::fmt::Display,
-) -> ThreadRefusal {
-    let found = visible(bounded(&found.to_string(), 96)).to_string();
-    ThreadRefusal::Malformed { field, expected, found: bounded(&found, 96).into() }
-}
-
-pub(crate) fn require(
-    holds: bool,
-    field: &'static str,
-    expected: &'static str,
-    found: impl core::fmt::Display,
-) -> Checked {
-    if holds { Ok(()) } else { Err(malformed(field, expected, found)) }
-}
-
-/// A name: not blank, not over its bound, nothing hidden in it.
-pub(crate) fn check_name(
-    field: &'static str,
-    text: &str,
-    most: usize,
-    expected: &'static str,
-) -> Checked {
-    let is_one = text.len() <= most && !is_blank(text) && check_identifier(field, text).is_ok();
-    require(is_one, field, expected, quoted(text))
-}
-
-/// What is found of a text: its beginning, and its length where that is not all of it.
-fn quoted(text: &str) -> String {
-    match bounded(text, 48) {
-        whole if whole.len() == text.len() => format!("\"{whole}\""),
-        cut => format!("\"{cut}\"... of {} bytes", text.len()),
-    }
-}
+type Checked = Result<(), Malformed>;
 
 /// A text that may be said: not blank, not over its bound, no control but line breaks and tabs.
 fn check_text(field: &'static str, text: &str) -> Checked {

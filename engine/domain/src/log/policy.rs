@@ -14,6 +14,7 @@ use thiserror::Error;
 use crate::core::actor::Authentication;
 use crate::core::hash::{Digest, HashBuilder};
 use crate::core::payload::{List, Text};
+use crate::core::refusal::refusals;
 use crate::core::text::{check_identifier, visible};
 use crate::decision_point::types::ApprovalPolicy;
 use crate::human_decision::terms::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
@@ -137,6 +138,46 @@ pub enum PolicyFault {
         /// The quorum.
         quorum: u8,
     },
+}
+
+refusals! {
+    /// How the policy of a log, or another floor, stands in the way. Closed.
+    PolicyRefusal holding {}
+    /// Terms that demand less than the policy in force.
+    #[error("the policy of {floor} says otherwise: {loosened}; {}", advice(floor))]
+    Loosened {
+        /// Whose policy.
+        floor: String,
+        /// What is asked for, and what is demanded.
+        loosened: Loosened,
+    } = "POLICY_LOOSENED" in Gating,
+    /// A policy that is set already.
+    #[error("this changes nothing: the policy of this log says so already")]
+    Unchanged = "POLICY_UNCHANGED",
+    /// A policy that cannot be kept.
+    #[error("the policy cannot be kept: {0}")]
+    Invalid(#[from] PolicyFault) = "INVALID_POLICY",
+    /// The records that were lost may have held the log's policy.
+    #[error(
+        "records of this log were lost or are unproven, and its policy may be among them; a person \
+         has to set one first, at a terminal: `holdpoint policy set`"
+    )]
+    Lost = "POLICY_LOST" in Gating,
+}
+
+/// Terms that the log's own policy does not let pass.
+impl From<Loosened> for PolicyRefusal {
+    fn from(loosened: Loosened) -> Self {
+        Self::Loosened { floor: OF_THE_LOG.to_string(), loosened }
+    }
+}
+
+/// What helps against a policy: that of a log can be relaxed, a file is its owner's.
+fn advice(floor: &str) -> &'static str {
+    match floor == OF_THE_LOG {
+        true => "ask for at least that, or let its approvers relax it (`holdpoint policy relax`)",
+        false => "ask for at least that: who may change the file decides about it",
+    }
 }
 
 /// Two policies that nobody could keep at once.

@@ -11,10 +11,9 @@ use crate::core::actor::{Actor, Authentication, PersonTerms};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::limits::MAX_ID_BYTES;
 use crate::core::payload::Text;
+use crate::core::refusal::{Malformed, check_name};
 use crate::core::text::shown;
 use crate::core::time::Timestamp;
-use crate::interruption_thread::refusal::ThreadRefusal;
-use crate::interruption_thread::validate::check_name;
 use crate::registration::command::RegistrationCommand as Command;
 use crate::registration::command::{ChangeCapability, RegisterSession};
 use crate::registration::event::RegistrationEvent as Event;
@@ -22,6 +21,7 @@ use crate::registration::event::{
     CapabilityChanged, DeviceRegistered, LeaseRegistered, SessionRegistered, TenantRegistered,
     UserRegistered, WorkOrderRegistered,
 };
+use crate::registration::refusal::RegistrationRefusal;
 use crate::registration::state::{Mismatch, Registered, Registry, pair};
 use crate::registration::types::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
@@ -32,7 +32,7 @@ const NAME_128: &str = "1 to 128 bytes, visible, without control characters";
 const NAME_256: &str = "1 to 256 bytes, visible, without control characters";
 
 /// Whether the names in a command are well-formed.
-pub(crate) fn check_names(command: &Command) -> Result<(), ThreadRefusal> {
+pub(crate) fn check_names(command: &Command) -> Result<(), Malformed> {
     let tenant = |id: &str| check_name("tenant_id", id, 64, NAME_64);
     let name = |field, id: &str| check_name(field, id, 128, NAME_128);
     match command {
@@ -60,7 +60,7 @@ pub(crate) fn register(
     registered: Registered<'_>,
     command: &Command,
     at: Timestamp,
-) -> Result<Event, ThreadRefusal> {
+) -> Result<Event, RegistrationRefusal> {
     let registration = registration(command);
     registered.check_registration(&registration, at)?;
     Ok(registration)
@@ -126,7 +126,7 @@ fn session(command: &RegisterSession) -> SessionRegistered {
 
 impl Registered<'_> {
     /// Whether what the event registers may be registered at this time.
-    fn check_registration(&self, event: &Event, at: Timestamp) -> Result<(), ThreadRefusal> {
+    fn check_registration(&self, event: &Event, at: Timestamp) -> Result<(), RegistrationRefusal> {
         match event {
             Event::CapabilityChanged(body) => self.check_capability(body),
             Event::TenantRegistered(body) => self.check_tenant(body),
@@ -138,7 +138,7 @@ impl Registered<'_> {
         }
     }
 
-    fn check_capability(&self, body: &CapabilityChanged) -> Result<(), ThreadRefusal> {
+    fn check_capability(&self, body: &CapabilityChanged) -> Result<(), RegistrationRefusal> {
         check_long_id("actor_id", &body.actor_id)?;
         let key = (body.actor_kind, body.actor_id.clone(), body.capability);
         if self.registry.capabilities.contains(&key) != body.is_granted {
@@ -148,13 +148,13 @@ impl Registered<'_> {
         Err(Mismatch::of("is_granted", "a change", found).into())
     }
 
-    fn check_tenant(&self, body: &TenantRegistered) -> Result<(), ThreadRefusal> {
+    fn check_tenant(&self, body: &TenantRegistered) -> Result<(), RegistrationRefusal> {
         check_tenant_id(&body.tenant_id)?;
         check_change(self.registry.tenants.get(&body.tenant_id).copied(), body.status)?;
         Ok(())
     }
 
-    fn check_user(&self, body: &UserRegistered) -> Result<(), ThreadRefusal> {
+    fn check_user(&self, body: &UserRegistered) -> Result<(), RegistrationRefusal> {
         check_tenant_id(&body.tenant_id)?;
         check_id("user_id", &body.user_id)?;
         let known = self.registry.users.get(&pair(&body.tenant_id, &body.user_id)).copied();
@@ -164,7 +164,7 @@ impl Registered<'_> {
         Ok(())
     }
 
-    fn check_device(&self, body: &DeviceRegistered) -> Result<(), ThreadRefusal> {
+    fn check_device(&self, body: &DeviceRegistered) -> Result<(), RegistrationRefusal> {
         check_tenant_id(&body.tenant_id)?;
         check_id("device_id", &body.device_id)?;
         check_id("user_id", &body.user_id)?;
@@ -175,7 +175,7 @@ impl Registered<'_> {
         Ok(())
     }
 
-    fn check_session(&self, body: &SessionRegistered) -> Result<(), ThreadRefusal> {
+    fn check_session(&self, body: &SessionRegistered) -> Result<(), RegistrationRefusal> {
         check_tenant_id(&body.tenant_id)?;
         check_id("session_id", &body.session_id)?;
         check_id("user_id", &body.user_id)?;
@@ -191,7 +191,7 @@ impl Registered<'_> {
         Ok(())
     }
 
-    fn check_new_work_order(&self, body: &WorkOrderRegistered) -> Result<(), ThreadRefusal> {
+    fn check_new_work_order(&self, body: &WorkOrderRegistered) -> Result<(), RegistrationRefusal> {
         check_tenant_id(&body.tenant_id)?;
         check_id("work_order_id", &body.work_order_id)?;
         check_long_id("correlation_id", &body.correlation_id)?;
@@ -205,7 +205,11 @@ impl Registered<'_> {
         Ok(())
     }
 
-    fn check_new_lease(&self, body: &LeaseRegistered, at: Timestamp) -> Result<(), ThreadRefusal> {
+    fn check_new_lease(
+        &self,
+        body: &LeaseRegistered,
+        at: Timestamp,
+    ) -> Result<(), RegistrationRefusal> {
         check_tenant_id(&body.tenant_id)?;
         check_id("work_order_id", &body.work_order_id)?;
         let key = pair(&body.tenant_id, &body.work_order_id);
@@ -241,19 +245,18 @@ fn check_end(expires_at: Timestamp, at: Timestamp) -> Result<(), Mismatch> {
     Err(Mismatch::of("expires_at", alloc::format!("a time after {at}"), expires_at))
 }
 
-fn check_tenant_id(tenant_id: &str) -> Result<(), ThreadRefusal> {
-    check_name("tenant_id", tenant_id, 64, "1 to 64 bytes, visible, without control characters")
+fn check_tenant_id(tenant_id: &str) -> Result<(), Malformed> {
+    check_name("tenant_id", tenant_id, 64, NAME_64)
 }
 
 /// The name of a user, a device, a session or a work order.
-fn check_id(field: &'static str, id: &str) -> Result<(), ThreadRefusal> {
-    check_name(field, id, 128, "1 to 128 bytes, visible, without control characters")
+fn check_id(field: &'static str, id: &str) -> Result<(), Malformed> {
+    check_name(field, id, 128, NAME_128)
 }
 
 /// The name of a thread or an actor: as long as an envelope's may be.
-fn check_long_id(field: &'static str, id: &str) -> Result<(), ThreadRefusal> {
-    let expected = "1 to 256 bytes, visible, without control characters";
-    check_name(field, id, MAX_ID_BYTES, expected)
+fn check_long_id(field: &'static str, id: &str) -> Result<(), Malformed> {
+    check_name(field, id, MAX_ID_BYTES, NAME_256)
 }
 
 /// A status that something registered can have.
@@ -376,11 +379,12 @@ fn judge_caller(registry: &Registry, record: Record<'_>, event: &Event, checks: 
     }
 }
 
-fn forbid(refusal: ThreadRefusal, checks: &mut RuleChecks) {
+fn forbid(refusal: RegistrationRefusal, checks: &mut RuleChecks) {
     let (field, expected, found) = match refusal {
-        ThreadRefusal::Registration { field, expected, found } => (field, expected, found),
-        ThreadRefusal::Malformed { field, expected, found } => (field, expected.into(), found),
-        _ => return,
+        RegistrationRefusal::Mismatch { field, expected, found } => (field, expected, found),
+        RegistrationRefusal::Malformed(Malformed { field, expected, found }) => {
+            (field, expected.into(), found)
+        }
     };
     checks.forbid(Rule::Registration, format!("{field}: {expected}"), found);
 }

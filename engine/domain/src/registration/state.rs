@@ -17,8 +17,6 @@ use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::text::shown;
 use crate::core::time::Timestamp;
-use crate::interruption_thread::refusal::ThreadRefusal;
-use crate::interruption_thread::types::ReasonCode;
 use crate::registration::event::RegistrationEvent as Event;
 use crate::registration::event::{
     CapabilityChanged, LeaseRegistered, SessionRegistered, WorkOrderRegistered,
@@ -141,19 +139,6 @@ impl Mismatch {
             None => format!("{}, which is not registered", shown(name)),
         };
         Err(Self::of(field, "one that is registered and ACTIVE", found))
-    }
-
-    pub(crate) fn barred(self, reason_code: ReasonCode) -> ThreadRefusal {
-        let Self { field, expected, found } = self;
-        ThreadRefusal::Barred { reason_code, field, expected, found }
-    }
-}
-
-/// A registration that presumes something else than there is.
-impl From<Mismatch> for ThreadRefusal {
-    fn from(mismatch: Mismatch) -> Self {
-        let Mismatch { field, expected, found } = mismatch;
-        Self::Registration { field, expected, found }
     }
 }
 

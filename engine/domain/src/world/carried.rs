@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::core::codec::{borrow_first, configuration, read_first};
 use crate::core::hash::Digest;
+use crate::core::payload::Kept;
 use crate::core::text::{bounded, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
@@ -27,10 +28,10 @@ use crate::human_decision::state::HeldRequest;
 use crate::interruption_thread::state::Threads;
 use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
-use crate::world::due::Requests;
+use crate::world::due::{Loops, Requests};
 use crate::world::event::Event;
-use crate::world::kept::{Kept, Loops};
-use crate::world::keys::{Keys, Spelled as SpelledKeys};
+use crate::world::keys::Keys;
+use crate::world::keys::Spelled as SpelledKeys;
 use crate::world::totals::DecisionPointTotals;
 use crate::world::{Hot, World};
 

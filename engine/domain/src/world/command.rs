@@ -15,6 +15,7 @@ use crate::core::actor::{ActorId, Authentication, Principal};
 use crate::core::hash::{Digest, HashBuilder, sha256};
 use crate::core::ids::Entropy;
 use crate::core::payload::Text;
+use crate::core::refusal::Malformed;
 use crate::core::{Tried, joined};
 use crate::decision_point::command::DecisionPointCommand;
 use crate::evidence_capture::command::EvidenceCaptureCommand;
@@ -22,7 +23,6 @@ use crate::execution_loop::command::ExecutionLoopCommand;
 use crate::human_decision::command::HumanDecisionCommand;
 use crate::interruption_thread::command::{CallerRow, InterruptionThreadCommand, TurnScope};
 use crate::interruption_thread::decision::{ENGINE_ID, Remainder};
-use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::rules::check_command;
 use crate::log::command::LogCommand;
 use crate::registration::command::RegistrationCommand;
@@ -315,8 +315,8 @@ impl Command {
     /// before everything else, so that it tells nobody what there is.
     ///
     /// # Errors
-    /// [`ThreadRefusal::Malformed`] names the field.
-    pub fn check_form(&self) -> Result<(), ThreadRefusal> {
+    /// [`Malformed`] names the field.
+    pub fn check_form(&self) -> Result<(), Malformed> {
         match self {
             Self::Registration(command) => check_names(command),
             Self::InterruptionThread(command) => check_command(command),

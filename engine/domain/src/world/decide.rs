@@ -24,6 +24,7 @@ use crate::execution_loop::command::{
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::aggregate::RequestPlace;
 use crate::governed::batch::Batch;
+use crate::governed::refusal::LoopRefusal;
 use crate::governed::{answer, attempt, batch, capture, initialization, request};
 use crate::human_decision::command::HumanDecisionCommand;
 use crate::human_decision::event::HumanDecisionEvent;
@@ -131,10 +132,10 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::interrupt(l, b, c))
         }
         Command::HumanDecision(HumanDecisionCommand::RequestDecision(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
-                policy::check_asked(&world.policy(), l).map_err(Refusal::loosened)?;
-                request::request(l, b, c)
-            })
+            if let Some(entity) = world.live_loop(&c.loop_id) {
+                policy::check_asked(&world.policy(), entity)?;
+            }
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| request::request(l, b, c))
         }
         Command::HumanDecision(HumanDecisionCommand::AnswerDecision(c)) => {
             all(answer::answer(place(&c.request_id), c, at)?)
@@ -148,7 +149,8 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         Command::Registration(command) => register(world, command, at),
         Command::InterruptionThread(command) => on_thread(world, command, at),
         Command::DecisionPoint(command) => {
-            all(decision_point::rules::on_decision_point(world, command, at)?)
+            let view = world.points_view(command.decision_id());
+            all(decision_point::rules::on_decision_point(view, command, at)?)
         }
         Command::Log(LogCommand::SetPolicy(c)) => policy::set(world, c),
         Command::Log(LogCommand::RelaxPolicy(c)) => policy::relax(world, c, at),
@@ -173,7 +175,7 @@ fn initialize(
     initialization::check(command)?;
     let loop_id = command.loop_id();
     if world.live_loop(&loop_id).is_some() || world.was_used(&loop_id) {
-        return Err(Refusal::LoopExists { loop_id });
+        return Err(LoopRefusal::LoopExists { loop_id }.into());
     }
     // The approval that permits the start is spent with it.
     let spent = policy::approve_start(world, command, at)?;
@@ -186,7 +188,7 @@ fn on_loop(
     loop_id: &str,
     entropy: Entropy,
     at: Timestamp,
-    act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), Refusal>,
+    act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), LoopRefusal>,
 ) -> Result<Vec<Event>, Refusal> {
     all(batch::on_loop(world.live_loop(loop_id), loop_id, entropy, at, act)?)
 }
@@ -294,8 +296,8 @@ impl World {
 /// What follows from what the log's own writer has seen. As [`decide`].
 ///
 /// # Errors
-/// [`Refusal::ContradictsLog`] where the state says otherwise; [`Refusal::LoopNotLive`] of a loop
-/// that has ended.
+/// [`Refusal::ContradictsLog`] where the state says otherwise; [`LoopRefusal::LoopNotLive`] of
+/// a loop that has ended.
 pub fn decide_for_writer(
     world: &World,
     command: &WriterCommand,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::core::ids::Entropy;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
-use crate::core::payload::Text;
+use crate::core::payload::{Kept, Text};
 use crate::core::time::Timestamp;
 use crate::decision_point::command::{DecisionPointCommand, ExpireDecisionPoint};
 use crate::decision_point::state::DecisionPoint;
@@ -22,7 +22,6 @@ use crate::interruption_thread::command::{InterruptionThreadCommand, ThreadComma
 use crate::interruption_thread::state::Thread;
 use crate::world::World;
 use crate::world::command::Command;
-use crate::world::kept::{Kept, Loops};
 
 /// The index of requests. All of it follows from the loops' events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -237,5 +236,54 @@ impl Requests {
         for due_at in [held.warning_at(), held.request.timeout_at] {
             self.due.remove(&(due_at, String::from(held.request_id())));
         }
+    }
+}
+
+/// Live loops by id.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Loops(BTreeMap<String, Kept<ExecutionLoop>>);
+
+impl Loops {
+    pub(crate) fn get(&self, loop_id: &str) -> Option<&ExecutionLoop> {
+        self.0.get(loop_id)?.get()
+    }
+
+    pub(crate) fn get_mut(&mut self, loop_id: &str) -> Option<&mut ExecutionLoop> {
+        self.0.get_mut(loop_id)?.get_mut()
+    }
+
+    pub(crate) fn contains_key(&self, loop_id: &str) -> bool {
+        self.0.contains_key(loop_id)
+    }
+
+    pub(crate) fn insert(&mut self, loop_id: String, entity: impl Into<Box<ExecutionLoop>>) {
+        self.0.insert(loop_id, Kept::from(entity.into()));
+    }
+
+    pub(crate) fn remove(&mut self, loop_id: &str) -> Option<Box<ExecutionLoop>> {
+        self.0.remove(loop_id)?.into_value()
+    }
+
+    /// By id.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &ExecutionLoop> {
+        self.0.values().filter_map(Kept::get)
+    }
+
+    /// What is carried, by id.
+    pub(crate) const fn carried(&self) -> &BTreeMap<String, Kept<ExecutionLoop>> {
+        &self.0
+    }
+
+    pub(crate) fn from_carried(carried: Vec<(String, Kept<ExecutionLoop>)>) -> Self {
+        Self(carried.into_iter().collect())
+    }
+
+    /// Decodes all of them; the ids by which they are found are then theirs. Says whether each is
+    /// one.
+    pub(crate) fn decode(&mut self) -> bool {
+        let are_loops = self.0.values_mut().all(Kept::decode);
+        let loops = core::mem::take(&mut self.0).into_values().filter_map(Kept::into_value);
+        loops.for_each(|entity| self.insert(String::from(entity.loop_id()), entity));
+        are_loops
     }
 }

@@ -15,6 +15,7 @@ use crate::core::forbidden::{ForbiddenEvent, Record, Rule, RuleChecks};
 use crate::core::hash::Digest;
 use crate::core::ids::{digits, id};
 use crate::core::time::Timestamp;
+use crate::decision_point::event::DecisionPointEvent;
 use crate::evidence_capture::event::EvidenceCaptureEvent;
 use crate::execution_loop::event::{ExecutionLoopEvent, LoopInitialized};
 use crate::governed::aggregate::ExecutionLoop;
@@ -113,7 +114,7 @@ fn apply(world: &mut World, record: Record<'_>, event: &Event) -> Touched {
             registration::rules::registered(registry, gates.authentication(), record, event);
         }
         Event::InterruptionThread(event) => apply_to_thread(world, record, event),
-        Event::DecisionPoint(event) => decision_point::apply::applied(world, record, event),
+        Event::DecisionPoint(event) => apply_to_point(world, record, event),
         Event::ExecutionLoop(_)
         | Event::EvidenceCapture(_)
         | Event::SandboxFault(_)
@@ -133,12 +134,39 @@ fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChec
             let context = Context { threads, registry };
             interruption_thread::apply::judge(context, record, event, checks);
         }
-        Event::DecisionPoint(event) => decision_point::apply::judge(world, record, event, checks),
+        Event::DecisionPoint(event) => {
+            decision_point::apply::judge(world.points_view(None), record, event, checks);
+        }
         Event::ExecutionLoop(_)
         | Event::EvidenceCapture(_)
         | Event::SandboxFault(_)
         | Event::HumanDecision(_) => judge_loops(&world.hot, record, event, checks),
     }
+}
+
+/// What an event of a decision point changes, and what follows where its round is over.
+fn apply_to_point(world: &mut World, record: Record<'_>, event: &DecisionPointEvent) {
+    let view = world.points_view(None);
+    if let DecisionPointEvent::DecisionPointCreated(body) = event {
+        let Ok(point) = decision_point::apply::created(view, record, body) else { return };
+        world.hot.gates.point_began(&point, body.separation, record.proof);
+        return world.hot.decision_points.begin(point);
+    }
+    if let DecisionPointEvent::RoundOpened(body) = event {
+        let Ok(point) = decision_point::apply::opened(view, record, body) else { return };
+        world.hot.gates.round_began(&body.prior_id, &body.decision_id);
+        return world.hot.decision_points.begin(point);
+    }
+    if !decision_point::apply::counts(view, record, event) {
+        return;
+    }
+    let Hot { decision_points, keys, gates, .. } = &mut world.hot;
+    let older = decision_point::apply::change(decision_points, record, event);
+    if !decision_points.is_live(event.decision_id()) {
+        keys.close(event.decision_id());
+    }
+    older.iter().for_each(|(_, point)| gates.point_forgotten(&point.decision_id));
+    world.keep_settled_points(older);
 }
 
 /// What the log says of itself.

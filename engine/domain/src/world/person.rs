@@ -9,10 +9,9 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::actor::{Actor, ActorId, Authentication, NotAPerson, PersonTerms, Proof};
-use crate::core::text::visible;
+use crate::core::actor::{Actor, ActorId, Authentication, Gate, PersonTerms, Proof};
+use crate::core::refusal::person_needed;
 use crate::decision_point::command::DecisionPointCommand;
-use crate::decision_point::refusal::DecisionPointRefusal;
 use crate::decision_point::state::DecisionPoint;
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::command::ExecutionLoopCommand;
@@ -38,25 +37,7 @@ pub(crate) struct Gates {
     /// Whether records were lost that may have held a policy.
     pub(crate) is_policy_lost: bool,
     loops: BTreeMap<String, Gate>,
-    points: BTreeMap<String, Gate>,
-}
-
-/// The gate of one loop or decision point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Gate {
-    /// The number of the user whose process asks.
-    asked_by: u32,
-    /// What at least has to prove who answers.
-    authentication: Authentication,
-    /// Whether only another user may answer.
-    separation: bool,
-}
-
-impl Gate {
-    const fn terms(self) -> PersonTerms {
-        let Self { asked_by, authentication, separation } = self;
-        PersonTerms { authentication, separation, asked_by: Some(asked_by) }
-    }
+    pub(crate) points: BTreeMap<String, Gate>,
 }
 
 impl Gates {
@@ -159,9 +140,7 @@ impl World {
     /// silence releases nothing; questions of before that was a rule keep theirs.
     #[must_use]
     pub fn is_released(&self, point: &DecisionPoint) -> bool {
-        let is_silence = point.ending.as_ref().is_some_and(|ending| ending.by.is_none());
-        let is_gated = self.person_for_point(&point.decision_id).is_some();
-        point.releases() && !(is_silence && is_gated && point.needs_person())
+        self.points_view(None).is_released(point)
     }
 }
 
@@ -170,7 +149,8 @@ impl World {
     /// person it has to be is for the rules of each system to say.
     ///
     /// # Errors
-    /// [`Refusal::PersonNeeded`], or what the command's own system says of programs.
+    /// [`CommonRefusal::PersonNeeded`](crate::core::refusal::CommonRefusal::PersonNeeded), or what
+    /// the command's own system says of programs.
     pub fn check_person(
         &self,
         actor: &ActorId,
@@ -196,10 +176,9 @@ impl World {
                 self.check_aborter(&c.loop_id, actor, proof)
             }
             Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(c)) => {
-                match self.known_point(&c.decision_id) {
-                    Some(point) => self.check_respondent(point, (actor.kind, &actor.id), proof),
-                    None => Ok(()),
-                }
+                let Some(point) = self.known_point(&c.decision_id) else { return Ok(()) };
+                let who = (actor.kind, &*actor.id);
+                Ok(self.points_view(None).check_respondent(point, who, proof)?)
             }
             Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(c)) => {
                 self.check_other(&c.decision_id, actor, proof)
@@ -213,7 +192,7 @@ impl World {
             Command::Log(LogCommand::SetPolicy(_)) | Command::Log(LogCommand::RelaxPolicy(_)) => {
                 let is_human = actor.kind == Actor::Human;
                 let terms = PersonTerms::AT_A_TERMINAL;
-                needed("setting a policy", is_human, terms.admit(proof))
+                Ok(person_needed("setting a policy", is_human, terms.admit(proof))?)
             }
             _ => Ok(()),
         }
@@ -225,7 +204,7 @@ impl World {
             return Ok(());
         };
         let Some(terms) = self.person_for_loop(entity.loop_id()) else { return Ok(()) };
-        needed("answering this question", true, terms.admit(proof))
+        Ok(person_needed("answering this question", true, terms.admit(proof))?)
     }
 
     /// HUMAN_ABORT is a person's doing.
@@ -237,31 +216,7 @@ impl World {
     ) -> Result<(), Refusal> {
         let Some(terms) = self.person_for_loop(loop_id) else { return Ok(()) };
         let terms = PersonTerms { separation: false, ..terms };
-        needed("aborting as a human", actor.kind == Actor::Human, terms.admit(proof))
-    }
-
-    /// An answer to a decision point: where approval is asked for, or something waits, it is a
-    /// person's, unless its creator lets agents answer.
-    pub(crate) fn check_respondent(
-        &self,
-        point: &DecisionPoint,
-        (kind, id): (Actor, &str),
-        proof: Option<Proof>,
-    ) -> Result<(), Refusal> {
-        let Some(terms) = self.person_for_point(&point.decision_id) else { return Ok(()) };
-        if !point.needs_person() {
-            return Ok(());
-        }
-        let lets_agents = point.terms.policy.as_ref().is_some_and(|policy| policy.allow_agents);
-        match kind {
-            Actor::Human => needed("answering this decision", true, terms.admit(proof)),
-            Actor::Agent | Actor::Automation if lets_agents => Ok(()),
-            _ => Err(DecisionPointRefusal::AgentExcluded {
-                decision_id: alloc::string::ToString::to_string(&point.decision_id),
-                by: alloc::string::ToString::to_string(&visible(id)),
-            }
-            .into()),
-        }
+        Ok(person_needed("aborting as a human", actor.kind == Actor::Human, terms.admit(proof))?)
     }
 
     /// Whoever takes back or words anew what somebody else asked is a person whose name is proven.
@@ -278,7 +233,7 @@ impl World {
         }
         let (authentication, separation) = (Authentication::OsUser, false);
         let terms = PersonTerms { authentication, separation, asked_by: None };
-        needed("changing what somebody else asks", true, terms.admit(proof))
+        Ok(person_needed("changing what somebody else asks", true, terms.admit(proof))?)
     }
 
     /// Capabilities are granted and taken away by a person at a terminal, unless the policy of the
@@ -293,13 +248,4 @@ impl World {
             ThreadRefusal::Barred { reason_code, field: "actor", expected, found }.into()
         })
     }
-}
-
-fn needed(
-    what: &'static str,
-    is_human: bool,
-    admitted: Result<(), NotAPerson>,
-) -> Result<(), Refusal> {
-    let admitted = if is_human { admitted } else { Err(NotAPerson::Claimed) };
-    admitted.map_err(|reason| Refusal::PersonNeeded { what, reason })
 }

@@ -26,7 +26,9 @@ use crate::human_decision::command::HumanDecisionCommand;
 use crate::human_decision::terms::HoldPolicy;
 use crate::log::command::ChangePolicy;
 use crate::log::event::PolicyChanged;
-use crate::log::policy::{GatePolicy, Loosened, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding};
+use crate::log::policy::{
+    GatePolicy, Loosened, PolicyRefusal, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding,
+};
 use crate::log::policy_text::relax_proposal;
 use crate::world::command::Command;
 use crate::world::event::Event;
@@ -54,16 +56,11 @@ pub fn check_floor(
             check_question(floor, c, at)
         }
         Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(c)) => {
-            match world.known_point(&c.decision_id) {
-                Some(point) => check_spent(world, floor, point),
-                None => Ok(()),
-            }
+            let point = world.known_point(&c.decision_id);
+            point.map_or(Ok(()), |point| check_spent(world, floor, point))
         }
         Command::HumanDecision(HumanDecisionCommand::RequestDecision(c)) => {
-            match world.live_loop(&c.loop_id) {
-                Some(entity) => check_asked(floor, entity),
-                None => Ok(()),
-            }
+            world.live_loop(&c.loop_id).map_or(Ok(()), |entity| check_asked(floor, entity))
         }
         _ => Ok(()),
     }
@@ -104,19 +101,20 @@ pub(crate) fn approve_start(
     at: Timestamp,
 ) -> Result<Option<DecisionPointEvent>, Refusal> {
     if world.is_policy_lost() {
-        return Err(Refusal::PolicyLost);
+        return Err(PolicyRefusal::Lost.into());
     }
-    check_start(world, &world.policy(), command).map_err(Refusal::loosened)?;
+    check_start(world, &world.policy(), command)?;
     let Some(approval) = &command.approval else {
         return if command.gate.before { Err(Refusal::ApprovalNeeded) } else { Ok(None) };
     };
     let input_sha256 = run_binding(&command.instruction_envelope_hash, &approval.details);
     let binding = ActionBinding { tool: RUN_TOOL.into(), input_sha256 };
-    let (point, spent) = spend(world, &approval.decision_id, &approval.by, &binding, at)?;
+    let view = world.points_view(Some(&approval.decision_id));
+    let (point, spent) = spend(view, &approval.decision_id, &approval.by, &binding, at)?;
     let agents = point.terms.policy.as_ref().is_some_and(|policy| policy.allow_agents);
     if agents {
         let (expected, found) = ("people".to_string(), "agents too".to_string());
-        return Err(Refusal::loosened(Loosened { field: "agents", expected, found }));
+        return Err(Loosened { field: "agents", expected, found }.into());
     }
     Ok(Some(spent))
 }
@@ -127,9 +125,9 @@ pub(crate) fn set(world: &World, command: &ChangePolicy) -> Result<Vec<Event>, R
     command.policy.check()?;
     let before = world.policy();
     if !world.is_policy_lost() {
-        before.check_kept_by(&command.policy).map_err(Refusal::loosened)?;
+        before.check_kept_by(&command.policy)?;
         if before == command.policy && world.hot.gates.policy.is_some() {
-            return Err(Refusal::PolicyUnchanged);
+            return Err(PolicyRefusal::Unchanged.into());
         }
     }
     Ok(vec![changed(command, None)])
@@ -147,7 +145,8 @@ pub(crate) fn relax(
     let Some(decision_id) = &command.approval else { return Err(Refusal::ApprovalNeeded) };
     let input_sha256 = relax_binding(&before, &command.policy);
     let binding = ActionBinding { tool: RELAX_TOOL.into(), input_sha256 };
-    let (point, spent) = spend(world, decision_id, &command.by, &binding, at)?;
+    let view = world.points_view(Some(decision_id));
+    let (point, spent) = spend(view, decision_id, &command.by, &binding, at)?;
     if !point.terms.shows(&relax_proposal(&before, &command.policy)) {
         let decision_id = point.decision_id.to_string();
         return Err(No::ShowsOtherwise { decision_id, tool: RELAX_TOOL }.into());
@@ -171,7 +170,7 @@ fn check_approved_by(
     // As it was asked, which may have been before the policy was what it is.
     let asked = world.person_for_point(&point.decision_id);
     let separation = asked.is_some_and(|terms| terms.separation);
-    floor.check_approval(policy, separation, None).map_err(Refusal::loosened)
+    Ok(floor.check_approval(policy, separation, None)?)
 }
 
 fn changed(command: &ChangePolicy, approval: Option<Text>) -> Event {

@@ -4,6 +4,7 @@
 use holdpoint_domain::Time;
 use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::core::refusal::Malformed;
 use holdpoint_domain::interruption_thread::{
     Advice, ConfidenceBand, ConfirmAnswer, ExplainTrigger, Explanation, Heard, IntentClass,
     IntentHypothesis, InterruptCandidate, Interruption, PartialTranscript, Pending,
@@ -114,7 +115,7 @@ fn a_handoff_speaks_of_this_very_interruption() {
     ];
     for (handoff, expected) in cases {
         let refused = check_handoff(&of, &handoff);
-        let Err(ThreadRefusal::Malformed { field, .. }) = refused else { panic!("{refused:?}") };
+        let Err(Malformed { field, .. }) = refused else { panic!("{refused:?}") };
         assert_eq!(field, expected);
     }
 }

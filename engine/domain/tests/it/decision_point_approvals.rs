@@ -4,13 +4,13 @@ use crate::points::{
     APPROVER, HOUR_MS, REQUESTER, Stage, action, agent, approval, bound, choice, guidance, kinds,
     option, person, policy, principal, question, refinement, rejecting, system, text, timed, told,
 };
+use holdpoint_domain::World;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CreateDecisionPoint, DEFAULT_VALID_FOR_MS,
     DecisionPointState as State, MAX_CLOSED_DECISION_POINTS, MAX_LATE_RESPONSES, MAX_VOTES,
     OnTimeout, RefineDecisionPoint, Response,
 };
-use holdpoint_domain::{Refusal, World};
 
 const ENDS: [&str; 3] = ["vote", "resolved", "released"];
 
@@ -113,7 +113,7 @@ fn the_same_answer_by_the_same_person_is_told_of_its_first_record() {
         let first = stage.sequence + 1;
         stage.respond(&id, &bob, response.clone()).unwrap();
         let (sequence, again) = (stage.sequence, stage.respond(&id, &bob, response.clone()));
-        assert_eq!(again, Err(holdpoint_domain::Refusal::AlreadyDone { sequence: first }));
+        assert_eq!(again.unwrap_err().done_before(), Some(first));
         assert_eq!(stage.sequence, sequence, "nothing is written");
         let other = stage.respond(&id, &person("cleo"), response);
         assert_eq!(told(&other), Ok(vec!["late_response"]), "somebody else was second");
@@ -582,7 +582,7 @@ fn the_same_answer_with_another_comment_is_kept_and_not_taken_for_a_repetition()
     stage.respond_saying(&id, &bob, choice("yes"), Some("After six.".into())).unwrap();
     for same in [None, Some("After six.".to_string())] {
         let again = stage.respond_saying(&id, &bob, choice("yes"), same);
-        assert!(matches!(again, Err(Refusal::AlreadyDone { .. })), "{again:?}");
+        assert!(again.as_ref().is_err_and(|no| no.done_before().is_some()), "{again:?}");
     }
     let other = stage.respond_saying(&id, &bob, choice("yes"), Some("After seven.".into()));
     assert_eq!(told(&other), Ok(vec!["late_response"]));

@@ -3,6 +3,7 @@
 
 use holdpoint_domain::Time;
 use holdpoint_domain::core::confidence::BasisPoints;
+use holdpoint_domain::core::refusal::Malformed;
 use holdpoint_domain::interruption_thread::{
     COMMIT_THRESHOLD, CommitRefusal, Directive, DuplexBranch, Heard, IntentClass, IntentHypothesis,
     InterruptCandidate, PartialTranscript, ReasonCode, ResumePolicy, SpeculativePlan,
@@ -240,7 +241,7 @@ fn refused_field(said: &Said, request: &TurnRequest) -> &'static str {
         other => panic!("{other:?}"),
     }
     match drafted {
-        ThreadRefusal::Malformed { field, .. } => field,
+        ThreadRefusal::Malformed(Malformed { field, .. }) => field,
         other => panic!("{other:?}"),
     }
 }

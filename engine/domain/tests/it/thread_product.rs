@@ -1,6 +1,7 @@
 //! The whole product of what a turn may find and say: refused with a named field, or exactly one
 //! directive and one row, and a dispatch only where it is allowed.
 
+use holdpoint_domain::core::refusal::Malformed;
 use holdpoint_domain::interruption_thread::{
     ConfirmAnswer, Directive, Fate, IntentClass, Interruption, InterruptionThreadCommand, Marks,
     Pending, ReasonCode, ResumeBuffer, ResumePolicy, ReturnCheck, SubjectRelation, ThreadRefusal,
@@ -140,7 +141,7 @@ fn take(found: &Found, request: &TurnRequest, is_recorded: bool) -> bool {
     let given = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command.clone()));
     let events = match decide(&stage.world, &given, time) {
         Ok(events) => events,
-        Err(Refusal::InterruptionThread(ThreadRefusal::Malformed { field, .. })) => {
+        Err(Refusal::InterruptionThread(ThreadRefusal::Malformed(Malformed { field, .. }))) => {
             let legal = is_legal(&state, *buffer, *check, request);
             assert!(!legal && !field.is_empty(), "{field}: {state:?} {request:?}");
             return false;
@@ -294,7 +295,7 @@ fn check_combination(
                 check_gates(state, buffer, &turn, &decision);
                 check_words(state, buffer, &turn, &decision, &after);
             }
-            Err(ThreadRefusal::Malformed { field, .. }) => {
+            Err(ThreadRefusal::Malformed(Malformed { field, .. })) => {
                 assert!(!legal && !field.is_empty(), "refused {field}: {state:?} {request:?}");
             }
             Err(other) => panic!("not a refusal of a field: {other:?}"),

@@ -1,6 +1,7 @@
 //! What is no turn: every bound by its last legal and its first illegal value. A refusal names the
 //! field and changes nothing.
 
+use holdpoint_domain::core::refusal::Malformed;
 use holdpoint_domain::core::text::BLANK_CODE_POINTS;
 use holdpoint_domain::interruption_thread::{
     ConfidenceBand, ConfirmAnswer, IntentClass, Interruption, InterruptionThreadCommand,
@@ -58,7 +59,9 @@ fn refused_field(stage: &Stage, command: &TakeTurn) -> &'static str {
     assert_eq!((given.world, given.sequence), (stage.world.clone(), stage.sequence));
     assert_eq!(refusal.audit(&command), None);
     match refusal {
-        Refusal::InterruptionThread(ThreadRefusal::Malformed { field, found, .. }) => {
+        Refusal::InterruptionThread(ThreadRefusal::Malformed(Malformed {
+            field, found, ..
+        })) => {
             assert!(found.len() <= 96 && !found.chars().any(char::is_control), "{found:?}");
             field
         }

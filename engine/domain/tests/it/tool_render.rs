@@ -1,6 +1,7 @@
 //! What a tool found reaches the user whole, bounded and harmless, read or heard, and nothing of
 //! what went wrong inside does.
 use holdpoint_domain::Time;
+use holdpoint_domain::core::refusal::Malformed;
 use holdpoint_domain::core::text::{hidden_character, is_blank};
 use holdpoint_domain::interruption_thread::{
     Citation, MAX_SHOWN_FIELDS, MAX_SHOWN_SOURCES, MAX_TOOL_ITEMS, OutputMode, ReasonCode,
@@ -72,7 +73,7 @@ fn heard(response: &ToolResponse) -> String {
 fn refused(response: &ToolResponse) -> &'static str {
     let refusals =
         MODES.iter().map(|mode| match render(response, None, *mode, reason(response.status)) {
-            Err(ThreadRefusal::Malformed { field, .. }) => field,
+            Err(ThreadRefusal::Malformed(Malformed { field, .. })) => field,
             other => panic!("{other:?}"),
         });
     let mut fields: Vec<_> = refusals.collect();
@@ -206,7 +207,7 @@ fn a_locale_that_is_none_is_refused() {
         let refused =
             render(&response(ToolStatus::Ok), Some(locale), OutputMode::Text, ReasonCode::ToolOk);
         assert!(
-            matches!(refused, Err(ThreadRefusal::Malformed { field: "locale", .. })),
+            matches!(refused, Err(ThreadRefusal::Malformed(Malformed { field: "locale", .. }))),
             "{locale:?}: {refused:?}"
         );
     }

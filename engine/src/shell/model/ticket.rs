@@ -7,6 +7,7 @@ use crate::shell::subscription_bell::{Bell, LastRing};
 use crate::shell::ticket::{Outcome, Resolver, Ticket};
 use crate::sync::{Condvar, Mutex};
 use holdpoint_domain::Refusal;
+use holdpoint_domain::core::refusal::CommonRefusal;
 use shuttle::thread;
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
 fn outcome() -> Outcome {
-    Ok(Submitted::Refused(Refusal::AlreadyDone { sequence: 1 }))
+    Ok(Submitted::Refused(CommonRefusal::AlreadyDone { sequence: 1 }.into()))
 }
 
 fn is_given(outcome: &Outcome) -> bool {

@@ -10,11 +10,11 @@ use crate::shell::asker::Asker;
 use crate::shell::engine::Engine;
 use crate::shell::governed::Runner;
 use crate::shell::run::{GovernedRun, HeldRun, RunError};
-use holdpoint_domain::Refusal;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{ApprovalPolicy, DecisionPoint, DecisionPointRefusal};
 use holdpoint_domain::execution_loop::SpentApproval;
 use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{GatePolicy, RUN_TOOL, run_binding};
 
 /// A start, and the approval for it.
@@ -105,7 +105,7 @@ impl<S: Storage> Engine<S> {
         let separation = terms.is_some_and(|terms| terms.separation);
         policy.check_approval(asked, separation, None).map_err(|loosened| {
             let floor = "this run".to_string();
-            StartError::Refused(Refusal::PolicyLoosened { floor, loosened })
+            StartError::Refused(PolicyRefusal::Loosened { floor, loosened }.into())
         })
     }
 
