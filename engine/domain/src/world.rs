@@ -102,6 +102,8 @@ pub(crate) struct Hot {
     pub(crate) indexes: SegmentIndexes,
     pub(crate) gates: Gates,
     pub(crate) unproven: UnprovenRecords,
+    /// The newest record that says that the wall clock was set back; 0: none.
+    pub(crate) set_back: u64,
 }
 
 impl World {

@@ -36,11 +36,13 @@ pub(crate) fn dispatch(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &DispatchLoop,
+    set_back: u64,
 ) -> Result<(), LoopRefusal> {
     match entity.state() {
-        Init => begin_attempt(entity, batch, command),
+        Init => begin_attempt(entity, batch, command, set_back),
         Evaluated => Err(wrong_state(entity, Init, "retry or complete the evaluated loop")),
-        AwaitingResponse | Dispatched | Halted => batch.illegal(entity.state(), Dispatched),
+        AwaitingResponse | Dispatched => stop_pending(entity, batch, command, set_back),
+        Halted => batch.illegal(Halted, Dispatched),
     }
 }
 
@@ -50,10 +52,11 @@ pub(crate) fn retry(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &DispatchLoop,
+    set_back: u64,
 ) -> Result<(), LoopRefusal> {
     match entity.state() {
         Evaluated => match entity.retry_permitted() {
-            Ok(_) => begin_attempt(entity, batch, command),
+            Ok(_) => begin_attempt(entity, batch, command, set_back),
             Err(Barrier::NotPermitted) => Err(LoopRefusal::RetryNotPermitted {
                 loop_id: String::from(entity.loop_id()),
                 found: ending_text(entity),
@@ -61,7 +64,21 @@ pub(crate) fn retry(
             Err(barrier) => Err(held_back(entity, barrier)),
         },
         Init => Err(wrong_state(entity, Evaluated, "dispatch the loop first")),
-        AwaitingResponse | Dispatched | Halted => batch.illegal(entity.state(), Dispatched),
+        AwaitingResponse | Dispatched => stop_pending(entity, batch, command, set_back),
+        Halted => batch.illegal(Halted, Dispatched),
+    }
+}
+
+/// The attempt before has not ended: PRIOR_EXECUTION_PENDING, or a condition before it.
+fn stop_pending(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    command: &DispatchLoop,
+    set_back: u64,
+) -> Result<(), LoopRefusal> {
+    match found_stop(entity, command, set_back) {
+        Some((condition, details)) => batch.stop(entity.state(), condition, &details),
+        None => batch.illegal(entity.state(), Dispatched),
     }
 }
 
@@ -99,9 +116,10 @@ fn begin_attempt(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     command: &DispatchLoop,
+    set_back: u64,
 ) -> Result<(), LoopRefusal> {
     let from = entity.state();
-    if let Some((condition, details)) = found_stop(entity, command) {
+    if let Some((condition, details)) = found_stop(entity, command, set_back) {
         return batch.stop(from, condition, &details);
     }
     let attempt = entity.attempt_count().saturating_add(1);
@@ -120,18 +138,30 @@ fn begin_attempt(
     batch.capture(LoopStep::Dispatched, evidence, content)
 }
 
-/// All ten conditions are checked. The first that holds halts; the details name all.
-fn found_stop(entity: &ExecutionLoop, command: &DispatchLoop) -> Option<(StopCondition, String)> {
-    let facts = stop_facts(entity, command);
+/// All ten conditions are checked. The first that holds halts; the details name all. HUMAN_ABORT is
+/// a person's act: where nobody says whether there was one, the context is not whole.
+fn found_stop(
+    entity: &ExecutionLoop,
+    command: &DispatchLoop,
+    set_back: u64,
+) -> Option<(StopCondition, String)> {
+    let facts = stop_facts(entity, command, set_back);
     let found: Vec<StopCondition> =
         triggered_conditions(entity.observer.as_ref(), &facts).collect();
     let details: Vec<String> = found.iter().map(|c| explain(*c, &facts)).collect();
-    Some((*found.first()?, details.join("; ")))
+    let condition = match *found.first()? {
+        StopCondition::HumanAbort if facts.human_abort_signaled.is_none() => {
+            StopCondition::ContextUninitialized
+        }
+        condition => condition,
+    };
+    Some((condition, details.join("; ")))
 }
 
-/// What the caller states, and what the loop itself knows and nobody else is asked for.
-/// `on_loop` has checked the chain and the time before.
-fn stop_facts(entity: &ExecutionLoop, command: &DispatchLoop) -> StopFacts {
+/// What the caller states, and what the log knows and nobody is asked for. `on_loop` has checked the
+/// chain before. Of a loop over whose life the wall clock was set back, the times are not those at
+/// which things happened: `set_back` is the newest record that says so.
+fn stop_facts(entity: &ExecutionLoop, command: &DispatchLoop, set_back: u64) -> StopFacts {
     let stated = &command.facts;
     StopFacts {
         authorization_present: stated.authorization_present,
@@ -141,7 +171,7 @@ fn stop_facts(entity: &ExecutionLoop, command: &DispatchLoop) -> StopFacts {
         ),
         chain_valid: entity.chain.as_ref().map(|chain| !chain.is_broken),
         resources_available: stated.resources_available,
-        timestamp_valid: Some(true),
+        timestamp_valid: Some(set_back < entity.started_sequence),
         prior_execution_complete: Some(matches!(entity.state(), Init | Evaluated)),
         intent_clear: stated.intent_clear,
         human_abort_signaled: stated.human_abort_signaled,

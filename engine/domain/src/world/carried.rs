@@ -51,7 +51,7 @@ struct Room {
 type Read = fn(&[u8], &mut Hot) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 13] = [
+const ROOMS: [Room; 14] = [
     Room {
         name: "execution_loop",
         version: 2,
@@ -186,6 +186,13 @@ const ROOMS: [Room; 13] = [
             hot.unproven = UnprovenRecords::from_carried(&ranges);
             Ok(())
         },
+        older: &[],
+    },
+    Room {
+        name: "clock",
+        version: 1,
+        write: |hot| encoded(&hot.set_back),
+        read: |bytes, hot| decoded(bytes).map(|set_back| hot.set_back = set_back),
         older: &[],
     },
 ];

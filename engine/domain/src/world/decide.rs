@@ -105,10 +105,14 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
     match command {
         Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) => initialize(world, c, at),
         Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::dispatch(l, b, c))
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
+                attempt::dispatch(l, b, c, world.hot.set_back)
+            })
         }
         Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::retry(l, b, c))
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
+                attempt::retry(l, b, c, world.hot.set_back)
+            })
         }
         Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, attempt::await_response)

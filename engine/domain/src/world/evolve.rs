@@ -174,7 +174,6 @@ fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
     match event {
         LogEvent::RecoveryPerformed(_)
         | LogEvent::HeadMissingAccepted(_)
-        | LogEvent::ClockStepped(_)
         | LogEvent::CommandRefused(_)
         | LogEvent::FingerprintRecorded(_)
         | LogEvent::Salvaged(_)
@@ -184,6 +183,8 @@ fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
                 world.take_unproven(body.first_sequence, body.last_sequence);
             }
         }
+        LogEvent::ClockStepped(body) if body.step_ns < 0 => world.hot.set_back = record.sequence,
+        LogEvent::ClockStepped(_) => {}
         LogEvent::PolicyUnknown(_) => world.hot.gates.is_policy_lost = true,
         LogEvent::HistoryArchived(body) => world.hot.indexes.archived(body.anchor_sequence),
         LogEvent::ConfigurationChanged(body) => world.hot.configuration = body.digest,

@@ -1,7 +1,7 @@
 //! Given, when, then: what `decide` makes of commands on execution loops (Phase-29, Phase-30).
 
 use holdpoint_domain::evidence_capture::{
-    EvidenceCaptureEvent, LoopStep, OutputStream, capture_place,
+    EvidenceCaptureEvent, LoopStep, OutputStream, StopCondition, capture_place,
 };
 use holdpoint_domain::execution_loop::{
     ExecutionLoopCommand, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit,
@@ -82,6 +82,11 @@ fn table_every_command_in_every_state_moves_as_the_table_says_or_halts() {
             } else if is_transition_allowed(from, to) {
                 assert!(halt(&outcome.unwrap()).is_none());
                 assert_eq!(story.entity().state(), to);
+            } else if to == Dispatched {
+                let events = outcome.unwrap();
+                let stopped = halt(&events).unwrap().stop_condition;
+                assert_eq!(stopped, Some(StopCondition::PriorExecutionPending));
+                assert_eq!(story.entity().state(), Halted);
             } else {
                 let events = outcome.unwrap();
                 let body = halt(&events).unwrap();
