@@ -12,6 +12,7 @@
 //! | name of the timeout | nobody answers as SYSTEM_TIMEOUT | W6 |
 //! | name or reason that nobody sees | missing is what nobody can see | - |
 //! | audit or record that does not verify | both are verified before every append | W5 |
+//! | record without a person | a decision is somebody's | - |
 //! | repeated decision or request | one request has one answer | W5 |
 //! | decision of a timeout | its outcome is TIMEOUT (seed, DecisionOutcome) | W8 |
 //! | decision that cannot be applied | state, count, reason and target are looked at | W8 |
@@ -31,7 +32,7 @@ use crate::decode::{Answer, field, text};
 use crate::vectors::Case;
 
 /// The rows.
-pub(crate) const CATEGORIES: [Category; 15] = [
+pub(crate) const CATEGORIES: [Category; 16] = [
     Category {
         name: "confidence that is no basis points below 1",
         reason: "confidence is basis points below 1",
@@ -107,6 +108,13 @@ pub(crate) const CATEGORIES: [Category; 15] = [
         reason: "both are verified before every append",
         weakness: Some("W5"),
         applies: has_broken_audit_or_record,
+        prescribes: is_refused,
+    },
+    Category {
+        name: "record without a person",
+        reason: "a decision is somebody's",
+        weakness: None,
+        applies: has_record_without_a_person,
         prescribes: is_refused,
     },
     Category {
@@ -262,6 +270,11 @@ fn has_broken_audit_or_record(case: &Case) -> bool {
         || before.head_hash != head
         || repeats
         || is_incomplete(&record)
+}
+
+fn has_record_without_a_person(case: &Case) -> bool {
+    let record = field(&case.input, "record").and_then(decision_record);
+    case.function == "record_decision" && record.is_ok_and(|record| is_blank(&record.human_id))
 }
 
 fn is_repeated(one: &DecisionRecord, other: &DecisionRecord) -> bool {

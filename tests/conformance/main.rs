@@ -5,12 +5,15 @@
 //! recorded one, or falls into one of the documented categories in `categories.rs`, which decide
 //! by the input of a case and never by its outcome. Everything else fails. Counts are printed
 //! even when all pass; files that are not there are skipped in plain sight. The `ph1x-*.jsonl`
-//! files of the same places are run by `ph1x.rs`, with a table of their own.
+//! files of the same places are run by `ph1x.rs`, with a table of their own. That the table in
+//! `docs/conformance.md` is true is asked by `conformance_table.rs`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic here fails the test")]
 
 mod audit_tamper;
 mod categories;
+mod conformance_owner;
+mod conformance_table;
 mod decision_categories;
 mod decisions;
 mod decode;
@@ -48,8 +51,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let (files, mut skipped) = vectors::find();
     let threads = ph1x::find(&mut skipped);
+    let table = conformance_table::trials(&mut skipped);
     let report = Arc::new(Mutex::new(Report::default()));
     let mut trials: Vec<Trial> = skipped.iter().map(skipped_trial).collect();
+    trials.extend(table);
     for file in &files {
         trials.extend(file_trials(file, &report));
     }
@@ -62,6 +67,7 @@ fn main() -> ExitCode {
             println!("conformance: SKIPPED: {line}");
         }
         print!("{}{}", report.lock().unwrap(), thread_report.lock().unwrap());
+        print!("{}", conformance_table::counts());
     }
     conclusion.exit_code()
 }

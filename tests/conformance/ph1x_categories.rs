@@ -16,6 +16,8 @@
 //! | a snapshot longer than the reference's | what may be said may be interrupted |
 //! | other input with words left unsaid | served with a sure relation; the words are kept |
 //! | subject of an interruption without words | the mark stays until something replaces it |
+//! | correlation zero | a correlation is a name, and 0 is one |
+//! | pending attempts that no thread reaches | attempts are counted here, from 1 to 10 |
 
 use holdpoint_domain::interruption_thread::{
     Directive, Pending, ReasonCode, ResumePolicy, TtsControl, TurnDecision,
@@ -49,7 +51,7 @@ const MARKS: &[Aspect] = &[
     Aspect::ReturnCheckExpiry,
 ];
 
-const CATEGORIES: [Category; 13] = [
+const CATEGORIES: [Category; 15] = [
     Category {
         name: "barge-in while the task is asked for",
         reason: "the same question again counts as asked again, up to 10 times",
@@ -235,6 +237,20 @@ const CATEGORIES: [Category; 13] = [
                 after.is_none() || after == before
             })
         },
+    },
+    Category {
+        name: "correlation zero",
+        reason: "a correlation is a name, and 0 is one",
+        applies: |case| case.request["correlation_id"] == 0,
+        aspects: &[Aspect::Refusal],
+        prescribes: |_, answer| !refuses(answer, "correlation_id"),
+    },
+    Category {
+        name: "pending attempts that no thread reaches",
+        reason: "attempts are counted by the thread, from 1 to 10: there is no such state",
+        applies: |case| attempts_before(case).is_some_and(|n| !(1..=10).contains(&n)),
+        aspects: &[Aspect::Refusal],
+        prescribes: |_, answer| answer.accounts_for_all(),
     },
 ];
 

@@ -211,7 +211,7 @@ bodies! {
         /// What it is about, 1 to 64 bytes.
         #[serde(default)]
         topic_hint: Option<Text>,
-        /// All of it, 1 to 32 768 bytes.
+        /// All of it, 1 to 65 536 bytes.
         response_text: Text,
         /// How much of it was said, in bytes: at a character's boundary, before the end, with more
         /// than white space behind it.
