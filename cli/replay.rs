@@ -50,7 +50,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["loop_id", "entity"])]
     live: bool,
     /// Only what the state holds of this system.
-    #[arg(long, value_name = "NAME", value_enum, conflicts_with_all = ["loop_id", "entity", "live"])]
+    #[arg(long, value_name = "NAME", value_enum)]
+    #[arg(conflicts_with_all = ["loop_id", "entity", "live"])]
     system: Option<System>,
     #[command(flatten)]
     shortcuts: Shortcuts,

@@ -449,3 +449,19 @@ fn a_vote_through_apply_proves_no_more_than_the_process_does() {
     assert_eq!((&shown["state"], &shown["requested_by"]), (&"pending".into(), &"planner".into()));
     assert!(!shown.to_string().contains("/dev/pts/1"), "{shown:#}");
 }
+
+#[test]
+fn an_answer_that_names_no_cause_is_caused_by_its_question() {
+    let place = Place::new();
+    let actor = json!({ "kind": "AGENT", "id": "planner" });
+    let by = json!({ "kind": "AGENT", "id": "planner", "authenticated_by": "none", "means": "-" });
+    let create = json!({ "command": "decision_point.create", "entropy": "7".repeat(32), "by": by,
+        "prompt": "Which?", "options": [{ "id": "a", "label": "A" }] });
+    let answer = json!({ "command": "decision_point.respond", "by": by,
+        "decision_id": format!("DP-{}", "7".repeat(32)), "response": { "option": "a" } });
+    let lines = [create, answer].map(|command| json!({ "actor": actor, "submit": command }));
+    let found = answers(&apply(&place, &lines));
+    let asked = &found[0]["receipt"]["last_sequence"];
+    let last = recorded(&place).pop().unwrap();
+    assert_eq!((&last["kind"], &last["causation"]), (&json!("decision_point.resolved"), asked));
+}

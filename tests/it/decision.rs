@@ -222,7 +222,13 @@ fn in_a_later_round_the_guidance_can_be_accepted_also_by_the_seeds_name() {
         let place = Place::new();
         let id = asked(&place, &["gt-7"]);
         assert_eq!(refused(&place, &["respond", &id, "--accept"]).1["code"], "nothing_to_accept");
+        let offers_it = |shown: &Value| {
+            let options = shown["options"].as_array().unwrap();
+            options.iter().any(|option| option["id"] == "_accept")
+        };
+        assert!(!offers_it(&shown(&place, &id)));
         done(&place, &["respond", &id, "--guidance", "Take both"]);
+        assert!(offers_it(&shown(&place, "gt-7")));
         assert_eq!(refused(&place, &["respond", "gt-7", "--option", "a"]).1["code"], "not_refined");
         let told = done(&place, &[&["respond", "gt-7"], words].concat());
         let found = &told["decision"];

@@ -173,6 +173,19 @@ impl DecisionPoint {
         self.terms.proposal.options.iter().map(Cow::Borrowed).chain(accept).collect()
     }
 
+    fn waits_for(&self) -> Option<&'static str> {
+        match self.state {
+            DecisionPointState::Pending => Some("answer"),
+            DecisionPointState::Refining => Some("refinement"),
+            DecisionPointState::Iterated
+            | DecisionPointState::Resolved
+            | DecisionPointState::Expired
+            | DecisionPointState::Aborted
+            | DecisionPointState::Cancelled
+            | DecisionPointState::Superseded => None,
+        }
+    }
+
     /// The readable form at a time. `hash` is the link of the record [`DecisionPoint::version`].
     #[must_use]
     pub fn view<'a>(&'a self, now: Timestamp, hash: Option<&'a str>) -> DecisionPointView<'a> {
@@ -189,11 +202,7 @@ impl DecisionPoint {
             prior_id: self.prior_id.as_deref(),
             next_id: self.next_id.as_deref(),
             state: self.state,
-            waits_for: match self.state {
-                DecisionPointState::Pending => Some("answer"),
-                DecisionPointState::Refining => Some("refinement"),
-                _ => None,
-            },
+            waits_for: self.waits_for(),
             prompt: &terms.proposal.prompt,
             context: terms.proposal.context.as_deref(),
             options: self.ways_to_answer(),

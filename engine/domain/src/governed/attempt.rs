@@ -158,9 +158,9 @@ fn found_stop(
     Some((condition, details.join("; ")))
 }
 
-/// What the caller states, and what the log knows and nobody is asked for. `on_loop` has checked the
-/// chain before. Of a loop over whose life the wall clock was set back, the times are not those at
-/// which things happened: `set_back` is the newest record that says so.
+/// What the caller states, and what the log knows and nobody is asked for. `on_loop` has checked
+/// the chain before. Of a loop over whose life the wall clock was set back, the times are not those
+/// at which things happened: `set_back` is the newest record that says so.
 fn stop_facts(entity: &ExecutionLoop, command: &DispatchLoop, set_back: u64) -> StopFacts {
     let stated = &command.facts;
     StopFacts {

@@ -20,6 +20,7 @@ use holdpoint_domain::human_decision::{
 };
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::held::TIMEOUT_MS;
+use serde_json::json;
 
 use ExecutionLoopState::{Evaluated, Halted};
 use HumanDecision::{Abort, Continue, Escalate, Retry};
@@ -352,4 +353,20 @@ fn w8_a_timeout_has_its_own_outcome() {
     for state in ExecutionLoopState::ALL {
         assert_eq!(apply_decision(&record, *state, 0, 3), DecisionOutcome::Timeout, "{state}");
     }
+}
+
+#[test]
+fn the_audit_trail_is_shown_with_its_head_its_length_and_its_decisions() {
+    let mut story = Story::asked();
+    assert_eq!(story.json()["decision_audit"]["length"], 0);
+    story.given(story.decides(Escalate));
+    let first = story.json()["decision_audit"]["head_hash"].clone();
+    story.given(story.decides(Abort));
+    let trail = &story.json()["decision_audit"];
+    assert_eq!((&trail["length"], trail["records"].as_array().unwrap().len()), (&json!(2), 2));
+    assert_ne!(trail["head_hash"], first);
+    assert_eq!(trail["session_id"], story.json()["observer"]["session_id"]);
+    let decided = trail["records"].as_array().unwrap().iter().map(|record| &record["decision"]);
+    assert_eq!(decided.collect::<Vec<_>>(), ["ESCALATE", "ABORT"]);
+    assert!(trail["audit_id"].as_str().unwrap().starts_with("AUDIT-"));
 }
