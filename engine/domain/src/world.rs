@@ -16,7 +16,6 @@ pub(crate) mod keys;
 pub(crate) mod person;
 pub(crate) mod policy;
 pub(crate) mod refusal;
-pub(crate) mod totals;
 
 pub use carried::*;
 pub use command::*;
@@ -28,7 +27,6 @@ pub use index_terms::*;
 pub use keys::*;
 pub use policy::*;
 pub use refusal::*;
-pub use totals::*;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -431,13 +429,11 @@ impl World {
     #[must_use]
     pub fn knows_registration(&self, term: &Term<'_>) -> bool {
         let Registry { sessions, work_orders, .. } = &self.hot.registry;
-        match *term {
-            Term::Session { tenant, session } => sessions.contains_key(&pair(tenant, session)),
-            Term::WorkOrder { tenant, work_order } => {
-                work_orders.contains_key(&pair(tenant, work_order))
-            }
-            _ => true,
+        if let Term::Session { tenant, session } = *term {
+            return sessions.contains_key(&pair(tenant, session));
         }
+        let Term::WorkOrder { tenant, work_order } = *term else { return true };
+        work_orders.contains_key(&pair(tenant, work_order))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::core::actor::ActorId;
 use crate::core::confidence::Confidence;
 use crate::core::hash::Digest;
 use crate::core::time::Timestamp;
-use crate::evidence_capture::chain::{Chain, ChainView};
+use crate::evidence_capture::state::{Chain, ChainView};
 use crate::evidence_capture::types::{
     EvidenceType, ObservationContext, ObservationPoint, StopCondition,
 };
@@ -297,10 +297,9 @@ impl HeldRequest {
             (None, None) => "WAITING",
             (None, Some(_)) => "WARNED",
             (Some(RequestOutcome::Withdrawn { .. }), _) => "WITHDRAWN",
-            (Some(RequestOutcome::Decided(decided)), _) => match decided.outcome {
-                DecisionOutcome::Timeout => "TIMED_OUT",
-                _ => "ANSWERED",
-            },
+            (Some(RequestOutcome::Decided(decided)), _) => {
+                if decided.outcome == DecisionOutcome::Timeout { "TIMED_OUT" } else { "ANSWERED" }
+            }
         }
     }
 
