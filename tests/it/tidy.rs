@@ -261,3 +261,30 @@ fn every_crate_is_fit_to_publish() {
         }
     }
 }
+
+/// The files of the repository that name an event: by its variant, or as the log does.
+fn named_in(variant: &str, name: &str) -> Vec<String> {
+    let mut found = files(&[".rs", ".md", ".py", ".json", ".txt", ".sql"]);
+    collect(&root().join("engine/domain/tests/golden"), &[".txt"], &mut found);
+    let is_word = |text: &str, word: &str| {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        text.match_indices(word).any(|(place, _)| {
+            let behind = text[place + word.len()..].starts_with(is_part);
+            !behind && !text[..place].ends_with(is_part)
+        })
+    };
+    found.retain(|(_, text)| is_word(text, variant) || is_word(text, name));
+    found.into_iter().map(|(file, _)| file).collect()
+}
+
+/// To add an event like this one is to touch these files and no others: an event that counts up.
+/// What renders it for people is apart.
+#[test]
+fn an_event_is_named_in_at_most_eight_files() {
+    let renderings = ["replay/src/summary/decision_points.rs"];
+    let mut found = named_in("DecisionPointReminded", "decision_point.reminded");
+    found.retain(|file| !renderings.contains(&&**file) && file != "tests/it/tidy.rs");
+    assert!(found.iter().any(|file| file == "engine/domain/src/decision_point/event.rs"));
+    assert!(found.iter().any(|file| file == "engine/domain/tests/golden/events_json.txt"));
+    assert!(found.len() <= 8, "{found:#?}");
+}

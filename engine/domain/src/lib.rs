@@ -6,6 +6,8 @@
 //! of them together.
 #![no_std]
 #![forbid(unsafe_code)]
+// What is forgotten does not compile: no arm is for whatever else there is.
+#![deny(clippy::wildcard_enum_match_arm)]
 
 extern crate alloc;
 

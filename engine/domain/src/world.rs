@@ -16,7 +16,6 @@ pub(crate) mod keys;
 pub(crate) mod person;
 pub(crate) mod policy;
 pub(crate) mod refusal;
-pub(crate) mod totals;
 
 pub use carried::*;
 pub use command::*;
@@ -28,21 +27,17 @@ pub use index_terms::*;
 pub use keys::*;
 pub use policy::*;
 pub use refusal::*;
-pub use totals::*;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Serialize, Serializer};
 
-use crate::core::actor::{Actor, ActorId};
 use crate::core::hash::Digest;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
 use crate::core::payload::Text;
-use crate::core::text::shown;
 use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::{ActionBinding, MAX_CLOSED_DECISION_POINTS};
@@ -50,15 +45,12 @@ use crate::decision_point::view::DecisionPointView;
 use crate::governed::RequestPlace;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::view::{LoopView, RequestView};
-use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::state::{
     ClosedThread, MAX_CLOSED_THREADS, Thread, ThreadView, Threads,
 };
-use crate::interruption_thread::types::ReasonCode;
 use crate::log::state::{Beginning, SegmentIndexes, UnprovenRecords};
-use crate::registration::command::RegistrationCommand;
 use crate::registration::event::RegistrationEvent;
-use crate::registration::state::{Mismatch, Registered, RegistrationView, Registry, pair};
+use crate::registration::state::{Registered, RegistrationView, Registry, pair};
 use crate::world::person::Gates;
 
 /// All state. [`World::default`] keeps live entities only.
@@ -285,9 +277,13 @@ impl World {
     /// The readable form.
     #[must_use]
     pub fn view(&self) -> WorldView<'_> {
-        let mut loops: Vec<&ExecutionLoop> =
-            self.settled_loops().chain(self.live_loops()).collect();
-        loops.sort_by_key(|entity| entity.started_sequence);
+        let loops = self.settled_loops().chain(self.live_loops());
+        let loops: Vec<_> = by_age(loops, |entity| entity.started_sequence).collect();
+        let threads = self.closed_threads().chain(self.live_threads());
+        let threads = by_age(threads, |thread| thread.started_sequence);
+        let points = self.closed_decision_points().chain(self.live_decision_points());
+        let points = by_age(points, |point| point.created_sequence);
+        let now = self.totals().last_at;
         WorldView {
             state_schema: STATE_SCHEMA_VERSION,
             totals: self.totals(),
@@ -295,8 +291,8 @@ impl World {
             unproven_records: self.unproven_records(),
             human_decisions: self.request_views(&loops),
             execution_loops: loops.into_iter().map(ExecutionLoop::view).collect(),
-            interruption_threads: self.thread_views(),
-            decision_points: self.decision_point_views(),
+            interruption_threads: threads.map(Thread::view).collect(),
+            decision_points: points.map(|point| point.view(now, None)).collect(),
         }
     }
 
@@ -312,19 +308,16 @@ impl World {
         });
         closed.chain(of_loops).collect::<BTreeMap<_, _>>().into_values().collect()
     }
+}
 
-    fn thread_views(&self) -> Vec<ThreadView<'_>> {
-        let mut threads: Vec<&Thread> = self.closed_threads().chain(self.live_threads()).collect();
-        threads.sort_by_key(|thread| thread.started_sequence);
-        threads.into_iter().map(Thread::view).collect()
-    }
-
-    fn decision_point_views(&self) -> Vec<DecisionPointView<'_>> {
-        let points = self.closed_decision_points().chain(self.live_decision_points());
-        let mut points: Vec<&DecisionPoint> = points.collect();
-        points.sort_by_key(|point| point.created_sequence);
-        points.into_iter().map(|point| point.view(self.totals().last_at, None)).collect()
-    }
+/// In the order in which they began.
+fn by_age<'a, T: 'a>(
+    all: impl Iterator<Item = &'a T>,
+    began: fn(&T) -> u64,
+) -> impl Iterator<Item = &'a T> {
+    let mut all: Vec<&T> = all.collect();
+    all.sort_by_key(|one| began(one));
+    all.into_iter()
 }
 
 /// As [`World::view`].
@@ -425,31 +418,6 @@ impl World {
 }
 
 impl World {
-    /// Whether this actor may give this command: it holds the capability that the command needs,
-    /// and only a HUMAN changes capabilities.
-    ///
-    /// # Errors
-    /// [`ThreadRefusal::Barred`](crate::interruption_thread::ThreadRefusal::Barred) with
-    /// `X_FAIL_CALLER_NOT_ALLOWED`.
-    pub fn check_caller(&self, actor: &ActorId, command: &Command) -> Result<(), Refusal> {
-        let expected = match command.needed_capability() {
-            Some(needed) if !self.hot.registry.holds(actor, needed) => format!("one with {needed}"),
-            None if is_capability_change(command) && actor.kind != Actor::Human => {
-                String::from("a HUMAN")
-            }
-            _ => return Ok(()),
-        };
-        let found = format!("{} {}", actor.kind, shown(&actor.id));
-        let mismatch = Mismatch { field: "actor", expected, found };
-        Err(ThreadRefusal::barred(ReasonCode::FailCallerNotAllowed, mismatch).into())
-    }
-}
-
-const fn is_capability_change(command: &Command) -> bool {
-    matches!(command, Command::Registration(RegistrationCommand::ChangeCapability(_)))
-}
-
-impl World {
     /// What is registered, for the command in hand.
     pub(crate) const fn registered(&self) -> Registered<'_> {
         let found = Some(self.recalled.registrations());
@@ -475,13 +443,11 @@ impl World {
     #[must_use]
     pub fn knows_registration(&self, term: &Term<'_>) -> bool {
         let Registry { sessions, work_orders, .. } = &self.hot.registry;
-        match *term {
-            Term::Session { tenant, session } => sessions.contains_key(&pair(tenant, session)),
-            Term::WorkOrder { tenant, work_order } => {
-                work_orders.contains_key(&pair(tenant, work_order))
-            }
-            _ => true,
+        if let Term::Session { tenant, session } = *term {
+            return sessions.contains_key(&pair(tenant, session));
         }
+        let Term::WorkOrder { tenant, work_order } = *term else { return true };
+        work_orders.contains_key(&pair(tenant, work_order))
     }
 }
 

@@ -370,7 +370,7 @@ pub fn envelope(event: Event) -> Envelope {
     };
     let person = |id: &str| ActorId { kind: Actor::Human, id: id.to_owned() };
     let automation = || ActorId { kind: Actor::Automation, id: "ci".into() };
-    let speaker = points::speaker(&event).map(Principal::actor);
+    let speaker = points::speaker(&event).as_ref().map(Principal::actor);
     Envelope {
         proof: None,
         actor: human.map(|id| person(id)).or(speaker).unwrap_or_else(automation),

@@ -186,23 +186,11 @@ impl Story {
     }
 }
 
-/// Who caused an event of a decision point, by its own words.
-pub(super) fn speaker(event: &Event) -> Option<&Principal> {
-    Some(match event {
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => &body.by,
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointRefined(body)) => &body.by,
-        Event::DecisionPoint(DecisionPointEvent::GuidanceGiven(body)) => &body.by,
-        Event::DecisionPoint(DecisionPointEvent::VoteCast(body)) => &body.by,
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointResolved(body)) => &body.by,
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointCancelled(body)) => &body.by,
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointSuperseded(body)) => &body.by,
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointReminded(body)) => &body.by,
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointEscalated(body)) => &body.by,
-        Event::DecisionPoint(DecisionPointEvent::LateResponseRecorded(body)) => &body.by,
-        Event::DecisionPoint(DecisionPointEvent::ApprovalConsumed(body)) => &body.by,
-        Event::Log(LogEvent::PolicyChanged(body)) => &body.by,
-        _ => return None,
-    })
+/// Who caused an event of a decision point or a change of the policy, by its own words.
+pub(super) fn speaker(event: &Event) -> Option<Principal> {
+    let says = matches!(event, Event::DecisionPoint(_) | Event::Log(LogEvent::PolicyChanged(_)));
+    let said = says.then(|| serde_json::to_value(event).expect("an event is written"))?;
+    serde_json::from_value(said.get("by")?.clone()).ok()
 }
 
 /// Something in every corner of the room: open and being refined, voted on, approved and not yet

@@ -55,7 +55,8 @@ macro_rules! refusals {
             pub fn codes() -> alloc::vec::Vec<&'static str> {
                 let mut codes = alloc::vec::Vec::new();
                 $(codes.extend(<$Inner>::codes());)*
-                $($(codes.push($code);)? $(codes.extend(<$Part>::codes());)?)+
+                codes.extend([$($($code,)?)+]);
+                $($(codes.extend(<$Part>::codes());)?)+
                 codes
             }
         }

@@ -68,10 +68,12 @@ pub(crate) fn judge(
     event: &Event,
     checks: &mut RuleChecks,
 ) {
-    let checked = match event {
-        Event::DecisionPointCreated(body) => created(view, record, body).map(drop),
-        Event::RoundOpened(body) => opened(view, record, body).map(drop),
-        other => remembered(view, other).and_then(|point| check(view, point, record, other)),
+    let checked = if let Event::DecisionPointCreated(body) = event {
+        created(view, record, body).map(drop)
+    } else if let Event::RoundOpened(body) = event {
+        opened(view, record, body).map(drop)
+    } else {
+        remembered(view, event).and_then(|point| check(view, point, record, event))
     };
     if let Err(Fault { expected, found }) = checked {
         checks.forbid(rule_of(event), expected, found);
@@ -161,7 +163,13 @@ const fn rule_of(event: &Event) -> Rule {
             Rule::DecisionPointExpiry
         }
         Event::ApprovalConsumed(_) | Event::DependentsReleased(_) => Rule::DecisionPointApproval,
-        _ => Rule::DecisionPointAnswer,
+        Event::VoteCast(_)
+        | Event::DecisionPointResolved(_)
+        | Event::DecisionPointCancelled(_)
+        | Event::DecisionPointSuperseded(_)
+        | Event::DecisionPointReminded(_)
+        | Event::DecisionPointEscalated(_)
+        | Event::LateResponseRecorded(_) => Rule::DecisionPointAnswer,
     }
 }
 
@@ -186,7 +194,7 @@ fn check(
         Event::ApprovalConsumed(body) => check_consumed(view, point, record, body),
         Event::ApprovalLapsed(body) => check_lapsed(point, record, body),
         Event::DependentsReleased(body) => check_released(view, point, body),
-        _ => Ok(()),
+        Event::DecisionPointCreated(_) | Event::RoundOpened(_) => Ok(()),
     }
 }
 
@@ -207,7 +215,7 @@ fn apply(point: &mut DecisionPoint, record: Record<'_>, event: &Event) {
         Event::ApprovalConsumed(body) => point.consume(&body.by, at, sequence),
         Event::ApprovalLapsed(body) => point.lapsed_at = Some(body.valid_until),
         Event::DependentsReleased(_) => point.released_at = Some(at),
-        _ => {}
+        Event::DecisionPointCreated(_) | Event::RoundOpened(_) => {}
     }
 }
 

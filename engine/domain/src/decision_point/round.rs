@@ -77,13 +77,11 @@ impl DecisionPoint {
     #[must_use]
     pub fn ended(&self) -> No {
         let (decision_id, state) = (self.id(), self.state);
-        match self.state {
-            DecisionPointState::Expired | DecisionPointState::Aborted => {
-                let ended_at = self.ending.as_ref().map(|ending| ending.ended_at);
-                No::Expired { decision_id, state, expires_at: ended_at.unwrap_or_default() }
-            }
-            _ => No::AlreadyEnded { decision_id, state, outcome: outcome_line(self) },
+        if matches!(state, DecisionPointState::Expired | DecisionPointState::Aborted) {
+            let ended_at = self.ending.as_ref().map(|ending| ending.ended_at);
+            return No::Expired { decision_id, state, expires_at: ended_at.unwrap_or_default() };
         }
+        No::AlreadyEnded { decision_id, state, outcome: outcome_line(self) }
     }
 
     fn check_approver(&self, policy: &ApprovalPolicy, by: &Principal) -> Result<(), No> {
@@ -129,7 +127,9 @@ impl DecisionPoint {
             Response::Guidance(_) if self.iteration >= self.terms.max_iterations => {
                 Err(No::IterationLimit { decision_id, max: self.terms.max_iterations })
             }
-            _ => Ok(()),
+            Response::Option(_) | Response::Text(_) | Response::Guidance(_) | Response::Accept => {
+                Ok(())
+            }
         }
     }
 

@@ -99,7 +99,7 @@ impl<'a> PointsView<'a> {
         match kind {
             Actor::Human => Ok(person_needed("answering this decision", true, terms.admit(proof))?),
             Actor::Agent | Actor::Automation if lets_agents => Ok(()),
-            _ => Err(No::AgentExcluded {
+            Actor::Agent | Actor::Automation | Actor::System => Err(No::AgentExcluded {
                 decision_id: point.decision_id.to_string(),
                 by: visible(id).to_string(),
             }),
@@ -294,10 +294,10 @@ fn respond(
     }
     point.check_response(&command.by, &command.response, at)?;
     check_form_of(command)?;
-    match &command.response {
-        Response::Guidance(words) => guidance(view, point, command, words, at),
-        response => Ok(answer(view, point, command, response, at)),
+    if let Response::Guidance(words) = &command.response {
+        return guidance(view, point, command, words, at);
     }
+    Ok(answer(view, point, command, &command.response, at))
 }
 
 fn check_form_of(command: &RespondToDecisionPoint) -> Result<(), No> {

@@ -273,7 +273,7 @@ impl DecisionPoint {
     pub fn guidance_given(&self) -> Option<&str> {
         match self.ending.as_ref()?.response.as_ref()? {
             Response::Guidance(words) => Some(words),
-            _ => None,
+            Response::Option(_) | Response::Text(_) | Response::Accept => None,
         }
     }
 }
@@ -281,8 +281,8 @@ impl DecisionPoint {
 /// What proves a name; a terminal is shown as the means.
 fn proof(authenticated_by: Authentication) -> Authentication {
     match authenticated_by {
-        Authentication::Terminal => Authentication::OsUser,
-        other => other,
+        Authentication::Terminal | Authentication::OsUser => Authentication::OsUser,
+        Authentication::None => Authentication::None,
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod command;
 pub(crate) mod event;
 pub(crate) mod integration;
 pub(crate) mod rules;
+pub(crate) mod state;
 pub(crate) mod types;
 
 pub use chain::*;
@@ -18,4 +19,5 @@ pub use command::*;
 pub use event::*;
 pub use integration::*;
 pub use rules::*;
+pub use state::*;
 pub use types::*;

@@ -210,7 +210,12 @@ impl EvidenceContent {
         match self {
             Self::Output(extent) => Some(extent.clone()),
             Self::OutputCut(cut) => Some(cut.extent()),
-            _ => None,
+            Self::Opaque
+            | Self::Instruction
+            | Self::Resources(_)
+            | Self::Transition { .. }
+            | Self::Decision(_)
+            | Self::Stop(_) => None,
         }
     }
 }

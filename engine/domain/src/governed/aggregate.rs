@@ -14,7 +14,7 @@ use crate::core::actor::ActorId;
 use crate::core::confidence::Confidence;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
-use crate::evidence_capture::chain::Chain;
+use crate::evidence_capture::state::Chain;
 use crate::evidence_capture::types::{
     ObservationContext, OutputExtent, ResourceUsage, StopCondition,
 };
@@ -340,10 +340,10 @@ impl ExecutionLoop {
             None if self.hold_applies() => Some(Barrier::NobodyAsked),
             None => None,
             Some(held) if held.is_open() => Some(Barrier::Open(held.request_id())),
-            Some(held) => match held.decided()?.record.decision {
-                HumanDecision::Continue => None,
-                other => Some(Barrier::Decided(other)),
-            },
+            Some(held) => {
+                let decision = held.decided()?.record.decision;
+                (decision != HumanDecision::Continue).then_some(Barrier::Decided(decision))
+            }
         }
     }
 
@@ -373,10 +373,10 @@ impl ExecutionLoop {
     /// What a dispatch refers to: nothing for the first attempt.
     pub(crate) fn dispatch_permission(&self) -> RetryPermission<'_> {
         let nothing = RetryPermission { fault: None, decision: None };
-        match self.state() {
-            ExecutionLoopState::Evaluated => self.retry_permitted().unwrap_or(nothing),
-            _ => nothing,
+        if self.state() != ExecutionLoopState::Evaluated {
+            return nothing;
         }
+        self.retry_permitted().unwrap_or(nothing)
     }
 
     /// Whether the loop halted, or is about to, because nobody answered.

@@ -21,7 +21,9 @@ use crate::governed::{GovernedEvent, request};
 use crate::human_decision::command::AnswerDecision;
 use crate::human_decision::event::{DecisionAnswered, LateAnswerRecorded};
 use crate::human_decision::refusal::DecisionRefusal;
-use crate::human_decision::rules::{accept_decision_in_time, apply_decision, visible_or_none};
+use crate::human_decision::rules::{
+    AnswerRefusal, accept_decision_in_time, apply_decision, visible_or_none,
+};
 use crate::human_decision::state::{HeldRequest, RequestOutcome};
 use crate::human_decision::terms::EscalationTarget;
 use crate::human_decision::types::{DecisionOutcome, DecisionRecord, HumanDecision};
@@ -96,7 +98,7 @@ fn repeated(
         RequestOutcome::Decided(decided) if is_same(command, &decided.record) => {
             Err(CommonRefusal::AlreadyDone { sequence: decided.sequence }.into())
         }
-        outcome => Err(ended(held, outcome)),
+        RequestOutcome::Decided(_) | RequestOutcome::Withdrawn { .. } => Err(ended(held, outcome)),
     }
 }
 
@@ -200,16 +202,13 @@ fn outcome(
     entity: &ExecutionLoop,
     record: &DecisionRecord,
 ) -> Result<DecisionOutcome, LoopRefusal> {
-    match entity.outcome_of(record) {
-        DecisionOutcome::Rejected => {
-            let reason = crate::human_decision::rules::AnswerRefusal::NotAllowed {
-                decision: record.decision,
-            };
-            let request_id = String::from(record.request_id.as_str());
-            Err(DecisionRefusal::Answer { request_id, reason }.into())
-        }
-        outcome => Ok(outcome),
+    let outcome = entity.outcome_of(record);
+    if outcome != DecisionOutcome::Rejected {
+        return Ok(outcome);
     }
+    let reason = AnswerRefusal::NotAllowed { decision: record.decision };
+    let request_id = String::from(record.request_id.as_str());
+    Err(DecisionRefusal::Answer { request_id, reason }.into())
 }
 
 /// What the decision leads to.

@@ -278,7 +278,12 @@ fn expected_halt(entity: &ExecutionLoop, reason: HaltReason) -> Option<Named> {
             Some((None, None))
         }
         HaltReason::DecisionTimedOut => entity.is_timed_out().then_some((None, None)),
-        _ => {
+        HaltReason::Completed
+        | HaltReason::ResponseRejected
+        | HaltReason::ResponseEscalated
+        | HaltReason::FaultTerminated
+        | HaltReason::FaultEscalated
+        | HaltReason::FaultNotRetried => {
             let (ending, fault_type) = entity.ending()?;
             (ending == reason).then_some((None, fault_type))
         }

@@ -149,12 +149,9 @@ fn found_stop(
     let found: Vec<StopCondition> =
         triggered_conditions(entity.observer.as_ref(), &facts).collect();
     let details: Vec<String> = found.iter().map(|c| explain(*c, &facts)).collect();
-    let condition = match *found.first()? {
-        StopCondition::HumanAbort if facts.human_abort_signaled.is_none() => {
-            StopCondition::ContextUninitialized
-        }
-        condition => condition,
-    };
+    let first = *found.first()?;
+    let is_no_act = first == StopCondition::HumanAbort && facts.human_abort_signaled.is_none();
+    let condition = if is_no_act { StopCondition::ContextUninitialized } else { first };
     Some((condition, details.join("; ")))
 }
 

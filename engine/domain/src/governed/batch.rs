@@ -6,16 +6,18 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use ExecutionLoopState::{Evaluated, Halted};
+
 use crate::core::hash::{Digest, HashBuilder, sha256};
 use crate::core::ids::Entropy;
 use crate::core::payload::{Raw, Text};
 use crate::core::text::shown;
 use crate::core::time::Timestamp;
-use crate::evidence_capture::chain::Chain;
 use crate::evidence_capture::chain::{ChainHead, SessionHash, next_injective_hash};
 use crate::evidence_capture::event::{ChainSealed, EvidenceCaptured, StopConditionDetected};
 use crate::evidence_capture::integration::{LoopStep, capture_place};
 use crate::evidence_capture::rules::{capture_record, check_stop};
+use crate::evidence_capture::state::Chain;
 use crate::evidence_capture::types::{
     EvidenceContent, EvidenceRecord, ObservationContext, Offered, OfferedEvidence, StopCondition,
 };
@@ -29,8 +31,6 @@ use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::held_back;
 use crate::human_decision::event::RequestWithdrawn;
 use crate::sandbox_fault::types::ExecutionFaultType;
-
-use ExecutionLoopState::{Evaluated, Halted};
 
 /// Every command on a loop: the loop is live, and its evidence so far is sound; else it stops.
 pub(crate) fn on_loop(
@@ -331,9 +331,9 @@ pub(crate) fn lose_recorder(
     batch: &mut Batch<'_>,
 ) -> Result<(), LoopRefusal> {
     let from = entity.state();
-    let what = match from {
-        ExecutionLoopState::AwaitingResponse => "what became of the command is not known",
-        _ => "no command was running",
+    let what = match from == ExecutionLoopState::AwaitingResponse {
+        true => "what became of the command is not known",
+        false => "no command was running",
     };
     let details = format!("the process that recorded the loop is gone; {what}");
     batch.end_without_condition(from, HaltReason::RecorderLost, &details)

@@ -11,7 +11,6 @@ use crate::core::limits::{
     MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS,
 };
 use crate::core::payload::Raw;
-use crate::evidence_capture::chain::{Chain, ChainRecord};
 use crate::evidence_capture::chain::{ChainHead, RecordView};
 use crate::evidence_capture::command::{CaptureEvidence, EvidenceItem};
 use crate::evidence_capture::event::{
@@ -19,6 +18,7 @@ use crate::evidence_capture::event::{
 };
 use crate::evidence_capture::integration::{LoopStep, may_capture};
 use crate::evidence_capture::rules::attach_observer;
+use crate::evidence_capture::state::{Chain, ChainRecord};
 use crate::evidence_capture::types::{
     EvidenceContent, ExtentFault, ObservationContext, ObservationPoint, OutputCut, OutputExtent,
     ResourceUsage, StopCondition, check_cut,
@@ -281,10 +281,8 @@ fn check_point(
 ) {
     let (point, kind) = (body.observation_point, body.evidence_type);
     let newest = chain.records.last().map(|record| record.observation_point);
-    let state_then = match point {
-        ObservationPoint::HaltEntry => ExecutionLoopState::Halted,
-        _ => state,
-    };
+    let is_entry = point == ObservationPoint::HaltEntry;
+    let state_then = if is_entry { ExecutionLoopState::Halted } else { state };
     if newest == Some(ObservationPoint::HaltEntry)
         || state == ExecutionLoopState::Halted
         || !may_capture(state_then, point, kind)

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::core::actor::ActorId;
 use crate::core::hash::Digest;
 use crate::core::time::Timestamp;
-use crate::evidence_capture::chain::{Chain, ChainView};
+use crate::evidence_capture::state::{Chain, ChainView};
 use crate::evidence_capture::types::{ObservationContext, StopCondition};
 use crate::execution_loop::types::{ExecutionLoopState, HaltReason, HandshakeDecision};
 use crate::governed::aggregate::{Attempt, ExecutionLoop};
@@ -295,10 +295,9 @@ impl HeldRequest {
             (None, None) => "WAITING",
             (None, Some(_)) => "WARNED",
             (Some(RequestOutcome::Withdrawn { .. }), _) => "WITHDRAWN",
-            (Some(RequestOutcome::Decided(decided)), _) => match decided.outcome {
-                DecisionOutcome::Timeout => "TIMED_OUT",
-                _ => "ANSWERED",
-            },
+            (Some(RequestOutcome::Decided(decided)), _) => {
+                if decided.outcome == DecisionOutcome::Timeout { "TIMED_OUT" } else { "ANSWERED" }
+            }
         }
     }
 

@@ -63,7 +63,7 @@ pub(crate) fn applied(
         }
         Event::ThreadMoved(body) => moved(threads, registry, record, body),
         // A read changes nothing, and neither does what was refused.
-        _ => {}
+        Event::RowRefused(_) | Event::RowsRead(_) | Event::ThreadClosed(_) => {}
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn judge(
         Event::ThreadMoved(body) => judge_moved(context, body, checks),
         Event::ThreadClosed(body) => judge_closed(context, body, checks),
         // A read says nothing, and neither does what was refused.
-        _ => {}
+        Event::RowRefused(_) | Event::RowsRead(_) => {}
     }
 }
 

@@ -330,9 +330,9 @@ fn ask_memory_permission(
     relation: Option<SubjectRelation>,
     text: &str,
 ) -> TurnDecision {
-    let attempts = draft.attempts(|pending| match pending {
-        Pending::MemoryPermission { attempts, .. } => Some(*attempts),
-        _ => None,
+    let attempts = draft.attempts(|pending| {
+        let Pending::MemoryPermission { attempts, .. } = pending else { return None };
+        Some(*attempts)
     });
     let is_same = relation == Some(SubjectRelation::Same);
     let resumes_turn = draft.live().filter(|_| is_same).map(|buffer| buffer.captured_turn);
@@ -396,11 +396,9 @@ fn intended(draft: Draft<'_>, intent_type: &Text, class: IntentClass) -> TurnDec
 }
 
 fn confirm(mut draft: Draft<'_>, intent_type: Text) -> TurnDecision {
-    let attempts = draft.attempts(|pending| match pending {
-        Pending::Confirm { intent_type: before, attempts } if *before == intent_type => {
-            Some(*attempts)
-        }
-        _ => None,
+    let attempts = draft.attempts(|pending| {
+        let Pending::Confirm { intent_type: before, attempts } = pending else { return None };
+        (*before == intent_type).then_some(*attempts)
     });
     draft.after.pending = Some(Pending::Confirm { intent_type: intent_type.clone(), attempts });
     draft.after.return_check = None;

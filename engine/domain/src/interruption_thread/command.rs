@@ -232,10 +232,10 @@ impl InterruptionThreadCommand {
     /// The scope, for turns and rows.
     #[must_use]
     pub fn turn_scope(&self) -> Option<TurnScope<'_>> {
-        match self {
-            Self::TakeTurn(c) => Some(c.scope()),
-            other => other.caller_row().map(|row| row.scope),
+        if let Self::TakeTurn(c) = self {
+            return Some(c.scope());
         }
+        self.caller_row().map(|row| row.scope)
     }
 
     /// What the command's snapshot leaves unsaid, as it ends where the turn is refused.

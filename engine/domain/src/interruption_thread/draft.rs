@@ -190,11 +190,9 @@ impl<'a> Draft<'a> {
 
     /// Waits for an answer to a question.
     pub(crate) fn await_clarify(&mut self, missing: &str) {
-        let attempts = self.attempts(|pending| match pending {
-            Pending::Clarify { missing_field, attempts } if missing_field.as_str() == missing => {
-                Some(*attempts)
-            }
-            _ => None,
+        let attempts = self.attempts(|pending| {
+            let Pending::Clarify { missing_field, attempts } = pending else { return None };
+            (missing_field.as_str() == missing).then_some(*attempts)
         });
         self.after.pending = Some(Pending::Clarify { missing_field: missing.into(), attempts });
     }

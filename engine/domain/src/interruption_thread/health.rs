@@ -71,15 +71,14 @@ impl HealthReport {
     /// continuity, and refusals. Any other event changes nothing. Records come in the order of
     /// the log.
     pub fn apply(&mut self, sequence: u64, at: Timestamp, event: &Event) {
-        match event {
-            Event::RowCommitted(row) if is_outcome(row) => {
-                self.count_outcome(sequence, at, row);
-            }
-            Event::RowRefused(refused) => {
-                let count = self.refusals.entry(refused.tenant_id.clone()).or_default();
-                *count = count.saturating_add(1);
-            }
-            _ => {}
+        if let Event::RowCommitted(row) = event
+            && is_outcome(row)
+        {
+            self.count_outcome(sequence, at, row);
+        }
+        if let Event::RowRefused(refused) = event {
+            let count = self.refusals.entry(refused.tenant_id.clone()).or_default();
+            *count = count.saturating_add(1);
         }
     }
 

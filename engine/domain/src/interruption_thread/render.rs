@@ -431,12 +431,13 @@ fn readable_locale(locale: Option<&str>) -> Result<RenderLocale, Malformed> {
 
 /// The reason of a refusal renders nothing, and a tool's reason fits how the tool answered.
 fn check_reason(status: ToolStatus, reason_code: ReasonCode) -> Checked {
-    let fits = match reason_code {
-        ReasonCode::ToolOk => status == ToolStatus::Ok,
-        ReasonCode::ToolFail => status == ToolStatus::Fail,
-        ReasonCode::ToolAmbiguous => status == ToolStatus::Ambiguous,
-        other => !other.is_refusal(),
-    };
+    let of_tools = [
+        (ReasonCode::ToolOk, ToolStatus::Ok),
+        (ReasonCode::ToolFail, ToolStatus::Fail),
+        (ReasonCode::ToolAmbiguous, ToolStatus::Ambiguous),
+    ];
+    let own = of_tools.iter().find(|(code, _)| *code == reason_code);
+    let fits = own.map_or(!reason_code.is_refusal(), |(_, fitting)| *fitting == status);
     require(fits, "reason_code", "one that fits the tool's status, no refusal", reason_code)
 }
 

@@ -78,10 +78,13 @@ pub(crate) fn on_thread(
         Command::ReadAuditRows(read) => read_rows(view, read),
         Command::ExpireThread(expire) => expire_thread(view, expire, at),
         Command::CloseThread(close) => close_thread(view, close, at),
-        other => match other.caller_row() {
-            Some(row) => commit_row(view, &row, at),
-            None => Ok(Vec::new()),
-        },
+        Command::ConfirmCommitRow(_)
+        | Command::ClarifyCommitRow(_)
+        | Command::RespondCommitRow(_)
+        | Command::DispatchCommitRow(_)
+        | Command::WaitCommitRow(_) => {
+            command.caller_row().map_or(Ok(Vec::new()), |row| commit_row(view, &row, at))
+        }
     }
 }
 

@@ -55,10 +55,7 @@ impl Thread {
     pub fn own_session(&self) -> Option<&Text> {
         let active = self.state.marks.active_session_id.as_ref();
         let newest = self.session_id.as_ref();
-        match self.last_directive {
-            Directive::Wait => active.or(newest),
-            _ => newest.or(active),
-        }
+        if self.last_directive == Directive::Wait { active.or(newest) } else { newest.or(active) }
     }
 
     /// Whether the session is its own.

@@ -227,10 +227,7 @@ impl Severity {
     /// The severity of a directive's row: a clarify is a WARN.
     #[must_use]
     pub const fn of(directive: Directive) -> Self {
-        match directive {
-            Directive::Clarify => Self::Warn,
-            _ => Self::Info,
-        }
+        if matches!(directive, Directive::Clarify) { Self::Warn } else { Self::Info }
     }
 }
 
@@ -378,18 +375,23 @@ reason_codes! {
     0x23 ThreadClosed "X_THREAD_CLOSED" "The thread ended.",
     0x40 FailWorkOrderScopeInvalid "X_FAIL_WORK_ORDER_SCOPE_INVALID"
         "The work order is not of this tenant and correlation, or not as stated." in Gating,
-    0x41 FailLeaseRequired "X_FAIL_LEASE_REQUIRED" "No lease is held that allows a dispatch." in Gating,
+    0x41 FailLeaseRequired "X_FAIL_LEASE_REQUIRED"
+        "No lease is held that allows a dispatch." in Gating,
     0x42 FailPendingStateInvalid "X_FAIL_PENDING_STATE_INVALID"
-        "The thread waits for something else than stated, or for something that bars this." in Gating,
+        "The thread waits for something else than stated, or for something that bars this."
+        in Gating,
     0x43 FailCallerNotAllowed "X_FAIL_CALLER_NOT_ALLOWED"
         "The caller does not have the capability." in Scope,
     0x44 FailTenantScopeInvalid "X_FAIL_TENANT_SCOPE_INVALID"
         "Tenant, user, device or session do not belong together, or are not active." in Scope,
     0x45 FailIdempotencyConflict "X_FAIL_IDEMPOTENCY_CONFLICT"
         "The idempotency key stands for other content." in Idempotency,
-    0x46 FailTurnOrder "X_FAIL_TURN_ORDER" "The turn is not newer than the thread's last one." in Continuity,
-    0x47 FailThreadClosed "X_FAIL_THREAD_CLOSED" "The thread was closed." in Continuity,
-    0x48 FailStaleVersion "X_FAIL_STALE_VERSION" "The thread has changed since the caller looked." in Continuity,
+    0x46 FailTurnOrder "X_FAIL_TURN_ORDER"
+        "The turn is not newer than the thread's last one." in Continuity,
+    0x47 FailThreadClosed "X_FAIL_THREAD_CLOSED"
+        "The thread was closed." in Continuity,
+    0x48 FailStaleVersion "X_FAIL_STALE_VERSION"
+        "The thread has changed since the caller looked." in Continuity,
 }
 
 impl ReasonCode {

@@ -29,6 +29,22 @@ events! {
     }
 }
 
+impl RegistrationEvent {
+    /// The tenant in which something is registered; a capability is granted in all of them.
+    #[must_use]
+    pub fn tenant(&self) -> Option<&str> {
+        Some(match self {
+            Self::CapabilityChanged(_) => return None,
+            Self::TenantRegistered(body) => &body.tenant_id,
+            Self::UserRegistered(body) => &body.tenant_id,
+            Self::DeviceRegistered(body) => &body.tenant_id,
+            Self::SessionRegistered(body) => &body.tenant_id,
+            Self::WorkOrderRegistered(body) => &body.tenant_id,
+            Self::LeaseRegistered(body) => &body.tenant_id,
+        })
+    }
+}
+
 recorded! {
     /// Who may call the capabilities of PH1.X.
     CapabilityChanged {

@@ -300,7 +300,13 @@ fn name_of_ended(event: &Event) -> Option<EndedName> {
         Event::WorkOrderRegistered(body) if WorkOrderStatus::is_final(body.status) => {
             Some(EndedName::WorkOrder(body.tenant_id.clone(), body.work_order_id.clone()))
         }
-        _ => None,
+        Event::CapabilityChanged(_)
+        | Event::TenantRegistered(_)
+        | Event::UserRegistered(_)
+        | Event::DeviceRegistered(_)
+        | Event::SessionRegistered(_)
+        | Event::WorkOrderRegistered(_)
+        | Event::LeaseRegistered(_) => None,
     }
 }
 

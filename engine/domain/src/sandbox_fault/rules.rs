@@ -43,7 +43,9 @@ pub fn decide_sandbox_outcome_within(
     match classify_fault(fault.fault_type).narrowed_by(ceiling) {
         RetryPolicy::NoRetry => terminate("SBX-003", format!("{name}: not retryable")),
         RetryPolicy::HumanDecision => escalate(format!("{name}: human decision required")),
-        policy => decide_retry(policy, fault, context),
+        policy @ (RetryPolicy::RetryOnce | RetryPolicy::RetryLimited) => {
+            decide_retry(policy, fault, context)
+        }
     }
 }
 

@@ -29,10 +29,10 @@ use crate::interruption_thread::state::Threads;
 use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
 use crate::world::due::{Loops, Requests};
+use crate::world::event::DecisionPointTotals;
 use crate::world::event::Event;
 use crate::world::keys::Keys;
 use crate::world::keys::Spelled as SpelledKeys;
-use crate::world::totals::DecisionPointTotals;
 use crate::world::{Hot, World};
 
 /// The longest name of a room that an error shows, in bytes.

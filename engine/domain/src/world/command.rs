@@ -342,7 +342,14 @@ impl Command {
             Self::Registration(RegistrationCommand::RegisterLease(c)) => {
                 (&*c.tenant_id, None, Some(c.work_order_id.as_str()))
             }
-            other => match other.turn_scope() {
+            Self::Registration(_)
+            | Self::InterruptionThread(_)
+            | Self::Log(_)
+            | Self::ExecutionLoop(_)
+            | Self::EvidenceCapture(_)
+            | Self::SandboxFault(_)
+            | Self::HumanDecision(_)
+            | Self::DecisionPoint(_) => match self.turn_scope() {
                 Some(scope) => (scope.tenant_id, scope.session_id, Some(scope.work_order_id)),
                 None => ("", None, None),
             },

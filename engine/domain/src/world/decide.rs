@@ -64,18 +64,21 @@ fn check_proven(world: &World, command: &Command) -> Result<(), Refusal> {
         let entity = world.live_loop(loop_id)?;
         Some((entity.loop_id(), entity.started_sequence, entity.version))
     };
-    let rests_on = match command {
-        Command::ExecutionLoop(
-            ExecutionLoopCommand::DispatchLoop(DispatchLoop { loop_id, .. })
-            | ExecutionLoopCommand::RetryLoop(DispatchLoop { loop_id, .. })
-            | ExecutionLoopCommand::CompleteLoop(CompleteLoop { loop_id, .. }),
-        ) => of_loop(loop_id),
-        Command::InterruptionThread(InterruptionThreadCommand::DispatchCommitRow(_)) => {
-            let (tenant_id, correlation_id) = command.thread().unwrap_or_default();
-            let thread = world.live_thread(tenant_id, correlation_id);
-            thread.map(|it| (it.correlation_id.as_str(), it.started_sequence, it.version))
-        }
-        _ => None,
+    let rests_on = if let Command::ExecutionLoop(
+        ExecutionLoopCommand::DispatchLoop(DispatchLoop { loop_id, .. })
+        | ExecutionLoopCommand::RetryLoop(DispatchLoop { loop_id, .. })
+        | ExecutionLoopCommand::CompleteLoop(CompleteLoop { loop_id, .. }),
+    ) = command
+    {
+        of_loop(loop_id)
+    } else if let Command::InterruptionThread(thread) = command
+        && let InterruptionThreadCommand::DispatchCommitRow(_) = thread
+    {
+        let (tenant_id, correlation_id) = thread.thread();
+        let thread = world.live_thread(tenant_id, correlation_id);
+        thread.map(|it| (it.correlation_id.as_str(), it.started_sequence, it.version))
+    } else {
+        None
     };
     let Some((subject, first, last)) = rests_on else { return Ok(()) };
     world.unproven_records().among(first, last).map_or(Ok(()), |(first, last)| {
@@ -85,13 +88,11 @@ fn check_proven(world: &World, command: &Command) -> Result<(), Refusal> {
 
 /// An id names one question for ever, whichever command asks it.
 fn check_new_requests(world: &World, events: &[Event]) -> Result<(), Refusal> {
-    let asked = events.iter().filter_map(|event| match event {
-        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
-            Some(&body.request.request_id)
-        }
-        _ => None,
-    });
-    for request_id in asked {
+    for event in events {
+        let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event else {
+            continue;
+        };
+        let request_id = &body.request.request_id;
         if world.hot.requests.contains(request_id) || world.was_used(request_id) {
             let request_id = request_id.to_string();
             return Err(DecisionRefusal::RequestExists { request_id }.into());

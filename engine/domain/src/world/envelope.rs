@@ -239,7 +239,14 @@ impl Envelope {
                 replace(&mut body.last_sequence);
             }
             Event::Log(LogEvent::Salvaged(body)) => body.runs = replaced(&body.runs, replace),
-            _ => {}
+            Event::Log(_)
+            | Event::ExecutionLoop(_)
+            | Event::EvidenceCapture(_)
+            | Event::SandboxFault(_)
+            | Event::HumanDecision(_)
+            | Event::Registration(_)
+            | Event::InterruptionThread(_)
+            | Event::DecisionPoint(_) => {}
         }
     }
 }

@@ -5,12 +5,19 @@
 //! 127, `human_decision` 128 to 159, `registration` and `interruption_thread` 160 to 191,
 //! `decision_point` 192 to 223.
 
+use alloc::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
 use crate::core::codec::{BodyReader, BodyWriter, DecodeError, EncodeError};
+use crate::core::time::Timestamp;
 use crate::core::{joined, union_of};
 use crate::decision_point::event::DecisionPointEvent;
 use crate::evidence_capture::event::EvidenceCaptureEvent;
 use crate::execution_loop::event::ExecutionLoopEvent;
+use crate::execution_loop::types::HaltReason;
 use crate::governed::GovernedEvent;
+use crate::governed::aggregate::ExecutionLoop;
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::interruption_thread::event::InterruptionThreadEvent;
 use crate::log::event::LogEvent;
@@ -139,4 +146,118 @@ impl Event {
         let Self::DecisionPoint(event) = self else { return None };
         Some(event.decision_id())
     }
+}
+
+/// Counts over all events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Events applied.
+    pub events: u64,
+    /// The sequence of the last one. 0: none.
+    pub last_sequence: u64,
+    /// The time of the last one.
+    pub last_at: Timestamp,
+    /// Loops that were initialized.
+    pub loops_initialized: u64,
+    /// Attempts that were dispatched.
+    pub attempts_dispatched: u64,
+    /// Evidence records that were captured.
+    pub evidence_records: u64,
+    /// Faults that were reported.
+    pub faults_reported: u64,
+    /// Requests for a person's decision.
+    pub decisions_requested: u64,
+    /// Answers that counted.
+    pub decisions_answered: u64,
+    /// Requests that nobody answered in time.
+    pub decisions_timed_out: u64,
+    /// Answers that came too late.
+    pub late_answers: u64,
+    /// Commands that were refused on the record.
+    pub commands_refused: u64,
+    /// Loops that settled, by the reason for which they halted.
+    pub loops_settled: BTreeMap<HaltReason, u64>,
+}
+
+impl Totals {
+    pub(crate) fn count(&mut self, sequence: u64, at: Timestamp, event: &Event) {
+        self.last_sequence = sequence;
+        self.last_at = at;
+        increment(&mut self.events);
+        let counted = match event {
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(_)) => {
+                &mut self.loops_initialized
+            }
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(_)) => {
+                &mut self.attempts_dispatched
+            }
+            Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(_)) => {
+                &mut self.evidence_records
+            }
+            Event::SandboxFault(SandboxFaultEvent::FaultReported(_)) => &mut self.faults_reported,
+            Event::HumanDecision(event) => match event {
+                HumanDecisionEvent::DecisionRequested(_) => &mut self.decisions_requested,
+                HumanDecisionEvent::DecisionAnswered(_) => &mut self.decisions_answered,
+                HumanDecisionEvent::DecisionTimedOut(_) => &mut self.decisions_timed_out,
+                HumanDecisionEvent::LateAnswerRecorded(_) => &mut self.late_answers,
+                HumanDecisionEvent::VisibilityOverridden(_)
+                | HumanDecisionEvent::DecisionWarned(_)
+                | HumanDecisionEvent::RequestWithdrawn(_) => return,
+            },
+            Event::Log(LogEvent::CommandRefused(_))
+            | Event::InterruptionThread(InterruptionThreadEvent::RowRefused(_)) => {
+                &mut self.commands_refused
+            }
+            Event::Log(_)
+            | Event::ExecutionLoop(_)
+            | Event::EvidenceCapture(_)
+            | Event::SandboxFault(_)
+            | Event::Registration(_)
+            | Event::InterruptionThread(_)
+            | Event::DecisionPoint(_) => return,
+        };
+        increment(counted);
+    }
+
+    pub(crate) fn settled(&mut self, done: &ExecutionLoop) {
+        if let Some(halt) = &done.halt {
+            increment(self.loops_settled.entry(halt.reason).or_default());
+        }
+    }
+}
+
+/// Counts over all events of decision points. A room of their own carries them, so that a state
+/// that was carried before there were any is still read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionPointTotals {
+    /// Questions that were asked.
+    pub decision_points_created: u64,
+    /// Rounds that somebody answered, guidance aside.
+    pub decision_points_resolved: u64,
+    /// Rounds that nobody answered in time: the default was taken, or nothing was decided.
+    pub decision_points_timed_out: u64,
+    /// Answers that came when their round was over.
+    pub late_responses: u64,
+}
+
+impl DecisionPointTotals {
+    pub(crate) fn count(&mut self, event: &Event) {
+        let Event::DecisionPoint(event) = event else { return };
+        if matches!(event, DecisionPointEvent::DecisionPointCreated(_)) {
+            increment(&mut self.decision_points_created);
+        } else if matches!(event, DecisionPointEvent::DecisionPointResolved(_)) {
+            increment(&mut self.decision_points_resolved);
+        } else if matches!(
+            event,
+            DecisionPointEvent::DefaultTaken(_) | DecisionPointEvent::DecisionPointAborted(_)
+        ) {
+            increment(&mut self.decision_points_timed_out);
+        } else if matches!(event, DecisionPointEvent::LateResponseRecorded(_)) {
+            increment(&mut self.late_responses);
+        }
+    }
+}
+
+fn increment(count: &mut u64) {
+    *count = count.saturating_add(1);
 }

@@ -26,7 +26,6 @@ use crate::interruption_thread::event::InterruptionThreadEvent;
 use crate::log::event::{FingerprintRecorded, LogEvent, are_records_before};
 use crate::sandbox_fault::event::SandboxFaultEvent;
 use crate::world::carried::STATE_SCHEMA_VERSION;
-use crate::world::due::Requests;
 use crate::world::envelope::Envelope;
 use crate::world::event::Event;
 use crate::world::{Hot, World, policy};
@@ -227,56 +226,44 @@ fn judge_log(world: &World, record: Record<'_>, event: &LogEvent, checks: &mut R
 /// Every other event is about a loop: it begins one, or changes one that exists.
 fn apply_to_loops(hot: &mut Hot, record: Record<'_>, event: &Event) -> Touched {
     let loop_id = event.loop_id().unwrap_or_default();
-    match event {
-        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => begin(hot, record, body),
-        Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) => {
-            let Hot { loops, requests, .. } = hot;
-            let live = loops.get_mut(loop_id);
-            let live = live.and_then(|entity| entity.request_mut(&body.request_id));
-            let held = live.or_else(|| requests.closed_mut(&body.request_id));
-            held.into_iter().for_each(|held| apply_question::late_answer(held, record));
-        }
-        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body))
-            if is_taken(hot, &body.request.request_id) => {}
-        _ => {
-            let person = hot.gates.of_loop(loop_id);
-            let Hot { loops, requests, .. } = hot;
-            let Some(entity) = loops.get_mut(loop_id) else { return Touched::Lives };
-            apply_to_loop(entity, person, record, event);
-            return touch(entity, requests, record.sequence);
-        }
+    if let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = event {
+        begin(hot, record, body);
     }
+    let person = hot.gates.of_loop(loop_id);
+    let is_taken = asks_under_taken_id(hot, event).is_some();
     let Hot { loops, requests, .. } = hot;
-    let entity = loops.get_mut(loop_id);
-    entity.map_or(Touched::Lives, |entity| touch(entity, requests, record.sequence))
+    let mut live = loops.get_mut(loop_id);
+    if let Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) = event {
+        let live = live.as_deref_mut().and_then(|entity| entity.request_mut(&body.request_id));
+        let held = live.or_else(|| requests.closed_mut(&body.request_id));
+        held.into_iter().for_each(|held| apply_question::late_answer(held, record));
+    }
+    let Some(entity) = live else { return Touched::Lives };
+    if !is_taken {
+        apply_to_loop(entity, person, record, event);
+    }
+    entity.version = record.sequence;
+    requests.follow(entity);
+    if entity.is_settled() { Touched::Settled } else { Touched::Lives }
 }
 
 fn judge_loops(hot: &Hot, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
     let loop_id = event.loop_id().unwrap_or_default();
-    match event {
-        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
-            if policy::may_begin(hot, record, body, checks) {
-                governed::apply::judge_initialized(hot.loops.contains_key(loop_id), body, checks);
-            }
+    let live = hot.loops.get(loop_id);
+    if let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = event {
+        if policy::may_begin(hot, record, body, checks) {
+            governed::apply::judge_initialized(live.is_some(), body, checks);
         }
-        Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) => {
-            let live = hot.loops.get(loop_id);
-            let live = live.and_then(|entity| entity.request(&body.request_id));
-            let held = live.or_else(|| hot.requests.closed_with(&body.request_id));
-            apply_question::judge_late_answer(held, record, body, checks);
-        }
-        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body))
-            if is_taken(hot, &body.request.request_id) =>
-        {
-            let found = body.request.request_id.as_str();
-            checks.forbid(Rule::DecisionRequest, "a request id that is new", found);
-        }
-        _ => match hot.loops.get(loop_id) {
-            Some(entity) => {
-                judge_loop(entity, hot.gates.of_loop(loop_id), record, event, checks);
-            }
-            None => checks.forbid(Rule::LoopIsLive, "a live loop", "none with this id"),
-        },
+    } else if let Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) = event {
+        let live = live.and_then(|entity| entity.request(&body.request_id));
+        let held = live.or_else(|| hot.requests.closed_with(&body.request_id));
+        apply_question::judge_late_answer(held, record, body, checks);
+    } else if let Some(found) = asks_under_taken_id(hot, event) {
+        checks.forbid(Rule::DecisionRequest, "a request id that is new", found);
+    } else if let Some(entity) = live {
+        judge_loop(entity, hot.gates.of_loop(loop_id), record, event, checks);
+    } else {
+        checks.forbid(Rule::LoopIsLive, "a live loop", "none with this id");
     }
 }
 
@@ -293,187 +280,101 @@ fn begin(hot: &mut Hot, record: Record<'_>, body: &LoopInitialized) {
     }
 }
 
-/// Marks a loop as changed by a record.
-fn touch(entity: &mut ExecutionLoop, requests: &mut Requests, sequence: u64) -> Touched {
-    entity.version = sequence;
-    requests.follow(entity);
-    if entity.is_settled() { Touched::Settled } else { Touched::Lives }
+/// The id of a request that would be made, where another one has it, whatever id the event states.
+fn asks_under_taken_id<'e>(hot: &Hot, event: &'e Event) -> Option<&'e str> {
+    let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event else {
+        return None;
+    };
+    let stated = body.request.request_id.as_str();
+    hot.requests.contains(&id("REQ-", &digits(stated))).then_some(stated)
 }
 
-/// Whether the request that would be made has the id of another one, whatever id the event states.
-fn is_taken(hot: &Hot, stated: &str) -> bool {
-    hot.requests.contains(&id("REQ-", &digits(stated)))
+/// Every event about a live loop: how it is applied, then how it is judged.
+macro_rules! on_live_loops {
+    (
+        ($entity:ident, $person:ident, $record:ident, $checks:ident)
+        $($System:ident($Event:ident) { $($Body:ident($body:ident) $apply:expr, $judge:expr;)+ })+
+    ) => {
+        fn apply_to_loop(
+            $entity: &mut ExecutionLoop,
+            $person: Option<PersonTerms>,
+            $record: Record<'_>,
+            event: &Event,
+        ) {
+            match event {
+                $(Event::$System(event) => match event { $($Event::$Body($body) => $apply,)+ },)+
+                Event::Log(_)
+                | Event::Registration(_)
+                | Event::InterruptionThread(_)
+                | Event::DecisionPoint(_) => {}
+            }
+        }
+
+        fn judge_loop(
+            $entity: &ExecutionLoop,
+            $person: Option<PersonTerms>,
+            $record: Record<'_>,
+            event: &Event,
+            $checks: &mut RuleChecks,
+        ) {
+            match event {
+                $(Event::$System(event) => match event {
+                    $($Event::$Body($body) => { $judge; })+
+                },)+
+                Event::Log(_)
+                | Event::Registration(_)
+                | Event::InterruptionThread(_)
+                | Event::DecisionPoint(_) => {}
+            }
+        }
+    };
 }
 
-fn apply_to_loop(
-    entity: &mut ExecutionLoop,
-    person: Option<PersonTerms>,
-    record: Record<'_>,
-    event: &Event,
-) {
-    match event {
-        Event::ExecutionLoop(event) => apply_loop_event(entity, record, event),
-        Event::EvidenceCapture(event) => apply_evidence_event(entity, record, event),
-        Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => {
-            governed::apply::reported(entity, body);
-        }
-        Event::SandboxFault(SandboxFaultEvent::SandboxDecided(_)) => {
-            governed::apply::decided(entity);
-        }
-        Event::HumanDecision(event) => apply_decision_event(entity, person, record, event),
-        Event::Log(_)
-        | Event::Registration(_)
-        | Event::InterruptionThread(_)
-        | Event::DecisionPoint(_) => {}
-    }
-}
-
-fn judge_loop(
-    entity: &ExecutionLoop,
-    person: Option<PersonTerms>,
-    record: Record<'_>,
-    event: &Event,
-    checks: &mut RuleChecks,
-) {
-    match event {
-        Event::ExecutionLoop(event) => judge_loop_event(entity, event, checks),
-        Event::EvidenceCapture(event) => judge_evidence_event(entity, record, event, checks),
-        Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => {
-            governed::apply::judge_reported(entity, body, checks);
-        }
-        Event::SandboxFault(SandboxFaultEvent::SandboxDecided(body)) => {
-            governed::apply::judge_decided(entity, body, checks);
-        }
-        Event::HumanDecision(event) => judge_decision_event(entity, person, record, event, checks),
-        Event::Log(_)
-        | Event::Registration(_)
-        | Event::InterruptionThread(_)
-        | Event::DecisionPoint(_) => {}
-    }
-}
-
-fn apply_loop_event(entity: &mut ExecutionLoop, record: Record<'_>, event: &ExecutionLoopEvent) {
-    match event {
+on_live_loops! {
+    (entity, person, record, checks)
+    ExecutionLoop(ExecutionLoopEvent) {
         // It began the loop.
-        ExecutionLoopEvent::LoopInitialized(_) => {}
-        ExecutionLoopEvent::LoopDispatched(body) => {
-            governed::apply::dispatched(entity, record, body);
-        }
-        ExecutionLoopEvent::ResponseAwaited(_) => governed::apply::awaited(entity),
-        ExecutionLoopEvent::ResponseEvaluated(body) => {
-            governed::apply::evaluated(entity, record, body);
-        }
-        ExecutionLoopEvent::LoopHalted(body) => governed::apply::halted(entity, record, body),
-    }
-}
-
-fn judge_loop_event(entity: &ExecutionLoop, event: &ExecutionLoopEvent, checks: &mut RuleChecks) {
-    match event {
-        ExecutionLoopEvent::LoopInitialized(_) => {}
-        ExecutionLoopEvent::LoopDispatched(body) => {
+        LoopInitialized(_body) {}, {};
+        LoopDispatched(body) governed::apply::dispatched(entity, record, body),
             governed::apply::judge_dispatched(entity, body, checks);
-        }
-        ExecutionLoopEvent::ResponseAwaited(body) => {
-            governed::apply::judge_awaited(entity, body, checks);
-        }
-        ExecutionLoopEvent::ResponseEvaluated(body) => {
+        ResponseAwaited(_body) governed::apply::awaited(entity),
+            governed::apply::judge_awaited(entity, _body, checks);
+        ResponseEvaluated(body) governed::apply::evaluated(entity, record, body),
             governed::apply::judge_evaluated(entity, body, checks);
-        }
-        ExecutionLoopEvent::LoopHalted(body) => {
+        LoopHalted(body) governed::apply::halted(entity, record, body),
             governed::apply::judge_halted(entity, body, checks);
-        }
     }
-}
-
-fn apply_evidence_event(
-    entity: &mut ExecutionLoop,
-    record: Record<'_>,
-    event: &EvidenceCaptureEvent,
-) {
-    match event {
-        EvidenceCaptureEvent::ObserverAttached(body) => capture::observer_attached(entity, body),
-        EvidenceCaptureEvent::EvidenceCaptured(body) => capture::captured(entity, record, body),
-        EvidenceCaptureEvent::StopConditionDetected(body) => capture::stop_detected(entity, body),
-        EvidenceCaptureEvent::ChainSealed(_) => capture::sealed(entity),
-    }
-}
-
-fn judge_evidence_event(
-    entity: &ExecutionLoop,
-    record: Record<'_>,
-    event: &EvidenceCaptureEvent,
-    checks: &mut RuleChecks,
-) {
-    match event {
-        EvidenceCaptureEvent::ObserverAttached(body) => {
+    EvidenceCapture(EvidenceCaptureEvent) {
+        ObserverAttached(body) capture::observer_attached(entity, body),
             capture::judge_observer_attached(entity, record, body, checks);
-        }
-        EvidenceCaptureEvent::EvidenceCaptured(body) => {
+        EvidenceCaptured(body) capture::captured(entity, record, body),
             capture::judge_captured(entity, record, body, checks);
-        }
-        EvidenceCaptureEvent::StopConditionDetected(body) => {
+        StopConditionDetected(body) capture::stop_detected(entity, body),
             capture::judge_stop_detected(entity, body, checks);
-        }
-        EvidenceCaptureEvent::ChainSealed(body) => capture::judge_sealed(entity, body, checks),
+        ChainSealed(_body) capture::sealed(entity),
+            capture::judge_sealed(entity, _body, checks);
     }
-}
-
-/// Questions to a person.
-fn apply_decision_event(
-    entity: &mut ExecutionLoop,
-    person: Option<PersonTerms>,
-    record: Record<'_>,
-    event: &HumanDecisionEvent,
-) {
-    match event {
-        HumanDecisionEvent::DecisionRequested(body) => {
-            apply_question::requested(entity, record, body);
-        }
-        HumanDecisionEvent::VisibilityOverridden(body) => {
-            apply_question::overridden(entity, person, record, body);
-        }
-        HumanDecisionEvent::DecisionWarned(body) => apply_question::warned(entity, record, body),
-        HumanDecisionEvent::DecisionAnswered(body) => {
-            apply_question::answered(entity, person, record, body);
-        }
-        HumanDecisionEvent::DecisionTimedOut(body) => {
-            apply_question::timed_out(entity, record, body);
-        }
-        HumanDecisionEvent::RequestWithdrawn(body) => {
-            apply_question::withdrawn(entity, record, body);
-        }
-        // It changes no loop, and may come when there is none any more.
-        HumanDecisionEvent::LateAnswerRecorded(_) => {}
+    SandboxFault(SandboxFaultEvent) {
+        FaultReported(body) governed::apply::reported(entity, body),
+            governed::apply::judge_reported(entity, body, checks);
+        SandboxDecided(_body) governed::apply::decided(entity),
+            governed::apply::judge_decided(entity, _body, checks);
     }
-}
-
-fn judge_decision_event(
-    entity: &ExecutionLoop,
-    person: Option<PersonTerms>,
-    record: Record<'_>,
-    event: &HumanDecisionEvent,
-    checks: &mut RuleChecks,
-) {
-    match event {
-        HumanDecisionEvent::DecisionRequested(body) => {
+    HumanDecision(HumanDecisionEvent) {
+        DecisionRequested(body) apply_question::requested(entity, record, body),
             apply_question::judge_requested(entity, record, body, checks);
-        }
-        HumanDecisionEvent::VisibilityOverridden(body) => {
+        VisibilityOverridden(body) apply_question::overridden(entity, person, record, body),
             apply_question::may_override(entity, person, record, body, checks);
-        }
-        HumanDecisionEvent::DecisionWarned(body) => {
+        DecisionWarned(body) apply_question::warned(entity, record, body),
             apply_question::judge_warned(entity, record, body, checks);
-        }
-        HumanDecisionEvent::DecisionAnswered(body) => {
+        DecisionAnswered(body) apply_question::answered(entity, person, record, body),
             apply_question::outcome(entity, person, record, body, checks);
-        }
-        HumanDecisionEvent::DecisionTimedOut(body) => {
+        DecisionTimedOut(body) apply_question::timed_out(entity, record, body),
             apply_question::judge_timed_out(entity, record, body, checks);
-        }
-        HumanDecisionEvent::RequestWithdrawn(body) => {
+        RequestWithdrawn(body) apply_question::withdrawn(entity, record, body),
             apply_question::judge_withdrawn(entity, body, checks);
-        }
-        HumanDecisionEvent::LateAnswerRecorded(_) => {}
+        // It changes no loop, and may come when there is none any more.
+        LateAnswerRecorded(_body) {}, {};
     }
 }
 

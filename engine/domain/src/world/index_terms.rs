@@ -168,11 +168,9 @@ fn entities_of(event: &Event, each: &mut dyn FnMut(Term<'_>)) {
     if let Some((tenant, correlation)) = event.thread() {
         each(Term::Thread { tenant, correlation });
     }
-    if let Some(tenant) = registered_tenant(event) {
-        each(Term::Tenant(tenant));
-    }
-    if let Some(term) = term_of_registration(event) {
-        each(term);
+    if let Event::Registration(event) = event {
+        let tenant = event.tenant().map(Term::Tenant);
+        tenant.into_iter().chain(term_of_registration(event)).for_each(&mut *each);
     }
     if let Event::Log(LogEvent::CommandRefused(body)) = event
         && let Some(subject) = &body.subject
@@ -192,46 +190,26 @@ pub fn request_of(event: &Event) -> Option<&str> {
 /// nothing else ever has.
 #[must_use]
 pub fn term_of_new(event: &Event) -> Option<Term<'_>> {
-    Some(match event {
-        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
-            Term::Loop(&body.loop_id)
-        }
-        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
-            Term::Request(&body.request.request_id)
-        }
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => {
-            Term::DecisionPoint(&body.decision_id)
-        }
-        Event::DecisionPoint(DecisionPointEvent::RoundOpened(body)) => {
-            Term::DecisionPoint(&body.decision_id)
-        }
-        _ => return None,
-    })
+    if let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = event {
+        return Some(Term::Loop(&body.loop_id));
+    }
+    if let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event {
+        return Some(Term::Request(&body.request.request_id));
+    }
+    let Event::DecisionPoint(
+        event @ (DecisionPointEvent::DecisionPointCreated(_) | DecisionPointEvent::RoundOpened(_)),
+    ) = event
+    else {
+        return None;
+    };
+    Some(Term::DecisionPoint(event.decision_id()))
 }
 
 /// The term of the session or the work order that an event registers.
-fn term_of_registration(event: &Event) -> Option<Term<'_>> {
-    match event {
-        Event::Registration(RegistrationEvent::SessionRegistered(body)) => {
-            Some(Term::Session { tenant: &body.tenant_id, session: &body.session_id })
-        }
-        Event::Registration(RegistrationEvent::WorkOrderRegistered(body)) => {
-            let (tenant, work_order) = (&body.tenant_id, &body.work_order_id);
-            Some(Term::WorkOrder { tenant, work_order })
-        }
-        _ => None,
+fn term_of_registration(event: &RegistrationEvent) -> Option<Term<'_>> {
+    if let RegistrationEvent::SessionRegistered(body) = event {
+        return Some(Term::Session { tenant: &body.tenant_id, session: &body.session_id });
     }
-}
-
-/// The tenant in which an event registers something.
-fn registered_tenant(event: &Event) -> Option<&str> {
-    Some(match event {
-        Event::Registration(RegistrationEvent::TenantRegistered(body)) => &body.tenant_id,
-        Event::Registration(RegistrationEvent::UserRegistered(body)) => &body.tenant_id,
-        Event::Registration(RegistrationEvent::DeviceRegistered(body)) => &body.tenant_id,
-        Event::Registration(RegistrationEvent::SessionRegistered(body)) => &body.tenant_id,
-        Event::Registration(RegistrationEvent::WorkOrderRegistered(body)) => &body.tenant_id,
-        Event::Registration(RegistrationEvent::LeaseRegistered(body)) => &body.tenant_id,
-        _ => return None,
-    })
+    let RegistrationEvent::WorkOrderRegistered(body) = event else { return None };
+    Some(Term::WorkOrder { tenant: &body.tenant_id, work_order: &body.work_order_id })
 }

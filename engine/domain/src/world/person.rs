@@ -5,12 +5,14 @@
 //! Only what was recorded with proofs has a gate. What is older is judged by the rules of its time.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::{Actor, ActorId, Authentication, Gate, PersonTerms, Proof};
 use crate::core::refusal::person_needed;
+use crate::core::text::shown;
 use crate::decision_point::command::DecisionPointCommand;
 use crate::decision_point::state::DecisionPoint;
 use crate::evidence_capture::types::StopCondition;
@@ -23,6 +25,7 @@ use crate::interruption_thread::types::ReasonCode;
 use crate::log::command::LogCommand;
 use crate::log::policy::{GatePolicy, GateTerms};
 use crate::registration::command::RegistrationCommand;
+use crate::registration::state::Mismatch;
 use crate::world::World;
 use crate::world::command::Command;
 use crate::world::refusal::Refusal;
@@ -194,7 +197,14 @@ impl World {
                 let terms = PersonTerms::AT_A_TERMINAL;
                 Ok(person_needed("setting a policy", is_human, terms.admit(proof))?)
             }
-            _ => Ok(()),
+            Command::Log(_)
+            | Command::ExecutionLoop(_)
+            | Command::EvidenceCapture(_)
+            | Command::SandboxFault(_)
+            | Command::HumanDecision(_)
+            | Command::Registration(_)
+            | Command::InterruptionThread(_)
+            | Command::DecisionPoint(_) => Ok(()),
         }
     }
 
@@ -248,4 +258,29 @@ impl World {
             ThreadRefusal::Barred { reason_code, field: "actor", expected, found }.into()
         })
     }
+}
+
+impl World {
+    /// Whether this actor may give this command: it holds the capability that the command needs,
+    /// and only a HUMAN changes capabilities.
+    ///
+    /// # Errors
+    /// [`ThreadRefusal::Barred`](crate::interruption_thread::ThreadRefusal::Barred) with
+    /// `X_FAIL_CALLER_NOT_ALLOWED`.
+    pub fn check_caller(&self, actor: &ActorId, command: &Command) -> Result<(), Refusal> {
+        let expected = match command.needed_capability() {
+            Some(needed) if !self.hot.registry.holds(actor, needed) => format!("one with {needed}"),
+            None if is_capability_change(command) && actor.kind != Actor::Human => {
+                String::from("a HUMAN")
+            }
+            _ => return Ok(()),
+        };
+        let found = format!("{} {}", actor.kind, shown(&actor.id));
+        let mismatch = Mismatch { field: "actor", expected, found };
+        Err(ThreadRefusal::barred(ReasonCode::FailCallerNotAllowed, mismatch).into())
+    }
+}
+
+const fn is_capability_change(command: &Command) -> bool {
+    matches!(command, Command::Registration(RegistrationCommand::ChangeCapability(_)))
 }

@@ -62,7 +62,14 @@ pub fn check_floor(
         Command::HumanDecision(HumanDecisionCommand::RequestDecision(c)) => {
             world.live_loop(&c.loop_id).map_or(Ok(()), |entity| check_asked(floor, entity))
         }
-        _ => Ok(()),
+        Command::Log(_)
+        | Command::ExecutionLoop(_)
+        | Command::EvidenceCapture(_)
+        | Command::SandboxFault(_)
+        | Command::HumanDecision(_)
+        | Command::Registration(_)
+        | Command::InterruptionThread(_)
+        | Command::DecisionPoint(_) => Ok(()),
     }
 }
 
@@ -81,10 +88,7 @@ fn check_start(
 /// The terms of a loop that is held were looked at when it began. One that is not may have any, and
 /// is asked about by hand.
 pub(crate) fn check_asked(floor: &GatePolicy, entity: &ExecutionLoop) -> Result<(), Loosened> {
-    match entity.hold.policy {
-        HoldPolicy::Never => floor.check_answers(&entity.hold),
-        _ => Ok(()),
-    }
+    if entity.hold.policy == HoldPolicy::Never { floor.check_answers(&entity.hold) } else { Ok(()) }
 }
 
 /// How long there was to answer is over; everything else has to be as it is demanded now.

@@ -147,7 +147,15 @@ impl Refusal {
             Self::InterruptionThread(refusal) => refusal.row_reason()?,
             Self::IdempotencyConflict { .. } => ReasonCode::FailIdempotencyConflict,
             Self::StaleVersion { .. } => ReasonCode::FailStaleVersion,
-            _ => return None,
+            Self::Common(_)
+            | Self::Policy(_)
+            | Self::Loop(_)
+            | Self::Registration(_)
+            | Self::DecisionPoint(_)
+            | Self::RecordedElsewhere { .. }
+            | Self::ContradictsLog { .. }
+            | Self::RestsOnUnproven { .. }
+            | Self::ApprovalNeeded => return None,
         };
         let cut = |text: &str, bytes: usize| Text::from(shown(bounded(text, bytes)));
         Some(RowRefused {

@@ -4,16 +4,15 @@
 use crate::forbidden::{
     ENTROPY, about, asked, asked_of_two, assert_envelope_forbidden, assert_forbidden,
     assert_genuine, beginnings, genuine, guidance, is_beginning, new_id, overdue, refining,
-    resolved, room, vote, would,
+    reminded, resolved, room, vote, would,
 };
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
     ActionBinding, DecisionPointCancelled, DecisionPointCommand, DecisionPointEvent,
-    DecisionPointRefined, DecisionPointReminded, DecisionPointResolved, DecisionPointState,
-    DecisionPointSuperseded, GuidanceGiven, LateResponseRecorded, OnTimeout, Proposal, Response,
-    RoundOpened, Terms,
+    DecisionPointRefined, DecisionPointResolved, DecisionPointState, DecisionPointSuperseded,
+    GuidanceGiven, LateResponseRecorded, OnTimeout, Proposal, Response, RoundOpened, Terms,
 };
 use holdpoint_domain::{ActorId, Command, Envelope, Event, Time};
 use holdpoint_testing::story::points::{
@@ -298,8 +297,7 @@ fn answers_after_the_deadline_are_found_though_nobody_recorded_the_end() {
         let reason = None;
         let cancelled = DecisionPointCancelled { decision_id: decision_id(), by: by(), reason };
         assert_forbidden(&story, cancelled, rule);
-        let reminded = DecisionPointReminded { decision_id: decision_id(), by: by() };
-        assert_forbidden(&story, reminded, rule);
+        assert_forbidden(&story, reminded(&id), rule);
     }
     let (story, id) = overdue(OnTimeout::Hold);
     assert_genuine(&story, resolved(&id, person("alice"), option("go")));

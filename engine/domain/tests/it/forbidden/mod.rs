@@ -237,6 +237,11 @@ pub(crate) fn by_time_and_after() -> Vec<(Story, Event, Rule)> {
     ]
 }
 
+/// The requester reminds whoever is asked.
+pub(crate) fn reminded(id: &str) -> DecisionPointReminded {
+    DecisionPointReminded { decision_id: id.into(), by: agent() }
+}
+
 /// The same event about another decision point.
 pub(crate) fn about(event: &Event, decision_id: &str) -> Event {
     macro_rules! renamed {
