@@ -1,4 +1,4 @@
-//! Decoding one payload, and noticing on the way whether it is in canonical form.
+//! Decoding one payload or state, and noticing on the way whether it is in canonical form.
 //!
 //! The encoding leaves one freedom: a number may be written in more bytes than it needs. The reader
 //! notes where that happens first and reads on, so that whatever else is wrong is found as well.
@@ -10,8 +10,8 @@ use core::fmt::Display;
 
 use serde::de::value::U32Deserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, SeqAccess, VariantAccess,
-    Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
 };
 use thiserror::Error as ThisError;
 
@@ -197,7 +197,7 @@ macro_rules! formless {
     };
 }
 
-/// What no payload holds has no form here: floating point, single characters, maps.
+/// What neither a payload nor a state holds has no form here: floating point, single characters.
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = Fault;
 
@@ -206,7 +206,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     formless! {
-        deserialize_f32 deserialize_f64 deserialize_char deserialize_map deserialize_identifier
+        deserialize_f32 deserialize_f64 deserialize_char deserialize_identifier
         deserialize_ignored_any
     }
 
@@ -289,6 +289,11 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         visitor.visit_seq(Items { reader: self, left })
     }
 
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let left = self.number(EIGHT_BYTES)?;
+        visitor.visit_map(Items { reader: self, left })
+    }
+
     #[inline]
     fn deserialize_tuple<V: Visitor<'de>>(
         self,
@@ -334,7 +339,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 }
 
-/// Fields or items, so many of which have not been read.
+/// Fields, items or entries, so many of which have not been read.
 struct Items<'a, 'de> {
     reader: &'a mut Reader<'de>,
     left: u64,
@@ -352,6 +357,22 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
         seed.deserialize(&mut *self.reader).map(Some)
+    }
+}
+
+/// Each entry is its key and its value.
+impl<'de> MapAccess<'de> for Items<'_, 'de> {
+    type Error = Fault;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Fault> {
+        self.next_element_seed(seed)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+        seed.deserialize(&mut *self.reader)
     }
 }
 

@@ -33,26 +33,36 @@ const NAME_256: &str = "1 to 256 bytes, visible, without control characters";
 
 /// Whether the names in a command are well-formed.
 pub(crate) fn check_names(command: &Command) -> Result<(), Malformed> {
-    let tenant = |id: &str| check_name("tenant_id", id, 64, NAME_64);
-    let name = |field, id: &str| check_name(field, id, 128, NAME_128);
-    match command {
-        Command::ChangeCapability(c) => check_name("actor_id", &c.actor_id, 256, NAME_256),
-        Command::RegisterTenant(c) => tenant(&c.tenant_id),
-        Command::RegisterUser(c) => tenant(&c.tenant_id).and_then(|()| name("user_id", &c.user_id)),
-        Command::RegisterDevice(c) => tenant(&c.tenant_id)
-            .and_then(|()| name("device_id", &c.device_id))
-            .and_then(|()| name("user_id", &c.user_id)),
-        Command::RegisterSession(c) => tenant(&c.tenant_id)
-            .and_then(|()| name("session_id", &c.session_id))
-            .and_then(|()| name("user_id", &c.user_id))
-            .and_then(|()| name("device_id", &c.device_id)),
-        Command::RegisterWorkOrder(c) => tenant(&c.tenant_id)
-            .and_then(|()| name("work_order_id", &c.work_order_id))
-            .and_then(|()| check_name("correlation_id", &c.correlation_id, 256, NAME_256)),
-        Command::RegisterLease(c) => {
-            tenant(&c.tenant_id).and_then(|()| name("work_order_id", &c.work_order_id))
-        }
+    check_names_of(&registration(command))
+}
+
+/// Whether the names in what is registered are well-formed.
+fn check_names_of(event: &Event) -> Result<(), Malformed> {
+    if let Some(tenant_id) = event.tenant() {
+        check_name("tenant_id", tenant_id, 64, NAME_64)?;
     }
+    let name = |field, id: &str| check_name(field, id, 128, NAME_128);
+    match event {
+        Event::CapabilityChanged(body) => check_long_name("actor_id", &body.actor_id),
+        Event::TenantRegistered(_) => Ok(()),
+        Event::UserRegistered(body) => name("user_id", &body.user_id),
+        Event::DeviceRegistered(body) => {
+            name("device_id", &body.device_id).and_then(|()| name("user_id", &body.user_id))
+        }
+        Event::SessionRegistered(body) => {
+            name("session_id", &body.session_id)?;
+            name("user_id", &body.user_id)?;
+            name("device_id", &body.device_id)
+        }
+        Event::WorkOrderRegistered(body) => name("work_order_id", &body.work_order_id)
+            .and_then(|()| check_long_name("correlation_id", &body.correlation_id)),
+        Event::LeaseRegistered(body) => name("work_order_id", &body.work_order_id),
+    }
+}
+
+/// The name of a thread or an actor: as long as an envelope's may be.
+fn check_long_name(field: &'static str, id: &str) -> Result<(), Malformed> {
+    check_name(field, id, MAX_ID_BYTES, NAME_256)
 }
 
 /// The registration that a command asks for.
@@ -127,6 +137,7 @@ fn session(command: &RegisterSession) -> SessionRegistered {
 impl Registered<'_> {
     /// Whether what the event registers may be registered at this time.
     fn check_registration(&self, event: &Event, at: Timestamp) -> Result<(), RegistrationRefusal> {
+        check_names_of(event)?;
         match event {
             Event::CapabilityChanged(body) => self.check_capability(body),
             Event::TenantRegistered(body) => self.check_tenant(body),
@@ -139,7 +150,6 @@ impl Registered<'_> {
     }
 
     fn check_capability(&self, body: &CapabilityChanged) -> Result<(), RegistrationRefusal> {
-        check_long_id("actor_id", &body.actor_id)?;
         let key = (body.actor_kind, body.actor_id.clone(), body.capability);
         if self.registry.capabilities.contains(&key) != body.is_granted {
             return Ok(());
@@ -149,14 +159,11 @@ impl Registered<'_> {
     }
 
     fn check_tenant(&self, body: &TenantRegistered) -> Result<(), RegistrationRefusal> {
-        check_tenant_id(&body.tenant_id)?;
         check_change(self.registry.tenants.get(&body.tenant_id).copied(), body.status)?;
         Ok(())
     }
 
     fn check_user(&self, body: &UserRegistered) -> Result<(), RegistrationRefusal> {
-        check_tenant_id(&body.tenant_id)?;
-        check_id("user_id", &body.user_id)?;
         let known = self.registry.users.get(&pair(&body.tenant_id, &body.user_id)).copied();
         if check_change(known, body.status)? {
             self.registry.active_tenant(&body.tenant_id)?;
@@ -165,9 +172,6 @@ impl Registered<'_> {
     }
 
     fn check_device(&self, body: &DeviceRegistered) -> Result<(), RegistrationRefusal> {
-        check_tenant_id(&body.tenant_id)?;
-        check_id("device_id", &body.device_id)?;
-        check_id("user_id", &body.user_id)?;
         let key = (body.tenant_id.clone(), body.device_id.clone(), body.user_id.clone());
         if check_change(self.registry.devices.get(&key).copied(), body.status)? {
             self.registry.active_user(&body.tenant_id, &body.user_id)?;
@@ -176,10 +180,6 @@ impl Registered<'_> {
     }
 
     fn check_session(&self, body: &SessionRegistered) -> Result<(), RegistrationRefusal> {
-        check_tenant_id(&body.tenant_id)?;
-        check_id("session_id", &body.session_id)?;
-        check_id("user_id", &body.user_id)?;
-        check_id("device_id", &body.device_id)?;
         let known = self.session(&body.tenant_id, &body.session_id);
         if let Some(known) = known {
             Mismatch::unless_same("user_id", &known.user_id, &body.user_id)?;
@@ -192,9 +192,6 @@ impl Registered<'_> {
     }
 
     fn check_new_work_order(&self, body: &WorkOrderRegistered) -> Result<(), RegistrationRefusal> {
-        check_tenant_id(&body.tenant_id)?;
-        check_id("work_order_id", &body.work_order_id)?;
-        check_long_id("correlation_id", &body.correlation_id)?;
         let known = self.work_order(&body.tenant_id, &body.work_order_id);
         if let Some(known) = known {
             Mismatch::unless_same("correlation_id", &known.correlation_id, &body.correlation_id)?;
@@ -210,8 +207,6 @@ impl Registered<'_> {
         body: &LeaseRegistered,
         at: Timestamp,
     ) -> Result<(), RegistrationRefusal> {
-        check_tenant_id(&body.tenant_id)?;
-        check_id("work_order_id", &body.work_order_id)?;
         let key = pair(&body.tenant_id, &body.work_order_id);
         let known =
             self.registry.leases.get(&key).and_then(|leases| leases.get(&body.lease_token_hash));
@@ -243,20 +238,6 @@ fn check_end(expires_at: Timestamp, at: Timestamp) -> Result<(), Mismatch> {
         return Ok(());
     }
     Err(Mismatch::of("expires_at", alloc::format!("a time after {at}"), expires_at))
-}
-
-fn check_tenant_id(tenant_id: &str) -> Result<(), Malformed> {
-    check_name("tenant_id", tenant_id, 64, NAME_64)
-}
-
-/// The name of a user, a device, a session or a work order.
-fn check_id(field: &'static str, id: &str) -> Result<(), Malformed> {
-    check_name(field, id, 128, NAME_128)
-}
-
-/// The name of a thread or an actor: as long as an envelope's may be.
-fn check_long_id(field: &'static str, id: &str) -> Result<(), Malformed> {
-    check_name(field, id, MAX_ID_BYTES, NAME_256)
 }
 
 /// A status that something registered can have.

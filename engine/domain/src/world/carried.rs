@@ -8,15 +8,13 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
-use core::fmt::Display;
 
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::core::codec::{borrow_first, configuration, read_first};
+use crate::core::codec::{configuration, read_first};
 use crate::core::hash::Digest;
 use crate::core::payload::Kept;
 use crate::core::text::{bounded, visible};
@@ -29,8 +27,7 @@ use crate::interruption_thread::state::Threads;
 use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
 use crate::world::due::{Loops, Requests};
-use crate::world::event::DecisionPointTotals;
-use crate::world::event::Event;
+use crate::world::event::{DecisionPointTotals, Event};
 use crate::world::keys::Keys;
 use crate::world::keys::Spelled as SpelledKeys;
 use crate::world::{Hot, World};
@@ -56,7 +53,7 @@ const ROOMS: [Room; 14] = [
         name: "execution_loop",
         version: 2,
         write: |hot| encoded(hot.loops.carried()),
-        read: |bytes, hot| listed(bytes).map(|loops| hot.loops = Loops::from_carried(loops)),
+        read: |bytes, hot| decoded(bytes).map(|loops| hot.loops = Loops::from_carried(loops)),
         older: &[|bytes, hot| {
             let loops: Vec<Box<ExecutionLoop>> = decoded(bytes)?;
             for entity in loops {
@@ -71,7 +68,7 @@ const ROOMS: [Room; 14] = [
         version: 2,
         write: |hot| encoded(&hot.requests),
         read: |bytes, hot| {
-            hot.requests = Requests::from_carried(listed(bytes)?);
+            hot.requests = Requests::from_carried(decoded(bytes)?);
             Ok(())
         },
         older: &[|bytes, hot| {
@@ -84,7 +81,7 @@ const ROOMS: [Room; 14] = [
         name: "idempotency",
         version: 2,
         write: |hot| encoded(&hot.keys.carried()),
-        read: |bytes, hot| listed(bytes).map(|keys| hot.keys = Keys::from_carried(keys)),
+        read: |bytes, hot| decoded(bytes).map(|keys| hot.keys = Keys::from_carried(keys)),
         older: &[|bytes, hot| decoded(bytes).map(|keys: SpelledKeys| hot.keys = keys.into())],
     },
     Room {
@@ -127,7 +124,7 @@ const ROOMS: [Room; 14] = [
         version: 2,
         write: |hot| encoded(&(hot.decision_points.carried(), hot.decision_point_totals)),
         read: |bytes, hot| {
-            let ((live, closed), totals): (_, _) = listed(bytes)?;
+            let ((live, closed), totals): (_, _) = decoded(bytes)?;
             hot.decision_points = DecisionPoints::from_carried(live, closed);
             hot.decision_point_totals = totals;
             Ok(())
@@ -268,7 +265,7 @@ impl World {
     /// Says as well whether every room is in the version that this program writes.
     fn of_sections(bytes: &[u8]) -> Result<(Self, bool), CarriedError> {
         let sections: Vec<Section<'_>> =
-            listed(bytes).map_err(|fault| fault.at("list of sections"))?;
+            decoded(bytes).map_err(|fault| fault.at("list of sections"))?;
         let mut hot = Hot::default();
         let mut is_current = true;
         for section in &sections {
@@ -402,16 +399,7 @@ fn encoded<T: Serialize>(value: &T) -> Vec<u8> {
 }
 
 fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
-    alone(bytes, borrow_first(bytes))
-}
-
-/// As [`decoded`], several times as fast, for what holds no maps.
-fn listed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
-    alone(bytes, read_first(bytes))
-}
-
-fn alone<T>(bytes: &[u8], read: Result<(T, usize), impl Display>) -> Result<T, Fault> {
-    let (value, read) = read.map_err(|error| Fault::Malformed(format!("{error}")))?;
+    let (value, read) = read_first(bytes).map_err(Fault::Malformed)?;
     match bytes.len().saturating_sub(read) {
         0 => Ok(value),
         found => Err(Fault::Trailing(found)),
