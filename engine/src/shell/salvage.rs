@@ -273,6 +273,8 @@ impl Building<'_> {
             runs: runs.into_iter().take(LISTED_MAX).collect(),
             findings_total: findings.len() as u64,
             findings: findings.into_iter().take(LISTED_MAX).map(Into::into).collect(),
+            last_sequence: sequences.last(),
+            unproven: sequences.unproven(plan).into_iter().collect(),
         }
     }
 }

@@ -340,6 +340,8 @@ mod tests {
                 runs_total: 2,
                 findings: List::default(),
                 findings_total: 0,
+                last_sequence: 0,
+                unproven: List::default(),
             })
         };
         assert_eq!(mapped(report(2), None).event, report(1002));

@@ -6,6 +6,7 @@ use super::error::{SalvageError, unreadable};
 use super::sequences::Sequences;
 use crate::log::{AppendError, Level, Log, NewRecord};
 use crate::shell::engine::system_actor;
+use holdpoint_domain::core::payload::List;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::log::{
     LogEvent, POLICY_CHANGED, PolicyUnknown, RecordsLost, RecordsUnproven, UnprovenReason,
@@ -245,8 +246,13 @@ impl<S: ReadStorage> Copier<'_, S> {
                 self.has_proofs |= envelope.proof.is_some();
                 envelope.map_sequences(|sequence| self.sequences.new_of(sequence));
                 // A state holds sequences, so that no state of the new log has this fingerprint.
-                if let Event::Log(LogEvent::FingerprintRecorded(body)) = &mut envelope.event {
-                    body.schema = OF_NO_STATE;
+                match &mut envelope.event {
+                    Event::Log(LogEvent::FingerprintRecorded(body)) => body.schema = OF_NO_STATE,
+                    // What it says of the source is said anew.
+                    Event::Log(LogEvent::Salvaged(body)) => {
+                        (body.last_sequence, body.unproven) = (0, List::default());
+                    }
+                    _ => {}
                 }
                 envelope::encode(&envelope).ok()
             },
