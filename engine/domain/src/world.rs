@@ -46,8 +46,9 @@ use crate::core::payload::Text;
 use crate::core::text::shown;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::ActionBinding;
-use crate::governed::aggregate::ExecutionLoop;
+use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::governed::view::LoopView;
+use crate::human_decision::RequestOutcome;
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::types::ReasonCode;
 use crate::log::state::{Beginning, SegmentIndexes, UnprovenRecords};
@@ -187,6 +188,29 @@ impl World {
             return None;
         }
         self.hot.unproven.among(self.asked_from(point), point.version)
+    }
+
+    /// The unproven records on which a loop may rest: of those that were recorded from its
+    /// beginning on to the newest that is about it. `None` where all are proven.
+    #[must_use]
+    pub fn unproven_part_of_loop(&self, entity: &ExecutionLoop) -> Option<(u64, u64)> {
+        self.hot.unproven.among(entity.started_sequence, entity.version)
+    }
+
+    /// The same of a question and its answer: while its loop lives, of all that is about the loop,
+    /// else from the question on to its end.
+    #[must_use]
+    pub fn unproven_part_of_request(&self, place: RequestPlace<'_>) -> Option<(u64, u64)> {
+        let held = match place {
+            RequestPlace::Live(entity, _) => return self.unproven_part_of_loop(entity),
+            RequestPlace::Closed(held) => held,
+        };
+        let last = match &held.outcome {
+            Some(RequestOutcome::Decided(decided)) => decided.sequence,
+            Some(RequestOutcome::Withdrawn { sequence, .. }) => *sequence,
+            None => self.hot.totals.last_sequence,
+        };
+        self.hot.unproven.among(held.requested_sequence, last)
     }
 
     /// The record that asked the question in its first round. Where that is not known any more, 0:

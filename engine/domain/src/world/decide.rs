@@ -61,7 +61,7 @@ pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Eve
 fn check_proven(world: &World, command: &Command) -> Result<(), Refusal> {
     let of_loop = |loop_id: &str| {
         let entity = world.live_loop(loop_id)?;
-        Some((entity.loop_id(), entity.started_sequence, entity.version))
+        Some((entity.loop_id(), world.unproven_part_of_loop(entity)?))
     };
     let rests_on = match command {
         Command::ExecutionLoop(
@@ -71,13 +71,14 @@ fn check_proven(world: &World, command: &Command) -> Result<(), Refusal> {
         ) => of_loop(loop_id),
         Command::InterruptionThread(InterruptionThreadCommand::DispatchCommitRow(_)) => {
             let (tenant_id, correlation_id) = command.thread().unwrap_or_default();
-            let thread = world.live_thread(tenant_id, correlation_id);
-            thread.map(|it| (it.correlation_id.as_str(), it.started_sequence, it.version))
+            world.live_thread(tenant_id, correlation_id).and_then(|it| {
+                let part = world.unproven_records().among(it.started_sequence, it.version)?;
+                Some((it.correlation_id.as_str(), part))
+            })
         }
         _ => None,
     };
-    let Some((subject, first, last)) = rests_on else { return Ok(()) };
-    world.unproven_records().among(first, last).map_or(Ok(()), |(first, last)| {
+    rests_on.map_or(Ok(()), |(subject, (first, last))| {
         Err(Refusal::RestsOnUnproven { subject: subject.to_string(), first, last })
     })
 }
