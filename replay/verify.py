@@ -71,7 +71,7 @@ def item_at(data, at, header):
     """What stands at an offset, its frame checked in the order of section 6."""
     exists, tag = min(header.capacity, len(data)), data[at:at + 4]
     if exists - at < 4 or not any(tag): return Item("nothing")
-    length, size = length_of(data, at, header.capacity), 64 if tag == b"SEAL" else number(data, at, 4)
+    length, size = length_of(data, at, header.capacity), 64 if tag == b"SEAL" else number(tag, 0)
     found = crc(tag, data[at + 8:at + size], seed=header.seed)
     if not length or at + length > exists or found != number(data, at + 4, 4): return Item("fault")
     if tag == b"SEAL":
