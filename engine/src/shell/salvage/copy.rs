@@ -6,6 +6,7 @@ use super::error::{SalvageError, unreadable};
 use super::sequences::Sequences;
 use crate::log::{AppendError, Level, Log, NewRecord};
 use crate::shell::engine::system_actor;
+use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::payload::List;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::log::{
@@ -272,11 +273,8 @@ impl<S: ReadStorage> Copier<'_, S> {
 
 /// Whether a payload can be read.
 pub(super) fn payload_of(record: &Record<'_>) -> Payload {
-    match envelope::decode(record.header.kind, record.header.version, record.payload) {
-        Ok(_) => Payload::Readable,
-        Err(error) if error.is_of_unknown_kind() => Payload::Unknown,
-        Err(_) => Payload::Unreadable,
-    }
+    let decoded = envelope::decode(record.header.kind, record.header.version, record.payload);
+    Payload::of(&decoded, DecodeError::is_of_unknown_kind)
 }
 
 /// An event of the salvage itself as a record.
