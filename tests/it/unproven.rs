@@ -166,8 +166,7 @@ fn set_back(log: &Path, newest: u64) {
     let read = Log::read(log).unwrap();
     let at = read.records()[newest as usize - 1];
     let (record, begin) = (read.record(at), read.segment(at.segment).offset_of(at.item));
-    let end = begin + record.length();
-    let file = log.join(&read.segment_paths()[at.segment]);
+    let (end, file) = (begin + record.length(), log.join(&read.segment_paths()[at.segment]));
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[end..].fill(0);
     std::fs::write(file, bytes).unwrap();
@@ -206,4 +205,37 @@ fn a_salvaged_log_that_was_set_back_before_what_it_says_is_unproven_says_it_stil
     let told = json(&output);
     let last = told["unproven"].as_array().unwrap().last().unwrap();
     assert_eq!((&last["first_sequence"], &last["last_sequence"]), (&2.into(), &stated.into()));
+}
+
+#[test]
+fn every_reading_says_that_an_interrupted_write_follows_the_newest_record() {
+    let place = Place::new();
+    assert_eq!(status(&place.shell("true")), 0);
+    let verbs: [&[&str]; 6] = [
+        &["log", "show", "--last", "1"],
+        &["log", "tail", "-n", "1"],
+        &["trace", "1"],
+        &["export"],
+        &["replay"],
+        &["log", "stat"],
+    ];
+    let said = |words: &[&str]| {
+        let output = place.holdpoint(words);
+        (status(&output), text(&output.stderr))
+    };
+    let before = verbs.map(|words| said(words));
+    let read = Log::read(&place.log).unwrap();
+    let at = read.newest_end().unwrap();
+    let end = read.segment(at.segment).offset_of(at.item) + read.record(at).length();
+    let file = place.log.join(&read.segment_paths()[at.segment]);
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[end] = 200;
+    std::fs::write(file, bytes).unwrap();
+    std::fs::remove_file(place.log.join("LOCK")).unwrap();
+    for (words, before) in verbs.iter().zip(before) {
+        let (code, told) = said(words);
+        assert_eq!(code, before.0, "{words:?}: {told}");
+        assert!(!before.1.contains("interrupted write"), "{words:?}: {}", before.1);
+        assert!(told.contains("an interrupted write follows"), "{words:?}: {told}");
+    }
 }

@@ -166,7 +166,8 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         if self.findings.is_empty() {
             let is_followed = self.tie()?;
             if self.findings.is_empty() && self.last > self.reader.witnessed() {
-                check_end(self.reader, is_followed, options, &mut self.findings)?;
+                self.reach.followed =
+                    check_end(self.reader, is_followed, options, &mut self.findings)?;
             }
         }
         Ok(self.report(range, begins, witness.map(Finding::from)))
