@@ -50,6 +50,9 @@ struct Summary {
     stated_by: Option<u64>,
     removed_segments: u64,
     left_segments: u64,
+    /// The record that the archive's HEAD named before, where it held later ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive_head_named: Option<u64>,
 }
 
 /// Moves records to DST. Exit 3 when there is no log, 4 when the log or the archive is busy, 5 when
@@ -108,6 +111,7 @@ impl Summary {
             stated_by: report.stated_by,
             removed_segments: report.removed_segments,
             left_segments: report.left_segments,
+            archive_head_named: report.head_named,
         }
     }
 }
@@ -131,6 +135,12 @@ fn show(out: &mut Output, summary: &Summary) {
         out.line(format_args!("stated by       record {sequence}"));
     }
     out.line(format_args!("removed         {}", counted(summary.removed_segments, "segment")));
+    if let Some(named) = summary.archive_head_named {
+        out.line(format_args!(
+            "mended          the archive's HEAD, which named record {named} and not the newest: a \
+             move was interrupted, or it was set back"
+        ));
+    }
     if summary.left_segments > 0 {
         out.line(format_args!(
             "left            {} before the log's beginning that this archive does not hold",
@@ -143,7 +153,9 @@ fn failure(global: &Global, error: &MoveError) -> Failure {
     let said = visible(&error.to_string()).to_string();
     let message = format!("{}: {said}", path(&global.log));
     let (exit, code) = match error {
-        MoveError::Archive(ArchiveError::OtherArchive { .. }) => (Exit::REFUSED, "other_archive"),
+        MoveError::Archive(ArchiveError::OtherArchive { .. } | ArchiveError::Damaged { .. }) => {
+            (Exit::REFUSED, "other_archive")
+        }
         MoveError::Submit(SubmitError::Contradicted(refusal)) => (Exit::REFUSED, refusal.code()),
         MoveError::Archive(ArchiveError::Busy { .. } | ArchiveError::Overtaken { .. }) => {
             (Exit::CONFLICT, "busy")

@@ -6,6 +6,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::progress::Bar;
+use crate::reach::followed;
 use crate::text::moment;
 use crate::verify::{exit_of, show_reach, warn};
 use holdpoint_replay::{Statistics, statistics};
@@ -42,6 +43,7 @@ fn stat(global: &Global, args: &Args) -> Result<Exit, Failure> {
     out.finish()?;
     directory.tell_unread();
     warn(&found.report);
+    followed(&found.report.reach);
     Ok(exit_of(&found.report))
 }
 

@@ -43,6 +43,16 @@ impl Untied {
             });
         }
         no_witness(reach.first_unwitnessed(), self.newest);
+        followed(reach);
+    }
+}
+
+/// Says that something which is no record follows the newest one. That is no fault.
+pub(crate) fn followed(reach: &Reach) {
+    if reach.followed {
+        complain(
+            "an interrupted write follows the newest record: `holdpoint verify` says how much",
+        );
     }
 }
 
@@ -62,6 +72,7 @@ pub(crate) fn say(reach: &Reach, newest: u64) {
         ));
     }
     no_witness(reach.first_unwitnessed(), newest);
+    followed(reach);
 }
 
 /// Says from which record on there is no witness yet, the first one behind the newest witness,

@@ -212,6 +212,14 @@ pub(crate) fn warn(report: &Report) {
     complain(&format!("the log {}{first}; {VERIFY_TELLS}", said_of(report.verdict)));
 }
 
+/// Says on stderr that something rests on records without proof, where it does, and what follows.
+pub(crate) fn warn_rests_on(part: Option<(u64, u64)>, what: &str) {
+    if let Some(part) = part {
+        warn_unproven(&[part.into()]);
+        complain(&format!("{what} may rest on them, and permits nothing: ask anew"));
+    }
+}
+
 /// Names records without proof on stderr, if there are any.
 pub(crate) fn warn_unproven(unproven: &[Unproven]) {
     if !unproven.is_empty() {

@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """Verifies a Holdpoint log with Python's standard library alone: `verify.py [--json] DIR`.
 
-`--archive DIR` verifies the archive of the records before the first one as well, and that both fit;
-`--standing` tells which records are tied to HEAD. Written from log-format/FORMAT.md alone; numbers
-in parentheses name its sections. It never writes, and knows the events that state where a log
-begins and what is unproven. Exit codes: 0 nothing failed, 3 nothing here, 6 corrupt or forbidden
-events, 1 unreadable, 2 usage."""
+`--archive DIR` verifies the archive of the records before the first one as well, and that both fit.
+Written from log-format/FORMAT.md alone; numbers in parentheses name its sections. It never writes,
+and knows the events that state where a log begins and what is unproven. Exit codes: 0 nothing
+failed, 3 nothing here, 6 corrupt or forbidden events, 1 unreadable, 2 usage."""
 import argparse, fcntl, hashlib, json, os, pathlib, stat, struct, sys, zlib
 from collections import namedtuple
-PAGE, CAPACITY_MAX, NO_CLAIM, READINGS = 4096, 268443648, 0xFFFFFFFF, 4
-MORE_FOLLOWS, WITHHELD, IDLE, IN_TRANSACTION, RECOVERING, ARCHIVED, TAKEN = 1, 4, 1, 2, 3, 9, 13
+PAGE, CAPACITY_MAX, NO_CLAIM, READINGS, MORE_FOLLOWS, WITHHELD = 4096, 268443648, 2**32-1, 4, 1, 4
+IDLE, IN_TRANSACTION, RECOVERING, REPORT, ARCHIVED, TAKEN = 1, 2, 3, 7, 9, 13
 NOTHING, INTACT, UNPROVEN = "nothing here", "intact", "intact, tail unproven"
 SALVAGED, CORRUPT, FORBIDDEN = "intact, with unproven records", "corrupt", "forbidden events"
-Place = namedtuple("Place", "sequence link time")
+Place, Head = namedtuple("Place", "sequence link time"), namedtuple("Head", "log anchor newest end")
 Header = namedtuple("Header", "log first capacity before seal_offset seed")
-Head = namedtuple("Head", "log anchor newest end")
 Item = namedtuple("Item", "kind place at length size flags claim", defaults=[None] * 6)
 Finding = namedtuple("Finding", "segment offset sequence problem")
 Part = namedtuple("Part", "first_sequence last_sequence standing")
@@ -43,17 +41,15 @@ def head_of(data, file="HEAD"):
     if not begins(data, b"HOLDHEAD", file) or len(data) != 152: return None
     log, *numbers = struct.unpack_from("<16sQ32sQ32s16xQ", data, 16)
     anchor, newest, end = numbers[:2], numbers[2:4], numbers[4]
-    good = anchor == newest or anchor[0] < newest[0]
-    good = good and newest[0] < (1 << 64) - 1 and (anchor[0] or anchor[1] == genesis(log))
-    return Head(log, anchor, newest, end) if good else None
+    if anchor != newest and anchor[0] >= newest[0] or newest[0] == (1 << 64) - 1: return None
+    return Head(log, anchor, newest, end) if anchor[0] or anchor[1] == genesis(log) else None
 def owner_of(data):
     """The state that counts, boot and durable sequence in LOCK (12): every LOCK is legal."""
     good = begins(data, b"HOLDLOCK") and len(data) == 64 and not any(data[22:24] + data[56:])
     if not good or not {*data[20:22]} <= {1, 2, 3, 4}: return None, None, 0
     return data[21 if data[20] == RECOVERING else 20], data[24:40], number(data, 40)
-def this_boot():
+def this_boot(file=pathlib.Path("/proc/sys/kernel/random/boot_id")):
     """The boot's 32 digits in the order in which they are written (11); None: not known."""
-    file = pathlib.Path("/proc/sys/kernel/random/boot_id")
     return bytes.fromhex(file.read_text().strip().replace("-", "")) if file.exists() else None
 def is_locked(root):
     """Whether a writer holds LOCK now (12): asked for at once, and given back."""
@@ -75,8 +71,7 @@ def item_at(data, at, header):
     """What stands at an offset, its frame checked in the order of section 6."""
     exists, tag = min(header.capacity, len(data)), data[at:at + 4]
     if exists - at < 4 or not any(tag): return Item("nothing")
-    length = length_of(data, at, header.capacity)
-    size = 64 if tag == b"SEAL" else number(data, at, 4)
+    length, size = length_of(data, at, header.capacity), 64 if tag == b"SEAL" else number(tag, 0)
     found = crc(tag, data[at + 8:at + size], seed=header.seed)
     if not length or at + length > exists or found != number(data, at + 4, 4): return Item("fault")
     if tag == b"SEAL":
@@ -110,11 +105,9 @@ class Run:
         while item.kind == "record" and follows(data, item, newest, header):
             if (named := mark_of(item)) >= header.first and named not in ends: break  # (6)
             visit(item)
-            newest, self.at = item.place, item.at + item.length
-            self.mark = max(self.mark, named)
+            newest, self.at, self.mark = item.place, item.at + item.length, max(self.mark, named)
             if not item.flags & MORE_FOLLOWS: self.place, self.end = newest, self.at
-            ends.add(self.place.sequence)
-            item = item_at(data, self.at, header)
+            item = ends.add(self.place.sequence) or item_at(data, self.at, header)
         self.newest, self.due, self.stop = newest, newest.sequence + 1, item.kind
         self.sealed = item.kind == "seal" and item.place == newest == self.place
 def is_unfinished(data, run, header, end):
@@ -148,6 +141,8 @@ class Payload:
         if wide > width or found < least: raise ValueError("a number in another form")
         return found
     def text(self): return self.raw(self.number()).decode()
+    def numbers(self, count): return [self.number() for _ in range(count)]
+    def list(self): return range(self.variant(17, self.number()))
     def variant(self, count, found=None):
         if (found := self.number(4) if found is None else found) < count: return found
         raise ValueError("a variant that there is not")
@@ -155,38 +150,46 @@ class Payload:
     def heading(self, kind):
         if self.number(2) != kind: raise ValueError("the heading of another kind")
         is_proven = self.variant(5) == 4 and [self.variant(4)]
-        self.text(), is_proven and (self.number(4), self.variant(3))
-        self.text(), self.option() and self.number()
+        self.text(), is_proven and (self.number(4), self.variant(3)), self.text()
+        self.option() and self.number()
         self.option() and (self.text(), self.text(), self.text(), self.raw(32))
+    def body(self, kind, at):
+        """What a body of these kinds states, as `stated_by` gives it."""
+        if kind == REPORT:
+            self.text(), self.numbers(6), [self.numbers(3) for _ in self.list()], self.number()
+            [self.text() for _ in self.list()], self.number()
+            return [self.numbers(1), *((at, *self.numbers(2)) for _ in self.list())]
+        _, last = found = self.numbers(2)
+        if kind == TAKEN: return [(at, *found, self.variant(2))[:3]]
+        link = self.raw(32), self.text(), self.number(4), self.raw(32), self.raw(self.number())
+        return [[last, link[0]]]
 def stated_by(data, item):
-    """What a record states (35): an anchor, or who says which are unproven; None: nothing."""
-    kind, at = number(data, item.at + 8, 2), item.place.sequence
-    if kind not in (ARCHIVED, TAKEN): return
-    is_read = data[item.at + 10] == 1 and not item.flags & WITHHELD
+    """What a record states (35): [a record that is there], [anchor, link], (by, first, last)."""
+    kind, at, found = number(data, item.at + 8, 2), item.place.sequence, []
+    if kind not in (REPORT, ARCHIVED, TAKEN): return []
+    is_read = data[item.at + 10] == 1 + (kind == REPORT) and not item.flags & WITHHELD
     of = Payload(data[item.at + 64:item.at + item.size] if is_read else b"")
-    try:
-        _, first, last = of.heading(kind), of.number(), of.number()
-        found = (at, first, last, of.variant(2))[:3] if kind == TAKEN else [last, of.raw(32)]
-        if kind == ARCHIVED: of.text(), of.number(4), of.raw(32), of.raw(of.number())
+    try: found = [of.heading(kind), *of.body(kind, at)][1:]
     except ValueError: of.at = -1
-    if of.at != len(of.data): return (at, 1, at - 1) if kind == TAKEN and at > 1 else None
-    return found if kind == ARCHIVED or 0 < first <= last < at else None
+    if of.at != len(of.data): found = [(at, 1, at - 1)] if kind == TAKEN else []
+    def counts(low, high): return 0 < low <= high and (at < low if kind == REPORT else high < at)
+    return [one for one in found if len(one) < 3 or counts(*one[1:])]
 def first_byte(data, start):
     """Offset of the first byte from `start` on that is not zero, or None."""
     return len(data) - len(rest) if (rest := data[start:].lstrip(b"\0")) else None
 class Survey:
     """One reading of a log (23): LOCK and HEAD, the list, the segments; findings as section 32."""
+    run, tail, chain, link, records, withheld, stated, due = *[None] * 4, *[0] * 4
     def __init__(self, root, busy, asked=None):
-        self.root, self.busy, self.findings, self.faults = root, busy, [], set()
-        self.asked, self.link, self.chain, self.stated, self.unproven = asked, None, None, False, []
-        self.run, self.tail, self.headers, self.records, self.withheld = None, None, {}, 0, 0
+        self.root, self.busy, self.asked, self.faults, self.headers = root, busy, asked, set(), {}
+        self.findings, self.said, self.unproven = [], [], []
         self.owner = owner_of(self.read("LOCK", PAGE) or b"")
         witness = None if self.wrong("HEAD") else self.read("HEAD", PAGE)
         self.head = head_of(witness) if witness is not None else None
         self.log, self.mark = (self.head.log, self.head.newest[0]) if self.head else (None, 0)
         self.anchor = self.head.anchor if self.head else [0, b""]
         self.names, self.is_there = self.list()
-        self.durable, self.said = self.owner[2] if self.owner[1] == this_boot() else 0, []
+        self.durable = self.owner[2] if self.owner[1] == this_boot() else 0
         if self.is_there is False and (gone := max(self.mark, self.durable)):
             self.find("segments", 0, gone, "records were durable, and there is no segment")
         self.read_headers()
@@ -206,8 +209,7 @@ class Survey:
             self.verdict = SALVAGED if is_stated else FORBIDDEN
         if not is_stated: self.find(path_of(begin), PAGE, begin, "beginning_unstated: by no event")
     def find(self, file, offset, sequence, problem, *faults):
-        self.findings.append(Finding(file, offset, sequence, problem))
-        self.faults.update(faults)
+        self.faults.update(faults), self.findings.append(Finding(file, offset, sequence, problem))
     def read(self, name, most=CAPACITY_MAX):
         """A regular file, no more of it than a segment has; None: there is none."""
         if not os.path.lexists(self.root / name): return None
@@ -242,18 +244,14 @@ class Survey:
     def read_headers(self):
         """Header blocks (9): the good ones are of this log and follow from the anchor."""
         for name in self.names:
-            file = path_of(name)
-            header = header_of(self.read(file, PAGE), file)
+            header = header_of(self.read(file := path_of(name), PAGE), file)
             if header and header.first == name:
                 self.headers[name], self.log = header, self.log or header.log
-                if header.log != self.log:
-                    self.find(file, 0, name, "it belongs to another log", "layout")
-            elif header:
-                self.find(file, 0, name, "its header says that it begins elsewhere", "layout")
+                if header.log != self.log: self.find(file, 0, name, "of another log", "layout")
+            elif header: self.find(file, 0, name, "it says that it begins elsewhere", "layout")
             elif name == self.names[-1] > self.mark and not self.read(file).strip(b"\0"):
                 self.faults.add("blank")
-            else:
-                self.bad_header(name, "its header block does not hold")
+            else: self.bad_header(name, "its header block does not hold")
         anchor, link = self.head.anchor if self.head else (0, genesis(self.log or b""))
         header = self.headers.get(first := (self.names or [anchor + 1])[0])
         if self.head and first != anchor + 1:
@@ -284,7 +282,7 @@ class Survey:
         def visit(item):
             self.records, self.withheld = self.records + 1, self.withheld + item.flags // WITHHELD
             if item.flags & WITHHELD: withheld.append(item)
-            if body := stated_by(data, item): stated.append((item, body))
+            stated.extend((item, body) for body in stated_by(data, item))
             ends = is_chain and not item.flags & MORE_FOLLOWS
             if ends and item.place.sequence == self.asked: self.link = item.place.link
             if head and head[0] == item.place.sequence and (
@@ -295,6 +293,7 @@ class Survey:
         stated = [body for item, body in stated if item.at < run.end and is_chain]
         self.stated |= self.anchor in stated
         self.unproven += [body for body in stated if len(body) == 3]
+        self.due = max([self.due, *(body[0] for body in stated if len(body) == 1)])
         self.chain = run.place if is_chain and run.sealed else None
         for item in filter(lambda item: item.at < run.end, withheld):
             self.find(file, item.at, item.place.sequence, "withheld, and nothing allows it")
@@ -324,8 +323,9 @@ class Survey:
                     at = first_byte(data, run.end) if run.stop == "nothing" else run.at
                     self.find(file, at, run.due, "no interrupted write left this")
         if self.durable >= due: self.mark = max(self.mark, self.durable)
-        if run.place.sequence < self.mark and "last" not in self.faults:
-            self.find(file, run.at, run.due, f"records up to {self.mark} were durable")
+        stated = 0 if os.path.lexists(self.root / "ARCHIVE") else self.due
+        if run.place.sequence < max(stated, "last" not in self.faults and self.mark):
+            self.find(file, run.at, run.due, "records behind it were durable")
     def judge(self, has_head):
         """The first row of the table (20) that matches, and its verdict."""
         faults, ahead = self.faults, self.newest.sequence - self.mark if self.run else 0

@@ -17,7 +17,7 @@ use holdpoint_domain::decision_point::{
     DecisionPoint, DecisionPointState, MAX_CLOSED_DECISION_POINTS, Urgency,
 };
 use holdpoint_domain::{Time, World};
-use holdpoint_replay::Until;
+use holdpoint_replay::{Until, records_named};
 use std::cmp::Reverse;
 
 /// `DP-` and so many digits are shown at least.
@@ -205,6 +205,10 @@ fn show(out: &mut Output, found: &[&DecisionPoint], world: &World, now: Time) {
     rows.next().iter().for_each(|header| page.sentence(header));
     for (row, point) in rows.zip(found) {
         page.sentence(&row);
+        if let Some((first, last)) = world.unproven_part(point) {
+            let rests_on = records_named(first, last);
+            page.sentence(&format!("  may rest on unproven {rests_on}, and permits nothing"));
+        }
         let issue = point.terms.issue_id.as_deref().map(|issue| format!("{issue}: "));
         let asked = format!("{}{}", issue.unwrap_or_default(), point.terms.proposal.prompt);
         page.beginning(&asked, PROMPT_LINES);

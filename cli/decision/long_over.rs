@@ -9,6 +9,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointState};
+use holdpoint_replay::Unproven;
 use holdpoint_replay::Until;
 use serde_json::json;
 
@@ -68,6 +69,7 @@ fn again(
         next_decision: next.map(|next| json!(look.view(next))),
         event: desk.record(sequence)?,
         replayed: true,
+        unproven_part: look.world().unproven_part(point).map(Unproven::from),
         points: (point.clone(), next.cloned()),
     })
 }

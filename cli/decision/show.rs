@@ -41,7 +41,8 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         let columns = columns();
         for (index, round) in rounds.iter().enumerate() {
             (index > 0).then(|| out.line(""));
-            let shown = lines(global, round, look.now(), columns);
+            let unproven = look.world().unproven_part(round);
+            let shown = lines(global, round, (look.now(), columns), unproven);
             shown.iter().for_each(|line| out.line(line));
         }
     } else if args.chain {

@@ -11,14 +11,16 @@ use holdpoint_domain::decision_point::{
     ApprovalPolicy, DecisionOption, DecisionPoint, DecisionPointState, GivenResponse, OnTimeout,
     ResolutionKind, Response,
 };
+use holdpoint_replay::records_named;
 use std::time::Duration;
 
-/// The decision in lines of so many columns, as seen at a time. Its head comes last.
+/// The decision in lines, as seen at a time and in so many columns. Its head comes last. What may
+/// rest on these unproven records permits nothing.
 pub(crate) fn lines(
     global: &Global,
     point: &DecisionPoint,
-    now: Time,
-    columns: usize,
+    (now, columns): (Time, usize),
+    unproven: Option<(u64, u64)>,
 ) -> Vec<String> {
     let mut page = Page::new(columns);
     add_texts(&mut page, point);
@@ -26,8 +28,8 @@ pub(crate) fn lines(
     add_title(&mut page, point);
     add_terms(&mut page, point, now);
     add_purpose(&mut page, point);
-    add_answers(&mut page, point);
-    add_ways(&mut page, global, point);
+    add_answers(&mut page, point, unproven);
+    add_ways(&mut page, global, point, unproven);
     page.lines()
 }
 
@@ -211,15 +213,19 @@ fn add_purpose(page: &mut Page, point: &DecisionPoint) {
     point.terms.supersedes.iter().for_each(|other| page.row("supersedes", &named(other)));
 }
 
-fn add_answers(page: &mut Page, point: &DecisionPoint) {
+fn add_answers(page: &mut Page, point: &DecisionPoint, unproven: Option<(u64, u64)>) {
     point.votes.iter().for_each(|vote| page.row("vote", &given(vote)));
     if point.ending.is_some() {
         page.row("outcome", &outcome(point));
     }
     let until = point.spendable_until();
-    until.iter().for_each(|until| {
-        page.row("approved", &format!("to be spent until {}", moment(*until)));
+    until.iter().for_each(|until| match unproven {
+        None => page.row("approved", &format!("to be spent until {}", moment(*until))),
+        Some(_) => page.row("approved", "not to be spent: ask anew"),
     });
+    if let Some((first, last)) = unproven {
+        page.row("unproven", &format!("it may rest on {}", records_named(first, last)));
+    }
     if let Some(consumed) = &point.consumed {
         page.row("spent", &format!("by {}, {}", who(&consumed.by), moment(consumed.at)));
     }
@@ -256,15 +262,16 @@ fn said_in_words(response: &Response) -> String {
 }
 
 /// What may be answered, what each answer does, and how it is given; nothing once it is over.
-fn add_ways(page: &mut Page, global: &Global, point: &DecisionPoint) {
+fn add_ways(page: &mut Page, global: &Global, point: &DecisionPoint, unproven: Option<(u64, u64)>) {
     if point.state == DecisionPointState::Pending {
         let options = point.ways_to_answer();
-        options.iter().for_each(|option| page.row("option", &meaning(point, option)));
+        let rests = unproven.is_some();
+        options.iter().for_each(|option| page.row("option", &meaning(point, option, rests)));
     }
     add_answer(page, global, point);
 }
 
-fn meaning(point: &DecisionPoint, option: &DecisionOption) -> String {
+fn meaning(point: &DecisionPoint, option: &DecisionOption, is_unproven: bool) -> String {
     let default = point.terms.proposal.default_option.as_deref();
     let is_default = default.is_some_and(|id| *option.id == *id);
     let approves = !option.reject && point.terms.policy.is_some();
@@ -272,8 +279,9 @@ fn meaning(point: &DecisionPoint, option: &DecisionOption) -> String {
     let marks = [
         (is_default, "default"),
         (option.reject, "says no"),
-        (approves && once, "approves what it is bound to, once"),
-        (approves && !once, "approves"),
+        (approves && once && !is_unproven, "approves what it is bound to, once"),
+        (approves && !once && !is_unproven, "approves"),
+        (approves && is_unproven, "permits nothing: ask anew"),
     ];
     let marks: Vec<&str> = marks.iter().filter(|(is_set, _)| *is_set).map(|(_, m)| *m).collect();
     let mark = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };

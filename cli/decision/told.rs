@@ -6,8 +6,10 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::screen::{self, named};
+use crate::verify::warn_rests_on;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointRefusal};
 use holdpoint_engine::shell::Submitted;
+use holdpoint_replay::Unproven;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,6 +24,9 @@ pub(super) struct Told {
     pub(super) event: Value,
     /// Whether it was done before, and nothing was written now.
     pub(super) replayed: bool,
+    /// The unproven records on which it may rest: an answer that does permits nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unproven_part: Option<Unproven>,
     #[serde(skip)]
     pub(super) points: (DecisionPoint, Option<DecisionPoint>),
 }
@@ -62,6 +67,8 @@ pub(super) fn show(
         }
     }
     out.finish()?;
+    let part = told.unproven_part.filter(|_| told.points.0.needs_person());
+    warn_rests_on(part.map(|part| (part.first, part.last)), "the answer");
     Ok(Exit::DONE)
 }
 
@@ -88,6 +95,7 @@ fn told(desk: &Desk<'_>, decision_id: &str, submitted: Submitted) -> Result<Told
         next_decision: next.as_ref().map(|next| desk.value(next)).transpose()?,
         event: desk.record(receipt.first_sequence)?,
         replayed,
+        unproven_part: desk.look(|world| world.unproven_part(&point))?.map(Unproven::from),
         points: (point, next),
     })
 }

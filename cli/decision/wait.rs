@@ -2,9 +2,9 @@
 
 use super::waiting::{Waited, until_ended};
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure, complain};
+use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::verify::warn_unproven;
+use crate::verify::{warn_rests_on, warn_unproven};
 use holdpoint_domain::decision_point::MAX_TIMEOUT_MS;
 use holdpoint_engine::shell::WaitOutcome;
 use std::time::Duration;
@@ -62,11 +62,12 @@ fn show(global: &Global, waited: &Waited) -> Result<Exit, Failure> {
         out.line(&waited.line)
     }
     out.finish()?;
-    if let Some(part) = waited.unproven_part {
-        warn_unproven(&[part]);
-        if waited.outcome == WaitOutcome::Answered {
-            complain("the answer may rest on them, and permits nothing: ask anew");
+    let part = waited.unproven_part;
+    match waited.outcome {
+        WaitOutcome::Answered => {
+            warn_rests_on(part.map(|part| (part.first, part.last)), "the answer");
         }
+        _ => part.iter().for_each(|part| warn_unproven(std::slice::from_ref(part))),
     }
     Ok(waited.exit())
 }

@@ -7,6 +7,7 @@ use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::screen::{self, named};
+use crate::verify::warn_rests_on;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::{DecisionView, LoopRefusal, RequestPlace};
@@ -89,8 +90,13 @@ pub(super) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
     let request_id = found.unwrap_or_else(|| args.request.clone());
     let submitted = submit(global, &engine, &request_id, args, means)?;
     let outcome = outcome(&engine, &request_id).map_err(|error| failed(global, error))?;
+    let part =
+        engine.query(|world| world.unproven_part_of_request(world.find_request(&request_id)?));
+    let part = part.map_err(|error| failed(global, error))?;
     engine.close().map_err(|error| failed(global, error))?;
-    tell(global, &request_id, &submitted, outcome.as_ref())
+    let exit = tell(global, &request_id, &submitted, outcome.as_ref())?;
+    warn_rests_on(part, "the decision");
+    Ok(exit)
 }
 
 fn outcome(engine: &Engine, request_id: &str) -> Result<Option<RequestOutcome>, SubmitError> {

@@ -4,12 +4,12 @@ use super::shown::outcome_line;
 use super::{requests, resolve, unknown};
 use crate::arguments::Global;
 use crate::decision::{Attempt, Following, Overdue, now};
-use crate::exit::{Exit, Failure, complain};
+use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::verify::warn_unproven;
+use crate::verify::{warn_rests_on, warn_unproven};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::governed::{DecisionView, RequestPlace};
+use holdpoint_domain::governed::DecisionView;
 use holdpoint_domain::human_decision::{
     DecisionOutcome, HeldRequest, HumanDecision, RequestOutcome,
 };
@@ -155,7 +155,9 @@ impl Waiting<'_> {
         came: Came,
     ) -> Result<Exit, Failure> {
         let outcome = request(world, &self.id).and_then(|held| held.outcome.as_ref());
-        let unproven_part = unproven_part(world, &self.id);
+        let place = world.find_request(&self.id);
+        let part = place.and_then(|place| world.unproven_part_of_request(place));
+        let unproven_part = part.map(Unproven::from);
         let mut out = Output::stdout();
         if global.json {
             let decision = match outcome {
@@ -173,30 +175,15 @@ impl Waiting<'_> {
             out.line(format_args!("{}  {}", visible(&self.id), words.join(" ")));
         }
         out.finish()?;
-        let Some(part) = unproven_part else { return Ok(came.exit()) };
-        warn_unproven(&[part]);
-        if !matches!(came, Came::Continue | Came::Retry) {
-            return Ok(came.exit());
+        match (part, came) {
+            (Some(_), Came::Continue | Came::Retry) => {
+                warn_rests_on(part, "the decision");
+                return Ok(Exit::REFUSED);
+            }
+            _ => unproven_part.iter().for_each(|it| warn_unproven(std::slice::from_ref(it))),
         }
-        complain("the decision may rest on them, and permits nothing: ask anew");
-        Ok(Exit::REFUSED)
+        Ok(came.exit())
     }
-}
-
-/// The unproven records on which a question and its answer may rest: of those that were recorded
-/// from the beginning of its loop on to the answer, or as far as that is known.
-fn unproven_part(world: &World, id: &str) -> Option<Unproven> {
-    let place = world.find_request(id)?;
-    let first = match place {
-        RequestPlace::Live(entity, _) => entity.started_sequence,
-        RequestPlace::Closed(held) => held.requested_sequence,
-    };
-    let last = match place.held().outcome.as_ref() {
-        Some(RequestOutcome::Decided(decided)) => decided.sequence,
-        Some(RequestOutcome::Withdrawn { sequence, .. }) => *sequence,
-        None => world.totals().last_sequence,
-    };
-    world.unproven_records().among(first, last).map(Unproven::from)
 }
 
 fn find(world: &World, wanted: &str) -> Result<String, Failure> {

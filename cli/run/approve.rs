@@ -56,7 +56,7 @@ impl<'a> StartPerson<'a> {
         };
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let sentence = "holdpoint: a person decides whether this starts; nothing does before";
-        let show = |columns| lines(self.global, question, now, columns);
+        let show = |columns| lines(self.global, question, (now, columns), None);
         put_question(terminal, show, &[sentence.to_string()]);
     }
 

@@ -34,6 +34,12 @@ fn show_salvage(out: &mut Output, salvage: &Kept) {
         counted(salvage.records_lost, "record"),
         bytes(salvage.bytes_not_kept)
     ));
+    if let Some(sequence) = salvage.unknown {
+        out.line(format_args!(
+            "{:<16}by a newer program alone: record {sequence} is of an unknown kind",
+            ""
+        ));
+    }
     if salvage.records_unproven > 0 {
         let unproven = counted(salvage.records_unproven, "record");
         out.line(format_args!("{:<16}without proof, and says so: {unproven}", ""));

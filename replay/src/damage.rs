@@ -31,6 +31,7 @@ pub use region::{Cause, Certainty, Records, Region, Witness};
 use crate::read::ReadError;
 use crate::verify::Witnessed;
 use files::Mapper;
+use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_files::damage_scan::{DamageScan, Payload, Source};
 use holdpoint_log_files::{ReadStorage, Survey};
@@ -64,6 +65,10 @@ pub struct Kept {
     pub records_unproven: u64,
     /// How many are known to be lost.
     pub records_lost: u64,
+    /// A record of a kind that this program does not know, and that HEAD ties: a salvage refuses
+    /// the log, and keeps nothing, for a newer program wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<u64>,
     /// Bytes that it does not keep as records, and copies aside.
     pub bytes_not_kept: u64,
     /// The records that it keeps, neighbours joined, at most [`REGIONS_MAX`] runs.
@@ -121,7 +126,7 @@ fn scan<S: ReadStorage>(
     let scan = DamageScan::of(storage, &source, mark, &mut |_, record| {
         let header = &record.header;
         let decoded = decode(header.kind, header.version, record.payload);
-        if decoded.is_ok() { Payload::Readable } else { Payload::Unreadable }
+        Payload::of(&decoded, DecodeError::is_of_unknown_kind)
     })?;
     Ok(Some((source, scan)))
 }
@@ -142,6 +147,7 @@ impl Kept {
             records_kept: scan.records_kept(),
             records_unproven: scan.unproven().map(|range| range.last - range.first + 1).sum(),
             records_lost: scan.records_lost(),
+            unknown: scan.unknown(),
             bytes_not_kept: scan.losses().map(|loss| loss.length).sum(),
             runs,
             runs_left_out,

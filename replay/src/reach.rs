@@ -37,7 +37,11 @@ pub struct Reach {
     /// The newest record that is known to be durable; `None` where that was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durable_to: Option<u64>,
-    /// Records that others behind them say are unproven.
+    /// Whether something that is no record follows the newest one, where the reading came to it and
+    /// nobody was writing: an interrupted write, as [`crate::verify`] tells.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub followed: bool,
+    /// Records that others say are unproven.
     pub unproven_records: Vec<Unproven>,
 }
 
@@ -78,8 +82,9 @@ impl Reach {
         tied: &Tied,
     ) -> Self {
         let Part { segments_read, segments_by_index, segments_read_by_index, .. } = *part;
-        let segments_read = segments_read.saturating_add(segments_read_by_index);
-        let mut reach = Self { segments_read, segments_by_index, ..Self::begin(reader) };
+        let (segments_read, followed) =
+            (segments_read.saturating_add(segments_read_by_index), part.is_followed);
+        let mut reach = Self { segments_read, segments_by_index, followed, ..Self::begin(reader) };
         reach.take_ties(tied);
         reach
     }

@@ -9,16 +9,16 @@ use crate::progress::{Meter, Progress};
 use crate::report::{MEANING_FINDINGS_MAX, Unproven};
 use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::time::Timestamp;
-use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, UnprovenRecords};
+use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, SALVAGED, UnprovenRecords};
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::run::{Onward, Stop, walk};
-use holdpoint_log_files::survey::{io_error, segment_path};
+use holdpoint_log_files::survey::{LastSegment, io_error, segment_path};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
-    ArchivePlaces, Extent, Problem as LogProblem, READINGS_MAX, ReadStorage, RecordPlace, Run,
-    Survey, SurveyError, SurveyOptions, survey_in_threads,
+    ArchivePlaces, Extent, Finding as LogFinding, Place, Problem as LogProblem, READINGS_MAX,
+    ReadStorage, RecordPlace, Run, Survey, SurveyError, SurveyOptions, survey_in_threads,
 };
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::tail::TailShape;
@@ -116,11 +116,9 @@ impl Committed {
 
     /// Adds the records that it says are unproven.
     pub(crate) fn state_unproven(&self, unproven: &mut UnprovenRecords) {
-        if self.content != Content::NotRead
-            && let Some((first, last)) =
-                unproven_by(&self.header, self.envelope().map(|it| &it.event))
-        {
-            unproven.add(first, last);
+        if self.content != Content::NotRead {
+            let ranges = unproven_by(&self.header, self.envelope().map(|it| &it.event));
+            ranges.into_iter().for_each(|(first, last)| unproven.add(first, last));
         }
     }
 
@@ -140,18 +138,19 @@ impl Committed {
     }
 }
 
-/// The first and the last record that this one says are unproven: where it does not tell which, for
-/// it is withheld or cannot be read, all before it.
-pub(crate) fn unproven_by(header: &RecordHeader, event: Option<&Event>) -> Option<(u64, u64)> {
+/// The first and the last of the records that this one says are unproven, before it or behind it:
+/// where it does not tell which, for it is withheld or cannot be read, all before it.
+pub(crate) fn unproven_by(header: &RecordHeader, event: Option<&Event>) -> Vec<(u64, u64)> {
     let sequence = header.sequence;
     match event {
         Some(Event::Log(LogEvent::RecordsUnproven(body)))
             if body.is_of_records_before(sequence) =>
         {
-            Some((body.first_sequence, body.last_sequence))
+            vec![(body.first_sequence, body.last_sequence)]
         }
-        None if header.kind == RECORDS_UNPROVEN && sequence > 1 => Some((1, sequence - 1)),
-        _ => None,
+        Some(Event::Log(LogEvent::Salvaged(body))) => body.unproven_behind(sequence).collect(),
+        None if header.kind == RECORDS_UNPROVEN && sequence > 1 => vec![(1, sequence - 1)],
+        _ => Vec::new(),
     }
 }
 
@@ -345,6 +344,8 @@ struct Batches<'s, 'v, S> {
     pending: Vec<Committed>,
     withheld: Vec<Finding>,
     unproven: UnprovenRecords,
+    /// The newest record that the report of a salvage says is there.
+    stated: u64,
     /// What the disk said of a header that was read again.
     failed: Option<SurveyError>,
 }
@@ -368,11 +369,17 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             pending: Vec::new(),
             withheld: Vec::new(),
             unproven: UnprovenRecords::default(),
+            stated: 0,
             failed: None,
         }
     }
 
-    fn into_reading(self, survey: Survey, is_being_written: bool) -> Result<Reading, SurveyError> {
+    fn into_reading(
+        self,
+        mut survey: Survey,
+        is_being_written: bool,
+    ) -> Result<Reading, SurveyError> {
+        find_cut_off(&mut survey, self.stated);
         self.failed.map_or(Ok(()), Err)?;
         Ok(Reading {
             survey,
@@ -430,7 +437,14 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         self.last =
             ChainPosition { sequence: header.sequence, link: header.link, time: header.time };
         self.find_withheld();
-        self.pending.iter().for_each(|record| record.state_unproven(&mut self.unproven));
+        for record in &self.pending {
+            record.state_unproven(&mut self.unproven);
+            if let Some(Event::Log(LogEvent::Salvaged(body))) =
+                record.envelope().map(|it| &it.event)
+            {
+                self.stated = self.stated.max(body.last_sequence);
+            }
+        }
         (self.visit)(&self.pending);
         self.meter.reached(header.sequence);
         self.pending.clear();
@@ -467,13 +481,31 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
     }
 }
 
+/// What a salvage made ends no earlier than its report says. An archive holds the beginning alone.
+fn find_cut_off(survey: &mut Survey, stated: u64) {
+    let Some(LastSegment { header, run, .. }) = &survey.last else { return };
+    if survey.is_archive || stated <= run.chain.sequence {
+        return;
+    }
+    let file = segment_path(header.first_sequence());
+    let place = Place { file, offset: run.stop_offset, sequence: run.stop_sequence };
+    let first = run.chain.sequence.saturating_add(1);
+    let problem = LogProblem::BelowMark { first, last: stated };
+    if survey.findings.iter().all(|finding| finding.place != place) {
+        survey.findings.push(LogFinding { place, problem });
+    }
+}
+
+/// The kinds of events that say which records are unproven.
+pub(crate) const SAY_UNPROVEN: [u16; 2] = [SALVAGED, RECORDS_UNPROVEN];
+
 /// What a record says. One that is not wanted is decoded only where it says what is unproven.
 pub(crate) fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> bool) -> Content {
     let header = &record.header;
     if header.flags.withheld() {
         return Content::Withheld;
     }
-    if !wanted(header) && header.kind != RECORDS_UNPROVEN {
+    if !wanted(header) && !SAY_UNPROVEN.contains(&header.kind) {
         return Content::NotRead;
     }
     match decode(header.kind, header.version, record.payload) {

@@ -238,6 +238,7 @@ impl Report {
         let mut reach = Reach::of_whole(&survey, first, newest.sequence, verdict);
         reach.unproven_records.clone_from(&unproven_records);
         let tail = survey.last.as_ref().and_then(tail_of);
+        reach.followed = tail.is_some() && !reading.is_being_written;
         Self {
             verdict,
             axes,

@@ -120,3 +120,45 @@ fn a_place_that_cannot_be_an_archive_is_named_whatever_there_is_to_move() {
     destinations.into_iter().for_each(|(destination, code)| refused(destination, code));
     moved(&place, "archive");
 }
+
+#[test]
+fn a_damaged_archive_is_kept_and_the_records_go_to_another_directory() {
+    let place = Place::new();
+    grow(&place);
+    moved(&place, "one");
+    grow(&place);
+    let segments = place.directory.path().join("one/segments");
+    let segment = std::fs::read_dir(segments).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[5_000] ^= 1;
+    std::fs::write(segment, bytes).unwrap();
+    let output = place.holdpoint(&["log", "archive", "one"]);
+    let said = both(&output);
+    assert_eq!(status(&output), 5, "{said}");
+    assert!(
+        said.contains("one is damaged (") && said.contains("name an empty directory"),
+        "{said}"
+    );
+    moved(&place, "two");
+}
+
+#[test]
+fn an_archive_head_that_was_set_back_is_mended_and_that_is_said() {
+    let place = Place::new();
+    grow(&place);
+    let first = moved(&place, "one");
+    let head = place.directory.path().join("one/HEAD");
+    let old = std::fs::read(&head).unwrap();
+    grow(&place);
+    let second = moved(&place, "one");
+    std::fs::write(&head, old).unwrap();
+    (0..3).for_each(|_| grow(&place));
+    let said = both(&place.holdpoint(&["log", "archive", "one"]));
+    assert!(
+        said.contains(&format!("HEAD, which named record {first} and not the newest")),
+        "{said}"
+    );
+    grow(&place);
+    let said = both(&place.holdpoint(&["log", "archive", "one"]));
+    assert!(second > first && !said.contains("mended"), "{said}");
+}

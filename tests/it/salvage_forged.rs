@@ -477,6 +477,8 @@ fn what_a_newer_program_wrote_is_not_salvaged_where_head_ties_it_and_is_cut_out_
     assert_eq!((code, refused["error"]["code"].as_str()), (1, Some("newer_version")), "{stderr}");
     let last = log.chain.sequence;
     assert!(stderr.contains(&format!("record {last} is of a kind")) && !new.exists(), "{stderr}");
+    let mapped = json(&holdpoint(&old, &["verify", "--map", "--json"]));
+    assert_eq!(mapped["damage"]["salvage"]["unknown"], last, "{mapped}");
     log.write_with_head(&old, &head);
     let salvaged = json(&holdpoint(directory.path(), &words));
     let (salvaged, losses) = (&salvaged["salvaged"], salvaged["losses"].as_array().unwrap());

@@ -3,7 +3,11 @@
 
 use crate::decision_support::{asked, decision, done, id_of, refused};
 use crate::program::{Place, json, status, text};
+use holdpoint_forger::Log;
+use holdpoint_log_format::{Head, Link};
+use holdpoint_testing::hand_made::change_head;
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Salvages a log to which no HEAD is a witness, and goes on with the new one: all that was
 /// recorded so far is unproven there.
@@ -155,4 +159,83 @@ fn a_state_that_an_unproven_record_carries_is_unproven() {
     let spent = ["consume", &id, "--bind-tool", "deploy", "--bind-input", "{}"];
     let (code, error) = refused(&place, &spent);
     assert_eq!((code, &error["code"]), (5, &"approval_unproven".into()), "{error}");
+}
+
+/// Sets a log back to a record of its only segment, as if nothing had been recorded behind it.
+fn set_back(log: &Path, newest: u64) {
+    let read = Log::read(log).unwrap();
+    let at = read.records()[newest as usize - 1];
+    let (record, begin) = (read.record(at), read.segment(at.segment).offset_of(at.item));
+    let (end, file) = (begin + record.length(), log.join(&read.segment_paths()[at.segment]));
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[end..].fill(0);
+    std::fs::write(file, bytes).unwrap();
+    change_head(log, |head| Head {
+        newest_sequence: newest,
+        newest_link: Link(record.link()),
+        record_offset: begin as u64,
+        end_offset: end as u64,
+        ..head
+    });
+    std::fs::remove_file(log.join("LOCK")).unwrap();
+}
+
+#[test]
+fn a_salvaged_log_that_was_set_back_before_what_it_says_is_unproven_says_it_still() {
+    let mut place = Place::new();
+    let bind = ["--bind-tool", "deploy", "--bind-input", "{}"];
+    let id = asked(&place, &bind);
+    respond(&place, &id);
+    unprove(&mut place);
+    let stated = newest(&place);
+    set_back(&place.log, stated - 1);
+    let output = place.holdpoint(&["verify", "--json"]);
+    let report = json(&output);
+    assert_eq!((status(&output), &report["verdict"]), (6, &"corrupt".into()), "{report}");
+    assert_eq!(report["axes"]["completeness"]["state"], "failed", "{report}");
+    let unproven = json!([{ "first": 2, "last": stated - 1 }]);
+    assert_eq!(report["unproven_records"], unproven, "{report}");
+    let shown = text(&place.holdpoint(&["log", "show", "--last", "1"]).stderr);
+    assert!(shown.contains("is shown and unproven"), "{shown}");
+    let (code, error) = refused(&place, &[&["consume", &id], &bind[..]].concat());
+    assert_eq!((code, &error["code"]), (5, &"approval_unproven".into()), "{error}");
+    // Whatever is kept of it is unproven.
+    set_back(&place.log, stated - 1);
+    let output = place.holdpoint(&["salvage", "new", "again", "--json"]);
+    let told = json(&output);
+    let last = told["unproven"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["first_sequence"], &last["last_sequence"]), (&2.into(), &stated.into()));
+}
+
+#[test]
+fn every_reading_says_that_an_interrupted_write_follows_the_newest_record() {
+    let place = Place::new();
+    assert_eq!(status(&place.shell("true")), 0);
+    let verbs: [&[&str]; 6] = [
+        &["log", "show", "--last", "1"],
+        &["log", "tail", "-n", "1"],
+        &["trace", "1"],
+        &["export"],
+        &["replay"],
+        &["log", "stat"],
+    ];
+    let said = |words: &[&str]| {
+        let output = place.holdpoint(words);
+        (status(&output), text(&output.stderr))
+    };
+    let before = verbs.map(|words| said(words));
+    let read = Log::read(&place.log).unwrap();
+    let at = read.newest_end().unwrap();
+    let end = read.segment(at.segment).offset_of(at.item) + read.record(at).length();
+    let file = place.log.join(&read.segment_paths()[at.segment]);
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[end] = 200;
+    std::fs::write(file, bytes).unwrap();
+    std::fs::remove_file(place.log.join("LOCK")).unwrap();
+    for (words, before) in verbs.iter().zip(before) {
+        let (code, told) = said(words);
+        assert_eq!(code, before.0, "{words:?}: {told}");
+        assert!(!before.1.contains("interrupted write"), "{words:?}: {}", before.1);
+        assert!(told.contains("an interrupted write follows"), "{words:?}: {told}");
+    }
 }

@@ -42,8 +42,7 @@ use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::{ActionBinding, MAX_CLOSED_DECISION_POINTS};
 use crate::decision_point::view::DecisionPointView;
-use crate::governed::RequestPlace;
-use crate::governed::aggregate::ExecutionLoop;
+use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::governed::view::{LoopView, RequestView};
 use crate::interruption_thread::state::{
     ClosedThread, MAX_CLOSED_THREADS, Thread, ThreadView, Threads,
@@ -176,31 +175,6 @@ impl World {
             self.hot.unproven.add(1, anchor);
         }
         self.hot.unproven.add(first, last);
-    }
-
-    /// The unproven records, first and last, on which what was decided may rest: of those that were
-    /// recorded from the question on, in its first round, to the newest that is about this one.
-    /// `None` where all are proven.
-    #[must_use]
-    pub fn unproven_part(&self, point: &DecisionPoint) -> Option<(u64, u64)> {
-        if self.hot.unproven.is_empty() {
-            return None;
-        }
-        self.hot.unproven.among(self.asked_from(point), point.version)
-    }
-
-    /// The record that asked the question in its first round. Where that is not known any more, 0:
-    /// any may have.
-    #[must_use]
-    pub fn asked_from(&self, point: &DecisionPoint) -> u64 {
-        let mut round = point;
-        while let Some(prior_id) = &round.prior_id {
-            match self.decision_point(prior_id) {
-                Some(prior) if prior.created_sequence < round.created_sequence => round = prior,
-                _ => return 0,
-            }
-        }
-        round.created_sequence
     }
 
     /// SHA-256 of the configuration file under which the newest writer works; `None`: no file.

@@ -43,6 +43,17 @@ pub enum ArchiveError {
         /// What is wrong with it.
         reason: String,
     },
+    /// It is an archive of this log, and damaged.
+    #[error(
+        "the archive {place} is damaged ({finding}): keep it, look at it with `holdpoint verify \
+         --log`, and name an empty directory for the records that go on from it"
+    )]
+    Damaged {
+        /// The archive's directory.
+        place: String,
+        /// What is wrong with it.
+        finding: String,
+    },
     /// Somebody else writes to the archive.
     #[error("somebody else is writing to the archive at {place}: try again when that is done")]
     Busy {
@@ -155,6 +166,8 @@ pub struct Archive<'w, W: Storage> {
     /// The newest record that it holds; the log's anchor while it holds none.
     end: ChainPosition,
     is_new: bool,
+    /// The record that its HEAD named, where it holds later ones.
+    head_named: Option<u64>,
     _lock: W::Lock,
 }
 
@@ -163,6 +176,12 @@ const MARK: &[u8] = b"The first records of a log are here. Nothing but `holdpoin
 may write to this directory.\n";
 
 impl<W: Storage> Archive<'_, W> {
+    /// The record that its HEAD named when it was opened, where it held later ones.
+    #[must_use]
+    pub const fn head_named(&self) -> Option<u64> {
+        self.head_named
+    }
+
     /// The newest record that it holds; the log's anchor while it holds none.
     #[must_use]
     pub fn end(&self) -> ChainPosition {
@@ -219,9 +238,11 @@ impl<S: Storage> Log<S> {
         storage.create_directory("").named("create", ".").map_err(at(storage))?;
         let lock = lock::acquire(storage, ARCHIVE_LOCK_WAIT).map_err(at(storage))?;
         let Ok(lock) = lock else { return Err(ArchiveError::Busy { place: place() }) };
-        mark_as_archive(storage, self.shared.log)?;
+        let head = mark_as_archive(storage, self.shared.log)?;
         let (end, is_new) = (reached.unwrap_or(begins), reached.is_none());
-        Ok(Archive { storage, end, is_new, _lock: lock })
+        let head_named =
+            head.map(|head| head.newest_sequence).filter(|named| *named < end.sequence);
+        Ok(Archive { storage, end, is_new, head_named, _lock: lock })
     }
 
     /// Checks that `storage` is empty, missing, or an archive of this log, whatever its last record
@@ -334,16 +355,17 @@ fn beginning<S: Storage>(storage: &S) -> Result<Follower, ArchiveError> {
     Ok(Follower::at_segment(storage, head.anchor_sequence.saturating_add(1))?)
 }
 
-/// Makes a directory an archive before anything else is made in it.
-fn mark_as_archive<W: Storage>(storage: &W, log: LogId) -> Result<(), ArchiveError> {
+/// Makes a directory an archive before anything else is made in it; gives its HEAD.
+fn mark_as_archive<W: Storage>(storage: &W, log: LogId) -> Result<Option<Head>, ArchiveError> {
     // Its lock was not held when it was looked at.
     let head = witness::read(storage).map_err(at(storage))?;
-    if head.is_some_and(|head| head.log != log) {
+    if head.as_ref().is_some_and(|head| head.log != log) {
         let place = storage.root().display().to_string();
         let reason = "it belongs to another log".to_string();
         return Err(ArchiveError::OtherArchive { place, reason });
     }
-    write_mark(storage).map_err(at(storage))
+    write_mark(storage).map_err(at(storage))?;
+    Ok(head)
 }
 
 fn write_mark<W: Storage>(storage: &W) -> DiskResult<()> {
@@ -397,39 +419,33 @@ fn reached_by_archive<W: Storage>(
     anchor: &ChainPosition,
 ) -> Result<Option<ChainPosition>, ArchiveError> {
     let place = || storage.root().display().to_string();
-    end_of_archive(storage, log, anchor)?
-        .map_err(|reason| ArchiveError::OtherArchive { place: place(), reason })
-}
-
-/// As [`reached_by_archive`]; the inner error says what is there instead.
-fn end_of_archive<W: Storage>(
-    storage: &W,
-    log: LogId,
-    anchor: &ChainPosition,
-) -> Result<Result<Option<ChainPosition>, String>, ArchiveError> {
-    let other = |reason: &str| Ok(Err(reason.to_string()));
+    let other =
+        |reason: &str| Err(ArchiveError::OtherArchive { place: place(), reason: reason.into() });
     match storage.root_state().named("look at", ".").map_err(at(storage))? {
         RootState::Other => return other("it is not a directory"),
         RootState::SymbolicLink => return other("it is a symbolic link"),
-        RootState::Missing => return Ok(Ok(None)),
+        RootState::Missing => return Ok(None),
         RootState::Directory => {}
     }
     let survey = survey_archive(storage)?;
     if survey.row == Row::Foreign {
         return other("it holds other files");
     }
-    if survey.row.verdict() == Verdict::Corrupt {
-        let finding = survey.findings.first().map(ToString::to_string);
-        return other(&format!("it is damaged: {}", finding.unwrap_or_default()));
-    }
     if survey.log.is_some_and(|found| found != log) {
         return other("it belongs to another log");
     }
+    if survey.row.verdict() == Verdict::Corrupt {
+        let finding = survey.findings.first().map(ToString::to_string).unwrap_or_default();
+        return match survey.is_archive {
+            true => Err(ArchiveError::Damaged { place: place(), finding }),
+            false => other(&format!("it is damaged: {finding}")),
+        };
+    }
     match &survey.last {
-        None if is_free_for(&survey, anchor) => Ok(Ok(None)),
+        None if is_free_for(&survey, anchor) => Ok(None),
         None => other("it was begun for other records of this log"),
         Some(last) if !last.is_sealed => other("it is a log that is written to"),
-        Some(last) => Ok(Ok(Some(last.run.chain))),
+        Some(last) => Ok(Some(last.run.chain)),
     }
 }
 

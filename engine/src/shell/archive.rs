@@ -38,6 +38,9 @@ pub struct ArchiveReport {
     pub removed_segments: u64,
     /// Segments before the log's beginning that stay, because this archive does not hold them.
     pub left_segments: u64,
+    /// The record that the archive's HEAD named before, where the archive held later ones: a move
+    /// was interrupted, or HEAD was set back. It names the newest one now.
+    pub head_named: Option<u64>,
 }
 
 /// Records could not be moved. The log is as it was, or goes on from an archive that holds what was
@@ -133,11 +136,17 @@ impl<S: Storage> Engine<S> {
         let last = plan.last_segment(&log.sealed_segments()?);
         // Other writers may have sealed what this handle has not seen: it catches up behind them.
         self.query(|_| ())?;
-        let mut moved =
-            ArchiveReport { moved: None, stated_by: None, removed_segments: 0, left_segments: 0 };
+        let mut moved = ArchiveReport {
+            moved: None,
+            stated_by: None,
+            removed_segments: 0,
+            left_segments: 0,
+            head_named: None,
+        };
         if let Some(segment) = last {
             let anchor = segment.last;
-            let statement = self.fill_archive(archive, &anchor, progress)?;
+            let (statement, head_named) = self.fill_archive(archive, &anchor, progress)?;
+            moved.head_named = head_named;
             moved.stated_by = Some(record(self.core(), &statement)?.last_sequence);
             log.begin_behind(&anchor, before)?;
             moved.moved = Some((before.saturating_add(1), anchor));
@@ -148,14 +157,15 @@ impl<S: Storage> Engine<S> {
         Ok(ArchiveReport { removed_segments: removed, left_segments: left, ..moved })
     }
 
-    /// Makes the event that will say what was moved, and copies that. What may not be said is not
+    /// Makes the event that will say what was moved, and copies that; says as well what the
+    /// archive's HEAD named, where that was not the newest record. What may not be said is not
     /// copied.
     fn fill_archive<W: Storage>(
         &self,
         archive: &W,
         anchor: &ChainPosition,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<WriterCommand, MoveError> {
+    ) -> Result<(WriterCommand, Option<u64>), MoveError> {
         let log = &self.core().log;
         let start = Hot::open(log)?;
         let stated_by = start.stated_by.filter(|stated_by| *stated_by > anchor.sequence);
@@ -173,7 +183,7 @@ impl<S: Storage> Engine<S> {
         }
         let mut opened = log.open_archive(archive)?;
         log.copy_to_archive(&mut opened, anchor.sequence, progress)?;
-        Ok(statement)
+        Ok((statement, opened.head_named()))
     }
 
     fn statement(

@@ -44,7 +44,7 @@ use doubt::Doubt;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::log::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Source};
-use holdpoint_log_files::{DirectoryStorage, Extent, Standing, SurveyOptions, survey};
+use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
 use holdpoint_log_format::LogId;
 use sequences::Sequences;
 use std::io;
@@ -167,7 +167,7 @@ fn plan_of(
         progress(record.header.sequence);
         payload_of(record)
     })?;
-    if let Some(sequence) = unknown_in(&planned) {
+    if let Some(sequence) = planned.unknown() {
         return Err(SalvageError::UnknownKind { sequence });
     }
     if beginning.is_carried_by(&planned) {
@@ -184,13 +184,6 @@ fn mark_of(storage: &DirectoryStorage) -> Result<u64, SalvageError> {
     let (extent, boot) = (Extent::FromHead, storage.boot());
     let options = SurveyOptions { extent, boot, is_being_written: false };
     Ok(survey(storage, options, &mut |_, _| {})?.mark)
-}
-
-/// The first record of which HEAD proves that it was written, and this program does not know what
-/// it says. Without it the log would say something else, and with it nobody could open the log.
-fn unknown_in(plan: &DamageScan) -> Option<u64> {
-    let proven = plan.kept().filter(|kept| kept.standing == Standing::Proven);
-    proven.filter_map(|kept| kept.unknown).min()
 }
 
 /// A new log while it is made.
@@ -273,6 +266,8 @@ impl Building<'_> {
             runs: runs.into_iter().take(LISTED_MAX).collect(),
             findings_total: findings.len() as u64,
             findings: findings.into_iter().take(LISTED_MAX).map(Into::into).collect(),
+            last_sequence: sequences.last(),
+            unproven: sequences.unproven(plan).into_iter().collect(),
         }
     }
 }

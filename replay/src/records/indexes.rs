@@ -10,16 +10,19 @@ use crate::read::{ReadError, unproven_by};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::{
-    LogEvent, RECORDS_UNPROVEN, SEGMENT_INDEXED, SegmentIndexed, SegmentIndexes, UnprovenRecords,
+    LogEvent, RECORDS_UNPROVEN, SALVAGED, SEGMENT_INDEXED, SegmentIndexed, SegmentIndexes,
+    UnprovenRecords,
 };
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::world::{REGISTRY, TERMS_VERSION, Term};
 use holdpoint_log_files::Standing::Proven;
-use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::reader::{Disregard, OpenSegment};
+use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{
-    Finding, LogReader, Onward, ReadFile, ReadStorage, RecordPlace, Standing, SurveyError, Ties,
+    Finding, LogReader, Onward, ReadFile, ReadStorage, RecordPlace, Run, Standing, SurveyError,
+    Ties,
 };
+use holdpoint_log_format::limits::{RECORD_HEADER_LENGTH, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
 use holdpoint_log_index::file::{Unusable, index_path, open_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
@@ -29,12 +32,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 
 /// The kinds of events that vouch for an index, and that say what is unproven.
-const STATEMENTS: [u16; 2] = [SEGMENT_INDEXED, RECORDS_UNPROVEN];
+const STATEMENTS: [u16; 3] = [SEGMENT_INDEXED, SALVAGED, RECORDS_UNPROVEN];
 
 /// What an event says of other records.
 pub(crate) enum Stated {
     Index(SegmentIndexed),
-    Unproven { first: u64, last: u64 },
+    /// The first and the last of each range.
+    Unproven(Vec<(u64, u64)>),
+}
+
+impl Stated {
+    /// Adds the records that it says are unproven.
+    pub(crate) fn add_unproven(&self, to: &mut UnprovenRecords) {
+        if let Self::Unproven(ranges) = self {
+            ranges.iter().for_each(|(first, last)| to.add(*first, *last));
+        }
+    }
 }
 
 /// What records say of others. Whoever says so stands behind those, so that it is known when they
@@ -77,7 +90,7 @@ impl Vouched {
                 }
             }
             Stated::Index(_) => {}
-            Stated::Unproven { first, last } => self.unproven.add(*first, *last),
+            Stated::Unproven(_) => stated.add_unproven(&mut self.unproven),
         }
     }
 
@@ -358,10 +371,11 @@ impl Believed {
     }
 }
 
-/// What lies behind HEAD's record.
+/// What lies behind HEAD's record, and what the log's first record says: no walk back from HEAD
+/// comes to them.
 #[derive(Debug, Default)]
 pub(crate) struct BehindHead {
-    /// The records that those there say are unproven.
+    /// The records that those say are unproven.
     pub(crate) unproven: UnprovenRecords,
     /// Whether something that is no record follows them.
     pub(crate) is_followed: bool,
@@ -374,12 +388,37 @@ impl BehindHead {
     ) -> Result<Self, ReadError> {
         let mut unproven = UnprovenRecords::default();
         let is_followed = reader.walk_behind_head(found, &mut |record| {
-            if let Some(Stated::Unproven { first, last }) = statement_of(record) {
-                unproven.add(first, last);
-            }
+            statement_of(record).iter().for_each(|it| it.add_unproven(&mut unproven));
         })?;
+        // What is wrong there is not in the reach of this.
+        let mut beyond = Disregard("who reads that far is told");
+        if let Some(first) = reader.firsts().first()
+            && begins_with_report(reader.storage(), *first)?
+            && let Some(mut segment) = reader.open(*first, &mut beyond)?
+        {
+            let from = Run::at_start(&segment.header);
+            reader.walk(&mut segment, from, &mut beyond, &mut |_, record| {
+                statement_of(record).iter().for_each(|it| it.add_unproven(&mut unproven));
+                Onward::Stop
+            })?;
+        }
         Ok(Self { unproven, is_followed })
     }
+}
+
+/// Whether the first record of a segment says that it is the report of a salvage. Reads its header
+/// alone.
+fn begins_with_report<S: ReadStorage>(storage: &S, first: u64) -> Result<bool, SurveyError> {
+    let file = segment_path(first);
+    let mut bytes = [0; RECORD_HEADER_LENGTH];
+    let opened = match storage.open(&file) {
+        // It is no regular file: nothing is there to be read.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => None,
+        opened => opened.map_err(io_error(&file))?,
+    };
+    let Some(opened) = opened else { return Ok(false) };
+    opened.read_at(SEGMENT_HEADER_LENGTH as u64, &mut bytes).map_err(io_error(&file))?;
+    Ok(RecordHeader::decode(&bytes).is_ok_and(|header| header.kind == SALVAGED))
 }
 
 /// The events of a segment that say something of other records, by its own index; `None` where it
@@ -411,8 +450,8 @@ pub(crate) fn statement_of(record: &Record<'_>) -> Option<Stated> {
     match event {
         Some(Event::Log(LogEvent::SegmentIndexed(body))) => Some(Stated::Index(body)),
         event => {
-            let (first, last) = unproven_by(header, event.as_ref())?;
-            Some(Stated::Unproven { first, last })
+            let ranges = unproven_by(header, event.as_ref());
+            (!ranges.is_empty()).then_some(Stated::Unproven(ranges))
         }
     }
 }

@@ -8,7 +8,7 @@ use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{
     ArchivePlaces, Extent, Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage,
-    RecordPlace, Run, SurveyError, SurveyOptions, survey,
+    RecordPlace, Run, Survey, SurveyError, SurveyOptions, survey,
 };
 use holdpoint_log_format::BootId;
 use serde::Serialize;
@@ -36,6 +36,9 @@ pub struct Part {
     /// Where records lie that are not in the log's own directory.
     #[serde(skip)]
     pub(crate) archives: ArchivePlaces,
+    /// Whether something that is no record follows the newest one.
+    #[serde(skip)]
+    pub(crate) is_followed: bool,
 }
 
 impl Part {
@@ -115,7 +118,7 @@ pub fn newest<S: ReadStorage>(storage: &S) -> Result<Option<u64>, ReadError> {
 
 /// What is missing at the end of a log: what LOCK of this boot says was durable, or what a record
 /// behind damage does, where something that is no record follows the newest one. While LOCK is
-/// held, that is "not yet".
+/// held, that is "not yet". Says whether something follows otherwise.
 ///
 /// # Errors
 /// The log cannot be read.
@@ -124,29 +127,35 @@ pub(crate) fn check_end<S: ReadStorage>(
     is_followed: bool,
     options: ReadOptions<'_>,
     found: &mut impl Extend<LogFinding>,
-) -> Result<(), ReadError> {
+) -> Result<bool, ReadError> {
     let mut missing: Vec<LogFinding> = Vec::new();
     reader.check_durable(options.boot, &mut missing)?;
     let (storage, boot) = (reader.storage(), options.boot);
+    let mut follows = false;
     // What was read while a writer came and left is read again.
-    if missing.is_empty()
-        && is_followed
-        && !options.is_being_written()?
-        && !below_mark(storage, boot)?.is_empty()
-        && !options.is_being_written()?
-    {
-        missing = below_mark(storage, boot)?;
+    if missing.is_empty() && is_followed && !options.is_being_written()? {
+        let (below_mark, is_there) = end_from_head(storage, boot)?;
+        if is_there && !options.is_being_written()? {
+            follows = true;
+            if !below_mark.is_empty() {
+                missing = end_from_head(storage, boot)?.0;
+            }
+        }
     }
     found.extend(missing);
-    Ok(())
+    Ok(follows)
 }
 
-/// The records behind HEAD's that were durable, as others behind them say, and cannot be read.
-fn below_mark<S: ReadStorage>(storage: &S, boot: BootId) -> Result<Vec<LogFinding>, SurveyError> {
+/// The records behind HEAD's that were durable, as others behind them say, and cannot be read; and
+/// whether something follows the newest one.
+fn end_from_head<S: ReadStorage>(
+    storage: &S,
+    boot: BootId,
+) -> Result<(Vec<LogFinding>, bool), SurveyError> {
     let options = SurveyOptions { extent: Extent::FromHead, boot, is_being_written: false };
-    let mut findings = survey(storage, options, &mut |_, _| {})?.findings;
+    let Survey { mut findings, last, .. } = survey(storage, options, &mut |_, _| {})?;
     findings.retain(|finding| matches!(finding.problem, Problem::BelowMark { .. }));
-    Ok(findings)
+    Ok((findings, last.is_some_and(|last| last.tail_end.is_some())))
 }
 
 /// The run from HEAD's record to the last one that can be read, in the last segment.

@@ -239,7 +239,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         // Whether HEAD's record is there was looked at for the ties.
         self.part.extend(self.reader.witness(true));
         if self.filter.last.is_none_or(|last| last >= self.reader.witnessed()) {
-            check_end(self.reader, self.tied.is_followed(), options, &mut self.part)?;
+            self.part.is_followed =
+                check_end(self.reader, self.tied.is_followed(), options, &mut self.part)?;
         }
         let mut at: Vec<usize> =
             (0..self.reader.firsts().len()).filter(|at| self.can_hold(*at)).collect();

@@ -172,6 +172,8 @@ mod tests {
             runs_total: 2,
             findings: List::default(),
             findings_total: 3,
+            last_sequence: 9,
+            unproven: List::default(),
         };
         assert_eq!(
             salvaged(&report),

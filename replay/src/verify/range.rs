@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::progress::{Meter, Progress};
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
-use crate::records::indexes::{BehindHead, Stated, statement_of};
+use crate::records::indexes::{BehindHead, statement_of};
 use crate::records::part::{check_end, withheld_at};
 use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Unproven, Verdict};
 use holdpoint_domain::log::UnprovenRecords;
@@ -166,7 +166,8 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         if self.findings.is_empty() {
             let is_followed = self.tie()?;
             if self.findings.is_empty() && self.last > self.reader.witnessed() {
-                check_end(self.reader, is_followed, options, &mut self.findings)?;
+                self.reach.followed =
+                    check_end(self.reader, is_followed, options, &mut self.findings)?;
             }
         }
         Ok(self.report(range, begins, witness.map(Finding::from)))
@@ -212,9 +213,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         let mut ties = Ties::witnessed_by(reader, &compared.named(), findings)?;
         while !ties.reach(reader, self.first) && findings.is_empty() {
             ties.read(reader, findings, &mut |record| {
-                if let Some(Stated::Unproven { first, last }) = statement_of(record) {
-                    unproven.add(first, last);
-                }
+                statement_of(record).iter().for_each(|it| it.add_unproven(unproven));
                 compared.take_one(&ChainPosition::of(&record.header));
             })?;
         }

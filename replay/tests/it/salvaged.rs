@@ -7,7 +7,8 @@ use holdpoint_domain::core::payload::List;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::LoopDispatched;
 use holdpoint_domain::log::{
-    FingerprintRecorded, LogEvent, RecordsLost, RecordsUnproven, Salvaged, UnprovenReason,
+    FingerprintRecorded, LogEvent, RecordRange, RecordsLost, RecordsUnproven, Salvaged,
+    UnprovenReason,
 };
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::DirectoryStorage;
@@ -37,6 +38,8 @@ fn salvaged(records_kept: u64) -> Event {
         runs_total: 0,
         findings: List::default(),
         findings_total: 0,
+        last_sequence: 0,
+        unproven: List::default(),
     }))
 }
 
@@ -99,6 +102,10 @@ fn unproven(reason: UnprovenReason) -> Event {
     RecordsUnproven { first_sequence: 2, last_sequence: 2, reason }.into()
 }
 
+fn unproven_of(first_sequence: u64, last_sequence: u64) -> Event {
+    RecordsUnproven { first_sequence, last_sequence, reason: UnprovenReason::Damage }.into()
+}
+
 #[test]
 fn what_is_forbidden_among_records_that_are_said_to_be_unproven_is_a_note() {
     for reason in [UnprovenReason::Damage, UnprovenReason::NoWitness] {
@@ -125,6 +132,23 @@ fn more_unproven_events_than_are_shown_are_notes_all_of_them() {
     assert_eq!(report.verdict, Verdict::UnprovenRecords, "{:?}", report.findings.first());
     assert_eq!((report.findings.len(), report.findings_left_out), (0, 0));
     assert!(report.notes_left_out > 0);
+}
+
+#[test]
+fn a_log_that_ends_before_what_its_report_names_was_cut_off() {
+    let Event::Log(LogEvent::Salvaged(body)) = salvaged(2) else { panic!("a report") };
+    let unproven = [RecordRange { first_sequence: 2, last_sequence: 3 }].into_iter().collect();
+    let body = Salvaged { last_sequence: 4, unproven, ..body };
+    let events = vec![body.into(), lost(0), lost(0), unproven_of(2, 3)];
+    let whole = log_of(events.clone());
+    assert_eq!((whole.verdict, whole.findings.len()), (Verdict::UnprovenRecords, 0), "{whole:#?}");
+    for count in 1..events.len() {
+        let report = log_of(events[..count].to_vec());
+        let found = (report.verdict, report.findings.len(), report.axes.completeness.state);
+        assert_eq!(found, (Verdict::Corrupt, 1, AxisState::Failed), "{report:#?}");
+        assert_eq!(report.findings[0].place.sequence, count as u64 + 1);
+        assert!(report.reach.says_unproven(2, 3) && !report.reach.says_unproven(1, 1));
+    }
 }
 
 #[test]

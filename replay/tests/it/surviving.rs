@@ -12,13 +12,15 @@ use holdpoint_log_format::{
 };
 use holdpoint_replay::{Asked, DamageMap, ReadOptions, verify_asked};
 use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT, change_head, encoded};
+use holdpoint_testing::part::times;
 use holdpoint_testing::story::seed;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use tempfile::TempDir;
 
-const CASES: usize = 100;
+/// `HOLDPOINT_TIMES=N` takes N times as many.
+const CASES: u64 = 100;
 
 /// A log of three segments, and where the records of each lie.
 struct Sample {
@@ -117,7 +119,7 @@ fn the_map_holds_what_a_salvage_keeps_whatever_is_damaged() {
         state ^= state << 17;
         (state >> 11) as usize % below
     };
-    for case in 0..CASES {
+    for case in 0..CASES * times() {
         let mut changed: Vec<(usize, Vec<u8>)> = Vec::new();
         for _ in 0..=random(3) {
             let index = random(sample.segments.len());
@@ -137,6 +139,28 @@ fn the_map_holds_what_a_salvage_keeps_whatever_is_damaged() {
         let whole = &kept - &held;
         assert!(whole.is_subset(&blamed), "not held: {:?}, {what}", &whole - &blamed);
         assert!(held.is_disjoint(&blamed), "blamed: {:?}, {what}", &held & &blamed);
+    }
+}
+
+#[test]
+fn a_whole_record_is_held_where_it_was_moved_and_its_own_place_is_damaged() {
+    let sample = Sample::new();
+    let (_, bytes, items) = &sample.segments[1];
+    let last = items[items.len() - 1].clone();
+    let written = last.end + 64;
+    for end in 2..items.len() - 2 {
+        let begin =
+            (1..end).rev().find(|begin| items[end].start - items[*begin].start > last.len());
+        let Some(begin) = begin else { continue };
+        let mut hurt = bytes.clone();
+        hurt.copy_within(items[end].start..written, items[begin].start);
+        hurt[last.end - 9] ^= 1;
+        let directory = sample.with(&[(1, hurt)]);
+        let map = map(directory.path());
+        let all: BTreeSet<u64> = (1..=sample.log.chain.sequence).collect();
+        let lost: BTreeSet<u64> = (begin..end).map(|index| index as u64 + 27).collect();
+        assert_eq!(held(&map), &all - &lost, "{map:#?}");
+        assert_eq!(kept(directory.path()), &all - &lost, "{map:#?}");
     }
 }
 

@@ -10,6 +10,7 @@ use crate::block::number;
 
 const FINGERPRINT_RECORDED: u16 = 4;
 const COMMAND_REFUSED: u16 = 5;
+const SALVAGED: u16 = 7;
 pub(crate) const HISTORY_ARCHIVED: u16 = 9;
 pub(crate) const SEGMENT_INDEXED: u16 = 10;
 const RECORDS_UNPROVEN: u16 = 13;
@@ -31,6 +32,14 @@ pub fn segment_indexed(first: u64, last: u64, format: u64, digest: &[u8; 32]) ->
 /// Records that something was changed or missing behind are unproven.
 pub fn records_unproven(first: u64, last: u64) -> Fact {
     Payload::of(RECORDS_UNPROVEN).number(first).number(last).number(0).fact(RECORDS_UNPROVEN)
+}
+
+/// The report of a salvage whose records end with this one.
+pub fn salvaged_up_to(last: u64) -> Fact {
+    let of_source = Payload::of(SALVAGED).raw(&[b'0'; 32]);
+    // Six numbers of the other log, no run, no finding; no range of unproven records.
+    let body = [0; 10].into_iter().fold(of_source, Payload::number).number(last).number(0);
+    Fact { version: 2, ..body.fact(SALVAGED) }
 }
 
 /// What `log.history_archived` states.

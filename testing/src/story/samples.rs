@@ -29,8 +29,9 @@ use holdpoint_domain::human_decision::{
 };
 use holdpoint_domain::log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, GatePolicy, GateTerms,
-    HeadMissingAccepted, HistoryArchived, PolicyChanged, PolicyUnknown, RecordsLost,
-    RecordsUnproven, RecoveryPerformed, Salvaged, SalvagedRun, SegmentIndexed, UnprovenReason,
+    HeadMissingAccepted, HistoryArchived, LogEvent, PolicyChanged, PolicyUnknown, RecordRange,
+    RecordsLost, RecordsUnproven, RecoveryPerformed, Salvaged, SalvagedRun, SegmentIndexed,
+    UnprovenReason,
 };
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, FaultReported, RetryPolicy, SandboxDecided, SandboxDecision,
@@ -68,6 +69,7 @@ pub fn samples() -> Vec<Envelope> {
         let (first_sequence, last_sequence) = (first, last);
         enveloped(i, RecordsUnproven { first_sequence, last_sequence, reason }.into())
     }));
+    samples.push(enveloped(0, salvaged_up_to(400)));
     samples
 }
 
@@ -174,8 +176,17 @@ fn salvaged(runs: u64) -> Event {
         runs_total: runs,
         findings: (0..runs).map(|i| Text::from(format!("record {i}: wrong link"))).collect(),
         findings_total: u64::MAX >> (63 - runs),
+        last_sequence: 0,
+        unproven: List::default(),
     }
     .into()
+}
+
+/// What a report states of what comes behind it.
+fn salvaged_up_to(last_sequence: u64) -> Event {
+    let Event::Log(LogEvent::Salvaged(body)) = salvaged(3) else { panic!("a report") };
+    let range = RecordRange { first_sequence: 2, last_sequence: last_sequence - 1 };
+    Salvaged { last_sequence, unproven: [range].into_iter().collect(), ..body }.into()
 }
 
 fn records_lost(copied_to: Option<&str>) -> Event {

@@ -7,6 +7,7 @@ use crate::core::payload::{List, Raw, Text};
 use crate::core::time::Timestamp;
 use crate::core::{bodies, closed_enum, events, recorded};
 use crate::log::policy::GatePolicy;
+use serde::Deserialize;
 
 events! {
     /// What happened to the log itself.
@@ -24,7 +25,7 @@ events! {
         /// Another configuration is in force.
         6 v 1 "log.configuration_changed" => ConfigurationChanged;
         /// The log was made of what could be kept of another one.
-        7 v 1 "log.salvaged" => Salvaged;
+        7 v 2 "log.salvaged" => Salvaged, before 1 => SalvagedV1;
         /// A stretch of the salvaged log did not verify.
         8 v 1 "log.records_lost" => RecordsLost;
         /// Records were moved to an archive.
@@ -165,6 +166,67 @@ recorded! {
         findings: List<Text>,
         /// How many findings there are, `findings` being the first of them.
         findings_total: u64,
+        /// The last record of this log that is one of those kept or tells of one: a log that ends
+        /// before it was cut off. 0: not stated.
+        last_sequence: u64,
+        /// The records of this log that are unproven, as the events behind them say once more:
+        /// ranges that do not fit in are joined with the last of them.
+        unproven: List<RecordRange>,
+    }
+}
+
+/// [`Salvaged`] as it was recorded before it stated what comes behind it.
+#[derive(Debug, Deserialize)]
+pub struct SalvagedV1 {
+    source_log: Text,
+    source_first_sequence: u64,
+    source_last_sequence: u64,
+    records_kept: u64,
+    records_lost: u64,
+    bytes_not_kept: u64,
+    salvaged_at: Timestamp,
+    runs: List<SalvagedRun>,
+    runs_total: u64,
+    findings: List<Text>,
+    findings_total: u64,
+}
+
+impl From<SalvagedV1> for Salvaged {
+    fn from(before: SalvagedV1) -> Self {
+        Self {
+            source_log: before.source_log,
+            source_first_sequence: before.source_first_sequence,
+            source_last_sequence: before.source_last_sequence,
+            records_kept: before.records_kept,
+            records_lost: before.records_lost,
+            bytes_not_kept: before.bytes_not_kept,
+            salvaged_at: before.salvaged_at,
+            runs: before.runs,
+            runs_total: before.runs_total,
+            findings: before.findings,
+            findings_total: before.findings_total,
+            last_sequence: 0,
+            unproven: List::default(),
+        }
+    }
+}
+
+recorded! {
+    /// Consecutive records of a log.
+    #[derive(Copy)]
+    RecordRange {
+        /// The first of them.
+        first_sequence: u64,
+        /// The last of them.
+        last_sequence: u64,
+    }
+}
+
+impl Salvaged {
+    /// The records that it says are unproven, first and last: they lie behind it, at this place.
+    pub fn unproven_behind(&self, sequence: u64) -> impl Iterator<Item = (u64, u64)> {
+        let ranges = self.unproven.iter().map(|it| (it.first_sequence, it.last_sequence));
+        ranges.filter(move |(first, last)| sequence < *first && first <= last)
     }
 }
 

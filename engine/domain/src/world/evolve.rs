@@ -175,8 +175,11 @@ fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
         | LogEvent::HeadMissingAccepted(_)
         | LogEvent::CommandRefused(_)
         | LogEvent::FingerprintRecorded(_)
-        | LogEvent::Salvaged(_)
         | LogEvent::RecordsLost(_) => {}
+        LogEvent::Salvaged(body) => {
+            let ranges = body.unproven_behind(record.sequence);
+            ranges.for_each(|(first, last)| world.take_unproven(first, last));
+        }
         LogEvent::RecordsUnproven(body) => {
             if are_records_before(body.first_sequence, body.last_sequence, record.sequence) {
                 world.take_unproven(body.first_sequence, body.last_sequence);

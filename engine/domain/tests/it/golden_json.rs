@@ -145,6 +145,16 @@ fn golden_events_read_as_ever() {
     for line in EVENTS.lines() {
         let (_, Encoded { kind, version, payload }, json) = told(line);
         let envelope = decode(kind, version, &payload).expect("a golden payload");
-        assert_eq!(serde_json::to_value(&envelope).unwrap(), json, "{line}");
+        assert!(says(&serde_json::to_value(&envelope).unwrap(), &json), "{line}");
+    }
+}
+
+/// Whether it says all of this. One that grew since says more.
+fn says(found: &Value, given: &Value) -> bool {
+    match (found, given) {
+        (Value::Object(found), Value::Object(given)) => given
+            .iter()
+            .all(|(name, given)| found.get(name).is_some_and(|found| says(found, given))),
+        _ => found == given,
     }
 }

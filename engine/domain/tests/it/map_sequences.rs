@@ -71,6 +71,8 @@ fn of_a_report_of_salvage_only_the_places_in_this_log_are_mapped() {
             runs_total: 2,
             findings: List::default(),
             findings_total: 0,
+            last_sequence: 0,
+            unproven: List::default(),
         })
     };
     assert_eq!(mapped(report(2), None).event, report(1002));

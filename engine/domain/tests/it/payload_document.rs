@@ -11,15 +11,15 @@ use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::limits;
 use holdpoint_domain::core::payload::{Raw, RawData};
 use holdpoint_domain::log::{
-    ClockStepped, FingerprintRecorded, HistoryArchived, LogEvent, RecordsUnproven, SegmentIndexed,
-    UnprovenReason,
+    ClockStepped, FingerprintRecorded, HistoryArchived, LogEvent, RecordsUnproven, Salvaged,
+    SegmentIndexed, UnprovenReason,
 };
 use holdpoint_domain::world::REGISTRY;
 use holdpoint_domain::world::envelope::{decode, encode};
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Proof, decision_point};
 
 /// The kinds of which the document has an example.
-const KINDS: [u16; 4] = [4, 9, 10, 13];
+const KINDS: [u16; 5] = [4, 7, 9, 10, 13];
 
 const DOCUMENT: &str = include_str!("../../../../log-format/FORMAT.md");
 
@@ -107,7 +107,7 @@ fn the_enums_have_the_numbers_of_the_document() {
 fn the_examples_are_taken_apart_as_both_decoders_read_them() {
     for kind in KINDS {
         let (payload, lines) = example(kind);
-        let version = REGISTRY.iter().find(|entry| entry.kind == kind).unwrap().version;
+        let version = version_of(kind);
         let length = payload.len();
         let said = format!(", kind {kind}, version {version}, {length} bytes:\n");
         assert!(section("### Examples").contains(&said), "{said}");
@@ -294,7 +294,20 @@ impl<'a> Reader<'a> {
                 _ => None,
             };
         }
+        if let Some(inner) = of.strip_prefix("list ") {
+            let count = self.number(8)?;
+            let is_bounded = count <= limits::MAX_LIST_ITEMS as u64;
+            let items = (0..if is_bounded { count } else { 0 }).map(|_| self.value(inner));
+            return items.collect::<Option<_>>().filter(|_| is_bounded).map(Value::Several);
+        }
+        let numbers = |reader: &mut Self, count: usize| {
+            let each = (0..count).map(|_| reader.number(8).map(Value::Number));
+            each.collect::<Option<_>>().map(Value::Several)
+        };
         Some(match of {
+            "time" => Value::Number(self.number(8)?),
+            "run" => numbers(self, 3)?,
+            "range" => numbers(self, 2)?,
             "u16" => Value::Number(self.number(2)?),
             "u32" => Value::Number(self.number(4)?),
             "u64" => Value::Number(self.number(8)?),
@@ -381,10 +394,14 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
 
 // ---- The codec ---------------------------------------------------------------------------------
 
+fn version_of(kind: u16) -> u8 {
+    REGISTRY.iter().find(|entry| entry.kind == kind).unwrap().version
+}
+
 /// What the codec reads, in the document's order; `None` where it refuses.
 fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
     let Envelope { actor, proof, correlation, causation, idempotency, event } =
-        decode(kind, 1, payload).ok()?;
+        decode(kind, version_of(kind), payload).ok()?;
     let name = |name: &str| Value::Name(name.into());
     let speaker = match proof {
         None => vec![name(actor.kind.name()), Value::Text(actor.id)],
@@ -411,6 +428,7 @@ fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
         Event::Log(LogEvent::FingerprintRecorded(FingerprintRecorded { schema, fingerprint })) => {
             vec![Value::Number(schema.into()), digest(&fingerprint)]
         }
+        Event::Log(LogEvent::Salvaged(body)) => of_report(&body),
         Event::Log(LogEvent::HistoryArchived(body)) => vec![
             Value::Number(body.first_sequence),
             Value::Number(body.anchor_sequence),
@@ -434,6 +452,30 @@ fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
         other => panic!("{other:?}"),
     });
     Some(values)
+}
+
+fn of_report(body: &Salvaged) -> Vec<Value> {
+    let numbers =
+        |numbers: &[u64]| Value::Several(numbers.iter().copied().map(Value::Number).collect());
+    let runs = body.runs.iter().map(|run| {
+        numbers(&[run.source_first_sequence, run.source_last_sequence, run.first_sequence])
+    });
+    let ranges = body.unproven.iter().map(|it| numbers(&[it.first_sequence, it.last_sequence]));
+    vec![
+        Value::Text(body.source_log.to_string()),
+        Value::Number(body.source_first_sequence),
+        Value::Number(body.source_last_sequence),
+        Value::Number(body.records_kept),
+        Value::Number(body.records_lost),
+        Value::Number(body.bytes_not_kept),
+        Value::Number(body.salvaged_at.nanoseconds()),
+        Value::Several(runs.collect()),
+        Value::Number(body.runs_total),
+        Value::Several(body.findings.iter().map(|it| Value::Text(it.to_string())).collect()),
+        Value::Number(body.findings_total),
+        Value::Number(body.last_sequence),
+        Value::Several(ranges.collect()),
+    ]
 }
 
 fn digest(digest: &Digest) -> Value {

@@ -6,6 +6,8 @@ use super::error::{SalvageError, unreadable};
 use super::sequences::Sequences;
 use crate::log::{AppendError, Level, Log, NewRecord};
 use crate::shell::engine::system_actor;
+use holdpoint_domain::core::codec::DecodeError;
+use holdpoint_domain::core::payload::List;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::log::{
     LogEvent, POLICY_CHANGED, PolicyUnknown, RecordsLost, RecordsUnproven, UnprovenReason,
@@ -245,8 +247,13 @@ impl<S: ReadStorage> Copier<'_, S> {
                 self.has_proofs |= envelope.proof.is_some();
                 envelope.map_sequences(|sequence| self.sequences.new_of(sequence));
                 // A state holds sequences, so that no state of the new log has this fingerprint.
-                if let Event::Log(LogEvent::FingerprintRecorded(body)) = &mut envelope.event {
-                    body.schema = OF_NO_STATE;
+                match &mut envelope.event {
+                    Event::Log(LogEvent::FingerprintRecorded(body)) => body.schema = OF_NO_STATE,
+                    // What it says of the source is said anew.
+                    Event::Log(LogEvent::Salvaged(body)) => {
+                        (body.last_sequence, body.unproven) = (0, List::default());
+                    }
+                    _ => {}
                 }
                 envelope::encode(&envelope).ok()
             },
@@ -266,11 +273,8 @@ impl<S: ReadStorage> Copier<'_, S> {
 
 /// Whether a payload can be read.
 pub(super) fn payload_of(record: &Record<'_>) -> Payload {
-    match envelope::decode(record.header.kind, record.header.version, record.payload) {
-        Ok(_) => Payload::Readable,
-        Err(error) if error.is_of_unknown_kind() => Payload::Unknown,
-        Err(_) => Payload::Unreadable,
-    }
+    let decoded = envelope::decode(record.header.kind, record.header.version, record.payload);
+    Payload::of(&decoded, DecodeError::is_of_unknown_kind)
 }
 
 /// An event of the salvage itself as a record.

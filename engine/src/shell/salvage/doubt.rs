@@ -1,7 +1,9 @@
 //! What a salvaged log may have said of its records, in records that are lost: what a salvage took
 //! over without proof never gains one.
 
-use holdpoint_domain::log::{RECORDS_UNPROVEN, SALVAGED};
+use holdpoint_domain::Event;
+use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, SALVAGED, Salvaged};
+use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_files::Standing;
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Unproven};
 use holdpoint_log_format::{Record, RecordHeader};
@@ -17,12 +19,14 @@ pub(super) struct Doubt {
     /// The last record before one that does not tell which ones it says are unproven; 0: there is
     /// none.
     last: u64,
+    /// The record that its report says is there; 0: none does.
+    due: u64,
 }
 
 impl Doubt {
     /// Nothing is known of a source that begins with this record.
     pub(super) fn from(first: u64) -> Self {
-        Self { first, is_of_salvage: false, last: 0 }
+        Self { first, is_of_salvage: false, last: 0, due: 0 }
     }
 
     /// Looks at a valid record, which may not be kept in the end.
@@ -30,13 +34,16 @@ impl Doubt {
         let RecordHeader { sequence, kind, ref flags, .. } = record.header;
         let is_report = kind == SALVAGED && sequence == self.first;
         self.is_of_salvage |= is_report || kind == RECORDS_UNPROVEN;
+        if is_report && let Some(report) = report_of(record) {
+            self.due = report.last_sequence;
+        }
         if kind == RECORDS_UNPROVEN && flags.withheld() {
             self.last = self.last.max(sequence.saturating_sub(1));
         }
     }
 
     /// The kept records of which the source may have said that they are unproven, in a record that
-    /// is lost or withheld.
+    /// is lost or withheld: where its end was cut off, all of them.
     pub(super) fn doubted(&self, plan: &DamageScan) -> Option<Unproven> {
         if !self.is_of_salvage {
             return None;
@@ -51,8 +58,19 @@ impl Doubt {
                 Piece::Lost(_) | Piece::Unproven(_) => {}
             }
         }
+        if newest < self.due {
+            last = newest;
+        }
         let first = plan.kept().map(|kept| kept.from.sequence + 1).min()?;
         let standing = Standing::Unproven;
         (first <= last).then_some(Unproven { first, last, standing })
+    }
+}
+
+fn report_of(record: &Record<'_>) -> Option<Salvaged> {
+    let header = &record.header;
+    match decode(header.kind, header.version, record.payload).ok()?.event {
+        Event::Log(LogEvent::Salvaged(report)) => Some(report),
+        _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Which record of the source becomes which of the new log.
 
-use holdpoint_domain::log::SalvagedRun;
+use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
+use holdpoint_domain::log::{RecordRange, SalvagedRun};
 use holdpoint_log_files::damage_scan::{DamageScan, Piece};
 
 /// Which record of the source is which of the new log.
@@ -10,6 +11,8 @@ pub(super) struct Sequences {
     begins_behind: u64,
     /// First and last record of the source, and the first of the new log; in order.
     stretches: Vec<(u64, u64, Place)>,
+    /// The last record of the new log that is of a piece.
+    last: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +45,7 @@ impl Sequences {
                 }
             }
         }
-        Self { begins_behind, stretches }
+        Self { begins_behind, stretches, last: next - 1 }
     }
 
     /// The record of the new log that stands for this one of the source: the record itself, the
@@ -59,6 +62,29 @@ impl Sequences {
             Some((_, _, Place::At(new))) => *new,
             None => self.begins_behind + 1,
         }
+    }
+
+    /// The last record of the new log that is one of the source or tells of some.
+    pub(super) const fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The records of the new log that a plan leaves unproven; ranges that have no room are joined
+    /// with the last one of those that do.
+    pub(super) fn unproven(&self, plan: &DamageScan) -> Vec<RecordRange> {
+        let mut ranges: Vec<RecordRange> = Vec::new();
+        for range in plan.unproven() {
+            let last_sequence = self.new_of(range.last);
+            let is_full = ranges.len() == MAX_LIST_ITEMS;
+            match ranges.last_mut().filter(|_| is_full) {
+                Some(joined) => joined.last_sequence = joined.last_sequence.max(last_sequence),
+                None => {
+                    let first_sequence = self.new_of(range.first);
+                    ranges.push(RecordRange { first_sequence, last_sequence });
+                }
+            }
+        }
+        ranges
     }
 
     /// Which records became which, neighbours joined.

@@ -403,6 +403,14 @@ impl DamageScan {
         self.left_out().saturating_add(known.fold(0, u64::saturating_add))
     }
 
+    /// The first record of which HEAD proves that it was written, and whose kind is not known.
+    /// Without it a new log would say something else, and with it nobody could open that.
+    #[must_use]
+    pub fn unknown(&self) -> Option<u64> {
+        let proven = self.kept().filter(|kept| kept.standing == Standing::Proven);
+        proven.filter_map(|kept| kept.unknown).min()
+    }
+
     /// How many records are withheld.
     #[must_use]
     pub fn withheld(&self) -> u64 {

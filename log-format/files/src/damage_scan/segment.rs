@@ -13,7 +13,7 @@ use crate::survey::segment_path;
 use crate::tie::{Edge, Mark, TiedRecords};
 use crate::window::Window;
 use holdpoint_log_format::limits::{ALIGNMENT, SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
-use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Record, SegmentHeader};
+use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, Record, SegmentHeader};
 use std::io;
 
 /// Where the first record of a segment begins.
@@ -82,26 +82,30 @@ enum Ended {
     Stopped(Stop),
 }
 
-/// What a record must lie before, by all that it says: there begins what is tied.
+/// What a record must lie before, by all that it says: there begins what is tied. Where the first
+/// tied record is damaged, a whole one with its link is that one, in another place.
 #[derive(Clone, Copy)]
 struct Limit {
     sequence: u64,
     offset: u64,
     time: u64,
+    damaged: Option<Link>,
 }
 
 impl Limit {
     fn before(tied: Option<&TiedRecords>) -> Self {
-        let none = Self { sequence: u64::MAX, offset: u64::MAX, time: u64::MAX };
+        let none = Self { sequence: u64::MAX, offset: u64::MAX, time: u64::MAX, damaged: None };
         tied.map_or(none, |TiedRecords { first, is_whole, .. }| Self {
             sequence: first.header.sequence,
             offset: first.offset,
             time: if *is_whole { first.header.time } else { u64::MAX },
+            damaged: (!is_whole).then_some(first.header.link),
         })
     }
 
     fn admits(&self, last: &ChainPosition, end: u64) -> bool {
-        last.sequence < self.sequence && end <= self.offset && last.time <= self.time
+        let is_it = last.sequence == self.sequence && self.damaged == Some(last.link);
+        (last.sequence < self.sequence || is_it) && end <= self.offset && last.time <= self.time
     }
 }
 
@@ -496,7 +500,7 @@ fn hole<'m, F: ReadFile>(
     tied: Option<&TiedRecords>,
 ) -> io::Result<Hole<'m>> {
     if tied.is_some() {
-        let Limit { sequence: before, offset: to, time } = Limit::before(tied);
+        let Limit { sequence: before, offset: to, time, .. } = Limit::before(tied);
         return Ok(Hole { after, from, to, before, time, is_closed: true, marks });
     }
     let end = window.nonzero_end(from)?.unwrap_or(from).next_multiple_of(ALIGNMENT as u64);

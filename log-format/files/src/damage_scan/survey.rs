@@ -30,6 +30,17 @@ pub enum Payload {
     Unknown,
 }
 
+impl Payload {
+    /// What it is by what decoding it came to.
+    pub fn of<T, E>(decoded: &Result<T, E>, is_unknown: impl FnOnce(&E) -> bool) -> Self {
+        match decoded {
+            Ok(_) => Self::Readable,
+            Err(error) if is_unknown(error) => Self::Unknown,
+            Err(_) => Self::Unreadable,
+        }
+    }
+}
+
 impl DamageScan {
     /// Scans every segment in order. Records up to `mark` were durable; `None`: somebody writes
     /// now, and what lies behind a hole at the end is "not yet". It says nothing of records before

@@ -7,7 +7,7 @@ use super::{Attack, Forged, row};
 use crate::chain::Position;
 use crate::layout::{MORE_FOLLOWS, common, head, lock, record};
 use crate::log::{Log, RecordAt};
-use crate::payload::records_unproven;
+use crate::payload::{records_unproven, salvaged_up_to};
 
 pub(super) const ATTACKS: &[Attack] = &[
     row("head-behind", "HEAD names an older record, correctly.", behind),
@@ -35,6 +35,11 @@ pub(super) const ATTACKS: &[Attack] = &[
         "A payload was forged and the chain made anew with HEAD; behind HEAD, a record says that \
          nothing up to there is proven.",
         before_statement,
+    ),
+    row(
+        "report-of-salvage-on-later-records",
+        "A report of a salvage was appended, which names a later record than there is.",
+        report_on_later,
     ),
     row(
         "head-temporary-of-later-record",
@@ -188,6 +193,13 @@ fn before_statement(log: &mut Log, variant: u64) -> Forged {
     let newest = log.newest_end().ok_or("there is no record")?;
     let newest = log.record(newest).sequence();
     log.append(&[records_unproven(1, newest)]);
+    Ok(())
+}
+
+fn report_on_later(log: &mut Log, _: u64) -> Forged {
+    let newest = log.newest_end().ok_or("there is no record")?;
+    let newest = log.record(newest).sequence();
+    log.append(&[salvaged_up_to(newest + 3)]);
     Ok(())
 }
 
