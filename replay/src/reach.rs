@@ -83,7 +83,7 @@ impl Reach {
     ) -> Self {
         let Part { segments_read, segments_by_index, segments_read_by_index, .. } = *part;
         let (segments_read, followed) =
-            (segments_read.saturating_add(segments_read_by_index), part.is_followed);
+            (segments_read.saturating_add(segments_read_by_index), part.reach.followed);
         let mut reach = Self { segments_read, segments_by_index, followed, ..Self::begin(reader) };
         reach.take_ties(tied);
         reach

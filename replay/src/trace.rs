@@ -210,7 +210,7 @@ pub fn trace<S: ReadStorage>(
     let mut part = Part::begin(&reader);
     part.extend(reader.witness(true));
     let mut tied = Tied::by_reading(&reader, &mut part)?;
-    part.is_followed = check_end(&reader, tied.is_followed(), options, &mut part)?;
+    part.reach.followed = check_end(&reader, tied.is_followed(), options, &mut part)?;
     let Some(causes) = Causes::of(&reader, sequence, depth, &mut part)? else {
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part.into() });
     };

@@ -36,9 +36,6 @@ pub struct Part {
     /// Where records lie that are not in the log's own directory.
     #[serde(skip)]
     pub(crate) archives: ArchivePlaces,
-    /// Whether something that is no record follows the newest one.
-    #[serde(skip)]
-    pub(crate) is_followed: bool,
 }
 
 impl Part {

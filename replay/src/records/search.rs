@@ -239,7 +239,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         // Whether HEAD's record is there was looked at for the ties.
         self.part.extend(self.reader.witness(true));
         if self.filter.last.is_none_or(|last| last >= self.reader.witnessed()) {
-            self.part.is_followed =
+            self.part.reach.followed =
                 check_end(self.reader, self.tied.is_followed(), options, &mut self.part)?;
         }
         let mut at: Vec<usize> =
