@@ -41,6 +41,7 @@ use alloc::vec::Vec;
 use serde::{Serialize, Serializer};
 
 use crate::core::actor::{Actor, ActorId};
+use crate::core::forbidden::Rules;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::text::shown;
@@ -50,7 +51,10 @@ use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::view::LoopView;
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::types::ReasonCode;
-use crate::log::state::{Beginning, SegmentIndexes, UnprovenRecords};
+use crate::log::event::{RULES_ADOPTED, RulesAdopted};
+use crate::log::state::{
+    Beginning, NewerRules, RulesNumbers, SegmentIndexes, UnprovenRecords,
+};
 use crate::registration::command::RegistrationCommand;
 use crate::registration::state::{Mismatch, Registered, RegistrationView, Registry, pair};
 use crate::world::person::Gates;
@@ -96,6 +100,7 @@ pub(crate) struct Hot {
     pub(crate) indexes: SegmentIndexes,
     pub(crate) gates: Gates,
     pub(crate) unproven: UnprovenRecords,
+    pub(crate) rules: RulesNumbers,
 }
 
 impl World {
@@ -160,6 +165,39 @@ impl World {
     #[must_use]
     pub const fn unproven_records(&self) -> &UnprovenRecords {
         &self.hot.unproven
+    }
+
+    /// The numbers of the rules in force.
+    #[must_use]
+    pub const fn rules(&self) -> &RulesNumbers {
+        &self.hot.rules
+    }
+
+    /// What a writer states before anything else; `None` where nothing of it is new.
+    #[must_use]
+    pub fn rules_to_adopt(&self) -> Option<RulesAdopted> {
+        self.hot.rules.adopted_by(REGISTRY.iter().map(|kind| kind.system))
+    }
+
+    /// Whether this program has the rules in force, and so may write.
+    ///
+    /// # Errors
+    /// [`NewerRules`] where it has not.
+    pub fn check_rules(&self) -> Result<(), NewerRules> {
+        self.hot.rules.check(|system| REGISTRY.iter().any(|kind| kind.system == system))
+    }
+
+    /// The number of the rules under which an event is not checked here, where it is not: this
+    /// program does not have them, or they have no words for it.
+    #[must_use]
+    pub fn rules_not_checked(&self, event: &Event) -> Option<u32> {
+        let number = self.hot.rules.of(event.kind().system);
+        if event.kind().kind == RULES_ADOPTED {
+            return None;
+        }
+        let is_checked = Rules::numbered(number)
+            .is_some_and(|rules| rules.has_newest_words || !event.has_newest_words());
+        (!is_checked).then_some(number)
     }
 
     /// The same world, whose hot state a record carried that states that the log begins behind an

@@ -3,6 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::core::forbidden::Rules;
 use crate::core::hash::sha256;
 use crate::core::ids::id;
 use crate::core::limits::MAX_RAW_BYTES;
@@ -21,7 +22,6 @@ use crate::execution_loop::types::{
 };
 use crate::governed::GovernedEvent;
 use crate::governed::batch::{Batch, Ending};
-use crate::sandbox_fault::types::DEFAULT_MAX_RETRIES;
 use crate::world::refusal::Refusal;
 
 /// The loop exists from here on, and with it its observer and its chain; whatever is wrong with
@@ -58,8 +58,8 @@ pub(crate) fn check(command: &InitializeLoop) -> Result<(), Refusal> {
     check_identifier("observer's executor id", &command.observer.executor_id)?;
     check_identifier("observer's envelope hash", &command.observer.envelope_hash)?;
     command.hold.check()?;
-    if !(1..=DEFAULT_MAX_RETRIES).contains(&i64::from(command.max_attempts)) {
-        let expected_most = u8::try_from(DEFAULT_MAX_RETRIES).unwrap_or(u8::MAX);
+    let expected_most = Rules::NEWEST.attempts_max;
+    if !(1..=expected_most).contains(&command.max_attempts) {
         return Err(Refusal::AttemptsOutOfRange { expected_most, found: command.max_attempts });
     }
     if command.envelope.len() > MAX_RAW_BYTES {

@@ -50,7 +50,7 @@ struct Room {
 type Read = fn(&[u8], &mut Hot) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 13] = [
+const ROOMS: [Room; 14] = [
     Room {
         name: "execution_loop",
         version: 2,
@@ -185,6 +185,13 @@ const ROOMS: [Room; 13] = [
             hot.unproven = UnprovenRecords::from_carried(&ranges);
             Ok(())
         },
+        older: &[],
+    },
+    Room {
+        name: "rules",
+        version: 1,
+        write: |hot| encoded(&hot.rules),
+        read: |bytes, hot| decoded(bytes).map(|rules| hot.rules = rules),
         older: &[],
     },
 ];
