@@ -361,7 +361,9 @@ fn under_rules(meaning: &Meaning) -> String {
     let (events, are) = if count == 1 { ("event", "is") } else { ("events", "are") };
     let newest = Rules::NEWEST.number;
     let advice = if number > newest { ": a newer holdpoint has them" } else { "" };
-    format!("; {count} {events} from record {first} on {are} not checked under rules {number}{advice}")
+    format!(
+        "; {count} {events} from record {first} on {are} not checked under rules {number}{advice}"
+    )
 }
 
 fn fingerprints(meaning: &Meaning) -> String {

@@ -252,12 +252,7 @@ impl Meaning {
         self.hole.into_iter().chain(self.unproven_from).min()
     }
 
-    fn count_fingerprint(
-        &mut self,
-        event: &Event,
-        is_checked: bool,
-        forbidden: &[ForbiddenEvent],
-    ) {
+    fn count_fingerprint(&mut self, event: &Event, is_checked: bool, forbidden: &[ForbiddenEvent]) {
         let Event::Log(LogEvent::FingerprintRecorded(body)) = event else { return };
         if body.schema != STATE_SCHEMA_VERSION || !is_checked {
             self.fingerprints_not_checked = self.fingerprints_not_checked.saturating_add(1);

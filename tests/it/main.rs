@@ -71,6 +71,7 @@ mod real_bad_input;
 mod real_failing;
 mod real_support;
 mod records_support;
+mod rules_numbers;
 mod run;
 mod run_before;
 mod run_refused;

@@ -52,9 +52,7 @@ use crate::governed::view::LoopView;
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::types::ReasonCode;
 use crate::log::event::{RULES_ADOPTED, RulesAdopted};
-use crate::log::state::{
-    Beginning, NewerRules, RulesNumbers, SegmentIndexes, UnprovenRecords,
-};
+use crate::log::state::{Beginning, NewerRules, RulesNumbers, SegmentIndexes, UnprovenRecords};
 use crate::registration::command::RegistrationCommand;
 use crate::registration::state::{Mismatch, Registered, RegistrationView, Registry, pair};
 use crate::world::person::Gates;

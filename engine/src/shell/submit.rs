@@ -493,7 +493,9 @@ pub(super) fn append<S: Storage>(
     let adopted = hot.world.rules_to_adopt().map(adoption);
     let adopts = usize::from(adopted.is_some());
     let mut envelopes: Vec<Envelope> = adopted.into_iter().chain(events).collect();
-    if let [adopted, events @ ..] = &mut *envelopes && adopts > 0 {
+    if let [adopted, events @ ..] = &mut *envelopes
+        && adopts > 0
+    {
         state_fingerprints_behind(&hot.world, turn, at, adopted, events);
     }
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;

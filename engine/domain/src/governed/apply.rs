@@ -26,9 +26,7 @@ use crate::governed::aggregate::{
 use crate::human_decision::state::Decisions;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
 use crate::sandbox_fault::rules::decide_sandbox_outcome_within;
-use crate::sandbox_fault::types::{
-    ExecutionFaultType, FaultReport, SandboxDecisionResult,
-};
+use crate::sandbox_fault::types::{ExecutionFaultType, FaultReport, SandboxDecisionResult};
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted};
 

@@ -12,8 +12,7 @@ use holdpoint_domain::core::limits;
 use holdpoint_domain::core::payload::{Raw, RawData};
 use holdpoint_domain::log::{
     ClockStepped, FingerprintRecorded, HistoryArchived, LogEvent, RecordsUnproven, RulesAdopted,
-    SegmentIndexed, SystemRules,
-    UnprovenReason,
+    SegmentIndexed, SystemRules, UnprovenReason,
 };
 use holdpoint_domain::world::REGISTRY;
 use holdpoint_domain::world::envelope::{decode, encode};
@@ -318,7 +317,8 @@ impl<'a> Reader<'a> {
             "reason" => self.name(&["DAMAGE", "NO_WITNESS"])?,
             "list of systems" => {
                 let count = self.number(8)?;
-                let system = |_| Some(Value::Several(vec![self.value("text")?, self.value("u32")?]));
+                let system =
+                    |_| Some(Value::Several(vec![self.value("text")?, self.value("u32")?]));
                 let is_bounded = count <= limits::MAX_LIST_ITEMS as u64;
                 let systems = is_bounded.then(|| (0..count).map(system).collect::<Option<_>>());
                 Value::Several(systems??)
