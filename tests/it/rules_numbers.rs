@@ -1,7 +1,7 @@
 //! The numbers of the rules: a log of each of them is intact for ever, a writer says by which it
 //! decides, and one that does not have those in force reads and does not write.
 
-use crate::archive_support::{duplicate, values};
+use crate::archive_support::{Sample, duplicate, values};
 use crate::program::{Place, json, status, text};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::log::{RulesAdopted, SystemRules};
@@ -16,8 +16,10 @@ use std::path::PathBuf;
 
 /// Logs that programs of each number wrote, and the head of each: that of rules 1 by the program of
 /// commit e0d27d6, whose rules had no number yet.
-const GOLDEN: [(u32, &str); 1] =
-    [(1, "6aacd8e5748c93f71f4220f17ac8eee6f9141dcd95a1a11f12074cd6fc02f410")];
+const GOLDEN: [(u32, &str); 2] = [
+    (1, "6aacd8e5748c93f71f4220f17ac8eee6f9141dcd95a1a11f12074cd6fc02f410"),
+    (2, "e46acfe7df93e4357aa06948beda885b7842dee9e98094f537438a48b551b568"),
+];
 
 fn golden(number: u32) -> Place {
     let logs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/logs");
@@ -148,4 +150,21 @@ fn numbers_that_fall_are_repeated_or_are_forged_are_forbidden() {
         assert_eq!(report["findings"].as_array().unwrap().len(), 1, "it counts for nothing");
         assert_eq!(status(&place.run(&["true"])), 0);
     }
+}
+
+#[test]
+fn the_numbers_go_along_to_a_salvaged_log_and_behind_an_anchor() {
+    let mut place = Place::new();
+    assert_eq!(status(&place.run(&["true"])), 0);
+    fs::remove_file(place.log.join("HEAD")).unwrap();
+    assert_eq!(status(&place.holdpoint(&["salvage", "log", "new"])), 0);
+    place.log = place.directory.path().join("new");
+    assert_eq!(status(&place.run(&["true"])), 0);
+    assert_eq!(kinds(&place).iter().filter(|kind| *kind == ADOPTED).count(), 1);
+
+    let (sample, anchor) = Sample::archived();
+    sample.grow();
+    assert_eq!(kinds(&sample.place).iter().filter(|kind| *kind == ADOPTED).count(), 1);
+    let shown = values(&sample.place.holdpoint(&["log", "show", "--json", "--kind", ADOPTED]));
+    assert!(shown[0]["sequence"].as_u64().unwrap() <= anchor, "{shown:?}");
 }

@@ -142,9 +142,6 @@ pub struct Rules {
     pub attempts_max: u8,
     /// Whether ABORT counts also from a person who is not among those who are asked.
     pub anyone_aborts: bool,
-    /// Whether nothing but WAIT is said in a session that is not active, and every turn states
-    /// what is registered of its session.
-    pub sessions_bind: bool,
     /// Whether there are the words that came last: kinds of events, reasons of a halt, outputs of
     /// which both ends are kept. Where there are not, no record that says one is checked.
     pub has_newest_words: bool,
@@ -152,20 +149,8 @@ pub struct Rules {
 
 /// The numbers that are kept, in ascending order.
 const KEPT: [Rules; 2] = [
-    Rules {
-        number: 1,
-        attempts_max: 3,
-        anyone_aborts: false,
-        sessions_bind: false,
-        has_newest_words: false,
-    },
-    Rules {
-        number: 2,
-        attempts_max: 3,
-        anyone_aborts: true,
-        sessions_bind: true,
-        has_newest_words: true,
-    },
+    Rules { number: 1, attempts_max: 3, anyone_aborts: false, has_newest_words: false },
+    Rules { number: 2, attempts_max: 3, anyone_aborts: true, has_newest_words: true },
 ];
 
 impl Rules {

@@ -437,7 +437,7 @@ fn check_status(context: Context<'_>, body: &TurnTaken, checks: &mut RuleChecks)
         Some(session) => status(context, &body.tenant_id, session),
     };
     // Of a session that nobody ever registered the turn's row is found to be out of its scope.
-    if let Some(known) = known.filter(|_| checks.rules.sessions_bind) {
+    if let Some(known) = known {
         checks.expect(Rule::ThreadSession, known, body.session_status);
     }
 }
@@ -448,11 +448,7 @@ fn may_speak(context: Context<'_>, spoken: &Spoken<'_>, checks: &mut RuleChecks)
         return names_its_session(context, spoken, checks);
     };
     match status(context, spoken.tenant_id, session) {
-        Some(known)
-            if checks.rules.sessions_bind
-                && known != SessionStatus::Active
-                && spoken.directive != Directive::Wait =>
-        {
+        Some(known) if known != SessionStatus::Active && spoken.directive != Directive::Wait => {
             let expected = format_args!("a WAIT in a session that is {known}");
             checks.forbid(Rule::ThreadSession, expected, spoken.directive);
             false

@@ -10,7 +10,6 @@ use holdpoint_domain::interruption_thread::{
 };
 use holdpoint_domain::registration::{SessionRegistered, SessionStatus};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time};
-use holdpoint_testing::story::adoption;
 use holdpoint_testing::threads::{CALLER, Stage, lease_of, requests, rows, turn, turns};
 
 /// A thread whose only turn left words unsaid, and the turn and its row.
@@ -115,7 +114,6 @@ fn giving_up_words_that_nobody_kept_is_found() {
 /// A thread in Alice's session that waits for a yes, and the turn and row that asked for it.
 fn asked_in_a_session() -> (Stage, TurnTaken, RowCommitted) {
     let mut stage = Stage::with_tenant("acme");
-    stage.record(&adoption(&stage.world), stage.world.totals().last_at);
     stage.user("acme", "alice", "phone");
     stage.work_order("acme", "t");
     stage.session(SESSION, SessionStatus::Active, 1).events();

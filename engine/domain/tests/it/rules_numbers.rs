@@ -192,13 +192,8 @@ fn golden_rules_are_those_of_their_number() {
 
 #[test]
 fn golden_numbers_before_are_as_they_were() {
-    let pinned = Rules {
-        number: 1,
-        attempts_max: 3,
-        anyone_aborts: false,
-        sessions_bind: false,
-        has_newest_words: false,
-    };
+    let pinned =
+        Rules { number: 1, attempts_max: 3, anyone_aborts: false, has_newest_words: false };
     assert_eq!(Rules::numbered(1), Some(&pinned));
     assert_eq!((Rules::numbered(0), Rules::numbered(3)), (None, None));
 }
