@@ -4,9 +4,10 @@
 use crate::archive_support::{Sample, duplicate, values};
 use crate::program::{Place, json, status, text};
 use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::log::{RulesAdopted, SystemRules};
 use holdpoint_domain::world::{REGISTRY, envelope};
-use holdpoint_domain::{ActorId, Envelope};
+use holdpoint_domain::{ActorId, Command, Envelope};
 use holdpoint_testing::hand_made::{self, HandMade};
 use holdpoint_testing::story::Story;
 use serde_json::Value;
@@ -97,7 +98,8 @@ fn stated(number: u32, by: Actor) -> envelope::Encoded {
 fn behind(statements: &[envelope::Encoded]) -> Place {
     let (place, mut log) = (Place::new(), HandMade::new());
     statements.iter().for_each(|it| log.batch(std::slice::from_ref(it)));
-    log.batch(&Story::initialized().records.into_iter().map(|it| it.encoded).collect::<Vec<_>>());
+    let begin = ExecutionLoopCommand::InitializeLoop(Story::new().initialize());
+    log.command(&Command::ExecutionLoop(begin));
     log.write(&place.log);
     place
 }
@@ -106,9 +108,11 @@ fn behind(statements: &[envelope::Encoded]) -> Place {
 fn a_program_older_than_the_numbers_reads_and_does_not_write() {
     let place = behind(&[stated(3, Actor::System)]);
     let before = kinds(&place);
+    let input = r#"{"submit": {"command": "log.record_fingerprint"}}"#;
+    fs::write(place.directory.path().join("commands"), input).unwrap();
     for (code, words) in [
         (1, &["decision", "create", "--prompt", "Go on?"][..]),
-        (1, &["policy", "set", "--before"]),
+        (1, &["apply", "commands"]),
         (125, &["run", "--", "true"]),
     ] {
         let output = place.holdpoint(words);
@@ -126,7 +130,6 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
         &["log", "stat"],
         &["decision", "list"],
         &["hold", "list"],
-        &["runs"],
         &["trace", "2"],
         &["policy", "show"],
         &["doctor"],

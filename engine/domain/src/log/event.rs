@@ -106,8 +106,8 @@ recorded! {
         records_lost: u64,
     }
 
-    /// A writer states by which rules it decides from here on: the first event in the batch in which
-    /// a writer with newer rules than those in force first says anything.
+    /// A writer states by which rules it decides from here on: the first event in the batch with
+    /// which a writer begins whose rules are newer than those in force.
     RulesAdopted {
         /// Every system's number, by the system's name in ascending order.
         systems: List<SystemRules>,

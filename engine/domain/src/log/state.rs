@@ -1,6 +1,6 @@
 //! What the log remembers of itself: which indexes of sealed segments the chain vouches for, what
-//! is to be looked up in them because the state has forgotten it, which records were taken over from a
-//! damaged log without proof, and by which rules records are judged.
+//! is to be looked up in them because the state has forgotten it, which records were taken over
+//! from a damaged log without proof, and by which rules records are judged.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString as _};
