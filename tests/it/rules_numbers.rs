@@ -113,6 +113,7 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
     for (code, words) in [
         (1, &["decision", "create", "--prompt", "Go on?"][..]),
         (1, &["apply", "commands"]),
+        (1, &["log", "archive", "archive"]),
         (125, &["run", "--", "true"]),
     ] {
         let output = place.holdpoint(words);

@@ -71,6 +71,12 @@ pub struct World {
     beginning: Beginning,
 }
 
+/// Every system, as the names of its events begin.
+fn systems() -> impl Iterator<Item = &'static str> + Clone {
+    let of_one = REGISTRY.chunk_by(|one, next| one.system == next.system);
+    of_one.filter_map(|kinds| kinds.first()).map(|kind| kind.system)
+}
+
 /// What left the hot state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Settled {
@@ -174,7 +180,7 @@ impl World {
     /// What a writer states before anything else; `None` where nothing of it is new.
     #[must_use]
     pub fn rules_to_adopt(&self) -> Option<RulesAdopted> {
-        self.hot.rules.adopted_by(REGISTRY.iter().map(|kind| kind.system))
+        self.hot.rules.adopted_by(systems())
     }
 
     /// Whether this program has the rules in force, and so may write.
@@ -182,19 +188,18 @@ impl World {
     /// # Errors
     /// [`NewerRules`] where it has not.
     pub fn check_rules(&self) -> Result<(), NewerRules> {
-        self.hot.rules.check(|system| REGISTRY.iter().any(|kind| kind.system == system))
+        self.hot.rules.check(|found| systems().any(|system| system == found))
     }
 
     /// The number of the rules under which an event is not checked here, where it is not: this
     /// program does not have them, or they have no words for it.
     #[must_use]
     pub fn rules_not_checked(&self, event: &Event) -> Option<u32> {
-        let number = self.hot.rules.of(event.kind().system);
-        if event.kind().kind == RULES_ADOPTED {
-            return None;
-        }
-        let is_checked = Rules::numbered(number)
-            .is_some_and(|rules| rules.has_newest_words || !event.has_newest_words());
+        let kind = event.kind();
+        let number = self.hot.rules.of(kind.system);
+        let has_words = |rules: &Rules| rules.has_newest_words || !event.has_newest_words();
+        let is_checked =
+            kind.kind == RULES_ADOPTED || Rules::numbered(number).is_some_and(has_words);
         (!is_checked).then_some(number)
     }
 

@@ -147,20 +147,18 @@ pub struct Rules {
     pub has_newest_words: bool,
 }
 
-/// The numbers that are kept, in ascending order.
-const KEPT: [Rules; 2] = [
-    Rules { number: 1, attempts_max: 3, anyone_aborts: false, has_newest_words: false },
-    Rules { number: 2, attempts_max: 3, anyone_aborts: true, has_newest_words: true },
-];
-
 impl Rules {
     /// Those that every new event is made by.
-    pub const NEWEST: &'static Self = &KEPT[KEPT.len() - 1];
+    pub const NEWEST: &'static Self =
+        &Self { number: 2, attempts_max: 3, anyone_aborts: true, has_newest_words: true };
+
+    const BEFORE: &'static Self =
+        &Self { number: 1, attempts_max: 3, anyone_aborts: false, has_newest_words: false };
 
     /// Those of a number; `None`: this program does not have them.
     #[must_use]
     pub fn numbered(number: u32) -> Option<&'static Self> {
-        KEPT.iter().find(|rules| rules.number == number)
+        [Self::NEWEST, Self::BEFORE].into_iter().find(|rules| rules.number == number)
     }
 }
 

@@ -105,10 +105,13 @@ impl RulesNumbers {
     /// What a writer states first whose systems all have the newest rules; `None`: nothing new.
     pub(crate) fn adopted_by(
         &self,
-        systems: impl Iterator<Item = &'static str>,
+        systems: impl Iterator<Item = &'static str> + Clone,
     ) -> Option<RulesAdopted> {
-        let names: BTreeSet<&str> = systems.collect();
         let number = Rules::NEWEST.number;
+        if systems.clone().all(|system| self.of(system) >= number) {
+            return None;
+        }
+        let names: BTreeSet<&str> = systems.collect();
         let stated = names.into_iter().map(|it| SystemRules { system: it.into(), number });
         let body = RulesAdopted { systems: stated.collect() };
         self.after(&body).map(|_| body)
@@ -132,7 +135,7 @@ impl RulesNumbers {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "the log is written by newer rules: those of {system} have number {found}, and this program \
-     has them up to number {newest}; nothing was written: use a newer holdpoint, or one of the \
+     has them up to number {newest}; nothing was recorded: use a newer holdpoint, or one of the \
      verbs that only read"
 )]
 pub struct NewerRules {
