@@ -3,11 +3,12 @@
 use crate::anchor::Before;
 use crate::finding::{Finding, Problem};
 use crate::later::Later;
-use crate::meaning::{Meaning, Stopped};
+use crate::meaning::{Meaning, Stopped, UnderRules};
 use crate::read::Reading;
 use crate::report::{Axes, Axis, AxisState, Report, Unproven, Verdict};
 use crate::summary::records_named;
 use crate::verify::{OutsideState, Witnessed};
+use holdpoint_domain::core::forbidden::Rules;
 use holdpoint_log_files::{Place, Problem as LogProblem};
 use holdpoint_log_format::recovery::Verdict as LogVerdict;
 
@@ -303,16 +304,17 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]
         return failed(sentence(first, more.len()));
     }
     let applied = meaning.applied.sequence;
+    let every = if meaning.under_rules.is_some() { "every other event" } else { "every event" };
     let hole = meaning.unjudged_from().filter(|hole| *hole < applied);
     let so_far = match hole.map_or(applied, |hole| hole.saturating_sub(1)) {
         0 => "no event was judged".to_string(),
         judged if judged == meaning.anchor.position.sequence => "no event was judged".to_string(),
         judged if meaning.anchor.position.sequence > 0 => format!(
-            "every event from record {} up to record {judged} is one that the rules allow, given \
+            "{every} from record {} up to record {judged} is one that the rules allow, given \
              the state that the log begins with",
             meaning.anchor.position.sequence.saturating_add(1)
         ),
-        judged => format!("every event up to record {judged} is one that the rules allow"),
+        judged => format!("{every} up to record {judged} is one that the rules allow"),
     };
     match meaning.stopped {
         _ if reading.survey.row.verdict() == LogVerdict::NothingHere => not_checked(NO_LOG),
@@ -321,7 +323,8 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]
         )),
         Some(Stopped::NoBeginning) => not_checked("the state at the log's beginning is not known"),
         Some(Stopped::Undecodable(sequence)) => failed(format!("record {sequence} is unreadable")),
-        _ if hole.is_some() => not_checked(so_far + &behind_hole(meaning)),
+        _ if hole.is_some() => not_checked(so_far + &behind_hole(meaning) + &under_rules(meaning)),
+        _ if meaning.under_rules.is_some() => not_checked(so_far + &under_rules(meaning)),
         Some(Stopped::Until) => proven(so_far),
         None if is_corrupt(reading) => {
             not_checked(format!("{so_far}; what lies behind the damage cannot be judged"))
@@ -348,6 +351,19 @@ fn behind_hole(meaning: &Meaning) -> String {
         some => text.push_str(&format!("; {some} events there lack what was lost or changed")),
     }
     text
+}
+
+/// What cannot be said of events under other rules than those that are here.
+fn under_rules(meaning: &Meaning) -> String {
+    let Some(UnderRules { number, first, count }) = meaning.under_rules else {
+        return String::new();
+    };
+    let (events, are) = if count == 1 { ("event", "is") } else { ("events", "are") };
+    let newest = Rules::NEWEST.number;
+    let advice = if number > newest { ": a newer holdpoint has them" } else { "" };
+    format!(
+        "; {count} {events} from record {first} on {are} not checked under rules {number}{advice}"
+    )
 }
 
 fn fingerprints(meaning: &Meaning) -> String {

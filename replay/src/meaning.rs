@@ -51,6 +51,8 @@ pub(crate) struct Meaning {
     /// Recorded fingerprints of another state schema, or of the log that this one was salvaged
     /// from: a state holds sequences, and those have moved.
     pub(crate) fingerprints_not_checked: u64,
+    /// Events that are not checked under the rules in force.
+    pub(crate) under_rules: Option<UnderRules>,
     /// What is stated of indexes.
     statements: Statements,
     /// What is stated of moves to an archive.
@@ -58,6 +60,17 @@ pub(crate) struct Meaning {
     /// Records yet to come that salvage copied; `None` in a log that was not salvaged.
     copies: Option<u64>,
     until: Until,
+}
+
+/// Events under rules that this program does not have, or that have no words for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnderRules {
+    /// The number of the rules of the first one.
+    pub(crate) number: u32,
+    /// The record of the first one.
+    pub(crate) first: u64,
+    /// How many.
+    pub(crate) count: u64,
 }
 
 /// Why events are not applied any more.
@@ -94,6 +107,7 @@ impl Meaning {
             last_noted: 0,
             fingerprints_proven: 0,
             fingerprints_not_checked: 0,
+            under_rules: None,
             statements: Statements::default(),
             moves: ArchiveStatements::default(),
             copies: None,
@@ -154,10 +168,16 @@ impl Meaning {
     }
 
     fn evolve(&mut self, record: &Committed, envelope: &Envelope) {
-        let forbidden =
-            self.world.judge_and_evolve(record.header.sequence, record.time(), envelope);
-        self.follow_salvage(record.header.sequence, &envelope.event);
-        self.count_fingerprint(&envelope.event, &forbidden);
+        let (sequence, event) = (record.header.sequence, &envelope.event);
+        let unchecked = self.world.rules_not_checked(event);
+        let forbidden = self.world.judge_and_evolve(sequence, record.time(), envelope);
+        if let Some(number) = unchecked {
+            let none = UnderRules { number, first: sequence, count: 0 };
+            let under = self.under_rules.get_or_insert(none);
+            under.count = under.count.saturating_add(1);
+        }
+        self.follow_salvage(sequence, event);
+        self.count_fingerprint(event, unchecked.is_none(), &forbidden);
         self.take_statement(record, &envelope.event);
         for event in forbidden {
             self.find(record, Problem::Forbidden(event));
@@ -232,9 +252,9 @@ impl Meaning {
         self.hole.into_iter().chain(self.unproven_from).min()
     }
 
-    fn count_fingerprint(&mut self, event: &Event, forbidden: &[ForbiddenEvent]) {
+    fn count_fingerprint(&mut self, event: &Event, is_checked: bool, forbidden: &[ForbiddenEvent]) {
         let Event::Log(LogEvent::FingerprintRecorded(body)) = event else { return };
-        if body.schema != STATE_SCHEMA_VERSION {
+        if body.schema != STATE_SCHEMA_VERSION || !is_checked {
             self.fingerprints_not_checked = self.fingerprints_not_checked.saturating_add(1);
         } else if !forbidden.iter().any(|event| event.rule == Rule::Fingerprint) {
             self.fingerprints_proven = self.fingerprints_proven.saturating_add(1);

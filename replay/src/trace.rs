@@ -77,6 +77,9 @@ pub struct Step {
     pub causation: Option<u64>,
     /// The name is followed: it is of an earlier record.
     pub is_caused: bool,
+    /// The first record that says who did it.
+    #[serde(skip)]
+    pub stated_by: u64,
     /// Who did it.
     pub actor: Option<ActorId>,
     /// What the process that recorded it could prove of that; `None` where none is stated.
@@ -251,5 +254,5 @@ pub fn trace<S: ReadStorage>(
 
 fn person_of(step: &Step) -> Option<Person> {
     let actor = step.actor.clone().filter(|actor| actor.kind == Actor::Human)?;
-    Some(Person { actor, proof: step.proof, sequence: step.first })
+    Some(Person { actor, proof: step.proof, sequence: step.stated_by })
 }

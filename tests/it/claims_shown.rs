@@ -47,10 +47,10 @@ fn a_claimed_name_is_shown_as_not_proven_in_every_view() {
         let proof = if is_claim { "none" } else { "os-user" };
         for view in [&["log", "show", "--json"][..], &["export", "--format", "jsonl"]] {
             let record: Value =
-                serde_json::from_str(shown(&place, view).lines().next().unwrap()).unwrap();
+                serde_json::from_str(shown(&place, view).lines().nth(1).unwrap()).unwrap();
             assert_eq!(record["proof"]["by"], proof, "{view:?}: {record}");
         }
         let rows = shown(&place, &["export", "--format", "csv"]);
-        assert!(rows.lines().nth(1).unwrap().contains(&format!("{name},{proof},")), "{rows}");
+        assert!(rows.lines().nth(2).unwrap().contains(&format!("{name},{proof},")), "{rows}");
     }
 }

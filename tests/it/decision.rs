@@ -134,7 +134,7 @@ fn a_history_replays_at_every_record_to_what_was_shown_live() {
         moments.push((newest_record(&place), live));
     });
     let (newest, last) = moments.last().unwrap().clone();
-    for at in 1..=newest {
+    for at in moments[0].0..=newest {
         // Inside a batch, what was before it.
         let (_, live) = moments.iter().rfind(|(then, _)| *then <= at).unwrap();
         for decision in live {

@@ -72,6 +72,7 @@ mod real_failing;
 mod real_support;
 mod records_support;
 mod replay_systems;
+mod rules_numbers;
 mod run;
 mod run_before;
 mod run_refused;

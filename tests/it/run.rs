@@ -343,7 +343,7 @@ fn json_is_one_object_on_stdout_and_the_commands_streams_are_on_stderr() {
     let whole = json!({ "length": 4, "captured": 4, "head": 4, "gap": 0 });
     assert_eq!(told["stdout"], whole);
     let records = place.verified()["records"].clone();
-    assert_eq!(told["records"], json!({ "first": 1, "last": records }));
+    assert_eq!(told["records"], json!({ "first": 2, "last": records }));
     assert!(told["wall_ms"].is_u64());
     assert_eq!(told["log"].as_str(), place.log.to_str());
 }

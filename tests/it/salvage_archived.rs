@@ -146,7 +146,7 @@ fn what_only_the_report_of_a_salvage_allows_is_not_parted_from_it() {
     let (place, request) = place();
     let answer = ["hold", "answer", &request, "--yes", "--decision", "abort"];
     assert_eq!(status(&place.holdpoint(&answer)), 0);
-    damage(&place, 0, 1);
+    damage(&place, 0, 2);
     assert_eq!(status(&salvage(&place, &["log", "new"])), 0);
     assert_eq!(status(&on(&place, "new", &["verify"])), 0);
     assert_eq!(archive_of_new(&place), (5, "apart_from_report".into()));
@@ -181,7 +181,7 @@ fn what_a_move_that_is_refused_advises_is_taken() {
     let answer = ["hold", "answer", &request, "--yes", "--decision", "abort"];
     assert_eq!(status(&damaged.holdpoint(&answer)), 0);
     (0..2).for_each(|_| grow(&damaged));
-    damage(&damaged, 0, 1);
+    damage(&damaged, 0, 2);
     assert_eq!(status(&salvage(&damaged, &["log", "new"])), 0);
     assert_advice(&damaged, "apart_from_report");
     // The record that states the beginning lies behind the first segment.

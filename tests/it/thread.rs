@@ -48,7 +48,7 @@ fn the_state_shows_what_was_left_unsaid_to_whom_and_until_when() {
     let place = one();
     let state = shown(&place, &["thread", "show", "talk"]);
     for words in [
-        "newest          turn 2: WAIT X_INTERRUPT_CANCEL, record 9",
+        "newest          turn 2: WAIT X_INTERRUPT_CANCEL, record 10",
         "speaker         ada",
         "unsaid          of turn 2, to ada, answer 41, topic weather",
         "was said      \"I\"",
@@ -61,33 +61,33 @@ fn the_state_shows_what_was_left_unsaid_to_whom_and_until_when() {
     let thread = read(&place, &["thread", "show", "talk"]);
     let buffer = &thread["state"]["resume_buffers"][0];
     assert_eq!(buffer["unsaid_remainder"], "t is sunny today. Tomorrow it rains.");
-    assert_eq!((&thread["last_turn_id"], &thread["version"]), (&json!(2), &json!(9)));
+    assert_eq!((&thread["last_turn_id"], &thread["version"]), (&json!(2), &json!(10)));
 }
 
 #[test]
 fn the_state_is_shown_as_it_was_after_any_record() {
     let place = one();
-    let before = shown(&place, &["thread", "show", "talk", "--at", "7"]);
-    assert!(before.contains("turn 1: RESPOND X_NLP_CHAT, record 7"), "{before}");
+    let before = shown(&place, &["thread", "show", "talk", "--at", "8"]);
+    assert!(before.contains("turn 1: RESPOND X_NLP_CHAT, record 8"), "{before}");
     assert!(!before.contains("unsaid"), "{before}");
-    let then = shown(&place, &["thread", "show", "talk", "--at", "9"]);
+    let then = shown(&place, &["thread", "show", "talk", "--at", "10"]);
     assert!(then.contains("Z, in 1m\n"), "as seen from the record's own time: {then}");
     let now = read(&place, &["thread", "show", "talk"]);
-    assert_eq!(read(&place, &["thread", "show", "talk", "--at", "9"]), now);
-    let inside_a_batch = read(&place, &["thread", "show", "talk", "--at", "8"]);
-    assert_eq!(inside_a_batch["version"], 7);
-    assert_eq!((&now["state_after_record"], &now["state_note"]), (&json!(9), &Value::Null));
-    let early = place.holdpoint(&["thread", "show", "talk", "--at", "5"]);
+    assert_eq!(read(&place, &["thread", "show", "talk", "--at", "10"]), now);
+    let inside_a_batch = read(&place, &["thread", "show", "talk", "--at", "9"]);
+    assert_eq!(inside_a_batch["version"], 8);
+    assert_eq!((&now["state_after_record"], &now["state_note"]), (&json!(10), &Value::Null));
+    let early = place.holdpoint(&["thread", "show", "talk", "--at", "6"]);
     assert_eq!(status(&early), 3, "{}", text(&early.stderr));
 }
 
 #[test]
 fn a_state_that_is_not_the_asked_record_s_says_so_and_why() {
     let place = one();
-    let batch = "record 8 is part of a batch that ends with record 9: \
-                 shown is the state after record 7";
-    let beyond = "record 10 is not there, or cannot be read: shown is the state after record 9";
-    for (at, after, note) in [("8", 7, batch), ("10", 9, beyond)] {
+    let batch = "record 9 is part of a batch that ends with record 10: \
+                 shown is the state after record 8";
+    let beyond = "record 11 is not there, or cannot be read: shown is the state after record 10";
+    for (at, after, note) in [("9", 8, batch), ("11", 10, beyond)] {
         let state = shown(&place, &["thread", "show", "talk", "--at", at]);
         assert!(state.contains(note), "{state}");
         let state = read(&place, &["thread", "show", "talk", "--at", at]);
@@ -96,8 +96,8 @@ fn a_state_that_is_not_the_asked_record_s_says_so_and_why() {
             (&json!(after), &json!(note))
         );
     }
-    let state = shown(&place, &["thread", "show", "talk", "--at", "9"]);
-    assert!(state.ends_with("shown           the state after record 9\n"), "{state}");
+    let state = shown(&place, &["thread", "show", "talk", "--at", "10"]);
+    assert!(state.ends_with("shown           the state after record 10\n"), "{state}");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn rows_have_the_payload_keys_of_the_design_and_the_reason_verbatim() {
     assert_eq!(answered["payload"]["directive"], "respond");
     assert_eq!(answered["reason_code"], "X_NLP_CHAT");
     assert_eq!(answered["reason_number"], 0x4858_0005);
-    assert_eq!((&waits["audit_event_id"], &waits["event_type"]), (&json!(9), &json!("Other")));
+    assert_eq!((&waits["audit_event_id"], &waits["event_type"]), (&json!(10), &json!("Other")));
     assert!(waits["payload"].get("lease_token_hash").is_none());
     assert_eq!(refused["reason_code"], "X_FAIL_TURN_ORDER");
     assert_eq!(refused["refused"]["directive"], "wait");
@@ -312,7 +312,7 @@ fn what_expired_is_in_the_story_and_what_nobody_recorded_yet_is_shown_as_gone() 
                    remainder   of turn 2, to ada: DISCARDED";
     assert!(story.contains(expired), "{story}");
     assert!(!shown(&place, &["thread", "show", "talk"]).contains("unsaid"));
-    assert!(shown(&place, &["thread", "show", "talk", "--at", "9"]).contains("unsaid"));
+    assert!(shown(&place, &["thread", "show", "talk", "--at", "10"]).contains("unsaid"));
 }
 
 #[test]
@@ -517,7 +517,7 @@ fn a_line_about_a_thread_belongs_to_the_thread_s_own_story() {
     assert!(message.contains("\"talk\"") && message.contains("\"elsewhere\""), "{message}");
     assert_eq!(keyed["error"]["field"], "idempotency");
     assert_eq!(first["receipt"]["turn"]["directive"], "RESPOND", "{found:#?}");
-    assert_eq!(first["receipt"]["audit_event_id"], 7);
+    assert_eq!(first["receipt"]["audit_event_id"], 8);
     assert_eq!(again["receipt"]["repeated"], true);
     assert_eq!(again["receipt"]["turn"], first["receipt"]["turn"]);
     let story = shown(&place, &["log", "show", "--correlation", "talk"]);

@@ -34,7 +34,7 @@ fn behind_an_archive_that_is_gone_a_thread_says_what_is_there() {
     std::fs::rename(&archive, place.directory.path().join("elsewhere")).unwrap();
     let missing = format!(
         "records 1 to {anchor} are in the archive {}, which was not read (there is no archive \
-         there): the thread began there, with record 6; name its directory with --archive DIR",
+         there): the thread began there, with record 7; name its directory with --archive DIR",
         archive.display()
     );
     for verb in ["story", "rows"] {

@@ -138,7 +138,7 @@ fn what_is_unproven_is_said_where_it_is_in_an_archive() {
     std::fs::remove_dir_all(place.directory.path().join("archive")).unwrap();
     assert_unproven(&place, &id, "without the archive");
     let said = text(&place.holdpoint(&["decision", "list"]).stderr);
-    assert!(said.contains("record 2 is unproven: a salvage took it over"), "{said}");
+    assert!(said.contains("records 2 to 3 are unproven: a salvage took them over"), "{said}");
     let told = text(&place.holdpoint(&["replay"]).stdout);
     assert!(told.contains("carried from a log with unproven records"), "{told}");
 }

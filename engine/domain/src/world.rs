@@ -35,6 +35,7 @@ use alloc::vec::Vec;
 
 use serde::{Serialize, Serializer};
 
+use crate::core::forbidden::Rules;
 use crate::core::hash::Digest;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
 use crate::core::payload::Text;
@@ -47,7 +48,8 @@ use crate::governed::view::{LoopView, RequestView};
 use crate::interruption_thread::state::{
     ClosedThread, MAX_CLOSED_THREADS, Thread, ThreadView, Threads,
 };
-use crate::log::state::{Beginning, SegmentIndexes, UnprovenRecords};
+use crate::log::event::{RULES_ADOPTED, RulesAdopted};
+use crate::log::state::{Beginning, NewerRules, RulesNumbers, SegmentIndexes, UnprovenRecords};
 use crate::registration::event::RegistrationEvent;
 use crate::registration::state::{Registered, RegistrationView, Registry, pair};
 use crate::world::person::Gates;
@@ -64,6 +66,12 @@ pub struct World {
     fingerprint: KnownFingerprint,
     /// Where the log begins.
     beginning: Beginning,
+}
+
+/// Every system, as the names of its events begin.
+fn systems() -> impl Iterator<Item = &'static str> + Clone {
+    let of_one = REGISTRY.chunk_by(|one, next| one.system == next.system);
+    of_one.filter_map(|kinds| kinds.first()).map(|kind| kind.system)
 }
 
 /// What left the hot state.
@@ -93,6 +101,7 @@ pub(crate) struct Hot {
     pub(crate) indexes: SegmentIndexes,
     pub(crate) gates: Gates,
     pub(crate) unproven: UnprovenRecords,
+    pub(crate) rules: RulesNumbers,
     /// The newest record that says that the wall clock was set back; 0: none.
     pub(crate) set_back: u64,
 }
@@ -159,6 +168,38 @@ impl World {
     #[must_use]
     pub const fn unproven_records(&self) -> &UnprovenRecords {
         &self.hot.unproven
+    }
+
+    /// The numbers of the rules in force.
+    #[must_use]
+    pub const fn rules(&self) -> &RulesNumbers {
+        &self.hot.rules
+    }
+
+    /// What a writer states before anything else; `None` where nothing of it is new.
+    #[must_use]
+    pub fn rules_to_adopt(&self) -> Option<RulesAdopted> {
+        self.hot.rules.adopted_by(systems())
+    }
+
+    /// Whether this program has the rules in force, and so may write.
+    ///
+    /// # Errors
+    /// [`NewerRules`] where it has not.
+    pub fn check_rules(&self) -> Result<(), NewerRules> {
+        self.hot.rules.check(|found| systems().any(|system| system == found))
+    }
+
+    /// The number of the rules under which an event is not checked here, where it is not: this
+    /// program does not have them, or they have no words for it.
+    #[must_use]
+    pub fn rules_not_checked(&self, event: &Event) -> Option<u32> {
+        let kind = event.kind();
+        let number = self.hot.rules.of(kind.system);
+        let has_words = |rules: &Rules| rules.has_newest_words || !event.has_newest_words();
+        let is_checked =
+            kind.kind == RULES_ADOPTED || Rules::numbered(number).is_some_and(has_words);
+        (!is_checked).then_some(number)
     }
 
     /// The same world, whose hot state a record carried that states that the log begins behind an

@@ -135,7 +135,7 @@ impl<S: Storage> Engine<S> {
         let before = log.beginning()?.run.chain.sequence;
         let last = plan.last_segment(&log.sealed_segments()?);
         // Other writers may have sealed what this handle has not seen: it catches up behind them.
-        self.query(|_| ())?;
+        self.query(World::check_rules)?.map_err(SubmitError::from)?;
         let mut moved = ArchiveReport {
             moved: None,
             stated_by: None,

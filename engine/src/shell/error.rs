@@ -4,6 +4,7 @@ use crate::floors::FloorsError;
 use crate::log::{AppendError, ArchiveError, OpenError};
 use holdpoint_domain::Refusal;
 use holdpoint_domain::core::codec::{DecodeError, EncodeError};
+use holdpoint_domain::log::NewerRules;
 use holdpoint_log_files::FollowError;
 use std::io;
 use std::path::PathBuf;
@@ -74,6 +75,9 @@ pub enum SubmitError {
     /// What the engine would have recorded by itself is not so, by the log's own records.
     #[error(transparent)]
     Contradicted(#[from] Refusal),
+    /// A newer program writes to the log: this one only reads it.
+    #[error(transparent)]
+    NewerRules(#[from] NewerRules),
     /// An event beyond the codec's limits.
     #[error("the event cannot be recorded: {0}")]
     Encode(#[from] EncodeError),

@@ -98,12 +98,16 @@ pub(super) fn record_at_close<S: Storage>(
     if is_due_at_close(engine, hot) { record(engine, hot, turn) } else { Ok(None) }
 }
 
-/// What the turn appended before stands whether or not there is room for the fingerprint.
+/// What the turn appended before stands whether or not there is room for the fingerprint. Newer
+/// rules than those in force are adopted first, by a batch that has more to say.
 fn record<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
+    if hot.world.rules_to_adopt().is_some() {
+        return Ok(None);
+    }
     let at = time_of_next(engine, turn);
     let (state, fingerprint) = hot.world.carry_with_fingerprint();
     let snapshot = Snapshot::new(hot.place.header.log, &hot.place, &state);

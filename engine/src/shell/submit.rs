@@ -18,6 +18,7 @@ use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, NewRecord, Storage, Turn};
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
+use holdpoint_domain::log::{LogEvent, RulesAdopted};
 use holdpoint_domain::world::{Recalled, Term, envelope};
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Idempotency, Proof, Refusal, Time, World, WriterCommand,
@@ -439,6 +440,7 @@ pub(super) fn changes_nothing<S: Storage>(engine: &Core<S>, error: &SubmitError)
         SubmitError::Append(
             BatchTooLarge { .. } | Empty | Locked { .. } | NoSpace { .. } | PayloadTooLarge { .. }
         ) | SubmitError::Contradicted(_)
+            | SubmitError::NewerRules(_)
             | SubmitError::Encode(_)
             | SubmitError::RunFile { .. }
     );
@@ -453,12 +455,13 @@ fn discarded<S: Storage>(engine: &Core<S>) -> SubmitError {
     }
 }
 
-/// What a writer records before anything of its own.
+/// What a writer records before anything of its own, where it has the rules in force.
 pub(super) fn come_up_to_date<S: Storage>(
     engine: &Core<S>,
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
 ) -> Result<(), SubmitError> {
+    hot.world.check_rules()?;
     note_clock_step(engine, hot, turn)?;
     record_due(engine, hot, turn)?;
     lost::record_lost_once(engine, hot, turn).map(drop)
@@ -477,7 +480,8 @@ fn check(origin: &Origin, conditions: &Conditions, command: &Command) -> Result<
     conditions.check(command)
 }
 
-/// Encodes, appends and evolves one batch, and gives its events back.
+/// Encodes, appends and evolves one batch, and gives its events back. Before the first one by newer
+/// rules than those in force, the same batch says so; what is given back is without that.
 pub(super) fn append<S: Storage>(
     hot: &mut Hot,
     turn: &mut Turn<'_, S>,
@@ -486,9 +490,17 @@ pub(super) fn append<S: Storage>(
     events: impl Into<Vec<Event>>,
     at: Time,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
+    hot.world.check_rules()?;
     let events = events.into().into_iter();
-    let envelopes: Vec<Envelope> =
-        events.map(|event| envelope(&hot.world, by, idempotency, event)).collect();
+    let events = events.map(|event| envelope(&hot.world, by, idempotency, event));
+    let adopted = hot.world.rules_to_adopt().map(|body| adoption(&hot.world, body));
+    let adopts = usize::from(adopted.is_some());
+    let mut envelopes: Vec<Envelope> = adopted.into_iter().chain(events).collect();
+    if let [adopted, events @ ..] = &mut *envelopes
+        && adopts > 0
+    {
+        state_fingerprints_behind(&hot.world, turn, at, adopted, events);
+    }
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
     let appended = turn.append(&records, at.nanoseconds())?;
     let batch: Vec<Recorded> = (appended.first_sequence..)
@@ -504,7 +516,36 @@ pub(super) fn append<S: Storage>(
     evolve_all(&mut hot.world, &mut hot.since, &batch);
     batch.iter().for_each(|event| hot.lookup.follow(event));
     hot.place = turn.place();
-    Ok((appended, batch.into_iter().map(|event| event.envelope.event).collect()))
+    let first_sequence = appended.first_sequence.saturating_add(adopts as u64);
+    let appended = Appended { first_sequence, ..appended };
+    Ok((appended, batch.into_iter().skip(adopts).map(|event| event.envelope.event).collect()))
+}
+
+/// The story of a log's rules.
+const RULES_STORY: &str = "holdpoint.rules";
+
+/// Which rules are in force is Holdpoint's own statement, and no part of what is asked for.
+fn adoption(world: &World, body: RulesAdopted) -> Envelope {
+    let correlation = RULES_STORY.to_string();
+    let origin = Origin { actor: system_actor(), correlation, causation: None };
+    envelope(world, By::holdpoint(&origin), None, body.into())
+}
+
+/// A fingerprint is that of the state before its record: behind what its batch says first.
+fn state_fingerprints_behind<S: Storage>(
+    world: &World,
+    turn: &Turn<'_, S>,
+    at: Time,
+    first: &Envelope,
+    others: &mut [Envelope],
+) {
+    for envelope in others {
+        if let Event::Log(LogEvent::FingerprintRecorded(body)) = &mut envelope.event {
+            let mut behind = world.clone();
+            behind.evolve(turn.position().sequence.saturating_add(1), at, first);
+            body.fingerprint = behind.fingerprint_digest();
+        }
+    }
 }
 
 fn envelope(

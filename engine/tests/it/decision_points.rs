@@ -391,12 +391,12 @@ fn a_link_is_the_one_that_the_record_states() {
         links.push((record.header.sequence, record.header.link.0));
     });
     read.expect("the log can be read");
-    assert_eq!(links.len(), 5);
+    assert_eq!(links.len(), 6);
     for (sequence, link) in links {
         let found = engine.link_of(sequence).expect("it can be read").expect("it is there");
         assert_eq!(*found.as_bytes(), link);
     }
-    for sequence in [0, 6, u64::MAX] {
+    for sequence in [0, 7, u64::MAX] {
         assert_eq!(engine.link_of(sequence).expect("it can be read"), None);
     }
 }

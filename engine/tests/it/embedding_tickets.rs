@@ -32,7 +32,7 @@ fn tickets_are_resolved_in_the_order_of_submission() {
         });
     }
     engine.close().expect("it closes");
-    let expected: Vec<(i64, u64)> = (0..50).zip(1..).collect();
+    let expected: Vec<(i64, u64)> = (0..50).zip(2..).collect();
     assert_eq!(*resolved.lock(), expected);
 }
 
@@ -47,7 +47,7 @@ fn a_ticket_gives_what_submit_returns() {
         |command: &Command| engine.submit_later(&origin(), command).expect("it is taken in").wait();
     let mut receipts = vec![accepted(later(&begin))];
     receipts.extend(whole_story(&loop_id).iter().map(|command| accepted(later(command))));
-    let lines = place.lines();
+    let lines = place.asked_lines();
     let events: Vec<_> = receipts.iter().flat_map(|receipt| receipt.events.clone()).collect();
     assert_eq!(lines.into_iter().map(|line| line.envelope.event).collect::<Vec<_>>(), events);
     for command in [complete(&loop_id), dispatch("LOOP-nobody-knows")] {
@@ -72,11 +72,11 @@ fn a_ticket_is_pending_until_its_command_is_durable() {
     let ticket = ticket.wait_timeout(Duration::from_millis(1)).expect_err("it is pending");
     gate.open();
     let receipt = accepted(ticket.wait_timeout(LONG).expect("it is resolved"));
-    assert_eq!(receipt.last_sequence, 1);
+    assert_eq!(receipt.last_sequence, 2);
     let ticket = hand_over(&engine, 2);
     engine.close().expect("it closes");
     assert!(ticket.is_resolved());
-    assert_eq!(accepted(ticket.poll().expect("it is resolved")).last_sequence, 2);
+    assert_eq!(accepted(ticket.poll().expect("it is resolved")).last_sequence, 3);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_deadline_that_never_comes_waits_as_without_one() {
     let place = Place::new();
     let engine = place.engine();
     let outcome = hand_over(&engine, 1).wait_timeout(Duration::MAX);
-    assert_eq!(accepted(outcome.expect("it is resolved")).last_sequence, 1);
+    assert_eq!(accepted(outcome.expect("it is resolved")).last_sequence, 2);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_dropped_ticket_withdraws_nothing() {
         drop(hand_over(&engine, number));
     }
     engine.close().expect("it closes");
-    assert_eq!(place.lines().len(), 10);
+    assert_eq!(place.asked_lines().len(), 10);
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn a_full_queue_refuses_and_records_nothing_for_it() {
     gate.open();
     let sequences: Vec<u64> =
         tickets.into_iter().map(|ticket| accepted(ticket.wait()).last_sequence).collect();
-    assert_eq!(sequences, [1, 2, 3]);
+    assert_eq!(sequences, [2, 3, 4]);
     engine.close().expect("it closes");
-    assert_eq!(place.lines().len(), 3);
+    assert_eq!(place.asked_lines().len(), 3);
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn closing_carries_out_what_waits() {
     closing.join().expect("no panic").expect("it closes");
     let outcomes = tickets.into_iter().map(|ticket| ticket.poll().expect("it is resolved"));
     let sequences: Vec<u64> = outcomes.map(|outcome| accepted(outcome).last_sequence).collect();
-    assert_eq!(sequences, [1, 2, 3, 4, 5]);
-    assert_eq!(place.lines().len(), 5);
+    assert_eq!(sequences, [2, 3, 4, 5, 6]);
+    assert_eq!(place.asked_lines().len(), 5);
 }
 
 /// What became of three commands whose engine is gone once the first one was answered.
@@ -167,7 +167,7 @@ fn a_callback_may_close_the_engine() {
     let (place, outcomes) = outcomes_when_the_callback(close, false);
     let sequences: Vec<u64> =
         outcomes.into_iter().map(|outcome| accepted(outcome).last_sequence).collect();
-    assert_eq!(sequences, [1, 2, 3, 4]);
+    assert_eq!(sequences, [2, 3, 4, 5]);
     place.assert_intact();
     assert_eq!(place.engine().report().recovered.rewritten_bytes, 0, "it was left cleanly");
 }
@@ -189,7 +189,7 @@ fn closing_refuses_what_waits_behind_a_failure() {
     assert!(matches!(sixth, Err(SubmitError::Closed)), "{sixth:?}");
     assert!(matches!(seventh, Err(SubmitError::Closed)), "{seventh:?}");
     drop(place.engine());
-    assert!(place.lines().len() <= 4, "nothing is recorded for what was refused");
+    assert!(place.asked_lines().len() <= 4, "nothing is recorded for what was refused");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_callback_that_panics_ends_nothing_but_itself() {
     first.on_done(|_| std::panic::resume_unwind(Box::new("a callback's own business")));
     let second = hand_over(&engine, 2);
     gate.open();
-    assert_eq!(accepted(second.wait()).last_sequence, 2);
+    assert_eq!(accepted(second.wait()).last_sequence, 3);
     engine.close().expect("it closes");
 }
 
@@ -243,7 +243,7 @@ fn a_hook_that_panics_leaves_no_ticket_waiting() {
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let (first, second) = (hand_over(&engine, 1), hand_over(&engine, 2));
     assert!(matches!(first.wait(), Err(SubmitError::Panicked)));
-    assert_eq!(accepted(second.wait()).last_sequence, 2);
+    assert_eq!(accepted(second.wait()).last_sequence, 3);
     engine.close().expect("it closes");
     place.assert_intact();
 }
@@ -263,7 +263,7 @@ fn a_panic_in_a_turn_discards_the_state_and_the_log_stays_whole() {
     assert!(matches!(first.wait(), Err(SubmitError::Panicked)));
     assert!(matches!(second.wait(), Err(SubmitError::Discarded)));
     drop(engine);
-    assert_eq!(accepted(hand_over(&place.engine(), 3).wait()).last_sequence, 1);
+    assert_eq!(accepted(hand_over(&place.engine(), 3).wait()).last_sequence, 2);
     place.assert_intact();
 }
 
@@ -279,7 +279,7 @@ fn a_callback_on_a_known_outcome_is_called_at_once() {
     if let Ok(outcome) = outcome.try_recv() {
         called = Some(accepted(outcome).last_sequence);
     }
-    assert_eq!(called, Some(1));
+    assert_eq!(called, Some(2));
 }
 
 #[test]

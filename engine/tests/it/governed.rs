@@ -431,7 +431,7 @@ fn a_ceiling_narrows_what_a_fault_permits() {
 fn each_step_is_caused_by_the_last_record_of_the_step_before() {
     let place = Place::new();
     finished(&place, &shell("true"));
-    let lines = place.lines();
+    let lines = place.asked_lines();
     let story = lines.first().map(|line| line.envelope.correlation.clone());
     for line in &lines {
         assert_eq!(Some(&line.envelope.correlation), story.as_ref());

@@ -1,10 +1,12 @@
 //! One line for each event of the log itself.
 
+use std::collections::BTreeSet;
+
 use holdpoint_domain::Event;
 use holdpoint_domain::log::{
     ClockStepped, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted, HistoryArchived,
     LogEvent, PolicyChanged, PolicyUnknown, RecordsLost, RecordsUnproven, RecoveryPerformed,
-    Salvaged, SegmentIndexed, UnprovenReason,
+    RulesAdopted, Salvaged, SegmentIndexed, UnprovenReason,
 };
 
 use super::{short, shown};
@@ -24,6 +26,7 @@ pub(super) fn of_the_log(event: &Event) -> Option<String> {
         Event::Log(LogEvent::PolicyChanged(body)) => policy_changed(body),
         Event::Log(LogEvent::PolicyUnknown(body)) => policy_unknown(body),
         Event::Log(LogEvent::RecordsUnproven(body)) => records_unproven(body),
+        Event::Log(LogEvent::RulesAdopted(body)) => rules_adopted(body),
         _ => return None,
     })
 }
@@ -87,6 +90,16 @@ fn records_unproven(body: &RecordsUnproven) -> String {
     let (first, last) = (body.first_sequence, body.last_sequence);
     let are = if first == last { "is" } else { "are" };
     format!("{} {are} unproven: in the log that was salvaged, {why}", records_named(first, last))
+}
+
+/// The systems are named where their numbers differ.
+fn rules_adopted(body: &RulesAdopted) -> String {
+    let numbers: BTreeSet<u32> = body.systems.iter().map(|it| it.number).collect();
+    let each = || body.systems.iter().map(|it| format!("{} {}", shown(&it.system), it.number));
+    match numbers.first() {
+        Some(number) if numbers.len() == 1 => format!("rules {number} are in force from here on"),
+        _ => format!("rules in force from here on: {}", each().collect::<Vec<_>>().join(", ")),
+    }
 }
 
 fn segment_indexed(body: &SegmentIndexed) -> String {

@@ -4,6 +4,7 @@ use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
 use crate::read::{Committed, ReadError, content_of};
 use crate::records::Line;
 use crate::records::part::{Part, withheld_at};
+use holdpoint_domain::log::RULES_ADOPTED;
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{LogReader, Onward, ReadStorage, RecordPlace, Run, Standing};
@@ -232,6 +233,7 @@ impl Step {
             durable: false,
             causation: None,
             is_caused: false,
+            stated_by: sequence,
             actor: None,
             proof: None,
             correlation: None,
@@ -251,9 +253,13 @@ impl Step {
         }
         let content = content_of(record, &|_| true);
         let record = Committed { place: *place, header: record.header.clone(), content };
+        // Before somebody's first words a writer says by which rules, which nobody asked for.
+        let is_preface = record.header.kind == RULES_ADOPTED && record.header.flags.more_follows();
         if self.actor.is_none()
+            && !is_preface
             && let Some(envelope) = record.envelope()
         {
+            self.stated_by = record.header.sequence;
             self.actor = Some(envelope.actor.clone());
             self.proof = envelope.proof;
             self.correlation = Some(envelope.correlation.clone());

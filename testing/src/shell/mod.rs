@@ -5,6 +5,7 @@ pub mod commands;
 
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::log::GateTerms;
+use holdpoint_domain::log::RULES_ADOPTED;
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::{ActorId, Envelope, Event, Time, World};
 use holdpoint_engine::Engine;
@@ -84,9 +85,16 @@ impl Place {
         lines
     }
 
-    /// Every event, read without an engine.
+    /// As [`Place::lines`], but for what a writer says of its rules before anything is asked for.
+    pub fn asked_lines(&self) -> Vec<Line> {
+        let mut lines = self.lines();
+        lines.retain(|line| line.envelope.event.kind().kind != RULES_ADOPTED);
+        lines
+    }
+
+    /// The events of these lines.
     pub fn events(&self) -> Vec<Event> {
-        self.lines().into_iter().map(|line| line.envelope.event).collect()
+        self.asked_lines().into_iter().map(|line| line.envelope.event).collect()
     }
 
     /// The state rebuilt from the records alone, with everything that settled. No event may be one

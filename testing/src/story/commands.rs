@@ -50,7 +50,7 @@ pub fn on_random_stories(check: impl Fn(&Story) + std::panic::RefUnwindSafe) {
     let seed = seed();
     for seed in (0..STORIES).map(|story| seed.wrapping_add(story)) {
         let run = || {
-            let (mut generator, mut story) = (Generator::seeded(seed), Story::new());
+            let (mut generator, mut story) = (Generator::seeded(seed), Story::adopted());
             (0..COMMANDS).for_each(|_| drop(generator.step(&mut story)));
             check(&story);
         };

@@ -77,6 +77,13 @@ impl Story {
         }
     }
 
+    /// Nothing has happened but that the newest rules were adopted.
+    pub fn adopted() -> Self {
+        let mut story = Self::new();
+        assert_eq!(story.record_envelope(adoption(&story.world)), []);
+        story
+    }
+
     /// A loop in INIT that may have three attempts.
     pub fn initialized() -> Self {
         Self::initialized_with(|_| {})
@@ -355,6 +362,13 @@ pub fn cut_item(raw: &[u8], head_length: u64, true_length: u64) -> EvidenceItem 
 }
 
 /// An event in the envelope that every story uses; a person's own in theirs.
+/// What a writer records before anything else.
+pub fn adoption(world: &World) -> Envelope {
+    let body = world.rules_to_adopt().expect("the newest rules are not in force");
+    let actor = ActorId { kind: Actor::System, id: "holdpoint".into() };
+    Envelope { actor, proof: None, ..envelope(body.into()) }
+}
+
 pub fn envelope(event: Event) -> Envelope {
     let operator = Text::from("operator");
     let human = match &event {

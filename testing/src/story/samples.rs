@@ -30,8 +30,8 @@ use holdpoint_domain::human_decision::{
 use holdpoint_domain::log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, GatePolicy, GateTerms,
     HeadMissingAccepted, HistoryArchived, LogEvent, PolicyChanged, PolicyUnknown, RecordRange,
-    RecordsLost, RecordsUnproven, RecoveryPerformed, Salvaged, SalvagedRun, SegmentIndexed,
-    UnprovenReason,
+    RecordsLost, RecordsUnproven, RecoveryPerformed, RulesAdopted, Salvaged, SalvagedRun,
+    SegmentIndexed, SystemRules, UnprovenReason,
 };
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, FaultReported, RetryPolicy, SandboxDecided, SandboxDecision,
@@ -70,6 +70,15 @@ pub fn samples() -> Vec<Envelope> {
         enveloped(i, RecordsUnproven { first_sequence, last_sequence, reason }.into())
     }));
     samples.push(enveloped(0, salvaged_up_to(400)));
+    let numbers: [&[(&str, u32)]; 2] = [&[], &[("execution_loop", 1), ("log", u32::MAX)]];
+    samples.extend(numbers.into_iter().enumerate().map(|(i, numbers)| {
+        let system = |(system, number): &(&str, u32)| SystemRules {
+            system: Text::from(*system),
+            number: *number,
+        };
+        let systems = numbers.iter().map(system).collect();
+        enveloped(i, RulesAdopted { systems }.into())
+    }));
     samples
 }
 

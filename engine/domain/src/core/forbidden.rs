@@ -1,5 +1,5 @@
-//! What the rules forbid: of events that are nevertheless on the log, and, by classes, of
-//! commands whose refusal is a fact of its own.
+//! What the rules forbid, by their number: of events that are nevertheless on the log, and, by
+//! classes, of commands whose refusal is a fact of its own.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -39,6 +39,8 @@ closed_enum! {
         Fingerprint = "FINGERPRINT",
         /// An index is of records before the event that tells of it.
         SegmentIndex = "SEGMENT_INDEX",
+        /// Holdpoint alone states the rules' numbers, of every system, and they only rise.
+        RulesNumbers = "RULES_NUMBERS",
         /// What is said to be unproven are records before the event that says so.
         UnprovenRecords = "UNPROVEN_RECORDS",
         /// An event is about a loop that exists and is not settled.
@@ -126,6 +128,40 @@ closed_enum! {
     }
 }
 
+/// The rules of one number, as far as they were not always the same: bounds and switches. A record
+/// is judged by those of its time, and decided by the newest; no function stands twice, it asks
+/// these.
+///
+/// Whoever changes what honest records look like adds a number, with what it changes as a switch or
+/// a bound. The last two are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// The number.
+    pub number: u32,
+    /// Most attempts of a loop.
+    pub attempts_max: u8,
+    /// Whether ABORT counts also from a person who is not among those who are asked.
+    pub anyone_aborts: bool,
+    /// Whether there are the words that came last: kinds of events, reasons of a halt, outputs of
+    /// which both ends are kept. Where there are not, no record that says one is checked.
+    pub has_newest_words: bool,
+}
+
+impl Rules {
+    /// Those that every new event is made by.
+    pub const NEWEST: &'static Self =
+        &Self { number: 2, attempts_max: 3, anyone_aborts: true, has_newest_words: true };
+
+    const BEFORE: &'static Self =
+        &Self { number: 1, attempts_max: 3, anyone_aborts: false, has_newest_words: false };
+
+    /// Those of a number; `None`: this program does not have them.
+    #[must_use]
+    pub fn numbered(number: u32) -> Option<&'static Self> {
+        [Self::NEWEST, Self::BEFORE].into_iter().find(|rules| rules.number == number)
+    }
+}
+
 /// The record that is applied, but for its event: where it is, and who made it.
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'a> {
@@ -145,17 +181,26 @@ pub(crate) struct RuleChecks<'a> {
     /// The record's sequence and kind, and its loop where it is about one; `None`: nobody asks.
     about: Option<(u64, u16, Option<&'a str>)>,
     findings: Vec<ForbiddenEvent>,
+    /// The rules that are asked. What counts is no matter of their numbers: where nobody asks why,
+    /// it is the newest that say so.
+    pub(crate) rules: &'static Rules,
 }
 
 impl<'a> RuleChecks<'a> {
     /// For whoever only wants to know whether an event counts.
     pub(crate) const fn unheard() -> Self {
-        Self { about: None, findings: Vec::new() }
+        Self { about: None, findings: Vec::new(), rules: Rules::NEWEST }
     }
 
-    /// Nothing yet, about a record of this kind and, where it is about one, of this loop.
-    pub(crate) const fn new(sequence: u64, kind: u16, loop_id: Option<&'a str>) -> Self {
-        Self { about: Some((sequence, kind, loop_id)), findings: Vec::new() }
+    /// Nothing yet, by these rules, about a record of this kind and, where it is about one, of this
+    /// loop.
+    pub(crate) const fn new(
+        sequence: u64,
+        kind: u16,
+        loop_id: Option<&'a str>,
+        rules: &'static Rules,
+    ) -> Self {
+        Self { about: Some((sequence, kind, loop_id)), findings: Vec::new(), rules }
     }
 
     /// Records that a rule is broken.

@@ -26,9 +26,7 @@ use crate::governed::aggregate::{
 use crate::human_decision::state::Decisions;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
 use crate::sandbox_fault::rules::decide_sandbox_outcome_within;
-use crate::sandbox_fault::types::{
-    DEFAULT_MAX_RETRIES, ExecutionFaultType, FaultReport, SandboxDecisionResult,
-};
+use crate::sandbox_fault::types::{ExecutionFaultType, FaultReport, SandboxDecisionResult};
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted};
 
@@ -45,9 +43,11 @@ pub(crate) fn may_begin(is_taken: bool, body: &LoopInitialized, checks: &mut Rul
 
 /// The same, and within how many attempts.
 pub(crate) fn judge_initialized(is_taken: bool, body: &LoopInitialized, checks: &mut RuleChecks) {
-    let is_bounded = (1..=DEFAULT_MAX_RETRIES).contains(&i64::from(body.max_attempts));
     if may_begin(is_taken, body, checks) {
-        checks.demand(is_bounded, Rule::Initialization, "1 to 3 attempts", body.max_attempts);
+        let most = checks.rules.attempts_max;
+        let is_bounded = (1..=most).contains(&body.max_attempts);
+        let expected = format!("1 to {most} attempts");
+        checks.demand(is_bounded, Rule::Initialization, expected, body.max_attempts);
     }
 }
 

@@ -265,8 +265,8 @@ fn check_answer(
     checks: &mut RuleChecks,
 ) -> bool {
     let (rule, found) = (Rule::DecisionAnswer, &body.record);
-    let is_abort = found.decision == HumanDecision::Abort;
-    if !is_abort && !entity.hold.may_answer(&found.human_id, held.context.asked_of.as_deref()) {
+    let is_free = checks.rules.anyone_aborts && found.decision == HumanDecision::Abort;
+    if !is_free && !entity.hold.may_answer(&found.human_id, held.context.asked_of.as_deref()) {
         checks.forbid(rule, "somebody who is asked", found.human_id.as_str());
         return false;
     }

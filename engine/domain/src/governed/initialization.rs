@@ -3,6 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::core::forbidden::Rules;
 use crate::core::hash::sha256;
 use crate::core::ids::id;
 use crate::core::limits::MAX_RAW_BYTES;
@@ -22,7 +23,6 @@ use crate::execution_loop::types::{
 use crate::governed::GovernedEvent;
 use crate::governed::batch::{Batch, Ending};
 use crate::governed::refusal::LoopRefusal;
-use crate::sandbox_fault::types::DEFAULT_MAX_RETRIES;
 
 /// The loop exists from here on, and with it its observer and its chain; whatever is wrong with
 /// it halts it, on the record.
@@ -58,8 +58,8 @@ pub(crate) fn check(command: &InitializeLoop) -> Result<(), LoopRefusal> {
     check_identifier("observer's executor id", &command.observer.executor_id)?;
     check_identifier("observer's envelope hash", &command.observer.envelope_hash)?;
     command.hold.check()?;
-    if !(1..=DEFAULT_MAX_RETRIES).contains(&i64::from(command.max_attempts)) {
-        let expected_most = u8::try_from(DEFAULT_MAX_RETRIES).unwrap_or(u8::MAX);
+    let expected_most = Rules::NEWEST.attempts_max;
+    if !(1..=expected_most).contains(&command.max_attempts) {
         return Err(LoopRefusal::AttemptsOutOfRange { expected_most, found: command.max_attempts });
     }
     if command.envelope.len() > MAX_RAW_BYTES {

@@ -38,6 +38,8 @@ events! {
         12 v 1 "log.policy_unknown" => PolicyUnknown;
         /// Records were taken over from a damaged log without proof.
         13 v 1 "log.records_unproven" => RecordsUnproven;
+        /// A writer states the numbers of its rules.
+        14 v 1 "log.rules_adopted" => RulesAdopted;
     }
 }
 
@@ -103,6 +105,21 @@ recorded! {
     PolicyUnknown {
         /// How many records were lost.
         records_lost: u64,
+    }
+
+    /// A writer states by which rules it decides from here on: the first event in the batch with
+    /// which a writer begins whose rules are newer than those in force.
+    RulesAdopted {
+        /// Every system's number, by the system's name in ascending order.
+        systems: List<SystemRules>,
+    }
+
+    /// The number of one system's rules.
+    SystemRules {
+        /// The system, as the names of its events begin.
+        system: Text,
+        /// The number; 1 is that of what was recorded before any was stated.
+        number: u32,
     }
 
     /// A command was refused by a rule on scope, idempotency, gating or continuity. Nothing else
@@ -329,3 +346,6 @@ pub const POLICY_CHANGED: u16 = 11;
 
 /// The kind of [`RecordsUnproven`].
 pub const RECORDS_UNPROVEN: u16 = 13;
+
+/// The kind of [`RulesAdopted`].
+pub const RULES_ADOPTED: u16 = 14;

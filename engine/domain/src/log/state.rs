@@ -1,14 +1,19 @@
 //! What the log remembers of itself: which indexes of sealed segments the chain vouches for, what
-//! is to be looked up in them because the state has forgotten it, and which records were taken over
-//! from a damaged log without proof.
+//! is to be looked up in them because the state has forgotten it, which records were taken over
+//! from a damaged log without proof, and by which rules records are judged.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
+use crate::core::forbidden::Rules;
 use crate::core::hash::Digest;
-use crate::log::event::SegmentIndexed;
+use crate::core::payload::Text;
+use crate::core::text::visible;
+use crate::log::event::{RulesAdopted, SegmentIndexed, SystemRules};
 
 /// The index of a sealed segment, as the chain has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +75,76 @@ impl SegmentIndexes {
     pub(crate) fn archived(&mut self, anchor_sequence: u64) {
         self.0.retain(|_, index| index.last_sequence > anchor_sequence);
     }
+}
+
+/// The numbers of the rules in force, by system; 1 where none is stated.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RulesNumbers(BTreeMap<Text, u32>);
+
+impl RulesNumbers {
+    /// The number in force of a system.
+    #[must_use]
+    pub fn of(&self, system: &str) -> u32 {
+        let stated = self.0.iter().find(|(name, _)| ***name == *system);
+        stated.map_or(1, |(_, number)| *number)
+    }
+
+    /// The numbers that an event states, where it may: of every system in force, in order, none of
+    /// them lower than it is and one of them higher.
+    pub(crate) fn after(&self, body: &RulesAdopted) -> Option<Self> {
+        let numbers: BTreeMap<_, _> =
+            body.systems.iter().map(|it| (it.system.clone(), it.number)).collect();
+        let is_listed = numbers.keys().eq(body.systems.iter().map(|it| &it.system))
+            && self.0.keys().all(|system| numbers.contains_key(system));
+        let keeps = numbers.iter().all(|(system, number)| *number >= self.of(system));
+        let rises = numbers.iter().any(|(system, number)| *number > self.of(system));
+        (is_listed && keeps && rises).then_some(Self(numbers))
+    }
+
+    /// What a writer states first whose systems all have the newest rules; `None`: nothing new.
+    pub(crate) fn adopted_by(
+        &self,
+        systems: impl Iterator<Item = &'static str> + Clone,
+    ) -> Option<RulesAdopted> {
+        let number = Rules::NEWEST.number;
+        if systems.clone().all(|system| self.of(system) >= number) {
+            return None;
+        }
+        let names: BTreeSet<&str> = systems.collect();
+        let stated = names.into_iter().map(|it| SystemRules { system: it.into(), number });
+        let body = RulesAdopted { systems: stated.collect() };
+        self.after(&body).map(|_| body)
+    }
+
+    /// Whether a program that knows these systems has the rules in force.
+    ///
+    /// # Errors
+    /// [`NewerRules`] names the first system of which it has not.
+    pub(crate) fn check(&self, is_known: impl Fn(&str) -> bool) -> Result<(), NewerRules> {
+        let newest = Rules::NEWEST.number;
+        let newer = self.0.iter().find(|(system, number)| **number > newest || !is_known(system));
+        newer.map_or(Ok(()), |(system, number)| {
+            Err(NewerRules { system: visible(system).to_string(), found: *number, newest })
+        })
+    }
+}
+
+/// A newer program wrote to the log, by rules that this one does not have: it reads, and does not
+/// write.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "the log is written by newer rules: those of {system} have number {found}, and this program \
+     has them up to number {newest}; nothing was recorded: use a newer holdpoint, or one of the \
+     verbs that only read"
+)]
+pub struct NewerRules {
+    /// The system.
+    pub system: String,
+    /// The number in force.
+    pub found: u32,
+    /// The newest number that this program has.
+    pub newest: u32,
 }
 
 /// How many ranges are told apart. Further ones are joined with the last one, so that records

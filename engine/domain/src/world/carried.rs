@@ -48,7 +48,7 @@ struct Room {
 type Read = fn(&[u8], &mut Hot) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 14] = [
+const ROOMS: [Room; 15] = [
     Room {
         name: "execution_loop",
         version: 2,
@@ -183,6 +183,13 @@ const ROOMS: [Room; 14] = [
             hot.unproven = UnprovenRecords::from_carried(&ranges);
             Ok(())
         },
+        older: &[],
+    },
+    Room {
+        name: "rules",
+        version: 1,
+        write: |hot| encoded(&hot.rules),
+        read: |bytes, hot| decoded(bytes).map(|rules| hot.rules = rules),
         older: &[],
     },
     Room {

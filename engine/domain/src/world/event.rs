@@ -14,6 +14,7 @@ use crate::core::time::Timestamp;
 use crate::core::{joined, union_of};
 use crate::decision_point::event::DecisionPointEvent;
 use crate::evidence_capture::event::EvidenceCaptureEvent;
+use crate::evidence_capture::types::EvidenceContent;
 use crate::execution_loop::event::ExecutionLoopEvent;
 use crate::execution_loop::types::HaltReason;
 use crate::governed::GovernedEvent;
@@ -129,6 +130,24 @@ impl Event {
             | Self::Registration(_)
             | Self::InterruptionThread(_)
             | Self::DecisionPoint(_) => None,
+        }
+    }
+
+    /// Whether the event says what the rules before the newest had no words for.
+    pub(crate) const fn has_newest_words(&self) -> bool {
+        match self {
+            Self::Log(LogEvent::PolicyChanged(_))
+            | Self::InterruptionThread(
+                InterruptionThreadEvent::PendingDisarmed(_)
+                | InterruptionThreadEvent::ThreadMoved(_),
+            ) => true,
+            Self::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) => {
+                matches!(body.reason, HaltReason::Interrupted | HaltReason::RecorderLost)
+            }
+            Self::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
+                matches!(body.content, EvidenceContent::OutputCut(_))
+            }
+            _ => false,
         }
     }
 

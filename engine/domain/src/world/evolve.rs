@@ -10,8 +10,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 
-use crate::core::actor::PersonTerms;
-use crate::core::forbidden::{ForbiddenEvent, Record, Rule, RuleChecks};
+use crate::core::actor::{Actor, PersonTerms};
+use crate::core::forbidden::{ForbiddenEvent, Record, Rule, RuleChecks, Rules};
 use crate::core::hash::Digest;
 use crate::core::ids::{digits, id};
 use crate::core::time::Timestamp;
@@ -23,7 +23,10 @@ use crate::governed::{apply_question, capture};
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::interruption_thread::apply::Context;
 use crate::interruption_thread::event::InterruptionThreadEvent;
-use crate::log::event::{FingerprintRecorded, LogEvent, are_records_before};
+use crate::log::event::{
+    FingerprintRecorded, LogEvent, RULES_ADOPTED, RulesAdopted, are_records_before,
+};
+use crate::log::state::RulesNumbers;
 use crate::sandbox_fault::event::SandboxFaultEvent;
 use crate::world::carried::STATE_SCHEMA_VERSION;
 use crate::world::envelope::Envelope;
@@ -75,9 +78,15 @@ impl World {
 
     fn findings(&self, record: Record<'_>, envelope: &Envelope) -> Vec<ForbiddenEvent> {
         let event = &envelope.event;
-        let mut checks = RuleChecks::new(record.sequence, event.kind().kind, event.loop_id());
+        let kind = event.kind();
+        let kept = Rules::numbered(self.hot.rules.of(kind.system));
+        let rules = kept.unwrap_or(Rules::NEWEST);
+        let mut checks = RuleChecks::new(record.sequence, kind.kind, event.loop_id(), rules);
         check_order(self, record, &mut checks);
-        judge(self, record, event, &mut checks);
+        // Of rules that this program does not have, it says nothing but how their numbers rise.
+        if kept.is_some() || kind.kind == RULES_ADOPTED {
+            judge(self, record, event, &mut checks);
+        }
         if self.hot.keys.conflicts(envelope) {
             let key = envelope.idempotency.as_ref().map_or("", |i| i.key.as_str());
             checks.forbid(Rule::Idempotency, "one content under a key", key);
@@ -188,6 +197,10 @@ fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
         LogEvent::ClockStepped(body) if body.step_ns < 0 => world.hot.set_back = record.sequence,
         LogEvent::ClockStepped(_) => {}
         LogEvent::PolicyUnknown(_) => world.hot.gates.is_policy_lost = true,
+        LogEvent::RulesAdopted(body) => {
+            let adopted = adopted(world, record, body, &mut RuleChecks::unheard());
+            adopted.into_iter().for_each(|numbers| world.hot.rules = numbers);
+        }
         LogEvent::HistoryArchived(body) => world.hot.indexes.archived(body.anchor_sequence),
         LogEvent::ConfigurationChanged(body) => world.hot.configuration = body.digest,
         LogEvent::PolicyChanged(body) => policy::policy_changed(world, record, body),
@@ -214,6 +227,7 @@ fn judge_log(world: &World, record: Record<'_>, event: &LogEvent, checks: &mut R
             let (first, last) = (body.first_sequence, body.last_sequence);
             check_before(Rule::UnprovenRecords, first, last, record, checks);
         }
+        LogEvent::RulesAdopted(body) => drop(adopted(world, record, body, checks)),
         LogEvent::FingerprintRecorded(body) => judge_fingerprint(world, body, checks),
         LogEvent::PolicyChanged(body) => {
             policy::may_change(world, record, body, checks);
@@ -402,6 +416,20 @@ fn check_order(world: &World, record: Record<'_>, checks: &mut RuleChecks) {
         let expected = format_args!("{} or later", totals.last_at);
         checks.forbid(Rule::RecordOrder, expected, record.at);
     }
+}
+
+/// The numbers from here on, where Holdpoint itself says so and they rise.
+fn adopted(
+    world: &World,
+    record: Record<'_>,
+    body: &RulesAdopted,
+    checks: &mut RuleChecks,
+) -> Option<RulesNumbers> {
+    let (rule, expected) = (Rule::RulesNumbers, "every system's number, one of them higher");
+    let is_own = checks.expect(rule, Actor::System, record.actor.kind);
+    let after = world.hot.rules.after(body);
+    checks.demand(after.is_some(), rule, expected, "lower, missing or no higher ones");
+    after.filter(|_| is_own)
 }
 
 /// A fingerprint of another schema version is not checked.

@@ -72,6 +72,7 @@ const PINNED: &[(u16, &str)] = &[
     (11, "log.policy_changed"),
     (12, "log.policy_unknown"),
     (13, "log.records_unproven"),
+    (14, "log.rules_adopted"),
     (32, "execution_loop.initialized"),
     (33, "execution_loop.dispatched"),
     (34, "execution_loop.response_awaited"),
@@ -407,7 +408,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         Log LogEvent {
             RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded CommandRefused
             ConfigurationChanged Salvaged RecordsLost HistoryArchived SegmentIndexed PolicyChanged
-            PolicyUnknown RecordsUnproven
+            PolicyUnknown RecordsUnproven RulesAdopted
         }
         ExecutionLoop ExecutionLoopEvent {
             LoopInitialized LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted

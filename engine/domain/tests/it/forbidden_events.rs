@@ -415,6 +415,7 @@ fn every_rule_has_a_test() {
         include_str!("forbidden_threads.rs"),
         include_str!("registrations.rs"),
         include_str!("policy.rs"),
+        include_str!("rules_numbers.rs"),
     );
     for rule in Rule::ALL {
         assert!(source.contains(&format!("Rule::{rule:?})")), "{rule} has no test");

@@ -43,6 +43,7 @@ mod replay_determinism;
 mod rules_evidence_capture;
 mod rules_execution_loop;
 mod rules_human_decision;
+mod rules_numbers;
 mod rules_sandbox_fault;
 mod sessions;
 mod sources;

@@ -11,15 +11,15 @@ use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::limits;
 use holdpoint_domain::core::payload::{Raw, RawData};
 use holdpoint_domain::log::{
-    ClockStepped, FingerprintRecorded, HistoryArchived, LogEvent, RecordsUnproven, Salvaged,
-    SegmentIndexed, UnprovenReason,
+    ClockStepped, FingerprintRecorded, HistoryArchived, LogEvent, RecordsUnproven, RulesAdopted,
+    Salvaged, SegmentIndexed, SystemRules, UnprovenReason,
 };
 use holdpoint_domain::world::REGISTRY;
 use holdpoint_domain::world::envelope::{decode, encode};
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Proof, decision_point};
 
 /// The kinds of which the document has an example.
-const KINDS: [u16; 5] = [4, 7, 9, 10, 13];
+const KINDS: [u16; 6] = [4, 7, 9, 10, 13, 14];
 
 const DOCUMENT: &str = include_str!("../../../../log-format/FORMAT.md");
 
@@ -160,7 +160,13 @@ fn payloads() -> Vec<(u16, Vec<u8>)> {
         reason: UnprovenReason::NoWitness,
     };
     let steps = [i64::MIN, -1, i64::MAX].map(step);
-    let events = [archived.into(), indexed.into(), unproven.into()].into_iter().chain(steps);
+    let adopted = |numbers: &[u32]| {
+        let system = |number: &u32| SystemRules { system: "log".into(), number: *number };
+        RulesAdopted { systems: numbers.iter().map(system).collect() }.into()
+    };
+    let rules = [adopted(&[]), adopted(&[1, 70_000, u32::MAX])];
+    let events = [archived.into(), indexed.into(), unproven.into()];
+    let events = events.into_iter().chain(rules).chain(steps);
     for event in events {
         let kind = event.kind().kind;
         all.push((kind, encode(&plain(event.clone())).unwrap().payload));
@@ -322,6 +328,14 @@ impl<'a> Reader<'a> {
             "actor" => self.name(&["HUMAN", "AGENT", "AUTOMATION", "SYSTEM"])?,
             "authentication" => self.name(&["none", "os-user", "terminal"])?,
             "reason" => self.name(&["DAMAGE", "NO_WITNESS"])?,
+            "list of systems" => {
+                let count = self.number(8)?;
+                let system =
+                    |_| Some(Value::Several(vec![self.value("text")?, self.value("u32")?]));
+                let is_bounded = count <= limits::MAX_LIST_ITEMS as u64;
+                let systems = is_bounded.then(|| (0..count).map(system).collect::<Option<_>>());
+                Value::Several(systems??)
+            }
             "speaker" => {
                 let row = TABLES.speakers.get(usize::try_from(self.number(4)?).ok()?)?;
                 let fields = row[2].split(", ").map(|field| field.split_once(": ").unwrap().1);
@@ -449,6 +463,15 @@ fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
             Value::Number(body.last_sequence),
             name(body.reason.name()),
         ],
+        Event::Log(LogEvent::RulesAdopted(body)) => vec![Value::Several(
+            body.systems
+                .iter()
+                .map(|SystemRules { system, number }| {
+                    let system = Value::Text(system.to_string());
+                    Value::Several(vec![system, Value::Number((*number).into())])
+                })
+                .collect(),
+        )],
         other => panic!("{other:?}"),
     });
     Some(values)

@@ -48,7 +48,7 @@ trait Replay: Default {
 
 fn play<R: Replay>(seed: u64) -> Tally {
     let (mut generator, mut tally) = (Generator::seeded(seed), Tally::default());
-    let (mut story, mut replay) = (Story::new(), R::default());
+    let (mut story, mut replay) = (Story::adopted(), R::default());
     for number in 1..=COMMANDS_OF_WORLD {
         let step = generator.step(&mut story);
         if let (Some(command), Ok(_)) = (&step.command, &step.outcome) {

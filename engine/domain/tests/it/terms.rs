@@ -27,7 +27,7 @@ fn has(envelope: &Envelope, term: Term<'_>) -> bool {
 }
 
 /// Events that are about nothing that has an id: the log itself, and what an actor may do.
-const ABOUT_NOTHING: [&str; 13] = [
+const ABOUT_NOTHING: [&str; 14] = [
     "interruption_thread.capability_changed",
     "log.clock_stepped",
     "log.configuration_changed",
@@ -39,6 +39,7 @@ const ABOUT_NOTHING: [&str; 13] = [
     "log.records_lost",
     "log.records_unproven",
     "log.recovery_performed",
+    "log.rules_adopted",
     "log.salvaged",
     "log.segment_indexed",
 ];

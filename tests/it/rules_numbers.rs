@@ -1,0 +1,174 @@
+//! The numbers of the rules: a log of each of them is intact for ever, a writer says by which it
+//! decides, and one that does not have those in force reads and does not write.
+
+use crate::archive_support::{Sample, duplicate, values};
+use crate::program::{Place, json, status, text};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::log::{RulesAdopted, SystemRules};
+use holdpoint_domain::world::{REGISTRY, envelope};
+use holdpoint_domain::{ActorId, Command, Envelope};
+use holdpoint_testing::hand_made::{self, HandMade};
+use holdpoint_testing::story::Story;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+/// Logs that programs of each number wrote, and the head of each: that of rules 1 by the program of
+/// commit e0d27d6, whose rules had no number yet.
+const GOLDEN: [(u32, &str); 2] = [
+    (1, "6aacd8e5748c93f71f4220f17ac8eee6f9141dcd95a1a11f12074cd6fc02f410"),
+    (2, "e46acfe7df93e4357aa06948beda885b7842dee9e98094f537438a48b551b568"),
+];
+
+fn golden(number: u32) -> Place {
+    let logs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/logs");
+    let place = Place::new();
+    duplicate(&logs.join(format!("rules-{number}")), &place.log);
+    place
+}
+
+/// What `verify --json` says of the meaning: state and reason.
+fn meaning(report: &Value) -> (&str, &str) {
+    let axis = &report["axes"]["meaning"];
+    (axis["state"].as_str().unwrap(), axis["reason"].as_str().unwrap())
+}
+
+#[test]
+fn golden_logs_of_every_number_stay_intact() {
+    for (number, link) in GOLDEN {
+        let place = golden(number);
+        let report = place.verified();
+        assert_eq!(report["head"]["link"], link, "rules {number}");
+        assert_eq!(meaning(&report).0, "proven", "rules {number}: {report:#}");
+        assert_eq!(status(&place.holdpoint(&["replay"])), 0);
+    }
+}
+
+/// The kinds of all records, by name.
+fn kinds(place: &Place) -> Vec<String> {
+    let shown = values(&place.holdpoint(&["log", "show", "--json"]));
+    shown.iter().map(|line| line["kind"].as_str().unwrap().to_owned()).collect()
+}
+
+const ADOPTED: &str = "log.rules_adopted";
+
+/// Records under rules 1 and then under those of today are judged by their own.
+#[test]
+fn a_writer_with_newer_rules_says_so_first_and_once() {
+    let place = golden(1);
+    let before = kinds(&place);
+    assert!(!before.iter().any(|kind| kind == ADOPTED));
+    for _ in 0..2 {
+        assert_eq!(status(&place.run(&["true"])), 0);
+    }
+    let after = kinds(&place);
+    let behind = &after[before.len()..];
+    assert_eq!([&*behind[0], &*behind[1]], [ADOPTED, "execution_loop.initialized"]);
+    assert_eq!(behind.iter().filter(|kind| *kind == ADOPTED).count(), 1);
+    let report = place.verified();
+    assert_eq!(meaning(&report).0, "proven", "{report:#}");
+}
+
+#[test]
+fn the_first_batch_of_a_log_begins_with_the_numbers() {
+    let place = Place::new();
+    let input = r#"{"submit": {"command": "log.record_fingerprint"}}"#;
+    fs::write(place.directory.path().join("first"), input).unwrap();
+    let output = place.holdpoint(&["apply", "first"]);
+    let receipt = &json(&output)["receipt"];
+    assert_eq!((&receipt["first_sequence"], &receipt["last_sequence"]), (&2.into(), &2.into()));
+    assert_eq!(kinds(&place), [ADOPTED, "log.fingerprint_recorded"]);
+    let report = place.verified();
+    let (state, reason) = meaning(&report);
+    assert!(state == "proven" && reason.contains("1 recorded fingerprints match"), "{reason}");
+}
+
+/// What a program states whose systems all have this number.
+fn stated(number: u32, by: Actor) -> envelope::Encoded {
+    let names: BTreeSet<&str> = REGISTRY.iter().map(|kind| kind.system).collect();
+    let systems = names.into_iter().map(|name| SystemRules { system: name.into(), number });
+    let event = RulesAdopted { systems: systems.collect() };
+    let actor = ActorId { kind: by, id: "holdpoint".into() };
+    envelope::encode(&Envelope { actor, ..hand_made::envelope(event.into()) }).unwrap()
+}
+
+/// A log in which one loop began, behind these statements.
+fn behind(statements: &[envelope::Encoded]) -> Place {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    statements.iter().for_each(|it| log.batch(std::slice::from_ref(it)));
+    let begin = ExecutionLoopCommand::InitializeLoop(Story::new().initialize());
+    log.command(&Command::ExecutionLoop(begin));
+    log.write(&place.log);
+    place
+}
+
+#[test]
+fn a_program_older_than_the_numbers_reads_and_does_not_write() {
+    let place = behind(&[stated(3, Actor::System)]);
+    let before = kinds(&place);
+    let input = r#"{"submit": {"command": "log.record_fingerprint"}}"#;
+    fs::write(place.directory.path().join("commands"), input).unwrap();
+    for (code, words) in [
+        (1, &["decision", "create", "--prompt", "Go on?"][..]),
+        (1, &["apply", "commands"]),
+        (1, &["log", "archive", "archive"]),
+        (125, &["run", "--", "true"]),
+    ] {
+        let output = place.holdpoint(words);
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), code, "{words:?}: {said}");
+        assert!(said.contains("newer rules") && said.contains("use a newer holdpoint"), "{said}");
+    }
+    let report = place.verified();
+    let (state, reason) = meaning(&report);
+    assert_eq!(state, "not checked");
+    assert!(reason.contains("not checked under rules 3: a newer holdpoint has them"), "{reason}");
+    for words in [
+        &["replay"][..],
+        &["log", "show"],
+        &["log", "stat"],
+        &["decision", "list"],
+        &["hold", "list"],
+        &["trace", "2"],
+        &["policy", "show"],
+        &["doctor"],
+    ] {
+        let output = place.holdpoint(words);
+        assert_eq!(status(&output), 0, "{words:?}: {}", text(&output.stderr));
+    }
+    assert_eq!(kinds(&place), before);
+}
+
+#[test]
+fn numbers_that_fall_are_repeated_or_are_forged_are_forbidden() {
+    let own = stated(2, Actor::System);
+    let forged = [stated(1, Actor::System), own.clone(), stated(3, Actor::Automation)];
+    for forged in forged {
+        let place = behind(&[own.clone(), forged]);
+        let output = place.holdpoint(&["verify", "--json"]);
+        let report = json(&output);
+        assert_eq!((status(&output), &report["verdict"]), (6, &"forbidden events".into()));
+        assert_eq!(report["findings"][0]["rule"], "RULES_NUMBERS", "{report:#}");
+        assert_eq!(report["findings"].as_array().unwrap().len(), 1, "it counts for nothing");
+        assert_eq!(status(&place.run(&["true"])), 0);
+    }
+}
+
+#[test]
+fn the_numbers_go_along_to_a_salvaged_log_and_behind_an_anchor() {
+    let mut place = Place::new();
+    assert_eq!(status(&place.run(&["true"])), 0);
+    fs::remove_file(place.log.join("HEAD")).unwrap();
+    assert_eq!(status(&place.holdpoint(&["salvage", "log", "new"])), 0);
+    place.log = place.directory.path().join("new");
+    assert_eq!(status(&place.run(&["true"])), 0);
+    assert_eq!(kinds(&place).iter().filter(|kind| *kind == ADOPTED).count(), 1);
+
+    let (sample, anchor) = Sample::archived();
+    sample.grow();
+    assert_eq!(kinds(&sample.place).iter().filter(|kind| *kind == ADOPTED).count(), 1);
+    let shown = values(&sample.place.holdpoint(&["log", "show", "--json", "--kind", ADOPTED]));
+    assert!(shown[0]["sequence"].as_u64().unwrap() <= anchor, "{shown:?}");
+}
