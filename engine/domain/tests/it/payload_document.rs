@@ -328,14 +328,7 @@ impl<'a> Reader<'a> {
             "actor" => self.name(&["HUMAN", "AGENT", "AUTOMATION", "SYSTEM"])?,
             "authentication" => self.name(&["none", "os-user", "terminal"])?,
             "reason" => self.name(&["DAMAGE", "NO_WITNESS"])?,
-            "list of systems" => {
-                let count = self.number(8)?;
-                let system =
-                    |_| Some(Value::Several(vec![self.value("text")?, self.value("u32")?]));
-                let is_bounded = count <= limits::MAX_LIST_ITEMS as u64;
-                let systems = is_bounded.then(|| (0..count).map(system).collect::<Option<_>>());
-                Value::Several(systems??)
-            }
+            "system" => Value::Several(vec![self.value("text")?, self.value("u32")?]),
             "speaker" => {
                 let row = TABLES.speakers.get(usize::try_from(self.number(4)?).ok()?)?;
                 let fields = row[2].split(", ").map(|field| field.split_once(": ").unwrap().1);

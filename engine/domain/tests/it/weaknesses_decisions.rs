@@ -361,7 +361,9 @@ fn the_audit_trail_is_shown_with_its_head_its_length_and_its_decisions() {
     assert_eq!(story.json()["decision_audit"]["length"], 0);
     story.given(story.decides(Escalate));
     let first = story.json()["decision_audit"]["head_hash"].clone();
-    story.given(story.decides(Abort));
+    let mut abort = story.answer(Abort);
+    abort.human_id = "boss".into();
+    story.given(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(abort)));
     let trail = &story.json()["decision_audit"];
     assert_eq!((&trail["length"], trail["records"].as_array().unwrap().len()), (&json!(2), 2));
     assert_ne!(trail["head_hash"], first);
