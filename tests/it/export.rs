@@ -186,7 +186,7 @@ fn same_requests(place: &Place, exported: &[Value]) {
         assert_eq!(exported[0][key], shown[0][key], "{key}");
     }
     for key in ["decision_id", "human_id", "decision", "outcome"] {
-        assert_eq!(exported[0][key], shown[0]["answer"][key], "{key}");
+        assert_eq!(exported[0][key], shown[0]["decision"][key], "{key}");
     }
     assert_eq!(exported[0]["decision"], "ABORT");
 }

@@ -59,7 +59,7 @@ fn the_state_shows_what_was_left_unsaid_to_whom_and_until_when() {
     let kept = state.lines().find(|line| line.contains("kept until")).unwrap();
     assert!(kept.contains(", in ") || kept.ends_with(" ago"), "{kept}");
     let thread = read(&place, &["thread", "show", "talk"]);
-    let buffer = &thread["state"]["resume_buffers"][0];
+    let buffer = &thread["resume_buffers"][0];
     assert_eq!(buffer["unsaid_remainder"], "t is sunny today. Tomorrow it rains.");
     assert_eq!((&thread["last_turn_id"], &thread["version"]), (&json!(2), &json!(10)));
 }

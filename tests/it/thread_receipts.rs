@@ -198,10 +198,7 @@ fn a_story_tells_what_was_asked_in_a_session_that_was_closed() {
         let log = shown(&place, &["log", "show", "--kind", kind, "--correlation", "talk"]);
         let summary = format!("X_SESSION_CLOSED with session s-1; it waits no more for {waits}");
         assert!(log.contains(&summary), "{log}");
-        assert_eq!(
-            read(&place, &["thread", "show", "talk"])["state"]["marks"]["pending"],
-            Value::Null
-        );
+        assert_eq!(read(&place, &["thread", "show", "talk"])["pending"], Value::Null);
         place.verified();
     }
 }

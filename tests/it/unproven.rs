@@ -223,7 +223,7 @@ fn every_reading_says_that_an_interrupted_write_follows_the_newest_record() {
         let output = place.holdpoint(words);
         (status(&output), text(&output.stderr))
     };
-    let before = verbs.map(|words| said(words));
+    let before = verbs.map(&said);
     let read = Log::read(&place.log).unwrap();
     let at = read.newest_end().unwrap();
     let end = read.segment(at.segment).offset_of(at.item) + read.record(at).length();

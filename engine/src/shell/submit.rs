@@ -33,8 +33,8 @@ pub struct Origin {
     pub actor: ActorId,
     /// The story that the command belongs to: 128 random bits in hex, or the caller's own name.
     pub correlation: String,
-    /// Sequence of the record that caused the command. `None`: the one that asked, where the command
-    /// is about a question; else a story begins.
+    /// Sequence of the record that caused the command. `None`: the one that asked, where the
+    /// command is about a question; else a story begins.
     pub causation: Option<u64>,
 }
 

@@ -52,9 +52,9 @@ const _: () = any_storage_gives_an_engine_that_may_cross_threads::<Brittle>();
 fn the_example_for_async_code_does_what_it_says() {
     let place = Place::new();
     let told = example::printed("async_submission", &place.log());
-    assert_eq!(told, "recorded 1 to 3, read back 1, 2, 3\n");
+    assert_eq!(told, "recorded 2 to 4, read back 2, 3, 4\n");
     let again = example::printed("async_submission", &place.log());
-    assert_eq!(again, "recorded 4 to 6, read back 4, 5, 6\n");
+    assert_eq!(again, "recorded 5 to 7, read back 5, 6, 7\n");
     place.assert_intact();
 }
 

@@ -135,20 +135,20 @@ impl Event {
 
     /// Whether the event says what the rules before the newest had no words for.
     pub(crate) const fn has_newest_words(&self) -> bool {
-        match self {
-            Self::Log(LogEvent::PolicyChanged(_))
-            | Self::InterruptionThread(
-                InterruptionThreadEvent::PendingDisarmed(_)
-                | InterruptionThreadEvent::ThreadMoved(_),
-            ) => true,
-            Self::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) => {
-                matches!(body.reason, HaltReason::Interrupted | HaltReason::RecorderLost)
-            }
-            Self::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
-                matches!(body.content, EvidenceContent::OutputCut(_))
-            }
-            _ => false,
+        if let Self::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) = self {
+            return matches!(body.reason, HaltReason::Interrupted | HaltReason::RecorderLost);
         }
+        if let Self::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = self {
+            return matches!(body.content, EvidenceContent::OutputCut(_));
+        }
+        matches!(
+            self,
+            Self::Log(LogEvent::PolicyChanged(_))
+                | Self::InterruptionThread(
+                    InterruptionThreadEvent::PendingDisarmed(_)
+                        | InterruptionThreadEvent::ThreadMoved(_)
+                )
+        )
     }
 
     /// Tenant and correlation of the interruption thread that the event is about; `None` for events
