@@ -68,6 +68,7 @@ pub fn samples() -> Vec<Envelope> {
         let (first_sequence, last_sequence) = (first, last);
         enveloped(i, RecordsUnproven { first_sequence, last_sequence, reason }.into())
     }));
+    samples.extend(threads::outcome_rows().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples
 }
 

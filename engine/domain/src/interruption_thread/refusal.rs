@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use crate::core::refusal::{Malformed, refusals};
-use crate::interruption_thread::types::ReasonCode;
+use crate::interruption_thread::types::{ReasonCode, TtsControl};
 use crate::registration::state::Mismatch;
 
 refusals! {
@@ -45,6 +45,18 @@ impl ThreadRefusal {
     pub(crate) fn barred(reason_code: ReasonCode, mismatch: Mismatch) -> Self {
         let Mismatch { field, expected, found } = mismatch;
         Self::Barred { reason_code, field, expected, found }
+    }
+
+    /// What happens to speech that is under way: whoever interrupted it is not talked over, also
+    /// where that is stated too late for anything more.
+    #[must_use]
+    pub const fn tts_control(&self) -> Option<TtsControl> {
+        match self {
+            Self::Barred { reason_code: ReasonCode::FailSnapshotStale, .. } => {
+                Some(TtsControl::Cancel)
+            }
+            _ => None,
+        }
     }
 
     /// The reason code of the row that is written.

@@ -65,6 +65,8 @@ fn refused(tenant: &str) -> InterruptionThreadEvent {
         message: "no lease".into(),
         idempotency_key: "key".into(),
         remainders: Default::default(),
+        tts_control: None,
+        issue_fingerprint: None,
     })
 }
 
