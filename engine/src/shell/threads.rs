@@ -79,7 +79,9 @@ impl<S: Storage> Engine<S> {
         found.map_err(ThreadReadError::Refused)
     }
 
-    /// The audit rows of this tenant and correlation, oldest first: all that the log holds. Rows that were moved to an archive are not among them. The whole log is read.
+    /// The audit rows of this tenant and correlation, oldest first: committed, refused, and of what
+    /// ended by no turn; all that the log holds. Rows that were moved to an archive are not among
+    /// them. The whole log is read.
     ///
     /// # Errors
     /// As [`Engine::thread`].

@@ -8,9 +8,7 @@ use crate::conversation::{
 };
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::refusal::CommonRefusal;
-use holdpoint_domain::interruption_thread::{
-    Directive, InterruptionThreadEvent, ReasonCode, ResumePolicy,
-};
+use holdpoint_domain::interruption_thread::{Directive, InterruptionThreadEvent, ReasonCode};
 use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint};
 use holdpoint_domain::registration::RegistrationStatus;
 use holdpoint_domain::{Command, Event, Refusal, World};
@@ -478,11 +476,6 @@ fn closing_a_thread_says_what_becomes_of_the_words_and_no_turn_follows() {
     let (place, clock, engine) = interrupted_place();
     let receipt = accepted(&engine, &close_thread());
     assert_eq!(names(&receipt.events), ["remainders_discarded", "thread_closed"]);
-    let rows = engine.audit_rows(&caller(), TENANT, THREAD, ReadMode::Plain);
-    let rows = rows.expect("the caller may look");
-    let RowContent::Ended(ended) = &rows[rows.len() - 1].content else { panic!("{rows:?}") };
-    let found = (ended.turn_id, ended.reason_code, ended.interrupt_resume_policy);
-    assert_eq!(found, (Some(2), ReasonCode::ThreadClosed, ResumePolicy::Discard));
     let after = give(&engine, &turn(3, barge_in("weather", &clock)));
     assert_eq!(refused(after), "X_FAIL_THREAD_CLOSED");
     assert!(thread(&engine).is_some_and(|thread| thread.is_closed));

@@ -306,21 +306,11 @@ fn check_combination(
 
 /// A field of the request breaks the contract by itself, or does not fit what the thread knows.
 fn is_of_contract(refusal: &ThreadRefusal) -> bool {
-    match refusal {
-        ThreadRefusal::Malformed(Malformed { field, .. }) => !field.is_empty(),
-        ThreadRefusal::Barred { reason_code, field, .. } => match *reason_code {
-            ReasonCode::FailSnapshotStale => {
-                ["request.tts_resume_snapshot", "request.interruption.t_event"].contains(field)
-            }
-            ReasonCode::FailRelationInvalid => *field == "request.interrupt_subject_relation",
-            ReasonCode::ConfirmAnswerInvalid => *field == "request.confirm_answer",
-            ReasonCode::FailPendingStateInvalid => {
-                *field == "request.input.TOOL_RESPONSE.request_id"
-            }
-            _ => false,
-        },
-        _ => false,
-    }
+    matches!(
+        refusal,
+        ThreadRefusal::Malformed(Malformed { field, .. }) | ThreadRefusal::Barred { field, .. }
+            if field.starts_with("request")
+    )
 }
 
 /// The contract, written apart from the rules.
