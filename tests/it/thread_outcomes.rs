@@ -2,6 +2,7 @@
 //! them is refused with its field.
 
 use crate::apply_support::{answers, apply};
+use crate::export::{has_python, tables};
 use crate::program::{Place, json, status, text};
 use crate::thread_support::{
     accepted, chat, interruption, interruption_at, line, scope, setting, turn,
@@ -54,7 +55,26 @@ fn nine_interruptions_inside_each_other_and_an_end_are_nine_rows_in_every_view()
     assert!(story.contains(gives_way), "{story}");
     let table = text(&place.holdpoint(&["thread", "rows", "talk"]).stdout);
     assert_eq!(table.lines().filter(|line| line.contains(" ended ")).count(), 9, "{table}");
+    if has_python() {
+        assert_exported(&place, &ended);
+    }
     place.verified();
+}
+
+/// The table of rows has what `thread rows` shows of what ended.
+fn assert_exported(place: &Place, ended: &[&Value]) {
+    let tables = tables(place, &[]);
+    let rows = tables["interruption_rows"].as_array().unwrap();
+    let rows: Vec<&Value> = rows.iter().filter(|row| row["outcome"] == "ended").collect();
+    assert_eq!(rows.len(), ended.len());
+    for (row, shown) in rows.iter().zip(ended) {
+        for key in ["audit_event_id", "time", "turn_id", "user_id", "reason_code"] {
+            assert_eq!(row[key], shown[key], "{key}");
+        }
+        for key in ["answer_id", "interrupt_resume_policy", "issue_fingerprint"] {
+            assert_eq!(row[key], shown["ended"][key], "{key}");
+        }
+    }
 }
 
 #[test]

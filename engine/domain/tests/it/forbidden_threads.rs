@@ -141,6 +141,28 @@ fn words_that_are_said_to_give_way_too_early_or_untruly_are_found() {
     }
 }
 
+/// All words of a thread were given up by one event once, and it said nothing of what they were
+/// about.
+#[test]
+fn words_that_were_given_up_by_one_event_are_allowed_as_ever_and_are_a_row_each() {
+    let (mut stage, displaced) = full();
+    let words = stage.state("acme", "t").resume_buffers;
+    let remainder = |turn| Remainder { captured_turn: turn, ..displaced.remainder.clone() };
+    let discarded = RemaindersDiscarded {
+        tenant_id: "acme".into(),
+        correlation_id: "t".into(),
+        session_id: None,
+        remainders: words.iter().map(|buffer| remainder(buffer.captured_turn)).collect(),
+        reason_code: ReasonCode::ThreadClosed,
+        interrupt_resume_policy: ResumePolicy::Discard,
+        issue_fingerprint: None,
+    };
+    let rows = InterruptionThreadEvent::from(discarded.clone()).outcome_rows();
+    assert!(rows.iter().map(|row| row.turn_id).eq((1..=8).map(Some)), "{rows:?}");
+    assert_eq!(forged(&mut stage, discarded), []);
+    assert_eq!(stage.state("acme", "t").resume_buffers, []);
+}
+
 #[test]
 fn giving_up_words_that_nobody_kept_is_found() {
     let (mut stage, taken, _) = interrupted();

@@ -2,12 +2,12 @@
 //! it; and HEALTH says what happened last.
 
 use holdpoint_domain::interruption_thread::{
-    FateReason, HealthReport, InterruptionThreadCommand, InterruptionThreadEvent, OutcomeRow,
-    ReasonCode, ResumePolicy, SubjectRelation, TakeTurn, TtsControl, TurnInput,
+    ConfirmAnswer, FateReason, HealthReport, InterruptionThreadCommand, InterruptionThreadEvent,
+    OutcomeRow, ReasonCode, ResumePolicy, SubjectRelation, TakeTurn, TtsControl, TurnInput,
 };
 use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Event, Time};
-use holdpoint_testing::threads::requests::{interrupting, relating, request};
+use holdpoint_testing::threads::requests::{answering, chat, interrupting, relating, request};
 use holdpoint_testing::threads::{Outcome, Stage, thread_command, turn};
 
 const AT: u64 = 1_000_000_000_000;
@@ -156,4 +156,34 @@ fn a_late_interruption_silences_speech_and_its_row_has_the_words() {
         assert_eq!(report.rows()[0].latest_reason_code, ReasonCode::FailSnapshotStale);
         assert_eq!(stage.world.thread("tenant_a", "thread-1").cloned(), before);
     }
+}
+
+/// Somebody else took the question back by speaking: the words are kept for whom they are, and the
+/// yes to it is a row.
+#[test]
+fn a_yes_after_somebody_else_spoke_is_refused_by_a_row_and_the_words_stay() {
+    let mut stage = stage();
+    stage.user("tenant_a", "bob", "tablet");
+    let first = barge_in(&stage, 1, AT);
+    take(&mut stage, first, AT).events();
+    let back =
+        relating(request("ann", "dinner", chat("At eight.")), SubjectRelation::Switch, 9_500);
+    let back = turn(&stage, WHO, 2, back);
+    take(&mut stage, back, AT).events();
+    assert!(stage.state("tenant_a", "thread-1").marks.return_check.is_some());
+    let bob = ["tenant_a", "thread-1", "bob", "tablet"];
+    let session = ["tenant_a", "s-2", "bob", "tablet"];
+    stage.session(session, SessionStatus::Active, AT).events();
+    let other = turn(&stage, bob, 3, request("bob", "dinner", chat("Hello.")));
+    take(&mut stage, TakeTurn { session_id: Some("s-2".into()), ..other }, AT).events();
+    let before = stage.state("tenant_a", "thread-1");
+    let yes = answering(request("bob", "dinner", TurnInput::None), ConfirmAnswer::Yes);
+    let yes = turn(&stage, bob, 4, yes);
+    let command = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(yes));
+    let Outcome::Refused(refusal) = stage.give(&command, AT) else { panic!("{command:?}") };
+    assert_eq!(refusal.code(), "X_CONFIRM_ANSWER_INVALID");
+    assert!(refusal.audit(&command).is_some());
+    assert_eq!(stage.state("tenant_a", "thread-1"), before);
+    assert_eq!(before.resume_buffers.len(), 1);
+    stage.assert_rebuilt();
 }
