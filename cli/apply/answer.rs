@@ -5,7 +5,7 @@ use super::turn::TurnOutcome;
 use crate::exit::Exit;
 use crate::text::visible_once;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
-use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
+use holdpoint_domain::interruption_thread::{InterruptionThreadEvent, TtsControl};
 use holdpoint_domain::{Event, Time};
 use holdpoint_engine::shell::{Receipt, Submitted};
 use schemars::JsonSchema;
@@ -33,6 +33,9 @@ pub(super) enum Outcome {
         code: &'static str,
         /// Why, and what to do.
         message: String,
+        /// What happens to speech that is under way, where a turn was refused.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tts_control: Option<TtsControl>,
     },
     /// Not understood: nothing came of it.
     Error {
@@ -103,9 +106,11 @@ impl From<Submitted> for Outcome {
         match submitted {
             Submitted::Accepted(receipt) => Self::Receipt(Box::new(Carried::of(receipt, false))),
             Submitted::Repeated(receipt) => Self::Receipt(Box::new(Carried::of(receipt, true))),
-            Submitted::Refused(refusal) => {
-                Self::Refusal { code: refusal.code(), message: visible_once(&refusal.to_string()) }
-            }
+            Submitted::Refused(refusal) => Self::Refusal {
+                code: refusal.code(),
+                message: visible_once(&refusal.to_string()),
+                tts_control: refusal.tts_control(),
+            },
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `holdpoint thread rows`: the audit rows of one thread, committed and refused.
+//! `holdpoint thread rows`: the audit rows of one thread: committed, refused, and of what ended by
+//! no turn.
 
 use super::reading::{Name, Reading};
 use super::shown::title;
@@ -16,9 +17,9 @@ use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, InterruptionThreadCommand, InterruptionThreadEvent, PendingState,
-    ReasonCode, Remainder, ResumePolicy, RowCommitted, RowEventType, RowPayload, RowRefused,
-    Severity, ThreadCommand,
+    DecidedBy, Directive, InterruptionThreadCommand, InterruptionThreadEvent, OutcomeRow,
+    PendingState, ReasonCode, Remainder, ResumePolicy, RowCommitted, RowEventType, RowPayload,
+    RowRefused, Severity, ThreadCommand, TtsControl,
 };
 use holdpoint_domain::registration::WorkOrderStatus;
 use holdpoint_domain::{ActorId, Command, Event, Time};
@@ -57,7 +58,7 @@ pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
     }
     let (tenant, records) = reading.thread(&directory, &args.name)?;
     let reach = &reading.rebuilt.report.reach;
-    let rows = records.into_iter().filter_map(Row::of).map(|row| row.within(reach));
+    let rows = records.into_iter().flat_map(Row::of).map(|row| row.within(reach));
     let rows: Vec<Row<'_>> = rows.collect();
     let missing = reading.missing(&directory, &tenant, &args.name.correlation);
     let mut out = Output::stdout();
@@ -119,16 +120,21 @@ struct Row<'a> {
     /// The sequence of the row's record.
     audit_event_id: u64,
     time: Time,
-    tenant_id: &'a str,
-    correlation_id: &'a str,
-    turn_id: u64,
+    tenant_id: String,
+    correlation_id: String,
+    /// Of a row of what ended: the turn that left the words unsaid.
     #[serde(skip_serializing_if = "Option::is_none")]
-    session_id: Option<&'a str>,
-    user_id: &'a str,
-    device_id: &'a str,
+    turn_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_id: Option<&'a str>,
     reason_code: ReasonCode,
     reason_number: u32,
-    idempotency_key: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<&'a str>,
     #[serde(flatten)]
     outcome: Outcome<'a>,
     /// What is proven of its record, once that is known.
@@ -153,6 +159,20 @@ enum Outcome<'a> {
     Refused {
         refused: Refused<'a>,
     },
+    Ended {
+        ended: Ended,
+    },
+}
+
+/// What ended by no turn and no caller.
+#[derive(Serialize)]
+struct Ended {
+    /// The answer that the words belong to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer_id: Option<u64>,
+    interrupt_resume_policy: ResumePolicy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issue_fingerprint: Option<String>,
 }
 
 /// What was refused, and why.
@@ -166,6 +186,11 @@ struct Refused<'a> {
     /// What the turn left unsaid, and is not kept.
     #[serde(skip_serializing_if = "<[Remainder]>::is_empty")]
     remainders: &'a [Remainder],
+    /// What happens to speech that is under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tts_control: Option<TtsControl>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issue_fingerprint: Option<&'a str>,
 }
 
 /// The seed's payload keys, and no other.
@@ -194,15 +219,19 @@ struct Payload<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(record: &'a Committed) -> Option<Self> {
-        match &record.envelope()?.event {
-            Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(row)) => {
-                Some(Self::committed(record, row))
+    fn of(record: &'a Committed) -> Vec<Self> {
+        let envelope = record.envelope();
+        let Some(Event::InterruptionThread(event)) = envelope.map(|envelope| &envelope.event)
+        else {
+            return Vec::new();
+        };
+        match event {
+            InterruptionThreadEvent::RowCommitted(row) => vec![Self::committed(record, row)],
+            InterruptionThreadEvent::RowRefused(row) => vec![Self::refused(record, row)],
+            other => {
+                let rows = other.outcome_rows().into_iter();
+                rows.map(|row| Self::ended(record, row)).collect()
             }
-            Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row)) => {
-                Some(Self::refused(record, row))
-            }
-            _ => None,
         }
     }
 
@@ -215,15 +244,15 @@ impl<'a> Row<'a> {
         Self {
             audit_event_id: record.header.sequence,
             time: record.time(),
-            tenant_id: &row.tenant_id,
-            correlation_id: &row.correlation_id,
-            turn_id: row.turn_id,
-            session_id: row.session_id.as_deref(),
-            user_id: &row.user_id,
-            device_id: &row.device_id,
+            tenant_id: row.tenant_id.to_string(),
+            correlation_id: row.correlation_id.to_string(),
+            turn_id: Some(row.turn_id),
+            session_id: row.session_id.as_ref().map(|session| session.to_string()),
+            user_id: Some(row.user_id.to_string()),
+            device_id: Some(&row.device_id),
             reason_code: row.reason_code,
             reason_number: row.reason_code.number(),
-            idempotency_key: &row.idempotency_key,
+            idempotency_key: Some(&row.idempotency_key),
             outcome: Outcome::Committed {
                 event_type: row.event_type,
                 severity: row.severity,
@@ -240,15 +269,15 @@ impl<'a> Row<'a> {
         Self {
             audit_event_id: record.header.sequence,
             time: record.time(),
-            tenant_id: &row.tenant_id,
-            correlation_id: &row.correlation_id,
-            turn_id: row.turn_id,
+            tenant_id: row.tenant_id.to_string(),
+            correlation_id: row.correlation_id.to_string(),
+            turn_id: Some(row.turn_id),
             session_id: None,
-            user_id: &row.user_id,
-            device_id: &row.device_id,
+            user_id: Some(row.user_id.to_string()),
+            device_id: Some(&row.device_id),
             reason_code: row.reason_code,
             reason_number: row.reason_code.number(),
-            idempotency_key: &row.idempotency_key,
+            idempotency_key: Some(&row.idempotency_key),
             outcome: Outcome::Refused {
                 refused: Refused {
                     command: &row.command,
@@ -256,6 +285,32 @@ impl<'a> Row<'a> {
                     class: row.class,
                     message: &row.message,
                     remainders: &row.remainders,
+                    tts_control: row.tts_control,
+                    issue_fingerprint: row.issue_fingerprint.as_deref(),
+                },
+            },
+            standing: None,
+        }
+    }
+
+    fn ended(record: &Committed, row: OutcomeRow) -> Self {
+        Self {
+            audit_event_id: record.header.sequence,
+            time: record.time(),
+            tenant_id: row.tenant_id.to_string(),
+            correlation_id: row.correlation_id.to_string(),
+            turn_id: row.turn_id,
+            session_id: row.session_id.map(|session| session.to_string()),
+            user_id: row.user_id.map(|user| user.to_string()),
+            device_id: None,
+            reason_code: row.reason_code,
+            reason_number: row.reason_code.number(),
+            idempotency_key: None,
+            outcome: Outcome::Ended {
+                ended: Ended {
+                    answer_id: row.answer_id,
+                    interrupt_resume_policy: row.interrupt_resume_policy,
+                    issue_fingerprint: row.issue_fingerprint.map(|issue| issue.to_string()),
                 },
             },
             standing: None,
@@ -268,15 +323,15 @@ impl<'a> Row<'a> {
         [
             self.audit_event_id.to_string(),
             moment(self.time),
-            self.turn_id.to_string(),
+            self.turn_id.map_or(String::new(), |turn| turn.to_string()),
             directive,
             self.reason_code.to_string(),
             kind,
             work_order,
             pending,
             policy,
-            visible(self.user_id).to_string(),
-            visible(self.idempotency_key).to_string(),
+            visible(self.user_id.as_deref().unwrap_or_default()).to_string(),
+            visible(self.idempotency_key.unwrap_or_default()).to_string(),
         ]
     }
 }
@@ -291,6 +346,11 @@ impl Outcome<'_> {
                 let [none, also_none, nor_this] = [const { String::new() }; 3];
                 let class = refused.class.to_string();
                 [format!("refused: {directive}"), class, none, also_none, nor_this]
+            }
+            Self::Ended { ended } => {
+                let [none, also_none, nor_this] = [const { String::new() }; 3];
+                let policy = ended.interrupt_resume_policy.to_string();
+                ["ended".into(), none, also_none, nor_this, policy]
             }
         }
     }

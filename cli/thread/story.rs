@@ -13,8 +13,8 @@ use crate::verify::{exit_of, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
     BufferExpired, DecidedBy, Interruption, InterruptionThreadEvent, PendingDisarmed, PendingState,
-    ReasonCode, RemaindersDiscarded, ResumePolicy, RowCommitted, RowRefused, TtsResumeSnapshot,
-    TurnDecision, TurnInput, TurnRequest, TurnTaken,
+    ReasonCode, RemainderDisplaced, RemaindersDiscarded, ResumePolicy, RowCommitted, RowRefused,
+    TtsResumeSnapshot, TurnDecision, TurnInput, TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::{RegistrationEvent, SessionRegistered, SessionStatus};
 use holdpoint_domain::{Envelope, Event, Time};
@@ -88,6 +88,9 @@ fn event(envelope: &Envelope, record: &Committed) -> (String, Vec<String>) {
         }
         Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
             discarded(body)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::RemainderDisplaced(body)) => {
+            displaced(body)
         }
         Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) => disarmed(body),
         Event::InterruptionThread(InterruptionThreadEvent::ThreadMoved(body)) => {
@@ -237,7 +240,9 @@ fn refused(body: &RowRefused, envelope: &Envelope) -> (String, Vec<String>) {
     // The message was made visible when it was recorded.
     let message = visible_once(&body.message);
     let remainders = body.remainders.iter().map(|one| detail("remainder", fate(one)));
-    (head, std::iter::once(detail("because", message)).chain(remainders).collect())
+    let silenced = body.tts_control.map(|control| detail("speech", control));
+    let details = std::iter::once(detail("because", message)).chain(silenced);
+    (head, details.chain(remainders).collect())
 }
 
 fn buffer_expired(body: &BufferExpired, at: Time) -> (String, Vec<String>) {
@@ -260,6 +265,12 @@ fn discarded(body: &RemaindersDiscarded) -> (String, Vec<String>) {
         None => body.reason_code.to_string(),
     };
     (head, details.collect())
+}
+
+fn displaced(body: &RemainderDisplaced) -> (String, Vec<String>) {
+    let why = because(body.reason_code, body.interrupt_resume_policy);
+    let head = format!("remainder gives way to that of turn {}", body.displaced_by_turn);
+    (head, vec![why, detail("remainder", fate(&body.remainder))])
 }
 
 /// What was asked in a session that was closed is asked no more.

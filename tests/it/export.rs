@@ -60,7 +60,7 @@ fn python(script: &str, file: &std::path::Path) -> Output {
     Command::new("python3").args(["-c", script]).arg(file).output().unwrap()
 }
 
-fn has_python() -> bool {
+pub(crate) fn has_python() -> bool {
     let is_there = Command::new("python3").arg("--version").output().is_ok();
     if !is_there {
         skip("no python3 here, so nothing loads the exports");
@@ -79,7 +79,7 @@ show = lambda row: {k: v.hex() if isinstance(v, bytes) else v for k, v in dict(r
 print(json.dumps({n: [show(row) for row in db.execute(f"SELECT * FROM {n}")] for n in names}))
 "#;
 
-fn tables(place: &Place, options: &[&str]) -> Value {
+pub(crate) fn tables(place: &Place, options: &[&str]) -> Value {
     let output = python(TABLES, &exported(place, "sqlite", options));
     assert!(output.status.success(), "{}", text(&output.stderr));
     json(&output)

@@ -93,6 +93,7 @@ mod tamper;
 mod terminal;
 mod thread;
 mod thread_documented;
+mod thread_outcomes;
 mod thread_partial;
 mod thread_receipts;
 mod thread_settled;

@@ -8,8 +8,8 @@ use super::submit::{Origin, Submitted, permitted};
 use crate::log::Storage;
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::interruption_thread::{
-    InterruptionThreadCommand, InterruptionThreadEvent, RowCommitted, RowRefused, Thread,
-    ThreadCommand,
+    InterruptionThreadCommand, InterruptionThreadEvent, OutcomeRow, RowCommitted, RowRefused,
+    Thread, ThreadCommand,
 };
 use holdpoint_domain::{ActorId, Command, Event, Refusal, Time};
 use holdpoint_log_files::Onward;
@@ -42,6 +42,8 @@ pub enum RowContent {
     Committed(Box<RowCommitted>),
     /// A turn or a row was refused.
     Refused(Box<RowRefused>),
+    /// Words that were left unsaid, or the question about them, came to an end by no turn.
+    Ended(Box<OutcomeRow>),
 }
 
 /// Nothing of a thread is shown.
@@ -77,8 +79,9 @@ impl<S: Storage> Engine<S> {
         found.map_err(ThreadReadError::Refused)
     }
 
-    /// The audit rows of this tenant and correlation, committed and refused, oldest first: all that
-    /// the log holds. Rows that were moved to an archive are not among them. The whole log is read.
+    /// The audit rows of this tenant and correlation, oldest first: committed, refused, and of what
+    /// ended by no turn; all that the log holds. Rows that were moved to an archive are not among
+    /// them. The whole log is read.
     ///
     /// # Errors
     /// As [`Engine::thread`].
@@ -119,7 +122,7 @@ impl<S: Storage> Engine<S> {
                 return Onward::Stop;
             }
             let is_last = record.sequence == newest;
-            rows.extend(row_of(record, tenant_id, correlation_id));
+            rows.extend(rows_of(record, tenant_id, correlation_id));
             if is_last { Onward::Stop } else { Onward::Go }
         })?;
         Ok(rows)
@@ -153,17 +156,20 @@ impl Reading {
     }
 }
 
-/// The row that a record holds, if it is one of this tenant and correlation.
-fn row_of(record: Recorded, tenant_id: &str, correlation_id: &str) -> Option<AuditRow> {
-    let (tenant, correlation, content) = match record.envelope.event {
-        Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(row)) => {
-            (row.tenant_id.clone(), row.correlation_id.clone(), RowContent::Committed(row))
+/// The rows that a record holds, if they are of this tenant and correlation.
+fn rows_of(record: Recorded, tenant_id: &str, correlation_id: &str) -> Vec<AuditRow> {
+    let Event::InterruptionThread(event) = record.envelope.event else { return Vec::new() };
+    if event.thread() != (tenant_id, correlation_id) {
+        return Vec::new();
+    }
+    let contents = match event {
+        InterruptionThreadEvent::RowCommitted(row) => vec![RowContent::Committed(row)],
+        InterruptionThreadEvent::RowRefused(row) => vec![RowContent::Refused(Box::new(row))],
+        other => {
+            let rows = other.outcome_rows().into_iter();
+            rows.map(|row| RowContent::Ended(Box::new(row))).collect()
         }
-        Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row)) => {
-            (row.tenant_id.clone(), row.correlation_id.clone(), RowContent::Refused(Box::new(row)))
-        }
-        _ => return None,
     };
-    let is_theirs = tenant.as_str() == tenant_id && correlation.as_str() == correlation_id;
-    is_theirs.then_some(AuditRow { sequence: record.sequence, at: record.at, content })
+    let (sequence, at) = (record.sequence, record.at);
+    contents.into_iter().map(|content| AuditRow { sequence, at, content }).collect()
 }

@@ -43,5 +43,6 @@ mod shell_conditions;
 mod shell_group_commit;
 mod shell_replay;
 mod snapshots;
+mod thread_rows;
 mod threads;
 mod writers;

@@ -375,6 +375,7 @@ fn rows_are_read_in_order_with_what_was_refused_and_of_one_tenant_only() {
         .map(|row| match &row.content {
             RowContent::Committed(row) => (row.turn_id, Some(row.payload.directive)),
             RowContent::Refused(row) => (row.turn_id, None),
+            RowContent::Ended(row) => panic!("nothing ended yet: {row:?}"),
         })
         .collect();
     let (respond, wait) = (Some(Directive::Respond), Some(Directive::Wait));

@@ -2,8 +2,8 @@
 
 use holdpoint_domain::Event;
 use holdpoint_domain::interruption_thread::{
-    BufferExpired, InterruptionThreadEvent, PendingDisarmed, Remainder, RemaindersDiscarded,
-    ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, TurnTaken,
+    BufferExpired, InterruptionThreadEvent, PendingDisarmed, Remainder, RemainderDisplaced,
+    RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, TurnTaken,
 };
 use holdpoint_domain::registration::{
     CapabilityChanged, DeviceRegistered, LeaseRegistered, RegistrationEvent, SessionRegistered,
@@ -28,6 +28,9 @@ pub(super) fn of_thread(event: &Event) -> Option<String> {
         }
         Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
             remainders_discarded(body)
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::RemainderDisplaced(body)) => {
+            remainder_displaced(body)
         }
         Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) => {
             pending_disarmed(body)
@@ -118,14 +121,16 @@ fn row_committed(body: &RowCommitted) -> String {
 }
 
 fn row_refused(body: &RowRefused) -> String {
+    let silenced = body.tts_control.map(|control| format!(", speech {control}"));
     format!(
-        "thread {}, turn {} of {} on {}: {} refused, {}{}",
+        "thread {}, turn {} of {} on {}: {} refused, {}{}{}",
         named(&body.tenant_id, &body.correlation_id),
         body.turn_id,
         shown(&body.user_id),
         shown(&body.device_id),
         shown(&body.command),
         shown(&body.message).replace("\\\\", "\\"),
+        silenced.unwrap_or_default(),
         fates(&body.remainders)
     )
 }
@@ -150,6 +155,12 @@ fn return_check_expired(body: &ReturnCheckExpired) -> String {
 fn remainders_discarded(body: &RemaindersDiscarded) -> String {
     let thread = named(&body.tenant_id, &body.correlation_id);
     format!("thread {thread}: {}{}", body.reason_code, fates(&body.remainders))
+}
+
+fn remainder_displaced(body: &RemainderDisplaced) -> String {
+    let thread = named(&body.tenant_id, &body.correlation_id);
+    let (reason, by) = (body.reason_code, body.displaced_by_turn);
+    format!("thread {thread}: {reason} by turn {by}; {}", fate(&body.remainder))
 }
 
 fn pending_disarmed(body: &PendingDisarmed) -> String {

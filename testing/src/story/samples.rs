@@ -79,6 +79,7 @@ pub fn samples() -> Vec<Envelope> {
         let systems = numbers.iter().map(system).collect();
         enveloped(i, RulesAdopted { systems }.into())
     }));
+    samples.extend(threads::outcome_rows().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples
 }
 

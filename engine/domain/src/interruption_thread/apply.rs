@@ -10,15 +10,16 @@ use alloc::collections::BTreeSet;
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::interruption_thread::command::TurnScope;
-use crate::interruption_thread::decision::ThreadState;
+use crate::interruption_thread::decision::{MAX_NESTED_BUFFERS, ResumeBuffer, ThreadState};
+use crate::interruption_thread::draft::told;
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{
-    BufferExpired, PendingDisarmed, RemaindersDiscarded, ReturnCheckExpired, RowCommitted,
-    ThreadClosed, ThreadMoved, TurnTaken,
+    BufferExpired, PendingDisarmed, RemainderDisplaced, RemaindersDiscarded, ReturnCheckExpired,
+    RowCommitted, ThreadClosed, ThreadMoved, TurnTaken,
 };
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::turn::{Turn, decide_turn};
-use crate::interruption_thread::types::{DecidedBy, Directive, ReasonCode};
+use crate::interruption_thread::types::{DecidedBy, Directive, Fate, FateReason, ReasonCode};
 use crate::registration::state::{Registered, Registry};
 use crate::registration::types::{Capability, SessionStatus};
 
@@ -62,8 +63,12 @@ pub(crate) fn applied(
             });
         }
         Event::ThreadMoved(body) => moved(threads, registry, record, body),
-        // A read changes nothing, and neither does what was refused.
-        Event::RowRefused(_) | Event::RowsRead(_) | Event::ThreadClosed(_) => {}
+        // A read changes nothing, and neither does what was refused. Words give way by the turn
+        // that follows.
+        Event::RemainderDisplaced(_)
+        | Event::RowRefused(_)
+        | Event::RowsRead(_)
+        | Event::ThreadClosed(_) => {}
     }
 }
 
@@ -82,6 +87,7 @@ pub(crate) fn judge(
         Event::RemaindersDiscarded(body) => judge_discarded(context, body, checks),
         Event::PendingDisarmed(body) => judge_disarmed(context, body, checks),
         Event::ThreadMoved(body) => judge_moved(context, body, checks),
+        Event::RemainderDisplaced(body) => judge_displaced(context, body, checks),
         Event::ThreadClosed(body) => judge_closed(context, body, checks),
         // A read says nothing, and neither does what was refused.
         Event::RowRefused(_) | Event::RowsRead(_) => {}
@@ -337,14 +343,13 @@ fn judge_buffer(
 ) {
     let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     let Some(thread) = thread else { return };
-    let mut kept = thread.state.resume_buffers.iter();
-    let buffer = kept.find(|buffer| {
-        buffer.captured_turn == body.captured_turn
-            && buffer.answer_id == body.answer_id
-            && buffer.speaker_user_id == body.speaker_user_id
-    });
     let is_over = record.at >= body.expires_at
-        && buffer.is_some_and(|buffer| buffer.expires_at == body.expires_at);
+        && thread.state.buffer(body.captured_turn).is_some_and(|buffer| {
+            buffer.answer_id == body.answer_id
+                && buffer.speaker_user_id == body.speaker_user_id
+                && buffer.expires_at == body.expires_at
+                && is_its_issue(buffer, body.issue_fingerprint.as_ref())
+        });
     let expected = "words that are kept, and whose time is over";
     checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
 }
@@ -358,9 +363,32 @@ fn judge_return_check(
     let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     let Some(thread) = thread else { return };
     let found = (body.expires_at, body.interrupt_resume_policy);
-    let is_over = thread.state.return_check_expiry() == Some(found) && record.at >= body.expires_at;
+    let asked = thread.state.marks.return_check.map(|check| check.captured_turn);
+    let is_over = thread.state.return_check_expiry() == Some(found)
+        && record.at >= body.expires_at
+        && (body.captured_turn.is_none() || body.captured_turn == asked);
     let expected = "a question that was asked, and whose time is over";
     checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
+}
+
+/// Where an event says what words were about, it says so truly. Before, it said nothing of that.
+fn is_its_issue(buffer: &ResumeBuffer, said: Option<&Text>) -> bool {
+    said.is_none() || said == buffer.issue().as_ref()
+}
+
+/// Only the oldest words give way, and only where as many are kept as can be.
+fn judge_displaced(context: Context<'_>, body: &RemainderDisplaced, checks: &mut RuleChecks) {
+    let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
+    let Some(thread) = thread else { return };
+    let kept = &thread.state.resume_buffers;
+    let gives_way = |oldest: &ResumeBuffer| {
+        let words = told(oldest, Fate::Discarded, FateReason::NestingLimit);
+        words == body.remainder && is_its_issue(oldest, body.issue_fingerprint.as_ref())
+    };
+    let is_so = kept.len() >= MAX_NESTED_BUFFERS && kept.first().is_some_and(gives_way);
+    let expected = format_args!("the oldest of {MAX_NESTED_BUFFERS} words that are kept");
+    let found = format_args!("those of turn {}", body.remainder.captured_turn);
+    checks.demand(is_so, Rule::ThreadRemainder, expected, found);
 }
 
 /// Words are given up once, so that a turn that is named twice is not kept the second time.

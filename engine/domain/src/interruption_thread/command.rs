@@ -5,9 +5,11 @@ use alloc::boxed::Box;
 use alloc::string::String;
 
 use crate::core::hash::Digest;
+use crate::core::payload::Text;
 use crate::core::text::bounded;
 use crate::core::{bodies, commands};
 use crate::interruption_thread::decision::Remainder;
+use crate::interruption_thread::health::issue_fingerprint;
 use crate::interruption_thread::request::TurnRequest;
 use crate::interruption_thread::types::{Directive, Fate, FateReason, PendingState, ReasonCode};
 use crate::registration::types::WorkOrderStatus;
@@ -249,6 +251,13 @@ impl InterruptionThreadCommand {
             fate: Fate::Discarded,
             reason: FateReason::TurnRefused,
         })
+    }
+
+    /// HEALTH's topic marker of what the command's turn interrupted, as the command says it.
+    pub(crate) fn interrupted_issue(&self) -> Option<Text> {
+        let Self::TakeTurn(turn) = self else { return None };
+        let snapshot = turn.request.tts_resume_snapshot.as_ref()?;
+        issue_fingerprint(snapshot.topic_hint.as_ref()?)
     }
 
     /// The thread that the command is about: tenant and correlation.

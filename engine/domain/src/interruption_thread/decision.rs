@@ -9,6 +9,7 @@ use crate::core::hash::{Digest, sha256};
 use crate::core::payload::{List, Text};
 use crate::core::recorded;
 use crate::core::time::Timestamp;
+use crate::interruption_thread::health::issue_fingerprint;
 use crate::interruption_thread::types::{
     ContinuityOutcome, DeliveryHint, Directive, DispatchKind, Fate, FateReason, PendingState,
     ReasonCode, ResumePolicy, TtsControl,
@@ -330,6 +331,11 @@ impl ThreadState {
         self.resume_buffers.iter().rev().find(is_theirs)
     }
 
+    /// What the interruption of a turn left unsaid, where it is kept.
+    pub(crate) fn buffer(&self, captured_turn: u64) -> Option<&ResumeBuffer> {
+        self.resume_buffers.iter().find(|buffer| buffer.captured_turn == captured_turn)
+    }
+
     /// When something of it expires next.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Timestamp> {
@@ -351,6 +357,11 @@ impl ResumeBuffer {
     #[must_use]
     pub fn is_expired(&self, at: Timestamp) -> bool {
         at >= self.expires_at
+    }
+
+    /// HEALTH's topic marker of what had been interrupted.
+    pub(crate) fn issue(&self) -> Option<Text> {
+        issue_fingerprint(&self.interrupted_subject_ref)
     }
 
     /// Whether it was left unsaid in this session.

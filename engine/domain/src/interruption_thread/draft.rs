@@ -252,7 +252,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn told(buffer: &ResumeBuffer, fate: Fate, reason: FateReason) -> Remainder {
+/// What became of words, and why.
+pub(crate) fn told(buffer: &ResumeBuffer, fate: Fate, reason: FateReason) -> Remainder {
     Remainder {
         captured_turn: buffer.captured_turn,
         answer_id: buffer.answer_id,

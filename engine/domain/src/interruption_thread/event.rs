@@ -1,6 +1,9 @@
 //! What happened in interruption threads (seed PH1.X), and to whom they belong. Kinds 160 to 191.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
 
 use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
@@ -11,6 +14,7 @@ use crate::interruption_thread::decision::{Remainder, RowPayload, TurnDecision};
 use crate::interruption_thread::request::TurnRequest;
 use crate::interruption_thread::types::{
     DecidedBy, Directive, PendingState, ReasonCode, ResumePolicy, RowEventType, Severity,
+    TtsControl,
 };
 use crate::registration::types::SessionStatus;
 
@@ -26,13 +30,16 @@ events! {
         /// An audit row was committed.
         168 v 1 "interruption_thread.row_committed" => RowCommitted in Box;
         /// A turn or a row was refused.
-        169 v 1 "interruption_thread.row_refused" => RowRefused;
+        169 v 2 "interruption_thread.row_refused" => RowRefused, before 1 => RowRefusedV1;
         /// Words that were left unsaid expired.
-        170 v 1 "interruption_thread.buffer_expired" => BufferExpired;
+        170 v 2 "interruption_thread.buffer_expired"
+            => BufferExpired, before 1 => BufferExpiredV1;
         /// The question whether to go back expired.
-        171 v 1 "interruption_thread.return_check_expired" => ReturnCheckExpired;
+        171 v 2 "interruption_thread.return_check_expired"
+            => ReturnCheckExpired, before 1 => ReturnCheckExpiredV1;
         /// Words that were left unsaid were given up with their session or thread.
-        172 v 1 "interruption_thread.remainders_discarded" => RemaindersDiscarded;
+        172 v 2 "interruption_thread.remainders_discarded"
+            => RemaindersDiscarded, before 1 => RemaindersDiscardedV1;
         /// Audit rows were read in the diagnostic mode.
         173 v 1 "interruption_thread.rows_read" => RowsRead;
         /// A thread ended.
@@ -41,6 +48,8 @@ events! {
         175 v 1 "interruption_thread.pending_disarmed" => PendingDisarmed;
         /// A thread goes on in another session.
         176 v 1 "interruption_thread.thread_moved" => ThreadMoved;
+        /// Words that were left unsaid gave way to one interruption too many.
+        177 v 1 "interruption_thread.remainder_displaced" => RemainderDisplaced;
     }
     /// Tenant and correlation of the thread that the event is about.
     pub fn thread(body) -> (&str, &str) { (&body.tenant_id, &body.correlation_id) }
@@ -132,6 +141,11 @@ recorded! {
         /// The words that the turn left unsaid, if any: nothing of a refused turn is kept, so they
         /// are DISCARDED, with the reason TURN_REFUSED.
         remainders: List<Remainder>,
+        /// What happens to speech that is under way: CANCEL where somebody interrupted it, and that
+        /// was stated too late to keep the words.
+        tts_control: Option<TtsControl>,
+        /// HEALTH's topic marker of what was interrupted, where the turn says it.
+        issue_fingerprint: Option<Text>,
     }
 
     /// Words that were left unsaid were kept for their time, and are gone: policy DISCARD. Where it
@@ -153,6 +167,9 @@ recorded! {
         interrupt_resume_policy: ResumePolicy,
         /// Always `X_BUFFER_EXPIRED`.
         reason_code: ReasonCode,
+        /// HEALTH's topic marker of what had been interrupted; `None` where it is not known, and in
+        /// records that were made before it was recorded.
+        issue_fingerprint: Option<Text>,
     }
 
     /// Nobody answered whether to go back: the words are kept for their own time, or expire with
@@ -170,9 +187,16 @@ recorded! {
         interrupt_resume_policy: ResumePolicy,
         /// Always `X_RETURN_CHECK_EXPIRED`.
         reason_code: ReasonCode,
+        /// The turn whose interruption left the words that the question was about; `None` in
+        /// records that were made before it was recorded.
+        captured_turn: Option<u64>,
+        /// HEALTH's topic marker of what had been interrupted; `None` where it is not known, and in
+        /// records that were made before it was recorded.
+        issue_fingerprint: Option<Text>,
     }
 
-    /// The session of a thread was closed with words left unsaid: policy DISCARD.
+    /// A session was closed, or a thread, with words left unsaid: policy DISCARD. Each of the words
+    /// has an event of its own; one of all of them is of before.
     RemaindersDiscarded {
         /// The tenant.
         tenant_id: Text,
@@ -184,6 +208,11 @@ recorded! {
         remainders: List<Remainder>,
         /// `X_SESSION_CLOSED` or `X_THREAD_CLOSED`.
         reason_code: ReasonCode,
+        /// What becomes of the words: always DISCARD.
+        interrupt_resume_policy: ResumePolicy,
+        /// HEALTH's topic marker of what had been interrupted; `None` where it is not known, and in
+        /// records that were made before it was recorded.
+        issue_fingerprint: Option<Text>,
     }
 
     /// The session was closed in which a thread waited for something: it waits for that no more,
@@ -214,6 +243,25 @@ recorded! {
         session_id: Text,
     }
 
+    /// Words that were left unsaid give way, the oldest first, where an interruption would leave
+    /// more than are kept: policy DISCARD. The turn that leaves them follows in the same batch.
+    RemainderDisplaced {
+        /// The tenant.
+        tenant_id: Text,
+        /// The thread.
+        correlation_id: Text,
+        /// The turn whose interruption leaves the words that they give way to.
+        displaced_by_turn: u64,
+        /// The words, DISCARDED with the reason NESTING_LIMIT.
+        remainder: Remainder,
+        /// What becomes of the words: always DISCARD.
+        interrupt_resume_policy: ResumePolicy,
+        /// Always `X_NESTING_LIMIT`.
+        reason_code: ReasonCode,
+        /// HEALTH's topic marker of what had been interrupted, where it has one.
+        issue_fingerprint: Option<Text>,
+    }
+
     /// The audit rows of a thread were read in the diagnostic mode. Other reads leave no trace.
     RowsRead {
         /// The tenant.
@@ -231,5 +279,163 @@ recorded! {
         tenant_id: Text,
         /// The thread.
         correlation_id: Text,
+    }
+}
+
+/// A row of what no turn and no caller decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutcomeRow {
+    /// The tenant.
+    pub tenant_id: Text,
+    /// The thread.
+    pub correlation_id: Text,
+    /// The turn whose interruption left the words; `None` in records that were made before it was
+    /// recorded of return checks.
+    pub turn_id: Option<u64>,
+    /// The session that ended with the words in it.
+    pub session_id: Option<Text>,
+    /// Whom the words were being said to; `None` of a return check.
+    pub user_id: Option<Text>,
+    /// The answer that they belong to; `None` of a return check.
+    pub answer_id: Option<u64>,
+    /// Why.
+    pub reason_code: ReasonCode,
+    /// What becomes of the words.
+    pub interrupt_resume_policy: ResumePolicy,
+    /// HEALTH's topic marker of what had been interrupted, where it is known.
+    pub issue_fingerprint: Option<Text>,
+}
+
+impl InterruptionThreadEvent {
+    /// The rows that the event is, of words that no turn and no caller decided on. None of other
+    /// events.
+    #[must_use]
+    pub fn outcome_rows(&self) -> Vec<OutcomeRow> {
+        let (tenant_id, correlation_id) = self.thread();
+        let row = |reason_code, interrupt_resume_policy, issue: &Option<Text>| OutcomeRow {
+            tenant_id: tenant_id.into(),
+            correlation_id: correlation_id.into(),
+            turn_id: None,
+            session_id: None,
+            user_id: None,
+            answer_id: None,
+            reason_code,
+            interrupt_resume_policy,
+            issue_fingerprint: issue.clone(),
+        };
+        match self {
+            Self::BufferExpired(of) => Vec::from([OutcomeRow {
+                turn_id: Some(of.captured_turn),
+                user_id: Some(of.speaker_user_id.clone()),
+                answer_id: Some(of.answer_id),
+                ..row(of.reason_code, of.interrupt_resume_policy, &of.issue_fingerprint)
+            }]),
+            Self::ReturnCheckExpired(of) => Vec::from([OutcomeRow {
+                turn_id: of.captured_turn,
+                ..row(of.reason_code, of.interrupt_resume_policy, &of.issue_fingerprint)
+            }]),
+            Self::RemaindersDiscarded(of) => {
+                let row = row(of.reason_code, of.interrupt_resume_policy, &of.issue_fingerprint);
+                let row = OutcomeRow { session_id: of.session_id.clone(), ..row };
+                of.remainders.iter().map(|words| row.clone().about(words)).collect()
+            }
+            Self::RemainderDisplaced(of) => {
+                let row = row(of.reason_code, of.interrupt_resume_policy, &of.issue_fingerprint);
+                Vec::from([row.about(&of.remainder)])
+            }
+            Self::TurnTaken(_)
+            | Self::RowCommitted(_)
+            | Self::RowRefused(_)
+            | Self::RowsRead(_)
+            | Self::ThreadClosed(_)
+            | Self::PendingDisarmed(_)
+            | Self::ThreadMoved(_) => Vec::new(),
+        }
+    }
+}
+
+impl OutcomeRow {
+    fn about(self, words: &Remainder) -> Self {
+        Self {
+            turn_id: Some(words.captured_turn),
+            user_id: Some(words.speaker_user_id.clone()),
+            answer_id: Some(words.answer_id),
+            ..self
+        }
+    }
+}
+
+/// A payload of before, and what it is taken for today.
+macro_rules! before {
+    ($($Before:ident => $Today:ident { $($field:ident: $Type:ty,)+ } with {
+        $($new:ident: $value:expr,)+
+    })+) => {
+        $(
+            #[doc = concat!("[`", stringify!($Today), "`] as it was recorded at first.")]
+            #[derive(Debug, Deserialize)]
+            pub struct $Before { $($field: $Type,)+ }
+
+            impl From<$Before> for $Today {
+                fn from(before: $Before) -> Self {
+                    Self { $($field: before.$field,)+ $($new: $value,)+ }
+                }
+            }
+        )+
+    };
+}
+
+before! {
+    RowRefusedV1 => RowRefused {
+        command: Text,
+        tenant_id: Text,
+        correlation_id: Text,
+        turn_id: u64,
+        user_id: Text,
+        device_id: Text,
+        directive: Option<Directive>,
+        reason_code: ReasonCode,
+        class: RefusalClass,
+        message: Text,
+        idempotency_key: Text,
+        remainders: List<Remainder>,
+    } with {
+        tts_control: None,
+        issue_fingerprint: None,
+    }
+
+    BufferExpiredV1 => BufferExpired {
+        tenant_id: Text,
+        correlation_id: Text,
+        captured_turn: u64,
+        answer_id: u64,
+        speaker_user_id: Text,
+        expires_at: Timestamp,
+        interrupt_resume_policy: ResumePolicy,
+        reason_code: ReasonCode,
+    } with {
+        issue_fingerprint: None,
+    }
+
+    ReturnCheckExpiredV1 => ReturnCheckExpired {
+        tenant_id: Text,
+        correlation_id: Text,
+        expires_at: Timestamp,
+        interrupt_resume_policy: ResumePolicy,
+        reason_code: ReasonCode,
+    } with {
+        captured_turn: None,
+        issue_fingerprint: None,
+    }
+
+    RemaindersDiscardedV1 => RemaindersDiscarded {
+        tenant_id: Text,
+        correlation_id: Text,
+        session_id: Option<Text>,
+        remainders: List<Remainder>,
+        reason_code: ReasonCode,
+    } with {
+        interrupt_resume_policy: ResumePolicy::Discard,
+        issue_fingerprint: None,
     }
 }

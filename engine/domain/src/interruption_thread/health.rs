@@ -8,13 +8,14 @@ use alloc::vec::Vec;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
+use crate::core::forbidden::RefusalClass;
 use crate::core::hash::sha256;
 use crate::core::payload::Text;
 use crate::core::text::is_blank;
 use crate::core::time::Timestamp;
 use crate::interruption_thread::decision::ENGINE_ID;
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
-use crate::interruption_thread::event::RowCommitted;
+use crate::interruption_thread::event::{OutcomeRow, RowCommitted, RowRefused};
 use crate::interruption_thread::types::{ReasonCode, ResumePolicy};
 
 /// The longest fingerprint, in bytes, its marker included.
@@ -67,18 +68,24 @@ enum Issue {
 }
 
 impl HealthReport {
-    /// Takes one record into account: committed rows that carry an outcome of interruption
-    /// continuity, and refusals. Any other event changes nothing. Records come in the order of
-    /// the log.
+    /// Takes one record into account: rows that carry an outcome of interruption continuity,
+    /// committed, refused or by nobody's turn, and refusals. Any other event changes nothing.
+    /// Records come in the order of the log.
     pub fn apply(&mut self, sequence: u64, at: Timestamp, event: &Event) {
-        if let Event::RowCommitted(row) = event
-            && is_outcome(row)
-        {
-            self.count_outcome(sequence, at, row);
-        }
-        if let Event::RowRefused(refused) = event {
+        if let Event::RowCommitted(row) = event {
+            if is_outcome(row) {
+                self.count(sequence, at, &Outcome::committed(row));
+            }
+        } else if let Event::RowRefused(refused) = event {
             let count = self.refusals.entry(refused.tenant_id.clone()).or_default();
             *count = count.saturating_add(1);
+            if is_outcome_of_refusal(refused) {
+                self.count(sequence, at, &Outcome::refused(refused));
+            }
+        } else {
+            for row in event.outcome_rows() {
+                self.count(sequence, at, &Outcome::unasked(&row));
+            }
         }
     }
 
@@ -110,25 +117,67 @@ impl HealthReport {
         self.refusals.get(&Text::from(tenant_id)).copied().unwrap_or_default()
     }
 
-    fn count_outcome(&mut self, sequence: u64, at: Timestamp, row: &RowCommitted) {
-        let issue = row
-            .issue_fingerprint
-            .clone()
-            .map_or_else(|| Issue::Thread(row.correlation_id.clone()), Issue::Topic);
-        let key = (row.tenant_id.clone(), issue);
-        let before = self.rows.get(&key).map_or(0, |known| known.occurrences);
+    fn count(&mut self, sequence: u64, at: Timestamp, outcome: &Outcome<'_>) {
+        let Outcome { tenant_id, correlation_id, .. } = *outcome;
+        let topic = outcome.issue_fingerprint.cloned();
+        let issue = topic.map_or_else(|| Issue::Thread(correlation_id.clone()), Issue::Topic);
+        let key = (tenant_id.clone(), issue);
+        let known = self.rows.get(&key);
+        let (before, turn) = known.map_or((0, 0), |known| (known.occurrences, known.latest_turn));
         let newest = HealthRow {
             owner_engine_id: ENGINE_ID,
-            tenant_id: row.tenant_id.clone(),
-            correlation_id: row.correlation_id.clone(),
-            latest_reason_code: row.reason_code,
-            issue_fingerprint: row.issue_fingerprint.clone(),
-            latest_turn: row.turn_id,
+            tenant_id: tenant_id.clone(),
+            correlation_id: correlation_id.clone(),
+            latest_reason_code: outcome.reason_code,
+            issue_fingerprint: outcome.issue_fingerprint.cloned(),
+            // Which turn a return check was about was not recorded at first.
+            latest_turn: outcome.turn_id.unwrap_or(turn),
             latest_sequence: sequence,
             latest_at: at,
             occurrences: before.saturating_add(1),
         };
         self.rows.insert(key, newest);
+    }
+}
+
+/// What one row says of interruption continuity.
+struct Outcome<'a> {
+    tenant_id: &'a Text,
+    correlation_id: &'a Text,
+    reason_code: ReasonCode,
+    issue_fingerprint: Option<&'a Text>,
+    turn_id: Option<u64>,
+}
+
+impl<'a> Outcome<'a> {
+    fn committed(row: &'a RowCommitted) -> Self {
+        Self {
+            tenant_id: &row.tenant_id,
+            correlation_id: &row.correlation_id,
+            reason_code: row.reason_code,
+            issue_fingerprint: row.issue_fingerprint.as_ref(),
+            turn_id: Some(row.turn_id),
+        }
+    }
+
+    fn refused(row: &'a RowRefused) -> Self {
+        Self {
+            tenant_id: &row.tenant_id,
+            correlation_id: &row.correlation_id,
+            reason_code: row.reason_code,
+            issue_fingerprint: row.issue_fingerprint.as_ref(),
+            turn_id: Some(row.turn_id),
+        }
+    }
+
+    fn unasked(row: &'a OutcomeRow) -> Self {
+        Self {
+            tenant_id: &row.tenant_id,
+            correlation_id: &row.correlation_id,
+            reason_code: row.reason_code,
+            issue_fingerprint: row.issue_fingerprint.as_ref(),
+            turn_id: row.turn_id,
+        }
     }
 }
 
@@ -147,6 +196,13 @@ impl Serialize for HealthReport {
 fn is_outcome(row: &RowCommitted) -> bool {
     let is_resumed = row.payload.interrupt_resume_policy == Some(ResumePolicy::ResumeNow);
     row.reason_code.is_branch_outcome() || is_resumed
+}
+
+/// Words that were lost with a refused turn, or a turn that did not fit what was interrupted. What
+/// somebody says who is outside the scope is no outcome of the thread that they name.
+fn is_outcome_of_refusal(row: &RowRefused) -> bool {
+    let is_inside = row.class != RefusalClass::Scope;
+    is_inside && (row.reason_code.is_branch_outcome() || !row.remainders.is_empty())
 }
 
 /// The topic marker of a row: `topic:` and a token of ASCII letters, digits, `_`, `.` and `-`, at

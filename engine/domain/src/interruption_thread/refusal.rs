@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use crate::core::refusal::{Malformed, refusals};
-use crate::interruption_thread::types::ReasonCode;
+use crate::interruption_thread::types::{ReasonCode, TtsControl};
 use crate::registration::state::Mismatch;
 
 refusals! {
@@ -45,6 +45,14 @@ impl ThreadRefusal {
     pub(crate) fn barred(reason_code: ReasonCode, mismatch: Mismatch) -> Self {
         let Mismatch { field, expected, found } = mismatch;
         Self::Barred { reason_code, field, expected, found }
+    }
+
+    /// What happens to speech that is under way: whoever interrupted it is not talked over, also
+    /// where that is stated too late for anything more.
+    #[must_use]
+    pub const fn tts_control(&self) -> Option<TtsControl> {
+        let is_late = matches!(self.row_reason(), Some(ReasonCode::FailSnapshotStale));
+        if is_late { Some(TtsControl::Cancel) } else { None }
     }
 
     /// The reason code of the row that is written.

@@ -12,13 +12,12 @@ use crate::core::text::{bounded, visible};
 use crate::core::time::Timestamp;
 use crate::interruption_thread::command::InterruptionThreadCommand as Command;
 use crate::interruption_thread::command::{CallerRow, TakeTurn, ThreadCommand, TurnScope};
-use crate::interruption_thread::decision::{
-    Remainder, ResumeBuffer, RowPayload, ThreadState, TurnDecision,
-};
+use crate::interruption_thread::decision::{ResumeBuffer, RowPayload, ThreadState, TurnDecision};
+use crate::interruption_thread::draft::told;
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{
-    BufferExpired, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowsRead, ThreadClosed,
-    TurnTaken,
+    BufferExpired, RemainderDisplaced, RemaindersDiscarded, ReturnCheckExpired, RowCommitted,
+    RowsRead, ThreadClosed, TurnTaken,
 };
 use crate::interruption_thread::health::issue_fingerprint;
 use crate::interruption_thread::refusal::ThreadRefusal;
@@ -31,7 +30,7 @@ use crate::interruption_thread::types::{
     DecidedBy, Directive, Fate, FateReason, PendingState, ReasonCode, ResumePolicy, RowEventType,
     Severity,
 };
-use crate::interruption_thread::validate::{check_form, check_request};
+use crate::interruption_thread::validate::{check_fit, check_form};
 use crate::registration::state::Registered;
 use crate::registration::types::SessionStatus;
 
@@ -107,13 +106,10 @@ fn take_turn(
     let (scope, turn_id) = (in_own_session(view.live, given), given.turn_id);
     let session_status = SessionStatus::Active;
     let turn = Turn { turn_id, session_id: scope.session_id, session_status, request, at };
-    let is_closed = view.closed_with.is_some();
-    if !is_closed {
-        // What was asked in a closed thread is asked no more: that it is closed is said instead.
-        check_request(&state_of(view), &turn)?;
-    }
+    check_form(request)?;
     check_speaker(&scope, &request.active_speaker_user_id)?;
     let Entered { session_status, state, mut events } = enter(view, &given, &scope, at)?;
+    check_fit(&state, &turn)?;
     if session_status == SessionStatus::Active {
         let thread = view.live;
         check_answer(thread.and_then(Thread::own_session), &state, &scope, request)?;
@@ -137,8 +133,29 @@ fn take_turn(
         state_before: state.digest(),
         state_after: after.digest(),
     };
+    events.extend(displaced(&scope, &state, &taken.decision));
     events.extend([taken.into(), row.into()]);
     Ok(events)
+}
+
+/// Words that give way to those that the turn leaves unsaid.
+fn displaced(
+    scope: &TurnScope<'_>,
+    before: &ThreadState,
+    decision: &TurnDecision,
+) -> Option<Event> {
+    let mut gone = decision.remainders.iter();
+    let words = gone.find(|words| words.reason == FateReason::NestingLimit)?;
+    let buffer = before.buffer(words.captured_turn)?;
+    Some(Event::from(RemainderDisplaced {
+        tenant_id: scope.tenant_id.into(),
+        correlation_id: scope.correlation_id.into(),
+        displaced_by_turn: scope.turn_id,
+        remainder: words.clone(),
+        interrupt_resume_policy: ResumePolicy::Discard,
+        reason_code: ReasonCode::NestingLimit,
+        issue_fingerprint: buffer.issue(),
+    }))
 }
 
 fn commit_row(
@@ -202,34 +219,28 @@ fn close_thread(
     let thread = find(view, command)?;
     let mut state = thread.state.clone();
     let mut events = expiries(&command.tenant_id, &command.correlation_id, &state.expire(at));
+    events.extend(state.resume_buffers.iter().map(|buffer| given_up(thread, buffer, None)));
     let (tenant_id, correlation_id) = (thread.tenant_id.clone(), thread.correlation_id.clone());
-    if !state.resume_buffers.is_empty() {
-        let reason_code = ReasonCode::ThreadClosed;
-        let buffers = state.resume_buffers.iter();
-        let remainders = buffers.map(|b| given_up(b, FateReason::ThreadClosed)).collect();
-        let (tenant_id, correlation_id) = (tenant_id.clone(), correlation_id.clone());
-        let discarded = RemaindersDiscarded {
-            tenant_id,
-            correlation_id,
-            session_id: None,
-            remainders,
-            reason_code,
-        };
-        events.push(discarded.into());
-    }
     events.push(ThreadClosed { tenant_id, correlation_id }.into());
     Ok(events)
 }
 
-/// Words that end with what they belonged to.
-pub(crate) fn given_up(buffer: &ResumeBuffer, reason: FateReason) -> Remainder {
-    Remainder {
-        captured_turn: buffer.captured_turn,
-        answer_id: buffer.answer_id,
-        speaker_user_id: buffer.speaker_user_id.clone(),
-        fate: Fate::Discarded,
-        reason,
-    }
+/// Words that end with what they belonged to: a session that is closed, or else the thread.
+pub(crate) fn given_up(thread: &Thread, buffer: &ResumeBuffer, session: Option<&str>) -> Event {
+    let (reason, reason_code) = match session {
+        Some(_) => (FateReason::SessionClosed, ReasonCode::SessionClosed),
+        None => (FateReason::ThreadClosed, ReasonCode::ThreadClosed),
+    };
+    let words = told(buffer, Fate::Discarded, reason);
+    Event::from(RemaindersDiscarded {
+        tenant_id: thread.tenant_id.clone(),
+        correlation_id: thread.correlation_id.clone(),
+        session_id: session.map(Text::from),
+        remainders: [words].into_iter().collect(),
+        reason_code,
+        interrupt_resume_policy: ResumePolicy::Discard,
+        issue_fingerprint: buffer.issue(),
+    })
 }
 
 /// Scope and gates, in order: the first that says no is the refusal. The scope is the one that was
@@ -421,14 +432,19 @@ pub(crate) fn expiries(tenant_id: &str, correlation_id: &str, expired: &[Expiry]
             expires_at: buffer.expires_at,
             interrupt_resume_policy: ResumePolicy::Discard,
             reason_code: ReasonCode::BufferExpired,
+            issue_fingerprint: buffer.issue(),
         }),
-        Expiry::ReturnCheck { expires_at, policy } => Event::from(ReturnCheckExpired {
-            tenant_id: tenant_id.into(),
-            correlation_id: correlation_id.into(),
-            expires_at: *expires_at,
-            interrupt_resume_policy: *policy,
-            reason_code: ReasonCode::ReturnCheckExpired,
-        }),
+        Expiry::ReturnCheck { captured_turn, issue_fingerprint, expires_at, policy } => {
+            Event::from(ReturnCheckExpired {
+                tenant_id: tenant_id.into(),
+                correlation_id: correlation_id.into(),
+                expires_at: *expires_at,
+                interrupt_resume_policy: *policy,
+                reason_code: ReasonCode::ReturnCheckExpired,
+                captured_turn: Some(*captured_turn),
+                issue_fingerprint: issue_fingerprint.clone(),
+            })
+        }
     };
     expired.iter().map(event).collect()
 }

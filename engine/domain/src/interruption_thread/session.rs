@@ -12,12 +12,12 @@ use crate::core::time::Timestamp;
 use crate::interruption_thread::command::{CallerRow, TurnScope};
 use crate::interruption_thread::decision::{Pending, ThreadState, TurnDecision};
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
-use crate::interruption_thread::event::{PendingDisarmed, RemaindersDiscarded, ThreadMoved};
+use crate::interruption_thread::event::{PendingDisarmed, ThreadMoved};
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::request::{TurnInput, TurnRequest};
 use crate::interruption_thread::rules::{expiries, given_up};
 use crate::interruption_thread::state::Thread;
-use crate::interruption_thread::types::{Directive, Fate, FateReason, ReasonCode};
+use crate::interruption_thread::types::{Directive, Fate, ReasonCode};
 use crate::registration::state::{Mismatch, Registered, pair};
 use crate::registration::types::{LeaseStatus, SessionStatus};
 
@@ -230,16 +230,7 @@ pub(crate) fn ended_with_session(thread: &Thread, session_id: &str, at: Timestam
     let mut state = thread.state.clone();
     let mut events = expiries(&thread.tenant_id, &thread.correlation_id, &state.expire(at));
     events.extend(disarmed(thread, &state, session_id));
-    let mut left = state.resume_buffers.iter().filter(|b| b.is_of_session(session_id)).peekable();
-    if left.peek().is_some() {
-        let discarded = RemaindersDiscarded {
-            tenant_id: thread.tenant_id.clone(),
-            correlation_id: thread.correlation_id.clone(),
-            session_id: Some(session_id.into()),
-            remainders: left.map(|b| given_up(b, FateReason::SessionClosed)).collect(),
-            reason_code: ReasonCode::SessionClosed,
-        };
-        events.push(discarded.into());
-    }
+    let left = state.resume_buffers.iter().filter(|buffer| buffer.is_of_session(session_id));
+    events.extend(left.map(|buffer| given_up(thread, buffer, Some(session_id))));
     events
 }

@@ -53,6 +53,11 @@ pub enum Expiry {
     Buffer(ResumeBuffer),
     /// The question whether to go back to them.
     ReturnCheck {
+        /// The turn whose interruption left the words that it was about.
+        captured_turn: u64,
+        /// HEALTH's topic marker of what had been interrupted, where the words are kept and have
+        /// one.
+        issue_fingerprint: Option<Text>,
         /// When: not later than the words.
         expires_at: Timestamp,
         /// What becomes of the words: RESUME_LATER, or DISCARD where they expire with it.
@@ -85,18 +90,22 @@ impl ThreadState {
             (Some(buffer), Some((expires_at, _))) if buffer.expires_at < expires_at => {
                 Some(Expiry::Buffer(buffer.clone()))
             }
-            (_, Some((expires_at, policy))) => Some(Expiry::ReturnCheck { expires_at, policy }),
+            (_, Some((expires_at, policy))) => self.return_check_expired(expires_at, policy),
             (buffer, None) => buffer.cloned().map(Expiry::Buffer),
         }
+    }
+
+    fn return_check_expired(&self, expires_at: Timestamp, policy: ResumePolicy) -> Option<Expiry> {
+        let captured_turn = self.marks.return_check?.captured_turn;
+        let issue_fingerprint = self.buffer(captured_turn).and_then(ResumeBuffer::issue);
+        Some(Expiry::ReturnCheck { captured_turn, issue_fingerprint, expires_at, policy })
     }
 
     /// When the question whether to go back expires, and what becomes of the words with it: they
     /// are kept for their own time, or it is their time that is over.
     pub(crate) fn return_check_expiry(&self) -> Option<(Timestamp, ResumePolicy)> {
         let check = self.marks.return_check?;
-        let mut kept = self.resume_buffers.iter();
-        let words = kept.find(|buffer| buffer.captured_turn == check.captured_turn);
-        Some(match words {
+        Some(match self.buffer(check.captured_turn) {
             Some(words) if words.expires_at <= check.expires_at => {
                 (words.expires_at, ResumePolicy::Discard)
             }

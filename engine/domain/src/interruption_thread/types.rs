@@ -348,7 +348,7 @@ reason_codes! {
     0x0F ConfirmYesDispatch "X_CONFIRM_YES_DISPATCH" "The user said yes to an action.",
     0x10 ConfirmNoAbort "X_CONFIRM_NO_ABORT" "The user said no to an action.",
     0x11 ConfirmAnswerInvalid "X_CONFIRM_ANSWER_INVALID"
-        "A yes or no to nothing that was asked.",
+        "A yes or no to nothing that was asked." in Continuity,
     0x12 DispatchSimulationCandidate "X_DISPATCH_SIMULATION_CANDIDATE"
         "A candidate goes to simulation.",
     0x13 MemoryPermissionYes "X_MEMORY_PERMISSION_YES" "What is kept in memory may be said.",
@@ -392,6 +392,12 @@ reason_codes! {
         "The thread was closed." in Continuity,
     0x48 FailStaleVersion "X_FAIL_STALE_VERSION"
         "The thread has changed since the caller looked." in Continuity,
+    0x24 NestingLimit "X_NESTING_LIMIT"
+        "Too many interruptions inside each other: the oldest words gave way.",
+    0x49 FailSnapshotStale "X_FAIL_SNAPSHOT_STALE"
+        "What was interrupted is stated too late, or for a time to come." in Continuity,
+    0x4A FailRelationInvalid "X_FAIL_RELATION_INVALID"
+        "A relation while nothing was interrupted." in Continuity,
 }
 
 impl ReasonCode {
@@ -415,6 +421,7 @@ impl ReasonCode {
                 | Self::ReturnCheckExpired
                 | Self::SessionClosed
                 | Self::ThreadClosed
+                | Self::NestingLimit
         )
     }
 
@@ -433,6 +440,14 @@ impl ReasonCode {
                 | Self::InterruptReturnCheckAsked
                 | Self::InterruptResumeNow
                 | Self::InterruptDiscard
+                | Self::BufferExpired
+                | Self::ReturnCheckExpired
+                | Self::SessionClosed
+                | Self::ThreadClosed
+                | Self::NestingLimit
+                | Self::ConfirmAnswerInvalid
+                | Self::FailSnapshotStale
+                | Self::FailRelationInvalid
         )
     }
 }

@@ -3,6 +3,8 @@
 //! Bounds are in bytes of UTF-8, as the reference's, unless they say characters. What is blank is
 //! blank by [`is_blank`].
 
+use alloc::string::ToString as _;
+
 use crate::core::confidence::HIGH_BAND_MIN;
 use crate::core::refusal::{Malformed, check_name, malformed, quoted, require};
 use crate::core::text::{has_visible_character, hidden_character, is_blank};
@@ -10,11 +12,12 @@ use crate::core::time::Timestamp;
 use crate::interruption_thread::branch::SAID_BYTES_MAX;
 use crate::interruption_thread::decision::{Pending, ThreadState};
 use crate::interruption_thread::draft::check_handoff;
+use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::request::{
     Advice, Interruption, TtsResumeSnapshot, TurnInput, TurnRequest,
 };
 use crate::interruption_thread::turn::Turn;
-use crate::interruption_thread::types::{ConfidenceBand, RiskContextClass};
+use crate::interruption_thread::types::{ConfidenceBand, ReasonCode, RiskContextClass};
 
 /// Oldest snapshot that may be resumed from: 5 s, inclusive.
 const SNAPSHOT_AGE_MAX_NS: u64 = 5_000_000_000;
@@ -30,6 +33,24 @@ const QUESTION_MAX: usize = 240;
 
 type Checked = Result<(), Malformed>;
 
+/// Whether what the thread knows, and the time, let a turn be.
+type Fitting = Result<(), ThreadRefusal>;
+
+/// What does not fit the thread is refused with a reason code of its own.
+fn fits(
+    holds: bool,
+    reason_code: ReasonCode,
+    field: &'static str,
+    expected: &str,
+    found: impl core::fmt::Display,
+) -> Fitting {
+    if holds {
+        return Ok(());
+    }
+    let (expected, found) = (expected.to_string(), found.to_string());
+    Err(ThreadRefusal::Barred { reason_code, field, expected, found })
+}
+
 /// A text that may be said: not blank, not over its bound, no control but line breaks and tabs.
 fn check_text(field: &'static str, text: &str) -> Checked {
     let expected = "1 to 32768 bytes of text, not blank, without control characters";
@@ -42,11 +63,17 @@ fn is_plain(text: &str) -> bool {
     !is_blank(text) && text.chars().all(is_plain)
 }
 
-/// The whole contract, on the state before anything expired.
-pub(crate) fn check_request(state: &ThreadState, turn: &Turn<'_>) -> Checked {
-    let request = turn.request;
+/// The whole contract, whether or not what has expired is still in the state.
+pub(crate) fn check_request(state: &ThreadState, turn: &Turn<'_>) -> Fitting {
     require(turn.turn_id > 0, "turn_id", "a number above 0", turn.turn_id)?;
-    check_form(request)?;
+    check_form(turn.request)?;
+    check_fit(state, turn)
+}
+
+/// What of the contract depends on the thread and on the time: whoever breaks that told what was
+/// said, and is answered by a row.
+pub(crate) fn check_fit(state: &ThreadState, turn: &Turn<'_>) -> Fitting {
+    let request = turn.request;
     check_tool(state, &request.input)?;
     check_relation(state, request)?;
     check_timing(request, turn.at)?;
@@ -136,14 +163,14 @@ fn check_missing(missing: &[crate::core::payload::Text]) -> Checked {
 }
 
 /// A tool answers what it was asked.
-fn check_tool(state: &ThreadState, input: &TurnInput) -> Checked {
+fn check_tool(state: &ThreadState, input: &TurnInput) -> Fitting {
     let TurnInput::ToolResponse { request_id: found, .. } = input else { return Ok(()) };
     let field = "request.input.TOOL_RESPONSE.request_id";
     let expected = "the request that the thread waits for";
     let holds = matches!(
         &state.marks.pending, Some(Pending::Tool { request_id, .. }) if request_id == found
     );
-    require(holds, field, expected, quoted(found))
+    fits(holds, ReasonCode::FailPendingStateInvalid, field, expected, quoted(found))
 }
 
 fn check_interruption(interruption: &Interruption) -> Checked {
@@ -205,14 +232,15 @@ fn check_confidences(of: &Interruption) -> Checked {
 }
 
 /// A relation only while there is something to relate to.
-fn check_relation(state: &ThreadState, request: &TurnRequest) -> Checked {
+fn check_relation(state: &ThreadState, request: &TurnRequest) -> Fitting {
     let relation = request.interrupt_subject_relation;
     let is_active = request.interruption.is_some()
         || !state.resume_buffers.is_empty()
         || state.marks.buffer_lapsed;
     let field = "request.interrupt_subject_relation";
     let expected = "none while nothing was interrupted";
-    require(relation.is_none() || is_active, field, expected, relation.map_or("", |r| r.name()))
+    let (holds, found) = (relation.is_none() || is_active, relation.map_or("", |r| r.name()));
+    fits(holds, ReasonCode::FailRelationInvalid, field, expected, found)
 }
 
 fn check_snapshot(request: &TurnRequest) -> Checked {
@@ -227,18 +255,18 @@ fn check_snapshot(request: &TurnRequest) -> Checked {
 }
 
 /// A snapshot is of an interruption that happened just now.
-fn check_timing(request: &TurnRequest, at: Timestamp) -> Checked {
+fn check_timing(request: &TurnRequest, at: Timestamp) -> Fitting {
     let (Some(_), Some(interruption)) = (&request.tts_resume_snapshot, &request.interruption)
     else {
         return Ok(());
     };
-    let now = at.nanoseconds();
-    let field = "request.interruption.t_event";
-    require(interruption.t_event <= now, field, "not after the turn", interruption.t_event)?;
+    let (now, stale) = (at.nanoseconds(), ReasonCode::FailSnapshotStale);
+    let (field, happened) = ("request.interruption.t_event", interruption.t_event);
+    fits(happened <= now, stale, field, "not after the turn", happened)?;
     let age = now.saturating_sub(interruption.t_event);
     let field = "request.tts_resume_snapshot";
     let expected = "an interruption of at most 5 s ago";
-    require(age <= SNAPSHOT_AGE_MAX_NS, field, expected, format_args!("{age} ns"))
+    fits(age <= SNAPSHOT_AGE_MAX_NS, stale, field, expected, format_args!("{age} ns"))
 }
 
 fn check_snapshot_text(snapshot: &TtsResumeSnapshot) -> Checked {
@@ -259,13 +287,14 @@ fn check_snapshot_text(snapshot: &TtsResumeSnapshot) -> Checked {
 }
 
 /// A yes or no answers something: what expired since counts, so that a late answer is told so.
-fn check_answer(state: &ThreadState, request: &TurnRequest) -> Checked {
+fn check_answer(state: &ThreadState, request: &TurnRequest) -> Fitting {
     let Some(answer) = request.confirm_answer else { return Ok(()) };
     let marks = &state.marks;
     let is_asked =
         matches!(marks.pending, Some(Pending::Confirm { .. } | Pending::MemoryPermission { .. }));
     let holds = is_asked || marks.return_check.is_some() || marks.return_check_lapsed;
-    require(holds, "request.confirm_answer", "none while nothing was asked", answer)
+    let (field, expected) = ("request.confirm_answer", "none while nothing was asked");
+    fits(holds, ReasonCode::ConfirmAnswerInvalid, field, expected, answer)
 }
 
 fn check_advice(request: &TurnRequest) -> Checked {

@@ -271,6 +271,12 @@ impl Command {
         command.unsaid()
     }
 
+    /// HEALTH's topic marker of what the command's turn interrupted, as the command says it.
+    pub(crate) fn interrupted_issue(&self) -> Option<Text> {
+        let Self::InterruptionThread(command) = self else { return None };
+        command.interrupted_issue()
+    }
+
     /// The thread that the command is about: tenant and correlation.
     #[must_use]
     pub fn thread(&self) -> Option<(&str, &str)> {

@@ -147,6 +147,7 @@ impl Event {
                 | Self::InterruptionThread(
                     InterruptionThreadEvent::PendingDisarmed(_)
                         | InterruptionThreadEvent::ThreadMoved(_)
+                        | InterruptionThreadEvent::RemainderDisplaced(_)
                 )
         )
     }

@@ -16,7 +16,7 @@ use crate::governed::refusal::LoopRefusal;
 use crate::human_decision::refusal::DecisionRefusal;
 use crate::interruption_thread::event::RowRefused;
 use crate::interruption_thread::refusal::ThreadRefusal;
-use crate::interruption_thread::types::ReasonCode;
+use crate::interruption_thread::types::{ReasonCode, TtsControl};
 use crate::log::event::CommandRefused;
 use crate::log::policy::{Loosened, PolicyFault, PolicyRefusal};
 use crate::registration::refusal::RegistrationRefusal;
@@ -121,6 +121,12 @@ impl Refusal {
         None
     }
 
+    /// What happens to speech that is under way, where the refusal says so.
+    #[must_use]
+    pub const fn tts_control(&self) -> Option<TtsControl> {
+        if let Self::InterruptionThread(refusal) = self { refusal.tts_control() } else { None }
+    }
+
     /// The fact that this command was refused, to be recorded in its place; `None` where a
     /// refusal leaves no trace. It carries the command's envelope but for the idempotency key,
     /// which stays free for a command that is accepted.
@@ -171,6 +177,8 @@ impl Refusal {
             message: shown(&self.to_string()).into(),
             idempotency_key: cut(scope.idempotency_key, 128),
             remainders: command.unsaid().into_iter().collect(),
+            tts_control: self.tts_control(),
+            issue_fingerprint: command.interrupted_issue(),
         })
     }
 }

@@ -24,7 +24,10 @@ use quickcheck::{Arbitrary as _, Gen};
 use crate::sources;
 
 /// One line for every sample: kind, version, payload in hex.
-pub(crate) const GOLDEN: &str = include_str!("../golden/events_v2.txt");
+pub(crate) const GOLDEN: &str = include_str!("../golden/events_v3.txt");
+
+/// The same from before every outcome of a thread was a row.
+pub(crate) const GOLDEN_V2: &str = include_str!("../golden/events_v2.txt");
 
 /// The same of the first payloads of all, from before two kinds had a second version.
 pub(crate) const GOLDEN_V1: &str = include_str!("../golden/events_v1.txt");
@@ -42,8 +45,8 @@ fn golden_bytes_of_every_kind_are_pinned() {
 
 #[test]
 fn golden_payloads_decode_for_ever() {
-    let lines = GOLDEN.lines().zip(samples()).chain(GOLDEN_V1.lines().zip(samples()));
-    for (line, sample) in lines {
+    let of = |golden: &'static str| golden.lines().zip(samples());
+    for (line, sample) in of(GOLDEN).chain(of(GOLDEN_V2)).chain(of(GOLDEN_V1)) {
         let Encoded { kind, version, payload } = parsed(line);
         assert_eq!(decode(kind, version, &payload), Ok(sample), "{line}");
     }
@@ -108,6 +111,7 @@ const PINNED: &[(u16, &str)] = &[
     (174, "interruption_thread.thread_closed"),
     (175, "interruption_thread.pending_disarmed"),
     (176, "interruption_thread.thread_moved"),
+    (177, "interruption_thread.remainder_displaced"),
     (192, "decision_point.created"),
     (193, "decision_point.refined"),
     (194, "decision_point.guidance_given"),
@@ -429,7 +433,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         }
         InterruptionThread InterruptionThreadEvent {
             TurnTaken RowCommitted RowRefused BufferExpired ReturnCheckExpired RemaindersDiscarded
-            RowsRead ThreadClosed PendingDisarmed ThreadMoved
+            RowsRead ThreadClosed PendingDisarmed ThreadMoved RemainderDisplaced
         }
         DecisionPoint DecisionPointEvent {
             DecisionPointCreated DecisionPointRefined GuidanceGiven RoundOpened VoteCast

@@ -5,8 +5,9 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::interruption_thread::{
     BufferExpired, ConfirmAnswer, DecidedBy, Directive, Fate, FateReason, IntentClass,
     InterruptionThreadCommand, InterruptionThreadEvent, PendingDisarmed, PendingState, ReasonCode,
-    Remainder, RemaindersDiscarded, ResumePolicy, ReturnCheckExpired, RowCommitted, RowEventType,
-    RowPayload, Severity, ThreadMoved, Turn, TurnInput, TurnTaken, decide_turn,
+    Remainder, RemainderDisplaced, RemaindersDiscarded, ResumePolicy, ReturnCheckExpired,
+    RowCommitted, RowEventType, RowPayload, Severity, ThreadMoved, Turn, TurnInput, TurnTaken,
+    decide_turn,
 };
 use holdpoint_domain::registration::{SessionRegistered, SessionStatus};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, Time};
@@ -79,6 +80,7 @@ fn an_expiry_before_its_time_is_found() {
         expires_at: buffer.expires_at,
         interrupt_resume_policy: ResumePolicy::Discard,
         reason_code: ReasonCode::BufferExpired,
+        issue_fingerprint: None,
     };
     assert_found(&forged(&mut stage, expired), Rule::ThreadExpiry);
     let expired = ReturnCheckExpired {
@@ -87,8 +89,78 @@ fn an_expiry_before_its_time_is_found() {
         expires_at: Time::from_nanoseconds(1),
         interrupt_resume_policy: ResumePolicy::ResumeLater,
         reason_code: ReasonCode::ReturnCheckExpired,
+        captured_turn: None,
+        issue_fingerprint: None,
     };
     assert_found(&forged(&mut stage, expired), Rule::ThreadExpiry);
+}
+
+/// A thread that keeps as many words as it can, and the row of the oldest, were one more left.
+fn full() -> (Stage, RemainderDisplaced) {
+    let (mut stage, _, _) = interrupted();
+    let at = 11_000_000_000;
+    for turn_id in 2..=8 {
+        let request = requests::request("alice", "weather", TurnInput::None);
+        let request = requests::interrupting(request, at, "It will rain. Take a coat.", 13);
+        let turn = turn(&stage, ["acme", "t", "alice", "phone"], turn_id, request);
+        let command = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(turn));
+        stage.give(&command, at).events();
+    }
+    let oldest = stage.state("acme", "t").resume_buffers[0].clone();
+    let displaced = RemainderDisplaced {
+        tenant_id: "acme".into(),
+        correlation_id: "t".into(),
+        displaced_by_turn: 9,
+        remainder: Remainder {
+            captured_turn: oldest.captured_turn,
+            answer_id: oldest.answer_id,
+            speaker_user_id: oldest.speaker_user_id,
+            fate: Fate::Discarded,
+            reason: FateReason::NestingLimit,
+        },
+        interrupt_resume_policy: ResumePolicy::Discard,
+        reason_code: ReasonCode::NestingLimit,
+        issue_fingerprint: Some("topic:task_status".into()),
+    };
+    (stage, displaced)
+}
+
+#[test]
+fn words_that_are_said_to_give_way_too_early_or_untruly_are_found() {
+    let (mut stage, _, _) = interrupted();
+    let (full, honest) = full();
+    assert_eq!(forged(&mut full.clone(), honest.clone()), []);
+    let early = forged(&mut stage, honest.clone());
+    assert_found(&early, Rule::ThreadRemainder);
+    let newer = Remainder { captured_turn: 2, ..honest.remainder.clone() };
+    let another = RemainderDisplaced { remainder: newer, ..honest.clone() };
+    let of_another_topic =
+        RemainderDisplaced { issue_fingerprint: Some("topic:x".into()), ..honest };
+    for untrue in [another, of_another_topic] {
+        assert_found(&forged(&mut full.clone(), untrue), Rule::ThreadRemainder);
+    }
+}
+
+/// All words of a thread were given up by one event once, and it said nothing of what they were
+/// about.
+#[test]
+fn words_that_were_given_up_by_one_event_are_allowed_as_ever_and_are_a_row_each() {
+    let (mut stage, displaced) = full();
+    let words = stage.state("acme", "t").resume_buffers;
+    let remainder = |turn| Remainder { captured_turn: turn, ..displaced.remainder.clone() };
+    let discarded = RemaindersDiscarded {
+        tenant_id: "acme".into(),
+        correlation_id: "t".into(),
+        session_id: None,
+        remainders: words.iter().map(|buffer| remainder(buffer.captured_turn)).collect(),
+        reason_code: ReasonCode::ThreadClosed,
+        interrupt_resume_policy: ResumePolicy::Discard,
+        issue_fingerprint: None,
+    };
+    let rows = InterruptionThreadEvent::from(discarded.clone()).outcome_rows();
+    assert!(rows.iter().map(|row| row.turn_id).eq((1..=8).map(Some)), "{rows:?}");
+    assert_eq!(forged(&mut stage, discarded), []);
+    assert_eq!(stage.state("acme", "t").resume_buffers, []);
 }
 
 #[test]
@@ -107,6 +179,8 @@ fn giving_up_words_that_nobody_kept_is_found() {
         session_id: None,
         remainders: [remainder].into_iter().collect(),
         reason_code: ReasonCode::SessionClosed,
+        interrupt_resume_policy: ResumePolicy::Discard,
+        issue_fingerprint: None,
     };
     assert_found(&forged(&mut stage, discarded), Rule::ThreadRemainder);
 }

@@ -15,7 +15,7 @@ use holdpoint_domain::world::{KeyReceipt, REGISTRY};
 use holdpoint_domain::{ActorId, Command, Idempotency};
 use serde_json::Value;
 
-use crate::codec::{GOLDEN, GOLDEN_V1, parsed};
+use crate::codec::{GOLDEN, GOLDEN_V1, GOLDEN_V2, parsed};
 use crate::commands_readable::samples;
 
 /// One line for every command: its name, the digest that is stored under its key, its JSON. A
@@ -116,7 +116,8 @@ fn golden_file_has_every_payload_version_of_every_event() {
 
 /// A line for an event that has none: of the payload that says most.
 fn event_line((kind, version): (u16, u8)) -> Option<String> {
-    let lines = GOLDEN.lines().chain(GOLDEN_V1.lines()).map(|line| (line, parsed(line)));
+    let lines = GOLDEN.lines().chain(GOLDEN_V2.lines()).chain(GOLDEN_V1.lines());
+    let lines = lines.map(|line| (line, parsed(line)));
     let of_version = lines.filter(|(_, found)| (found.kind, found.version) == (kind, version));
     let (line, found) = of_version.max_by_key(|(line, _)| line.len())?;
     let envelope = decode(kind, version, &found.payload).unwrap();
@@ -145,16 +146,16 @@ fn golden_events_read_as_ever() {
     for line in EVENTS.lines() {
         let (_, Encoded { kind, version, payload }, json) = told(line);
         let envelope = decode(kind, version, &payload).expect("a golden payload");
-        assert!(says(&serde_json::to_value(&envelope).unwrap(), &json), "{line}");
+        let mut found = serde_json::to_value(&envelope).unwrap();
+        if REGISTRY.iter().any(|entry| entry.kind == kind && entry.version > version) {
+            only_promised(&mut found["event"], &json["event"]);
+        }
+        assert_eq!(found, json, "{line}");
     }
 }
 
-/// Whether it says all of this. One that grew since says more.
-fn says(found: &Value, given: &Value) -> bool {
-    match (found, given) {
-        (Value::Object(found), Value::Object(given)) => given
-            .iter()
-            .all(|(name, given)| found.get(name).is_some_and(|found| says(found, given))),
-        _ => found == given,
-    }
+/// Takes out what the event says more since its kind grew: what was promised stays as it was.
+fn only_promised(found: &mut Value, promised: &Value) {
+    let fields = found.as_object_mut().expect("an event is an object");
+    fields.retain(|name, _| promised.get(name).is_some());
 }

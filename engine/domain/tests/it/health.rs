@@ -5,9 +5,9 @@ use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, HealthReport, InterruptionThreadEvent, MAX_FINGERPRINT_BYTES,
-    PendingState, ReasonCode, RowCommitted, RowEventType, RowPayload, RowRefused, Severity,
-    ThreadClosed, issue_fingerprint,
+    DecidedBy, Directive, Fate, FateReason, HealthReport, InterruptionThreadEvent,
+    MAX_FINGERPRINT_BYTES, PendingState, ReasonCode, Remainder, RowCommitted, RowEventType,
+    RowPayload, RowRefused, Severity, ThreadClosed, issue_fingerprint,
 };
 use holdpoint_domain::registration::WorkOrderStatus;
 
@@ -65,6 +65,8 @@ fn refused(tenant: &str) -> InterruptionThreadEvent {
         message: "no lease".into(),
         idempotency_key: "key".into(),
         remainders: Default::default(),
+        tts_control: None,
+        issue_fingerprint: None,
     })
 }
 
@@ -181,4 +183,30 @@ fn a_blank_topic_has_no_marker() {
     for topic in ["", " ", "\n\t", "\u{3000}"] {
         assert_eq!(issue_fingerprint(topic), None, "{topic:?}");
     }
+}
+
+#[test]
+fn words_that_were_lost_with_a_refused_turn_are_an_outcome_unless_a_stranger_says_so() {
+    let lost = |class, reason_code, words: usize| {
+        let InterruptionThreadEvent::RowRefused(row) = refused("T") else { unreachable!() };
+        let remainder = Remainder {
+            captured_turn: 1,
+            answer_id: 1,
+            speaker_user_id: "user".into(),
+            fate: Fate::Discarded,
+            reason: FateReason::TurnRefused,
+        };
+        let remainders = (0..words).map(|_| remainder.clone()).collect();
+        let issue_fingerprint = issue_fingerprint("a");
+        let row = RowRefused { class, reason_code, remainders, issue_fingerprint, ..row };
+        report(&[row.into()]).rows().len()
+    };
+    let (stale, order) = (ReasonCode::FailSnapshotStale, ReasonCode::FailTurnOrder);
+    assert_eq!(lost(RefusalClass::Continuity, stale, 1), 1);
+    assert_eq!(lost(RefusalClass::Continuity, ReasonCode::ConfirmAnswerInvalid, 0), 1);
+    assert_eq!(
+        (lost(RefusalClass::Continuity, order, 1), lost(RefusalClass::Gating, order, 0)),
+        (1, 0)
+    );
+    assert_eq!(lost(RefusalClass::Scope, ReasonCode::FailTenantScopeInvalid, 1), 0);
 }

@@ -12,6 +12,8 @@ use holdpoint_domain::registration::{RegistrationEvent, SessionStatus};
 use holdpoint_domain::{Command, Event};
 use holdpoint_testing::part::times;
 use holdpoint_testing::story::seed;
+
+use crate::thread_accountant::Books;
 use holdpoint_testing::threads::drawn::{Moment, drawn_request, drawn_row};
 use holdpoint_testing::threads::requests::request;
 use holdpoint_testing::threads::{Outcome, Stage, thread_command, turn};
@@ -236,6 +238,7 @@ struct Play {
     random: Gen,
     stage: Stage,
     accountant: Accountant,
+    books: Books,
     threads: Vec<Told>,
     /// The session of each user: its number and where it is.
     sessions: BTreeMap<&'static str, (u64, SessionStatus)>,
@@ -259,6 +262,7 @@ impl Play {
             random: Gen::from_size_and_seed(30, seed),
             stage,
             accountant,
+            books: Books::default(),
             threads: Vec::new(),
             sessions: BTreeMap::from(sessions),
             at: 1_000_000_000_000,
@@ -307,17 +311,26 @@ impl Play {
     /// Gives a command and follows what comes of it.
     fn give(&mut self, place: usize, command: &Command, words: &str) -> Outcome {
         let outcome = self.stage.give(command, self.at);
+        let unsaid = interrupted_by(command);
         let known = match &outcome {
             Outcome::Done(events) => {
                 events.iter().for_each(|event| self.accountant.follow(event, words));
+                events.iter().for_each(|event| self.books.read(event, unsaid));
                 "done"
             }
             Outcome::Repeated(_) => "repeated",
-            Outcome::Refused(refusal) => refusal.code(),
+            Outcome::Refused(refusal) => {
+                let row = refusal.audit(command);
+                assert!(row.is_some() || unsaid.is_none(), "no row of {command:?}");
+                row.iter().for_each(|row| self.books.read(row, unsaid));
+                refusal.code()
+            }
         };
         *self.outcomes.entry(known).or_default() += 1;
         let name = self.threads[place].name.clone();
-        self.accountant.assert_kept(&name, &self.stage.state(TENANT, &name));
+        let state = self.stage.state(TENANT, &name);
+        self.accountant.assert_kept(&name, &state);
+        assert_eq!(self.books.open(&name), state.resume_buffers.len(), "{name}: rows alone");
         outcome
     }
 
@@ -354,7 +367,10 @@ impl Play {
         };
         let scope = [TENANT, &session_name(user, number), user, DEVICE];
         let events = self.stage.session(scope, status, self.at).events();
-        events.iter().for_each(|event| self.accountant.follow(event, ""));
+        for event in &events {
+            self.accountant.follow(event, "");
+            self.books.read(event, None);
+        }
         self.sessions.insert(user, (number, status));
     }
 
@@ -389,7 +405,7 @@ impl Play {
         };
         assert_eq!(taken.state_after, after.digest());
         assert_eq!((row.reason_code, row.turn_id), (taken.decision.reason_code, turn_id));
-        assert!(events[..events.len() - 2].iter().all(is_expiry), "{events:?}");
+        assert!(events[..events.len() - 2].iter().all(is_end_of_words), "{events:?}");
         assert!(!has_snapshot || !taken.decision.remainders.is_empty());
         // Who speaks into a session that is not active is not answered, and stays a stranger.
         let is_answered = taken.session_status == SessionStatus::Active;
@@ -440,10 +456,13 @@ impl Play {
         println!("{:?}\n{ends:?}, {kept} kept\n{reasons:?}", self.outcomes);
         assert_eq!(ends.len(), 5, "a way to end was not taken: {ends:?}");
         assert!(ends.values().all(|count| *count >= 10), "{ends:?}");
+        let of_rows = &self.books.ends;
+        println!("{of_rows:?}");
+        assert_eq!(of_rows.len(), 7, "a row that ends words was not reached: {of_rows:?}");
         assert!(self.accountant.sessions.disarmed >= 10, "{}", self.accountant.sessions.disarmed);
         assert!(self.outcomes["done"] > TURNS * times() / 2, "{:?}", self.outcomes);
         // Reading rows is no part of a conversation.
-        let told: Vec<u16> = (160..=176).filter(|kind| *kind != 173).collect();
+        let told: Vec<u16> = (160..=177).filter(|kind| *kind != 173).collect();
         assert_eq!(self.stage.kinds.iter().copied().collect::<Vec<_>>(), told);
         let branches = ReasonCode::ALL.iter().filter(|code| is_of_turns(**code));
         for code in branches {
@@ -456,10 +475,22 @@ fn session_name(user: &str, number: u64) -> String {
     format!("{user}-{number}")
 }
 
-fn is_expiry(event: &Event) -> bool {
+/// The turn whose command leaves words unsaid.
+fn interrupted_by(command: &Command) -> Option<u64> {
+    match command {
+        Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(turn)) => {
+            turn.request.tts_resume_snapshot.as_ref().map(|_| turn.turn_id)
+        }
+        _ => None,
+    }
+}
+
+/// What stands before a turn in its batch.
+fn is_end_of_words(event: &Event) -> bool {
     matches!(
         event,
-        Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(_))
+        Event::InterruptionThread(InterruptionThreadEvent::RemainderDisplaced(_))
+            | Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(_))
             | Event::InterruptionThread(InterruptionThreadEvent::ReturnCheckExpired(_))
     )
 }

@@ -209,13 +209,7 @@ fn confidences_that_contradict_each_other_are_refused() {
 
 #[test]
 fn a_snapshot_is_refused_one_beyond_its_bounds() {
-    fn aged(turn: &mut TakeTurn, t_event: u64) {
-        turn.request.interruption = Some(interruption(t_event));
-    }
     check(&bounds! {
-        "request.tts_resume_snapshot": |t| aged(t, AT - 5_000_000_000),
-            |t| aged(t, AT - 5_000_000_001);
-        "request.interruption.t_event": |t| aged(t, AT), |t| aged(t, AT + 1);
         "request.tts_resume_snapshot": |_| (), |t| {
             t.request.interruption = None;
             t.request.interrupt_subject_relation = None;
@@ -244,6 +238,26 @@ fn a_snapshot_is_refused_one_beyond_its_bounds() {
             snapshot_of(t).spoken_cursor_byte = 4;
         };
     });
+}
+
+#[test]
+fn a_snapshot_of_an_interruption_long_ago_or_to_come_is_refused_by_a_row() {
+    let mut stage = stage();
+    let aged = |stage: &Stage, t_event: u64| {
+        let mut turn = barge_in(stage);
+        turn.request.interruption = Some(interruption(t_event));
+        turn
+    };
+    let stale = ReasonCode::FailSnapshotStale;
+    let late = aged(&stage, AT - 5_000_000_001);
+    assert_eq!(barred(&mut stage, late), (stale, "request.tts_resume_snapshot"));
+    let to_come = aged(&stage, AT + 1);
+    assert_eq!(barred(&mut stage, to_come), (stale, "request.interruption.t_event"));
+    for happened in [AT - 5_000_000_000, AT] {
+        let turn = InterruptionThreadCommand::TakeTurn(aged(&stage, happened));
+        let at = Time::from_nanoseconds(AT);
+        assert!(decide(&stage.world, &Command::InterruptionThread(turn), at).is_ok());
+    }
 }
 
 #[test]
@@ -313,29 +327,33 @@ fn texts() -> [(&'static str, Change); 14] {
 
 #[test]
 fn relation_and_answer_are_refused_where_nothing_asks_for_them() {
-    let stage = stage();
-    let plain = |change: fn(&mut TurnRequest)| {
+    let mut stage = stage();
+    let asked = |stage: &Stage, change: fn(&mut TurnRequest)| {
         let mut request = request("ann", "weather", chat("An answer."));
         change(&mut request);
-        refused_field(&stage, &turn(&stage, WHO, 5, request))
+        turn(stage, WHO, 5, request)
     };
-    let relation = plain(|r| {
+    let related = asked(&stage, |r| {
         r.interrupt_subject_relation = Some(SubjectRelation::Same);
         r.interrupt_subject_relation_confidence_bp = Some(points(9_000));
     });
-    assert_eq!(relation, "request.interrupt_subject_relation");
+    let relation = (ReasonCode::FailRelationInvalid, "request.interrupt_subject_relation");
+    assert_eq!(barred(&mut stage, related), relation);
+    let answer = asked(&stage, |r| {
+        r.input = TurnInput::None;
+        r.confirm_answer = Some(ConfirmAnswer::Yes);
+    });
+    let to_nothing = (ReasonCode::ConfirmAnswerInvalid, "request.confirm_answer");
+    assert_eq!(barred(&mut stage, answer), to_nothing);
+    let unasked = asked(&stage, |r| r.input = tool("TOOL-1", ToolStatus::Ok));
+    let field = "request.input.TOOL_RESPONSE.request_id";
+    assert_eq!(barred(&mut stage, unasked), (ReasonCode::FailPendingStateInvalid, field));
+    let plain = |change| refused_field(&stage, &asked(&stage, change));
     let alone = plain(|r| r.interrupt_subject_relation = Some(SubjectRelation::Same));
     assert_eq!(alone, "request.interrupt_subject_relation_confidence_bp");
     let alone = plain(|r| r.interrupt_subject_relation_confidence_bp = Some(points(9_000)));
     assert_eq!(alone, "request.interrupt_subject_relation_confidence_bp");
-    let answer = plain(|r| {
-        r.input = TurnInput::None;
-        r.confirm_answer = Some(ConfirmAnswer::Yes);
-    });
-    assert_eq!(answer, "request.confirm_answer");
     assert_eq!(plain(|r| r.input = TurnInput::None), "request");
-    let unasked = plain(|r| r.input = tool("TOOL-1", ToolStatus::Ok));
-    assert_eq!(unasked, "request.input.TOOL_RESPONSE.request_id");
 }
 
 #[test]

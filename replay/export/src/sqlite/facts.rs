@@ -6,7 +6,7 @@ use crate::stream::ExportError;
 use holdpoint_domain::Event;
 use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceCaptured};
 use holdpoint_domain::interruption_thread::{
-    InterruptionThreadEvent, RowCommitted, RowPayload, RowRefused,
+    InterruptionThreadEvent, OutcomeRow, RowCommitted, RowPayload, RowRefused,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -58,6 +58,10 @@ pub(super) fn of_event(
         }
         Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(body))) => {
             insert(connection, "interruption_rows", refused(record, body))
+        }
+        Some(Event::InterruptionThread(event)) => {
+            let mut rows = event.outcome_rows().into_iter();
+            rows.try_for_each(|row| insert(connection, "interruption_rows", ended(record, &row)))
         }
         _ => Ok(()),
     }
@@ -125,5 +129,26 @@ fn refused(record: &Record, body: &RowRefused) -> Row {
         ("directive", cell(&body.directive)),
         ("command", cell(&body.command)),
         ("message", cell(&body.message)),
+        ("issue_fingerprint", cell(&body.issue_fingerprint)),
+        ("tts_control", cell(&body.tts_control)),
+        ("remainders", cell(&body.remainders)),
+    ]
+}
+
+/// What ended by no turn and no caller.
+fn ended(record: &Record, body: &OutcomeRow) -> Row {
+    vec![
+        ("audit_event_id", integer(record.line.sequence)),
+        ("time", cell(&record.line.time)),
+        ("outcome", cell(&"ended")),
+        ("tenant_id", cell(&body.tenant_id)),
+        ("correlation_id", cell(&body.correlation_id)),
+        ("turn_id", body.turn_id.map_or(Value::Null, integer)),
+        ("session_id", cell(&body.session_id)),
+        ("user_id", cell(&body.user_id)),
+        ("reason_code", cell(&body.reason_code)),
+        ("issue_fingerprint", cell(&body.issue_fingerprint)),
+        ("interrupt_resume_policy", cell(&body.interrupt_resume_policy)),
+        ("answer_id", body.answer_id.map_or(Value::Null, integer)),
     ]
 }

@@ -44,19 +44,19 @@ CREATE TABLE evidence (
 
 -- The audit rows of interruption threads, committed and refused, with the seed's keys.
 CREATE TABLE interruption_rows (
-    audit_event_id INTEGER PRIMARY KEY, -- the record's sequence
+    audit_event_id INTEGER NOT NULL,    -- the record's sequence
     time TEXT NOT NULL,
-    outcome TEXT NOT NULL,              -- committed or refused
+    outcome TEXT NOT NULL,              -- committed, refused, or ended by no turn
     tenant_id TEXT NOT NULL,
     correlation_id TEXT NOT NULL,
-    turn_id INTEGER NOT NULL,
+    turn_id INTEGER,                    -- of what ended: the turn that left the words unsaid
     session_id TEXT,
-    user_id TEXT NOT NULL,
-    device_id TEXT NOT NULL,
+    user_id TEXT,
+    device_id TEXT,
     event_type TEXT,
     severity TEXT,
     reason_code TEXT NOT NULL,
-    idempotency_key TEXT NOT NULL,
+    idempotency_key TEXT,
     issue_fingerprint TEXT,
     decided_by TEXT,
     directive TEXT,
@@ -72,7 +72,11 @@ CREATE TABLE interruption_rows (
     lease_token_hash TEXT,
     interrupt_resume_policy TEXT,
     command TEXT,                       -- of a refusal
-    message TEXT                        -- of a refusal
+    message TEXT,                       -- of a refusal
+    tts_control TEXT,                   -- of a refusal
+    remainders TEXT,                    -- of a refusal: the words that it left unsaid
+    answer_id INTEGER,                  -- of what ended: the answer that the words belong to
+    UNIQUE (audit_event_id, turn_id)
 );
 
 -- What it comes to under the rules, at the selection's end: what the rules forbid counts for

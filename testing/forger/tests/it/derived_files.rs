@@ -10,7 +10,7 @@ use crate::made;
 const INDEX: &[u8] = include_bytes!("../../../../log-format/index/tests/golden/v2.idx");
 
 /// Payloads as the product wrote them: kind, version and bytes of one on each line.
-const EVENTS: &str = include_str!("../../../../engine/domain/tests/golden/events_v2.txt");
+const EVENTS: &str = include_str!("../../../../engine/domain/tests/golden/events_v3.txt");
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -10,11 +10,11 @@ use holdpoint_domain::interruption_thread::{
     ContinuityOutcome, DecidedBy, DegradationContext, DeliveryHint, Directive, Dispatch,
     DispatchKind, ExplainTrigger, Explanation, Fate, FateReason, GateConfidences, IntentClass,
     Interruption, Marks, Pending, PendingDisarmed, PendingState, Ph1kToPh1xInterruptHandoff,
-    ReasonCode, Remainder, RemaindersDiscarded, ResumePolicy, ReturnCheck, ReturnCheckExpired,
-    RiskContextClass, RowCommitted, RowEventType, RowPayload, RowRefused, RowsRead, Severity,
-    SpeechWindowMetrics, StyleAdvice, SubjectRelation, ThreadClosed, ThreadMoved, TimingMarkers,
-    ToolStatus, TtsControl, TtsResumeSnapshot, TurnDecision, TurnInput, TurnRequest, TurnTaken,
-    ValidationStatus,
+    ReasonCode, Remainder, RemainderDisplaced, RemaindersDiscarded, ResumePolicy, ReturnCheck,
+    ReturnCheckExpired, RiskContextClass, RowCommitted, RowEventType, RowPayload, RowRefused,
+    RowsRead, Severity, SpeechWindowMetrics, StyleAdvice, SubjectRelation, ThreadClosed,
+    ThreadMoved, TimingMarkers, ToolStatus, TtsControl, TtsResumeSnapshot, TurnDecision, TurnInput,
+    TurnRequest, TurnTaken, ValidationStatus,
 };
 use holdpoint_domain::registration::{
     Capability, CapabilityChanged, DeviceRegistered, LeaseRegistered, LeaseStatus,
@@ -341,6 +341,8 @@ fn row_refused(turn: usize) -> Event {
         message: "turn_id: expected above 9, found 9".into(),
         idempotency_key: "key".into(),
         remainders: (0..turn % 2).map(remainder).collect(),
+        tts_control: None,
+        issue_fingerprint: None,
     }
     .into()
 }
@@ -353,6 +355,8 @@ fn endings() -> Vec<Event> {
         session_id: session.map(Text::from),
         remainders: (0..count).map(remainder).collect(),
         reason_code,
+        interrupt_resume_policy: ResumePolicy::Discard,
+        issue_fingerprint: None,
     };
     let read = |last_sequence| RowsRead {
         tenant_id: tenant_id(),
@@ -369,6 +373,7 @@ fn endings() -> Vec<Event> {
             expires_at: at(60),
             interrupt_resume_policy: ResumePolicy::Discard,
             reason_code: ReasonCode::BufferExpired,
+            issue_fingerprint: None,
         }
         .into(),
         ReturnCheckExpired {
@@ -377,6 +382,8 @@ fn endings() -> Vec<Event> {
             expires_at: at(60),
             interrupt_resume_policy: ResumePolicy::ResumeLater,
             reason_code: ReasonCode::ReturnCheckExpired,
+            captured_turn: None,
+            issue_fingerprint: None,
         }
         .into(),
         discarded(1, Some("session"), ReasonCode::SessionClosed).into(),
@@ -406,6 +413,78 @@ pub(super) fn session_events() -> Vec<Event> {
     events.push(disarmed(PendingState::None, Some(300)));
     let (tenant_id, correlation_id) = (tenant_id(), correlation_id());
     events.push(ThreadMoved { tenant_id, correlation_id, session_id: "session".into() }.into());
+    events
+}
+
+/// What became of words that no turn and no caller decided on, as it is said since every outcome is
+/// a row.
+pub(super) fn outcome_rows() -> Vec<Event> {
+    let (tenant_id, correlation_id) = (|| Text::from(TENANT), || Text::from(THREAD));
+    let issue = || Some(Text::from("topic:weather"));
+    let refused = |reason_code: &ReasonCode| {
+        RowRefused {
+            command: "interruption_thread.take_turn".into(),
+            tenant_id: tenant_id(),
+            correlation_id: correlation_id(),
+            turn_id: 3,
+            user_id: "alice".into(),
+            device_id: "phone".into(),
+            directive: None,
+            reason_code: *reason_code,
+            class: RefusalClass::Continuity,
+            message: "request.tts_resume_snapshot: too late".into(),
+            idempotency_key: "key".into(),
+            remainders: [remainder(1)].into_iter().collect(),
+            tts_control: Some(TtsControl::Cancel),
+            issue_fingerprint: issue(),
+        }
+        .into()
+    };
+    let mut events: Vec<Event> = ReasonCode::ALL[41..44].iter().map(refused).collect();
+    events.extend([
+        BufferExpired {
+            tenant_id: tenant_id(),
+            correlation_id: correlation_id(),
+            captured_turn: 1,
+            answer_id: 300,
+            speaker_user_id: "alice".into(),
+            expires_at: at(60),
+            interrupt_resume_policy: ResumePolicy::Discard,
+            reason_code: ReasonCode::BufferExpired,
+            issue_fingerprint: issue(),
+        }
+        .into(),
+        ReturnCheckExpired {
+            tenant_id: tenant_id(),
+            correlation_id: correlation_id(),
+            expires_at: at(60),
+            interrupt_resume_policy: ResumePolicy::ResumeLater,
+            reason_code: ReasonCode::ReturnCheckExpired,
+            captured_turn: Some(300),
+            issue_fingerprint: issue(),
+        }
+        .into(),
+        RemaindersDiscarded {
+            tenant_id: tenant_id(),
+            correlation_id: correlation_id(),
+            session_id: Some("session".into()),
+            remainders: [remainder(1)].into_iter().collect(),
+            reason_code: ReasonCode::SessionClosed,
+            interrupt_resume_policy: ResumePolicy::Discard,
+            issue_fingerprint: issue(),
+        }
+        .into(),
+        RemainderDisplaced {
+            tenant_id: tenant_id(),
+            correlation_id: correlation_id(),
+            displaced_by_turn: 300,
+            remainder: remainder(1),
+            interrupt_resume_policy: ResumePolicy::Discard,
+            reason_code: ReasonCode::NestingLimit,
+            issue_fingerprint: issue(),
+        }
+        .into(),
+    ]);
     events
 }
 
