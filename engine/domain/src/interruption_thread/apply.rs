@@ -19,7 +19,9 @@ use crate::interruption_thread::event::{
 };
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::turn::{Turn, decide_turn};
-use crate::interruption_thread::types::{DecidedBy, Directive, Fate, FateReason, ReasonCode};
+use crate::interruption_thread::types::{
+    DecidedBy, Directive, Fate, FateReason, ReasonCode, ResumePolicy,
+};
 use crate::registration::state::{Registered, Registry};
 use crate::registration::types::{Capability, SessionStatus};
 
@@ -348,7 +350,7 @@ fn judge_buffer(
             buffer.answer_id == body.answer_id
                 && buffer.speaker_user_id == body.speaker_user_id
                 && buffer.expires_at == body.expires_at
-                && is_its_issue(buffer, body.issue_fingerprint.as_ref())
+                && is_its_issue(Some(buffer), body.issue_fingerprint.as_ref())
         });
     let expected = "words that are kept, and whose time is over";
     checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
@@ -364,16 +366,18 @@ fn judge_return_check(
     let Some(thread) = thread else { return };
     let found = (body.expires_at, body.interrupt_resume_policy);
     let asked = thread.state.marks.return_check.map(|check| check.captured_turn);
+    let words = asked.and_then(|turn| thread.state.buffer(turn));
     let is_over = thread.state.return_check_expiry() == Some(found)
         && record.at >= body.expires_at
-        && (body.captured_turn.is_none() || body.captured_turn == asked);
+        && (body.captured_turn.is_none() || body.captured_turn == asked)
+        && is_its_issue(words, body.issue_fingerprint.as_ref());
     let expected = "a question that was asked, and whose time is over";
     checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
 }
 
 /// Where an event says what words were about, it says so truly. Before, it said nothing of that.
-fn is_its_issue(buffer: &ResumeBuffer, said: Option<&Text>) -> bool {
-    said.is_none() || said == buffer.issue().as_ref()
+fn is_its_issue(words: Option<&ResumeBuffer>, said: Option<&Text>) -> bool {
+    said.is_none() || said == words.and_then(ResumeBuffer::issue).as_ref()
 }
 
 /// Only the oldest words give way, and only where as many are kept as can be.
@@ -383,9 +387,10 @@ fn judge_displaced(context: Context<'_>, body: &RemainderDisplaced, checks: &mut
     let kept = &thread.state.resume_buffers;
     let gives_way = |oldest: &ResumeBuffer| {
         let words = told(oldest, Fate::Discarded, FateReason::NestingLimit);
-        words == body.remainder && is_its_issue(oldest, body.issue_fingerprint.as_ref())
+        words == body.remainder && is_its_issue(Some(oldest), body.issue_fingerprint.as_ref())
     };
     let is_so = kept.len() >= MAX_NESTED_BUFFERS && kept.first().is_some_and(gives_way);
+    checks.expect(Rule::ThreadRemainder, ResumePolicy::Discard, body.interrupt_resume_policy);
     let expected = format_args!("the oldest of {MAX_NESTED_BUFFERS} words that are kept");
     let found = format_args!("those of turn {}", body.remainder.captured_turn);
     checks.demand(is_so, Rule::ThreadRemainder, expected, found);
@@ -395,10 +400,13 @@ fn judge_displaced(context: Context<'_>, body: &RemainderDisplaced, checks: &mut
 fn judge_discarded(context: Context<'_>, body: &RemaindersDiscarded, checks: &mut RuleChecks) {
     let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     let Some(thread) = thread else { return };
+    checks.expect(Rule::ThreadRemainder, ResumePolicy::Discard, body.interrupt_resume_policy);
     let mut given_up = BTreeSet::new();
     for turn in body.remainders.iter().map(|remainder| remainder.captured_turn) {
-        let mut kept = thread.state.resume_buffers.iter();
-        let is_kept = kept.any(|buffer| buffer.captured_turn == turn) && given_up.insert(turn);
+        let words = thread.state.buffer(turn);
+        let is_kept = words.is_some()
+            && is_its_issue(words, body.issue_fingerprint.as_ref())
+            && given_up.insert(turn);
         let found = format_args!("none of turn {turn}");
         checks.demand(is_kept, Rule::ThreadRemainder, "words that are kept", found);
     }

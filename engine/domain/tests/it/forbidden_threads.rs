@@ -135,8 +135,10 @@ fn words_that_are_said_to_give_way_too_early_or_untruly_are_found() {
     let newer = Remainder { captured_turn: 2, ..honest.remainder.clone() };
     let another = RemainderDisplaced { remainder: newer, ..honest.clone() };
     let of_another_topic =
-        RemainderDisplaced { issue_fingerprint: Some("topic:x".into()), ..honest };
-    for untrue in [another, of_another_topic] {
+        RemainderDisplaced { issue_fingerprint: Some("topic:x".into()), ..honest.clone() };
+    let policy = ResumePolicy::ResumeLater;
+    let kept = RemainderDisplaced { interrupt_resume_policy: policy, ..honest };
+    for untrue in [another, of_another_topic, kept] {
         assert_found(&forged(&mut full.clone(), untrue), Rule::ThreadRemainder);
     }
 }
@@ -159,6 +161,14 @@ fn words_that_were_given_up_by_one_event_are_allowed_as_ever_and_are_a_row_each(
     };
     let rows = InterruptionThreadEvent::from(discarded.clone()).outcome_rows();
     assert!(rows.iter().map(|row| row.turn_id).eq((1..=8).map(Some)), "{rows:?}");
+    let untrue =
+        RemaindersDiscarded { issue_fingerprint: Some("topic:x".into()), ..discarded.clone() };
+    assert_found(&forged(&mut stage.clone(), untrue), Rule::ThreadRemainder);
+    let kept = RemaindersDiscarded {
+        interrupt_resume_policy: ResumePolicy::ResumeLater,
+        ..discarded.clone()
+    };
+    assert_found(&forged(&mut stage.clone(), kept), Rule::ThreadRemainder);
     assert_eq!(forged(&mut stage, discarded), []);
     assert_eq!(stage.state("acme", "t").resume_buffers, []);
 }
