@@ -29,16 +29,17 @@ struct History {
 
 impl History {
     fn new(seed: u64) -> Self {
-        let (mut story, mut log) = (Story::new(), HandMade::new());
+        let (mut story, mut log) = (Story::adopted(), HandMade::new());
         let (mut generator, mut captured) = (Generator::seeded(seed), BTreeMap::new());
         let looked_at = part_of(seed, (0..COMMANDS).collect(), COMMANDS_PART);
+        let mut known = 0;
         for command in 0..COMMANDS {
-            let known = story.records.len();
             generator.step(&mut story);
             for batch in story.records[known..].chunk_by(|one, next| one.at == next.at) {
                 log.now = batch[0].at;
                 log.batch(&batch.iter().map(|record| record.encoded.clone()).collect::<Vec<_>>());
             }
+            known = story.records.len();
             if looked_at.contains(&command) || command + 1 == COMMANDS {
                 captured.insert(log.chain.sequence, to_value(&story.world).unwrap());
             }
