@@ -247,12 +247,6 @@ impl Raw {
         self.data.as_bytes()
     }
 
-    /// The same, as Phase-31's own type.
-    #[must_use]
-    pub const fn as_raw_data(&self) -> &RawData {
-        &self.data
-    }
-
     /// Length in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
