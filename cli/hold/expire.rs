@@ -120,10 +120,10 @@ fn due_of(event: &Event) -> Option<(Subject, Time)> {
     let request = |request_id: &str| Subject::Request { request_id: request_id.into() };
     let decision = |decision_id: &str| Subject::Decision { decision_id: decision_id.into() };
     Some(match event {
-        Event::HumanDecision(HumanDecisionEvent::DecisionWarned(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionWarned(body)) => {
             (request(&body.request_id), body.due_at)
         }
-        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) => {
             (request(&body.record.request_id), body.due_at)
         }
         Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) => {

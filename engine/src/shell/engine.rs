@@ -462,7 +462,7 @@ impl<S: Storage> Submission<'_, S> {
 fn is_human_decision(command: &Command) -> bool {
     matches!(
         command,
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(_))
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(_))
             | Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(_))
             | Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(_))
             | Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))

@@ -30,7 +30,7 @@ use holdpoint_domain::execution_loop::{
     ExecutionLoopEvent, ExecutorResponseType, Exit, LoopHalted, ReportResponse, StopLoop,
 };
 use holdpoint_domain::governed::ExecutionLoop;
-use holdpoint_domain::human_decision::{Decided, DecisionRecord, HoldPolicy, HoldTerms};
+use holdpoint_domain::human_decision::{Decided, HoldPolicy, HoldTerms, HumanDecisionRecord};
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, ReportFault, SandboxDecision, SandboxFaultCommand, SandboxFaultEvent,
 };
@@ -88,7 +88,7 @@ pub(super) struct Runner<'a, S: Storage> {
     first_sequence: u64,
     pub(super) halted: Option<LoopHalted>,
     fault: Option<FaultOutcome>,
-    pub(super) decision: Option<DecisionRecord>,
+    pub(super) decision: Option<HumanDecisionRecord>,
     pub(super) left_open: Option<Question>,
     wall: Duration,
     execution: Option<ExecutionReport>,

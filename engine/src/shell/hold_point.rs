@@ -19,8 +19,9 @@ use holdpoint_domain::execution_loop::{
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::human_decision::{
-    AnswerDecision, Decided, DecisionOutcome, DecisionRefusal, HoldPolicy, HumanDecision,
-    HumanDecisionCommand, HumanDecisionEvent, RequestDecision, RequestOutcome,
+    AnswerHumanDecision, Decided, HoldPolicy, HumanDecision, HumanDecisionCommand,
+    HumanDecisionEvent, HumanDecisionOutcome, HumanDecisionRefusal, RequestHumanDecision,
+    RequestOutcome,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, Event, Refusal};
@@ -95,11 +96,9 @@ impl<S: Storage> Runner<'_, S> {
         // Watched first, looked at then: an answer in between wakes the wait.
         let watch = Watch::of_log(self.engine.root());
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
-        let request =
-            Command::HumanDecision(HumanDecisionCommand::RequestDecision(RequestDecision {
-                loop_id,
-                entropy,
-            }));
+        let request = Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(
+            RequestHumanDecision { loop_id, entropy },
+        ));
         let receipt = self.submit(&request)?;
         let asked = Asked { sequence: receipt.first_sequence, ending };
         let mut request_id = request_of(&receipt);
@@ -182,8 +181,8 @@ impl<S: Storage> Runner<'_, S> {
             correlation: self.origin.correlation.clone(),
             causation: Some(question.held.requested_sequence),
         };
-        let command =
-            Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
+        let command = Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(
+            AnswerHumanDecision {
                 request_id: question.request_id().to_string(),
                 loop_id: Some(self.loop_id.clone()),
                 entropy: self.engine.entropy()?,
@@ -193,11 +192,13 @@ impl<S: Storage> Runner<'_, S> {
                 reason: answer.reason,
                 escalation_target: answer.escalation_target,
                 means: answer.means,
-            }));
+            },
+        ));
         match self.engine.submit(&origin, &command)? {
             // Somebody was first; the next look shows who.
             Submitted::Refused(Refusal::Loop(LoopRefusal::HumanDecision(
-                DecisionRefusal::AlreadyAnswered { .. } | DecisionRefusal::Withdrawn { .. },
+                HumanDecisionRefusal::AlreadyAnswered { .. }
+                | HumanDecisionRefusal::Withdrawn { .. },
             ))) => {}
             Submitted::Refused(refusal) => asker.refused(question, &refusal),
             Submitted::Accepted(_) | Submitted::Repeated(_) => {}
@@ -257,7 +258,7 @@ impl<S: Storage> Runner<'_, S> {
 
     fn ended_by(&mut self, decided: &Decided) {
         let record = &decided.record;
-        if decided.outcome == DecisionOutcome::Timeout {
+        if decided.outcome == HumanDecisionOutcome::Timeout {
             self.exit_status = EXIT_NOBODY_ANSWERED;
             self.details = Some(format!("nobody answered {} in time", record.request_id));
         } else if record.decision == HumanDecision::Abort {
@@ -322,9 +323,9 @@ impl<S: Storage> Runner<'_, S> {
 
     /// What the rules make of a decision that ends the loop.
     fn halt_by(&self, asked: &Asked, decided: &Decided) -> Option<LoopHalted> {
-        let is_timeout = decided.outcome == DecisionOutcome::Timeout;
+        let is_timeout = decided.outcome == HumanDecisionOutcome::Timeout;
         let (reason, stop_condition, fault_type) = match decided.record.decision {
-            _ if is_timeout => (HaltReason::DecisionTimedOut, None, None),
+            _ if is_timeout => (HaltReason::HumanDecisionTimedOut, None, None),
             HumanDecision::Abort => {
                 (HaltReason::StopCondition, Some(StopCondition::HumanAbort), None)
             }
@@ -348,7 +349,7 @@ impl<S: Storage> Runner<'_, S> {
 /// The question that a receipt is of.
 fn request_of(receipt: &Receipt) -> String {
     let asked = receipt.events.iter().find_map(|event| match event {
-        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) => {
             Some(body.request.request_id.to_string())
         }
         _ => None,

@@ -14,7 +14,9 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceContent};
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, ExecutionLoopState};
 use holdpoint_domain::governed::{ExecutionLoop, RequestPlace};
-use holdpoint_domain::human_decision::{Decided, DecisionRefusal, HumanDecision, RequestOutcome};
+use holdpoint_domain::human_decision::{
+    Decided, HumanDecision, HumanDecisionRefusal, RequestOutcome,
+};
 use holdpoint_domain::{Event, World};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,7 +32,7 @@ pub enum ResumeError {
     Submit(#[from] SubmitError),
     /// No question has this id, or none that is still remembered.
     #[error("{0}")]
-    Unknown(DecisionRefusal),
+    Unknown(HumanDecisionRefusal),
     /// The question was not decided as RETRY, or what follows was begun already.
     #[error("{request_id} lets nothing be tried again: {found}")]
     NoRetry {
@@ -223,7 +225,7 @@ fn to_resume(world: &World, request_id: &str) -> Result<(ExecutionLoop, Decided)
     };
     let Some(place) = world.find_request(request_id) else {
         let request_id = visible(request_id).to_string();
-        return Err(ResumeError::Unknown(DecisionRefusal::UnknownRequest { request_id }));
+        return Err(ResumeError::Unknown(HumanDecisionRefusal::UnknownRequest { request_id }));
     };
     let decided = match &place.held().outcome {
         Some(RequestOutcome::Decided(decided)) => decided,

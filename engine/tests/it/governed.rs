@@ -10,7 +10,7 @@ use holdpoint_domain::evidence_capture::{
     OutputStream, StopCondition,
 };
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy, HoldTerms};
+use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecisionTimeout};
 use holdpoint_domain::log::GatePolicy;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxFaultEvent};
 use holdpoint_domain::{ActorId, Event, Refusal};
@@ -521,7 +521,7 @@ fn bound_run(place: &Place) -> (GovernedRun, Bound) {
     (run, bound)
 }
 
-fn ask(timeout: DecisionTimeout) -> AskBefore {
+fn ask(timeout: HumanDecisionTimeout) -> AskBefore {
     AskBefore { policy: ApprovalPolicy::people(), separation: false, timeout }
 }
 
@@ -546,7 +546,7 @@ fn an_embedder_asks_before_a_start_and_an_approval_starts_exactly_that_once() {
     let place = Place::new();
     let engine = place.engine();
     let (run, bound) = bound_run(&place);
-    let ask = ask(DecisionTimeout::DEFAULT);
+    let ask = ask(HumanDecisionTimeout::DEFAULT);
     let put = |says: Option<bool>| {
         let mut desk = Desk::saying(says);
         engine.ask_before(&run, &bound, &ask, &mut desk, &mut NoSignals).expect("it is asked")
@@ -587,7 +587,7 @@ fn an_embedders_program_is_not_the_person_who_approves_its_start() {
     run.actor = ActorId { kind: Actor::Automation, id: "ada".to_string() };
     let (sender, mut signals) = signal_channel().expect("descriptors");
     let mut desk = Desk { end: Some(sender), ..Desk::saying(Some(true)) };
-    let ask = ask(DecisionTimeout::DEFAULT);
+    let ask = ask(HumanDecisionTimeout::DEFAULT);
     let asked = engine.ask_before(&run, &bound, &ask, &mut desk, &mut signals);
     let Ok(Asked::Interrupted { question, .. }) = asked else { panic!("{asked:?}") };
     assert_eq!(desk.refused, ["NO_TERMINAL"]);

@@ -276,7 +276,7 @@ fn judge_loops(hot: &Hot, record: Record<'_>, event: &Event, checks: &mut RuleCh
         let held = live.or_else(|| hot.requests.closed_with(&body.request_id));
         apply_question::judge_late_answer(held, record, body, checks);
     } else if let Some(found) = asks_under_taken_id(hot, event) {
-        checks.forbid(Rule::DecisionRequest, "a request id that is new", found);
+        checks.forbid(Rule::HumanDecisionRequest, "a request id that is new", found);
     } else if let Some(entity) = live {
         judge_loop(entity, hot.gates.of_loop(loop_id), record, event, checks);
     } else {
@@ -299,7 +299,7 @@ fn begin(hot: &mut Hot, record: Record<'_>, body: &LoopInitialized) {
 
 /// The id of a request that would be made, where another one has it, whatever id the event states.
 fn asks_under_taken_id<'e>(hot: &Hot, event: &'e Event) -> Option<&'e str> {
-    let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event else {
+    let Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) = event else {
         return None;
     };
     let stated = body.request.request_id.as_str();
@@ -378,15 +378,15 @@ on_live_loops! {
             governed::apply::judge_decided(entity, _body, checks);
     }
     HumanDecision(HumanDecisionEvent) {
-        DecisionRequested(body) apply_question::requested(entity, record, body),
+        HumanDecisionRequested(body) apply_question::requested(entity, record, body),
             apply_question::judge_requested(entity, record, body, checks);
         VisibilityOverridden(body) apply_question::overridden(entity, person, record, body),
             apply_question::may_override(entity, person, record, body, checks);
-        DecisionWarned(body) apply_question::warned(entity, record, body),
+        HumanDecisionWarned(body) apply_question::warned(entity, record, body),
             apply_question::judge_warned(entity, record, body, checks);
-        DecisionAnswered(body) apply_question::answered(entity, person, record, body),
+        HumanDecisionAnswered(body) apply_question::answered(entity, person, record, body),
             apply_question::outcome(entity, person, record, body, checks);
-        DecisionTimedOut(body) apply_question::timed_out(entity, record, body),
+        HumanDecisionTimedOut(body) apply_question::timed_out(entity, record, body),
             apply_question::judge_timed_out(entity, record, body, checks);
         RequestWithdrawn(body) apply_question::withdrawn(entity, record, body),
             apply_question::judge_withdrawn(entity, body, checks);

@@ -59,7 +59,7 @@ pub fn check_floor(
             let point = world.known_point(&c.decision_id);
             point.map_or(Ok(()), |point| check_spent(world, floor, point))
         }
-        Command::HumanDecision(HumanDecisionCommand::RequestDecision(c)) => {
+        Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(c)) => {
             world.live_loop(&c.loop_id).map_or(Ok(()), |entity| check_asked(floor, entity))
         }
         Command::Log(_)

@@ -19,7 +19,7 @@ use holdpoint_domain::decision_point::{
     DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointRefusal, OnTimeout, Proposal,
     RespondToDecisionPoint, Response,
 };
-use holdpoint_domain::human_decision::DecisionTimeout;
+use holdpoint_domain::human_decision::HumanDecisionTimeout;
 use holdpoint_domain::log::{RUN_TOOL, run_binding};
 use holdpoint_domain::{ActorId, Command, Refusal};
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct AskBefore {
     /// Whether only another user than the one who asks counts.
     pub separation: bool,
     /// How long there is to answer.
-    pub timeout: DecisionTimeout,
+    pub timeout: HumanDecisionTimeout,
 }
 
 /// What the question came to.
