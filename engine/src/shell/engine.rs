@@ -10,7 +10,7 @@ use super::lost::Settled;
 use super::metrics::{Meter, Metrics, NoMetrics};
 use super::metrics_storage::Measured;
 use super::read_only::{ReadOnlyEngine, ReadOnlyError};
-use super::rebuild::Hot;
+use super::rebuild::LiveState;
 use super::recall::FoundRecord;
 use super::snapshot::{self, Snapshot};
 use super::start::ApprovalKeys;
@@ -115,7 +115,7 @@ pub(super) struct Core<S: Storage> {
     /// What was drawn for callers and not used yet.
     pub(super) drawn: Mutex<Drawn>,
     /// `None` after a failure: what the disk holds is no longer known, so nothing is answered.
-    pub(super) hot: Mutex<Option<Hot>>,
+    pub(super) hot: Mutex<Option<LiveState>>,
     pub(super) meter: Meter,
     bell: Bell,
     pub(super) fingerprints: FingerprintDistance,
@@ -171,7 +171,7 @@ impl<S: Storage> Engine<S> {
         let newest = log.position();
         let hot = match snapshot::newest_state(&*caches, newest.sequence, &newest) {
             Ok(Some((hot, _))) => hot,
-            Ok(None) | Err(_) => Hot::open(&log)?,
+            Ok(None) | Err(_) => LiveState::open(&log)?,
         };
         let core = Core {
             log,

@@ -3,7 +3,7 @@
 
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::rebuild::{Hot, Recorded};
+use super::rebuild::{LiveState, Recorded};
 use super::snapshot::Snapshot;
 use super::submit::{By, Origin, append, changes_nothing, time_of_next};
 use crate::log::{Storage, Turn};
@@ -77,7 +77,7 @@ impl Since {
 /// snapshot to be written once that is durable.
 pub(super) fn record_if_due<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
     let is_due = engine.fingerprints.is_reached(&hot.since);
@@ -85,14 +85,14 @@ pub(super) fn record_if_due<S: Storage>(
 }
 
 /// Whether [`record_at_close`] records one.
-pub(super) fn is_due_at_close<S: Storage>(engine: &Core<S>, hot: &Hot) -> bool {
+pub(super) fn is_due_at_close<S: Storage>(engine: &Core<S>, hot: &LiveState) -> bool {
     engine.fingerprints.is_reached_at_close(&hot.since)
 }
 
 /// As [`record_if_due`], before the log is closed.
 pub(super) fn record_at_close<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
     if is_due_at_close(engine, hot) { record(engine, hot, turn) } else { Ok(None) }
@@ -102,7 +102,7 @@ pub(super) fn record_at_close<S: Storage>(
 /// rules than those in force are adopted first, by a batch that has more to say.
 fn record<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
     if hot.world.rules_to_adopt().is_some() {

@@ -6,7 +6,7 @@
 
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::rebuild::Hot;
+use super::rebuild::LiveState;
 use super::submit::{By, Origin, Receipt, append, changes_nothing, receipt, time_of_next};
 use crate::log::{Appended, RunFile, Storage, Turn};
 use holdpoint_domain::{Event, WriterCommand, decide_for_writer};
@@ -20,7 +20,7 @@ pub(super) type Settled = Vec<(u64, RunFile)>;
 /// As [`record_lost`], for an engine that has not looked yet.
 pub(super) fn record_lost_once<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
     match engine.has_looked_for_lost.load(Ordering::Relaxed) {
@@ -33,7 +33,7 @@ pub(super) fn record_lost_once<S: Storage>(
 /// recorded of a run whose file it does not give, and the next turn looks again.
 pub(super) fn record_lost<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
     let mut receipts = Vec::new();
@@ -72,7 +72,7 @@ fn remove_room<S: Storage>(engine: &Core<S>, entries: &[Entry], is_over: impl Fn
 /// Halts the loop, where it lives.
 fn halt<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
     loop_id: &str,
 ) -> Result<Option<Receipt>, SubmitError> {

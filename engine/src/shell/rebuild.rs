@@ -14,7 +14,7 @@ use holdpoint_log_files::{FollowError, Follower, Onward};
 use holdpoint_log_format::{ChainPosition, Record};
 
 /// The state and the place in the log that it stands for.
-pub(super) struct Hot {
+pub(super) struct LiveState {
     pub(super) world: World,
     pub(super) place: Follower,
     /// The record that says where the log begins, when it does not begin with record 1; not looked
@@ -40,7 +40,7 @@ pub(super) struct Recorded {
 /// The kind of event that states where a log begins.
 const STATEMENT: &str = "log.history_archived";
 
-impl Hot {
+impl LiveState {
     /// The state before the log's first record: nothing, or what the event carries that says that
     /// the records before were moved to an archive.
     pub(super) fn open<S: Storage>(log: &Log<S>) -> Result<Self, SubmitError> {

@@ -5,7 +5,7 @@
 use super::engine::Core;
 use super::error::SubmitError;
 use super::lookup::{Lookup, Scope};
-use super::rebuild::{Hot, Recorded, recorded};
+use super::rebuild::{LiveState, Recorded, recorded};
 use super::submit::Origin;
 use crate::log::{Storage, Turn};
 use holdpoint_domain::core::hash::Digest;
@@ -34,7 +34,7 @@ pub struct FoundRecord {
 /// A segment that must be read cannot be, or is damaged.
 pub(super) fn recall<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
     origin: &Origin,
     idempotency: Option<&Idempotency>,
@@ -72,7 +72,7 @@ pub(super) fn recall<S: Storage>(
 /// As [`recall`].
 pub(super) fn decide_knowing<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
     command: &Command,
     at: Time,
@@ -94,7 +94,7 @@ pub(super) fn decide_knowing<S: Storage>(
 /// The segment cannot be read.
 pub(super) fn each_from<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     first: u64,
     visit: &mut dyn FnMut(Recorded) -> Onward,
 ) -> Result<bool, SubmitError> {
@@ -117,7 +117,7 @@ pub(super) fn each_from<S: Storage>(
 /// The segment cannot be read.
 pub(super) fn link_of<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     sequence: u64,
 ) -> Result<Option<Digest>, SubmitError> {
     let (lookup, scope) = scope(engine, hot);
@@ -135,7 +135,7 @@ pub(super) fn link_of<S: Storage>(
 /// A segment that must be read cannot be, or is damaged.
 pub(super) fn records_with<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
     term: &Term<'_>,
 ) -> Result<Vec<FoundRecord>, SubmitError> {
@@ -150,8 +150,11 @@ pub(super) fn records_with<S: Storage>(
 }
 
 /// What lookups keep, and where they look.
-fn scope<'a, S: Storage>(engine: &'a Core<S>, hot: &'a mut Hot) -> (&'a mut Lookup, Scope<'a, S>) {
-    let Hot { world, place, lookup, .. } = hot;
+fn scope<'a, S: Storage>(
+    engine: &'a Core<S>,
+    hot: &'a mut LiveState,
+) -> (&'a mut Lookup, Scope<'a, S>) {
+    let LiveState { world, place, lookup, .. } = hot;
     let known = world.segment_indexes();
     (lookup, Scope { disk: &engine.caches, known, newest: place })
 }
@@ -159,7 +162,7 @@ fn scope<'a, S: Storage>(engine: &'a Core<S>, hot: &'a mut Hot) -> (&'a mut Look
 /// The log behind a state, in a turn.
 struct Past<'a, 't, S: Storage> {
     engine: &'a Core<S>,
-    hot: &'a mut Hot,
+    hot: &'a mut LiveState,
     turn: &'a mut Turn<'t, S>,
 }
 

@@ -3,7 +3,7 @@
 
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::rebuild::Hot;
+use super::rebuild::LiveState;
 use super::submit::{
     By, Origin, Receipt, append, come_up_to_date, receipt, time_of_next, with_turn,
 };
@@ -27,7 +27,7 @@ pub(super) fn record<S: Storage>(
 /// Appends what happened to the log itself, as Holdpoint's own act and a story of its own.
 pub(super) fn record_in_turn<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
     command: &WriterCommand,
 ) -> Result<Receipt, SubmitError> {
@@ -42,7 +42,7 @@ pub(super) fn record_in_turn<S: Storage>(
 /// A step of the wall clock since the last writer of this boot is recorded before anything else.
 pub(super) fn note_clock_step<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
 ) -> Result<(), SubmitError> {
     let now = engine.now().wall_minus_boot();
@@ -60,7 +60,7 @@ pub(super) fn note_clock_step<S: Storage>(
 /// else that the turn appends.
 pub(super) fn note_recovery<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     turn: &mut Turn<'_, S>,
 ) -> Result<(), SubmitError> {
     match turn.recovered().and_then(recovery_performed) {
