@@ -11,10 +11,9 @@ use super::storage::Storage;
 use super::turn::{Appended, Turn};
 use super::{NewRecord, ahead, open};
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{
-    DirectoryStorage, FollowError, Follower, LogReader, Onward, RecordPlace,
-};
+use holdpoint_log_files::{DirectoryStorage, FollowError, Follower, LogReader, RecordPlace};
 use holdpoint_log_format::{ChainPosition, Record};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A log open for writing. It may be used from several threads; a forked child must open it again.
@@ -119,7 +118,7 @@ impl<S: Storage> Log<S> {
     pub fn read_from(
         &self,
         from: u64,
-        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> ControlFlow<()>,
     ) -> Result<(), FollowError> {
         let newest = self.shared.state.lock().active.written().run.chain;
         // What was not synced by a failed handle may not be there, and nothing names the link of
@@ -132,9 +131,9 @@ impl<S: Storage> Log<S> {
         }
         let storage = &self.shared.storage;
         let mut place = place_before(storage, first)?;
-        let mut onward = Onward::Go;
+        let mut onward = ControlFlow::Continue(());
         let mut visit = |place: &RecordPlace, record: &Record<'_>| {
-            if onward == Onward::Go && (first..=last).contains(&record.header.sequence) {
+            if onward.is_continue() && (first..=last).contains(&record.header.sequence) {
                 onward = visit(place, record);
             }
         };

@@ -11,8 +11,9 @@ use holdpoint_domain::core::payload::{Raw, RawData, Text};
 use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Event, Time, World, WriterCommand, decide_for_writer};
-use holdpoint_log_files::{Follower, Onward};
+use holdpoint_log_files::Follower;
 use holdpoint_log_format::ChainPosition;
+use std::ops::ControlFlow;
 use std::path::Path;
 use thiserror::Error;
 
@@ -263,7 +264,7 @@ fn is_salvaged<S: Storage>(engine: &Engine<S>) -> Result<bool, MoveError> {
     let mut is_salvaged = false;
     read_events(engine.core(), first_kept(engine.core())?, &mut |event| {
         is_salvaged = matches!(event.envelope.event, Event::Log(LogEvent::Salvaged(_)));
-        Onward::Stop
+        ControlFlow::Break(())
     })?;
     Ok(is_salvaged)
 }

@@ -25,7 +25,7 @@ use holdpoint_domain::human_decision::{
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, Event, Refusal};
-use holdpoint_log_files::Onward;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// What a run does after an attempt.
@@ -293,9 +293,9 @@ impl<S: Storage> Runner<'_, S> {
                 if *halted.loop_id == *self.loop_id =>
             {
                 found = Some((event.sequence, halted));
-                Onward::Stop
+                ControlFlow::Break(())
             }
-            _ => Onward::Go,
+            _ => ControlFlow::Continue(()),
         })?;
         Ok(found)
     }

@@ -10,8 +10,9 @@ use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Envelope, Event, Time, World, kind_name};
 use holdpoint_log_files::survey::Visit;
-use holdpoint_log_files::{FollowError, Follower, Onward};
+use holdpoint_log_files::{FollowError, Follower};
 use holdpoint_log_format::{ChainPosition, Record};
+use std::ops::ControlFlow;
 
 /// The state and the place in the log that it stands for.
 pub(super) struct LiveState {
@@ -187,14 +188,14 @@ pub(super) fn first_kept<S: Storage>(engine: &Core<S>) -> Result<u64, SubmitErro
 pub(super) fn read_events<S: Storage>(
     engine: &Core<S>,
     from: u64,
-    visit: &mut dyn FnMut(Recorded) -> Onward,
+    visit: &mut dyn FnMut(Recorded) -> ControlFlow<()>,
 ) -> Result<(), SubmitError> {
     let mut failure = None;
     engine.log.read_from(from, &mut |_, record| match recorded(record) {
         Ok(event) => visit(event),
         Err(error) => {
             failure = Some(error);
-            Onward::Stop
+            ControlFlow::Break(())
         }
     })?;
     failure.map_or(Ok(()), Err)
@@ -210,7 +211,7 @@ pub(super) fn find_event<S: Storage, T>(
     let mut found = None;
     let mut visit = |event| {
         found = of(event);
-        if found.is_some() { Onward::Stop } else { Onward::Go }
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let is_known = match engine.hot.lock().as_mut() {
         Some(hot) => each_from(engine, hot, from, &mut visit)?,

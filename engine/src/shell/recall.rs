@@ -13,8 +13,8 @@ use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, Deci
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::world::{KeyReceipt, Recalled, Term, term_of_new};
 use holdpoint_domain::{Command, Envelope, Event, Idempotency, Refusal, Time, World, decide};
-use holdpoint_log_files::Onward;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// A record that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub(super) fn each_from<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     first: u64,
-    visit: &mut dyn FnMut(Recorded) -> Onward,
+    visit: &mut dyn FnMut(Recorded) -> ControlFlow<()>,
 ) -> Result<bool, SubmitError> {
     let (lookup, scope) = scope(engine, hot);
     let mut is_read = true;
@@ -105,7 +105,7 @@ pub(super) fn each_from<S: Storage>(
         // Whoever reads the segment then tells what the record is.
         Err(_) => {
             is_read = false;
-            Onward::Stop
+            ControlFlow::Break(())
         }
     })?;
     Ok(is_known && is_read)
@@ -124,7 +124,7 @@ pub(super) fn link_of<S: Storage>(
     let mut link = None;
     let is_known = lookup.each_from(&scope, sequence, &mut |record| {
         link = Some(Digest::from_bytes(record.header.link.0));
-        Onward::Stop
+        ControlFlow::Break(())
     })?;
     Ok(link.filter(|_| is_known))
 }

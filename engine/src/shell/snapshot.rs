@@ -17,8 +17,9 @@ use holdpoint_log_files::snapshot::{
     SNAPSHOT_LENGTH_MAX, Snapshot as Stored, SnapshotsFault, has_snapshots, list_snapshots,
     newest_stated, snapshot_path,
 };
-use holdpoint_log_files::{FollowError, Follower, Onward, ReadStorage};
+use holdpoint_log_files::{FollowError, Follower, ReadStorage};
 use holdpoint_log_format::{ChainPosition, LogId, Record, SnapshotHeader, names};
+use std::ops::ControlFlow;
 
 /// Snapshots that stay: the newest, and the one before it; and beside them the newest one that is
 /// stated up to HEAD, from which those begin who read without the lock.
@@ -126,15 +127,15 @@ impl Following {
         Some(Self { hot, batch: Vec::new(), stated_by: event.sequence })
     }
 
-    fn take(&mut self, record: &Record<'_>) -> Onward {
+    fn take(&mut self, record: &Record<'_>) -> ControlFlow<()> {
         // What cannot be read leads nowhere.
-        let Ok(event) = recorded(record) else { return Onward::Stop };
+        let Ok(event) = recorded(record) else { return ControlFlow::Break(()) };
         self.batch.push(event);
         if !record.header.flags.more_follows() {
             evolve_all(&mut self.hot.world, &mut self.hot.since, &self.batch);
             self.batch.clear();
         }
-        Onward::Go
+        ControlFlow::Continue(())
     }
 }
 

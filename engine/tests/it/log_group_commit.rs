@@ -374,7 +374,7 @@ fn a_failed_handle_shows_only_what_is_durable() {
     let mut shown = Vec::new();
     let from_the_first = log.read_from(1, &mut |_, record| {
         shown.push(record.header.sequence);
-        holdpoint_log_files::Onward::Go
+        std::ops::ControlFlow::Continue(())
     });
     from_the_first.unwrap();
     assert_eq!(shown, [1]);

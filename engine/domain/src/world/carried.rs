@@ -453,8 +453,8 @@ impl World {
     }
 }
 
-/// The fingerprint of the live state as it is. It follows from that, and so is no part of the world:
-/// however it is, worlds are equal that are so without it.
+/// The fingerprint of the live state as it is. It follows from that, and so is no part of the
+/// world: however it is, worlds are equal that are so without it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KnownFingerprint(pub(crate) Option<Digest>);
 
