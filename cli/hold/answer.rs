@@ -1,7 +1,7 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
 use super::shown::{NamedHumanDecision, outcome_line};
-use super::{Turn, failed, not_submitted, resolve};
+use super::{LockWaitArgs, failed, not_submitted, resolve};
 use crate::arguments::Global;
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
 }
 
 /// How an answer fared.

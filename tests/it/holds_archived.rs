@@ -17,8 +17,8 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{Discard, NoSignals};
 use holdpoint_engine::log::Level;
 use holdpoint_engine::shell::{
-    ArchivePlan, Asker, EngineOptions, HeldRun, Origin, Patience, PersonAnswer, Question, RunError,
-    Submitted, Wake,
+    ArchivePlan, EngineOptions, HeldRun, Origin, PersonAnswer, Prompter, Question, RunError,
+    Submitted, WaitPolicy, Wake,
 };
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::shell::{SECOND_NS, SetClock, shell};
@@ -208,9 +208,9 @@ fn answer_as_ada(engine: &Engine, question: &Question, decision: HumanDecision) 
     assert!(matches!(engine.submit(&origin, &command), Ok(Submitted::Accepted(_))));
 }
 
-impl Asker for Meanwhile<'_> {
-    fn asked(&mut self, _question: &Question) -> Patience {
-        Patience::Wait
+impl Prompter for Meanwhile<'_> {
+    fn asked(&mut self, _question: &Question) -> WaitPolicy {
+        WaitPolicy::Wait
     }
 
     fn wait(&mut self, question: &Question, _wake: &Wake<'_>) -> Option<PersonAnswer> {
@@ -235,8 +235,8 @@ fn run_meanwhile(decision: Option<HumanDecision>) -> Result<HeldRun, RunError> {
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let timeout = HumanDecisionTimeout::from_milliseconds(10_000).unwrap();
     let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
-    let mut asker = Meanwhile { place: &place, clock, decision, is_done: false };
-    engine.run_held(&shell("exit 9"), &terms, &mut asker, &mut Discard, &mut NoSignals)
+    let mut prompter = Meanwhile { place: &place, clock, decision, is_done: false };
+    engine.run_held(&shell("exit 9"), &terms, &mut prompter, &mut Discard, &mut NoSignals)
 }
 
 #[test]

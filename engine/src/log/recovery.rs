@@ -4,12 +4,12 @@
 use super::active::{Active, DiskError, DiskResult, Named, Point};
 use super::create;
 use super::error::OpenError;
+use super::head_file;
 use super::lock;
 use super::options::{Options, Recovered};
 use super::roll;
 use super::storage::Storage;
 use super::tail::{copy_aside, free_cut_path, open_window, overwrite, rewrite};
-use super::witness;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::LastSegment;
 use holdpoint_log_files::survey::segment_path;
@@ -222,12 +222,12 @@ fn witness_settled<S: Storage>(
     let anchor = first.map_or(active.header().previous, |header| header.previous);
     let head = known.unwrap_or(Head::at_anchor(active.header().log, &anchor, boot));
     let point = newest_point(storage, survey, active)?;
-    let newest = point.map_or(head, |point| witness::naming(&head, &point, boot));
+    let newest = point.map_or(head, |point| head_file::naming(&head, &point, boot));
     if known.is_some_and(|head| head.newest_sequence >= newest.newest_sequence) {
         return Ok(head);
     }
     lock::mark_recovering(lock)?;
-    match witness::replace(storage, &newest) {
+    match head_file::replace(storage, &newest) {
         Err(error) if error.is_full() && known.is_some() => Ok(head),
         other => other.map(|()| newest),
     }

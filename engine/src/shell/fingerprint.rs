@@ -6,7 +6,7 @@ use super::error::SubmitError;
 use super::rebuild::{LiveState, Recorded};
 use super::snapshot::Snapshot;
 use super::submit::{By, Origin, append, changes_nothing, time_of_next};
-use crate::log::{Storage, Turn};
+use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::Event;
 use holdpoint_domain::log::{FingerprintRecorded, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -78,7 +78,7 @@ impl Since {
 pub(super) fn record_if_due<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
     let is_due = engine.fingerprints.is_reached(&hot.since);
     if is_due { record(engine, hot, turn) } else { Ok(None) }
@@ -93,7 +93,7 @@ pub(super) fn is_due_at_close<S: Storage>(engine: &Core<S>, hot: &LiveState) -> 
 pub(super) fn record_at_close<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
     if is_due_at_close(engine, hot) { record(engine, hot, turn) } else { Ok(None) }
 }
@@ -103,7 +103,7 @@ pub(super) fn record_at_close<S: Storage>(
 fn record<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
     if hot.world.rules_to_adopt().is_some() {
         return Ok(None);

@@ -1,10 +1,10 @@
 //! The hold point of a governed run: nothing goes on before a person decided. While the person
 //! thinks nobody holds a lock, and the answer may come from this process or from another one.
 
-use super::asker::{Asker, Patience, PersonAnswer, Question};
 use super::error::SubmitError;
 use super::governed::Runner;
 use super::interrupt::Interrupt;
+use super::prompter::{PersonAnswer, Prompter, Question, WaitPolicy};
 use super::rebuild::{first_kept, read_events};
 use super::run::{EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_NOBODY_ANSWERED, RunError};
 use super::submit::{Origin, Receipt, Submitted};
@@ -62,7 +62,7 @@ impl<S: Storage> Runner<'_, S> {
     pub(super) fn pass_hold_point(
         &mut self,
         is_permitted: bool,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         signals: &mut dyn SignalSource,
     ) -> Result<Next, RunError> {
         // An approval before the start is for one start: another one needs a person's RETRY.
@@ -74,7 +74,7 @@ impl<S: Storage> Runner<'_, S> {
         }
         match self.held_ending()? {
             None => Ok(unheld),
-            Some(ending) => self.ask(ending, asker, signals),
+            Some(ending) => self.ask(ending, prompter, signals),
         }
     }
 
@@ -90,7 +90,7 @@ impl<S: Storage> Runner<'_, S> {
     fn ask(
         &mut self,
         ending: Ending,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         signals: &mut dyn SignalSource,
     ) -> Result<Next, RunError> {
         // Watched first, looked at then: an answer in between wakes the wait.
@@ -106,18 +106,18 @@ impl<S: Storage> Runner<'_, S> {
         loop {
             let Seen { outcome, open } = self.look(&request_id)?;
             if let (Some(question), Some(outcome)) = (&known, &outcome) {
-                asker.settled(question, outcome);
+                prompter.settled(question, outcome);
             }
             if outcome.as_ref().is_some_and(|outcome| self.is_retry(outcome)) {
                 return Ok(Next::Again);
             }
             let Some(question) = open else { return self.end_of(&asked, outcome.as_ref()) };
-            if tell(asker, known.as_ref(), &question) == Patience::Leave {
+            if tell(prompter, known.as_ref(), &question) == WaitPolicy::Leave {
                 self.engine.keep_retry_key(&self.loop_id);
                 self.left_open = Some(question);
                 return Ok(Next::Stop);
             }
-            self.wait(&watch, &question, asker, signals)?;
+            self.wait(&watch, &question, prompter, signals)?;
             if self.halted.is_some() {
                 return Ok(Next::Stop);
             }
@@ -141,7 +141,7 @@ impl<S: Storage> Runner<'_, S> {
         &mut self,
         watch: &Watch,
         question: &Question,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         signals: &mut dyn SignalSource,
     ) -> Result<(), RunError> {
         loop {
@@ -150,12 +150,12 @@ impl<S: Storage> Runner<'_, S> {
                 return Ok(());
             };
             let wake = Wake { watch, signals: signals.wake(), at_most };
-            let answer = asker.wait(question, &wake);
+            let answer = prompter.wait(question, &wake);
             if let Some(interrupt) = Interrupt::take(signals) {
                 return self.interrupted(interrupt);
             }
             if let Some(answer) = answer {
-                return self.answer(question, answer, asker);
+                return self.answer(question, answer, prompter);
             }
             if watch.may_have_grown() {
                 return Ok(());
@@ -174,7 +174,7 @@ impl<S: Storage> Runner<'_, S> {
         &mut self,
         question: &Question,
         answer: PersonAnswer,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
     ) -> Result<(), RunError> {
         let origin = Origin {
             actor: ActorId { kind: Actor::Human, id: answer.human_id.clone() },
@@ -200,7 +200,7 @@ impl<S: Storage> Runner<'_, S> {
                 HumanDecisionRefusal::AlreadyAnswered { .. }
                 | HumanDecisionRefusal::Withdrawn { .. },
             ))) => {}
-            Submitted::Refused(refusal) => asker.refused(question, &refusal),
+            Submitted::Refused(refusal) => prompter.refused(question, &refusal),
             Submitted::Accepted(_) | Submitted::Repeated(_) => {}
         }
         Ok(())
@@ -358,14 +358,14 @@ fn request_of(receipt: &Receipt) -> String {
 }
 
 /// Tells of what is new about the open question.
-fn tell(asker: &mut dyn Asker, known: Option<&Question>, open: &Question) -> Patience {
+fn tell(prompter: &mut dyn Prompter, known: Option<&Question>, open: &Question) -> WaitPolicy {
     let known = known.filter(|known| known.request_id() == open.request_id());
-    if known.is_none() && asker.asked(open) == Patience::Leave {
-        return Patience::Leave;
+    if known.is_none() && prompter.asked(open) == WaitPolicy::Leave {
+        return WaitPolicy::Leave;
     }
     let was_warned = known.is_some_and(|known| known.held.warning.is_some());
     if open.held.warning.is_some() && !was_warned {
-        asker.warned(open);
+        prompter.warned(open);
     }
-    Patience::Wait
+    WaitPolicy::Wait
 }

@@ -8,7 +8,7 @@ use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
 use super::submit::{By, Origin, Receipt, append, changes_nothing, receipt, time_of_next};
-use crate::log::{Appended, RunFile, Storage, Turn};
+use crate::log::{Appended, RunFile, Storage, WriteTransaction};
 use holdpoint_domain::{Event, WriterCommand, decide_for_writer};
 use holdpoint_log_files::Entry;
 use holdpoint_log_format::names;
@@ -21,7 +21,7 @@ pub(super) type Settled = Vec<(u64, RunFile)>;
 pub(super) fn record_lost_once<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
     match engine.has_looked_for_lost.load(Ordering::Relaxed) {
         true => Ok(Vec::new()),
@@ -34,7 +34,7 @@ pub(super) fn record_lost_once<S: Storage>(
 pub(super) fn record_lost<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
     let mut receipts = Vec::new();
     let Ok(entries) = engine.caches.list(names::RUNS) else { return Ok(receipts) };
@@ -73,7 +73,7 @@ fn remove_room<S: Storage>(engine: &Core<S>, entries: &[Entry], is_over: impl Fn
 fn halt<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
     loop_id: &str,
 ) -> Result<Option<Receipt>, SubmitError> {
     let Some(entity) = hot.world.live_loop(loop_id) else { return Ok(None) };

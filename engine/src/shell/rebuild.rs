@@ -5,7 +5,7 @@ use super::error::SubmitError;
 use super::fingerprint::Since;
 use super::lookup::Lookup;
 use super::recall::each_from;
-use crate::log::{Log, Storage, Turn};
+use crate::log::{Log, Storage, WriteTransaction};
 use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Envelope, Event, Time, World, kind_name};
@@ -65,7 +65,10 @@ impl LiveState {
 
     /// Evolves the state by every record between its place and the newest appended one. Where
     /// those records were moved to an archive, the state is built anew from the log's beginning.
-    pub(super) fn catch_up<S: Storage>(&mut self, turn: &Turn<'_, S>) -> Result<(), SubmitError> {
+    pub(super) fn catch_up<S: Storage>(
+        &mut self,
+        turn: &WriteTransaction<'_, S>,
+    ) -> Result<(), SubmitError> {
         match self.follow(&of_turn(turn)) {
             Err(SubmitError::Follow(FollowError::Gone { .. })) => {
                 *self = Self::at_beginning(turn.beginning()?, &of_turn(turn))?;
@@ -126,7 +129,7 @@ pub(super) type CatchUp<'a> = dyn Fn(&mut Follower, &mut Visit<'_>) -> Result<()
 
 /// As a turn does it.
 fn of_turn<S: Storage>(
-    turn: &Turn<'_, S>,
+    turn: &WriteTransaction<'_, S>,
 ) -> impl Fn(&mut Follower, &mut Visit<'_>) -> Result<(), FollowError> {
     |place, visit| turn.catch_up(place, visit)
 }

@@ -7,7 +7,7 @@ use super::error::SubmitError;
 use super::lookup::{Lookup, Scope};
 use super::rebuild::{LiveState, Recorded, recorded};
 use super::submit::Origin;
-use crate::log::{Storage, Turn};
+use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointEvent};
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
@@ -35,7 +35,7 @@ pub struct FoundRecord {
 pub(super) fn recall<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
     origin: &Origin,
     idempotency: Option<&Idempotency>,
     command: &Command,
@@ -73,7 +73,7 @@ pub(super) fn recall<S: Storage>(
 pub(super) fn decide_knowing<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
     command: &Command,
     at: Time,
 ) -> Result<Result<Vec<Event>, Refusal>, SubmitError> {
@@ -136,7 +136,7 @@ pub(super) fn link_of<S: Storage>(
 pub(super) fn records_with<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
     term: &Term<'_>,
 ) -> Result<Vec<FoundRecord>, SubmitError> {
     let newest = hot.place.run.chain.sequence;
@@ -163,7 +163,7 @@ fn scope<'a, S: Storage>(
 struct Past<'a, 't, S: Storage> {
     engine: &'a Core<S>,
     hot: &'a mut LiveState,
-    turn: &'a mut Turn<'t, S>,
+    turn: &'a mut WriteTransaction<'t, S>,
 }
 
 impl<S: Storage> Past<'_, '_, S> {

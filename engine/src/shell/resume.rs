@@ -1,9 +1,9 @@
 //! Going on with a loop that a person let be tried again when nobody waited for the answer.
 
-use super::asker::Asker;
 use super::engine::Engine;
 use super::error::SubmitError;
 use super::governed::Runner;
+use super::prompter::Prompter;
 use super::rebuild::{find_event, first_kept};
 use super::run::{BINDING_MISMATCH, GovernedRun, HeldRun, KEY_MISSING, RunError};
 use super::start::{ApprovedProgram, StartError};
@@ -127,7 +127,7 @@ impl<S: Storage> Engine<S> {
         &self,
         run: &GovernedRun,
         request_id: &str,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, ResumeError> {
@@ -150,7 +150,7 @@ impl<S: Storage> Engine<S> {
             if let Some(program) = approved {
                 runner.expect_program(program);
             }
-            runner.conclude(asker, sink, signals)
+            runner.conclude(prompter, sink, signals)
         });
         // Nothing was begun where the RETRY still waits: it can be tried again.
         if resumed.is_err() && matches!(self.query(|w| to_resume(w, request_id)), Ok(Ok(_))) {

@@ -1,7 +1,7 @@
 //! What a governed run is asked for, and what came of it.
 
-use super::asker::Question;
 use super::error::SubmitError;
+use super::prompter::Question;
 use crate::executor::{CommandSpec, EnvironmentPolicy, ExecutionReport};
 use holdpoint_domain::execution_loop::{LoopHalted, SpentApproval};
 use holdpoint_domain::human_decision::HumanDecisionRecord;

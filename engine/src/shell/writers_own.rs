@@ -7,7 +7,7 @@ use super::rebuild::LiveState;
 use super::submit::{
     By, Origin, Receipt, append, come_up_to_date, receipt, time_of_next, with_turn,
 };
-use crate::log::{Recovered, Storage, Turn};
+use crate::log::{Recovered, Storage, WriteTransaction};
 use holdpoint_domain::core::limits::CLOCK_STEP_NS;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::log::{ClockStepped, RecoveryPerformed};
@@ -28,7 +28,7 @@ pub(super) fn record<S: Storage>(
 pub(super) fn record_in_turn<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
     command: &WriterCommand,
 ) -> Result<Receipt, SubmitError> {
     let at = time_of_next(engine, turn);
@@ -43,7 +43,7 @@ pub(super) fn record_in_turn<S: Storage>(
 pub(super) fn note_clock_step<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<(), SubmitError> {
     let now = engine.now().wall_minus_boot();
     let before = turn.previous_wall_minus_boot();
@@ -61,7 +61,7 @@ pub(super) fn note_clock_step<S: Storage>(
 pub(super) fn note_recovery<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
-    turn: &mut Turn<'_, S>,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<(), SubmitError> {
     match turn.recovered().and_then(recovery_performed) {
         Some(performed) => record_in_turn(engine, hot, turn, &performed).map(drop),

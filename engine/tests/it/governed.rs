@@ -20,8 +20,8 @@ use holdpoint_engine::executor::{
     signal_channel,
 };
 use holdpoint_engine::shell::{
-    ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, EXIT_FAULT_TERMINATED, Elsewhere,
-    EngineOptions, GovernedRun, HeldRun, Identity, Patience, RunError, RunReport, StartAsker, Wake,
+    ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, EXIT_FAULT_TERMINATED, EngineOptions,
+    GovernedRun, HeldRun, Identity, NoPrompt, RunError, RunReport, StartPrompter, WaitPolicy, Wake,
 };
 use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::{Place, names, run_of, shell};
@@ -270,7 +270,7 @@ fn what_is_terminated_under_a_hold_never_exits_with_0() {
         for policy in [HoldPolicy::After, HoldPolicy::OnFailure] {
             let (place, (_folder, run)) = (Place::new(), held_open(status));
             let (engine, terms) = (place.engine(), HoldTerms::of(policy));
-            let held = engine.run_held(&run, &terms, &mut Elsewhere, &mut Discard, &mut NoSignals);
+            let held = engine.run_held(&run, &terms, &mut NoPrompt, &mut Discard, &mut NoSignals);
             let Ok(HeldRun::Ended(report)) = held else { panic!("{held:?}") };
             engine.close().expect("it closes");
             check(&place, &report);
@@ -492,9 +492,9 @@ impl Desk {
     }
 }
 
-impl StartAsker for Desk {
-    fn asked(&mut self, _: &DecisionPoint) -> Patience {
-        if self.says.is_some() { Patience::Wait } else { Patience::Leave }
+impl StartPrompter for Desk {
+    fn asked(&mut self, _: &DecisionPoint) -> WaitPolicy {
+        if self.says.is_some() { WaitPolicy::Wait } else { WaitPolicy::Leave }
     }
 
     fn wait(&mut self, _: &DecisionPoint, _: &Wake<'_>) -> Option<bool> {
@@ -537,7 +537,7 @@ fn spend(
 ) -> Result<HeldRun, &'static str> {
     let (terms, policy) = (&HoldTerms::never(), &GatePolicy::default());
     let start = ApprovedStart { run, terms, policy, bound, decision_id };
-    let ran = engine.run_approved(&start, &mut Elsewhere, &mut Discard, &mut NoSignals);
+    let ran = engine.run_approved(&start, &mut NoPrompt, &mut Discard, &mut NoSignals);
     ran.map_err(|error| error.code())
 }
 

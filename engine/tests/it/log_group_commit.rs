@@ -244,7 +244,7 @@ fn a_disk_too_full_for_head_refuses_the_witness_and_the_handle_goes_on() {
     log.close().unwrap();
 }
 
-// ---- Other processes, and the keeper -----------------------------------------------------------
+// ---- Other processes, and the flusher -----------------------------------------------------------
 
 #[test]
 fn another_handle_gets_its_turn_while_threads_never_stop() {
