@@ -5,7 +5,6 @@ mod cancel;
 mod change;
 mod consume;
 mod create;
-mod desk;
 mod escalate;
 mod evidence;
 mod expire;
@@ -22,6 +21,7 @@ mod principal;
 mod refine;
 mod remind;
 mod respond;
+mod session;
 mod show;
 mod shown;
 mod told;
@@ -33,7 +33,6 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use clap::Subcommand;
 
-pub(crate) use desk::{Desk, Only, unproven};
 pub(crate) use following::Following;
 #[cfg(feature = "mcp")]
 pub(crate) use look::Linked;
@@ -43,9 +42,10 @@ pub(crate) use name::{known, resolve};
 pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use principal::{claimed, user};
+pub(crate) use session::{DecisionSession, Only, unproven};
 pub(crate) use shown::{how_to_answer, lines, outcome};
 #[cfg(feature = "mcp")]
-pub(crate) use {desk::is_late, list::place};
+pub(crate) use {list::place, session::is_late};
 
 /// What to do with decisions.
 #[derive(Debug, Subcommand)]

@@ -48,7 +48,7 @@ pub(crate) enum HoldVerb {
 
 /// How a verb that writes gets its turn.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Turn {
+pub(crate) struct LockWaitArgs {
     /// How long to wait for another process that writes to the log.
     #[arg(
         long,
@@ -61,7 +61,7 @@ pub(crate) struct Turn {
 }
 
 #[cfg(feature = "mcp")]
-impl Turn {
+impl LockWaitArgs {
     /// The same, for no longer than this.
     pub(crate) fn at_most(self, longest: Duration) -> Self {
         Self { lock_wait: self.lock_wait.min(longest) }
@@ -111,12 +111,16 @@ fn requests(world: &World) -> impl Iterator<Item = (&ExecutionLoop, &HeldRequest
 }
 
 /// Opens the log for writing. A log that is not there is not made.
-pub(crate) fn open(global: &Global, turn: &Turn) -> Result<Engine, Failure> {
+pub(crate) fn open(global: &Global, turn: &LockWaitArgs) -> Result<Engine, Failure> {
     open_or_make(global, turn, false)
 }
 
 /// Opens the log for writing, and makes it where there is none if that is asked for.
-pub(crate) fn open_or_make(global: &Global, turn: &Turn, make: bool) -> Result<Engine, Failure> {
+pub(crate) fn open_or_make(
+    global: &Global,
+    turn: &LockWaitArgs,
+    make: bool,
+) -> Result<Engine, Failure> {
     open_log(&global.log, turn.lock_wait, make).map_err(|error| not_opened(global, &error))
 }
 

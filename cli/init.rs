@@ -3,7 +3,7 @@
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
-use crate::hold::{Turn, failed, open_or_make};
+use crate::hold::{LockWaitArgs, failed, open_or_make};
 use crate::locate::HERE;
 use crate::output::Output;
 use crate::text::path;
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
 }
 
 /// Makes the log. Exit 0 also where there is one, which is left as it is; 6 where that does not
@@ -33,7 +33,7 @@ pub(crate) fn main(global: Global, named: Option<PathBuf>, args: &Args) -> Exit 
     settle(&global, init(&global, &args.turn))
 }
 
-fn init(global: &Global, turn: &Turn) -> Result<Exit, Failure> {
+fn init(global: &Global, turn: &LockWaitArgs) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let found = look(&directory)?;
     let is_there = found.row.verdict() != Verdict::NothingHere;

@@ -2,7 +2,7 @@
 
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
-use crate::hold::{Turn, failed, open};
+use crate::hold::{LockWaitArgs, failed, open};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{counted, path};
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     keep_segments: usize,
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
 }
 
 /// What was moved.

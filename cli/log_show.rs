@@ -11,8 +11,9 @@ use crate::text::{counted, doer, moment};
 use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_domain::core::time::Timestamp;
-use holdpoint_log_files::{Onward, Standing};
+use holdpoint_log_files::Standing;
 use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, Verdict, leading, search, span};
+use std::ops::ControlFlow;
 
 /// Options of `log show`.
 #[derive(Debug, clap::Args)]
@@ -112,7 +113,7 @@ pub(crate) fn newest(
         search(storage, filter, Order::NewestFirst, options, &mut |_| {}, &mut |line, _| {
             let newest = found.map_or(line.sequence, |(_, newest)| newest);
             (found, seen) = (Some((line.sequence, newest)), seen.saturating_add(1));
-            if seen >= count { Onward::Stop } else { Onward::Go }
+            if seen >= count { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
     })?;
     Ok((found, searched))
@@ -136,7 +137,7 @@ pub(crate) fn stream(
             untied.take(line.sequence, standing);
             put(&mut out, line.standing(standing), durable);
             shown = shown.saturating_add(1);
-            if shown >= most { Onward::Stop } else { Onward::Go }
+            if shown >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         search(storage, filter, order, options, &mut |progress| bar.update(progress), &mut show)
     })?;

@@ -31,7 +31,7 @@ mod wire;
 
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
-use crate::hold::Turn;
+use crate::hold::LockWaitArgs;
 use holdpoint_domain::core::text::check_identifier;
 
 /// Options of `mcp`.
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_parser = name)]
     requested_by: Option<String>,
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
 }
 
 /// Serves the client on stdin and stdout until stdin ends.
@@ -56,7 +56,7 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 
 #[cfg(feature = "mcp")]
 fn serve(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    server::serve(caller::Office::new(global, args.clone()))
+    server::serve(caller::ServerContext::new(global, args.clone()))
 }
 
 #[cfg(not(feature = "mcp"))]

@@ -8,9 +8,9 @@ use crate::text::excerpt;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::world::REGISTRY;
-use holdpoint_log_files::Onward;
 use holdpoint_replay::records::is_kind;
 use holdpoint_replay::{ActorWanted, Filter, Named, Order, TextWanted, Until, each_name, search};
+use std::ops::ControlFlow;
 
 /// Options that say which records are wanted. All must hold.
 #[derive(Debug, clap::Args)]
@@ -71,7 +71,7 @@ fn is_any(directory: &Directory, filter: &Filter) -> Result<bool, Failure> {
     directory.read(|storage, options| {
         search(storage, filter, Order::NewestFirst, options, &mut |_| {}, &mut |_, _| {
             is_there = true;
-            Onward::Stop
+            ControlFlow::Break(())
         })
     })?;
     Ok(is_there)

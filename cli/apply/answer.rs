@@ -135,7 +135,7 @@ impl Carried {
 
 fn request_id(event: &Event) -> Option<&str> {
     match event {
-        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) => {
             Some(&body.request.request_id)
         }
         _ => None,
@@ -144,10 +144,10 @@ fn request_id(event: &Event) -> Option<&str> {
 
 fn decision_id(event: &Event) -> Option<&str> {
     match event {
-        Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionAnswered(body)) => {
             Some(&body.record.decision_id)
         }
-        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) => {
             Some(&body.record.decision_id)
         }
         _ => None,

@@ -269,7 +269,7 @@ fn value_of(terms: &impl Serialize) -> Option<Value> {
 /// Whoever answers through a line did not type at a terminal of Holdpoint's.
 fn through_the_api(at: usize, command: &Command) -> Result<(), Fault> {
     let means = match command {
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)) => &answer.means,
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer)) => &answer.means,
         Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(answer)) => &answer.means,
         _ => return Ok(()),
     };

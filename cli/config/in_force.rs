@@ -12,7 +12,9 @@ use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::ApprovalPolicy;
-use holdpoint_domain::human_decision::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
+use holdpoint_domain::human_decision::{
+    EscalationTarget, HoldPolicy, HoldTerms, HumanDecisionTimeout,
+};
 use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{GatePolicy, GateTerms};
 use holdpoint_engine::floors::{HoldTable, Moments};
@@ -38,9 +40,9 @@ pub(crate) struct Asked {
     /// Whether only another user than the one who asks may answer.
     pub(crate) separation: Option<bool>,
     /// How long people have before a start.
-    pub(crate) approval_timeout: Option<DecisionTimeout>,
+    pub(crate) approval_timeout: Option<HumanDecisionTimeout>,
     /// How long a person has after an attempt.
-    pub(crate) decision_timeout: Option<DecisionTimeout>,
+    pub(crate) decision_timeout: Option<HumanDecisionTimeout>,
     /// Whether a retry that Phase-21 permits needs a person too.
     pub(crate) retry_needs_person: Option<bool>,
     /// To whom a question may be passed on besides.
@@ -60,7 +62,7 @@ pub(crate) struct InForce {
     /// Who has to approve a start.
     pub(crate) approval: ApprovalPolicy,
     /// How long people have before a start, where anybody says.
-    pub(crate) approval_timeout: Option<DecisionTimeout>,
+    pub(crate) approval_timeout: Option<HumanDecisionTimeout>,
 }
 
 impl Asked {
@@ -125,9 +127,9 @@ impl Demands {
     }
 
     fn hold(&self, policy: &GatePolicy, stated: &HoldTable, asked: &Asked) -> HoldTerms {
-        let most = policy.decision_timeout_ms.unwrap_or(DecisionTimeout::DEFAULT);
+        let most = policy.decision_timeout_ms.unwrap_or(HumanDecisionTimeout::DEFAULT);
         let decision_timeout_ms =
-            stated.decision_timeout.unwrap_or_else(|| most.min(DecisionTimeout::DEFAULT));
+            stated.decision_timeout.unwrap_or_else(|| most.min(HumanDecisionTimeout::DEFAULT));
         // What one floor offers has no longer than another one leaves it.
         let in_time = |offered: &EscalationTarget| {
             let most = self.policy.decision_timeout_ms.unwrap_or(offered.timeout_ms);

@@ -1,13 +1,13 @@
 //! What every verb has in common that changes one decision: which one, in whose name, and under
 //! which conditions.
 
-use super::desk::{Desk, Only};
 use super::long_over;
 use super::principal::Speaker;
+use super::session::{DecisionSession, Only};
 use super::told::tell;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
-use crate::hold::Turn;
+use crate::hold::LockWaitArgs;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::DecisionPoint;
@@ -23,7 +23,7 @@ pub(super) struct Change {
     #[command(flatten)]
     only: Only,
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
 }
 
 impl Change {
@@ -35,21 +35,21 @@ impl Change {
         command: impl FnOnce(String, Principal) -> Command,
         what: impl FnOnce(&DecisionPoint) -> String,
     ) -> Result<Exit, Failure> {
-        let desk = Desk::open(global, &self.turn, false)?;
+        let session = DecisionSession::open(global, &self.turn, false)?;
         let by = self.speaker.principal();
-        let point = match desk.find(&self.decision) {
+        let point = match session.find(&self.decision) {
             Ok(point) => point,
             Err(unknown) => {
                 let command = |decision_id| command(decision_id, by);
-                return long_over::tell(global, desk, unknown, &self.decision, command, what);
+                return long_over::tell(global, session, unknown, &self.decision, command, what);
             }
         };
         let command = command(point.decision_id.to_string(), by.clone());
         let command = match command.entropy() {
-            Some(_) => command.with_entropy(desk.entropy()?),
+            Some(_) => command.with_entropy(session.entropy()?),
             None => command,
         };
-        let submitted = desk.submit(&point, &by, &self.only, &command)?;
-        tell(global, desk, &point.decision_id, submitted, what)
+        let submitted = session.submit(&point, &by, &self.only, &command)?;
+        tell(global, session, &point.decision_id, submitted, what)
     }
 }

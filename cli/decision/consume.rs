@@ -1,14 +1,14 @@
 //! `holdpoint decision consume`: the approval of one action is spent, once.
 
 use super::binding::binding;
-use super::desk::{Desk, Only};
 use super::long_over;
 use super::principal::Speaker;
+use super::session::{DecisionSession, Only};
 use super::shown::outcome;
 use super::told::tell;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
-use crate::hold::Turn;
+use crate::hold::LockWaitArgs;
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{ConsumeApproval, DecisionPoint, DecisionPointCommand};
 
@@ -27,14 +27,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     speaker: Speaker,
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
 }
 
 /// Spends it. Exit 0 means: act, once. Exit 5 where nobody approved this, or it was spent or has
 /// lapsed; there is no key that makes spending it twice a success.
 pub(super) fn consume(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let binding = binding(&args.bind_tool, &args.bind_input)?;
-    let desk = Desk::open(global, &args.turn, false)?;
+    let session = DecisionSession::open(global, &args.turn, false)?;
     let by = args.speaker.principal();
     let command = |decision_id| {
         Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(ConsumeApproval {
@@ -44,13 +44,13 @@ pub(super) fn consume(global: &Global, args: &Args) -> Result<Exit, Failure> {
         }))
     };
     let spent = |point: &DecisionPoint| format!("spent: {}", outcome(point));
-    let point = match desk.find(&args.decision) {
+    let point = match session.find(&args.decision) {
         Ok(point) => point,
         Err(unknown) => {
-            return long_over::tell(global, desk, unknown, &args.decision, command, spent);
+            return long_over::tell(global, session, unknown, &args.decision, command, spent);
         }
     };
     let command = command(point.decision_id.to_string());
-    let submitted = desk.submit(&point, &by, &Only::default(), &command)?;
-    tell(global, desk, &point.decision_id, submitted, spent)
+    let submitted = session.submit(&point, &by, &Only::default(), &command)?;
+    tell(global, session, &point.decision_id, submitted, spent)
 }

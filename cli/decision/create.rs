@@ -1,18 +1,18 @@
 //! `holdpoint decision create`: a question is put on record.
 
 use super::binding::binding;
-use super::desk::{Desk, Only};
 use super::evidence::attachment;
 use super::given::{milliseconds, moment, text};
 use super::offered::Offered;
 use super::policy::PolicyArgs;
+use super::session::{DecisionSession, Only};
 use super::shown::how_to_answer;
 use super::wait::wait_for;
 use super::{claimed, user};
 use crate::arguments::Global;
 use crate::config::floors;
 use crate::exit::{Exit, Failure, complain};
-use crate::hold::{Turn, UNWITNESSED};
+use crate::hold::{LockWaitArgs, UNWITNESSED};
 use crate::output::Output;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     idempotency_key: Option<String>,
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
     // What has a heading of its own comes last: a heading holds for all that follows.
     #[command(flatten)]
     time: TimeArgs,
@@ -136,22 +136,22 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Whatever is wrong with the command line is told before a log is made.
     let (mut command, asked) = (args.command()?, args.policy.read()?);
     floors()?;
-    let desk = Desk::open(global, &args.turn, true)?;
-    desk.demands()?.tighten(&mut command, asked.as_ref());
+    let session = DecisionSession::open(global, &args.turn, true)?;
+    session.demands()?.tighten(&mut command, asked.as_ref());
     if let Some(wanted) = &args.purpose.supersedes {
-        command.supersedes = Some(desk.find(wanted)?.decision_id.into_string());
+        command.supersedes = Some(session.find(wanted)?.decision_id.into_string());
     }
-    command.entropy = desk.entropy()?;
+    command.entropy = session.entropy()?;
     let by = command.by.clone();
     let (issue, only) = (args.issue, Only::under_key(args.idempotency_key));
     let command = Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
-    let submitted = desk.submit_new(issue.as_deref(), &by, &only, &command);
+    let submitted = session.submit_new(issue.as_deref(), &by, &only, &command);
     let submitted = submitted.map_err(may_be_there)?;
-    let created = desk.carried_out(None, submitted).and_then(|(receipt, _)| {
-        let point = desk.created(&receipt)?;
-        Ok((desk.value(&point)?, point))
+    let created = session.carried_out(None, submitted).and_then(|(receipt, _)| {
+        let point = session.created(&receipt)?;
+        Ok((session.value(&point)?, point))
     });
-    let closed = desk.close();
+    let closed = session.close();
     let (value, point) = created?;
     closed.map_err(|failure| {
         let id = &point.decision_id;

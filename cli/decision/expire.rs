@@ -2,13 +2,13 @@
 
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
-use crate::hold::{Turn, record_due};
+use crate::hold::{LockWaitArgs, record_due};
 
 /// Options of `decision expire`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
 }
 
 /// Records what is due, of decisions and of everything else, as `hold expire` does.

@@ -1,8 +1,8 @@
 //! Decisions that ended so long ago that a writer remembers them no longer. They are looked up in
 //! the log; the same as before is told again, everything else came too late.
 
-use super::desk::{Desk, no};
 use super::look::Look;
+use super::session::{DecisionSession, no};
 use super::told::{Told, show};
 use crate::arguments::Global;
 use crate::directory::Directory;
@@ -17,7 +17,7 @@ use serde_json::json;
 /// there is no such decision either, the failure stays as it was.
 pub(super) fn tell(
     global: &Global,
-    desk: Desk<'_>,
+    session: DecisionSession<'_>,
     unknown: Failure,
     wanted: &str,
     command: impl FnOnce(String) -> Command,
@@ -30,7 +30,7 @@ pub(super) fn tell(
     let Ok(point) = look.find(wanted) else { return Err(unknown) };
     let command = command(point.decision_id.to_string());
     let told = match (done_before(point, &command), &command) {
-        (Some(sequence), _) => Ok(again(&desk, &look, point, sequence)?),
+        (Some(sequence), _) => Ok(again(&session, &look, point, sequence)?),
         (None, Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))) => {
             Err(told_of(&look, point, no(point.not_spendable())))
         }
@@ -39,7 +39,7 @@ pub(super) fn tell(
             Err(told_of(&look, point, over))
         }
     };
-    desk.close()?;
+    session.close()?;
     show(global, &told?, what)
 }
 
@@ -58,7 +58,7 @@ fn done_before(point: &DecisionPoint, command: &Command) -> Option<u64> {
 }
 
 fn again(
-    desk: &Desk<'_>,
+    session: &DecisionSession<'_>,
     look: &Look,
     point: &DecisionPoint,
     sequence: u64,
@@ -67,7 +67,7 @@ fn again(
     Ok(Told {
         decision: json!(look.view(point)),
         next_decision: next.map(|next| json!(look.view(next))),
-        event: desk.record(sequence)?,
+        event: session.record(sequence)?,
         replayed: true,
         unproven_part: look.world().unproven_part(point).map(Unproven::from),
         points: (point.clone(), next.cloned()),

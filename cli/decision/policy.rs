@@ -1,6 +1,6 @@
 //! Who has to approve, as it is given on the command line.
 
-use super::desk::no;
+use super::session::no;
 use crate::config::AskedApproval;
 use crate::exit::Failure;
 use clap::ValueEnum;

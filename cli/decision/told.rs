@@ -1,6 +1,6 @@
 //! What became of a change, as it is told.
 
-use super::desk::{Desk, is_late, no};
+use super::session::{DecisionSession, is_late, no};
 use super::shown::{how_to_answer, outcome, votes};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
@@ -35,13 +35,13 @@ pub(super) struct Told {
 /// on record, and a failure.
 pub(super) fn tell(
     global: &Global,
-    desk: Desk<'_>,
+    session: DecisionSession<'_>,
     decision_id: &str,
     submitted: Submitted,
     what: impl FnOnce(&DecisionPoint) -> String,
 ) -> Result<Exit, Failure> {
-    let told = told(&desk, decision_id, submitted);
-    desk.close()?;
+    let told = told(&session, decision_id, submitted);
+    session.close()?;
     show(global, &told?, what)
 }
 
@@ -82,20 +82,24 @@ pub(super) fn standing(point: &DecisionPoint) -> String {
     }
 }
 
-fn told(desk: &Desk<'_>, decision_id: &str, submitted: Submitted) -> Result<Told, Failure> {
-    let (receipt, replayed) = desk.carried_out(Some(decision_id), submitted)?;
-    let found = desk.point(decision_id)?;
+fn told(
+    session: &DecisionSession<'_>,
+    decision_id: &str,
+    submitted: Submitted,
+) -> Result<Told, Failure> {
+    let (receipt, replayed) = session.carried_out(Some(decision_id), submitted)?;
+    let found = session.point(decision_id)?;
     let point = found.ok_or_else(|| no(forgotten(decision_id)))?;
     if is_late(&receipt) {
-        return Err(desk.too_late(&point, &receipt)?);
+        return Err(session.too_late(&point, &receipt)?);
     }
-    let next = point.next_id.as_deref().map(|next| desk.point(next)).transpose()?.flatten();
+    let next = point.next_id.as_deref().map(|next| session.point(next)).transpose()?.flatten();
     Ok(Told {
-        decision: desk.value(&point)?,
-        next_decision: next.as_ref().map(|next| desk.value(next)).transpose()?,
-        event: desk.record(receipt.first_sequence)?,
+        decision: session.value(&point)?,
+        next_decision: next.as_ref().map(|next| session.value(next)).transpose()?,
+        event: session.record(receipt.first_sequence)?,
         replayed,
-        unproven_part: desk.look(|world| world.unproven_part(&point))?.map(Unproven::from),
+        unproven_part: session.look(|world| world.unproven_part(&point))?.map(Unproven::from),
         points: (point, next),
     })
 }

@@ -1,7 +1,7 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
-use super::shown::{NamedDecision, outcome_line};
-use super::{Turn, failed, not_submitted, resolve};
+use super::shown::{NamedHumanDecision, outcome_line};
+use super::{LockWaitArgs, failed, not_submitted, resolve};
 use crate::arguments::Global;
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
@@ -10,10 +10,10 @@ use crate::screen::{self, named};
 use crate::verify::warn_rests_on;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::governed::{DecisionView, LoopRefusal, RequestPlace};
+use holdpoint_domain::governed::{HumanDecisionView, LoopRefusal, RequestPlace};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerDecision, AnswerMeans, DecisionRefusal, HeldRequest, HumanDecisionCommand,
-    HumanDecisionEvent, RequestOutcome,
+    AnswerChannel, AnswerHumanDecision, AnswerMeans, HeldRequest, HumanDecisionCommand,
+    HumanDecisionEvent, HumanDecisionRefusal, RequestOutcome,
 };
 use holdpoint_domain::{ActorId, Command, Event, Refusal, Time, World};
 use holdpoint_engine::Engine;
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     request: String,
     /// What is decided.
     #[arg(long, value_name = "DECISION", value_enum, ignore_case = true)]
-    decision: NamedDecision,
+    decision: NamedHumanDecision,
     /// Why. RETRY and ESCALATE need a reason.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
 }
 
 /// How an answer fared.
@@ -68,7 +68,7 @@ struct Told<'a> {
     /// The records of the answer; none for a conflict.
     records: Option<Records>,
     /// The decision that counts.
-    decision: Option<DecisionView<'a>>,
+    decision: Option<HumanDecisionView<'a>>,
 }
 
 /// The sequences of the first and the last record, and their time. Where they were moved to an
@@ -133,17 +133,18 @@ fn submit(
     means: AnswerMeans,
 ) -> Result<Submitted, Failure> {
     let human_id = user_name();
-    let command = Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
-        request_id: request_id.to_string(),
-        loop_id: None,
-        entropy: engine.entropy().map_err(|error| failed(global, error))?,
-        actor: Actor::Human,
-        human_id: human_id.clone(),
-        decision: args.decision.decision(),
-        reason: args.reason,
-        escalation_target: args.target,
-        means,
-    }));
+    let command =
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(AnswerHumanDecision {
+            request_id: request_id.to_string(),
+            loop_id: None,
+            entropy: engine.entropy().map_err(|error| failed(global, error))?,
+            actor: Actor::Human,
+            human_id: human_id.clone(),
+            decision: args.decision.decision(),
+            reason: args.reason,
+            escalation_target: args.target,
+            means,
+        }));
     let origin = origin(global, engine, request_id, human_id)?;
     engine.submit(&origin, &command).map_err(|error| {
         not_submitted(global, &error, |_| {
@@ -264,7 +265,7 @@ fn show(
 }
 
 fn is_conflict(refusal: &Refusal) -> bool {
-    use DecisionRefusal::{AlreadyAnswered, Withdrawn};
+    use HumanDecisionRefusal::{AlreadyAnswered, Withdrawn};
     matches!(
         refusal,
         Refusal::Loop(LoopRefusal::HumanDecision(AlreadyAnswered { .. } | Withdrawn { .. }))
@@ -282,7 +283,7 @@ fn is_late(receipt: &Receipt) -> bool {
 fn refused(refusal: &Refusal) -> Failure {
     let is_unknown = matches!(
         refusal,
-        Refusal::Loop(LoopRefusal::HumanDecision(DecisionRefusal::UnknownRequest { .. }))
+        Refusal::Loop(LoopRefusal::HumanDecision(HumanDecisionRefusal::UnknownRequest { .. }))
     );
     let exit = if is_unknown { Exit::NOT_FOUND } else { Exit::REFUSED };
     Failure::new(exit, refusal.code(), visible(&refusal.to_string())).adding(&unproven(refusal))

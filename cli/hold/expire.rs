@@ -1,6 +1,6 @@
 //! `holdpoint hold expire`: what is due is recorded.
 
-use super::Turn;
+use super::LockWaitArgs;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -18,7 +18,7 @@ use serde::Serialize;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
 }
 
 /// One thing that was due.
@@ -71,7 +71,7 @@ pub(super) fn expire(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Records whatever is due, and shows it.
-pub(crate) fn record_due(global: &Global, turn: &Turn) -> Result<Exit, Failure> {
+pub(crate) fn record_due(global: &Global, turn: &LockWaitArgs) -> Result<Exit, Failure> {
     let engine = super::open(global, turn)?;
     let receipts = engine.expire().map_err(|error| super::failed(global, error))?;
     engine.close().map_err(|error| super::failed(global, error))?;
@@ -120,10 +120,10 @@ fn due_of(event: &Event) -> Option<(Subject, Time)> {
     let request = |request_id: &str| Subject::Request { request_id: request_id.into() };
     let decision = |decision_id: &str| Subject::Decision { decision_id: decision_id.into() };
     Some(match event {
-        Event::HumanDecision(HumanDecisionEvent::DecisionWarned(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionWarned(body)) => {
             (request(&body.request_id), body.due_at)
         }
-        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) => {
             (request(&body.record.request_id), body.due_at)
         }
         Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) => {

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use holdpoint_domain::Time;
 use holdpoint_domain::governed::RequestView;
 use holdpoint_domain::human_decision::{
-    DecisionOutcome, HumanDecision, RequestOutcome, claimed, present_evidence,
+    HumanDecision, HumanDecisionOutcome, RequestOutcome, claimed, present_evidence,
 };
 use holdpoint_engine::shell::Question;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// A decision as it is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "UPPER")]
-pub(crate) enum NamedDecision {
+pub(crate) enum NamedHumanDecision {
     /// End the loop as the attempt left it.
     Continue,
     /// Run the command again; needs a reason.
@@ -28,7 +28,7 @@ pub(crate) enum NamedDecision {
     Escalate,
 }
 
-impl NamedDecision {
+impl NamedHumanDecision {
     /// The decision that is meant.
     pub(crate) fn decision(self) -> HumanDecision {
         match self {
@@ -93,7 +93,7 @@ fn status(question: &Question, now: Option<Time>) -> Status {
         None => Status::Open,
         Some(RequestOutcome::Withdrawn { .. }) => Status::Withdrawn,
         Some(RequestOutcome::Decided(decided)) => match decided.outcome {
-            DecisionOutcome::Timeout => Status::TimedOut,
+            HumanDecisionOutcome::Timeout => Status::TimedOut,
             _ => Status::Answered,
         },
     }

@@ -9,9 +9,9 @@ use crate::output::Output;
 use crate::verify::{warn_rests_on, warn_unproven};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::governed::DecisionView;
+use holdpoint_domain::governed::HumanDecisionView;
 use holdpoint_domain::human_decision::{
-    DecisionOutcome, HeldRequest, HumanDecision, RequestOutcome,
+    HeldRequest, HumanDecision, HumanDecisionOutcome, RequestOutcome,
 };
 use holdpoint_replay::Unproven;
 use serde::Serialize;
@@ -62,7 +62,7 @@ struct Told<'a> {
     asked: &'a str,
     outcome: Came,
     /// The decision that counts.
-    decision: Option<DecisionView<'a>>,
+    decision: Option<HumanDecisionView<'a>>,
     /// The unproven records on which that may rest: a decision that does permits nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     unproven_part: Option<Unproven>,
@@ -116,7 +116,9 @@ impl Waiting<'_> {
                 RequestOutcome::Decided(decided) if !following.is_durable(decided.sequence) => {
                     return None;
                 }
-                RequestOutcome::Decided(decided) if decided.outcome == DecisionOutcome::Timeout => {
+                RequestOutcome::Decided(decided)
+                    if decided.outcome == HumanDecisionOutcome::Timeout =>
+                {
                     return Some(Came::TimedOut);
                 }
                 RequestOutcome::Decided(decided) => match decided.record.decision {

@@ -4,7 +4,7 @@
 use super::arguments::{Binding, Cancel, Create, Refine, Respond};
 use super::caller::Caller;
 use crate::config::{AskedApproval, floors};
-use crate::decision::{Desk, Only, is_late};
+use crate::decision::{DecisionSession, Only, is_late};
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
@@ -26,13 +26,14 @@ const ENDED: &str = "It ended already: decision tells how.";
 pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Failure> {
     let binding = arguments.binding.as_ref().map(bound).transpose()?;
     floors()?;
-    let desk = caller.desk(true)?;
-    let supersedes = arguments.supersedes.as_deref().map(|wanted| desk.find(wanted)).transpose()?;
+    let session = caller.session(true)?;
+    let supersedes =
+        arguments.supersedes.as_deref().map(|wanted| session.find(wanted)).transpose()?;
     let only = Only::under_key(arguments.idempotency_key.clone());
     let issue = arguments.issue_id.clone();
     let asked = asked_approval(&arguments);
     let mut command = CreateDecisionPoint {
-        entropy: desk.entropy()?,
+        entropy: session.entropy()?,
         by: caller.by.clone(),
         policy: None,
         issue_id: arguments.issue_id,
@@ -54,13 +55,13 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
         supersedes: supersedes.map(|point| point.decision_id.into_string()),
         separation: false,
     };
-    desk.demands()?.tighten(&mut command, asked.as_ref());
+    session.demands()?.tighten(&mut command, asked.as_ref());
     let command =
         Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(command)));
-    let submitted = desk.submit_new(issue.as_deref(), &caller.by, &only, &command)?;
-    let (receipt, replayed) = desk.carried_out(None, submitted)?;
-    let decision = desk.value(&desk.created(&receipt)?)?;
-    desk.close()?;
+    let submitted = session.submit_new(issue.as_deref(), &caller.by, &only, &command)?;
+    let (receipt, replayed) = session.carried_out(None, submitted)?;
+    let decision = session.value(&session.created(&receipt)?)?;
+    session.close()?;
     let is_open = is_in(&decision, &["pending", "refining"]);
     let next_step = if is_open { ASKED } else { ENDED };
     Ok(json!({ "decision": decision, "replayed": replayed, "next_step": next_step }))
@@ -68,9 +69,9 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
 
 /// `decision_cancel`.
 pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Failure> {
-    let desk = caller.desk(false)?;
+    let session = caller.session(false)?;
     let Changed { decision, replayed } =
-        change(caller, &desk, &arguments.decision_id, |decision_id, by| {
+        change(caller, &session, &arguments.decision_id, |decision_id, by| {
             let reason = arguments.reason;
             Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(CancelDecisionPoint {
                 decision_id,
@@ -78,15 +79,15 @@ pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Fa
                 reason,
             }))
         })?;
-    desk.close()?;
+    session.close()?;
     Ok(json!({ "decision": decision, "replayed": replayed }))
 }
 
 /// `decision_refine`.
 pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Failure> {
     let Refine { decision_id: wanted, prompt, context, options, default_option } = arguments;
-    let desk = caller.desk(false)?;
-    let Changed { decision, replayed } = change(caller, &desk, &wanted, |decision_id, by| {
+    let session = caller.session(false)?;
+    let Changed { decision, replayed } = change(caller, &session, &wanted, |decision_id, by| {
         Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
             decision_id,
             by,
@@ -96,7 +97,7 @@ pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Fa
             default_option,
         }))
     })?;
-    desk.close()?;
+    session.close()?;
     Ok(json!({ "decision": decision, "replayed": replayed, "next_step": ASKED }))
 }
 
@@ -105,17 +106,17 @@ pub(super) fn respond(caller: &Caller<'_>, arguments: Respond) -> Result<Value, 
     let comment = arguments.comment.clone();
     let wanted = arguments.decision_id.clone();
     let response = response(arguments)?;
-    let desk = caller.desk(false)?;
-    let entropy = desk.entropy()?;
-    let changed = change(caller, &desk, &wanted, |decision_id, by| {
+    let session = caller.session(false)?;
+    let entropy = session.entropy()?;
+    let changed = change(caller, &session, &wanted, |decision_id, by| {
         Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
             RespondToDecisionPoint { decision_id, entropy, by, response, comment },
         ))
     })?;
     let Changed { decision, replayed } = changed;
     let next = decision.get("next_id").and_then(Value::as_str);
-    let next = next.map(|id| current(&desk, id)).transpose()?;
-    desk.close()?;
+    let next = next.map(|id| current(&session, id)).transpose()?;
+    session.close()?;
     Ok(json!({ "decision": decision, "next_decision": next, "replayed": replayed }))
 }
 
@@ -130,19 +131,19 @@ struct Changed {
 /// Hands in a command on the decision that is meant.
 fn change(
     caller: &Caller<'_>,
-    desk: &Desk<'_>,
+    session: &DecisionSession<'_>,
     wanted: &str,
     command: impl FnOnce(String, Principal) -> Command,
 ) -> Result<Changed, Failure> {
-    let point = desk.find(wanted)?;
+    let point = session.find(wanted)?;
     let command = command(point.decision_id.to_string(), caller.by.clone());
-    let submitted = desk.submit(&point, &caller.by, &Only::default(), &command)?;
-    let (receipt, replayed) = desk.carried_out(Some(&point.decision_id), submitted)?;
+    let submitted = session.submit(&point, &caller.by, &Only::default(), &command)?;
+    let (receipt, replayed) = session.carried_out(Some(&point.decision_id), submitted)?;
     if is_late(&receipt) {
-        let ended = desk.point(&point.decision_id)?;
-        return Err(desk.too_late(ended.as_ref().unwrap_or(&point), &receipt)?);
+        let ended = session.point(&point.decision_id)?;
+        return Err(session.too_late(ended.as_ref().unwrap_or(&point), &receipt)?);
     }
-    Ok(Changed { decision: current(desk, &point.decision_id)?, replayed })
+    Ok(Changed { decision: current(session, &point.decision_id)?, replayed })
 }
 
 /// The digest of the action's input.
@@ -184,9 +185,9 @@ fn response(arguments: Respond) -> Result<Response, Failure> {
 }
 
 /// The decision as it is now.
-fn current(desk: &Desk<'_>, decision_id: &str) -> Result<Value, Failure> {
-    let point = desk.point(decision_id)?;
-    point.map_or(Ok(Value::Null), |point| desk.value(&point))
+fn current(session: &DecisionSession<'_>, decision_id: &str) -> Result<Value, Failure> {
+    let point = session.point(decision_id)?;
+    point.map_or(Ok(Value::Null), |point| session.value(&point))
 }
 
 fn is_in(decision: &Value, states: &[&str]) -> bool {

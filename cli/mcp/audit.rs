@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// `audit_verify`: the report of `holdpoint verify --json`.
 pub(super) fn verify(caller: &Caller<'_>) -> Result<Value, Failure> {
-    let directory = Directory::open(&caller.office.global)?;
+    let directory = Directory::open(&caller.server.global)?;
     let report = directory
         .read(|storage, options| holdpoint_replay::verify(storage, options, &mut |_| {}))?;
     directory.expect_log(&report)?;
@@ -25,7 +25,7 @@ pub(super) fn verify(caller: &Caller<'_>) -> Result<Value, Failure> {
 pub(super) fn query(caller: &Caller<'_>, arguments: Query) -> Result<Value, Failure> {
     expect_limit(arguments.limit)?;
     arguments.kind.as_deref().map_or(Ok(()), expect_kind)?;
-    let directory = Directory::open(&caller.office.global)?;
+    let directory = Directory::open(&caller.server.global)?;
     let limit = arguments.limit;
     let mut filter = filter_of(arguments);
     let mut found = find(&directory, &filter, limit)?;

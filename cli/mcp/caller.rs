@@ -2,7 +2,7 @@
 
 use super::Args;
 use crate::arguments::Global;
-use crate::decision::Desk;
+use crate::decision::DecisionSession;
 use crate::exit::Failure;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::text::{bounded, has_visible_character, visible};
@@ -22,18 +22,18 @@ const TURN_MAX: Duration = Duration::from_secs(45);
 
 /// What every call has in common.
 #[derive(Debug)]
-pub(super) struct Office {
+pub(super) struct ServerContext {
     pub(super) global: Global,
     args: Args,
 }
 
-/// One call: the office, and in whose name it acts.
-pub(super) struct Caller<'o> {
-    pub(super) office: &'o Office,
+/// One call: the server, and in whose name it acts.
+pub(super) struct Caller<'s> {
+    pub(super) server: &'s ServerContext,
     pub(super) by: Principal,
 }
 
-impl Office {
+impl ServerContext {
     pub(super) fn new(global: &Global, mut args: Args) -> Self {
         args.turn = args.turn.at_most(TURN_MAX);
         let (log, config) = (global.log.clone(), global.config.clone());
@@ -51,14 +51,14 @@ impl Office {
         let means = format!("mcp, uid {}", user_number());
         let (kind, authenticated_by) = (Actor::Agent, Authentication::None);
         let by = Principal { kind, id: id.into(), authenticated_by, means: means.into() };
-        Caller { office: self, by }
+        Caller { server: self, by }
     }
 }
 
 impl Caller<'_> {
     /// The log, open for writing until the call is over.
-    pub(super) fn desk(&self, make: bool) -> Result<Desk<'_>, Failure> {
-        Desk::open(&self.office.global, &self.office.args.turn, make)
+    pub(super) fn session(&self, make: bool) -> Result<DecisionSession<'_>, Failure> {
+        DecisionSession::open(&self.server.global, &self.server.args.turn, make)
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// `decision_list`: what presses most first, then what was asked first.
 pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, Failure> {
     let mut page = Page::new(arguments.limit)?;
-    let directory = Directory::open(&caller.office.global)?;
+    let directory = Directory::open(&caller.server.global)?;
     let wanted: &Linked<'_> = &|world, _| arguments.links(world);
     let look = match arguments.state.is_live() {
         true => Look::live(&directory, false, wanted)?,
@@ -38,7 +38,7 @@ pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, F
 
 /// `decision_show`.
 pub(super) fn show(caller: &Caller<'_>, arguments: &Show) -> Result<Value, Failure> {
-    let directory = Directory::open(&caller.office.global)?;
+    let directory = Directory::open(&caller.server.global)?;
     let look =
         Look::newest(&directory, &|world, _| Some(vec![known(world, &arguments.decision_id)?]))?;
     expect_sound(&look, &directory)?;

@@ -4,7 +4,7 @@
 //! eras of the protocol are served: clients that begin with `initialize`, and those of 2026-07-28
 //! that say all with every request.
 
-use super::caller::Office;
+use super::caller::ServerContext;
 use super::result::result_of;
 use super::tools::{Offer, offers};
 use super::waiting::without_waiting;
@@ -39,13 +39,13 @@ const SAID_BYTES_MAX: usize = 512;
 const CALLS_MAX: usize = 64;
 
 /// Serves until stdin ends.
-pub(super) fn serve(office: Office) -> Result<Exit, Failure> {
+pub(super) fn serve(server: ServerContext) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(|error| {
         let message = format!("cannot start the server: {error}; try again");
         Failure::new(Exit::FAILED, "runtime", message)
     })?;
-    let served = runtime.block_on(converse(Server::new(office)));
+    let served = runtime.block_on(converse(Server::new(server)));
     // A wait may still be under way: it has nobody to tell, and wrote nothing.
     runtime.shutdown_background();
     served
@@ -76,18 +76,18 @@ fn broken(said: &str) -> Failure {
 
 /// The server.
 struct Server {
-    office: Arc<Office>,
+    server: Arc<ServerContext>,
     under_way: Arc<AtomicUsize>,
     waits: Arc<Waits>,
 }
 
 impl Server {
-    fn new(office: Office) -> Self {
-        Self { office: Arc::new(office), under_way: Arc::default(), waits: Arc::default() }
+    fn new(server: ServerContext) -> Self {
+        Self { server: Arc::new(server), under_way: Arc::default(), waits: Arc::default() }
     }
 
     fn offer(&self, name: &str) -> Result<Offer, ErrorData> {
-        let found = offers(self.office.lets_respond()).find(|offer| offer.name == name);
+        let found = offers(self.server.lets_respond()).find(|offer| offer.name == name);
         found.ok_or_else(|| {
             let shown = excerpt(name);
             let message = format!("there is no tool {shown}; tools/list lists them");
@@ -104,8 +104,8 @@ impl Server {
     ) -> Result<Value, Failure> {
         let turn = Arc::new(Turnstile::enter(&self.under_way)?);
         let call = |arguments| {
-            let (office, client, turn) = (&self.office, client.clone(), Arc::clone(&turn));
-            carry_out(Arc::clone(office), offer, arguments, client, turn)
+            let (server, client, turn) = (&self.server, client.clone(), Arc::clone(&turn));
+            carry_out(Arc::clone(server), offer, arguments, client, turn)
         };
         if !offer.waits() {
             return call(arguments).await;
@@ -121,14 +121,14 @@ impl Server {
 
 /// Carries a call out on a thread of its own.
 async fn carry_out(
-    office: Arc<Office>,
+    server: Arc<ServerContext>,
     offer: Offer,
     arguments: Map<String, Value>,
     client: Option<String>,
     turn: Arc<Turnstile>,
 ) -> Result<Value, Failure> {
     let call = tokio::task::spawn_blocking(move || {
-        let outcome = offer.call(&office.caller(client.as_deref()), arguments);
+        let outcome = offer.call(&server.caller(client.as_deref()), arguments);
         drop(turn);
         outcome
     });
@@ -152,7 +152,7 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = offers(self.office.lets_respond()).map(|offer| offer.tool()).collect();
+        let tools = offers(self.server.lets_respond()).map(|offer| offer.tool()).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 

@@ -23,7 +23,7 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
         return Err(Failure::new(Exit::USAGE, "bad_arguments", message));
     }
     let wanted = [arguments.decision_id.clone()];
-    let waited = until_ended(&caller.office.global, &wanted, Some(Duration::from_secs(seconds)))?;
+    let waited = until_ended(&caller.server.global, &wanted, Some(Duration::from_secs(seconds)))?;
     let outcome = waited.outcome.name();
     let is_unproven = waited.unproven_part.is_some();
     let next_step = match waited.outcome {

@@ -2,9 +2,9 @@
 
 use super::given::Given;
 use crate::arguments::Global;
-use crate::decision::{Desk, Only, user};
+use crate::decision::{DecisionSession, Only, user};
 use crate::exit::{Exit, Failure};
-use crate::hold::Turn;
+use crate::hold::LockWaitArgs;
 use crate::output::Output;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::{Actor, Authentication};
@@ -16,7 +16,7 @@ use serde_json::json;
 #[derive(Debug, clap::Args)]
 pub(crate) struct SetArgs {
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
     #[command(flatten)]
     given: Given,
 }
@@ -25,14 +25,14 @@ pub(crate) struct SetArgs {
 /// where nobody sits at a terminal.
 pub(super) fn set(global: &Global, args: &SetArgs) -> Result<Exit, Failure> {
     at_a_terminal("set a policy")?;
-    let desk = Desk::open(global, &args.turn, true)?;
-    let policy = args.given.over(&desk.look(|world| world.policy())?, false)?;
+    let session = DecisionSession::open(global, &args.turn, true)?;
+    let policy = args.given.over(&session.look(|world| world.policy())?, false)?;
     let by = user(Actor::Human);
     let change = ChangePolicy { by: by.clone(), policy: policy.clone(), approval: None };
     let command = Command::Log(LogCommand::SetPolicy(Box::new(change)));
-    let submitted = desk.submit_new(None, &by, &Only::default(), &command)?;
-    let (receipt, _) = desk.carried_out(None, submitted)?;
-    desk.close()?;
+    let submitted = session.submit_new(None, &by, &Only::default(), &command)?;
+    let (receipt, _) = session.carried_out(None, submitted)?;
+    session.close()?;
     tell(global, &receipt, &policy)
 }
 

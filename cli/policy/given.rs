@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::run::limits;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::{List, Text};
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
+use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_domain::log::GatePolicy;
 use holdpoint_engine::floors::{Moments, each_once};
 
@@ -62,7 +62,7 @@ pub(super) struct Given {
 
 /// A longest time, or none.
 #[derive(Clone, Copy, Debug)]
-struct Limit(Option<DecisionTimeout>);
+struct Limit(Option<HumanDecisionTimeout>);
 
 impl Given {
     /// The policy before, with what is given in the place of what it said. `--hold` is all moments

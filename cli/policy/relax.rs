@@ -3,9 +3,9 @@
 use super::change::{at_a_terminal, tell};
 use super::given::Given;
 use crate::arguments::{Global, program};
-use crate::decision::{Desk, Only, how_to_answer, user};
+use crate::decision::{DecisionSession, Only, how_to_answer, user};
 use crate::exit::{Exit, Failure, complain};
-use crate::hold::Turn;
+use crate::hold::LockWaitArgs;
 use crate::output::Output;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::{Actor, Authentication};
@@ -38,42 +38,42 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     approval: Option<String>,
     #[command(flatten)]
-    turn: Turn,
+    turn: LockWaitArgs,
     #[command(flatten)]
     given: Given,
 }
 
 /// Asks, waits, and changes the policy. Exit 5 where it is not approved, 10 where nobody waits.
 pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let desk = Desk::open(global, &args.turn, false)?;
+    let session = DecisionSession::open(global, &args.turn, false)?;
     if !args.no_wait {
         at_a_terminal("relax a policy")?;
     }
-    let before = desk.look(|world| world.policy())?;
+    let before = session.look(|world| world.policy())?;
     let after = args.given.over(&before, true)?;
     let point = match &args.approval {
-        Some(wanted) => desk.find(wanted)?,
-        None => ask(global, &desk, &before, &after)?,
+        Some(wanted) => session.find(wanted)?,
+        None => ask(global, &session, &before, &after)?,
     };
     if args.no_wait {
-        desk.close()?;
+        session.close()?;
         return tell_id(global, &point);
     }
-    let point = if args.approval.is_some() { point } else { answered(global, &desk, point)? };
+    let point = if args.approval.is_some() { point } else { answered(global, &session, point)? };
     let by = user(Actor::Human);
     let approval = Some(point.decision_id.to_string());
     let change = ChangePolicy { by: by.clone(), policy: after.clone(), approval };
     let command = Command::Log(LogCommand::RelaxPolicy(Box::new(change)));
-    let submitted = desk.submit(&point, &by, &Only::default(), &command)?;
-    let (receipt, _) = desk.carried_out(Some(&point.decision_id), submitted)?;
-    desk.close()?;
+    let submitted = session.submit(&point, &by, &Only::default(), &command)?;
+    let (receipt, _) = session.carried_out(Some(&point.decision_id), submitted)?;
+    session.close()?;
     tell(global, &receipt, &after)
 }
 
 /// Puts the question on record: may the policy before become the one after?
 fn ask(
     global: &Global,
-    desk: &Desk<'_>,
+    session: &DecisionSession<'_>,
     before: &GatePolicy,
     after: &GatePolicy,
 ) -> Result<DecisionPoint, Failure> {
@@ -90,7 +90,7 @@ fn ask(
         binding: Some(ActionBinding { tool: RELAX_TOOL.into(), input_sha256 }),
         separation: before.separation,
         ..CreateDecisionPoint::asking(
-            desk.entropy()?,
+            session.entropy()?,
             by.clone(),
             &*shown.prompt,
             shown.options.to_vec(),
@@ -98,9 +98,9 @@ fn ask(
     };
     let command =
         Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(question)));
-    let submitted = desk.submit_new(None, &by, &Only::default(), &command)?;
-    let (receipt, _) = desk.carried_out(None, submitted)?;
-    desk.created(&receipt)
+    let submitted = session.submit_new(None, &by, &Only::default(), &command)?;
+    let (receipt, _) = session.carried_out(None, submitted)?;
+    session.created(&receipt)
 }
 
 /// Those whom the policy before names; where it names nobody, the owner of the log at a terminal.
@@ -127,7 +127,7 @@ fn approvers(global: &Global, before: &GatePolicy) -> Result<ApprovalPolicy, Fai
 /// Waits until the question ended, and gives it where that is an approval.
 fn answered(
     global: &Global,
-    desk: &Desk<'_>,
+    session: &DecisionSession<'_>,
     asked: DecisionPoint,
 ) -> Result<DecisionPoint, Failure> {
     complain(&format!("decision {} waits for an answer:", asked.decision_id));
@@ -137,7 +137,7 @@ fn answered(
     let mut point = asked;
     while point.is_open() {
         let _ = watch.wait(LOOK_EVERY);
-        point = desk.find(&point.decision_id)?;
+        point = session.find(&point.decision_id)?;
     }
     if point.approves() {
         return Ok(point);

@@ -10,13 +10,13 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::{Refusal, Time};
 use holdpoint_engine::shell::{
-    APPROVE, Clock, DENY, Patience, PersonTerminal, StartAsker, SystemClock, Wake,
+    APPROVE, Clock, DENY, PersonTerminal, StartPrompter, SystemClock, WaitPolicy, Wake,
 };
 
 /// Puts the question before a start to a person.
 pub(super) struct StartPerson<'a> {
     global: &'a Global,
-    patience: Patience,
+    wait_policy: WaitPolicy,
     /// `None`: there is no terminal, or nobody types any more.
     terminal: Option<PersonTerminal>,
 }
@@ -24,9 +24,9 @@ pub(super) struct StartPerson<'a> {
 impl<'a> StartPerson<'a> {
     /// Asks on the terminal if there is one and somebody is to be waited for.
     pub(super) fn new(global: &'a Global, no_wait: bool) -> Self {
-        let patience = if no_wait { Patience::Leave } else { Patience::Wait };
+        let wait_policy = if no_wait { WaitPolicy::Leave } else { WaitPolicy::Wait };
         let terminal = if no_wait { None } else { PersonTerminal::open() };
-        Self { global, patience, terminal }
+        Self { global, wait_policy, terminal }
     }
 
     fn say(&mut self, line: &str) {
@@ -78,13 +78,13 @@ impl<'a> StartPerson<'a> {
     }
 }
 
-impl StartAsker for StartPerson<'_> {
-    fn asked(&mut self, question: &DecisionPoint) -> Patience {
-        if self.patience == Patience::Wait {
+impl StartPrompter for StartPerson<'_> {
+    fn asked(&mut self, question: &DecisionPoint) -> WaitPolicy {
+        if self.wait_policy == WaitPolicy::Wait {
             self.show(question);
             self.prompt();
         }
-        self.patience
+        self.wait_policy
     }
 
     fn wait(&mut self, question: &DecisionPoint, wake: &Wake<'_>) -> Option<bool> {

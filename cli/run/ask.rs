@@ -10,14 +10,14 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision, RequestOutcome};
 use holdpoint_domain::{Refusal, Time};
 use holdpoint_engine::shell::{
-    Asker, Clock, Patience, PersonAnswer, PersonTerminal, Question, SystemClock, Wake, user_name,
-    user_number,
+    Clock, PersonAnswer, PersonTerminal, Prompter, Question, SystemClock, WaitPolicy, Wake,
+    user_name, user_number,
 };
 
 /// Puts the questions of a run to a person.
 pub(super) struct Person<'a> {
     global: &'a Global,
-    patience: Patience,
+    wait_policy: WaitPolicy,
     /// `None`: there is no terminal, or nobody types any more.
     terminal: Option<PersonTerminal>,
     draft: Draft,
@@ -48,9 +48,9 @@ enum Typed {
 impl<'a> Person<'a> {
     /// Asks on the terminal if there is one and somebody is to be waited for.
     pub(super) fn new(global: &'a Global, no_wait: bool) -> Self {
-        let patience = if no_wait { Patience::Leave } else { Patience::Wait };
+        let wait_policy = if no_wait { WaitPolicy::Leave } else { WaitPolicy::Wait };
         let terminal = if no_wait { None } else { PersonTerminal::open() };
-        Self { global, patience, terminal, draft: Draft::Nothing }
+        Self { global, wait_policy, terminal, draft: Draft::Nothing }
     }
 
     fn say(&mut self, line: &str) {
@@ -83,9 +83,9 @@ impl<'a> Person<'a> {
         }
         let (id, until) =
             (visible(question.request_id()), moment(question.held.request.timeout_at));
-        let waits = match self.patience {
-            Patience::Wait => format!("waits for an answer until {until}, then ABORT"),
-            Patience::Leave => format!("is left open until {until}, then ABORT"),
+        let waits = match self.wait_policy {
+            WaitPolicy::Wait => format!("waits for an answer until {until}, then ABORT"),
+            WaitPolicy::Leave => format!("is left open until {until}, then ABORT"),
         };
         complain(&format!("a person decides: {id} {waits}; {how}"));
     }
@@ -118,12 +118,12 @@ impl<'a> Person<'a> {
     }
 }
 
-impl Asker for Person<'_> {
-    fn asked(&mut self, question: &Question) -> Patience {
+impl Prompter for Person<'_> {
+    fn asked(&mut self, question: &Question) -> WaitPolicy {
         self.draft = Draft::Nothing;
         self.show(question);
         self.prompt(question);
-        self.patience
+        self.wait_policy
     }
 
     fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonAnswer> {

@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::text::visible_once;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
+use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_engine::executor::{SignalSource, Signals};
 use holdpoint_engine::shell::{
     APPROVE, ApprovalKeys, AskBefore, Asked, Bound, DENY, EXIT_ABORTED, EXIT_LEFT_WAITING,
@@ -78,7 +78,7 @@ pub(super) fn ask(
     let ask = AskBefore {
         policy: in_force.approval.clone(),
         separation: in_force.gate.separation,
-        timeout: in_force.approval_timeout.unwrap_or(DecisionTimeout::DEFAULT),
+        timeout: in_force.approval_timeout.unwrap_or(HumanDecisionTimeout::DEFAULT),
     };
     let mut person = StartPerson::new(global, carried.hold.no_wait);
     let asked = carried.engine.ask_before(&carried.run, bound, &ask, &mut person, signals);

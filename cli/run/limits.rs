@@ -2,7 +2,7 @@
 
 use bytesize::ByteSize;
 use holdpoint_domain::core::limits::MAX_RAW_BYTES;
-use holdpoint_domain::human_decision::DecisionTimeout;
+use holdpoint_domain::human_decision::HumanDecisionTimeout;
 use std::time::Duration;
 
 /// A time that something may take: not none.
@@ -21,9 +21,9 @@ pub(crate) fn wait(text: &str) -> Result<Duration, String> {
 }
 
 /// A time in which a person decides: a millisecond to 366 days.
-pub(crate) fn decision(text: &str) -> Result<DecisionTimeout, String> {
+pub(crate) fn decision(text: &str) -> Result<HumanDecisionTimeout, String> {
     let milliseconds = u64::try_from(wait(text)?.as_millis()).unwrap_or(u64::MAX);
-    DecisionTimeout::from_milliseconds(milliseconds).map_err(|error| error.to_string())
+    HumanDecisionTimeout::from_milliseconds(milliseconds).map_err(|error| error.to_string())
 }
 
 /// A bound on memory: not nothing.
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_person_has_between_a_millisecond_and_366_days() {
-        assert_eq!(decision("5m"), Ok(DecisionTimeout::DEFAULT));
+        assert_eq!(decision("5m"), Ok(HumanDecisionTimeout::DEFAULT));
         for text in ["1ms", "1s", "366d"] {
             assert!(decision(text).is_ok(), "{text}");
         }

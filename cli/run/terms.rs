@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use clap::ValueEnum;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
+use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_engine::floors::names_nobody;
 use std::path::PathBuf;
 
@@ -29,10 +29,10 @@ pub(super) struct HoldArgs {
     quorum: Option<u8>,
     /// How long there is to approve before the start; then nothing is started. [default: 5m]
     #[arg(long, value_name = "DURATION", value_parser = limits::decision)]
-    approval_timeout: Option<DecisionTimeout>,
+    approval_timeout: Option<HumanDecisionTimeout>,
     /// How long the person has after an attempt, 1ms to 366d; then it is ABORT. [default: 5m]
     #[arg(long, value_name = "DURATION", value_parser = limits::decision)]
-    decision_timeout: Option<DecisionTimeout>,
+    decision_timeout: Option<HumanDecisionTimeout>,
     /// Leave the question open and exit with 122 instead of waiting for the answer.
     #[arg(long)]
     pub(super) no_wait: bool,

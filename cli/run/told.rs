@@ -8,7 +8,7 @@ use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::StopCondition;
 use holdpoint_domain::execution_loop::HaltReason;
-use holdpoint_domain::human_decision::{DecisionRecord, HumanDecision};
+use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionRecord};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
 use holdpoint_engine::executor::{CapturedOutput, ExecutionReport, command_line};
 use holdpoint_engine::shell::{LeftOpen, RunReport};
@@ -57,7 +57,7 @@ fn remark(global: &Global, report: &RunReport) -> Option<String> {
     let halted = &report.halted;
     let (name, code) = match (halted.reason, halted.stop_condition, &report.fault) {
         (HaltReason::Completed | HaltReason::ResponseRejected, _, _) => return None,
-        (HaltReason::DecisionTimedOut, _, _) => (halted.reason.name(), String::new()),
+        (HaltReason::HumanDecisionTimedOut, _, _) => (halted.reason.name(), String::new()),
         (_, Some(condition), _) => (condition.name(), String::new()),
         (_, None, Some(fault)) => {
             let code = format!(" ({} {})", fault.code, fault.sandbox_decision);
@@ -204,7 +204,7 @@ impl<'a> Told<'a> {
 }
 
 impl<'a> Decision<'a> {
-    fn of(record: &'a DecisionRecord) -> Self {
+    fn of(record: &'a HumanDecisionRecord) -> Self {
         Self {
             request_id: &record.request_id,
             decision: record.decision,

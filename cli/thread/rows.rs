@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     archives: ArchiveArgs,
     #[command(flatten)]
-    turn: hold::Turn,
+    turn: hold::LockWaitArgs,
 }
 
 /// Shows the rows. Only the diagnostic mode writes, and first: the rows shown are then those before

@@ -11,11 +11,12 @@ use holdpoint_domain::world::{REGISTRY, Term};
 use holdpoint_log_files::joined::{Archive, Archives, Unfit, Unread, fit};
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::{io_error, segment_path};
-use holdpoint_log_files::{DirectoryStorage, JoinedLog, LogReader, Onward, SurveyError};
+use holdpoint_log_files::{DirectoryStorage, JoinedLog, LogReader, SurveyError};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{ChainPosition, Head, Item};
 use holdpoint_log_index::{Index, TermHash};
 use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,10 +101,10 @@ fn find_before(
                 }
             }
             if found.is_some() {
-                return Ok(Onward::Stop);
+                return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(Onward::Go)
+        Ok(ControlFlow::Continue(()))
     };
     each_hint(behind, head, &mut follow)?;
     Ok(found.ok_or(unread))
@@ -192,7 +193,7 @@ fn of_survey(error: SurveyError) -> io::Error {
 fn each_hint(
     log: &DirectoryStorage,
     head: &Head,
-    visit: &mut dyn FnMut(HistoryArchived) -> io::Result<Onward>,
+    visit: &mut dyn FnMut(HistoryArchived) -> io::Result<ControlFlow<()>>,
 ) -> io::Result<()> {
     let anchor = ChainPosition { sequence: head.anchor_sequence, link: head.anchor_link, time: 0 };
     let mut found = Disregard("a hint is all that is lost: whoever reads the segment is told");
@@ -212,7 +213,7 @@ fn each_hint(
             let item = item.map_err(|error| of_survey(io_error(&segment_path(*first))(error)))?;
             let Ok((Item::Record(record), length)) = item else { break };
             if let Some(hint) = statement_of(&record, &anchor)
-                && visit(hint)? == Onward::Stop
+                && visit(hint)?.is_break()
             {
                 return Ok(());
             }

@@ -270,7 +270,10 @@ fn subjects_of(event: &Event) -> [Option<Subject>; 2] {
     let request = request_of(event).map(|id| Subject {
         room: "human_decisions",
         id: id.to_string(),
-        begins: matches!(event, Event::HumanDecision(HumanDecisionEvent::DecisionRequested(_))),
+        begins: matches!(
+            event,
+            Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(_))
+        ),
     });
     let subject = subject_of(event);
     let subject = subject.map(|(room, id)| Subject { room, id, begins: is_beginning(event) });

@@ -19,11 +19,11 @@ use holdpoint_domain::{Event, World};
 use holdpoint_log_files::snapshot::{Snapshot, newest_stated};
 use holdpoint_log_files::survey::Reached;
 use holdpoint_log_files::{
-    Extent, FollowError, Follower, Onward, READINGS_MAX, ReadStorage, RecordPlace, SurveyOptions,
-    survey,
+    Extent, FollowError, Follower, READINGS_MAX, ReadStorage, RecordPlace, SurveyOptions, survey,
 };
 use holdpoint_log_format::tail::TailShape;
 use holdpoint_log_format::{Record, names};
+use std::ops::ControlFlow;
 
 /// The state behind the newest record, as far as a record of the log states it.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ pub fn is_salvaged<S: ReadStorage>(storage: &S) -> Result<bool, ReadError> {
             let first = Committed::of(at, record);
             let event = first.envelope().map(|envelope| &envelope.event);
             is_salvaged = matches!(event, Some(Event::Log(LogEvent::Salvaged(_))));
-            Onward::Stop
+            ControlFlow::Break(())
         });
         first.map_err(unfollowed)?;
     }

@@ -13,7 +13,7 @@ use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, SALVAGED, UnprovenRecord
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::read_header;
-use holdpoint_log_files::run::{Onward, Stop, walk};
+use holdpoint_log_files::run::{Stop, walk};
 use holdpoint_log_files::survey::{LastSegment, io_error, segment_path};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
@@ -27,6 +27,7 @@ use holdpoint_log_format::{
 };
 use std::cell::Cell;
 use std::io;
+use std::ops::ControlFlow;
 use std::thread::available_parallelism;
 use thiserror::Error;
 
@@ -318,7 +319,7 @@ fn tail_stands_still<S: ReadStorage>(
         let from = Run::from(last.run.chain, last.run.record_offset, last.run.end_offset);
         let run = walk(&mut window, &last.header, from, &mut |place, record| {
             is_claimed = makes_claim(place, &record.header);
-            if is_claimed { Onward::Stop } else { Onward::Go }
+            if is_claimed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         let end = window.nonzero_end(last.run.end_offset)?;
         Ok(Some((run, end)))

@@ -12,12 +12,13 @@ use holdpoint_domain::log::SegmentIndexed;
 use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{LogReader, Onward, Place, ReadStorage, SurveyError, Ties};
+use holdpoint_log_files::{LogReader, Place, ReadStorage, SurveyError, Ties};
 use holdpoint_log_format::{ChainPosition, Link};
 use holdpoint_log_index::IndexDigest;
 use holdpoint_log_index::file::{BuildError, build_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// So many statements that differ are kept for one segment: two are one too many.
 const DIFFERENT_MAX: usize = 4;
@@ -121,7 +122,7 @@ pub(crate) fn of_untied<S: ReadStorage>(storage: &S) -> Result<Vec<Finding>, Sur
                     of_segment.push((Place { file, offset: place.offset, sequence }, body));
                 }
             }
-            Onward::Go
+            ControlFlow::Continue(())
         })?;
         if !is_tied {
             let made = made.remove(&due).unwrap_or_default();

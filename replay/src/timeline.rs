@@ -26,12 +26,13 @@ use crate::rebuild::Until;
 use crate::records::Line;
 use crate::report::{Head, Report};
 use holdpoint_domain::World;
-use holdpoint_log_files::{Follower, Onward, ReadStorage};
+use holdpoint_log_files::{Follower, ReadStorage};
 use holdpoint_log_format::{ChainPosition, Link, LogId, Record};
 pub(crate) use marks::Mark;
 use marks::Marks;
 pub use moment::Moment;
 use snapshot::Known;
+use std::ops::ControlFlow;
 use trip::{Trip, walk_on};
 use watch::Watch;
 
@@ -162,7 +163,11 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
                 let line = Line::within(&Committed::of(place, record), &self.report.reach);
                 lines.push(line.lying_in(&self.storage.archives()));
             }
-            if record.header.sequence >= last { Onward::Stop } else { Onward::Go }
+            if record.header.sequence >= last {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         })?;
         Ok(lines)
     }
@@ -174,7 +179,11 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
             if record.header.sequence <= last {
                 links.push(record.header.link);
             }
-            if record.header.sequence >= last { Onward::Stop } else { Onward::Go }
+            if record.header.sequence >= last {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         })?;
         Ok(links)
     }
@@ -200,7 +209,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
     fn each_from(
         &self,
         first: u64,
-        visit: &mut dyn FnMut(&holdpoint_log_files::RecordPlace, &Record<'_>) -> Onward,
+        visit: &mut dyn FnMut(&holdpoint_log_files::RecordPlace, &Record<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         let (newest, first) = (self.newest.sequence, first.max(self.anchor.sequence + 1));
         if first > newest {
@@ -212,8 +221,9 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         };
         walk_on(self.storage, place, &mut |_, place, record| {
             let sequence = record.header.sequence;
-            let onward = if sequence < first { Onward::Go } else { visit(place, record) };
-            if sequence >= newest { Onward::Stop } else { onward }
+            let onward =
+                if sequence < first { ControlFlow::Continue(()) } else { visit(place, record) };
+            if sequence >= newest { ControlFlow::Break(()) } else { onward }
         })
     }
 

@@ -6,9 +6,10 @@ use crate::random::Random;
 use crate::survivors::one_of;
 use holdpoint_engine::log::{Level, Log, NewRecord, OpenError, OpenReport, Storage};
 use holdpoint_engine::simulation::SimulatedDisk;
-use holdpoint_log_files::{Extent, Onward, ReadFile, ReadStorage, Survey, SurveyOptions, survey};
+use holdpoint_log_files::{Extent, ReadFile, ReadStorage, Survey, SurveyOptions, survey};
 use holdpoint_log_format::recovery::{OpenAction, Row, Verdict};
 use holdpoint_log_format::{Head, Item, SegmentHeader, names};
+use std::ops::ControlFlow;
 
 /// What came back, and what was promised before.
 #[derive(Clone, Copy)]
@@ -119,7 +120,7 @@ fn check_served(case: &Case<'_>, log: &Log<SimulatedDisk>, newest: u64) -> Resul
         if !is_known {
             wrong = Some(record.header.sequence);
         }
-        if is_known && next <= newest { Onward::Go } else { Onward::Stop }
+        if is_known && next <= newest { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     read.map_err(|error| format!("what is served cannot be read: {error}"))?;
     match wrong {

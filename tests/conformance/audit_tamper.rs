@@ -6,8 +6,9 @@
 
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, AuditAnchor, DecisionAudit, DecisionBinding, DecisionRecord,
-    HumanDecision, inspect_anchored_audit, record_hash, validate_audit_chain,
+    AnswerChannel, AnswerMeans, AuditAnchor, HumanDecision, HumanDecisionAudit,
+    HumanDecisionBinding, HumanDecisionRecord, inspect_anchored_audit, record_hash,
+    validate_audit_chain,
 };
 use serde_json::Value;
 
@@ -58,9 +59,9 @@ pub(crate) fn catch(case: &Case) -> Result<(), String> {
 }
 
 /// The vectors do not say what was shown and how the answers came: the same for every record.
-fn bindings(audit: &DecisionAudit) -> Vec<DecisionBinding> {
+fn bindings(audit: &HumanDecisionAudit) -> Vec<HumanDecisionBinding> {
     let means = AnswerMeans { channel: AnswerChannel::Api, detail: "vectors".into() };
-    let binding = DecisionBinding { shown: shown(), means: Some(means) };
+    let binding = HumanDecisionBinding { shown: shown(), means: Some(means) };
     audit.records.iter().map(|_| binding.clone()).collect()
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn shown() -> Digest {
 }
 
 /// Undoes the alteration.
-fn honest_audit(case: &Case, altered: &DecisionAudit) -> Decoded<DecisionAudit> {
+fn honest_audit(case: &Case, altered: &HumanDecisionAudit) -> Decoded<HumanDecisionAudit> {
     let index = case.input.pointer("/tamper/index").and_then(Value::as_u64).unwrap_or(0);
     let index = usize::try_from(index).map_err(|error| error.to_string())?;
     let mut honest = altered.clone();
@@ -92,25 +93,25 @@ fn honest_audit(case: &Case, altered: &DecisionAudit) -> Decoded<DecisionAudit> 
     Ok(honest)
 }
 
-fn at(audit: &mut DecisionAudit, index: usize) -> Decoded<&mut DecisionRecord> {
+fn at(audit: &mut HumanDecisionAudit, index: usize) -> Decoded<&mut HumanDecisionRecord> {
     audit.records.get_mut(index).ok_or_else(|| format!("there is no record {index}"))
 }
 
-fn empty_to_none(record: &mut DecisionRecord) {
+fn empty_to_none(record: &mut HumanDecisionRecord) {
     let none = |text: &holdpoint_domain::core::payload::Text| text.as_str().is_empty();
     record.reason.take_if(|text| none(text));
     record.escalation_target.take_if(|text| none(text));
 }
 
 /// A field took bytes of the one after it, or gave it some: moves them back.
-fn shift_back(record: &mut DecisionRecord) -> Decoded<()> {
+fn shift_back(record: &mut HumanDecisionRecord) -> Decoded<()> {
     let (human, decision) = match record.human_id.rsplit_once('\0') {
         Some((human, decision)) => (human, decision),
         None => return shift_target_back(record),
     };
     let decision = HumanDecision::from_name(decision).ok_or("no decision")?;
     let reason = record.reason.as_deref().unwrap_or("");
-    *record = DecisionRecord {
+    *record = HumanDecisionRecord {
         human_id: human.into(),
         decision,
         reason: Some(format!("{}\0{reason}", record.decision).into()),
@@ -120,7 +121,7 @@ fn shift_back(record: &mut DecisionRecord) -> Decoded<()> {
 }
 
 /// Between the reason and the target.
-fn shift_target_back(record: &mut DecisionRecord) -> Decoded<()> {
+fn shift_target_back(record: &mut HumanDecisionRecord) -> Decoded<()> {
     let reason = record.reason.as_deref().unwrap_or("").to_owned();
     let target = record.escalation_target.as_deref().unwrap_or("").to_owned();
     let (reason, target) = match (reason.rsplit_once('\0'), target.split_once('\0')) {
@@ -133,8 +134,8 @@ fn shift_target_back(record: &mut DecisionRecord) -> Decoded<()> {
 }
 
 /// A record that the alteration removed. Nobody knows what was in it.
-fn lost_record() -> DecisionRecord {
-    DecisionRecord {
+fn lost_record() -> HumanDecisionRecord {
+    HumanDecisionRecord {
         decision_id: "DEC-lost".into(),
         request_id: "REQ-lost".into(),
         human_id: "alice".into(),

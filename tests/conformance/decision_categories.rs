@@ -23,7 +23,7 @@ use holdpoint_domain::core::text::{has_visible_character, is_blank};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 use holdpoint_domain::execution_loop::ExecutionLoopState;
-use holdpoint_domain::human_decision::{DecisionRecord, HumanDecision, record_hash};
+use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionRecord, record_hash};
 use serde_json::{Value, json};
 
 use crate::categories::Category;
@@ -277,12 +277,12 @@ fn has_record_without_a_person(case: &Case) -> bool {
     case.function == "record_decision" && record.is_ok_and(|record| is_blank(&record.human_id))
 }
 
-fn is_repeated(one: &DecisionRecord, other: &DecisionRecord) -> bool {
+fn is_repeated(one: &HumanDecisionRecord, other: &HumanDecisionRecord) -> bool {
     one.decision_id == other.decision_id || one.request_id == other.request_id
 }
 
 /// The seed's "Required fields".
-fn is_incomplete(record: &DecisionRecord) -> bool {
+fn is_incomplete(record: &HumanDecisionRecord) -> bool {
     let missing = |text: Option<&str>| text.is_none_or(is_blank);
     let needs_reason = matches!(record.decision, HumanDecision::Retry | HumanDecision::Escalate);
     missing(Some(&record.human_id))
@@ -300,7 +300,7 @@ fn has_repeated_decision(case: &Case) -> bool {
         })
 }
 
-fn applied(case: &Case) -> Option<DecisionRecord> {
+fn applied(case: &Case) -> Option<HumanDecisionRecord> {
     let record = field(&case.input, "record").and_then(decision_record).ok()?;
     (case.function == "apply_decision").then_some(record)
 }

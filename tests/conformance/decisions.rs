@@ -3,7 +3,8 @@
 use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::human_decision::{
-    DecisionAudit, DecisionRecord, DecisionRequest, DecisionTimeout, EvidenceSummary, HumanDecision,
+    EvidenceSummary, HumanDecision, HumanDecisionAudit, HumanDecisionRecord, HumanDecisionRequest,
+    HumanDecisionTimeout,
 };
 use serde_json::{Value, json};
 
@@ -50,21 +51,21 @@ pub(crate) fn summary_shape(summary: &EvidenceSummary) -> Value {
 }
 
 /// The timeout of a request that is to be created.
-pub(crate) fn timeout(input: &Value) -> Decoded<DecisionTimeout> {
+pub(crate) fn timeout(input: &Value) -> Decoded<HumanDecisionTimeout> {
     let seconds: i64 = typed(input, "timeout_seconds")?;
-    DecisionTimeout::from_seconds(seconds).map_err(|why| why.to_string())
+    HumanDecisionTimeout::from_seconds(seconds).map_err(|why| why.to_string())
 }
 
 /// A request. Its deadline is written as "creation + n seconds", which is computed.
-pub(crate) fn request(input: &Value) -> Decoded<DecisionRequest> {
+pub(crate) fn request(input: &Value) -> Decoded<HumanDecisionRequest> {
     let (created, deadline) = (text(input, "created_at")?, text(input, "timeout_at")?);
     let created_at: Timestamp = created.parse().map_err(|e| format!("created_at: {e}"))?;
     let seconds = deadline.strip_prefix(created).and_then(|rest| rest.strip_prefix('+'));
     let seconds = seconds.and_then(|rest| rest.strip_suffix('s')?.parse().ok());
     let seconds: i64 = seconds.ok_or("timeout_at is not the creation and a number of seconds")?;
-    let timeout = DecisionTimeout::from_seconds(seconds).map_err(|why| why.to_string())?;
+    let timeout = HumanDecisionTimeout::from_seconds(seconds).map_err(|why| why.to_string())?;
     let allowed: Vec<HumanDecision> = typed(input, "allowed_decisions")?;
-    Ok(DecisionRequest {
+    Ok(HumanDecisionRequest {
         request_id: text(input, "request_id")?.into(),
         session_id: text(input, "session_id")?.into(),
         evidence_summary: summary(field(input, "evidence_summary")?)?,
@@ -76,7 +77,7 @@ pub(crate) fn request(input: &Value) -> Decoded<DecisionRequest> {
 }
 
 /// A request in the shape of the vectors, with a deadline that is a time.
-pub(crate) fn request_shape(request: &DecisionRequest) -> Value {
+pub(crate) fn request_shape(request: &HumanDecisionRequest) -> Value {
     json!({
         "request_id": request.request_id,
         "session_id": request.session_id,
@@ -89,12 +90,12 @@ pub(crate) fn request_shape(request: &DecisionRequest) -> Value {
 }
 
 /// A decision record.
-pub(crate) fn decision_record(input: &Value) -> Decoded<DecisionRecord> {
+pub(crate) fn decision_record(input: &Value) -> Decoded<HumanDecisionRecord> {
     let optional = |name| -> Decoded<_> {
         let text: Option<String> = typed(input, name)?;
         Ok(text.map(Into::into))
     };
-    Ok(DecisionRecord {
+    Ok(HumanDecisionRecord {
         decision_id: text(input, "decision_id")?.into(),
         request_id: text(input, "request_id")?.into(),
         human_id: text(input, "human_id")?.into(),
@@ -107,9 +108,9 @@ pub(crate) fn decision_record(input: &Value) -> Decoded<DecisionRecord> {
 }
 
 /// An audit trail. A length that is no count does not decode.
-pub(crate) fn audit(input: &Value) -> Decoded<DecisionAudit> {
+pub(crate) fn audit(input: &Value) -> Decoded<HumanDecisionAudit> {
     let records = field(input, "records")?.as_array().ok_or("records is no list")?;
-    Ok(DecisionAudit {
+    Ok(HumanDecisionAudit {
         audit_id: text(input, "audit_id")?.into(),
         records: records.iter().map(decision_record).collect::<Decoded<_>>()?,
         session_id: text(input, "session_id")?.into(),

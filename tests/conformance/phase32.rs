@@ -2,7 +2,7 @@
 
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::human_decision::{
-    DecisionAudit, DecisionRecord, accept_decision, apply_decision, create_empty_audit,
+    HumanDecisionAudit, HumanDecisionRecord, accept_decision, apply_decision, create_empty_audit,
     create_timeout_decision, get_visibility, present_evidence, record_decision, record_hash,
     request_from_summary, validate_audit_chain,
 };
@@ -102,7 +102,7 @@ fn record(input: &Value) -> Decoded<Answer> {
     })
 }
 
-fn recorded(before: &DecisionAudit, after: &DecisionAudit) -> Value {
+fn recorded(before: &HumanDecisionAudit, after: &HumanDecisionAudit) -> Value {
     let (_, prior) = after.records.split_last().unwrap();
     assert_eq!(prior, before.records, "prior records are unchanged");
     json!({
@@ -115,7 +115,7 @@ fn recorded(before: &DecisionAudit, after: &DecisionAudit) -> Value {
 }
 
 fn apply(input: &Value) -> Decoded<Answer> {
-    let record: DecisionRecord = decision_record(field(input, "record")?)?;
+    let record: HumanDecisionRecord = decision_record(field(input, "record")?)?;
     let state = typed(input, "current_state")?;
     let count = |name, default| match input.get(name) {
         Some(_) => typed(input, name),

@@ -11,9 +11,9 @@ use holdpoint_domain::execution_loop::{
     initialize_execution_loop, normalize_executor_response, transition_execution_state,
 };
 use holdpoint_domain::human_decision::{
-    DecisionAudit, DecisionOutcome, DecisionRecord, DecisionRequest, DecisionTimeout,
-    HumanDecision, accept_decision, apply_decision, create_empty_audit, create_request,
-    create_timeout_decision, record_decision,
+    HumanDecision, HumanDecisionAudit, HumanDecisionOutcome, HumanDecisionRecord,
+    HumanDecisionRequest, HumanDecisionTimeout, accept_decision, apply_decision,
+    create_empty_audit, create_request, create_timeout_decision, record_decision,
 };
 use serde_json::{Value, json};
 
@@ -50,9 +50,9 @@ struct Session {
     current: ExecutionLoopContext,
     observer: ObservationContext,
     chain: EvidenceChain,
-    audit: DecisionAudit,
+    audit: HumanDecisionAudit,
     entropy: std::vec::IntoIter<String>,
-    timeout: DecisionTimeout,
+    timeout: HumanDecisionTimeout,
     retries: i64,
     max_retries: i64,
 }
@@ -60,9 +60,9 @@ struct Session {
 /// What a cycle is told and what it led to.
 struct Cycle {
     normalized: NormalizedExecutionResult,
-    request: DecisionRequest,
-    record: DecisionRecord,
-    outcome: DecisionOutcome,
+    request: HumanDecisionRequest,
+    record: HumanDecisionRecord,
+    outcome: HumanDecisionOutcome,
 }
 
 fn session(input: &Value) -> Result<Value, Stopped> {
@@ -72,7 +72,7 @@ fn session(input: &Value) -> Result<Value, Stopped> {
         let times: Vec<String> = typed(cycle, "ts")?;
         let done = session.cycle(cycle, &times)?;
         cycles.push(session.shape(&done));
-        let goes_on = done.outcome == DecisionOutcome::Applied
+        let goes_on = done.outcome == HumanDecisionOutcome::Applied
             && matches!(done.record.decision, HumanDecision::Continue | HumanDecision::Retry);
         if !goes_on {
             session.halt(&done.record, &times[5])?;
@@ -181,7 +181,7 @@ impl Session {
         &mut self,
         normalized: &NormalizedExecutionResult,
         timestamp: &str,
-    ) -> Result<DecisionRequest, Stopped> {
+    ) -> Result<HumanDecisionRequest, Stopped> {
         let entropy = next(&mut self.entropy)?;
         let created_at: Timestamp = timestamp.parse().map_err(refused)?;
         create_request(
@@ -200,9 +200,9 @@ impl Session {
     fn answer(
         &mut self,
         human: &Value,
-        request: &DecisionRequest,
+        request: &HumanDecisionRequest,
         timestamp: &str,
-    ) -> Result<DecisionRecord, Stopped> {
+    ) -> Result<HumanDecisionRecord, Stopped> {
         if human.is_null() {
             let entropy = next(&mut self.entropy)?;
             return Ok(create_timeout_decision(request, timestamp, &entropy));
@@ -222,7 +222,7 @@ impl Session {
         .map_err(refused)
     }
 
-    fn halt(&mut self, record: &DecisionRecord, timestamp: &str) -> Result<(), Stopped> {
+    fn halt(&mut self, record: &HumanDecisionRecord, timestamp: &str) -> Result<(), Stopped> {
         self.go(ExecutionLoopState::Halted);
         let (point, condition) = (ObservationPoint::HaltEntry, EvidenceType::StopCondition);
         self.capture(point, condition, record.decision.name(), timestamp)

@@ -9,16 +9,16 @@ use crate::terminal::at_terminal;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::execution_loop::HaltReason;
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
-    HumanDecision, HumanDecisionCommand, RequestOutcome,
+    AnswerChannel, AnswerHumanDecision, AnswerMeans, HoldPolicy, HoldTerms, HumanDecision,
+    HumanDecisionCommand, HumanDecisionTimeout, RequestOutcome,
 };
 use holdpoint_domain::{ActorId, Command, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{Discard, NoSignals};
 use holdpoint_engine::log::Level;
 use holdpoint_engine::shell::{
-    ArchivePlan, Asker, EngineOptions, HeldRun, Origin, Patience, PersonAnswer, Question, RunError,
-    Submitted, Wake,
+    ArchivePlan, EngineOptions, HeldRun, Origin, PersonAnswer, Prompter, Question, RunError,
+    Submitted, WaitPolicy, Wake,
 };
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::shell::{SECOND_NS, SetClock, shell};
@@ -191,25 +191,26 @@ impl Meanwhile<'_> {
 }
 
 fn answer_as_ada(engine: &Engine, question: &Question, decision: HumanDecision) {
-    let command = Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
-        request_id: question.request_id().to_string(),
-        loop_id: None,
-        entropy: engine.entropy().unwrap(),
-        actor: Actor::Human,
-        human_id: "ada".to_string(),
-        decision,
-        reason: None,
-        escalation_target: None,
-        means: AnswerMeans { channel: AnswerChannel::Api, detail: "a test".into() },
-    }));
+    let command =
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(AnswerHumanDecision {
+            request_id: question.request_id().to_string(),
+            loop_id: None,
+            entropy: engine.entropy().unwrap(),
+            actor: Actor::Human,
+            human_id: "ada".to_string(),
+            decision,
+            reason: None,
+            escalation_target: None,
+            means: AnswerMeans { channel: AnswerChannel::Api, detail: "a test".into() },
+        }));
     let actor = ActorId { kind: Actor::Human, id: "ada".to_string() };
     let origin = Origin { actor, correlation: "elsewhere".to_string(), causation: None };
     assert!(matches!(engine.submit(&origin, &command), Ok(Submitted::Accepted(_))));
 }
 
-impl Asker for Meanwhile<'_> {
-    fn asked(&mut self, _question: &Question) -> Patience {
-        Patience::Wait
+impl Prompter for Meanwhile<'_> {
+    fn asked(&mut self, _question: &Question) -> WaitPolicy {
+        WaitPolicy::Wait
     }
 
     fn wait(&mut self, question: &Question, _wake: &Wake<'_>) -> Option<PersonAnswer> {
@@ -232,10 +233,10 @@ fn run_meanwhile(decision: Option<HumanDecision>) -> Result<HeldRun, RunError> {
     let (place, clock) = (Place::new(), SetClock::new());
     let options = EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::simulated() };
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
-    let timeout = DecisionTimeout::from_milliseconds(10_000).unwrap();
+    let timeout = HumanDecisionTimeout::from_milliseconds(10_000).unwrap();
     let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
-    let mut asker = Meanwhile { place: &place, clock, decision, is_done: false };
-    engine.run_held(&shell("exit 9"), &terms, &mut asker, &mut Discard, &mut NoSignals)
+    let mut prompter = Meanwhile { place: &place, clock, decision, is_done: false };
+    engine.run_held(&shell("exit 9"), &terms, &mut prompter, &mut Discard, &mut NoSignals)
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn a_run_whose_very_end_was_archived_before_it_looked_ends_as_was_decided() {
     let cases = [
         (Some(HumanDecision::Continue), 9, HaltReason::ResponseRejected),
         (Some(HumanDecision::Abort), 120, HaltReason::StopCondition),
-        (None, 121, HaltReason::DecisionTimedOut),
+        (None, 121, HaltReason::HumanDecisionTimedOut),
     ];
     for (decision, exit_status, reason) in cases {
         let ended = run_meanwhile(decision).unwrap_or_else(|error| panic!("{decision:?}: {error}"));

@@ -12,8 +12,9 @@ use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::world::{Term, terms_of};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Log, Options};
-use holdpoint_log_files::{DirectoryStorage, Onward};
+use holdpoint_log_files::DirectoryStorage;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Among which one is looked for.
@@ -76,7 +77,7 @@ fn scanning(at: &Path, wanted: &str) -> Result<(Sample, usize), MeasureError> {
         let mut is_of_it = false;
         terms_of(envelope, &mut |term| is_of_it |= term == Term::Loop(wanted));
         found += usize::from(is_of_it);
-        Onward::Go
+        ControlFlow::Continue(())
     })?;
     Ok((watch.per(1), found))
 }
@@ -89,12 +90,15 @@ fn oldest_loops(at: &Path) -> Result<BTreeSet<String>, MeasureError> {
                 loops.insert(id.to_string());
             }
         });
-        if loops.len() > LOOPS { Onward::Stop } else { Onward::Go }
+        if loops.len() > LOOPS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(loops)
 }
 
-fn each_event(at: &Path, visit: &mut dyn FnMut(&Envelope) -> Onward) -> Result<(), MeasureError> {
+fn each_event(
+    at: &Path,
+    visit: &mut dyn FnMut(&Envelope) -> ControlFlow<()>,
+) -> Result<(), MeasureError> {
     let options = Options { create: false, ..Options::default() };
     let (log, _) = Log::open(DirectoryStorage::new(at), options).doing("open the log")?;
     let mut undecoded = None;
@@ -104,7 +108,7 @@ fn each_event(at: &Path, visit: &mut dyn FnMut(&Envelope) -> Onward) -> Result<(
             Ok(envelope) => visit(&envelope),
             Err(error) => {
                 undecoded = Some(error);
-                Onward::Stop
+                ControlFlow::Break(())
             }
         }
     })

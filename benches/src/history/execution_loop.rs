@@ -16,8 +16,8 @@ use holdpoint_domain::execution_loop::{
     ObserverExpectation, ReportResponse, StopLoop,
 };
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
-    HumanDecision, HumanDecisionCommand, RequestDecision,
+    AnswerChannel, AnswerHumanDecision, AnswerMeans, HoldPolicy, HoldTerms, HumanDecision,
+    HumanDecisionCommand, HumanDecisionTimeout, RequestHumanDecision,
 };
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, ReportFault, RetryPolicy, SandboxFaultCommand,
@@ -139,12 +139,11 @@ impl LoopLife {
             }
             Step::Ask => {
                 self.request_id = format!("REQ-{entropy}");
-                Command::HumanDecision(HumanDecisionCommand::RequestDecision(RequestDecision {
-                    loop_id,
-                    entropy,
-                }))
+                Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(
+                    RequestHumanDecision { loop_id, entropy },
+                ))
             }
-            Step::Answer => Command::HumanDecision(HumanDecisionCommand::AnswerDecision(
+            Step::Answer => Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(
                 self.answer(random, entropy),
             )),
             Step::Stop => Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(StopLoop {
@@ -213,10 +212,10 @@ impl LoopLife {
     }
 
     /// Most answers let it go on.
-    fn answer(&self, random: &mut Random, entropy: Entropy) -> AnswerDecision {
+    fn answer(&self, random: &mut Random, entropy: Entropy) -> AnswerHumanDecision {
         let ActorId { kind, id } = person();
         let is_no = random.one_in(8);
-        AnswerDecision {
+        AnswerHumanDecision {
             request_id: self.request_id.clone(),
             loop_id: None,
             entropy,
@@ -289,8 +288,8 @@ fn steps(random: &mut Random, attempts: u8, is_held: bool) -> VecDeque<Step> {
 
 fn terms(is_held: bool) -> HoldTerms {
     let policy = if is_held { HoldPolicy::After } else { HoldPolicy::Never };
-    let timeout = DecisionTimeout::from_milliseconds(HOLD_MS);
-    let decision_timeout_ms = timeout.unwrap_or(DecisionTimeout::DEFAULT);
+    let timeout = HumanDecisionTimeout::from_milliseconds(HOLD_MS);
+    let decision_timeout_ms = timeout.unwrap_or(HumanDecisionTimeout::DEFAULT);
     HoldTerms { decision_timeout_ms, ..HoldTerms::of(policy) }
 }
 

@@ -3,9 +3,10 @@
 use crate::error::{Doing, MeasureError};
 use crate::store::{Candidate, Mode, Store, allocated_bytes};
 use holdpoint_engine::log::{Level, Log, NewRecord, Options, Ownership};
-use holdpoint_log_files::{DirectoryStorage, Extent, Onward, SurveyOptions, survey_in_threads};
+use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey_in_threads};
 use holdpoint_log_format::{BootId, names};
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
@@ -79,7 +80,7 @@ fn scan(at: &Path, records: u64, _threads: usize) -> Result<(), MeasureError> {
     log.read_from(1, &mut |_, record| {
         seen += 1;
         bytes += record.payload.len();
-        Onward::Go
+        ControlFlow::Continue(())
     })
     .doing("read the log")?;
     std::hint::black_box(bytes);

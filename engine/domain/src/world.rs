@@ -1,8 +1,8 @@
 //! Everything that the events say, as one value: all state by id.
 //!
 //! Memory follows live entities, not history (property E8): a loop that is HALTED and whose chain
-//! is sealed is *settled* and leaves the hot state. A replay may keep what settles, beside the
-//! hot state; the fingerprint covers the hot state only, so both kinds of world have the same.
+//! is sealed is *settled* and leaves the live state. A replay may keep what settles, beside the
+//! live state; the fingerprint covers the live state only, so both kinds of world have the same.
 
 pub(crate) mod carried;
 pub(crate) mod command;
@@ -57,12 +57,12 @@ use crate::world::person::Gates;
 /// All state. [`World::default`] keeps live entities only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct World {
-    pub(crate) hot: Hot,
-    /// What left the hot state; `None`: not kept.
+    pub(crate) hot: LiveState,
+    /// What left the live state; `None`: not kept.
     settled: Option<Settled>,
     /// What the caller has found again in the log for the command in hand.
     recalled: Recalled,
-    /// What [`fingerprint_of`] gives for the hot state, where it was just computed.
+    /// What [`fingerprint_of`] gives for the live state, where it was just computed.
     fingerprint: KnownFingerprint,
     /// Where the log begins.
     beginning: Beginning,
@@ -74,7 +74,7 @@ fn systems() -> impl Iterator<Item = &'static str> + Clone {
     of_one.filter_map(|kinds| kinds.first()).map(|kind| kind.system)
 }
 
-/// What left the hot state.
+/// What left the live state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Settled {
     /// Loops by the sequence of the record that began them.
@@ -87,7 +87,7 @@ struct Settled {
 
 /// What the fingerprint covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Hot {
+pub(crate) struct LiveState {
     pub(crate) loops: Loops,
     pub(crate) requests: Requests,
     pub(crate) keys: Keys,
@@ -202,7 +202,7 @@ impl World {
         (!is_checked).then_some(number)
     }
 
-    /// The same world, whose hot state a record carried that states that the log begins behind an
+    /// The same world, whose live state a record carried that states that the log begins behind an
     /// anchor. Where that record is said to be unproven, so are those that the state is of.
     #[must_use]
     pub fn stated_at(mut self, anchor: u64, stated_by: u64) -> Self {
@@ -224,7 +224,7 @@ impl World {
         self.hot.configuration
     }
 
-    /// Takes a settled loop out of the hot state.
+    /// Takes a settled loop out of the live state.
     pub(crate) fn settle(&mut self, loop_id: &str) {
         let Some(done) = self.hot.loops.remove(loop_id) else { return };
         self.hot.requests.close(&done);
@@ -236,19 +236,19 @@ impl World {
         }
     }
 
-    /// Keeps decision points that are remembered in the hot state no longer.
+    /// Keeps decision points that are remembered in the live state no longer.
     pub(crate) fn keep_settled_points(&mut self, older: Vec<(u64, DecisionPoint)>) {
         let Some(kept) = &mut self.settled else { return };
         kept.decision_points.extend(older);
     }
 
-    /// Keeps a thread that is remembered in the hot state no longer.
+    /// Keeps a thread that is remembered in the live state no longer.
     pub(crate) fn keep_settled_thread(&mut self, thread: Thread) {
         let Some(kept) = &mut self.settled else { return };
         kept.threads.insert(thread.version, thread);
     }
 
-    /// The newest thread of this name among those that left the hot state.
+    /// The newest thread of this name among those that left the live state.
     fn settled_thread(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
         let mut kept = self.settled.as_ref()?.threads.values().rev();
         kept.find(|thread| {
@@ -256,7 +256,7 @@ impl World {
         })
     }
 
-    /// The newest decision point with this id among those that left the hot state.
+    /// The newest decision point with this id among those that left the live state.
     fn settled_point(&self, decision_id: &str) -> Option<&DecisionPoint> {
         let mut kept = self.settled.as_ref()?.decision_points.values().rev();
         kept.find(|point| *point.decision_id == *decision_id)
@@ -582,7 +582,7 @@ impl World {
 
     /// What the rules of decision points know, for a command on this one.
     pub(crate) fn points_view(&self, about: Option<&str>) -> PointsView<'_> {
-        let Hot { decision_points, gates, .. } = &self.hot;
+        let LiveState { decision_points, gates, .. } = &self.hot;
         let mut view = PointsView {
             points: decision_points,
             recalled: self.recalled.decision_point.as_ref(),

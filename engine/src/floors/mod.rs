@@ -124,7 +124,7 @@ pub(crate) fn is_governed(command: &Command) -> bool {
     match command {
         Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(_))
         | Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))
-        | Command::HumanDecision(HumanDecisionCommand::RequestDecision(_)) => true,
+        | Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(_)) => true,
         Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command)) => {
             command.needs_person()
         }

@@ -5,7 +5,7 @@ use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::human_decision::{
-    DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms, SYSTEM_TIMEOUT,
+    EscalationTarget, HoldPolicy, HoldTerms, HumanDecisionTimeout, SYSTEM_TIMEOUT,
 };
 use holdpoint_domain::log::GatePolicy;
 use serde::de::Error;
@@ -22,10 +22,10 @@ pub struct HoldTable {
     pub moments: Option<Moments>,
     /// How long a person has after an attempt.
     #[serde(deserialize_with = "timeout")]
-    pub decision_timeout: Option<DecisionTimeout>,
+    pub decision_timeout: Option<HumanDecisionTimeout>,
     /// How long people have before a start.
     #[serde(deserialize_with = "timeout")]
-    pub approval_timeout: Option<DecisionTimeout>,
+    pub approval_timeout: Option<HumanDecisionTimeout>,
     /// Whether a retry that Phase-21 permits needs a person too.
     pub retry_needs_person: Option<bool>,
     /// Who may answer; empty: anybody.
@@ -166,7 +166,7 @@ fn targets<'de, D: Deserializer<'de>>(from: D) -> Result<Option<List<EscalationT
 }
 
 /// A length of time, as `90s`.
-struct Time(DecisionTimeout);
+struct Time(HumanDecisionTimeout);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -179,12 +179,12 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-fn milliseconds(duration: Duration) -> Result<DecisionTimeout, String> {
+fn milliseconds(duration: Duration) -> Result<HumanDecisionTimeout, String> {
     let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    DecisionTimeout::from_milliseconds(milliseconds).map_err(|fault| fault.to_string())
+    HumanDecisionTimeout::from_milliseconds(milliseconds).map_err(|fault| fault.to_string())
 }
 
-fn timeout<'de, D: Deserializer<'de>>(from: D) -> Result<Option<DecisionTimeout>, D::Error> {
+fn timeout<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HumanDecisionTimeout>, D::Error> {
     Time::deserialize(from).map(|time| Some(time.0))
 }
 

@@ -10,8 +10,8 @@ use super::error::AppendError;
 use super::handle::Log;
 use super::lock;
 use super::storage::{RootState, Storage};
-use super::turn::Turn;
-use super::{roll, witness};
+use super::write_transaction::WriteTransaction;
+use super::{head_file, roll};
 use holdpoint_log_files::reader::{firsts, list};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
@@ -277,7 +277,7 @@ impl<S: Storage> Log<S> {
             let made = storage.write_gitignore().named("create", names::GITIGNORE);
             made.map_err(at(storage))?;
             let head = Head::at_anchor(self.shared.log, &archive.end, storage.boot());
-            witness::replace(storage, &head).map_err(at(storage))?;
+            head_file::replace(storage, &head).map_err(at(storage))?;
         }
         let made = storage.create_directory(names::SEGMENTS).named("create", names::SEGMENTS);
         made.map_err(at(storage))?;
@@ -302,14 +302,14 @@ impl<S: Storage> Log<S> {
         turn.sync()?;
         turn.write_head()?;
         let _at_the_disk = self.shared.commit.take(self.durable_sequence());
-        let head = witness::read(&self.shared.storage)?.ok_or(ArchiveError::NoHead)?;
+        let head = head_file::read(&self.shared.storage)?.ok_or(ArchiveError::NoHead)?;
         let found = head.anchor_sequence;
         if found != expected || head.newest_sequence < anchor.sequence {
             return Err(ArchiveError::Overtaken { expected, found });
         }
         let (anchor_sequence, anchor_link) = (anchor.sequence, anchor.link);
         let moved = Head { anchor_sequence, anchor_link, ..head };
-        let written = witness::write(&self.shared.storage, &moved);
+        let written = head_file::write(&self.shared.storage, &moved);
         Ok(written.inspect_err(|_| self.shared.doubt_head(&moved))?)
     }
 
@@ -340,7 +340,7 @@ impl<S: Storage> Log<S> {
     }
 }
 
-impl<S: Storage> Turn<'_, S> {
+impl<S: Storage> WriteTransaction<'_, S> {
     /// The place before the first record that the log holds now.
     ///
     /// # Errors
@@ -351,14 +351,14 @@ impl<S: Storage> Turn<'_, S> {
 }
 
 fn beginning<S: Storage>(storage: &S) -> Result<Follower, ArchiveError> {
-    let head = witness::read(storage)?.ok_or(ArchiveError::NoHead)?;
+    let head = head_file::read(storage)?.ok_or(ArchiveError::NoHead)?;
     Ok(Follower::at_segment(storage, head.anchor_sequence.saturating_add(1))?)
 }
 
 /// Makes a directory an archive before anything else is made in it; gives its HEAD.
 fn mark_as_archive<W: Storage>(storage: &W, log: LogId) -> Result<Option<Head>, ArchiveError> {
     // Its lock was not held when it was looked at.
-    let head = witness::read(storage).map_err(at(storage))?;
+    let head = head_file::read(storage).map_err(at(storage))?;
     if head.as_ref().is_some_and(|head| head.log != log) {
         let place = storage.root().display().to_string();
         let reason = "it belongs to another log".to_string();
@@ -480,7 +480,7 @@ fn finish_archive<W: Storage>(storage: &W, end: &ChainPosition) -> Result<(), Ar
         boot: storage.boot(),
         ..*head
     };
-    witness::replace(storage, &named).map_err(at(storage))
+    head_file::replace(storage, &named).map_err(at(storage))
 }
 
 /// Whether both hold the same bytes under a name.

@@ -1,9 +1,9 @@
 //! Copying a log while it may be written: a prefix that verifies, under the same identity.
 
 use super::active::{DiskError, Named};
+use super::head_file;
 use super::roll;
 use super::storage::Storage;
-use super::witness;
 use holdpoint_log_files::survey::{LastSegment, READINGS_MAX, io_error, segment_path};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
@@ -123,7 +123,7 @@ pub(super) fn copy_settled<R: ReadStorage, W: Storage>(
     target.write_gitignore().named("create", names::GITIGNORE)?;
     target.create_directory(names::SEGMENTS).named("create", names::SEGMENTS)?;
     copy_segments(source, target, &found, progress)?;
-    witness::write(target, &Head { boot: target.boot(), ..found.head })?;
+    head_file::write(target, &Head { boot: target.boot(), ..found.head })?;
     verify_copy(target, &found)?;
     Ok(copied(&found))
 }

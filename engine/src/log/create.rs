@@ -3,10 +3,10 @@
 
 use super::active::{Active, DiskResult, Named};
 use super::error::OpenError;
+use super::head_file;
 use super::recovery::disk;
 use super::roll::{prepare, publish};
 use super::storage::Storage;
-use super::witness;
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;
 use holdpoint_log_format::{BootId, ChainPosition, Head, LogId, SegmentHeader, names};
 
@@ -41,7 +41,7 @@ fn new_head<S: Storage>(
     storage.create_directory("").named("create", ".")?;
     // Its name becomes durable with that of HEAD.
     storage.write_gitignore().named("create", names::GITIGNORE)?;
-    witness::replace(storage, &head)?;
+    head_file::replace(storage, &head)?;
     Ok(head)
 }
 

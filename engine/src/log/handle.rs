@@ -2,25 +2,24 @@
 
 use super::batch::PreparedBatch;
 use super::error::{AppendError, CloseError, OpenError, PoisonCause};
+use super::flusher::Flusher;
 use super::group_commit::Goal;
-use super::keeper::Keeper;
 use super::level::Level;
 use super::options::{OpenReport, Options};
 use super::state::Shared;
 use super::storage::Storage;
-use super::turn::{Appended, Turn};
-use super::{NewRecord, ahead, open};
+use super::write_transaction::{Appended, WriteTransaction};
+use super::{NewRecord, open, preallocate};
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{
-    DirectoryStorage, FollowError, Follower, LogReader, Onward, RecordPlace,
-};
+use holdpoint_log_files::{DirectoryStorage, FollowError, Follower, LogReader, RecordPlace};
 use holdpoint_log_format::{ChainPosition, Record};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A log open for writing. It may be used from several threads; a forked child must open it again.
 pub struct Log<S: Storage = DirectoryStorage> {
     pub(super) shared: Arc<Shared<S>>,
-    keeper: Option<Keeper>,
+    flusher: Option<Flusher>,
 }
 
 impl<S: Storage> Log<S> {
@@ -35,12 +34,12 @@ impl<S: Storage> Log<S> {
     pub fn open(storage: S, options: Options) -> Result<(Self, OpenReport), OpenError> {
         let (shared, report) = open::open(storage, options)?;
         let shared = Arc::new(shared);
-        let keeper = Keeper::start(&shared).map_err(|source| OpenError::Io {
+        let flusher = Flusher::start(&shared).map_err(|source| OpenError::Io {
             operation: "start a thread for",
             path: shared.storage.root().to_path_buf(),
             source,
         })?;
-        Ok((Self { shared, keeper: Some(keeper) }, report))
+        Ok((Self { shared, flusher: Some(flusher) }, report))
     }
 
     /// Appends one batch, all or nothing, in a turn of its own.
@@ -95,12 +94,12 @@ impl<S: Storage> Log<S> {
     /// # Errors
     /// The lock is not to be had in time, the handle is poisoned or forked, or another writer left
     /// the log damaged.
-    pub fn begin(&self) -> Result<Turn<'_, S>, AppendError> {
-        Turn::begin(&self.shared)
+    pub fn begin(&self) -> Result<WriteTransaction<'_, S>, AppendError> {
+        WriteTransaction::begin(&self.shared)
     }
 
     /// The place before the first record that the log holds: where a reader begins that then goes
-    /// on with [`Turn::catch_up`].
+    /// on with [`WriteTransaction::catch_up`].
     ///
     /// # Errors
     /// The first segment cannot be read.
@@ -119,7 +118,7 @@ impl<S: Storage> Log<S> {
     pub fn read_from(
         &self,
         from: u64,
-        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> ControlFlow<()>,
     ) -> Result<(), FollowError> {
         let newest = self.shared.state.lock().active.written().run.chain;
         // What was not synced by a failed handle may not be there, and nothing names the link of
@@ -132,9 +131,9 @@ impl<S: Storage> Log<S> {
         }
         let storage = &self.shared.storage;
         let mut place = place_before(storage, first)?;
-        let mut onward = Onward::Go;
+        let mut onward = ControlFlow::Continue(());
         let mut visit = |place: &RecordPlace, record: &Record<'_>| {
-            if onward == Onward::Go && (first..=last).contains(&record.header.sequence) {
+            if onward.is_continue() && (first..=last).contains(&record.header.sequence) {
                 onward = visit(place, record);
             }
         };
@@ -152,7 +151,7 @@ impl<S: Storage> Log<S> {
     /// # Errors
     /// The handle is poisoned or forked.
     pub fn prepare_next(&self) -> Result<(), AppendError> {
-        ahead::prepare_next(&self.shared)
+        preallocate::prepare_next(&self.shared)
     }
 
     /// The newest appended record.
@@ -182,15 +181,15 @@ impl<S: Storage> Log<S> {
     }
 
     fn end(&mut self) -> Result<(), CloseError> {
-        let Some(keeper) = self.keeper.take() else { return Ok(()) };
+        let Some(flusher) = self.flusher.take() else { return Ok(()) };
         if let Err(forked) = self.shared.check_owner() {
-            // The keeper is a thread that this process does not have: nobody can wait for it.
-            std::mem::forget(keeper);
+            // The flusher is a thread that this process does not have: nobody can wait for it.
+            std::mem::forget(flusher);
             return Err(forked.into());
         }
         // Waited for before the lock is given back: it may be about to replace HEAD.
         self.shared.schedule.close();
-        drop(keeper);
+        drop(flusher);
         close(&self.shared)
     }
 }
@@ -229,7 +228,7 @@ fn close<S: Storage>(shared: &Arc<Shared<S>>) -> Result<(), CloseError> {
 }
 
 fn close_turn<S: Storage>(shared: &Arc<Shared<S>>) -> Result<(), CloseError> {
-    let mut turn = Turn::begin(shared)?;
+    let mut turn = WriteTransaction::begin(shared)?;
     turn.sync()?;
     let witnessed = turn.write_head();
     turn.release_for_good();
@@ -248,8 +247,8 @@ mod tests {
         let (mut shared, _) = open::open(storage, Options::default()).unwrap();
         shared.owner = Owner::parent();
         let shared = Arc::new(shared);
-        let keeper = Keeper::start(&shared).unwrap();
-        let log = Log { shared: Arc::clone(&shared), keeper: Some(keeper) };
+        let flusher = Flusher::start(&shared).unwrap();
+        let log = Log { shared: Arc::clone(&shared), flusher: Some(flusher) };
         let before = std::fs::read(directory.path().join("LOCK")).unwrap();
         // What another thread held when the process was forked is never given back in the child.
         let held = shared.state.lock();

@@ -13,7 +13,6 @@
 
 mod acknowledgement;
 mod active;
-mod ahead;
 mod archive;
 mod batch;
 mod copy;
@@ -21,9 +20,10 @@ mod copy_directory;
 mod create;
 mod disk;
 mod error;
+mod flusher;
 mod group_commit;
 mod handle;
-mod keeper;
+mod head_file;
 mod level;
 mod lock;
 #[cfg(all(test, feature = "model"))]
@@ -31,6 +31,7 @@ pub(crate) mod model;
 mod open;
 mod options;
 mod owner;
+mod preallocate;
 mod recovery;
 mod roll;
 mod room;
@@ -38,9 +39,8 @@ mod run_file;
 mod state;
 mod storage;
 mod tail;
-mod turn;
 pub(crate) mod vacancy;
-mod witness;
+mod write_transaction;
 mod zeros;
 
 pub use acknowledgement::Acknowledgement;
@@ -55,4 +55,4 @@ pub use level::Level;
 pub use options::{OpenReport, Options, Ownership, Recovered};
 pub use run_file::RunFile;
 pub use storage::{LockFile, RootState, Storage};
-pub use turn::{Appended, Turn};
+pub use write_transaction::{Appended, WriteTransaction};

@@ -1,12 +1,12 @@
 //! Opening: look, lock, let the recovery table decide, act, and only then serve.
 
-use super::ahead::Ahead;
 use super::error::OpenError;
+use super::flusher::Schedule;
 use super::group_commit::{GroupCommit, Reached};
-use super::keeper::Schedule;
 use super::lock::{self, acquire};
 use super::options::{OpenReport, Options, Ownership};
 use super::owner::Owner;
+use super::preallocate::Preallocated;
 use super::recovery::{Settled, disk, is_refusal, refused, row_for, settle, survey_tail};
 use super::state::{LockUses, Shared, State, lock_content};
 use super::storage::{RootState, Storage};
@@ -101,7 +101,7 @@ fn new_state<S: Storage>(
     let mut state = State {
         head: settled.head,
         active: settled.active,
-        ahead: Ahead::Nothing,
+        preallocated: Preallocated::Nothing,
         rooms: Vec::new(),
         lock: None,
         uses: LockUses::default(),

@@ -4,19 +4,20 @@
 use super::active::{Active, DiskError, DiskResult, Named, Point};
 use super::create;
 use super::error::OpenError;
+use super::head_file;
 use super::lock;
 use super::options::{Options, Recovered};
 use super::roll;
 use super::storage::Storage;
 use super::tail::{copy_aside, free_cut_path, open_window, overwrite, rewrite};
-use super::witness;
-use holdpoint_log_files::run::{Onward, walk};
+use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::LastSegment;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Extent, Follower, Run, Stop, Survey, SurveyOptions, survey};
 use holdpoint_log_format::limits::{SEAL_LENGTH, next_capacity};
 use holdpoint_log_format::recovery::{OpenAction, Row, row_without_witness};
 use holdpoint_log_format::{Head, OwnerState, names};
+use std::ops::ControlFlow;
 
 /// A log that may be served: its tail is on the disk, and nothing follows it.
 pub(super) struct Settled<W> {
@@ -221,12 +222,12 @@ fn witness_settled<S: Storage>(
     let anchor = first.map_or(active.header().previous, |header| header.previous);
     let head = known.unwrap_or(Head::at_anchor(active.header().log, &anchor, boot));
     let point = newest_point(storage, survey, active)?;
-    let newest = point.map_or(head, |point| witness::naming(&head, &point, boot));
+    let newest = point.map_or(head, |point| head_file::naming(&head, &point, boot));
     if known.is_some_and(|head| head.newest_sequence >= newest.newest_sequence) {
         return Ok(head);
     }
     lock::mark_recovering(lock)?;
-    match witness::replace(storage, &newest) {
+    match head_file::replace(storage, &newest) {
         Err(error) if error.is_full() && known.is_some() => Ok(head),
         other => other.map(|()| newest),
     }
@@ -253,8 +254,9 @@ fn newest_point<S: Storage>(
     }
     let path = segment_path(header.first_sequence());
     let mut window = open_window(storage, &path)?;
-    let run = walk(&mut window, header, Run::at_start(header), &mut |_, _| Onward::Go)
-        .named("read", &path)?;
+    let run =
+        walk(&mut window, header, Run::at_start(header), &mut |_, _| ControlFlow::Continue(()))
+            .named("read", &path)?;
     let point = Point::of(header, &run);
     Ok(Some(point).filter(|point| point.chain == newest))
 }
@@ -287,7 +289,11 @@ fn mark_end<S: Storage>(storage: &S, mark: u64, last: &LastSegment) -> DiskResul
     let path = segment_path(header.first_sequence());
     let mut window = open_window(storage, &path)?;
     let mut until_mark = |_: &_, record: &holdpoint_log_format::Record<'_>| {
-        if record.header.sequence >= mark { Onward::Stop } else { Onward::Go }
+        if record.header.sequence >= mark {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let run = walk(&mut window, header, last.began.clone(), &mut until_mark);
     Ok(run.named("read", &path)?.end_offset)

@@ -13,7 +13,7 @@ use super::handle::Log;
 use super::roll::{self, Prepared};
 use super::state::State;
 use super::storage::Storage;
-use super::turn::Turn;
+use super::write_transaction::WriteTransaction;
 use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_CAPACITY_MIN, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::names;
 
@@ -57,7 +57,7 @@ impl<S: Storage> Log<S> {
     }
 }
 
-impl<S: Storage> Turn<'_, S> {
+impl<S: Storage> WriteTransaction<'_, S> {
     /// What this turn appends from here on may take the room of this run, if it has any.
     pub fn may_take_room_of(&mut self, loop_id: Option<&str>) {
         self.takes_room_of = loop_id.map(str::to_string);

@@ -1,16 +1,16 @@
 //! What changes while a log is open: owned by whoever has the turn.
 
 use super::active::{Active, DiskError, DiskResult, Named};
-use super::ahead::Ahead;
 use super::error::{AppendError, PoisonCause};
+use super::flusher::Schedule;
 use super::group_commit::GroupCommit;
-use super::keeper::Schedule;
+use super::head_file;
 use super::lock;
 use super::options::{Options, Ownership};
 use super::owner::Owner;
+use super::preallocate::Preallocated;
 use super::roll::Prepared;
 use super::storage::{LockFile, Storage};
-use super::witness;
 use super::zeros::Zeros;
 use crate::sync::{self, Condvar, Mutex, MutexGuard};
 use holdpoint_log_files::Follower;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// gets its chance.
 const SHARED_HOLD: Duration = Duration::from_millis(50);
 
-/// What the handle, its turns and its keeper share.
+/// What the handle, its turns and its flusher share.
 pub(super) struct Shared<S: Storage> {
     pub(super) storage: S,
     pub(super) options: Options,
@@ -42,7 +42,7 @@ pub(super) struct Shared<S: Storage> {
 pub(super) struct State<S: Storage> {
     pub(super) active: Active<S::Writer>,
     /// The segment to come.
-    pub(super) ahead: Ahead<S::Writer>,
+    pub(super) preallocated: Preallocated<S::Writer>,
     /// Room for the ending of runs under way.
     pub(super) rooms: Vec<Prepared<S::Writer>>,
     /// HEAD as it was at opening; its log and anchor are those of every HEAD of this log.
@@ -144,8 +144,8 @@ impl<S: Storage> Shared<S> {
         let reached = self.commit.reached();
         let Some(point) = reached.point else { return Ok(()) };
         if point.chain.sequence > reached.witnessed {
-            let named = witness::naming(head, &point, self.storage.boot());
-            let replaced = witness::replace(&self.storage, &named);
+            let named = head_file::naming(head, &point, self.storage.boot());
+            let replaced = head_file::replace(&self.storage, &named);
             replaced.inspect_err(|_| self.doubt_head(&named))?;
             self.commit.is_witnessed(point.chain.sequence);
         }
@@ -155,7 +155,7 @@ impl<S: Storage> Shared<S> {
     /// Replacing HEAD by `named` failed. Where it is shown all the same, or nobody can say, its
     /// name may be in the cache only.
     pub(super) fn doubt_head(&self, named: &Head) {
-        if !matches!(witness::read(&self.storage), Ok(Some(shown)) if shown != *named) {
+        if !matches!(head_file::read(&self.storage), Ok(Some(shown)) if shown != *named) {
             self.commit.doubt_head();
         }
     }

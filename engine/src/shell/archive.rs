@@ -3,7 +3,7 @@
 
 use super::engine::Engine;
 use super::error::SubmitError;
-use super::rebuild::{Hot, Recorded, first_kept, read_events, recorded};
+use super::rebuild::{LiveState, Recorded, first_kept, read_events, recorded};
 use super::writers_own::record;
 use crate::log::{ArchiveError, SealedSegment, Storage};
 use holdpoint_domain::core::hash::Digest;
@@ -11,8 +11,9 @@ use holdpoint_domain::core::payload::{Raw, RawData, Text};
 use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Event, Time, World, WriterCommand, decide_for_writer};
-use holdpoint_log_files::{Follower, Onward};
+use holdpoint_log_files::Follower;
 use holdpoint_log_format::ChainPosition;
+use std::ops::ControlFlow;
 use std::path::Path;
 use thiserror::Error;
 
@@ -167,7 +168,7 @@ impl<S: Storage> Engine<S> {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(WriterCommand, Option<u64>), MoveError> {
         let log = &self.core().log;
-        let start = Hot::open(log)?;
+        let start = LiveState::open(log)?;
         let stated_by = start.stated_by.filter(|stated_by| *stated_by > anchor.sequence);
         let statement = self.statement(start, named(archive.root()), anchor)?;
         // Asked without a turn, which would record what else is due.
@@ -188,7 +189,7 @@ impl<S: Storage> Engine<S> {
 
     fn statement(
         &self,
-        start: Hot,
+        start: LiveState,
         archived_to: Text,
         anchor: &ChainPosition,
     ) -> Result<WriterCommand, MoveError> {
@@ -228,7 +229,7 @@ fn named(archive: &Path) -> Text {
 /// The state right behind a record, to which the links lead from where the log begins.
 fn state_behind<S: Storage>(
     engine: &Engine<S>,
-    start: Hot,
+    start: LiveState,
     last: &ChainPosition,
 ) -> Result<World, MoveError> {
     let (mut place, mut world) = (start.place, start.world);
@@ -263,7 +264,7 @@ fn is_salvaged<S: Storage>(engine: &Engine<S>) -> Result<bool, MoveError> {
     let mut is_salvaged = false;
     read_events(engine.core(), first_kept(engine.core())?, &mut |event| {
         is_salvaged = matches!(event.envelope.event, Event::Log(LogEvent::Salvaged(_)));
-        Onward::Stop
+        ControlFlow::Break(())
     })?;
     Ok(is_salvaged)
 }

@@ -7,7 +7,7 @@ use holdpoint_domain::core::text::{bounded, check_identifier, visible};
 use holdpoint_domain::decision_point::{DecisionPointCommand, DecisionPointRefusal};
 use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::governed::RequestPlace;
-use holdpoint_domain::human_decision::{DecisionRefusal, HumanDecisionCommand};
+use holdpoint_domain::human_decision::{HumanDecisionCommand, HumanDecisionRefusal};
 use holdpoint_domain::interruption_thread::ENGINE_ID;
 use holdpoint_domain::world::KeyReceipt;
 use holdpoint_domain::{Command, Idempotency, Proof, Refusal, World};
@@ -184,7 +184,7 @@ fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
         return Err(DecisionPointRefusal::NotOneself { expected, found }.into());
     }
     let (request_id, actor, human_id) = match command {
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)) => {
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer)) => {
             (&answer.request_id, answer.actor, &answer.human_id)
         }
         Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(allowed)) => {
@@ -194,11 +194,11 @@ fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
     };
     let (request_id, speaker) = (request_id.clone(), &origin.actor);
     if speaker.kind != actor {
-        return Err(DecisionRefusal::NotHuman { request_id, found: speaker.kind }.into());
+        return Err(HumanDecisionRefusal::NotHuman { request_id, found: speaker.kind }.into());
     }
     if speaker.id != *human_id {
         let human_id = speaker.id.clone();
-        return Err(DecisionRefusal::NotAnApprover { request_id, human_id }.into());
+        return Err(HumanDecisionRefusal::NotAnApprover { request_id, human_id }.into());
     }
     Ok(())
 }
@@ -225,14 +225,16 @@ fn version_of(world: &World, command: &Command, subject: &str) -> Result<Option<
         // Nothing changes it any more: whatever was seen while it lived is stale, and the rules
         // say what became of it.
         Some(RequestPlace::Closed(_)) => Ok(Some(0)),
-        None => Err(DecisionRefusal::UnknownRequest { request_id: subject.to_string() }.into()),
+        None => {
+            Err(HumanDecisionRefusal::UnknownRequest { request_id: subject.to_string() }.into())
+        }
     }
 }
 
 fn is_about_request(command: &Command) -> bool {
     matches!(
         command,
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(_))
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(_))
             | Command::HumanDecision(HumanDecisionCommand::ExpireDue(_))
             | Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(_))
     )

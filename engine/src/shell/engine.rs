@@ -10,15 +10,15 @@ use super::lost::Settled;
 use super::metrics::{Meter, Metrics, NoMetrics};
 use super::metrics_storage::Measured;
 use super::read_only::{ReadOnlyEngine, ReadOnlyError};
-use super::rebuild::Hot;
+use super::rebuild::LiveState;
 use super::recall::FoundRecord;
 use super::snapshot::{self, Snapshot};
 use super::start::ApprovalKeys;
 use super::submit::{Begun, Origin, Receipt, Submitted};
+use super::submit_queue::{QueueError, SubmitQueue};
 use super::subscription::{Subscription, SubscriptionError};
-use super::subscription_bell::{Bell, LastRing};
+use super::subscription_notifier::{CloseNotice, Notifier};
 use super::ticket::Ticket;
-use super::ticket_desk::{Desk, QueueError};
 use super::writers_own::{record, recovery_performed};
 use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Options, Storage};
@@ -98,9 +98,9 @@ impl Default for EngineOptions {
 /// Dropping it does what [`Engine::close`] does, as far as that works, and tells nobody.
 pub struct Engine<S: Storage = DirectoryStorage> {
     // Dropped in this order: what waits is carried out, the log is closed, subscriptions end.
-    desk: Desk<Measured<S>>,
+    queue: SubmitQueue<Measured<S>>,
     core: Arc<Core<Measured<S>>>,
-    last_ring: LastRing,
+    close_notice: CloseNotice,
     disk: Arc<S>,
     report: OpenReport,
 }
@@ -115,9 +115,9 @@ pub(super) struct Core<S: Storage> {
     /// What was drawn for callers and not used yet.
     pub(super) drawn: Mutex<Drawn>,
     /// `None` after a failure: what the disk holds is no longer known, so nothing is answered.
-    pub(super) hot: Mutex<Option<Hot>>,
+    pub(super) hot: Mutex<Option<LiveState>>,
     pub(super) meter: Meter,
-    bell: Bell,
+    notifier: Notifier,
     pub(super) fingerprints: FingerprintDistance,
     /// Who runs this process.
     pub(super) identity: Identity,
@@ -171,7 +171,7 @@ impl<S: Storage> Engine<S> {
         let newest = log.position();
         let hot = match snapshot::newest_state(&*caches, newest.sequence, &newest) {
             Ok(Some((hot, _))) => hot,
-            Ok(None) | Err(_) => Hot::open(&log)?,
+            Ok(None) | Err(_) => LiveState::open(&log)?,
         };
         let core = Core {
             log,
@@ -182,7 +182,7 @@ impl<S: Storage> Engine<S> {
             drawn: Mutex::new(Drawn::default()),
             hot: Mutex::new(Some(hot)),
             meter: Meter::new(options.metrics),
-            bell: Bell::default(),
+            notifier: Notifier::default(),
             fingerprints: options.fingerprints,
             identity: options.identity,
             has_looked_for_lost: AtomicBool::new(false),
@@ -192,10 +192,10 @@ impl<S: Storage> Engine<S> {
             keys: options.keys,
             caches,
         };
-        let last_ring = LastRing(core.bell.clone());
+        let close_notice = CloseNotice(core.notifier.clone());
         let core = Arc::new(core);
-        let desk = Desk::new(Arc::clone(&core), options.queue);
-        let engine = Self { desk, core, last_ring, disk, report };
+        let queue = SubmitQueue::new(Arc::clone(&core), options.queue);
+        let engine = Self { queue, core, close_notice, disk, report };
         engine.record_opening()?;
         Ok(engine)
     }
@@ -268,7 +268,7 @@ impl<S: Storage> Engine<S> {
     /// The command was not taken in, and nothing will be recorded for it: above all because
     /// [too many](EngineOptions::queue) wait already.
     pub fn submit_later(&self, origin: &Origin, command: &Command) -> Result<Ticket, QueueError> {
-        self.desk.take_in(origin.clone(), command.clone())
+        self.queue.take_in(origin.clone(), command.clone())
     }
 
     /// Every committed record from sequence `from` on, and then each as it is committed; 0 stands
@@ -277,7 +277,7 @@ impl<S: Storage> Engine<S> {
     /// # Errors
     /// The log begins behind `from`, or cannot be read.
     pub fn subscribe(&self, from: u64) -> Result<Subscription<S>, SubscriptionError> {
-        Subscription::open(Arc::clone(&self.disk), self.core.bell.clone(), from)
+        Subscription::open(Arc::clone(&self.disk), self.core.notifier.clone(), from)
     }
 
     /// Asks the state, after catching up with what other processes appended and syncing what the
@@ -317,12 +317,12 @@ impl<S: Storage> Engine<S> {
     /// # Errors
     /// See [`CloseError`].
     pub fn close(self) -> Result<(), CloseError> {
-        let Self { desk, core, last_ring, .. } = self;
-        drop(desk);
+        let Self { queue, core, close_notice, .. } = self;
+        drop(queue);
         // Nobody else has the core, unless a hook that is called in a turn closes the engine: the
         // log then closes when that turn ends.
         let closed = Arc::into_inner(core).map_or(Ok(()), Core::close);
-        drop(last_ring);
+        drop(close_notice);
         closed
     }
 
@@ -403,7 +403,7 @@ impl<S: Storage> Core<S> {
     /// A turn is acknowledged: whoever follows the log looks at it.
     pub(super) fn acknowledged(&self, newest: u64, level: Level) {
         let is_synced = matches!(level, Level::Always | Level::Witnessed);
-        self.bell.ring(is_synced.then_some(newest));
+        self.notifier.notify(is_synced.then_some(newest));
         let is_durable = |settled: &mut (u64, _)| is_synced && settled.0 <= newest;
         self.settled.lock().extract_if(.., is_durable).for_each(|(_, file)| file.remove());
     }
@@ -462,7 +462,7 @@ impl<S: Storage> Submission<'_, S> {
 fn is_human_decision(command: &Command) -> bool {
     matches!(
         command,
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(_))
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(_))
             | Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(_))
             | Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(_))
             | Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))

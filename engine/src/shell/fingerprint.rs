@@ -3,10 +3,10 @@
 
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::rebuild::{Hot, Recorded};
+use super::rebuild::{LiveState, Recorded};
 use super::snapshot::Snapshot;
 use super::submit::{By, Origin, append, changes_nothing, time_of_next};
-use crate::log::{Storage, Turn};
+use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::Event;
 use holdpoint_domain::log::{FingerprintRecorded, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -77,23 +77,23 @@ impl Since {
 /// snapshot to be written once that is durable.
 pub(super) fn record_if_due<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
     let is_due = engine.fingerprints.is_reached(&hot.since);
     if is_due { record(engine, hot, turn) } else { Ok(None) }
 }
 
 /// Whether [`record_at_close`] records one.
-pub(super) fn is_due_at_close<S: Storage>(engine: &Core<S>, hot: &Hot) -> bool {
+pub(super) fn is_due_at_close<S: Storage>(engine: &Core<S>, hot: &LiveState) -> bool {
     engine.fingerprints.is_reached_at_close(&hot.since)
 }
 
 /// As [`record_if_due`], before the log is closed.
 pub(super) fn record_at_close<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
     if is_due_at_close(engine, hot) { record(engine, hot, turn) } else { Ok(None) }
 }
@@ -102,8 +102,8 @@ pub(super) fn record_at_close<S: Storage>(
 /// rules than those in force are adopted first, by a batch that has more to say.
 fn record<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
     if hot.world.rules_to_adopt().is_some() {
         return Ok(None);

@@ -1,7 +1,6 @@
 //! A real command under an execution loop, for any embedder: every step on the log before it is
 //! taken, every result on the log before it is told.
 
-use super::asker::{Asker, Elsewhere, Question};
 use super::conditions::Conditions;
 use super::engine::Engine;
 use super::error::SubmitError;
@@ -9,6 +8,7 @@ use super::hold_point::Next;
 use super::instruction::{drop_raw, evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
 use super::outcome::{Told, exit, exit_status, told};
+use super::prompter::{NoPrompt, Prompter, Question};
 use super::run::{
     BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun,
     HeldRun, LeftOpen, RunError, RunReport,
@@ -30,7 +30,7 @@ use holdpoint_domain::execution_loop::{
     ExecutionLoopEvent, ExecutorResponseType, Exit, LoopHalted, ReportResponse, StopLoop,
 };
 use holdpoint_domain::governed::ExecutionLoop;
-use holdpoint_domain::human_decision::{Decided, DecisionRecord, HoldPolicy, HoldTerms};
+use holdpoint_domain::human_decision::{Decided, HoldPolicy, HoldTerms, HumanDecisionRecord};
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, ReportFault, SandboxDecision, SandboxFaultCommand, SandboxFaultEvent,
 };
@@ -50,7 +50,7 @@ impl<S: Storage> Engine<S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<RunReport, RunError> {
-        match self.run_held(run, &HoldTerms::never(), &mut Elsewhere, sink, signals)? {
+        match self.run_held(run, &HoldTerms::never(), &mut NoPrompt, sink, signals)? {
             HeldRun::Ended(report) => Ok(*report),
             HeldRun::LeftOpen(open) => Err(RunError::Unfinished { loop_id: open.loop_id }),
         }
@@ -67,11 +67,11 @@ impl<S: Storage> Engine<S> {
         &self,
         run: &GovernedRun,
         terms: &HoldTerms,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, RunError> {
-        Runner::begin(self, run, terms)?.conclude(asker, sink, signals)
+        Runner::begin(self, run, terms)?.conclude(prompter, sink, signals)
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Runner<'a, S: Storage> {
     first_sequence: u64,
     pub(super) halted: Option<LoopHalted>,
     fault: Option<FaultOutcome>,
-    pub(super) decision: Option<DecisionRecord>,
+    pub(super) decision: Option<HumanDecisionRecord>,
     pub(super) left_open: Option<Question>,
     wall: Duration,
     execution: Option<ExecutionReport>,
@@ -196,11 +196,11 @@ impl<'a, S: Storage> Runner<'a, S> {
     /// Carries the run out, and says what came of it.
     pub(super) fn conclude(
         mut self,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, RunError> {
-        match self.carry_out(asker, sink, signals) {
+        match self.carry_out(prompter, sink, signals) {
             Ok(()) => self.into_outcome(),
             Err(error) => Err(self.told_of(error)),
         }
@@ -209,7 +209,7 @@ impl<'a, S: Storage> Runner<'a, S> {
     /// Attempts until the loop halts or is left to whoever answers.
     fn carry_out(
         &mut self,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<(), RunError> {
@@ -218,7 +218,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             if self.halted.is_some() {
                 return Ok(());
             }
-            match self.pass_hold_point(is_permitted, asker, signals)? {
+            match self.pass_hold_point(is_permitted, prompter, signals)? {
                 Next::Again => {}
                 Next::Stop => return Ok(()),
                 Next::Complete => {

@@ -1,10 +1,10 @@
 //! The hold point of a governed run: nothing goes on before a person decided. While the person
 //! thinks nobody holds a lock, and the answer may come from this process or from another one.
 
-use super::asker::{Asker, Patience, PersonAnswer, Question};
 use super::error::SubmitError;
 use super::governed::Runner;
 use super::interrupt::Interrupt;
+use super::prompter::{PersonAnswer, Prompter, Question, WaitPolicy};
 use super::rebuild::{first_kept, read_events};
 use super::run::{EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_NOBODY_ANSWERED, RunError};
 use super::submit::{Origin, Receipt, Submitted};
@@ -19,12 +19,13 @@ use holdpoint_domain::execution_loop::{
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::human_decision::{
-    AnswerDecision, Decided, DecisionOutcome, DecisionRefusal, HoldPolicy, HumanDecision,
-    HumanDecisionCommand, HumanDecisionEvent, RequestDecision, RequestOutcome,
+    AnswerHumanDecision, Decided, HoldPolicy, HumanDecision, HumanDecisionCommand,
+    HumanDecisionEvent, HumanDecisionOutcome, HumanDecisionRefusal, RequestHumanDecision,
+    RequestOutcome,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, Event, Refusal};
-use holdpoint_log_files::Onward;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// What a run does after an attempt.
@@ -61,7 +62,7 @@ impl<S: Storage> Runner<'_, S> {
     pub(super) fn pass_hold_point(
         &mut self,
         is_permitted: bool,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         signals: &mut dyn SignalSource,
     ) -> Result<Next, RunError> {
         // An approval before the start is for one start: another one needs a person's RETRY.
@@ -73,7 +74,7 @@ impl<S: Storage> Runner<'_, S> {
         }
         match self.held_ending()? {
             None => Ok(unheld),
-            Some(ending) => self.ask(ending, asker, signals),
+            Some(ending) => self.ask(ending, prompter, signals),
         }
     }
 
@@ -89,17 +90,15 @@ impl<S: Storage> Runner<'_, S> {
     fn ask(
         &mut self,
         ending: Ending,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         signals: &mut dyn SignalSource,
     ) -> Result<Next, RunError> {
         // Watched first, looked at then: an answer in between wakes the wait.
         let watch = Watch::of_log(self.engine.root());
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
-        let request =
-            Command::HumanDecision(HumanDecisionCommand::RequestDecision(RequestDecision {
-                loop_id,
-                entropy,
-            }));
+        let request = Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(
+            RequestHumanDecision { loop_id, entropy },
+        ));
         let receipt = self.submit(&request)?;
         let asked = Asked { sequence: receipt.first_sequence, ending };
         let mut request_id = request_of(&receipt);
@@ -107,18 +106,18 @@ impl<S: Storage> Runner<'_, S> {
         loop {
             let Seen { outcome, open } = self.look(&request_id)?;
             if let (Some(question), Some(outcome)) = (&known, &outcome) {
-                asker.settled(question, outcome);
+                prompter.settled(question, outcome);
             }
             if outcome.as_ref().is_some_and(|outcome| self.is_retry(outcome)) {
                 return Ok(Next::Again);
             }
             let Some(question) = open else { return self.end_of(&asked, outcome.as_ref()) };
-            if tell(asker, known.as_ref(), &question) == Patience::Leave {
+            if tell(prompter, known.as_ref(), &question) == WaitPolicy::Leave {
                 self.engine.keep_retry_key(&self.loop_id);
                 self.left_open = Some(question);
                 return Ok(Next::Stop);
             }
-            self.wait(&watch, &question, asker, signals)?;
+            self.wait(&watch, &question, prompter, signals)?;
             if self.halted.is_some() {
                 return Ok(Next::Stop);
             }
@@ -142,7 +141,7 @@ impl<S: Storage> Runner<'_, S> {
         &mut self,
         watch: &Watch,
         question: &Question,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         signals: &mut dyn SignalSource,
     ) -> Result<(), RunError> {
         loop {
@@ -151,12 +150,12 @@ impl<S: Storage> Runner<'_, S> {
                 return Ok(());
             };
             let wake = Wake { watch, signals: signals.wake(), at_most };
-            let answer = asker.wait(question, &wake);
+            let answer = prompter.wait(question, &wake);
             if let Some(interrupt) = Interrupt::take(signals) {
                 return self.interrupted(interrupt);
             }
             if let Some(answer) = answer {
-                return self.answer(question, answer, asker);
+                return self.answer(question, answer, prompter);
             }
             if watch.may_have_grown() {
                 return Ok(());
@@ -175,15 +174,15 @@ impl<S: Storage> Runner<'_, S> {
         &mut self,
         question: &Question,
         answer: PersonAnswer,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
     ) -> Result<(), RunError> {
         let origin = Origin {
             actor: ActorId { kind: Actor::Human, id: answer.human_id.clone() },
             correlation: self.origin.correlation.clone(),
             causation: Some(question.held.requested_sequence),
         };
-        let command =
-            Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
+        let command = Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(
+            AnswerHumanDecision {
                 request_id: question.request_id().to_string(),
                 loop_id: Some(self.loop_id.clone()),
                 entropy: self.engine.entropy()?,
@@ -193,13 +192,15 @@ impl<S: Storage> Runner<'_, S> {
                 reason: answer.reason,
                 escalation_target: answer.escalation_target,
                 means: answer.means,
-            }));
+            },
+        ));
         match self.engine.submit(&origin, &command)? {
             // Somebody was first; the next look shows who.
             Submitted::Refused(Refusal::Loop(LoopRefusal::HumanDecision(
-                DecisionRefusal::AlreadyAnswered { .. } | DecisionRefusal::Withdrawn { .. },
+                HumanDecisionRefusal::AlreadyAnswered { .. }
+                | HumanDecisionRefusal::Withdrawn { .. },
             ))) => {}
-            Submitted::Refused(refusal) => asker.refused(question, &refusal),
+            Submitted::Refused(refusal) => prompter.refused(question, &refusal),
             Submitted::Accepted(_) | Submitted::Repeated(_) => {}
         }
         Ok(())
@@ -257,7 +258,7 @@ impl<S: Storage> Runner<'_, S> {
 
     fn ended_by(&mut self, decided: &Decided) {
         let record = &decided.record;
-        if decided.outcome == DecisionOutcome::Timeout {
+        if decided.outcome == HumanDecisionOutcome::Timeout {
             self.exit_status = EXIT_NOBODY_ANSWERED;
             self.details = Some(format!("nobody answered {} in time", record.request_id));
         } else if record.decision == HumanDecision::Abort {
@@ -292,9 +293,9 @@ impl<S: Storage> Runner<'_, S> {
                 if *halted.loop_id == *self.loop_id =>
             {
                 found = Some((event.sequence, halted));
-                Onward::Stop
+                ControlFlow::Break(())
             }
-            _ => Onward::Go,
+            _ => ControlFlow::Continue(()),
         })?;
         Ok(found)
     }
@@ -322,9 +323,9 @@ impl<S: Storage> Runner<'_, S> {
 
     /// What the rules make of a decision that ends the loop.
     fn halt_by(&self, asked: &Asked, decided: &Decided) -> Option<LoopHalted> {
-        let is_timeout = decided.outcome == DecisionOutcome::Timeout;
+        let is_timeout = decided.outcome == HumanDecisionOutcome::Timeout;
         let (reason, stop_condition, fault_type) = match decided.record.decision {
-            _ if is_timeout => (HaltReason::DecisionTimedOut, None, None),
+            _ if is_timeout => (HaltReason::HumanDecisionTimedOut, None, None),
             HumanDecision::Abort => {
                 (HaltReason::StopCondition, Some(StopCondition::HumanAbort), None)
             }
@@ -348,7 +349,7 @@ impl<S: Storage> Runner<'_, S> {
 /// The question that a receipt is of.
 fn request_of(receipt: &Receipt) -> String {
     let asked = receipt.events.iter().find_map(|event| match event {
-        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) => {
             Some(body.request.request_id.to_string())
         }
         _ => None,
@@ -357,14 +358,14 @@ fn request_of(receipt: &Receipt) -> String {
 }
 
 /// Tells of what is new about the open question.
-fn tell(asker: &mut dyn Asker, known: Option<&Question>, open: &Question) -> Patience {
+fn tell(prompter: &mut dyn Prompter, known: Option<&Question>, open: &Question) -> WaitPolicy {
     let known = known.filter(|known| known.request_id() == open.request_id());
-    if known.is_none() && asker.asked(open) == Patience::Leave {
-        return Patience::Leave;
+    if known.is_none() && prompter.asked(open) == WaitPolicy::Leave {
+        return WaitPolicy::Leave;
     }
     let was_warned = known.is_some_and(|known| known.held.warning.is_some());
     if open.held.warning.is_some() && !was_warned {
-        asker.warned(open);
+        prompter.warned(open);
     }
-    Patience::Wait
+    WaitPolicy::Wait
 }

@@ -154,12 +154,12 @@ impl Identity {
         }
         if matches!(
             *command,
-            Command::HumanDecision(HumanDecisionCommand::AnswerDecision(_))
+            Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(_))
                 | Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(_))
         ) {
             let means = self.answer_means(proof);
             match command.to_mut() {
-                Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)) => {
+                Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer)) => {
                     answer.means = means
                 }
                 Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(allowed)) => {

@@ -10,14 +10,13 @@ use holdpoint_domain::world::{TERMS_VERSION, Term, terms_of};
 use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::{OpenSegment, firsts, list};
 use holdpoint_log_files::survey::{io_error, segment_path};
-use holdpoint_log_files::{
-    Entry, FollowError, Follower, Mapped, Onward, ReadFile, RecordPlace, Stamp,
-};
+use holdpoint_log_files::{Entry, FollowError, Follower, Mapped, ReadFile, RecordPlace, Stamp};
 use holdpoint_log_format::{ChainPosition, Record, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::{Index, IndexFault, TermHash, read_indexed};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::ControlFlow;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -180,18 +179,18 @@ impl Lookup {
         &mut self,
         scope: &Scope<'_, S>,
         first: u64,
-        visit: &mut dyn FnMut(&Record<'_>) -> Onward,
+        visit: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>,
     ) -> Result<bool, SubmitError> {
         let holding = scope.known.iter().take_while(|(segment, _)| *segment <= first).last();
         let Some((segment, known)) = holding else { return Ok(false) };
         let Some(index) = self.index(scope, segment)? else { return Ok(false) };
         let mut opened = opened(scope, segment)?;
-        let (mut next, mut onward) = (first, Onward::Go);
-        while onward == Onward::Go && next <= known.last_sequence {
+        let (mut next, mut onward) = (first, ControlFlow::Continue(()));
+        while onward.is_continue() && next <= known.last_sequence {
             let Ok(Some(stretch)) = index.stretch_of(next) else { return Ok(false) };
             let wanted: Vec<u64> = (next..=stretch.last).collect();
             let read = read_indexed(index, &mut opened, &wanted, &mut |_, record| {
-                if onward == Onward::Go {
+                if onward.is_continue() {
                     onward = visit(record);
                 }
             });
@@ -201,7 +200,7 @@ impl Lookup {
             }
             next = stretch.last.saturating_add(1);
         }
-        Ok(onward == Onward::Stop)
+        Ok(onward.is_break())
     }
 
     /// The segments that may hold a hash, in their order: all but those of which an index that is

@@ -6,9 +6,9 @@
 
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::rebuild::Hot;
+use super::rebuild::LiveState;
 use super::submit::{By, Origin, Receipt, append, changes_nothing, receipt, time_of_next};
-use crate::log::{Appended, RunFile, Storage, Turn};
+use crate::log::{Appended, RunFile, Storage, WriteTransaction};
 use holdpoint_domain::{Event, WriterCommand, decide_for_writer};
 use holdpoint_log_files::Entry;
 use holdpoint_log_format::names;
@@ -20,8 +20,8 @@ pub(super) type Settled = Vec<(u64, RunFile)>;
 /// As [`record_lost`], for an engine that has not looked yet.
 pub(super) fn record_lost_once<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
     match engine.has_looked_for_lost.load(Ordering::Relaxed) {
         true => Ok(Vec::new()),
@@ -33,8 +33,8 @@ pub(super) fn record_lost_once<S: Storage>(
 /// recorded of a run whose file it does not give, and the next turn looks again.
 pub(super) fn record_lost<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
     let mut receipts = Vec::new();
     let Ok(entries) = engine.caches.list(names::RUNS) else { return Ok(receipts) };
@@ -72,8 +72,8 @@ fn remove_room<S: Storage>(engine: &Core<S>, entries: &[Entry], is_over: impl Fn
 /// Halts the loop, where it lives.
 fn halt<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
     loop_id: &str,
 ) -> Result<Option<Receipt>, SubmitError> {
     let Some(entity) = hot.world.live_loop(loop_id) else { return Ok(None) };

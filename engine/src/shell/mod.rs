@@ -9,7 +9,6 @@
 //! - Nothing derived from the state leaves before a sync covers the newest record it depends on.
 
 mod archive;
-mod asker;
 mod bound_directory;
 mod canonical_input;
 mod clock;
@@ -36,6 +35,7 @@ mod origin_of_user;
 mod outcome;
 mod owner;
 mod person_terminal;
+mod prompter;
 mod read_only;
 mod rebuild;
 mod recall;
@@ -48,18 +48,17 @@ mod salvage;
 mod snapshot;
 mod start;
 mod submit;
+mod submit_queue;
 mod subscription;
-mod subscription_bell;
+mod subscription_notifier;
 mod subscription_reader;
 mod threads;
 mod ticket;
-mod ticket_desk;
 mod user;
 mod watch;
 mod writers_own;
 
 pub use archive::{ArchivePlan, ArchiveReport, MoveError};
-pub use asker::{Asker, Elsewhere, Patience, PersonAnswer, Question};
 pub use bound_directory::BoundDirectory;
 pub use canonical_input::{
     CanonicalInputError, MAX_INPUT_BYTES, MAX_INPUT_DEPTH, canonical_input, canonical_input_sha256,
@@ -80,6 +79,7 @@ pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
 pub(crate) use origin_of_user::{in_initial_user_namespace, user_outside};
 pub use owner::owner_of;
 pub use person_terminal::{PersonTerminal, terminal_name, user_number};
+pub use prompter::{NoPrompt, PersonAnswer, Prompter, Question, WaitPolicy};
 pub use read_only::{ReadOnlyEngine, ReadOnlyError};
 pub use recall::FoundRecord;
 pub use resume::ResumeError;
@@ -89,13 +89,13 @@ pub use run::{
 };
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
 pub use start::{
-    APPROVE, ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, DENY, StartAsker, StartError,
+    APPROVE, ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, DENY, StartError, StartPrompter,
 };
 pub use submit::{Origin, Receipt, Submitted};
+pub use submit_queue::QueueError;
 pub use subscription::{Delivered, Subscription, SubscriptionError};
 pub use threads::{AuditRow, ReadMode, RowContent, ThreadReadError};
 pub use ticket::{Outcome, Ticket};
-pub use ticket_desk::QueueError;
 pub(crate) use user::{home_of_user, is_nobody};
 pub use user::{name_of_user, user_name};
 pub use watch::{Wake, Watch};

@@ -1,7 +1,7 @@
 //! A log that is looked at and not written to: the state, without the writers' turn.
 
 use super::error::SubmitError;
-use super::rebuild::Hot;
+use super::rebuild::LiveState;
 use super::snapshot::newest_state;
 use crate::log::{RootState, Storage};
 use holdpoint_domain::World;
@@ -105,7 +105,7 @@ pub struct ReadOnlyEngine<S: Storage = DirectoryStorage> {
 
 /// A state, and what is known of the log that it is of.
 struct State {
-    hot: Hot,
+    hot: LiveState,
     stated_by: Option<u64>,
     reached: Reached,
 }
@@ -169,7 +169,7 @@ impl<S: Storage> ReadOnlyEngine<S> {
         let (disk, before) = (&self.disk, &self.state);
         let after = steadily(disk, || {
             let end = End::of(disk)?;
-            let mut hot = Hot::from(before.hot.world.clone(), before.hot.place.clone());
+            let mut hot = LiveState::from(before.hot.world.clone(), before.hot.place.clone());
             match hot.follow(&|place, visit| place.follow_to(disk, &end.newest, visit)) {
                 Err(SubmitError::Follow(FollowError::Gone { .. })) => State::of(disk),
                 followed => {
@@ -194,7 +194,7 @@ impl State {
         let beginning = beginning.map_err(SubmitError::from)?;
         let on_disk =
             |place: &mut Follower, visit: &mut Visit<'_>| place.follow_to(disk, &newest, visit);
-        let mut hot = Hot::at_beginning(beginning, &on_disk)?;
+        let mut hot = LiveState::at_beginning(beginning, &on_disk)?;
         hot.follow(&on_disk)?;
         Ok(Self { hot, stated_by: None, reached })
     }

@@ -5,16 +5,17 @@ use super::error::SubmitError;
 use super::fingerprint::Since;
 use super::lookup::Lookup;
 use super::recall::each_from;
-use crate::log::{Log, Storage, Turn};
+use crate::log::{Log, Storage, WriteTransaction};
 use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Envelope, Event, Time, World, kind_name};
 use holdpoint_log_files::survey::Visit;
-use holdpoint_log_files::{FollowError, Follower, Onward};
+use holdpoint_log_files::{FollowError, Follower};
 use holdpoint_log_format::{ChainPosition, Record};
+use std::ops::ControlFlow;
 
 /// The state and the place in the log that it stands for.
-pub(super) struct Hot {
+pub(super) struct LiveState {
     pub(super) world: World,
     pub(super) place: Follower,
     /// The record that says where the log begins, when it does not begin with record 1; not looked
@@ -40,7 +41,7 @@ pub(super) struct Recorded {
 /// The kind of event that states where a log begins.
 const STATEMENT: &str = "log.history_archived";
 
-impl Hot {
+impl LiveState {
     /// The state before the log's first record: nothing, or what the event carries that says that
     /// the records before were moved to an archive.
     pub(super) fn open<S: Storage>(log: &Log<S>) -> Result<Self, SubmitError> {
@@ -64,7 +65,10 @@ impl Hot {
 
     /// Evolves the state by every record between its place and the newest appended one. Where
     /// those records were moved to an archive, the state is built anew from the log's beginning.
-    pub(super) fn catch_up<S: Storage>(&mut self, turn: &Turn<'_, S>) -> Result<(), SubmitError> {
+    pub(super) fn catch_up<S: Storage>(
+        &mut self,
+        turn: &WriteTransaction<'_, S>,
+    ) -> Result<(), SubmitError> {
         match self.follow(&of_turn(turn)) {
             Err(SubmitError::Follow(FollowError::Gone { .. })) => {
                 *self = Self::at_beginning(turn.beginning()?, &of_turn(turn))?;
@@ -125,7 +129,7 @@ pub(super) type CatchUp<'a> = dyn Fn(&mut Follower, &mut Visit<'_>) -> Result<()
 
 /// As a turn does it.
 fn of_turn<S: Storage>(
-    turn: &Turn<'_, S>,
+    turn: &WriteTransaction<'_, S>,
 ) -> impl Fn(&mut Follower, &mut Visit<'_>) -> Result<(), FollowError> {
     |place, visit| turn.catch_up(place, visit)
 }
@@ -187,14 +191,14 @@ pub(super) fn first_kept<S: Storage>(engine: &Core<S>) -> Result<u64, SubmitErro
 pub(super) fn read_events<S: Storage>(
     engine: &Core<S>,
     from: u64,
-    visit: &mut dyn FnMut(Recorded) -> Onward,
+    visit: &mut dyn FnMut(Recorded) -> ControlFlow<()>,
 ) -> Result<(), SubmitError> {
     let mut failure = None;
     engine.log.read_from(from, &mut |_, record| match recorded(record) {
         Ok(event) => visit(event),
         Err(error) => {
             failure = Some(error);
-            Onward::Stop
+            ControlFlow::Break(())
         }
     })?;
     failure.map_or(Ok(()), Err)
@@ -210,7 +214,7 @@ pub(super) fn find_event<S: Storage, T>(
     let mut found = None;
     let mut visit = |event| {
         found = of(event);
-        if found.is_some() { Onward::Stop } else { Onward::Go }
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let is_known = match engine.hot.lock().as_mut() {
         Some(hot) => each_from(engine, hot, from, &mut visit)?,

@@ -5,16 +5,16 @@
 use super::engine::Core;
 use super::error::SubmitError;
 use super::lookup::{Lookup, Scope};
-use super::rebuild::{Hot, Recorded, recorded};
+use super::rebuild::{LiveState, Recorded, recorded};
 use super::submit::Origin;
-use crate::log::{Storage, Turn};
+use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointEvent};
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::world::{KeyReceipt, Recalled, Term, term_of_new};
 use holdpoint_domain::{Command, Envelope, Event, Idempotency, Refusal, Time, World, decide};
-use holdpoint_log_files::Onward;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// A record that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub struct FoundRecord {
 /// A segment that must be read cannot be, or is damaged.
 pub(super) fn recall<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
     origin: &Origin,
     idempotency: Option<&Idempotency>,
     command: &Command,
@@ -72,8 +72,8 @@ pub(super) fn recall<S: Storage>(
 /// As [`recall`].
 pub(super) fn decide_knowing<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
     command: &Command,
     at: Time,
 ) -> Result<Result<Vec<Event>, Refusal>, SubmitError> {
@@ -94,9 +94,9 @@ pub(super) fn decide_knowing<S: Storage>(
 /// The segment cannot be read.
 pub(super) fn each_from<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     first: u64,
-    visit: &mut dyn FnMut(Recorded) -> Onward,
+    visit: &mut dyn FnMut(Recorded) -> ControlFlow<()>,
 ) -> Result<bool, SubmitError> {
     let (lookup, scope) = scope(engine, hot);
     let mut is_read = true;
@@ -105,7 +105,7 @@ pub(super) fn each_from<S: Storage>(
         // Whoever reads the segment then tells what the record is.
         Err(_) => {
             is_read = false;
-            Onward::Stop
+            ControlFlow::Break(())
         }
     })?;
     Ok(is_known && is_read)
@@ -117,14 +117,14 @@ pub(super) fn each_from<S: Storage>(
 /// The segment cannot be read.
 pub(super) fn link_of<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     sequence: u64,
 ) -> Result<Option<Digest>, SubmitError> {
     let (lookup, scope) = scope(engine, hot);
     let mut link = None;
     let is_known = lookup.each_from(&scope, sequence, &mut |record| {
         link = Some(Digest::from_bytes(record.header.link.0));
-        Onward::Stop
+        ControlFlow::Break(())
     })?;
     Ok(link.filter(|_| is_known))
 }
@@ -135,8 +135,8 @@ pub(super) fn link_of<S: Storage>(
 /// A segment that must be read cannot be, or is damaged.
 pub(super) fn records_with<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
     term: &Term<'_>,
 ) -> Result<Vec<FoundRecord>, SubmitError> {
     let newest = hot.place.run.chain.sequence;
@@ -150,8 +150,11 @@ pub(super) fn records_with<S: Storage>(
 }
 
 /// What lookups keep, and where they look.
-fn scope<'a, S: Storage>(engine: &'a Core<S>, hot: &'a mut Hot) -> (&'a mut Lookup, Scope<'a, S>) {
-    let Hot { world, place, lookup, .. } = hot;
+fn scope<'a, S: Storage>(
+    engine: &'a Core<S>,
+    hot: &'a mut LiveState,
+) -> (&'a mut Lookup, Scope<'a, S>) {
+    let LiveState { world, place, lookup, .. } = hot;
     let known = world.segment_indexes();
     (lookup, Scope { disk: &engine.caches, known, newest: place })
 }
@@ -159,8 +162,8 @@ fn scope<'a, S: Storage>(engine: &'a Core<S>, hot: &'a mut Hot) -> (&'a mut Look
 /// The log behind a state, in a turn.
 struct Past<'a, 't, S: Storage> {
     engine: &'a Core<S>,
-    hot: &'a mut Hot,
-    turn: &'a mut Turn<'t, S>,
+    hot: &'a mut LiveState,
+    turn: &'a mut WriteTransaction<'t, S>,
 }
 
 impl<S: Storage> Past<'_, '_, S> {

@@ -3,7 +3,7 @@
 use super::conditions::DoneBefore;
 use super::rebuild::Recorded;
 use holdpoint_domain::{Event, Refusal, Time};
-use holdpoint_log_files::Onward;
+use std::ops::ControlFlow;
 
 /// What became of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,10 +51,10 @@ impl Receipt {
     }
 
     /// Takes the next of its events, up to `last` or to the end of the batch.
-    pub(super) fn take(&mut self, event: Recorded, last: Option<u64>) -> Onward {
+    pub(super) fn take(&mut self, event: Recorded, last: Option<u64>) -> ControlFlow<()> {
         let is_last = last.map_or(event.ends_batch, |last| event.sequence >= last);
         (self.last_sequence, self.at) = (event.sequence, Some(event.at));
         self.events.push(event.envelope.event);
-        if is_last { Onward::Stop } else { Onward::Go }
+        if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -1,9 +1,9 @@
 //! Going on with a loop that a person let be tried again when nobody waited for the answer.
 
-use super::asker::Asker;
 use super::engine::Engine;
 use super::error::SubmitError;
 use super::governed::Runner;
+use super::prompter::Prompter;
 use super::rebuild::{find_event, first_kept};
 use super::run::{BINDING_MISMATCH, GovernedRun, HeldRun, KEY_MISSING, RunError};
 use super::start::{ApprovedProgram, StartError};
@@ -14,7 +14,9 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceContent};
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, ExecutionLoopState};
 use holdpoint_domain::governed::{ExecutionLoop, RequestPlace};
-use holdpoint_domain::human_decision::{Decided, DecisionRefusal, HumanDecision, RequestOutcome};
+use holdpoint_domain::human_decision::{
+    Decided, HumanDecision, HumanDecisionRefusal, RequestOutcome,
+};
 use holdpoint_domain::{Event, World};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,7 +32,7 @@ pub enum ResumeError {
     Submit(#[from] SubmitError),
     /// No question has this id, or none that is still remembered.
     #[error("{0}")]
-    Unknown(DecisionRefusal),
+    Unknown(HumanDecisionRefusal),
     /// The question was not decided as RETRY, or what follows was begun already.
     #[error("{request_id} lets nothing be tried again: {found}")]
     NoRetry {
@@ -125,7 +127,7 @@ impl<S: Storage> Engine<S> {
         &self,
         run: &GovernedRun,
         request_id: &str,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, ResumeError> {
@@ -148,7 +150,7 @@ impl<S: Storage> Engine<S> {
             if let Some(program) = approved {
                 runner.expect_program(program);
             }
-            runner.conclude(asker, sink, signals)
+            runner.conclude(prompter, sink, signals)
         });
         // Nothing was begun where the RETRY still waits: it can be tried again.
         if resumed.is_err() && matches!(self.query(|w| to_resume(w, request_id)), Ok(Ok(_))) {
@@ -223,7 +225,7 @@ fn to_resume(world: &World, request_id: &str) -> Result<(ExecutionLoop, Decided)
     };
     let Some(place) = world.find_request(request_id) else {
         let request_id = visible(request_id).to_string();
-        return Err(ResumeError::Unknown(DecisionRefusal::UnknownRequest { request_id }));
+        return Err(ResumeError::Unknown(HumanDecisionRefusal::UnknownRequest { request_id }));
     };
     let decided = match &place.held().outcome {
         Some(RequestOutcome::Decided(decided)) => decided,

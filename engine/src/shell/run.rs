@@ -1,10 +1,10 @@
 //! What a governed run is asked for, and what came of it.
 
-use super::asker::Question;
 use super::error::SubmitError;
+use super::prompter::Question;
 use crate::executor::{CommandSpec, EnvironmentPolicy, ExecutionReport};
 use holdpoint_domain::execution_loop::{LoopHalted, SpentApproval};
-use holdpoint_domain::human_decision::DecisionRecord;
+use holdpoint_domain::human_decision::HumanDecisionRecord;
 use holdpoint_domain::log::GateTerms;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
 use holdpoint_domain::{ActorId, Refusal};
@@ -61,7 +61,7 @@ pub struct RunReport {
     /// What Phase-21 made of the last fault, if there was one.
     pub fault: Option<FaultOutcome>,
     /// The last decision about the run of a person, or of a deadline, if one was asked for.
-    pub decision: Option<DecisionRecord>,
+    pub decision: Option<HumanDecisionRecord>,
     /// How many attempts were dispatched: 0 when the command did not start.
     pub attempts: u8,
     /// Sequence of the run's first record.

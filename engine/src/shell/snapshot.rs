@@ -8,7 +8,7 @@
 //! - That one cannot be written, or not be read, never fails anything.
 
 use super::fingerprint::Since;
-use super::rebuild::{Hot, Recorded, evolve_all, recorded};
+use super::rebuild::{LiveState, Recorded, evolve_all, recorded};
 use crate::log::Storage;
 use holdpoint_domain::World;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -17,8 +17,9 @@ use holdpoint_log_files::snapshot::{
     SNAPSHOT_LENGTH_MAX, Snapshot as Stored, SnapshotsFault, has_snapshots, list_snapshots,
     newest_stated, snapshot_path,
 };
-use holdpoint_log_files::{FollowError, Follower, Onward, ReadStorage};
+use holdpoint_log_files::{FollowError, Follower, ReadStorage};
 use holdpoint_log_format::{ChainPosition, LogId, Record, SnapshotHeader, names};
+use std::ops::ControlFlow;
 
 /// Snapshots that stay: the newest, and the one before it; and beside them the newest one that is
 /// stated up to HEAD, from which those begin who read without the lock.
@@ -95,7 +96,7 @@ pub(super) fn newest_state<S: ReadStorage>(
     disk: &S,
     witnessed: u64,
     newest: &ChainPosition,
-) -> Result<Option<(Hot, u64)>, FollowError> {
+) -> Result<Option<(LiveState, u64)>, FollowError> {
     let stated = newest_stated(
         disk,
         (witnessed, newest),
@@ -107,12 +108,12 @@ pub(super) fn newest_state<S: ReadStorage>(
     let stated = stated.filter(|(Following { hot, batch, stated_by }, _)| {
         batch.is_empty() && !hot.world.unproven_records().contains(*stated_by)
     });
-    Ok(stated.map(|(following, place)| (Hot { place, ..following.hot }, following.stated_by)))
+    Ok(stated.map(|(following, place)| (LiveState { place, ..following.hot }, following.stated_by)))
 }
 
 /// A snapshot's state on its way to the newest record.
 struct Following {
-    hot: Hot,
+    hot: LiveState,
     /// Records are held back until one ends their batch.
     batch: Vec<Recorded>,
     stated_by: u64,
@@ -122,19 +123,19 @@ impl Following {
     fn begin(snapshot: &Stored, from: &Follower, record: &Record<'_>) -> Option<Self> {
         let event = recorded(record).ok()?;
         let world = World::stated_by(snapshot.state(), &event.envelope.event)?;
-        let hot = Hot { since: Since::snapshot(), ..Hot::from(world, from.clone()) };
+        let hot = LiveState { since: Since::snapshot(), ..LiveState::from(world, from.clone()) };
         Some(Self { hot, batch: Vec::new(), stated_by: event.sequence })
     }
 
-    fn take(&mut self, record: &Record<'_>) -> Onward {
+    fn take(&mut self, record: &Record<'_>) -> ControlFlow<()> {
         // What cannot be read leads nowhere.
-        let Ok(event) = recorded(record) else { return Onward::Stop };
+        let Ok(event) = recorded(record) else { return ControlFlow::Break(()) };
         self.batch.push(event);
         if !record.header.flags.more_follows() {
             evolve_all(&mut self.hot.world, &mut self.hot.since, &self.batch);
             self.batch.clear();
         }
-        Onward::Go
+        ControlFlow::Continue(())
     }
 }
 

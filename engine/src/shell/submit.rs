@@ -8,14 +8,14 @@ use super::lookup::Scope;
 use super::lost;
 use super::metrics::TurnWatch;
 use super::owner::check_owner;
-use super::rebuild::{Hot, Recorded, evolve_all, first_kept, read_events};
+use super::rebuild::{LiveState, Recorded, evolve_all, first_kept, read_events};
 use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
 use super::run_seat::check_recorder;
 use super::snapshot::Snapshot;
 use super::writers_own::{note_clock_step, note_recovery, record_in_turn};
 use crate::floors::Floors;
-use crate::log::{Acknowledgement, Appended, Level, NewRecord, Storage, Turn};
+use crate::log::{Acknowledgement, Appended, Level, NewRecord, Storage, WriteTransaction};
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::log::{LogEvent, RulesAdopted};
@@ -144,8 +144,8 @@ struct Asked<'a> {
 /// Decides, and appends what was decided, or that the command was refused.
 fn carry_out<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
     asked: Asked<'_>,
     at: Time,
 ) -> Result<Answer, SubmitError> {
@@ -201,7 +201,7 @@ fn demanded<S: Storage>(
 /// turn is over.
 fn done_before<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
+    hot: &mut LiveState,
     done: DoneBefore,
 ) -> Result<Answer, SubmitError> {
     let mut receipt = Receipt::of(done);
@@ -214,8 +214,8 @@ fn done_before<S: Storage>(
 /// A refusal that is a fact of its own is recorded in the command's place. It does not take the
 /// command's key, which stays free for a command that is accepted.
 fn record_refusal<S: Storage>(
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
     by: By<'_>,
     command: &Command,
     refusal: &Refusal,
@@ -248,7 +248,7 @@ fn receipt_again<S: Storage>(engine: &Core<S>, done: DoneBefore) -> Result<Recei
 /// Before the log is closed: what indexes were built, and the state's fingerprint where one is
 /// worth it. A state that was not brought up to the newest record is left as it is.
 pub(super) fn before_close<S: Storage>(engine: &Core<S>) -> Result<(), SubmitError> {
-    let is_worth_it = |hot: &Hot| {
+    let is_worth_it = |hot: &LiveState| {
         let has_news = hot.lookup.indexer.has_built() || fingerprint::is_due_at_close(engine, hot);
         has_news && hot.is_behind(&engine.log)
     };
@@ -275,8 +275,8 @@ pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, Submi
 /// time, each in a batch of its own, in the story that it belongs to (property E4).
 fn record_due<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
     let at = time_of_next(engine, turn);
     let mut receipts = Vec::new();
@@ -331,10 +331,10 @@ pub(super) fn permitted<S: Storage, T>(
 }
 
 /// A turn whose result is given when what it depends on is as durable as the engine's level asks.
-pub(super) fn with_turn<S: Storage, T>(
-    engine: &Core<S>,
-    work: impl FnOnce(&Core<S>, &mut Hot, &mut Turn<'_, S>) -> Result<T, SubmitError>,
-) -> Result<T, SubmitError> {
+pub(super) fn with_turn<S: Storage, T, W>(engine: &Core<S>, work: W) -> Result<T, SubmitError>
+where
+    W: FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<'_, S>) -> Result<T, SubmitError>,
+{
     let (result, pending) = in_turn(engine, engine.level, work)?;
     pending.wait()?;
     Ok(result)
@@ -372,11 +372,14 @@ impl<S: Storage> Pending<'_, S> {
 /// Takes the turn, brings the state up to the newest record, and leaves with the state evolved.
 /// After a failure the state is discarded: it may be ahead of what the disk holds. Where the
 /// failure comes while others go on, the log is poisoned, and the next turn discards it.
-fn in_turn<'a, S: Storage, T>(
+fn in_turn<'a, S: Storage, T, W>(
     engine: &'a Core<S>,
     level: Level,
-    work: impl FnOnce(&Core<S>, &mut Hot, &mut Turn<'_, S>) -> Result<T, SubmitError>,
-) -> Result<(T, Pending<'a, S>), SubmitError> {
+    work: W,
+) -> Result<(T, Pending<'a, S>), SubmitError>
+where
+    W: FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<'_, S>) -> Result<T, SubmitError>,
+{
     let mut watch = engine.meter.turn();
     let mut held = engine.hot.lock();
     watch.has_thread();
@@ -416,8 +419,8 @@ fn in_turn<'a, S: Storage, T>(
 /// Where there is no room to tell it, the next engine does it all again.
 fn tend_indexes<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<(), SubmitError> {
     for built in hot.lookup.indexer.take_built() {
         let told = record_in_turn(engine, hot, turn, &WriterCommand::SegmentIndexed(built));
@@ -426,7 +429,7 @@ fn tend_indexes<S: Storage>(
             _ => {}
         }
     }
-    let Hot { world, place, lookup, .. } = hot;
+    let LiveState { world, place, lookup, .. } = hot;
     let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
     lookup.look_after(&scope);
     Ok(())
@@ -458,8 +461,8 @@ fn discarded<S: Storage>(engine: &Core<S>) -> SubmitError {
 /// What a writer records before anything of its own, where it has the rules in force.
 pub(super) fn come_up_to_date<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<(), SubmitError> {
     hot.world.check_rules()?;
     note_clock_step(engine, hot, turn)?;
@@ -468,7 +471,7 @@ pub(super) fn come_up_to_date<S: Storage>(
 }
 
 /// The time that the next record will carry: never before the newest one's.
-pub(super) fn time_of_next<S: Storage>(engine: &Core<S>, turn: &Turn<'_, S>) -> Time {
+pub(super) fn time_of_next<S: Storage>(engine: &Core<S>, turn: &WriteTransaction<'_, S>) -> Time {
     Time::from_nanoseconds(engine.now().wall_ns.max(turn.position().time))
 }
 
@@ -483,8 +486,8 @@ fn check(origin: &Origin, conditions: &Conditions, command: &Command) -> Result<
 /// Encodes, appends and evolves one batch, and gives its events back. Before the first one by newer
 /// rules than those in force, the same batch says so; what is given back is without that.
 pub(super) fn append<S: Storage>(
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
     by: By<'_>,
     idempotency: Option<&Idempotency>,
     events: impl Into<Vec<Event>>,
@@ -534,7 +537,7 @@ fn adoption(world: &World, body: RulesAdopted) -> Envelope {
 /// A fingerprint is that of the state before its record: behind what its batch says first.
 fn state_fingerprints_behind<S: Storage>(
     world: &World,
-    turn: &Turn<'_, S>,
+    turn: &WriteTransaction<'_, S>,
     at: Time,
     first: &Envelope,
     others: &mut [Envelope],

@@ -2,7 +2,7 @@
 
 use super::error::SubmitError;
 use super::rebuild::Recorded;
-use super::subscription_bell::Bell;
+use super::subscription_notifier::Notifier;
 use super::subscription_reader::{Linked, Reader};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::{Envelope, Time};
@@ -73,7 +73,7 @@ impl From<SurveyError> for SubscriptionError {
 /// As an [`Iterator`] it waits for each record, and ends when the engine closed or after an error.
 pub struct Subscription<S: ReadStorage = DirectoryStorage> {
     reader: Reader<S>,
-    bell: Bell,
+    notifier: Notifier,
     with_unproven: bool,
     has_ended: bool,
 }
@@ -86,12 +86,16 @@ impl<S: ReadStorage> Subscription<S> {
     /// # Errors
     /// The log begins behind `from`, or cannot be read.
     pub fn of_log(storage: S, from: u64) -> Result<Self, SubscriptionError> {
-        Self::open(Arc::new(storage), Bell::default(), from)
+        Self::open(Arc::new(storage), Notifier::default(), from)
     }
 
-    pub(super) fn open(storage: Arc<S>, bell: Bell, from: u64) -> Result<Self, SubscriptionError> {
+    pub(super) fn open(
+        storage: Arc<S>,
+        notifier: Notifier,
+        from: u64,
+    ) -> Result<Self, SubscriptionError> {
         let reader = Reader::at(storage, from)?;
-        Ok(Self { reader, bell, with_unproven: false, has_ended: false })
+        Ok(Self { reader, notifier, with_unproven: false, has_ended: false })
     }
 
     /// Gives records as soon as they are written, before anything proves that they survive the
@@ -148,20 +152,20 @@ impl<S: ReadStorage> Subscription<S> {
         deadline: Option<Instant>,
     ) -> Result<Option<Delivered>, SubscriptionError> {
         while !self.has_ended {
-            // Heard before the log is looked at: what is committed after that look rings again.
-            let heard = self.bell.heard();
-            let found = self.look(heard.durable).inspect_err(|_| self.has_ended = true)?;
+            // Seen before the log is looked at: what is committed after that look notifies again.
+            let seen = self.notifier.seen();
+            let found = self.look(seen.durable).inspect_err(|_| self.has_ended = true)?;
             if found.is_some() {
                 return Ok(found);
             }
             let now = Instant::now();
-            if heard.is_closed {
+            if seen.is_closed {
                 self.has_ended = true;
             } else if deadline.is_some_and(|deadline| deadline <= now) {
                 break;
             } else {
                 let next_look = now + LOOK_EVERY;
-                self.bell.wait(&heard, deadline.map_or(next_look, |end| end.min(next_look)));
+                self.notifier.wait(&seen, deadline.map_or(next_look, |end| end.min(next_look)));
             }
         }
         Ok(None)

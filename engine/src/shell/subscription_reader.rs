@@ -6,10 +6,11 @@ use super::subscription::SubscriptionError;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_log_files::head::{read_head, read_witness};
 use holdpoint_log_files::survey::io_error;
-use holdpoint_log_files::{FollowError, Follower, LogReader, Onward, ReadStorage, Stop};
+use holdpoint_log_files::{FollowError, Follower, LogReader, ReadStorage, Stop};
 use holdpoint_log_format::{Lock, Record, names};
 use std::collections::VecDeque;
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Reading pauses at the end of the batch that has one of these reached: at most so much, and one
@@ -116,7 +117,7 @@ impl<S: ReadStorage> Reader<S> {
             if !record.header.flags.more_follows() && batch.failure.is_none() {
                 held.take(&mut batch);
             }
-            if held.is_full() { Onward::Stop } else { onward }
+            if held.is_full() { ControlFlow::Break(()) } else { onward }
         })?;
         batch.failure.map_or(Ok(()), Err)?;
         if self.place.run.stop != Stop::Asked {
@@ -172,20 +173,20 @@ struct Batch {
 }
 
 impl Batch {
-    fn take(&mut self, record: &Record<'_>, next: u64) -> Onward {
+    fn take(&mut self, record: &Record<'_>, next: u64) -> ControlFlow<()> {
         if record.header.sequence < next {
-            return Onward::Go;
+            return ControlFlow::Continue(());
         }
         match recorded(record) {
             Ok(event) => {
                 let link = Digest::from_bytes(record.header.link.0);
                 self.records.push(Linked { record: event, link });
                 self.bytes = self.bytes.saturating_add(record.payload.len());
-                Onward::Go
+                ControlFlow::Continue(())
             }
             Err(error) => {
                 self.failure = Some(error);
-                Onward::Stop
+                ControlFlow::Break(())
             }
         }
     }

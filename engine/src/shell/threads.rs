@@ -12,7 +12,7 @@ use holdpoint_domain::interruption_thread::{
     Thread, ThreadCommand,
 };
 use holdpoint_domain::{ActorId, Command, Event, Refusal, Time};
-use holdpoint_log_files::Onward;
+use std::ops::ControlFlow;
 use thiserror::Error;
 
 /// How audit rows are read (seed PH1.X, `PH1X_READ_AUDIT_ROWS`).
@@ -119,11 +119,11 @@ impl<S: Storage> Engine<S> {
         let core = self.core();
         read_events(core, first_kept(core)?, &mut |record| {
             if record.sequence > newest {
-                return Onward::Stop;
+                return ControlFlow::Break(());
             }
             let is_last = record.sequence == newest;
             rows.extend(rows_of(record, tenant_id, correlation_id));
-            if is_last { Onward::Stop } else { Onward::Go }
+            if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(rows)
     }

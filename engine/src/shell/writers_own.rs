@@ -3,11 +3,11 @@
 
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::rebuild::Hot;
+use super::rebuild::LiveState;
 use super::submit::{
     By, Origin, Receipt, append, come_up_to_date, receipt, time_of_next, with_turn,
 };
-use crate::log::{Recovered, Storage, Turn};
+use crate::log::{Recovered, Storage, WriteTransaction};
 use holdpoint_domain::core::limits::CLOCK_STEP_NS;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::log::{ClockStepped, RecoveryPerformed};
@@ -27,8 +27,8 @@ pub(super) fn record<S: Storage>(
 /// Appends what happened to the log itself, as Holdpoint's own act and a story of its own.
 pub(super) fn record_in_turn<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
     command: &WriterCommand,
 ) -> Result<Receipt, SubmitError> {
     let at = time_of_next(engine, turn);
@@ -42,8 +42,8 @@ pub(super) fn record_in_turn<S: Storage>(
 /// A step of the wall clock since the last writer of this boot is recorded before anything else.
 pub(super) fn note_clock_step<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<(), SubmitError> {
     let now = engine.now().wall_minus_boot();
     let before = turn.previous_wall_minus_boot();
@@ -60,8 +60,8 @@ pub(super) fn note_clock_step<S: Storage>(
 /// else that the turn appends.
 pub(super) fn note_recovery<S: Storage>(
     engine: &Core<S>,
-    hot: &mut Hot,
-    turn: &mut Turn<'_, S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
 ) -> Result<(), SubmitError> {
     match turn.recovered().and_then(recovery_performed) {
         Some(performed) => record_in_turn(engine, hot, turn, &performed).map(drop),

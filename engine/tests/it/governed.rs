@@ -10,7 +10,7 @@ use holdpoint_domain::evidence_capture::{
     OutputStream, StopCondition,
 };
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy, HoldTerms};
+use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecisionTimeout};
 use holdpoint_domain::log::GatePolicy;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxFaultEvent};
 use holdpoint_domain::{ActorId, Event, Refusal};
@@ -20,8 +20,8 @@ use holdpoint_engine::executor::{
     signal_channel,
 };
 use holdpoint_engine::shell::{
-    ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, EXIT_FAULT_TERMINATED, Elsewhere,
-    EngineOptions, GovernedRun, HeldRun, Identity, Patience, RunError, RunReport, StartAsker, Wake,
+    ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, EXIT_FAULT_TERMINATED, EngineOptions,
+    GovernedRun, HeldRun, Identity, NoPrompt, RunError, RunReport, StartPrompter, WaitPolicy, Wake,
 };
 use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::{Place, names, run_of, shell};
@@ -270,7 +270,7 @@ fn what_is_terminated_under_a_hold_never_exits_with_0() {
         for policy in [HoldPolicy::After, HoldPolicy::OnFailure] {
             let (place, (_folder, run)) = (Place::new(), held_open(status));
             let (engine, terms) = (place.engine(), HoldTerms::of(policy));
-            let held = engine.run_held(&run, &terms, &mut Elsewhere, &mut Discard, &mut NoSignals);
+            let held = engine.run_held(&run, &terms, &mut NoPrompt, &mut Discard, &mut NoSignals);
             let Ok(HeldRun::Ended(report)) = held else { panic!("{held:?}") };
             engine.close().expect("it closes");
             check(&place, &report);
@@ -492,9 +492,9 @@ impl Desk {
     }
 }
 
-impl StartAsker for Desk {
-    fn asked(&mut self, _: &DecisionPoint) -> Patience {
-        if self.says.is_some() { Patience::Wait } else { Patience::Leave }
+impl StartPrompter for Desk {
+    fn asked(&mut self, _: &DecisionPoint) -> WaitPolicy {
+        if self.says.is_some() { WaitPolicy::Wait } else { WaitPolicy::Leave }
     }
 
     fn wait(&mut self, _: &DecisionPoint, _: &Wake<'_>) -> Option<bool> {
@@ -521,7 +521,7 @@ fn bound_run(place: &Place) -> (GovernedRun, Bound) {
     (run, bound)
 }
 
-fn ask(timeout: DecisionTimeout) -> AskBefore {
+fn ask(timeout: HumanDecisionTimeout) -> AskBefore {
     AskBefore { policy: ApprovalPolicy::people(), separation: false, timeout }
 }
 
@@ -537,7 +537,7 @@ fn spend(
 ) -> Result<HeldRun, &'static str> {
     let (terms, policy) = (&HoldTerms::never(), &GatePolicy::default());
     let start = ApprovedStart { run, terms, policy, bound, decision_id };
-    let ran = engine.run_approved(&start, &mut Elsewhere, &mut Discard, &mut NoSignals);
+    let ran = engine.run_approved(&start, &mut NoPrompt, &mut Discard, &mut NoSignals);
     ran.map_err(|error| error.code())
 }
 
@@ -546,7 +546,7 @@ fn an_embedder_asks_before_a_start_and_an_approval_starts_exactly_that_once() {
     let place = Place::new();
     let engine = place.engine();
     let (run, bound) = bound_run(&place);
-    let ask = ask(DecisionTimeout::DEFAULT);
+    let ask = ask(HumanDecisionTimeout::DEFAULT);
     let put = |says: Option<bool>| {
         let mut desk = Desk::saying(says);
         engine.ask_before(&run, &bound, &ask, &mut desk, &mut NoSignals).expect("it is asked")
@@ -587,7 +587,7 @@ fn an_embedders_program_is_not_the_person_who_approves_its_start() {
     run.actor = ActorId { kind: Actor::Automation, id: "ada".to_string() };
     let (sender, mut signals) = signal_channel().expect("descriptors");
     let mut desk = Desk { end: Some(sender), ..Desk::saying(Some(true)) };
-    let ask = ask(DecisionTimeout::DEFAULT);
+    let ask = ask(HumanDecisionTimeout::DEFAULT);
     let asked = engine.ask_before(&run, &bound, &ask, &mut desk, &mut signals);
     let Ok(Asked::Interrupted { question, .. }) = asked else { panic!("{asked:?}") };
     assert_eq!(desk.refused, ["NO_TERMINAL"]);

@@ -244,7 +244,7 @@ fn a_disk_too_full_for_head_refuses_the_witness_and_the_handle_goes_on() {
     log.close().unwrap();
 }
 
-// ---- Other processes, and the keeper -----------------------------------------------------------
+// ---- Other processes, and the flusher -----------------------------------------------------------
 
 #[test]
 fn another_handle_gets_its_turn_while_threads_never_stop() {
@@ -374,7 +374,7 @@ fn a_failed_handle_shows_only_what_is_durable() {
     let mut shown = Vec::new();
     let from_the_first = log.read_from(1, &mut |_, record| {
         shown.push(record.header.sequence);
-        holdpoint_log_files::Onward::Go
+        std::ops::ControlFlow::Continue(())
     });
     from_the_first.unwrap();
     assert_eq!(shown, [1]);

@@ -6,7 +6,7 @@ use crate::writers::{ENDLESS, Load, Writers, assert_goes_on};
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::human_decision::{
-    DecisionTimeout, HoldPolicy, HoldTerms, HumanDecisionCommand, RequestDecision,
+    HoldPolicy, HoldTerms, HumanDecisionCommand, HumanDecisionTimeout, RequestHumanDecision,
 };
 use holdpoint_domain::log::{ClockStepped, LogEvent};
 use holdpoint_domain::{Command, Event};
@@ -125,15 +125,16 @@ fn steps_of_the_wall_clock_between_processes_are_on_record_in_both_directions() 
 
 /// A request that waits for ten seconds, and is warned about after eight.
 fn ask(engine: &Engine) {
-    let timeout = DecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
+    let timeout = HumanDecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
     let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let command = holdpoint_domain::execution_loop::InitializeLoop { hold: terms, ..initialize(2) };
     let loop_id = command.loop_id();
     let story = whole_story(&loop_id).into_iter().take(4);
-    let request = Command::HumanDecision(HumanDecisionCommand::RequestDecision(RequestDecision {
-        loop_id,
-        entropy: fresh(),
-    }));
+    let request =
+        Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(RequestHumanDecision {
+            loop_id,
+            entropy: fresh(),
+        }));
     for command in [Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command))]
         .into_iter()
         .chain(story)

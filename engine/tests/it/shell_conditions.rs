@@ -5,8 +5,8 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
-    HumanDecision, HumanDecisionCommand, HumanDecisionEvent, RequestDecision,
+    AnswerChannel, AnswerHumanDecision, AnswerMeans, HoldPolicy, HoldTerms, HumanDecision,
+    HumanDecisionCommand, HumanDecisionEvent, HumanDecisionTimeout, RequestHumanDecision,
 };
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::{ActorId, Command, Event};
@@ -40,21 +40,21 @@ fn refused(submitted: Submitted) -> &'static str {
 
 /// A loop whose attempt is evaluated, and the request about it.
 fn asked(engine: &Engine) -> (String, String) {
-    let timeout = DecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
+    let timeout = HumanDecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
     let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let command = holdpoint_domain::execution_loop::InitializeLoop { hold: terms, ..initialize(2) };
     let loop_id = command.loop_id();
     accepted(engine, &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
     let story = whole_story(&loop_id);
     story.iter().take(4).for_each(|command| drop(accepted(engine, command)));
-    let request = RequestDecision { loop_id: loop_id.clone(), entropy: fresh() };
+    let request = RequestHumanDecision { loop_id: loop_id.clone(), entropy: fresh() };
     let request_id = format!("REQ-{}", request.entropy);
-    accepted(engine, &Command::HumanDecision(HumanDecisionCommand::RequestDecision(request)));
+    accepted(engine, &Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(request)));
     (loop_id, request_id)
 }
 
 fn answer(request_id: &str, decision: HumanDecision) -> Command {
-    Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
+    Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(AnswerHumanDecision {
         request_id: request_id.to_string(),
         loop_id: None,
         entropy: fresh(),
@@ -178,7 +178,7 @@ fn every_writer_first_records_what_is_due() {
     assert_eq!(names(&late.events), ["late_answer_recorded"]);
     let events = place.events();
     let timed_out = events.iter().find_map(|event| match event {
-        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => Some(body.due_at),
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) => Some(body.due_at),
         _ => None,
     });
     assert_eq!(timed_out.map(|at| at.nanoseconds()), late.at.map(|at| at.nanoseconds()));

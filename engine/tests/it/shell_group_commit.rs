@@ -5,8 +5,8 @@ use crate::embedder::{accept, accepted, hand_over};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::execution_loop::{ExecutionLoopCommand, InitializeLoop};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, HoldPolicy, HoldTerms,
-    HumanDecision, HumanDecisionCommand, RequestDecision,
+    AnswerChannel, AnswerHumanDecision, AnswerMeans, HoldPolicy, HoldTerms, HumanDecision,
+    HumanDecisionCommand, HumanDecisionTimeout, RequestHumanDecision,
 };
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
@@ -116,21 +116,21 @@ fn head_of(place: &Place) -> u64 {
 
 /// A request that waits for a person, of a loop whose attempt is evaluated.
 fn asked(engine: &Engine<GatedStorage>) -> String {
-    let timeout = DecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
+    let timeout = HumanDecisionTimeout::from_milliseconds(10_000).expect("ten seconds");
     let hold = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let command = InitializeLoop { hold, ..initialize(2) };
     let loop_id = command.loop_id();
     let submit = |command: &Command| drop(accepted(engine.submit(&origin(), command)));
     submit(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
     whole_story(&loop_id).iter().take(4).for_each(submit);
-    let request = RequestDecision { loop_id, entropy: fresh() };
+    let request = RequestHumanDecision { loop_id, entropy: fresh() };
     let request_id = format!("REQ-{}", request.entropy);
-    submit(&Command::HumanDecision(HumanDecisionCommand::RequestDecision(request)));
+    submit(&Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(request)));
     request_id
 }
 
 fn answer(request_id: String) -> Command {
-    Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
+    Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(AnswerHumanDecision {
         request_id,
         loop_id: None,
         entropy: fresh(),

@@ -4,12 +4,13 @@
 use crate::finding::{Finding, Place, Problem};
 use crate::mapped::Mapped;
 use crate::reader::OpenSegment;
-use crate::run::{Onward, RecordPlace, Run, Stop, walk};
+use crate::run::{RecordPlace, Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
 use crate::window::Window;
 use holdpoint_log_format::{ChainPosition, Fault, Record, SegmentHeader};
 use std::io;
+use std::ops::ControlFlow;
 use thiserror::Error;
 
 /// Why following stopped short.
@@ -44,7 +45,8 @@ pub enum FollowError {
 }
 
 /// Is shown records, each with the header of its segment.
-pub type VisitPlaced<'v> = dyn FnMut(&SegmentHeader, &RecordPlace, &Record<'_>) -> Onward + 'v;
+pub type VisitPlaced<'v> =
+    dyn FnMut(&SegmentHeader, &RecordPlace, &Record<'_>) -> ControlFlow<()> + 'v;
 
 /// A place in a log from which reading goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +84,7 @@ impl Follower {
     ) -> Result<(), FollowError> {
         self.catch_up_while(storage, &mut |_, place, record| {
             visit(place, record);
-            Onward::Go
+            ControlFlow::Continue(())
         })
     }
 
@@ -145,7 +147,7 @@ impl Follower {
             self.catch_up_while(storage, &mut |_, place, record| {
                 visit(place, record);
                 let is_there = record.header.sequence >= newest.sequence;
-                if is_there { Onward::Stop } else { Onward::Go }
+                if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
         }
         self.expect(newest.sequence)?;

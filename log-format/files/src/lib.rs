@@ -37,7 +37,7 @@ pub use follow::{FollowError, Follower};
 pub use joined::{ArchivePlaces, JoinedLog};
 pub use mapped::Mapped;
 pub use reader::{LogReader, Standing, Ties};
-pub use run::{Onward, RecordPlace, Run, Stop};
+pub use run::{RecordPlace, Run, Stop};
 pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage, Stamp};
 pub use survey::{
     Extent, READINGS_MAX, Survey, SurveyError, SurveyOptions, survey, survey_in_threads,

@@ -6,6 +6,7 @@ use crate::window::Window;
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{ChainPosition, Fault, Item, Record, RecordHeader, Seal, SegmentHeader};
 use std::io;
+use std::ops::ControlFlow;
 
 /// Where a record lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,15 +73,6 @@ impl Run {
     }
 }
 
-/// Whether a visitor of records wants more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Onward {
-    /// Go on.
-    Go,
-    /// Stop behind this record.
-    Stop,
-}
-
 /// Checks records one after another from the end of `from` on: frame, sequence, link, time, claim.
 /// `visit` sees each valid record, those of an unfinished batch too: it must hold back what it
 /// learns until a record ends the batch.
@@ -91,7 +83,7 @@ pub fn walk<F: ReadFile>(
     window: &mut Window<F>,
     header: &SegmentHeader,
     from: Run,
-    visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
+    visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> ControlFlow<()>,
 ) -> io::Result<Run> {
     let mut step = Step::begun(header, from);
     loop {
@@ -109,7 +101,7 @@ pub fn walk<F: ReadFile>(
             return Ok(step.stopped(Stop::Fault(fault)));
         }
         let onward = visit(&step.place(length), &record);
-        if onward == Onward::Stop {
+        if onward.is_break() {
             return Ok(step.asked_behind(&record.header, length));
         }
         step.onto(&record.header, length);

@@ -2,13 +2,14 @@
 //! bears it out is for whoever knows the chain.
 
 use crate::follow::{FollowError, Follower};
-use crate::run::{Onward, RecordPlace, Run};
+use crate::run::{RecordPlace, Run};
 use crate::storage::{EntryKind, ReadFile, ReadStorage};
 use crate::survey::SurveyError;
 use holdpoint_log_format::limits::SNAPSHOT_HEADER_LENGTH;
 use holdpoint_log_format::snapshot::SNAPSHOT_MAGIC;
 use holdpoint_log_format::{ChainPosition, LogId, Record, SegmentHeader, SnapshotHeader, names};
 use std::io;
+use std::ops::ControlFlow;
 use thiserror::Error;
 
 /// A snapshot longer than this is not written and not read: a state is far smaller, for memory
@@ -131,7 +132,7 @@ pub type Begin<'b, T> =
 
 /// Takes a record in, the first one too.
 pub type TakeIn<'t, T> =
-    dyn FnMut(&mut T, &SegmentHeader, &RecordPlace, &Record<'_>) -> Onward + 't;
+    dyn FnMut(&mut T, &SegmentHeader, &RecordPlace, &Record<'_>) -> ControlFlow<()> + 't;
 
 /// What is made of the newest snapshot that is believed and of the records behind it, up to the
 /// newest one; and that one's place. A snapshot is believed where a record up to `witnessed` states
@@ -158,9 +159,9 @@ pub fn newest_stated<S: ReadStorage, T>(
             if made.is_none() {
                 made = begin(&snapshot, &from, at, record);
             }
-            let Some(made) = &mut made else { return Onward::Stop };
+            let Some(made) = &mut made else { return ControlFlow::Break(()) };
             let onward = take(made, segment, at, record);
-            if record.header.sequence >= newest.sequence { Onward::Stop } else { onward }
+            if record.header.sequence >= newest.sequence { ControlFlow::Break(()) } else { onward }
         })?;
         if let Some(stated) = made.zip(reached) {
             return Ok(Some(stated));

@@ -14,7 +14,7 @@
 //! The same walk reads the newest records of a segment without the ones before them.
 
 use crate::damage_scan::{link_stored_at, size_at};
-use crate::run::{Onward, RecordPlace};
+use crate::run::RecordPlace;
 use crate::storage::ReadFile;
 use crate::window::{Window, index};
 use holdpoint_log_format::limits::{
@@ -25,6 +25,7 @@ use holdpoint_log_format::{
     ChainPosition, Item, Link, LinkPrefix, LogId, Record, RecordHeader, SegmentHeader,
 };
 use std::io;
+use std::ops::ControlFlow;
 
 /// How much is read at once: little at first, as who wants the newest records needs, then more.
 const CHUNK_MIN: u64 = 8 * 1_024;
@@ -173,7 +174,7 @@ pub(crate) fn walk_back<F: ReadFile>(
     window: &mut Window<F>,
     header: &SegmentHeader,
     mark: &Mark,
-    visit: &mut dyn FnMut(&ChainPosition, &RecordPlace, &Record<'_>) -> Onward,
+    visit: &mut dyn FnMut(&ChainPosition, &RecordPlace, &Record<'_>) -> ControlFlow<()>,
 ) -> io::Result<Back> {
     if mark.ends_segment && !is_sealed(window, header, mark)? {
         return Ok(Back::Broken);
@@ -200,7 +201,7 @@ pub(crate) fn walk_back<F: ReadFile>(
             return Ok(Back::Broken);
         }
         let place = RecordPlace { segment: header.first_sequence(), offset, length };
-        if visit(&before, &place, &record) == Onward::Stop {
+        if visit(&before, &place, &record).is_break() {
             return Ok(Back::Asked);
         }
         if previous.is_none() {

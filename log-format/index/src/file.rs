@@ -9,9 +9,10 @@ use crate::term::RecordTerms;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Onward, ReadFile, ReadStorage, RecordPlace, Run, Stop};
+use holdpoint_log_files::{ReadFile, ReadStorage, RecordPlace, Run, Stop};
 use holdpoint_log_format::{Fault, LogId, Record, RecordHeader, SegmentHeader, names};
 use std::io;
+use std::ops::ControlFlow;
 use thiserror::Error;
 
 /// Path of the index of the segment that begins at `first_sequence`, relative to the log's
@@ -222,7 +223,7 @@ fn build<F: ReadFile>(
         let RecordHeader { sequence, time, link, .. } = record.header;
         let indexed = IndexedRecord { sequence, offset: place.offset, time, link };
         added = builder.add(&indexed, of_record.terms(), of_record.keys());
-        if added.is_ok() { Onward::Go } else { Onward::Stop }
+        if added.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let run = walk(window, header, Run::at_start(header), &mut add).map_err(Stopped::Io)?;
     added.map_err(Stopped::Unfit)?;

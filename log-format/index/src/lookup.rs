@@ -3,9 +3,10 @@
 use crate::index::Index;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::run::walk;
-use holdpoint_log_files::{Onward, ReadFile, RecordPlace, Run};
+use holdpoint_log_files::{ReadFile, RecordPlace, Run};
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
 use std::io;
+use std::ops::ControlFlow;
 
 /// Shows records of an index's segment, ascending, each with its place. All records between the
 /// links that the index states around each are hashed: where the index is the one that is vouched
@@ -38,7 +39,11 @@ pub fn read_indexed<I: ReadFile, F: ReadFile>(
                 visit(place, record);
             }
             link = (sequence == stretch.last).then_some(here);
-            if sequence >= stretch.last { Onward::Stop } else { Onward::Go }
+            if sequence >= stretch.last {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         })?;
         if link != Some(stretch.behind) || due.peek() == Some(&wanted) {
             return Ok(None);

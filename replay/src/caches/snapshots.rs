@@ -11,12 +11,11 @@ use holdpoint_log_files::snapshot::{
     Snapshot, SnapshotFault, SnapshotsFault, list_snapshots, read_snapshot, snapshot_path,
 };
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{
-    EntryKind, FollowError, Follower, Onward, ReadStorage, Run, SurveyError,
-};
+use holdpoint_log_files::{EntryKind, FollowError, Follower, ReadStorage, Run, SurveyError};
 use holdpoint_log_format::{ChainPosition, Item, LogId, Record, RecordHeader, names};
 use serde::Serialize;
 use std::io;
+use std::ops::ControlFlow;
 
 /// One snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -124,7 +123,7 @@ fn compared<S: ReadStorage>(storage: &S, snapshot: &Snapshot) -> Result<(), Wron
     let mut judged = None;
     let followed = place.catch_up_while(storage, &mut |_, _, record| {
         judged = Some(judge(record, &expected));
-        Onward::Stop
+        ControlFlow::Break(())
     });
     followed.map_err(|error| unfollowed(&error))?;
     let missing = || Err(format!("record {next}, which would vouch for it, is not behind it"));

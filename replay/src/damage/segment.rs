@@ -8,12 +8,13 @@ use super::narrow::first_part;
 use super::region::{Cause, Certainty, Records, Region, Witness};
 use super::view::{Next, View};
 use holdpoint_log_files::ReadFile;
+use holdpoint_log_files::Run;
 use holdpoint_log_files::damage_scan::{Found, Frame, Kept, Piece, size_at};
 use holdpoint_log_files::run::walk;
-use holdpoint_log_files::{Onward, Run};
 use holdpoint_log_format::limits::{HEAD_LENGTH, PAGE, SEAL_LENGTH, SEGMENT_HEADER_LENGTH, padded};
 use holdpoint_log_format::{ChainPosition, Item, Seal, names};
 use std::io;
+use std::ops::ControlFlow;
 
 /// Where the records of a segment begin.
 pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
@@ -233,7 +234,7 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
         let run = Run::from(*chain, 0, from);
         walk(&mut self.view.window, &header, run, &mut |place, record| {
             (*chain, *at) = (ChainPosition::of(&record.header), place.offset + place.length);
-            Onward::Go
+            ControlFlow::Continue(())
         })?;
         if *at > from && !self.is_being_written {
             let torn = Explained::fits(Cause::TornWrite { boundary: *at });

@@ -19,8 +19,7 @@ use holdpoint_log_files::Standing::Proven;
 use holdpoint_log_files::reader::{Disregard, OpenSegment};
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{
-    Finding, LogReader, Onward, ReadFile, ReadStorage, RecordPlace, Run, Standing, SurveyError,
-    Ties,
+    Finding, LogReader, ReadFile, ReadStorage, RecordPlace, Run, Standing, SurveyError, Ties,
 };
 use holdpoint_log_format::limits::{RECORD_HEADER_LENGTH, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
@@ -30,6 +29,7 @@ use holdpoint_log_index::{Index, IndexFault, TermHash, read_indexed};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 
 /// The kinds of events that vouch for an index, and that say what is unproven.
 const STATEMENTS: [u16; 3] = [SEGMENT_INDEXED, SALVAGED, RECORDS_UNPROVEN];
@@ -235,7 +235,12 @@ impl Tied {
         &mut self,
         reader: &LogReader<'_, S>,
         segment: &mut OpenSegment<S::File>,
-        visit: &mut dyn FnMut(&ChainPosition, &RecordPlace, &Record<'_>, Standing) -> Onward,
+        visit: &mut dyn FnMut(
+            &ChainPosition,
+            &RecordPlace,
+            &Record<'_>,
+            Standing,
+        ) -> ControlFlow<()>,
     ) -> Result<bool, ReadError> {
         let vouched = &mut self.vouched;
         Ok(self.ties.read_back(reader, segment, &mut |before, place, record| {
@@ -399,7 +404,7 @@ impl BehindHead {
             let from = Run::at_start(&segment.header);
             reader.walk(&mut segment, from, &mut beyond, &mut |_, record| {
                 statement_of(record).iter().for_each(|it| it.add_unproven(&mut unproven));
-                Onward::Stop
+                ControlFlow::Break(())
             })?;
         }
         Ok(Self { unproven, is_followed })

@@ -4,10 +4,11 @@ use super::indexes::Tied;
 use crate::read::ReadError;
 use holdpoint_domain::log::SegmentIndexes;
 use holdpoint_log_files::survey::{io_error, segment_path};
-use holdpoint_log_files::{Finding, LogReader, Onward, ReadStorage, Run, Standing};
+use holdpoint_log_files::{Finding, LogReader, ReadStorage, Run, Standing};
 use holdpoint_log_format::{Link, Record};
 use holdpoint_log_index::read_indexed;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 /// The links of records, as far as they are not in an archive. `known` are the indexes that a state
 /// of the log says are vouched for: of their segments no more is read than what they name. The rest
@@ -67,7 +68,7 @@ fn links_in<S: ReadStorage>(
         if wanted.binary_search(&sequence).is_ok() {
             take(record);
         }
-        if sequence >= *newest { Onward::Stop } else { Onward::Go }
+        if sequence >= *newest { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     let is_tied = |sequence: &u64| tied.standing_of(*sequence) != Standing::Unproven;
     Ok(wanted.iter().all(is_tied).then_some(found))

@@ -7,11 +7,12 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{
-    ArchivePlaces, Extent, Finding as LogFinding, LogReader, Onward, Place, Problem, ReadStorage,
+    ArchivePlaces, Extent, Finding as LogFinding, LogReader, Place, Problem, ReadStorage,
     RecordPlace, Run, Survey, SurveyError, SurveyOptions, survey,
 };
 use holdpoint_log_format::BootId;
 use serde::Serialize;
+use std::ops::ControlFlow;
 
 /// More findings than this are not kept: of a damaged log, each segment can give one.
 const FINDINGS_MAX: usize = 100;
@@ -91,7 +92,7 @@ pub fn span<S: ReadStorage>(storage: &S) -> Result<Option<Span>, ReadError> {
     let from = Run::at_start(&segment.header);
     reader.walk(&mut segment, from, &mut found, &mut |_, record| {
         since = Some(record.header.time);
-        Onward::Stop
+        ControlFlow::Break(())
     })?;
     let Some(since) = since.filter(|_| newest.sequence >= *first) else { return Ok(None) };
     Ok(Some(Span {
@@ -164,5 +165,5 @@ pub(crate) fn last_run<S: ReadStorage>(
         Disregard("it says how far records can be read: whoever reads them is told why");
     let Some(mut segment) = reader.open(*last, &mut found)? else { return Ok(None) };
     let from = reader.behind_head(&mut segment)?;
-    Ok(Some(reader.walk(&mut segment, from, &mut found, &mut |_, _| Onward::Go)?))
+    Ok(Some(reader.walk(&mut segment, from, &mut found, &mut |_, _| ControlFlow::Continue(()))?))
 }

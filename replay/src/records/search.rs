@@ -12,10 +12,11 @@ use crate::report::Report;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{
-    ArchivePlaces, Finding, LogReader, Onward, ReadStorage, RecordPlace, Run, Standing,
+    ArchivePlaces, Finding, LogReader, ReadStorage, RecordPlace, Run, Standing,
 };
 use holdpoint_log_format::{ChainPosition, Record};
 use holdpoint_log_index::read_indexed;
+use std::ops::ControlFlow;
 
 /// A segment is read from its end in pieces of about so many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -63,7 +64,7 @@ pub fn search<S: ReadStorage>(
     order: Order,
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
-    visit: &mut dyn FnMut(Line, Standing) -> Onward,
+    visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
 ) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
     let mut search = Search::of(&reader, filter, order)?;
@@ -97,8 +98,8 @@ struct Shown<'v> {
     filter: Filter,
     /// The newest record shown, in the order.
     last: Option<u64>,
-    onward: Onward,
-    visit: &'v mut dyn FnMut(Line, Standing) -> Onward,
+    onward: ControlFlow<()>,
+    visit: &'v mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
     /// Records of which nobody can tell whether they are wanted.
     withheld: Vec<Finding>,
 }
@@ -156,10 +157,10 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let is_tied =
             self.tied.read_back(self.reader, &mut segment, &mut |before, place, record, _| {
                 if record.header.sequence > wanted {
-                    return Onward::Go;
+                    return ControlFlow::Continue(());
                 }
                 begin = Some((first, Run::from(*before, 0, place.offset)));
-                Onward::Stop
+                ControlFlow::Break(())
             })?;
         if is_tied {
             self.begin = begin;
@@ -184,14 +185,14 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         &mut self,
         options: ReadOptions<'_>,
         progress: &mut dyn FnMut(Progress),
-        visit: &mut dyn FnMut(Line, Standing) -> Onward,
+        visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
     ) -> Result<Searched, ReadError> {
         self.tied.begin_by_reading(self.reader);
         self.tied.back_to(self.reader, 0, &mut self.part)?;
         let (tied, storage) = (&self.tied, self.reader.storage());
-        let mut onward = Onward::Go;
+        let mut onward = ControlFlow::Continue(());
         let mut report = each(storage, self.filter, options, progress, &mut |record| {
-            if onward == Onward::Go {
+            if onward.is_continue() {
                 let line = Line::of(record).lying_in(&storage.archives());
                 onward = visit(line, tied.standing(&record.header));
             }
@@ -234,7 +235,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         &mut self,
         options: ReadOptions<'_>,
         progress: &mut dyn FnMut(Progress),
-        visit: &mut dyn FnMut(Line, Standing) -> Onward,
+        visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         // Whether HEAD's record is there was looked at for the ties.
         self.part.extend(self.reader.witness(true));
@@ -255,7 +256,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         for at in at {
             let onward = self.scan(at, visit)?;
             progress(Progress { sequence: self.reader.end_of(at).min(expected), expected });
-            if onward == Onward::Stop {
+            if onward.is_break() {
                 return Ok(());
             }
         }
@@ -270,14 +271,14 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     fn scan(
         &mut self,
         at: usize,
-        visit: &mut dyn FnMut(Line, Standing) -> Onward,
-    ) -> Result<Onward, ReadError> {
+        visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, ReadError> {
         let first = self.reader.firsts().get(at).copied().unwrap_or_default();
         self.tie_behind(at)?;
         let is_by_index = self.tied.is_by_index(first)
             || self.tied.step_over(self.reader, first, &mut self.part)?;
         let opened = self.reader.open(first, &mut self.part)?;
-        let Some(mut segment) = opened else { return Ok(Onward::Go) };
+        let Some(mut segment) = opened else { return Ok(ControlFlow::Continue(())) };
         let mut filter = self.filter.clone();
         if is_by_index {
             match self.by_index(&mut segment, visit)? {
@@ -315,10 +316,14 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         reader.walk(segment, from, part, &mut |place, record| {
             batch.extend(shown.wanted(place, record, tied.standing(&record.header)));
             if record.header.flags.more_follows() {
-                return Onward::Go;
+                return ControlFlow::Continue(());
             }
             shown.show(std::mem::take(&mut batch));
-            if shown.filter.ends_before(&record.header) { Onward::Stop } else { shown.onward }
+            if shown.filter.ends_before(&record.header) {
+                ControlFlow::Break(())
+            } else {
+                shown.onward
+            }
         })?;
         Ok(())
     }
@@ -335,12 +340,12 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         if let Some(head) = reader.at_head(segment)? {
             shown.in_pieces(reader, tied, segment, head, part)?;
         }
-        let is_tied = shown.onward == Onward::Stop
+        let is_tied = shown.onward.is_break()
             || tied.read_back(reader, segment, &mut |_, place, record, standing| {
                 let wanted = shown.wanted(place, record, standing);
                 shown.show(wanted.into_iter().collect());
                 let is_first = shown.filter.begins_with(&record.header);
-                if is_first { Onward::Stop } else { shown.onward }
+                if is_first { ControlFlow::Break(()) } else { shown.onward }
             })?;
         if !is_tied {
             tied.back_to(reader, segment.header.first_sequence(), part)?;
@@ -355,8 +360,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     fn by_index(
         &mut self,
         segment: &mut OpenSegment<S::File>,
-        visit: &mut dyn FnMut(Line, Standing) -> Onward,
-    ) -> Result<Option<Result<Onward, Filter>>, ReadError> {
+        visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
+    ) -> Result<Option<Result<ControlFlow<()>, Filter>>, ReadError> {
         let first = segment.header.first_sequence();
         let Some(believed) = self.tied.take_index(self.reader, first)? else { return Ok(None) };
         let Ok(Some(candidates)) = believed.candidates(self.filter) else { return Ok(None) };
@@ -371,7 +376,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
                 return Ok(Some(Err(shown.rest())));
             }
             shown.show(lines);
-            if shown.onward == Onward::Stop {
+            if shown.onward.is_break() {
                 break;
             }
         }
@@ -384,13 +389,13 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
 
 impl<'v> Shown<'v> {
     fn to(
-        visit: &'v mut dyn FnMut(Line, Standing) -> Onward,
+        visit: &'v mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
         order: Order,
         filter: Filter,
         part: &Part,
     ) -> Self {
         let (last, withheld, archives) = (None, Vec::new(), part.archives.clone());
-        Self { order, archives, filter, last, onward: Onward::Go, visit, withheld }
+        Self { order, archives, filter, last, onward: ControlFlow::Continue(()), visit, withheld }
     }
 
     fn wanted(
@@ -422,7 +427,7 @@ impl<'v> Shown<'v> {
             pieces.follow(place, record, &self.filter);
             let ends_batch = !record.header.flags.more_follows();
             let is_enough = ends_batch && self.filter.ends_before(&record.header);
-            if is_enough { Onward::Stop } else { Onward::Go }
+            if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         for (begin, end_offset) in pieces.with_wanted().into_iter().rev() {
             let (mut lines, mut batch) = (Vec::new(), Vec::new());
@@ -430,14 +435,14 @@ impl<'v> Shown<'v> {
             reader.walk(segment, begin, part, &mut |place, record| {
                 batch.extend(self.wanted(place, record, tied.standing(&record.header)));
                 if record.header.flags.more_follows() {
-                    return Onward::Go;
+                    return ControlFlow::Continue(());
                 }
                 lines.append(&mut batch);
                 let is_end = place.offset.saturating_add(place.length) >= end_offset;
-                if is_end { Onward::Stop } else { Onward::Go }
+                if is_end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
             self.show(lines);
-            if self.onward == Onward::Stop {
+            if self.onward.is_break() {
                 break;
             }
         }
@@ -449,7 +454,7 @@ impl<'v> Shown<'v> {
             lines.reverse();
         }
         for (line, standing) in lines {
-            if self.onward == Onward::Stop {
+            if self.onward.is_break() {
                 return;
             }
             self.last = Some(line.sequence);

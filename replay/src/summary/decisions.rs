@@ -2,8 +2,8 @@
 
 use holdpoint_domain::Event;
 use holdpoint_domain::human_decision::{
-    DecisionAnswered, DecisionRequested, DecisionTimedOut, HumanDecisionEvent, LateAnswerRecorded,
-    VisibilityOverridden,
+    HumanDecisionAnswered, HumanDecisionEvent, HumanDecisionRequested, HumanDecisionTimedOut,
+    LateAnswerRecorded, VisibilityOverridden,
 };
 use holdpoint_domain::log::{CommandRefused, LogEvent};
 
@@ -13,15 +13,15 @@ use super::{short, shown};
 pub(super) fn decision(event: &Event) -> Option<String> {
     Some(match event {
         Event::Log(LogEvent::CommandRefused(body)) => command_refused(body),
-        Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => requested(body),
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) => requested(body),
         Event::HumanDecision(HumanDecisionEvent::VisibilityOverridden(body)) => {
             visibility_overridden(body)
         }
-        Event::HumanDecision(HumanDecisionEvent::DecisionWarned(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionWarned(body)) => {
             format!("{}: warning at 80 %, due {}", shown(&body.request_id), body.due_at)
         }
-        Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) => answered(body),
-        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => timed_out(body),
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionAnswered(body)) => answered(body),
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) => timed_out(body),
         Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) => late_answer(body),
         Event::HumanDecision(HumanDecisionEvent::RequestWithdrawn(body)) => {
             format!("{} withdrawn: the loop halts", shown(&body.request_id))
@@ -41,7 +41,7 @@ fn command_refused(body: &CommandRefused) -> String {
     )
 }
 
-fn requested(body: &DecisionRequested) -> String {
+fn requested(body: &HumanDecisionRequested) -> String {
     let asked = body.context.asked_of.as_ref().map(|target| format!(" of {}", shown(target)));
     format!(
         "{}: a decision on attempt {} is requested{}, until {}",
@@ -62,7 +62,7 @@ fn visibility_overridden(body: &VisibilityOverridden) -> String {
     )
 }
 
-fn answered(body: &DecisionAnswered) -> String {
+fn answered(body: &HumanDecisionAnswered) -> String {
     let record = &body.record;
     let reason = record.reason.as_ref().map(|reason| format!(": {}", shown(reason)));
     format!(
@@ -76,7 +76,7 @@ fn answered(body: &DecisionAnswered) -> String {
     )
 }
 
-fn timed_out(body: &DecisionTimedOut) -> String {
+fn timed_out(body: &HumanDecisionTimedOut) -> String {
     let record = &body.record;
     let request = shown(&record.request_id);
     format!("{request}: nobody answered until {}: {}, TIMEOUT", body.due_at, record.decision)

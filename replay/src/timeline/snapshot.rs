@@ -9,9 +9,10 @@ use crate::report::Unproven;
 use holdpoint_domain::World;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::snapshot::{Snapshot, list_snapshots, read_snapshot};
-use holdpoint_log_files::{Onward, ReadStorage, RecordPlace};
+use holdpoint_log_files::{ReadStorage, RecordPlace};
 use holdpoint_log_format::{LogId, Record};
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// How many snapshots are looked at before the state is made from the log's beginning.
 const TRIED: usize = 8;
@@ -82,7 +83,7 @@ impl<S: ReadStorage> Known<'_, S> {
         let mut world = None;
         walk_on(self.storage, place.clone(), &mut |_, at, record| {
             world = stated_by(&snapshot, at, record);
-            Onward::Stop
+            ControlFlow::Break(())
         })?;
         Ok(world.map(|world| Moment::of_snapshot(world, place)))
     }

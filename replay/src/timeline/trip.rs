@@ -5,8 +5,9 @@ use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
 use holdpoint_log_files::follow::VisitPlaced;
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{FollowError, Follower, Onward, ReadStorage, RecordPlace, Run, Stop};
+use holdpoint_log_files::{FollowError, Follower, ReadStorage, RecordPlace, Run, Stop};
 use holdpoint_log_format::{ChainPosition, Record, SegmentHeader, names};
+use std::ops::ControlFlow;
 
 /// Shows records from a place on, across segments, until `visit` has had enough. Each is checked
 /// against the chain. Damage behind the last record of a segment, of the seal itself, hides nothing
@@ -92,19 +93,19 @@ impl Trip {
         place: &RecordPlace,
         record: &Record<'_>,
         witness: &mut dyn FnMut(&Committed),
-    ) -> Onward {
+    ) -> ControlFlow<()> {
         self.batch.push(Committed::of(place, record));
         if record.header.flags.more_follows() {
-            return Onward::Go;
+            return ControlFlow::Continue(());
         }
         let batch = std::mem::take(&mut self.batch);
         if !self.enters(&batch) {
-            return Onward::Stop;
+            return ControlFlow::Break(());
         }
         self.apply(&batch);
         batch.iter().for_each(witness);
         self.arrive_behind(segment, place, record);
-        if self.is_over() { Onward::Stop } else { Onward::Go }
+        if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Whether a batch is to be applied. What is behind one that cannot be read is not known.

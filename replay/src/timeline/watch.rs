@@ -45,7 +45,7 @@ impl Watch {
     }
 
     fn is_about(&mut self, event: &Event) -> bool {
-        if let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event
+        if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) = event
             && *body.request.request_id == *self.id
         {
             self.loop_id = Some(body.context.loop_id.to_string());

@@ -7,8 +7,9 @@ use crate::records::part::{Part, withheld_at};
 use holdpoint_domain::log::RULES_ADOPTED;
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::{LogReader, Onward, ReadStorage, RecordPlace, Run, Standing};
+use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::Record;
+use std::ops::ControlFlow;
 
 /// The steps that led to a record, its own first.
 pub(super) struct Causes {
@@ -120,13 +121,13 @@ fn batches_up_to<S: ReadStorage>(
             said = said_by(record);
         }
         if record.header.flags.more_follows() {
-            return Onward::Go;
+            return ControlFlow::Continue(());
         }
         let sequence = record.header.sequence;
         let number = u32::try_from(sequence.saturating_sub(first)).unwrap_or(u32::MAX);
         batches.seen.push((number, said));
         said = Said::Unreadable;
-        if sequence >= due { Onward::Stop } else { Onward::Go }
+        if sequence >= due { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(batches)
 }
@@ -201,7 +202,7 @@ fn read_in<S: ReadStorage>(
     let from = Run::at_start(&segment.header);
     reader.walk(segment, from, part, &mut |place, record| {
         let sequence = record.header.sequence;
-        let Some(batch) = due.peek() else { return Onward::Stop };
+        let Some(batch) = due.peek() else { return ControlFlow::Break(()) };
         if sequence == batch.first {
             steps.push(Step::begun(sequence));
         }
@@ -216,7 +217,7 @@ fn read_in<S: ReadStorage>(
         if sequence >= batch.last {
             due.next();
         }
-        if due.peek().is_none() { Onward::Stop } else { Onward::Go }
+        if due.peek().is_none() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     part.extend(withheld);
     Ok(steps)

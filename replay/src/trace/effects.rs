@@ -4,9 +4,10 @@ use super::causes::causation_of;
 use super::{EFFECTS_MAX, Step};
 use crate::read::ReadError;
 use crate::records::part::{Part, withheld_at};
-use holdpoint_log_files::{Finding, LogReader, Onward, ReadStorage, RecordPlace, Run};
+use holdpoint_log_files::{Finding, LogReader, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::Record;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// The steps that a step caused, in the order of the log.
 #[derive(Default)]
@@ -60,7 +61,7 @@ impl Effects {
                 if record.header.sequence >= asked {
                     effects.follow(asked, depth, place, record, &mut open);
                 }
-                Onward::Go
+                ControlFlow::Continue(())
             })?;
         }
         part.extend(effects.withheld.drain(..));

@@ -12,11 +12,10 @@ use crate::records::indexes::{BehindHead, statement_of};
 use crate::records::part::{check_end, withheld_at};
 use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Unproven, Verdict};
 use holdpoint_domain::log::UnprovenRecords;
-use holdpoint_log_files::{
-    Finding as LogFinding, LogReader, Onward, ReadStorage, RecordPlace, Run, Ties,
-};
+use holdpoint_log_files::{Finding as LogFinding, LogReader, ReadStorage, RecordPlace, Run, Ties};
 use holdpoint_log_format::{ChainPosition, LogId, Record, RecordHeader};
 use serde::Serialize;
+use std::ops::ControlFlow;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -199,7 +198,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             *reached = Some(here);
             compared.take_one(&here);
             meter.reached(sequence);
-            if sequence >= last { Onward::Stop } else { Onward::Go }
+            if sequence >= last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let from = Run::at_start(&header);
         reader.walk(&mut segment, from, findings, &mut visit)?;

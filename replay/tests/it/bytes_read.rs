@@ -3,7 +3,7 @@
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::SegmentIndexed;
 use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
-use holdpoint_log_files::{DirectoryStorage, Entry, Onward, ReadFile, ReadStorage, Standing};
+use holdpoint_log_files::{DirectoryStorage, Entry, ReadFile, ReadStorage, Standing};
 use holdpoint_log_format::BootId;
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;
 use holdpoint_log_index::IndexDigest;
@@ -13,6 +13,7 @@ use holdpoint_replay::{Filter, Order, Part, ReadOptions, Searched, durable_to, s
 use holdpoint_testing::hand_made::HandMade;
 use std::fs::{self, File};
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
@@ -103,7 +104,7 @@ impl Sample {
         let reach = search(storage, filter, order, options, &mut |_| {}, &mut |line, standing| {
             assert_eq!(standing, Standing::Proven);
             found.push(line.sequence);
-            if found.len() < most { Onward::Go } else { Onward::Stop }
+            if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         let Searched::Part(part) = reach.unwrap() else { panic!("the whole log was read") };
         assert_eq!(part.findings, []);

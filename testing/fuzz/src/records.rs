@@ -7,12 +7,12 @@ use arbitrary::Unstructured;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::log::Storage;
 use holdpoint_engine::simulation::SimulatedDisk;
-use holdpoint_log_files::Onward;
 use holdpoint_replay::trace::{DEPTH_MAX, EFFECTS_MAX, STEP_RECORDS_MAX};
 use holdpoint_replay::{
     ActorWanted, Filter, Line, Order, Part, ReadError, ReadOptions, Report, Role, Searched, Span,
     TextWanted, Trace, Traced, records, search, span, trace, verify,
 };
+use std::ops::ControlFlow;
 
 /// Makes a directory as the input says, asks it, and asserts what must hold whatever it is.
 pub fn read(bytes: &[u8]) {
@@ -129,7 +129,7 @@ fn found(disk: &SimulatedDisk, filter: &Filter, order: Order) -> (Vec<Line>, Sea
     let mut lines = Vec::new();
     let reach = search(disk, filter, order, reading(disk), &mut |_| {}, &mut |line, _| {
         lines.push(line);
-        Onward::Go
+        ControlFlow::Continue(())
     });
     (lines, must(reach))
 }

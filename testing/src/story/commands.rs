@@ -300,7 +300,7 @@ impl Given {
 fn actor_of(command: &Command) -> ActorId {
     let human = |id: &str| ActorId { kind: Actor::Human, id: id.to_owned() };
     match command {
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(c)) => {
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(c)) => {
             ActorId { kind: c.actor, id: c.human_id.clone() }
         }
         Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => {

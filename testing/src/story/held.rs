@@ -5,9 +5,9 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, EscalationTarget, ExpireDue,
-    HeldRequest, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, OverrideField,
-    OverrideVisibility, RequestDecision,
+    AnswerChannel, AnswerHumanDecision, AnswerMeans, EscalationTarget, ExpireDue, HeldRequest,
+    HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, HumanDecisionTimeout,
+    OverrideField, OverrideVisibility, RequestHumanDecision,
 };
 
 use super::Story;
@@ -32,8 +32,8 @@ pub fn terms(policy: HoldPolicy) -> HoldTerms {
     }
 }
 
-pub fn timeout(milliseconds: u64) -> DecisionTimeout {
-    DecisionTimeout::from_milliseconds(milliseconds).unwrap()
+pub fn timeout(milliseconds: u64) -> HumanDecisionTimeout {
+    HumanDecisionTimeout::from_milliseconds(milliseconds).unwrap()
 }
 
 impl Story {
@@ -55,7 +55,7 @@ impl Story {
 
     pub fn ask(&self) -> Command {
         let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
-        Command::HumanDecision(HumanDecisionCommand::RequestDecision(RequestDecision {
+        Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(RequestHumanDecision {
             loop_id,
             entropy,
         }))
@@ -67,9 +67,9 @@ impl Story {
     }
 
     /// An answer of alice, with a reason and, for ESCALATE, to boss.
-    pub fn answer(&self, decision: HumanDecision) -> AnswerDecision {
+    pub fn answer(&self, decision: HumanDecision) -> AnswerHumanDecision {
         let target = (decision == HumanDecision::Escalate).then(|| "boss".to_owned());
-        AnswerDecision {
+        AnswerHumanDecision {
             request_id: self.held().request_id().to_owned(),
             loop_id: None,
             entropy: self.entropy(),
@@ -84,7 +84,7 @@ impl Story {
 
     /// Alice decides.
     pub fn decides(&self, decision: HumanDecision) -> Command {
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(self.answer(decision)))
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(self.answer(decision)))
     }
 
     pub fn expire(&self, request_id: &str) -> Command {

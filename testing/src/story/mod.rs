@@ -372,7 +372,7 @@ pub fn adoption(world: &World) -> Envelope {
 pub fn envelope(event: Event) -> Envelope {
     let operator = Text::from("operator");
     let human = match &event {
-        Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) => {
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionAnswered(body)) => {
             Some(&body.record.human_id)
         }
         Event::HumanDecision(HumanDecisionEvent::VisibilityOverridden(body)) => {

@@ -10,7 +10,7 @@ use holdpoint_domain::execution_loop::{
     ExecutorResponseType, Exit, InitializeLoop, ReportResponse,
 };
 use holdpoint_domain::human_decision::{
-    AnswerDecision, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, OverrideField,
+    AnswerHumanDecision, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, OverrideField,
     OverrideVisibility,
 };
 use holdpoint_domain::log::ConfigurationChanged;
@@ -122,17 +122,19 @@ fn decision(story: &Story, random: &mut Gen) -> Command {
             reason: "it is needed".into(),
             means: terminal(),
         })),
-        _ => Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
-            request_id,
-            loop_id: one_in(random, 9).then(|| story.loop_id.clone()),
-            entropy: story.entropy(),
-            actor: actor(random),
-            human_id: person(random),
-            decision: *random.choose(HumanDecision::ALL).unwrap(),
-            reason: (!one_in(random, 4)).then(|| String::arbitrary(random) + "x"),
-            escalation_target: one_in(random, 2).then(|| "boss".to_owned()),
-            means: terminal(),
-        })),
+        _ => {
+            Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(AnswerHumanDecision {
+                request_id,
+                loop_id: one_in(random, 9).then(|| story.loop_id.clone()),
+                entropy: story.entropy(),
+                actor: actor(random),
+                human_id: person(random),
+                decision: *random.choose(HumanDecision::ALL).unwrap(),
+                reason: (!one_in(random, 4)).then(|| String::arbitrary(random) + "x"),
+                escalation_target: one_in(random, 2).then(|| "boss".to_owned()),
+                means: terminal(),
+            }))
+        }
     }
 }
 

@@ -22,10 +22,11 @@ use holdpoint_domain::execution_loop::{
     ResponseDecision, ResponseEvaluated,
 };
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, AuditEntry, DecisionAnswered, DecisionOutcome, DecisionRecord,
-    DecisionRequest, DecisionRequested, DecisionTimedOut, DecisionTimeout, DecisionWarned,
-    EscalationTarget, EvidenceSummary, HoldPolicy, HoldTerms, HumanDecision, LateAnswerRecorded,
-    MAX_TIMEOUT_MS, OverrideField, RequestContext, RequestWithdrawn, VisibilityOverridden,
+    AnswerChannel, AnswerMeans, AuditEntry, EscalationTarget, EvidenceSummary, HoldPolicy,
+    HoldTerms, HumanDecision, HumanDecisionAnswered, HumanDecisionOutcome, HumanDecisionRecord,
+    HumanDecisionRequest, HumanDecisionRequested, HumanDecisionTimedOut, HumanDecisionTimeout,
+    HumanDecisionWarned, LateAnswerRecorded, MAX_TIMEOUT_MS, OverrideField, RequestContext,
+    RequestWithdrawn, VisibilityOverridden,
 };
 use holdpoint_domain::log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, GatePolicy, GateTerms,
@@ -92,7 +93,7 @@ fn proven_samples() -> Vec<Envelope> {
         authentication: Some(Authentication::Terminal),
         separation: true,
         retry_needs_person: true,
-        decision_timeout_ms: Some(DecisionTimeout::DEFAULT),
+        decision_timeout_ms: Some(HumanDecisionTimeout::DEFAULT),
         override_approvers: Some(List::default()),
         ..GatePolicy::default()
     };
@@ -422,8 +423,8 @@ fn terms(turn: usize) -> HoldTerms {
     }
 }
 
-fn timeout(milliseconds: u64) -> DecisionTimeout {
-    DecisionTimeout::from_milliseconds(milliseconds).unwrap()
+fn timeout(milliseconds: u64) -> HumanDecisionTimeout {
+    HumanDecisionTimeout::from_milliseconds(milliseconds).unwrap()
 }
 
 fn at(seconds: u64) -> Time {
@@ -448,16 +449,17 @@ fn decision_events(turn: usize) -> Vec<Event> {
             disclosed: digest(9),
         }
         .into(),
-        DecisionWarned { loop_id: LOOP.into(), request_id: "REQ-1".into(), due_at: at(240) }.into(),
-        DecisionAnswered {
+        HumanDecisionWarned { loop_id: LOOP.into(), request_id: "REQ-1".into(), due_at: at(240) }
+            .into(),
+        HumanDecisionAnswered {
             loop_id: LOOP.into(),
             record: record(turn, decision),
             means: means(turn),
-            outcome: nth(&DecisionOutcome::ALL[..4], turn),
+            outcome: nth(&HumanDecisionOutcome::ALL[..4], turn),
             audit: audit(turn),
         }
         .into(),
-        DecisionTimedOut {
+        HumanDecisionTimedOut {
             loop_id: LOOP.into(),
             due_at: at(300),
             record: record(turn, HumanDecision::Abort),
@@ -489,7 +491,7 @@ fn requested(turn: usize) -> Event {
         confidence_score: Confidence::from_basis_points(nth(&[0, 8_500], turn)).unwrap(),
         chain_hash: digest(4).to_string().into(),
     };
-    let request = DecisionRequest {
+    let request = HumanDecisionRequest {
         request_id: "REQ-1".into(),
         session_id: "OBS-1".into(),
         evidence_summary: summary,
@@ -498,7 +500,7 @@ fn requested(turn: usize) -> Event {
         timeout_at: at(300),
         timeout_decision: HumanDecision::Abort,
     };
-    DecisionRequested {
+    HumanDecisionRequested {
         audit_id: "AUDIT-1".into(),
         request,
         context: context(turn),
@@ -522,8 +524,8 @@ fn context(turn: usize) -> RequestContext {
     }
 }
 
-fn record(turn: usize, decision: HumanDecision) -> DecisionRecord {
-    DecisionRecord {
+fn record(turn: usize, decision: HumanDecision) -> HumanDecisionRecord {
+    HumanDecisionRecord {
         decision_id: "DEC-1".into(),
         request_id: "REQ-1".into(),
         human_id: "alice".into(),

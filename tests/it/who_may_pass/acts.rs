@@ -20,9 +20,9 @@ use holdpoint_domain::execution_loop::{
     InitializeLoop, ObserverExpectation, ReportResponse, SpentApproval, StopLoop,
 };
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerDecision, AnswerMeans, DecisionTimeout, EscalationTarget, HoldPolicy,
-    HoldTerms, HumanDecision, HumanDecisionCommand, OverrideField, OverrideVisibility,
-    RequestDecision,
+    AnswerChannel, AnswerHumanDecision, AnswerMeans, EscalationTarget, HoldPolicy, HoldTerms,
+    HumanDecision, HumanDecisionCommand, HumanDecisionTimeout, OverrideField, OverrideVisibility,
+    RequestHumanDecision,
 };
 use holdpoint_domain::log::{
     ChangePolicy, GatePolicy, GateTerms, LogCommand, RELAX_TOOL, RUN_TOOL, relax_binding,
@@ -317,13 +317,13 @@ impl Try<'_> {
         let target = EscalationTarget {
             target: "bob".into(),
             approvers: List::default(),
-            timeout_ms: DecisionTimeout::DEFAULT,
+            timeout_ms: HumanDecisionTimeout::DEFAULT,
         };
         let policy = *random.choose(HoldPolicy::ALL);
         HoldTerms {
             policy: policy.max(self.of_log.after),
             retry_needs_person: !random.one_in(4),
-            decision_timeout_ms: DecisionTimeout::DEFAULT,
+            decision_timeout_ms: HumanDecisionTimeout::DEFAULT,
             approvers: match random.below(3) {
                 0 => names(random, 2),
                 1 => List::default(),
@@ -401,7 +401,7 @@ impl Try<'_> {
         }
         let decision = *self.random.choose(HumanDecision::ALL);
         let is_passed_on = decision == HumanDecision::Escalate;
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(AnswerDecision {
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(AnswerHumanDecision {
             request_id,
             loop_id: None,
             entropy: self.entropy,
@@ -451,20 +451,18 @@ impl Try<'_> {
                 }))
             }
             Some((ExecutionLoopState::AwaitingResponse, attempt)) => self.result(loop_id, attempt),
-            Some(_) => {
-                match self.random.below(5) {
-                    0 | 1 => Command::HumanDecision(HumanDecisionCommand::RequestDecision(
-                        RequestDecision { loop_id, entropy },
-                    )),
-                    2 => Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(CompleteLoop {
-                        loop_id,
-                        entropy,
-                    })),
-                    _ => Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(
-                        self.dispatch(&loop_id),
-                    )),
+            Some(_) => match self.random.below(5) {
+                0 | 1 => Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(
+                    RequestHumanDecision { loop_id, entropy },
+                )),
+                2 => Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(CompleteLoop {
+                    loop_id,
+                    entropy,
+                })),
+                _ => {
+                    Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(self.dispatch(&loop_id)))
                 }
-            }
+            },
         }
     }
 

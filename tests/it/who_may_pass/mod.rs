@@ -157,7 +157,7 @@ fn learn(known: &mut Known, receipt: &Receipt) {
             Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
                 known.runs.push(body.loop_id.to_string())
             }
-            Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
+            Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) => {
                 known.requests.push(body.request.request_id.to_string());
             }
             _ => {}

@@ -180,13 +180,13 @@ impl Model {
             Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => {
                 self.evaluated(&body.loop_id, false)
             }
-            Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) => {
+            Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) => {
                 let asked_of = body.context.asked_of.as_ref().map(ToString::to_string);
                 let run = body.context.loop_id.to_string();
                 self.requests.insert(body.request.request_id.to_string(), (run, asked_of));
                 Ok(())
             }
-            Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) => {
+            Event::HumanDecision(HumanDecisionEvent::HumanDecisionAnswered(body)) => {
                 let record = &body.record;
                 self.answered(by()?, &record.request_id, &record.human_id, record.decision)
             }

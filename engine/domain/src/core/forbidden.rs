@@ -80,15 +80,15 @@ closed_enum! {
         /// No automation passes a hold point without a person.
         HoldPoint = "HOLD_POINT",
         /// A person is asked once about an attempt, and shown the loop's own evidence.
-        DecisionRequest = "DECISION_REQUEST",
+        HumanDecisionRequest = "DECISION_REQUEST",
         /// Exactly one answer counts: allowed, complete, in time, by somebody who is asked.
-        DecisionAnswer = "DECISION_ANSWER",
+        HumanDecisionAnswer = "DECISION_ANSWER",
         /// Only a person decides.
         HumanAuthority = "HUMAN_AUTHORITY",
         /// Warnings and timeouts are recorded when they are due, once.
-        DecisionExpiry = "DECISION_EXPIRY",
+        HumanDecisionExpiry = "DECISION_EXPIRY",
         /// A decision is chained to the one before it and binds what the person saw.
-        DecisionAudit = "DECISION_AUDIT",
+        HumanDecisionAudit = "DECISION_AUDIT",
         /// A field is shown only if somebody who may allowed it, and as it is.
         VisibilityOverride = "VISIBILITY_OVERRIDE",
         /// One idempotency key stands for one content.

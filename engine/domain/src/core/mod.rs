@@ -27,12 +27,12 @@ macro_rules! closed_enum {
             $( $(#[$doc:meta])* $Member:ident = $name:literal, )+
         }
     ) => {
-        $(#[$meta])*
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord,
             serde::Serialize, serde::Deserialize,
         )]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        $(#[$meta])*
         pub enum $Enum {
             $( $(#[$doc])* #[serde(rename = $name)] $Member, )+
         }

@@ -391,14 +391,14 @@ impl From<&String> for Text {
 /// A value, or the bytes in which it is carried, or both. What is not asked for stays bytes, and is
 /// carried on as they are; what does not change is encoded once.
 #[derive(Clone)]
-pub(crate) struct Kept<T> {
+pub(crate) struct Lazy<T> {
     /// Empty where the value was made here or may have changed, and was not carried since.
     carried: OnceCell<Box<[u8]>>,
     /// Empty until somebody asks; `None` inside: the bytes are no such value.
     value: OnceCell<Option<Box<T>>>,
 }
 
-impl<T> From<Box<T>> for Kept<T> {
+impl<T> From<Box<T>> for Lazy<T> {
     fn from(value: Box<T>) -> Self {
         Self { carried: OnceCell::new(), value: OnceCell::from(Some(value)) }
     }
@@ -406,7 +406,7 @@ impl<T> From<Box<T>> for Kept<T> {
 
 /// Bytes that are no such value are `None` everywhere. A state that is believed has none: it was
 /// carried by a program that had the values.
-impl<T: DeserializeOwned> Kept<T> {
+impl<T: DeserializeOwned> Lazy<T> {
     /// The value.
     pub(crate) fn get(&self) -> Option<&T> {
         self.value.get_or_init(|| decoded(self.carried.get()?)).as_deref()
@@ -437,22 +437,22 @@ fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Option<Box<T>> {
     (read == bytes.len()).then(|| Box::new(value))
 }
 
-impl<T: DeserializeOwned + PartialEq> PartialEq for Kept<T> {
+impl<T: DeserializeOwned + PartialEq> PartialEq for Lazy<T> {
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get()
     }
 }
 
-impl<T: DeserializeOwned + Eq> Eq for Kept<T> {}
+impl<T: DeserializeOwned + Eq> Eq for Lazy<T> {}
 
-impl<T: DeserializeOwned + fmt::Debug> fmt::Debug for Kept<T> {
+impl<T: DeserializeOwned + fmt::Debug> fmt::Debug for Lazy<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }
 }
 
 /// As a run of bytes, of whatever length, in which the value is.
-impl<T: Serialize> Serialize for Kept<T> {
+impl<T: Serialize> Serialize for Lazy<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Some(bytes) = self.carried.get() {
             return serializer.serialize_bytes(bytes);
@@ -465,7 +465,7 @@ impl<T: Serialize> Serialize for Kept<T> {
     }
 }
 
-impl<'de, T> Deserialize<'de> for Kept<T> {
+impl<'de, T> Deserialize<'de> for Lazy<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bytes = deserializer.deserialize_bytes(RunVisitor)?;
         Ok(Self { carried: OnceCell::from(Box::from(bytes)), value: OnceCell::new() })

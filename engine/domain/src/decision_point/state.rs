@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Principal;
-use crate::core::payload::{Kept, Text};
+use crate::core::payload::{Lazy, Text};
 use crate::core::time::Timestamp;
 use crate::decision_point::round;
 use crate::decision_point::types::{
@@ -341,7 +341,7 @@ impl DecisionPoints {
     fn close(&mut self, point: DecisionPoint) -> Vec<(u64, DecisionPoint)> {
         self.index.ended.insert(point.decision_id.clone(), point.version);
         let id = point.decision_id.clone();
-        self.closed.insert(point.version, (id, Kept::from(Box::new(point))));
+        self.closed.insert(point.version, (id, Lazy::from(Box::new(point))));
         let mut older = Vec::new();
         while self.closed.len() > MAX_CLOSED_DECISION_POINTS {
             let Some((ended, (id, oldest))) = self.closed.pop_first() else { break };
@@ -374,7 +374,7 @@ impl DecisionPoints {
     /// Those that were carried; the index follows from them.
     pub(crate) fn from_carried(
         live: Vec<DecisionPoint>,
-        closed: Vec<(u64, (Text, Kept<DecisionPoint>))>,
+        closed: Vec<(u64, (Text, Lazy<DecisionPoint>))>,
     ) -> Self {
         let closed: Closed = closed.into_iter().collect();
         let mut index = Index::default();
@@ -398,7 +398,7 @@ impl DecisionPoints {
 }
 
 /// Those that ended, by the record that ended them.
-pub(crate) type Closed = BTreeMap<u64, (Text, Kept<DecisionPoint>)>;
+pub(crate) type Closed = BTreeMap<u64, (Text, Lazy<DecisionPoint>)>;
 
 impl Index {
     fn follow(&mut self, point: &DecisionPoint) {

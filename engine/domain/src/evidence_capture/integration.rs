@@ -175,7 +175,7 @@ impl HaltReason {
             | Self::StopCondition
             | Self::IllegalTransition
             | Self::HandshakeFailed
-            | Self::DecisionTimedOut
+            | Self::HumanDecisionTimedOut
             | Self::Interrupted
             | Self::RecorderLost => LoopStep::Stopped,
         }

@@ -234,7 +234,7 @@ closed_enum! {
         /// The Phase-28 handshake failed.
         HandshakeFailed = "HANDSHAKE_FAILED",
         /// A person was asked and nobody answered in time (Phase-32: ABORT, reason TIMEOUT).
-        DecisionTimedOut = "DECISION_TIMED_OUT",
+        HumanDecisionTimedOut = "DECISION_TIMED_OUT",
         /// A signal that is not known to be a person's asked for the end. No stop condition.
         Interrupted = "INTERRUPTED",
         /// The process that recorded it is gone, and how it went on is not known.

@@ -23,12 +23,13 @@ use crate::execution_loop::types::{
     HaltReason, HandshakeDecision, ResponseDecision,
 };
 use crate::human_decision::audit::injective_request_hash;
-use crate::human_decision::event::DecisionRequested;
+use crate::human_decision::event::HumanDecisionRequested;
 use crate::human_decision::rules::{RequestRefusal, request_from_summary};
-use crate::human_decision::state::{Decisions, Disclosed, HeldRequest};
+use crate::human_decision::state::{Disclosed, HeldRequest, HumanDecisions};
 use crate::human_decision::terms::{EscalationTarget, HoldPolicy, HoldTerms};
 use crate::human_decision::types::{
-    DecisionOutcome, DecisionRequest, EvidenceSummary, HumanDecision, OverrideField, RequestContext,
+    EvidenceSummary, HumanDecision, HumanDecisionOutcome, HumanDecisionRequest, OverrideField,
+    RequestContext,
 };
 use crate::sandbox_fault::rules::enforce_retry_limit;
 use crate::sandbox_fault::types::{
@@ -52,7 +53,7 @@ pub struct ExecutionLoop {
     /// When and how a person is asked.
     pub hold: HoldTerms,
     /// What was asked and decided.
-    pub decisions: Decisions,
+    pub decisions: HumanDecisions,
     /// Whether the executor is eligible.
     pub handshake_decision: HandshakeDecision,
     /// Why.
@@ -383,7 +384,7 @@ impl ExecutionLoop {
     pub(crate) fn is_timed_out(&self) -> bool {
         let decided = self.attempt_request().and_then(HeldRequest::decided);
         self.state() == ExecutionLoopState::Evaluated
-            && decided.is_some_and(|d| d.outcome == DecisionOutcome::Timeout)
+            && decided.is_some_and(|d| d.outcome == HumanDecisionOutcome::Timeout)
     }
 
     /// The value of a field of the attempt that a request is about.
@@ -410,7 +411,7 @@ impl ExecutionLoop {
         target: Option<&EscalationTarget>,
         at: Timestamp,
         entropy: &str,
-    ) -> Result<DecisionRequested, RequestRefusal> {
+    ) -> Result<HumanDecisionRequested, RequestRefusal> {
         let summary = self.evidence_summary().ok_or(RequestRefusal::NoEvidence)?;
         let context = self.request_context(target).ok_or(RequestRefusal::NoEvidence)?;
         let timeout = target.map_or(self.hold.decision_timeout_ms, |target| target.timeout_ms);
@@ -418,7 +419,7 @@ impl ExecutionLoop {
         let request = request_from_summary(session_id, summary, timeout, at, entropy)?;
         let request = self.narrowed(request, target);
         let audit = self.decisions.audit.as_ref().map(|audit| audit.audit_id.as_str());
-        Ok(DecisionRequested {
+        Ok(HumanDecisionRequested {
             audit_id: audit.map_or_else(|| format!("AUDIT-{entropy}").into(), Text::from),
             warning_at: request.warning_at(),
             request_hash: injective_request_hash(&context, &request),
@@ -469,9 +470,9 @@ impl ExecutionLoop {
     /// RETRY while attempts are left, ESCALATE while there is somebody who was not asked.
     fn narrowed(
         &self,
-        request: DecisionRequest,
+        request: HumanDecisionRequest,
         target: Option<&EscalationTarget>,
-    ) -> DecisionRequest {
+    ) -> HumanDecisionRequest {
         let is_path =
             |entry: &&EscalationTarget| target.is_none_or(|target| target.target != entry.target);
         let escalates = self.escalation_path().into_iter().any(|entry| is_path(&entry));

@@ -18,15 +18,15 @@ use crate::governed::request::{
     audit_entry, check_human_actor, check_reason_length, ended, find, shown_means, told,
 };
 use crate::governed::{GovernedEvent, request};
-use crate::human_decision::command::AnswerDecision;
-use crate::human_decision::event::{DecisionAnswered, LateAnswerRecorded};
-use crate::human_decision::refusal::DecisionRefusal;
+use crate::human_decision::command::AnswerHumanDecision;
+use crate::human_decision::event::{HumanDecisionAnswered, LateAnswerRecorded};
+use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::human_decision::rules::{
     AnswerRefusal, accept_decision_in_time, apply_decision, visible_or_none,
 };
 use crate::human_decision::state::{HeldRequest, RequestOutcome};
 use crate::human_decision::terms::EscalationTarget;
-use crate::human_decision::types::{DecisionOutcome, DecisionRecord, HumanDecision};
+use crate::human_decision::types::{HumanDecision, HumanDecisionOutcome, HumanDecisionRecord};
 
 use ExecutionLoopState::{Evaluated, Halted};
 
@@ -39,7 +39,7 @@ struct Said {
 /// An answer: to an open request, to one that was answered before, or too late.
 pub(crate) fn answer(
     place: Option<RequestPlace<'_>>,
-    command: &AnswerDecision,
+    command: &AnswerHumanDecision,
     at: Timestamp,
 ) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     check_names(command)?;
@@ -55,30 +55,30 @@ pub(crate) fn answer(
         }
         (RequestPlace::Closed(held), None) => {
             let request_id = String::from(held.request_id());
-            Err(DecisionRefusal::UnknownRequest { request_id }.into())
+            Err(HumanDecisionRefusal::UnknownRequest { request_id }.into())
         }
     }
 }
 
 /// Malformed input writes nothing.
-fn check_names(command: &AnswerDecision) -> Result<(), LoopRefusal> {
+fn check_names(command: &AnswerHumanDecision) -> Result<(), LoopRefusal> {
     check_identifier("human id", &command.human_id)?;
     check_reason_length(command.reason.as_deref())
 }
 
-fn check_loop(command: &AnswerDecision, held: &HeldRequest) -> Result<(), LoopRefusal> {
+fn check_loop(command: &AnswerHumanDecision, held: &HeldRequest) -> Result<(), LoopRefusal> {
     let expected = String::from(held.context.loop_id.as_str());
     match &command.loop_id {
         Some(found) if *found != expected => {
             let request_id = String::from(held.request_id());
             let found = shown_name(found);
-            Err(DecisionRefusal::RequestElsewhere { request_id, expected, found }.into())
+            Err(HumanDecisionRefusal::RequestElsewhere { request_id, expected, found }.into())
         }
         _ => Ok(()),
     }
 }
 
-fn said(command: &AnswerDecision) -> Said {
+fn said(command: &AnswerHumanDecision) -> Said {
     Said {
         reason: visible_or_none(command.reason.as_deref()).map(|reason| shown(&reason)),
         target: visible_or_none(command.escalation_target.as_deref()),
@@ -87,12 +87,12 @@ fn said(command: &AnswerDecision) -> Said {
 
 /// The same answer again is done already; another one conflicts; one after the deadline is kept.
 fn repeated(
-    command: &AnswerDecision,
+    command: &AnswerHumanDecision,
     held: &HeldRequest,
     outcome: &RequestOutcome,
 ) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     match outcome {
-        RequestOutcome::Decided(decided) if decided.outcome == DecisionOutcome::Timeout => {
+        RequestOutcome::Decided(decided) if decided.outcome == HumanDecisionOutcome::Timeout => {
             Ok(vec![late(command, held).into()])
         }
         RequestOutcome::Decided(decided) if is_same(command, &decided.record) => {
@@ -102,7 +102,7 @@ fn repeated(
     }
 }
 
-fn is_same(command: &AnswerDecision, record: &DecisionRecord) -> bool {
+fn is_same(command: &AnswerHumanDecision, record: &HumanDecisionRecord) -> bool {
     let said = said(command);
     record.human_id.as_str() == command.human_id
         && record.decision == command.decision
@@ -110,7 +110,7 @@ fn is_same(command: &AnswerDecision, record: &DecisionRecord) -> bool {
         && record.escalation_target.as_deref() == said.target.as_deref()
 }
 
-fn late(command: &AnswerDecision, held: &HeldRequest) -> LateAnswerRecorded {
+fn late(command: &AnswerHumanDecision, held: &HeldRequest) -> LateAnswerRecorded {
     let said = said(command);
     let target = said.target.map(|target| shown_name(&target));
     LateAnswerRecorded {
@@ -129,7 +129,7 @@ fn answer_open(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
     held: &HeldRequest,
-    command: &AnswerDecision,
+    command: &AnswerHumanDecision,
 ) -> Result<(), LoopRefusal> {
     if held.request.is_expired(batch.at()) {
         request::time_out(entity, batch, held, command.entropy)?;
@@ -143,7 +143,7 @@ fn answer_open(
     let audit = audit_entry(entity, held, &record, Some(&means));
     let loop_id = batch.loop_id();
     batch.close_request();
-    batch.push(DecisionAnswered { loop_id, record: record.clone(), means, outcome, audit });
+    batch.push(HumanDecisionAnswered { loop_id, record: record.clone(), means, outcome, audit });
     follow(entity, batch, &record, target, command)
 }
 
@@ -152,20 +152,20 @@ fn accepted(
     entity: &ExecutionLoop,
     at: Timestamp,
     held: &HeldRequest,
-    command: &AnswerDecision,
-) -> Result<DecisionRecord, LoopRefusal> {
+    command: &AnswerHumanDecision,
+) -> Result<HumanDecisionRecord, LoopRefusal> {
     let request_id = String::from(held.request_id());
     let human_id = command.human_id.as_str();
     // ABORT by any person always stops a hold (seed Phase-32).
     let is_abort = command.decision == HumanDecision::Abort;
     if !is_abort && !entity.hold.may_answer(human_id, held.context.asked_of.as_deref()) {
         let human_id = String::from(human_id);
-        return Err(DecisionRefusal::NotAnApprover { request_id, human_id }.into());
+        return Err(HumanDecisionRefusal::NotAnApprover { request_id, human_id }.into());
     }
     let Said { reason, target } = said(command);
     let decision = command.decision;
     if target.is_some() && decision != HumanDecision::Escalate {
-        return Err(DecisionRefusal::UnexpectedTarget { decision }.into());
+        return Err(HumanDecisionRefusal::UnexpectedTarget { decision }.into());
     }
     accept_decision_in_time(
         &held.request,
@@ -176,13 +176,13 @@ fn accepted(
         at,
         &command.entropy.to_string(),
     )
-    .map_err(|reason| DecisionRefusal::Answer { request_id, reason }.into())
+    .map_err(|reason| HumanDecisionRefusal::Answer { request_id, reason }.into())
 }
 
 /// The configured target of an ESCALATE.
 fn escalation<'a>(
     entity: &'a ExecutionLoop,
-    record: &DecisionRecord,
+    record: &HumanDecisionRecord,
 ) -> Result<Option<&'a EscalationTarget>, LoopRefusal> {
     if record.decision != HumanDecision::Escalate {
         return Ok(None);
@@ -194,30 +194,30 @@ fn escalation<'a>(
     }
     let known: Vec<&str> = path.iter().map(|entry| entry.target.as_str()).collect();
     let target = shown_name(wanted);
-    Err(DecisionRefusal::UnknownTarget { target, known: known.join(", ") }.into())
+    Err(HumanDecisionRefusal::UnknownTarget { target, known: known.join(", ") }.into())
 }
 
 /// APPLIED or PENDING. What cannot be applied is refused and counts for nothing.
 fn outcome(
     entity: &ExecutionLoop,
-    record: &DecisionRecord,
-) -> Result<DecisionOutcome, LoopRefusal> {
+    record: &HumanDecisionRecord,
+) -> Result<HumanDecisionOutcome, LoopRefusal> {
     let outcome = entity.outcome_of(record);
-    if outcome != DecisionOutcome::Rejected {
+    if outcome != HumanDecisionOutcome::Rejected {
         return Ok(outcome);
     }
     let reason = AnswerRefusal::NotAllowed { decision: record.decision };
     let request_id = String::from(record.request_id.as_str());
-    Err(DecisionRefusal::Answer { request_id, reason }.into())
+    Err(HumanDecisionRefusal::Answer { request_id, reason }.into())
 }
 
 /// What the decision leads to.
 fn follow(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
-    record: &DecisionRecord,
+    record: &HumanDecisionRecord,
     target: Option<&EscalationTarget>,
-    command: &AnswerDecision,
+    command: &AnswerHumanDecision,
 ) -> Result<(), LoopRefusal> {
     match record.decision {
         HumanDecision::Retry => Ok(()),
@@ -231,7 +231,7 @@ fn follow(
         HumanDecision::Escalate => {
             let entropy = passed_on(command);
             let asked = entity.next_request(target, batch.at(), &entropy).map_err(|reason| {
-                DecisionRefusal::NoRequest { loop_id: String::from(entity.loop_id()), reason }
+                HumanDecisionRefusal::NoRequest { loop_id: String::from(entity.loop_id()), reason }
             })?;
             batch.push(asked);
             Ok(())
@@ -240,7 +240,7 @@ fn follow(
 }
 
 /// 128 bits for the next request's id, made of the answer's.
-fn passed_on(command: &AnswerDecision) -> String {
+fn passed_on(command: &AnswerHumanDecision) -> String {
     let bits = HashBuilder::new("holdpoint.escalated-request", 1)
         .bytes(command.entropy.as_bytes())
         .finish()
@@ -250,7 +250,7 @@ fn passed_on(command: &AnswerDecision) -> String {
 
 impl ExecutionLoop {
     /// What becomes of a decision about this loop now.
-    pub(crate) fn outcome_of(&self, record: &DecisionRecord) -> DecisionOutcome {
+    pub(crate) fn outcome_of(&self, record: &HumanDecisionRecord) -> HumanDecisionOutcome {
         let retries = i64::from(self.attempt_count().saturating_sub(1));
         let most = i64::from(self.max_attempts.saturating_sub(1));
         apply_decision(record, self.state(), retries, most)

@@ -23,7 +23,7 @@ use crate::execution_loop::types::{
 use crate::governed::aggregate::{
     Attempt, AttemptFault, AttemptResponse, Barrier, ExecutionLoop, Halt,
 };
-use crate::human_decision::state::Decisions;
+use crate::human_decision::state::HumanDecisions;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
 use crate::sandbox_fault::rules::decide_sandbox_outcome_within;
 use crate::sandbox_fault::types::{ExecutionFaultType, FaultReport, SandboxDecisionResult};
@@ -62,7 +62,7 @@ pub(crate) fn initialized(record: Record<'_>, body: &LoopInitialized) -> Executi
         retry_ceiling: body.retry_ceiling,
         timeout_ms: body.timeout_ms,
         hold: body.hold.clone(),
-        decisions: Decisions::default(),
+        decisions: HumanDecisions::default(),
         handshake_decision: body.handshake_decision,
         handshake_reason: String::from(body.handshake_reason.as_str()),
         actor: record.actor.clone(),
@@ -238,7 +238,7 @@ pub(crate) fn judge_halted(entity: &ExecutionLoop, body: &LoopHalted, checks: &m
         check_decision_evidence(entity, checks);
     }
     if let Some(held) = entity.open_request() {
-        checks.forbid(Rule::DecisionRequest, "no open request", held.request_id());
+        checks.forbid(Rule::HumanDecisionRequest, "no open request", held.request_id());
     }
     if is_ending(body.reason) && entity.completion_barrier().is_some() {
         checks.forbid(Rule::HoldPoint, "a person's CONTINUE", "none");
@@ -260,7 +260,7 @@ const fn is_ending(reason: HaltReason) -> bool {
         | HaltReason::StopCondition
         | HaltReason::IllegalTransition
         | HaltReason::HandshakeFailed
-        | HaltReason::DecisionTimedOut
+        | HaltReason::HumanDecisionTimedOut
         | HaltReason::Interrupted
         | HaltReason::RecorderLost => false,
     }
@@ -277,7 +277,7 @@ fn expected_halt(entity: &ExecutionLoop, reason: HaltReason) -> Option<Named> {
         HaltReason::IllegalTransition | HaltReason::Interrupted | HaltReason::RecorderLost => {
             Some((None, None))
         }
-        HaltReason::DecisionTimedOut => entity.is_timed_out().then_some((None, None)),
+        HaltReason::HumanDecisionTimedOut => entity.is_timed_out().then_some((None, None)),
         HaltReason::Completed
         | HaltReason::ResponseRejected
         | HaltReason::ResponseEscalated

@@ -17,18 +17,24 @@ use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::request::entry_after;
 use crate::human_decision::audit::{
-    AuditHead, DecisionBinding, disclosure_hash, injective_request_hash,
+    AuditHead, HumanDecisionBinding, disclosure_hash, injective_request_hash,
 };
 use crate::human_decision::event::{
-    DecisionAnswered, DecisionRequested, DecisionTimedOut, DecisionWarned, LateAnswerRecorded,
-    RequestWithdrawn, VisibilityOverridden,
+    HumanDecisionAnswered, HumanDecisionRequested, HumanDecisionTimedOut, HumanDecisionWarned,
+    LateAnswerRecorded, RequestWithdrawn, VisibilityOverridden,
 };
 use crate::human_decision::rules::{accept_decision_in_time, create_timeout_decision};
 use crate::human_decision::state::{Decided, HeldRequest, Override, RequestOutcome, Warning};
-use crate::human_decision::types::{AuditEntry, DecisionOutcome, DecisionRecord, HumanDecision};
+use crate::human_decision::types::{
+    AuditEntry, HumanDecision, HumanDecisionOutcome, HumanDecisionRecord,
+};
 
 /// Asked about an evaluated loop, or passed on. What the loop's own evidence gives counts.
-pub(crate) fn requested(entity: &mut ExecutionLoop, record: Record<'_>, body: &DecisionRequested) {
+pub(crate) fn requested(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &HumanDecisionRequested,
+) {
     let expected = expected_request(entity, record, body, &mut RuleChecks::unheard());
     let Some(expected) = expected else { return };
     let session_id = &expected.request.session_id;
@@ -49,22 +55,22 @@ pub(crate) fn requested(entity: &mut ExecutionLoop, record: Record<'_>, body: &D
 pub(crate) fn judge_requested(
     entity: &ExecutionLoop,
     record: Record<'_>,
-    body: &DecisionRequested,
+    body: &HumanDecisionRequested,
     checks: &mut RuleChecks,
 ) {
     let Some(expected) = expected_request(entity, record, body, checks) else { return };
     compare_requests(&expected, body, checks);
     let hash = injective_request_hash(&body.context, &body.request);
-    checks.expect(Rule::DecisionRequest, hash, body.request_hash);
+    checks.expect(Rule::HumanDecisionRequest, hash, body.request_hash);
 }
 
 /// The request that the rules would make here. A request out of place is none.
 fn expected_request(
     entity: &ExecutionLoop,
     record: Record<'_>,
-    body: &DecisionRequested,
+    body: &HumanDecisionRequested,
     checks: &mut RuleChecks,
-) -> Option<DecisionRequested> {
+) -> Option<HumanDecisionRequested> {
     let before = entity.attempt_request().map(|held| held.decided().map(|d| &d.record));
     let target = match before {
         None => None,
@@ -74,15 +80,15 @@ fn expected_request(
         }
         Some(_) => {
             let found = body.request.request_id.as_str();
-            checks.forbid(Rule::DecisionRequest, "one question about an attempt", found);
+            checks.forbid(Rule::HumanDecisionRequest, "one question about an attempt", found);
             return None;
         }
     };
-    checks.expect(Rule::DecisionRequest, ExecutionLoopState::Evaluated, entity.state());
+    checks.expect(Rule::HumanDecisionRequest, ExecutionLoopState::Evaluated, entity.state());
     match entity.next_request(target, record.at, &digits(&body.request.request_id)) {
         Ok(expected) => Some(expected),
         Err(why) => {
-            checks.forbid(Rule::DecisionRequest, why, body.request.request_id.as_str());
+            checks.forbid(Rule::HumanDecisionRequest, why, body.request.request_id.as_str());
             None
         }
     }
@@ -90,13 +96,13 @@ fn expected_request(
 
 /// Field by field, so that a finding names what was changed.
 fn compare_requests(
-    expected: &DecisionRequested,
-    body: &DecisionRequested,
+    expected: &HumanDecisionRequested,
+    body: &HumanDecisionRequested,
     checks: &mut RuleChecks,
 ) {
     let (request, found) = (&expected.request, &body.request);
     let (shown, saw) = (&request.evidence_summary, &found.evidence_summary);
-    let rule = Rule::DecisionRequest;
+    let rule = Rule::HumanDecisionRequest;
     same(checks, rule, "audit_id", &expected.audit_id, &body.audit_id);
     same(checks, rule, "request_id", &request.request_id, &found.request_id);
     same(checks, rule, "session_id", &request.session_id, &found.session_id);
@@ -150,7 +156,7 @@ fn is_open(held: &HeldRequest, request_id: &str) -> bool {
 }
 
 /// The first warning counts.
-pub(crate) fn warned(entity: &mut ExecutionLoop, record: Record<'_>, body: &DecisionWarned) {
+pub(crate) fn warned(entity: &mut ExecutionLoop, record: Record<'_>, body: &HumanDecisionWarned) {
     let held = open_mut(entity, &body.request_id).filter(|held| held.warning.is_none());
     if let Some(held) = held {
         let (due_at, recorded_at, sequence) = (held.warning_at(), record.at, record.sequence);
@@ -161,10 +167,10 @@ pub(crate) fn warned(entity: &mut ExecutionLoop, record: Record<'_>, body: &Deci
 pub(crate) fn judge_warned(
     entity: &ExecutionLoop,
     record: Record<'_>,
-    body: &DecisionWarned,
+    body: &HumanDecisionWarned,
     checks: &mut RuleChecks,
 ) {
-    let rule = Rule::DecisionExpiry;
+    let rule = Rule::HumanDecisionExpiry;
     let Some(held) = open(entity, &body.request_id, rule, checks) else { return };
     check_due(record, held.warning_at(), body.due_at, checks);
     checks.demand(held.warning.is_none(), rule, "one warning", "another");
@@ -172,33 +178,41 @@ pub(crate) fn judge_warned(
 
 /// What is due is recorded when it is, or later.
 fn check_due(record: Record<'_>, due_at: Timestamp, stated: Timestamp, checks: &mut RuleChecks) {
-    let rule = Rule::DecisionExpiry;
+    let rule = Rule::HumanDecisionExpiry;
     checks.expect(rule, due_at, stated);
     checks.demand(record.at >= due_at, rule, format_args!("{due_at} or later"), record.at);
 }
 
 /// A timeout counts even where it is wrong: it is ABORT.
-pub(crate) fn timed_out(entity: &mut ExecutionLoop, record: Record<'_>, body: &DecisionTimedOut) {
+pub(crate) fn timed_out(
+    entity: &mut ExecutionLoop,
+    record: Record<'_>,
+    body: &HumanDecisionTimedOut,
+) {
     if let Some(held) = open_mut(entity, &body.record.request_id) {
         let expected = timeout(held, record, body);
-        conclude(entity, record, &expected, None, DecisionOutcome::Timeout);
+        conclude(entity, record, &expected, None, HumanDecisionOutcome::Timeout);
     }
 }
 
 /// What a timeout decides. How the reason is worded is no rule: it is ABORT whatever that says.
-fn timeout(held: &HeldRequest, record: Record<'_>, body: &DecisionTimedOut) -> DecisionRecord {
+fn timeout(
+    held: &HeldRequest,
+    record: Record<'_>,
+    body: &HumanDecisionTimedOut,
+) -> HumanDecisionRecord {
     let (timestamp, entropy) = (record.at.to_text(), digits(&body.record.decision_id));
     let expected = create_timeout_decision(&held.request, timestamp.as_str(), &entropy);
-    DecisionRecord { reason: body.record.reason.clone(), ..expected }
+    HumanDecisionRecord { reason: body.record.reason.clone(), ..expected }
 }
 
 pub(crate) fn judge_timed_out(
     entity: &ExecutionLoop,
     record: Record<'_>,
-    body: &DecisionTimedOut,
+    body: &HumanDecisionTimedOut,
     checks: &mut RuleChecks,
 ) {
-    let rule = Rule::DecisionExpiry;
+    let rule = Rule::HumanDecisionExpiry;
     let Some(held) = open(entity, &body.record.request_id, rule, checks) else { return };
     check_due(record, held.request.timeout_at, body.due_at, checks);
     checks.demand(held.warning.is_some(), rule, "a warning before the timeout", "none");
@@ -212,7 +226,7 @@ pub(crate) fn answered(
     entity: &mut ExecutionLoop,
     person: Option<PersonTerms>,
     record: Record<'_>,
-    body: &DecisionAnswered,
+    body: &HumanDecisionAnswered,
 ) {
     let outcome = outcome(entity, person, record, body, &mut RuleChecks::unheard());
     if let Some(outcome) = outcome {
@@ -225,17 +239,17 @@ pub(crate) fn outcome(
     entity: &ExecutionLoop,
     person: Option<PersonTerms>,
     record: Record<'_>,
-    body: &DecisionAnswered,
+    body: &HumanDecisionAnswered,
     checks: &mut RuleChecks,
-) -> Option<DecisionOutcome> {
-    let rule = Rule::DecisionAnswer;
+) -> Option<HumanDecisionOutcome> {
+    let rule = Rule::HumanDecisionAnswer;
     let held = open(entity, &body.record.request_id, rule, checks)?;
     let is_human =
         check_human(record, &body.record.human_id, checks) && check_person(person, record, checks);
     let stands = check_answer(entity, record, held, body, checks);
     let outcome = entity.outcome_of(&body.record);
     let applies = checks.expect(rule, outcome, body.outcome)
-        && matches!(outcome, DecisionOutcome::Applied | DecisionOutcome::Pending);
+        && matches!(outcome, HumanDecisionOutcome::Applied | HumanDecisionOutcome::Pending);
     let means = Some(&body.means);
     let linked = check_audit(entity, held, &body.record, means, &body.audit, checks);
     (is_human && stands && applies && linked).then_some(outcome)
@@ -261,10 +275,10 @@ fn check_answer(
     entity: &ExecutionLoop,
     record: Record<'_>,
     held: &HeldRequest,
-    body: &DecisionAnswered,
+    body: &HumanDecisionAnswered,
     checks: &mut RuleChecks,
 ) -> bool {
-    let (rule, found) = (Rule::DecisionAnswer, &body.record);
+    let (rule, found) = (Rule::HumanDecisionAnswer, &body.record);
     let is_free = checks.rules.anyone_aborts && found.decision == HumanDecision::Abort;
     if !is_free && !entity.hold.may_answer(&found.human_id, held.context.asked_of.as_deref()) {
         checks.forbid(rule, "somebody who is asked", found.human_id.as_str());
@@ -304,7 +318,7 @@ fn check_answer(
 fn check_audit(
     entity: &ExecutionLoop,
     held: &HeldRequest,
-    record: &DecisionRecord,
+    record: &HumanDecisionRecord,
     means: Option<&crate::human_decision::types::AnswerMeans>,
     found: &AuditEntry,
     checks: &mut RuleChecks,
@@ -324,7 +338,7 @@ fn check_audit(
 fn stated<T: PartialEq + Display>(checks: &mut RuleChecks, name: &str, expected: &T, found: &T) {
     if expected != found {
         let (expected, found) = (format_args!("{name} {expected}"), format_args!("{name} {found}"));
-        checks.forbid(Rule::DecisionAudit, expected, found);
+        checks.forbid(Rule::HumanDecisionAudit, expected, found);
     }
 }
 
@@ -332,16 +346,16 @@ fn stated<T: PartialEq + Display>(checks: &mut RuleChecks, name: &str, expected:
 fn conclude(
     entity: &mut ExecutionLoop,
     record: Record<'_>,
-    decision: &DecisionRecord,
-    answer: Option<&DecisionAnswered>,
-    outcome: DecisionOutcome,
+    decision: &HumanDecisionRecord,
+    answer: Option<&HumanDecisionAnswered>,
+    outcome: HumanDecisionOutcome,
 ) {
     let decisions = &mut entity.decisions;
     let (Some(held), Some(head)) = (decisions.requests.last_mut(), &mut decisions.audit) else {
         return;
     };
     let means = answer.map(|answer| answer.means.clone());
-    let binding = DecisionBinding { shown: held.shown_hash(), means: means.clone() };
+    let binding = HumanDecisionBinding { shown: held.shown_hash(), means: means.clone() };
     *head = head.after(decision, &binding);
     held.outcome = Some(RequestOutcome::Decided(Box::new(Decided {
         record: decision.clone(),
@@ -412,7 +426,7 @@ pub(crate) fn judge_withdrawn(
     body: &RequestWithdrawn,
     checks: &mut RuleChecks,
 ) {
-    open(entity, &body.request_id, Rule::DecisionRequest, checks);
+    open(entity, &body.request_id, Rule::HumanDecisionRequest, checks);
 }
 
 /// The request, where it is known, may be of a loop that settled.
@@ -423,7 +437,7 @@ pub(crate) fn late_answer(held: &mut HeldRequest, record: Record<'_>) {
 }
 
 fn is_late(held: &HeldRequest, record: Record<'_>) -> bool {
-    let timed_out = held.decided().is_some_and(|d| d.outcome == DecisionOutcome::Timeout);
+    let timed_out = held.decided().is_some_and(|d| d.outcome == HumanDecisionOutcome::Timeout);
     timed_out && held.request.is_expired(record.at)
 }
 
@@ -433,7 +447,7 @@ pub(crate) fn judge_late_answer(
     body: &LateAnswerRecorded,
     checks: &mut RuleChecks,
 ) {
-    let rule = Rule::DecisionAnswer;
+    let rule = Rule::HumanDecisionAnswer;
     check_human(record, &body.human_id, checks);
     let Some(held) = held else {
         checks.forbid(rule, "a known request", &body.request_id);

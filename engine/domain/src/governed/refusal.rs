@@ -6,7 +6,7 @@ use crate::core::limits::{MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTE
 use crate::core::refusal::{CommonRefusal, refusals, through};
 use crate::core::text::IdentifierFault;
 use crate::execution_loop::types::ExecutionLoopState;
-use crate::human_decision::refusal::DecisionRefusal;
+use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::human_decision::terms::TermsFault;
 use crate::sandbox_fault::types::FaultMismatch;
 
@@ -16,7 +16,7 @@ refusals! {
         /// A rule that every system has.
         Common(CommonRefusal),
         /// A question to a person.
-        HumanDecision(DecisionRefusal),
+        HumanDecision(HumanDecisionRefusal),
     }
     /// A number of attempts outside 1 to 3.
     #[error("{found} attempts are not possible; allow 1 to {expected_most}")]

@@ -17,13 +17,15 @@ use crate::governed::aggregate::{Barrier, ExecutionLoop, RequestPlace};
 use crate::governed::attempt::wrong_state;
 use crate::governed::batch::{Batch, Ending, on_loop};
 use crate::governed::refusal::LoopRefusal;
-use crate::human_decision::audit::{AuditHead, DecisionBinding, disclosure_hash};
-use crate::human_decision::command::{ExpireDue, OverrideVisibility, RequestDecision};
-use crate::human_decision::event::{DecisionTimedOut, DecisionWarned, VisibilityOverridden};
-use crate::human_decision::refusal::DecisionRefusal;
+use crate::human_decision::audit::{AuditHead, HumanDecisionBinding, disclosure_hash};
+use crate::human_decision::command::{ExpireDue, OverrideVisibility, RequestHumanDecision};
+use crate::human_decision::event::{
+    HumanDecisionTimedOut, HumanDecisionWarned, VisibilityOverridden,
+};
+use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::human_decision::rules::{AnswerRefusal, create_timeout_decision, visible_or_none};
 use crate::human_decision::state::{HeldRequest, RequestOutcome};
-use crate::human_decision::types::{AnswerMeans, AuditEntry, DecisionRecord};
+use crate::human_decision::types::{AnswerMeans, AuditEntry, HumanDecisionRecord};
 
 use ExecutionLoopState::{Evaluated, Halted};
 
@@ -32,7 +34,7 @@ pub(crate) fn find<'a>(
     place: Option<RequestPlace<'a>>,
     request_id: &str,
 ) -> Result<RequestPlace<'a>, LoopRefusal> {
-    let unknown = || DecisionRefusal::UnknownRequest { request_id: shown_name(request_id) };
+    let unknown = || HumanDecisionRefusal::UnknownRequest { request_id: shown_name(request_id) };
     place.ok_or_else(|| unknown().into())
 }
 
@@ -42,14 +44,14 @@ pub(crate) fn check_human_actor(held: &HeldRequest, found: Actor) -> Result<(), 
         return Ok(());
     }
     let request_id = String::from(held.request_id());
-    Err(DecisionRefusal::NotHuman { request_id, found }.into())
+    Err(HumanDecisionRefusal::NotHuman { request_id, found }.into())
 }
 
 /// A reason that is too long is refused, not cut: it would no longer be the person's own.
 pub(crate) fn check_reason_length(reason: Option<&str>) -> Result<(), LoopRefusal> {
     let found = reason.map_or(0, str::len);
     if found > MAX_REASON_BYTES {
-        Err(DecisionRefusal::ReasonTooLong { found }.into())
+        Err(HumanDecisionRefusal::ReasonTooLong { found }.into())
     } else {
         Ok(())
     }
@@ -64,9 +66,9 @@ pub(crate) fn ended(held: &HeldRequest, outcome: &RequestOutcome) -> LoopRefusal
     let request_id = String::from(held.request_id());
     match outcome {
         RequestOutcome::Withdrawn { sequence, .. } => {
-            DecisionRefusal::Withdrawn { request_id, sequence: *sequence }.into()
+            HumanDecisionRefusal::Withdrawn { request_id, sequence: *sequence }.into()
         }
-        RequestOutcome::Decided(decided) => DecisionRefusal::AlreadyAnswered {
+        RequestOutcome::Decided(decided) => HumanDecisionRefusal::AlreadyAnswered {
             request_id,
             decision: decided.record.decision,
             human_id: String::from(decided.record.human_id.as_str()),
@@ -80,7 +82,7 @@ pub(crate) fn ended(held: &HeldRequest, outcome: &RequestOutcome) -> LoopRefusal
 pub(crate) fn audit_entry(
     entity: &ExecutionLoop,
     held: &HeldRequest,
-    record: &DecisionRecord,
+    record: &HumanDecisionRecord,
     means: Option<&AnswerMeans>,
 ) -> AuditEntry {
     entry_after(&audit_head(entity, held), held, record, means)
@@ -95,10 +97,10 @@ fn audit_head(entity: &ExecutionLoop, held: &HeldRequest) -> AuditHead {
 pub(crate) fn entry_after(
     head: &AuditHead,
     held: &HeldRequest,
-    record: &DecisionRecord,
+    record: &HumanDecisionRecord,
     means: Option<&AnswerMeans>,
 ) -> AuditEntry {
-    let binding = DecisionBinding { shown: held.shown_hash(), means: means.cloned() };
+    let binding = HumanDecisionBinding { shown: held.shown_hash(), means: means.cloned() };
     let next = head.after(record, &binding);
     AuditEntry {
         audit_id: head.audit_id.as_str().into(),
@@ -122,11 +124,11 @@ pub(crate) fn held_back(entity: &ExecutionLoop, barrier: Barrier<'_>) -> LoopRef
         }
         Barrier::NotPermitted => String::from("nothing permits it"),
     };
-    DecisionRefusal::HoldApplies { loop_id: String::from(entity.loop_id()), found }.into()
+    HumanDecisionRefusal::HoldApplies { loop_id: String::from(entity.loop_id()), found }.into()
 }
 
 /// Words about a decision for the evidence of what it leads to.
-pub(crate) fn told(record: &DecisionRecord) -> String {
+pub(crate) fn told(record: &HumanDecisionRecord) -> String {
     shown(&alloc::format!(
         "{} by {}, {} on {}",
         record.decision,
@@ -140,7 +142,7 @@ pub(crate) fn told(record: &DecisionRecord) -> String {
 pub(crate) fn request(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
-    command: &RequestDecision,
+    command: &RequestHumanDecision,
 ) -> Result<(), LoopRefusal> {
     if entity.state() != ExecutionLoopState::Evaluated {
         let advice = "a person is asked once a response or a fault was reported";
@@ -149,7 +151,7 @@ pub(crate) fn request(
     check_not_asked(entity)?;
     let entropy = command.entropy.to_string();
     let asked = entity.next_request(None, batch.at(), &entropy).map_err(|reason| {
-        DecisionRefusal::NoRequest { loop_id: String::from(entity.loop_id()), reason }
+        HumanDecisionRefusal::NoRequest { loop_id: String::from(entity.loop_id()), reason }
     })?;
     batch.push(asked);
     Ok(())
@@ -161,11 +163,11 @@ fn check_not_asked(entity: &ExecutionLoop) -> Result<(), LoopRefusal> {
     Err(match held.decided() {
         None => {
             let request_id = String::from(held.request_id());
-            DecisionRefusal::RequestOpen { loop_id, request_id }.into()
+            HumanDecisionRefusal::RequestOpen { loop_id, request_id }.into()
         }
         Some(decided) => {
             let (attempt, decision) = (held.context.attempt, decided.record.decision);
-            DecisionRefusal::AttemptDecided { loop_id, attempt, decision }.into()
+            HumanDecisionRefusal::AttemptDecided { loop_id, attempt, decision }.into()
         }
     })
 }
@@ -197,11 +199,11 @@ pub(crate) fn expire(
 
 fn not_due(held: &HeldRequest) -> LoopRefusal {
     let request_id = String::from(held.request_id());
-    DecisionRefusal::NotDue { request_id, next: held.next_due() }.into()
+    HumanDecisionRefusal::NotDue { request_id, next: held.next_due() }.into()
 }
 
 fn warn(batch: &mut Batch<'_>, held: &HeldRequest) {
-    batch.push(DecisionWarned {
+    batch.push(HumanDecisionWarned {
         loop_id: batch.loop_id(),
         request_id: held.request.request_id.clone(),
         due_at: held.warning_at(),
@@ -220,14 +222,14 @@ pub(crate) fn time_out(
     }
     let record = create_timeout_decision(&held.request, batch.timestamp(), &entropy.to_string());
     let audit = audit_entry(entity, held, &record, None);
-    let details = alloc::format!("{}: {}", HaltReason::DecisionTimedOut, told(&record));
+    let details = alloc::format!("{}: {}", HaltReason::HumanDecisionTimedOut, told(&record));
     let (loop_id, due_at) = (batch.loop_id(), held.request.timeout_at);
     batch.close_request();
-    batch.push(DecisionTimedOut { loop_id, due_at, record, audit });
+    batch.push(HumanDecisionTimedOut { loop_id, due_at, record, audit });
     batch.halt(Ending {
         from: Evaluated,
         requested: Halted,
-        reason: HaltReason::DecisionTimedOut,
+        reason: HaltReason::HumanDecisionTimedOut,
         stop_condition: None,
         fault_type: None,
         details,
@@ -251,7 +253,7 @@ pub(crate) fn override_visibility(
     }
     let RequestPlace::Live(entity, _) = place else {
         let request_id = String::from(held.request_id());
-        return Err(DecisionRefusal::UnknownRequest { request_id }.into());
+        return Err(HumanDecisionRefusal::UnknownRequest { request_id }.into());
     };
     let event = overridden(entity, held, command, at)?;
     on_loop(Some(entity), entity.loop_id(), Entropy::default(), at, |_, batch| {
@@ -270,20 +272,20 @@ fn overridden(
     if held.request.is_expired(at) {
         let (expected, found) = (held.request.timeout_at, at);
         let reason = AnswerRefusal::TooLate { expected, found };
-        return Err(DecisionRefusal::Answer { request_id, reason }.into());
+        return Err(HumanDecisionRefusal::Answer { request_id, reason }.into());
     }
     if !entity.hold.may_override(&command.human_id) {
         let human_id = command.human_id.clone();
-        return Err(DecisionRefusal::NotAnOverrideApprover { request_id, human_id }.into());
+        return Err(HumanDecisionRefusal::NotAnOverrideApprover { request_id, human_id }.into());
     }
     if let Some(before) = held.overrides.iter().find(|entry| entry.field == field) {
         return Err(CommonRefusal::AlreadyDone { sequence: before.sequence }.into());
     }
     let Some(reason) = visible_or_none(Some(&command.reason)) else {
-        return Err(DecisionRefusal::OverrideReason { field }.into());
+        return Err(HumanDecisionRefusal::OverrideReason { field }.into());
     };
     let Some(value) = entity.disclosure(held.context.attempt, field) else {
-        return Err(DecisionRefusal::NothingToDisclose { request_id, field }.into());
+        return Err(HumanDecisionRefusal::NothingToDisclose { request_id, field }.into());
     };
     Ok(VisibilityOverridden {
         loop_id: held.context.loop_id.clone(),

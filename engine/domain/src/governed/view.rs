@@ -20,8 +20,8 @@ use crate::human_decision::state::{
 };
 use crate::human_decision::terms::HoldTerms;
 use crate::human_decision::types::{
-    AnswerMeans, DecisionOutcome, DecisionRecord, EvidenceSummary, HumanDecision, OverrideField,
-    claimed,
+    AnswerMeans, EvidenceSummary, HumanDecision, HumanDecisionOutcome, HumanDecisionRecord,
+    OverrideField, claimed,
 };
 use crate::sandbox_fault::types::{ExecutionFaultType, RetryPolicy};
 
@@ -61,7 +61,7 @@ pub struct LoopView<'a> {
     /// What was asked and decided, first to last.
     pub decision_requests: Vec<RequestView<'a>>,
     /// The audit trail of what was decided; null until somebody is asked.
-    pub decision_audit: Option<AuditView<'a>>,
+    pub decision_audit: Option<HumanDecisionAuditView<'a>>,
     /// Whether the executor is eligible.
     pub handshake_decision: HandshakeDecision,
     /// Why.
@@ -177,7 +177,7 @@ pub struct RequestView<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub disclosed: BTreeMap<OverrideField, DisclosureView<'a>>,
     /// What was decided.
-    pub decision: Option<DecisionView<'a>>,
+    pub decision: Option<HumanDecisionView<'a>>,
     /// The record that withdrew it.
     pub withdrawn_sequence: Option<u64>,
     /// How many answers came too late.
@@ -204,7 +204,7 @@ pub struct DisclosureView<'a> {
 
 /// A readable audit trail (Phase-32's `DecisionAudit`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AuditView<'a> {
+pub struct HumanDecisionAuditView<'a> {
     /// `AUDIT-...`.
     pub audit_id: &'a str,
     /// The observer's session.
@@ -216,12 +216,12 @@ pub struct AuditView<'a> {
     /// How many decisions it has.
     pub length: u64,
     /// The decisions, oldest first.
-    pub records: Vec<&'a DecisionRecord>,
+    pub records: Vec<&'a HumanDecisionRecord>,
 }
 
 /// A readable decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DecisionView<'a> {
+pub struct HumanDecisionView<'a> {
     /// `DEC-...`.
     pub decision_id: &'a str,
     /// Who decided, or `SYSTEM_TIMEOUT`.
@@ -233,7 +233,7 @@ pub struct DecisionView<'a> {
     /// To whom it was passed on.
     pub escalation_target: Option<&'a str>,
     /// What became of it.
-    pub outcome: DecisionOutcome,
+    pub outcome: HumanDecisionOutcome,
     /// By what means; `None` for a timeout.
     pub means: Option<&'a AnswerMeans>,
     /// When.
@@ -296,7 +296,11 @@ impl HeldRequest {
             (None, Some(_)) => "WARNED",
             (Some(RequestOutcome::Withdrawn { .. }), _) => "WITHDRAWN",
             (Some(RequestOutcome::Decided(decided)), _) => {
-                if decided.outcome == DecisionOutcome::Timeout { "TIMED_OUT" } else { "ANSWERED" }
+                if decided.outcome == HumanDecisionOutcome::Timeout {
+                    "TIMED_OUT"
+                } else {
+                    "ANSWERED"
+                }
             }
         }
     }
@@ -312,8 +316,8 @@ impl HeldRequest {
 impl Decided {
     /// The readable form.
     #[must_use]
-    pub fn view(&self) -> DecisionView<'_> {
-        DecisionView {
+    pub fn view(&self) -> HumanDecisionView<'_> {
+        HumanDecisionView {
             decision_id: &self.record.decision_id,
             human_id: &self.record.human_id,
             decision: self.record.decision,
@@ -343,12 +347,12 @@ impl Override {
 impl ExecutionLoop {
     /// The audit trail of what was decided; `None` until somebody is asked.
     #[must_use]
-    pub fn audit_view(&self) -> Option<AuditView<'_>> {
+    pub fn audit_view(&self) -> Option<HumanDecisionAuditView<'_>> {
         let head = self.decisions.audit.as_ref()?;
         let mut decided: Vec<&Decided> =
             self.decisions.requests.iter().filter_map(HeldRequest::decided).collect();
         decided.sort_unstable_by_key(|decided| decided.sequence);
-        Some(AuditView {
+        Some(HumanDecisionAuditView {
             audit_id: &head.audit_id,
             session_id: &head.session_id,
             head_hash: &head.head_hash,

@@ -14,14 +14,15 @@ use crate::core::ids::id;
 use crate::core::payload::Text;
 use crate::human_decision::rules::AnswerRefusal;
 use crate::human_decision::types::{
-    AnswerMeans, DecisionRecord, DecisionRequest, EvidenceSummary, OverrideField, RequestContext,
+    AnswerMeans, EvidenceSummary, HumanDecisionRecord, HumanDecisionRequest, OverrideField,
+    RequestContext,
 };
 
 /// The seed's hash of a record (Phase-32, `record_decision`): lower-hex SHA-256 over its fields
 /// and the prior hash, joined by NUL; null is "". Two different records can have the same one:
 /// kept for compatibility, never relied on.
 #[must_use]
-pub fn record_hash(record: &DecisionRecord, prior_hash: &str) -> String {
+pub fn record_hash(record: &HumanDecisionRecord, prior_hash: &str) -> String {
     nul_joined_sha256_hex(&[
         record.decision_id.as_bytes(),
         record.request_id.as_bytes(),
@@ -38,7 +39,7 @@ pub fn record_hash(record: &DecisionRecord, prior_hash: &str) -> String {
 /// The injective hash of a request: everything that the person is shown without an override, the
 /// whole summary included.
 #[must_use]
-pub fn injective_request_hash(context: &RequestContext, request: &DecisionRequest) -> Digest {
+pub fn injective_request_hash(context: &RequestContext, request: &HumanDecisionRequest) -> Digest {
     let fields = HashBuilder::new("holdpoint.decision-request", 1)
         .text(&request.request_id)
         .text(&request.session_id)
@@ -120,7 +121,7 @@ pub fn injective_audit_genesis_hash(audit_id: &str, session_id: &str) -> Digest 
 #[must_use]
 pub fn injective_decision_hash(
     place: AuditPlace<'_>,
-    record: &DecisionRecord,
+    record: &HumanDecisionRecord,
     shown: &Digest,
     means: Option<&AnswerMeans>,
 ) -> Digest {
@@ -147,11 +148,11 @@ pub fn injective_decision_hash(
 
 /// The audit trail, as the seed has it. Appending is [`record_decision`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DecisionAudit {
+pub struct HumanDecisionAudit {
     /// `AUDIT-` and the entropy it was made with, or the caller's own.
     pub audit_id: String,
     /// The records, oldest first.
-    pub records: Vec<DecisionRecord>,
+    pub records: Vec<HumanDecisionRecord>,
     /// The observer's session.
     pub session_id: String,
     /// The seed's hash of the newest record; empty for an empty trail.
@@ -249,8 +250,8 @@ pub fn create_empty_audit(
     session_id: &str,
     audit_id: Option<&str>,
     entropy: &str,
-) -> DecisionAudit {
-    DecisionAudit {
+) -> HumanDecisionAudit {
+    HumanDecisionAudit {
         audit_id: audit_id.map_or_else(|| id("AUDIT-", entropy), String::from),
         records: Vec::new(),
         session_id: String::from(session_id),
@@ -266,9 +267,9 @@ pub fn create_empty_audit(
 /// [`AuditFinding`]: the trail does not verify, the record lacks what its decision requires, or
 /// its decision or request is in the trail already.
 pub fn record_decision(
-    audit: DecisionAudit,
-    record: DecisionRecord,
-) -> Result<DecisionAudit, AuditFinding> {
+    audit: HumanDecisionAudit,
+    record: HumanDecisionRecord,
+) -> Result<HumanDecisionAudit, AuditFinding> {
     inspect_audit(&audit)?;
     let index = audit.length;
     record.check().map_err(|reason| AuditFinding::Incomplete { index, reason })?;
@@ -283,7 +284,7 @@ pub fn record_decision(
 /// Whether the trail is valid. [`inspect_audit`] says what is wrong. A pure function: nothing is
 /// remembered from one call to the next.
 #[must_use]
-pub fn validate_audit_chain(audit: &DecisionAudit) -> bool {
+pub fn validate_audit_chain(audit: &HumanDecisionAudit) -> bool {
     inspect_audit(audit).is_ok()
 }
 
@@ -293,7 +294,7 @@ pub fn validate_audit_chain(audit: &DecisionAudit) -> bool {
 ///
 /// # Errors
 /// [`AuditFinding`]: the first thing that is wrong.
-pub fn inspect_audit(audit: &DecisionAudit) -> Result<(), AuditFinding> {
+pub fn inspect_audit(audit: &HumanDecisionAudit) -> Result<(), AuditFinding> {
     let found = audit.records.len() as u64;
     if audit.length == 0 && (found != 0 || !audit.head_hash.is_empty()) {
         return Err(AuditFinding::Empty { records: found, head: audit.head_hash.clone() });
@@ -310,7 +311,7 @@ pub fn inspect_audit(audit: &DecisionAudit) -> Result<(), AuditFinding> {
 
 /// What a decision binds besides its own fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DecisionBinding {
+pub struct HumanDecisionBinding {
     /// The hash of all that the person saw; see [`shown_hash`].
     pub shown: Digest,
     /// By what means it was given; `None` for a timeout.
@@ -348,7 +349,7 @@ impl AuditHead {
 
     /// The head once this decision is appended.
     #[must_use]
-    pub fn after(&self, record: &DecisionRecord, binding: &DecisionBinding) -> Self {
+    pub fn after(&self, record: &HumanDecisionRecord, binding: &HumanDecisionBinding) -> Self {
         let place = AuditPlace {
             audit_id: &self.audit_id,
             session_id: &self.session_id,
@@ -378,8 +379,8 @@ pub struct AuditAnchor {
 impl AuditAnchor {
     /// The anchor of a trail, recomputed. A decision without a binding has an empty one.
     #[must_use]
-    pub fn of(audit: &DecisionAudit, bindings: &[DecisionBinding]) -> Self {
-        let nothing = DecisionBinding { shown: Digest::from_bytes([0; 32]), means: None };
+    pub fn of(audit: &HumanDecisionAudit, bindings: &[HumanDecisionBinding]) -> Self {
+        let nothing = HumanDecisionBinding { shown: Digest::from_bytes([0; 32]), means: None };
         let mut head = AuditHead::genesis(&audit.audit_id, &audit.session_id);
         let genesis = head.injective_head;
         let mut decisions = Vec::new();
@@ -397,8 +398,8 @@ impl AuditAnchor {
 /// # Errors
 /// [`AuditFinding`]: the first thing that is wrong, by index.
 pub fn inspect_anchored_audit(
-    audit: &DecisionAudit,
-    bindings: &[DecisionBinding],
+    audit: &HumanDecisionAudit,
+    bindings: &[HumanDecisionBinding],
     recorded: &AuditAnchor,
 ) -> Result<(), AuditFinding> {
     inspect_audit(audit)?;
@@ -415,7 +416,7 @@ pub fn inspect_anchored_audit(
     if expected == found { Ok(()) } else { Err(AuditFinding::Truncated { expected, found }) }
 }
 
-fn inspect_ids(audit: &DecisionAudit) -> Result<(), AuditFinding> {
+fn inspect_ids(audit: &HumanDecisionAudit) -> Result<(), AuditFinding> {
     let (mut decisions, mut requests) = (BTreeMap::new(), BTreeMap::new());
     for (index, record) in (0..).zip(&audit.records) {
         if let Some(first) = decisions.insert(record.decision_id.as_str(), index) {

@@ -11,11 +11,11 @@ commands! {
     /// What can be asked of a question to a person.
     HumanDecisionCommand {
         /// Ask a person what becomes of an EVALUATED loop.
-        "human_decision.request" RequestDecision(RequestDecision) with entropy;
+        "human_decision.request" RequestHumanDecision(RequestHumanDecision) with entropy;
         /// Answer such a question. What follows is in the same batch: CONTINUE ends the loop as its
         /// evaluation gives, ABORT halts it, ESCALATE asks the target, RETRY permits another
         /// attempt.
-        "human_decision.answer" AnswerDecision(AnswerDecision) with entropy;
+        "human_decision.answer" AnswerHumanDecision(AnswerHumanDecision) with entropy;
         /// Record what is due for a request: the warning at 80 %, ABORT at the deadline.
         "human_decision.expire" ExpireDue(ExpireDue) with entropy;
         /// Allow a field that is OVERRIDE_REQUIRED to be shown to whoever decides.
@@ -24,10 +24,10 @@ commands! {
 }
 
 bodies! {
-    /// See [`HumanDecisionCommand::RequestDecision`]. The request's id is
+    /// See [`HumanDecisionCommand::RequestHumanDecision`]. The request's id is
     /// `REQ-` and the entropy; the summary is made of the loop's own evidence, the deadline of the
     /// terms of its hold.
-    RequestDecision {
+    RequestHumanDecision {
         /// Which loop.
         loop_id: String,
         /// Fresh random bits.
@@ -35,9 +35,9 @@ bodies! {
         entropy: Entropy,
     }
 
-    /// See [`HumanDecisionCommand::AnswerDecision`]. The decision's id is `DEC-`
+    /// See [`HumanDecisionCommand::AnswerHumanDecision`]. The decision's id is `DEC-`
     /// and the entropy. The record's envelope has to carry the same actor and human id.
-    AnswerDecision {
+    AnswerHumanDecision {
         /// Which request.
         request_id: String,
         /// Its loop, where the caller wants it checked.

@@ -5,23 +5,23 @@ use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::core::{events, recorded};
 use crate::human_decision::types::{
-    AnswerMeans, AuditEntry, DecisionOutcome, DecisionRecord, DecisionRequest, HumanDecision,
-    OverrideField, RequestContext,
+    AnswerMeans, AuditEntry, HumanDecision, HumanDecisionOutcome, HumanDecisionRecord,
+    HumanDecisionRequest, OverrideField, RequestContext,
 };
 
 events! {
     /// What happened to a question to a person.
     HumanDecisionEvent of "human_decision" kinds 128..=159, {
         /// A person is asked.
-        128 v 1 "human_decision.requested" => DecisionRequested in Box;
+        128 v 1 "human_decision.requested" => HumanDecisionRequested in Box;
         /// A field was allowed to be shown.
         129 v 1 "human_decision.visibility_overridden" => VisibilityOverridden;
         /// 80 % of the time are over.
-        130 v 1 "human_decision.warned" => DecisionWarned;
+        130 v 1 "human_decision.warned" => HumanDecisionWarned;
         /// A person answered.
-        131 v 1 "human_decision.answered" => DecisionAnswered in Box;
+        131 v 1 "human_decision.answered" => HumanDecisionAnswered in Box;
         /// Nobody answered: ABORT.
-        132 v 1 "human_decision.timed_out" => DecisionTimedOut in Box;
+        132 v 1 "human_decision.timed_out" => HumanDecisionTimedOut in Box;
         /// An answer came too late.
         133 v 1 "human_decision.late_answer_recorded" => LateAnswerRecorded;
         /// Nobody needs to answer any more.
@@ -34,11 +34,11 @@ impl HumanDecisionEvent {
     #[must_use]
     pub fn loop_id(&self) -> &str {
         match self {
-            Self::DecisionRequested(body) => &body.context.loop_id,
+            Self::HumanDecisionRequested(body) => &body.context.loop_id,
             Self::VisibilityOverridden(body) => &body.loop_id,
-            Self::DecisionWarned(body) => &body.loop_id,
-            Self::DecisionAnswered(body) => &body.loop_id,
-            Self::DecisionTimedOut(body) => &body.loop_id,
+            Self::HumanDecisionWarned(body) => &body.loop_id,
+            Self::HumanDecisionAnswered(body) => &body.loop_id,
+            Self::HumanDecisionTimedOut(body) => &body.loop_id,
             Self::LateAnswerRecorded(body) => &body.loop_id,
             Self::RequestWithdrawn(body) => &body.loop_id,
         }
@@ -48,11 +48,11 @@ impl HumanDecisionEvent {
     #[must_use]
     pub fn request_id(&self) -> &str {
         match self {
-            Self::DecisionRequested(body) => &body.request.request_id,
+            Self::HumanDecisionRequested(body) => &body.request.request_id,
             Self::VisibilityOverridden(body) => &body.request_id,
-            Self::DecisionWarned(body) => &body.request_id,
-            Self::DecisionAnswered(body) => &body.record.request_id,
-            Self::DecisionTimedOut(body) => &body.record.request_id,
+            Self::HumanDecisionWarned(body) => &body.request_id,
+            Self::HumanDecisionAnswered(body) => &body.record.request_id,
+            Self::HumanDecisionTimedOut(body) => &body.record.request_id,
             Self::LateAnswerRecorded(body) => &body.request_id,
             Self::RequestWithdrawn(body) => &body.request_id,
         }
@@ -61,11 +61,12 @@ impl HumanDecisionEvent {
 
 recorded! {
     /// A person is asked. From here on the question times out by itself.
-    DecisionRequested {
+    #[cfg_attr(feature = "schema", schemars(rename = "DecisionRequested"))]
+    HumanDecisionRequested {
         /// The audit trail that the decision will be appended to: `AUDIT-` and 128 random bits.
         audit_id: Text,
         /// The request, with the whole summary that the person sees.
-        request: DecisionRequest,
+        request: HumanDecisionRequest,
         /// What the person sees besides.
         context: RequestContext,
         /// When the person is warned: at exactly 80 % of the time.
@@ -93,7 +94,8 @@ recorded! {
     }
 
     /// 80 % of the time are over. Whoever waits shows it to the person.
-    DecisionWarned {
+    #[cfg_attr(feature = "schema", schemars(rename = "DecisionWarned"))]
+    HumanDecisionWarned {
         /// The loop.
         loop_id: Text,
         /// The request.
@@ -103,27 +105,29 @@ recorded! {
     }
 
     /// A person answered in time. What follows from it is in the same batch.
-    DecisionAnswered {
+    #[cfg_attr(feature = "schema", schemars(rename = "DecisionAnswered"))]
+    HumanDecisionAnswered {
         /// The loop.
         loop_id: Text,
         /// The decision, as the seed records it.
-        record: DecisionRecord,
+        record: HumanDecisionRecord,
         /// By what means it was given.
         means: AnswerMeans,
         /// What became of it: APPLIED, or PENDING for one that was passed on.
-        outcome: DecisionOutcome,
+        outcome: HumanDecisionOutcome,
         /// Its place in the audit trail.
         audit: AuditEntry,
     }
 
     /// Nobody answered in time: ABORT, reason TIMEOUT. The halt is in the same batch.
-    DecisionTimedOut {
+    #[cfg_attr(feature = "schema", schemars(rename = "DecisionTimedOut"))]
+    HumanDecisionTimedOut {
         /// The loop.
         loop_id: Text,
         /// When the deadline was; the record's own time is when somebody looked.
         due_at: Timestamp,
         /// The decision, as the seed records it.
-        record: DecisionRecord,
+        record: HumanDecisionRecord,
         /// Its place in the audit trail.
         audit: AuditEntry,
     }

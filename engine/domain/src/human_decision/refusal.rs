@@ -11,7 +11,7 @@ use crate::human_decision::types::{HumanDecision, OverrideField};
 
 refusals! {
     /// Why a command on a question to a person is refused. Closed.
-    DecisionRefusal holding {}
+    HumanDecisionRefusal holding {}
     /// A step that needs a person's decision first.
     #[error("loop {loop_id} is held: {found}")]
     HoldApplies {

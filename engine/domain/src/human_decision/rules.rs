@@ -13,9 +13,9 @@ use crate::core::text::{bounded, has_visible_character, visible};
 use crate::core::time::{TimeFault, Timestamp};
 use crate::evidence_capture::chain::{ChainFinding, EvidenceChain, inspect_chain};
 use crate::execution_loop::types::ExecutionLoopState;
-use crate::human_decision::terms::DecisionTimeout;
+use crate::human_decision::terms::HumanDecisionTimeout;
 use crate::human_decision::types::{
-    DecisionOutcome, DecisionRecord, DecisionRequest, EvidenceSummary, HumanDecision,
+    EvidenceSummary, HumanDecision, HumanDecisionOutcome, HumanDecisionRecord, HumanDecisionRequest,
 };
 
 /// Why no request is made.
@@ -50,10 +50,10 @@ pub fn create_request(
     evidence_chain: &EvidenceChain,
     execution_state: ExecutionLoopState,
     confidence_score: Confidence,
-    timeout: DecisionTimeout,
+    timeout: HumanDecisionTimeout,
     timestamp: Timestamp,
     entropy: &str,
-) -> Result<DecisionRequest, RequestRefusal> {
+) -> Result<HumanDecisionRequest, RequestRefusal> {
     inspect_chain(evidence_chain)?;
     let newest = evidence_chain.records.last().ok_or(RequestRefusal::NoEvidence)?;
     let summary = EvidenceSummary {
@@ -69,17 +69,17 @@ pub fn create_request(
 }
 
 /// Creates a request from the summary of evidence that was verified before. It offers every
-/// decision, and for a HALTED loop nothing but ABORT; [`DecisionRequest::without`] narrows it.
+/// decision, and for a HALTED loop nothing but ABORT; [`HumanDecisionRequest::without`] narrows it.
 ///
 /// # Errors
 /// [`RequestRefusal`]: the evidence's time is no time, or the deadline lies past the calendar.
 pub fn request_from_summary(
     session_id: &str,
     evidence_summary: EvidenceSummary,
-    timeout: DecisionTimeout,
+    timeout: HumanDecisionTimeout,
     created_at: Timestamp,
     entropy: &str,
-) -> Result<DecisionRequest, RequestRefusal> {
+) -> Result<HumanDecisionRequest, RequestRefusal> {
     let time: Result<Timestamp, _> = evidence_summary.timestamp.parse();
     time.map_err(RequestRefusal::EvidenceTime)?;
     let timeout_ms = timeout.milliseconds();
@@ -87,7 +87,7 @@ pub fn request_from_summary(
     let timeout_at = timeout.deadline(created_at).ok_or(no_deadline)?;
     let halted = evidence_summary.execution_state == ExecutionLoopState::Halted;
     let offered = |decision: &HumanDecision| !halted || *decision == HumanDecision::Abort;
-    Ok(DecisionRequest {
+    Ok(HumanDecisionRequest {
         request_id: id("REQ-", entropy).into(),
         session_id: session_id.into(),
         allowed_decisions: HumanDecision::ALL.iter().copied().filter(offered).collect(),
@@ -101,7 +101,7 @@ pub fn request_from_summary(
 /// The summary as it may be shown: its names are of closed sets, its time is a time, its hash on
 /// one line with nothing hidden. A time that is none is shown as such, never as it is.
 #[must_use]
-pub fn present_evidence(request: &DecisionRequest) -> EvidenceSummary {
+pub fn present_evidence(request: &HumanDecisionRequest) -> EvidenceSummary {
     let summary = &request.evidence_summary;
     let time: Result<Timestamp, _> = summary.timestamp.parse();
     EvidenceSummary {
@@ -170,20 +170,20 @@ refusals! {
 /// # Errors
 /// [`AnswerRefusal`] names what is missing.
 pub fn accept_decision(
-    request: &DecisionRequest,
+    request: &HumanDecisionRequest,
     decision: HumanDecision,
     human_id: &str,
     reason: Option<&str>,
     escalation_target: Option<&str>,
     timestamp: &str,
     entropy: &str,
-) -> Result<DecisionRecord, AnswerRefusal> {
+) -> Result<HumanDecisionRecord, AnswerRefusal> {
     check_human(human_id)?;
     if !request.allows(decision) {
         return Err(AnswerRefusal::NotAllowed { decision });
     }
     check_required(decision, reason, escalation_target, is_missing)?;
-    Ok(DecisionRecord {
+    Ok(HumanDecisionRecord {
         decision_id: id("DEC-", entropy).into(),
         request_id: request.request_id.clone(),
         human_id: human_id.into(),
@@ -201,14 +201,14 @@ pub fn accept_decision(
 /// # Errors
 /// [`AnswerRefusal`] names what is missing, or by how much the time is off.
 pub fn accept_decision_in_time(
-    request: &DecisionRequest,
+    request: &HumanDecisionRequest,
     decision: HumanDecision,
     human_id: &str,
     reason: Option<&str>,
     escalation_target: Option<&str>,
     at: Timestamp,
     entropy: &str,
-) -> Result<DecisionRecord, AnswerRefusal> {
+) -> Result<HumanDecisionRecord, AnswerRefusal> {
     if at < request.created_at {
         return Err(AnswerRefusal::TooEarly { expected: request.created_at, found: at });
     }
@@ -220,14 +220,14 @@ pub fn accept_decision_in_time(
 }
 
 /// The decision that follows when nobody answers: ABORT, reason TIMEOUT. Whether the time is up
-/// is for the caller to know; commands are decided by [`DecisionRequest::is_expired`].
+/// is for the caller to know; commands are decided by [`HumanDecisionRequest::is_expired`].
 #[must_use]
 pub fn create_timeout_decision(
-    request: &DecisionRequest,
+    request: &HumanDecisionRequest,
     timestamp: &str,
     entropy: &str,
-) -> DecisionRecord {
-    DecisionRecord {
+) -> HumanDecisionRecord {
+    HumanDecisionRecord {
         decision_id: id("DEC-", entropy).into(),
         request_id: request.request_id.clone(),
         human_id: SYSTEM_TIMEOUT.into(),
@@ -284,23 +284,23 @@ pub(crate) fn visible_or_none(text: Option<&str>) -> Option<String> {
 /// about a HALTED loop, and that the target is one that can be asked, is for the command to see to.
 #[must_use]
 pub fn apply_decision(
-    record: &DecisionRecord,
+    record: &HumanDecisionRecord,
     current_state: ExecutionLoopState,
     retry_count: i64,
     max_retries: i64,
-) -> DecisionOutcome {
+) -> HumanDecisionOutcome {
     let is_complete = record.check().is_ok();
     let stands = is_complete && current_state != ExecutionLoopState::Halted;
     match record.decision {
-        HumanDecision::Abort if record.is_timeout() => DecisionOutcome::Timeout,
-        HumanDecision::Abort => DecisionOutcome::Applied,
-        HumanDecision::Continue if stands => DecisionOutcome::Applied,
+        HumanDecision::Abort if record.is_timeout() => HumanDecisionOutcome::Timeout,
+        HumanDecision::Abort => HumanDecisionOutcome::Applied,
+        HumanDecision::Continue if stands => HumanDecisionOutcome::Applied,
         HumanDecision::Retry if stands && (0..max_retries).contains(&retry_count) => {
-            DecisionOutcome::Applied
+            HumanDecisionOutcome::Applied
         }
-        HumanDecision::Escalate if is_complete => DecisionOutcome::Pending,
+        HumanDecision::Escalate if is_complete => HumanDecisionOutcome::Pending,
         HumanDecision::Continue | HumanDecision::Retry | HumanDecision::Escalate => {
-            DecisionOutcome::Rejected
+            HumanDecisionOutcome::Rejected
         }
     }
 }

@@ -12,12 +12,13 @@ use crate::evidence_capture::types::{OutputExtent, ResourceUsage};
 use crate::execution_loop::types::Exit;
 use crate::human_decision::audit::{AuditHead, shown_hash};
 use crate::human_decision::types::{
-    AnswerMeans, DecisionOutcome, DecisionRecord, DecisionRequest, OverrideField, RequestContext,
+    AnswerMeans, HumanDecisionOutcome, HumanDecisionRecord, HumanDecisionRequest, OverrideField,
+    RequestContext,
 };
 
 /// What a loop asked and what was decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decisions {
+pub struct HumanDecisions {
     /// The head of the audit trail; `None` until somebody is asked.
     pub audit: Option<AuditHead>,
     /// The requests, first to last.
@@ -28,7 +29,7 @@ pub struct Decisions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldRequest {
     /// The request.
-    pub request: DecisionRequest,
+    pub request: HumanDecisionRequest,
     /// What the person sees besides.
     pub context: RequestContext,
     /// The injective hash of both.
@@ -91,11 +92,11 @@ pub enum RequestOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
     /// The decision.
-    pub record: DecisionRecord,
+    pub record: HumanDecisionRecord,
     /// By what means; `None` for a timeout.
     pub means: Option<AnswerMeans>,
     /// APPLIED, PENDING or TIMEOUT.
-    pub outcome: DecisionOutcome,
+    pub outcome: HumanDecisionOutcome,
     /// When it was recorded.
     pub at: Timestamp,
     /// The sequence of the record.

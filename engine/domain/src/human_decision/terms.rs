@@ -20,7 +20,8 @@ const NS_PER_MS: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u64", into = "u64")]
-pub struct DecisionTimeout(u64);
+#[cfg_attr(feature = "schema", schemars(rename = "DecisionTimeout"))]
+pub struct HumanDecisionTimeout(u64);
 
 /// A time in which nobody can decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -30,7 +31,7 @@ pub struct TimeoutOutOfRange {
     pub found_ms: i128,
 }
 
-impl DecisionTimeout {
+impl HumanDecisionTimeout {
     /// The default: five minutes.
     pub const DEFAULT: Self = Self(5 * 60 * 1000);
 
@@ -69,7 +70,7 @@ impl DecisionTimeout {
     }
 }
 
-impl TryFrom<u64> for DecisionTimeout {
+impl TryFrom<u64> for HumanDecisionTimeout {
     type Error = TimeoutOutOfRange;
 
     fn try_from(milliseconds: u64) -> Result<Self, TimeoutOutOfRange> {
@@ -77,8 +78,8 @@ impl TryFrom<u64> for DecisionTimeout {
     }
 }
 
-impl From<DecisionTimeout> for u64 {
-    fn from(timeout: DecisionTimeout) -> Self {
+impl From<HumanDecisionTimeout> for u64 {
+    fn from(timeout: HumanDecisionTimeout) -> Self {
         timeout.0
     }
 }
@@ -114,7 +115,7 @@ bodies! {
         retry_needs_person: bool,
         /// How long a person has to decide, in milliseconds.
         #[serde(default = "default_timeout")]
-        decision_timeout_ms: DecisionTimeout,
+        decision_timeout_ms: HumanDecisionTimeout,
         /// Who may answer, at most 16. Empty: any person.
         #[serde(default)]
         approvers: List<Text>,
@@ -135,7 +136,7 @@ bodies! {
         #[serde(default)]
         approvers: List<Text>,
         /// How long they have, in milliseconds.
-        timeout_ms: DecisionTimeout,
+        timeout_ms: HumanDecisionTimeout,
     }
 }
 
@@ -172,7 +173,7 @@ impl HoldTerms {
         Self {
             policy,
             retry_needs_person: true,
-            decision_timeout_ms: DecisionTimeout::DEFAULT,
+            decision_timeout_ms: HumanDecisionTimeout::DEFAULT,
             approvers: List::default(),
             escalation_targets: List::default(),
             override_approvers: List::default(),
@@ -240,12 +241,12 @@ const fn yes() -> bool {
     true
 }
 
-const fn default_timeout() -> DecisionTimeout {
-    DecisionTimeout::DEFAULT
+const fn default_timeout() -> HumanDecisionTimeout {
+    HumanDecisionTimeout::DEFAULT
 }
 
 #[cfg(feature = "arbitrary")]
-impl<'a> arbitrary::Arbitrary<'a> for DecisionTimeout {
+impl<'a> arbitrary::Arbitrary<'a> for HumanDecisionTimeout {
     fn arbitrary(input: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
         let milliseconds = input.int_in_range(1..=MAX_TIMEOUT_MS)?;
         Self::from_milliseconds(milliseconds).map_err(|_| arbitrary::Error::IncorrectFormat)

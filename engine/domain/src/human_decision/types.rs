@@ -33,7 +33,8 @@ closed_enum! {
 
 closed_enum! {
     /// What became of an attempt to apply a decision.
-    pub enum DecisionOutcome {
+    #[cfg_attr(feature = "schema", schemars(rename = "DecisionOutcome"))]
+    pub enum HumanDecisionOutcome {
         /// The decision was applied.
         Applied = "APPLIED",
         /// The decision could not be applied.
@@ -186,7 +187,8 @@ recorded! {
     }
 
     /// A request for a person's decision. Immutable once created.
-    DecisionRequest {
+    #[cfg_attr(feature = "schema", schemars(rename = "DecisionRequest"))]
+    HumanDecisionRequest {
         /// `REQ-` and the entropy it was made with.
         request_id: Text,
         /// The observer's session.
@@ -204,7 +206,7 @@ recorded! {
     }
 }
 
-impl DecisionRequest {
+impl HumanDecisionRequest {
     /// The same request without some decision. ABORT cannot be taken away.
     #[must_use]
     pub fn without(mut self, decision: HumanDecision) -> Self {
@@ -234,7 +236,8 @@ impl DecisionRequest {
 
 recorded! {
     /// A decision, as the audit trail holds it. Immutable.
-    DecisionRecord {
+    #[cfg_attr(feature = "schema", schemars(rename = "DecisionRecord"))]
+    HumanDecisionRecord {
         /// `DEC-` and the entropy it was made with.
         decision_id: Text,
         /// The request that it answers.
@@ -254,7 +257,7 @@ recorded! {
     }
 }
 
-impl DecisionRecord {
+impl HumanDecisionRecord {
     /// Whether nobody made this decision: it is the one of a timeout.
     #[must_use]
     pub fn is_timeout(&self) -> bool {

@@ -17,7 +17,7 @@ use crate::core::payload::{List, Text};
 use crate::core::refusal::refusals;
 use crate::core::text::{check_identifier, visible};
 use crate::decision_point::types::ApprovalPolicy;
-use crate::human_decision::terms::{DecisionTimeout, EscalationTarget, HoldPolicy, HoldTerms};
+use crate::human_decision::terms::{EscalationTarget, HoldPolicy, HoldTerms, HumanDecisionTimeout};
 
 /// The tool that an approval of a run is bound to; the input is [`run_binding`].
 pub const RUN_TOOL: &str = "holdpoint run";
@@ -49,9 +49,9 @@ pub struct GatePolicy {
     /// Whether a retry that Phase-21 permits needs a person too.
     pub retry_needs_person: bool,
     /// The longest time that a person has after an attempt, in milliseconds.
-    pub decision_timeout_ms: Option<DecisionTimeout>,
+    pub decision_timeout_ms: Option<HumanDecisionTimeout>,
     /// The longest time that a person has before a start, in milliseconds.
-    pub approval_timeout_ms: Option<DecisionTimeout>,
+    pub approval_timeout_ms: Option<HumanDecisionTimeout>,
     /// Who may answer besides the approvers once a question was passed on. `None`: nothing is
     /// demanded, but where approvers are named, they alone may.
     pub escalation_approvers: Option<List<Text>>,
@@ -342,7 +342,7 @@ impl GatePolicy {
         demand("quorum", policy.quorum >= self.quorum, &self.quorum, &policy.quorum)?;
         self.check_proof(policy.authentication, separation)?;
         demand("agents", self.is_none() || !policy.allow_agents, &"people", &"agents too")?;
-        let most = self.approval_timeout_ms.map(DecisionTimeout::milliseconds);
+        let most = self.approval_timeout_ms.map(HumanDecisionTimeout::milliseconds);
         let in_time = most.is_none_or(|most| left_ms.is_some_and(|left| left <= most));
         let found = left_ms.map_or_else(|| "no end".to_string(), |left| format!("{left} ms"));
         demand("approval_timeout", in_time, &format!("{} ms", most.unwrap_or_default()), &found)
@@ -399,8 +399,8 @@ impl GatePolicy {
     /// SHA-256 of everything that it says.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let optional = |fields: HashBuilder, time: Option<DecisionTimeout>| {
-            fields.number(time.map_or(0, DecisionTimeout::milliseconds))
+        let optional = |fields: HashBuilder, time: Option<HumanDecisionTimeout>| {
+            fields.number(time.map_or(0, HumanDecisionTimeout::milliseconds))
         };
         let fields = HashBuilder::new("holdpoint.gate-policy", 1)
             .number(u64::from(self.before))
@@ -474,7 +474,10 @@ fn both_stated(one: Option<&List<Text>>, other: Option<&List<Text>>) -> Option<L
     }
 }
 
-fn least(one: Option<DecisionTimeout>, other: Option<DecisionTimeout>) -> Option<DecisionTimeout> {
+fn least(
+    one: Option<HumanDecisionTimeout>,
+    other: Option<HumanDecisionTimeout>,
+) -> Option<HumanDecisionTimeout> {
     [one, other].into_iter().flatten().min()
 }
 
@@ -499,12 +502,12 @@ fn check_stated(
 
 fn check_time(
     field: &'static str,
-    most: Option<DecisionTimeout>,
-    found: Option<DecisionTimeout>,
+    most: Option<HumanDecisionTimeout>,
+    found: Option<HumanDecisionTimeout>,
 ) -> Result<(), Loosened> {
     let Some(most) = most else { return Ok(()) };
     let is_kept = found.is_some_and(|found| found <= most);
-    let said = |time: DecisionTimeout| format!("{} ms", time.milliseconds());
+    let said = |time: HumanDecisionTimeout| format!("{} ms", time.milliseconds());
     demand(field, is_kept, &said(most), &found.map_or_else(|| "no end".to_string(), said))
 }
 

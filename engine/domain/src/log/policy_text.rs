@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::core::payload::{List, Text};
 use crate::core::text::visible;
 use crate::decision_point::types::{DecisionOption, Proposal};
-use crate::human_decision::terms::DecisionTimeout;
+use crate::human_decision::terms::HumanDecisionTimeout;
 use crate::log::policy::GatePolicy;
 
 /// Units of time, in milliseconds, the longest first.
@@ -20,7 +20,7 @@ impl GatePolicy {
     #[must_use]
     pub fn rows(&self) -> Vec<(&'static str, String)> {
         let least = self.least_proof().name();
-        let time = |time: Option<DecisionTimeout>| {
+        let time = |time: Option<HumanDecisionTimeout>| {
             time.map_or_else(|| "any".to_string(), |time| duration(time.milliseconds()))
         };
         let mut rows = Vec::from([

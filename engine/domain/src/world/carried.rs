@@ -1,4 +1,4 @@
-//! The hot state as bytes, so that a log may begin behind the records that made it, and as one
+//! The live state as bytes, so that a log may begin behind the records that made it, and as one
 //! number (properties E1 and E9).
 //!
 //! A carried state is a row of sections, one for each room of the state that is not empty: its
@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::core::codec::{configuration, read_first};
 use crate::core::hash::Digest;
-use crate::core::payload::Kept;
+use crate::core::payload::Lazy;
 use crate::core::text::{bounded, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
@@ -30,7 +30,7 @@ use crate::world::due::{Loops, Requests};
 use crate::world::event::{DecisionPointTotals, Event};
 use crate::world::keys::Keys;
 use crate::world::keys::Spelled as SpelledKeys;
-use crate::world::{Hot, World};
+use crate::world::{LiveState, World};
 
 /// The longest name of a room that an error shows, in bytes.
 const SHOWN_NAME_BYTES_MAX: usize = 64;
@@ -39,13 +39,13 @@ const SHOWN_NAME_BYTES_MAX: usize = 64;
 struct Room {
     name: &'static str,
     version: u32,
-    write: fn(&Hot) -> Vec<u8>,
+    write: fn(&LiveState) -> Vec<u8>,
     read: Read,
     /// Reads the versions before, from 1 on.
     older: &'static [Read],
 }
 
-type Read = fn(&[u8], &mut Hot) -> Result<(), Fault>;
+type Read = fn(&[u8], &mut LiveState) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
 const ROOMS: [Room; 15] = [
@@ -132,7 +132,7 @@ const ROOMS: [Room; 15] = [
         older: &[|bytes, hot| {
             let ((live, closed), totals): Spelled = decoded(bytes)?;
             let kept = |(at, point): (u64, DecisionPoint)| {
-                (at, (point.decision_id.clone(), Kept::from(Box::new(point))))
+                (at, (point.decision_id.clone(), Lazy::from(Box::new(point))))
             };
             let closed = closed.into_iter().map(kept).collect();
             hot.decision_points = DecisionPoints::from_carried(live, closed);
@@ -210,11 +210,11 @@ type Newest = (u64, u64, Timestamp);
 type Counts = ([u64; 9], BTreeMap<HaltReason, u64>);
 
 impl World {
-    /// The hot state as bytes; what settled is left out. Equal states give equal bytes, and the
+    /// The live state as bytes; what settled is left out. Equal states give equal bytes, and the
     /// bytes give a state with the same fingerprint.
     #[must_use]
     pub fn carry(&self) -> Vec<u8> {
-        let nothing = Hot::default();
+        let nothing = LiveState::default();
         let section = |room: &Room| {
             let bytes = (room.write)(&self.hot);
             let is_empty = bytes == (room.write)(&nothing);
@@ -223,7 +223,7 @@ impl World {
         encoded(&ROOMS.iter().filter_map(section).collect::<Vec<_>>())
     }
 
-    /// The world whose hot state was carried: every record that follows does to it what it did to
+    /// The world whose live state was carried: every record that follows does to it what it did to
     /// the other. It keeps live entities only; see [`World::keeping_settled`].
     ///
     /// The bytes need not be trusted: nothing is allocated for a length that they merely claim.
@@ -273,7 +273,7 @@ impl World {
     fn of_sections(bytes: &[u8]) -> Result<(Self, bool), CarriedError> {
         let sections: Vec<Section<'_>> =
             decoded(bytes).map_err(|fault| fault.at("list of sections"))?;
-        let mut hot = Hot::default();
+        let mut hot = LiveState::default();
         let mut is_current = true;
         for section in &sections {
             is_current &= section.read(&mut hot)?;
@@ -283,7 +283,7 @@ impl World {
 
     /// Decodes what is decoded when it is asked for, and makes anew what follows from it.
     fn decode(&mut self) -> Result<(), CarriedError> {
-        let Hot { loops, requests, decision_points, .. } = &mut self.hot;
+        let LiveState { loops, requests, decision_points, .. } = &mut self.hot;
         let rooms = [
             ("execution_loop", loops.decode()),
             ("human_decision", requests.decode(loops)),
@@ -315,7 +315,7 @@ struct Section<'a> {
 
 impl Section<'_> {
     /// Says whether it is in the version that this program writes.
-    fn read(&self, hot: &mut Hot) -> Result<bool, CarriedError> {
+    fn read(&self, hot: &mut LiveState) -> Result<bool, CarriedError> {
         let Some(room) = ROOMS.iter().find(|room| room.name == self.name) else {
             let found = visible(bounded(self.name, SHOWN_NAME_BYTES_MAX)).to_string();
             return Err(CarriedError::UnknownRoom { found });
@@ -418,15 +418,15 @@ fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
 pub const STATE_SCHEMA_VERSION: u32 = 7;
 
 impl World {
-    /// BLAKE3 over a tag, the schema version and the hot state as [`World::carry`] gives it: from
-    /// it everything else in the hot state follows. Equal for worlds that keep what settles and
+    /// BLAKE3 over a tag, the schema version and the live state as [`World::carry`] gives it: from
+    /// it everything else in the live state follows. Equal for worlds that keep what settles and
     /// worlds that do not.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         *fingerprint_of(&self.carry()).as_bytes()
     }
 
-    /// The hot state as [`World::carry`] gives it, and its fingerprint: for whoever records it
+    /// The live state as [`World::carry`] gives it, and its fingerprint: for whoever records it
     /// next, which then computes neither again.
     #[must_use]
     pub fn carry_with_fingerprint(&mut self) -> (Vec<u8>, Digest) {
@@ -441,7 +441,7 @@ impl World {
         self.fingerprint.0.unwrap_or_else(|| self.fingerprint_digest())
     }
 
-    /// The hot state has changed.
+    /// The live state has changed.
     pub(crate) const fn forget_fingerprint(&mut self) {
         self.fingerprint = KnownFingerprint(None);
     }
@@ -453,8 +453,8 @@ impl World {
     }
 }
 
-/// The fingerprint of the hot state as it is. It follows from that, and so is no part of the world:
-/// however it is, worlds are equal that are so without it.
+/// The fingerprint of the live state as it is. It follows from that, and so is no part of the
+/// world: however it is, worlds are equal that are so without it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KnownFingerprint(pub(crate) Option<Digest>);
 

@@ -179,8 +179,10 @@ impl Command {
             Self::ExecutionLoop(_) | Self::EvidenceCapture(_) | Self::SandboxFault(_) => {
                 self.driven_loop()
             }
-            Self::HumanDecision(HumanDecisionCommand::RequestDecision(c)) => Some(&c.loop_id),
-            Self::HumanDecision(HumanDecisionCommand::AnswerDecision(c)) => Some(&c.request_id),
+            Self::HumanDecision(HumanDecisionCommand::RequestHumanDecision(c)) => Some(&c.loop_id),
+            Self::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(c)) => {
+                Some(&c.request_id)
+            }
             Self::HumanDecision(HumanDecisionCommand::ExpireDue(c)) => Some(&c.request_id),
             Self::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => Some(&c.request_id),
             Self::Registration(command) => Some(command.subject()),
@@ -198,7 +200,7 @@ impl Command {
             Self::ExecutionLoop(command) => command.loop_id(),
             Self::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => Some(&c.loop_id),
             Self::SandboxFault(SandboxFaultCommand::ReportFault(c)) => Some(&c.loop_id),
-            Self::HumanDecision(HumanDecisionCommand::RequestDecision(c)) => Some(&c.loop_id),
+            Self::HumanDecision(HumanDecisionCommand::RequestHumanDecision(c)) => Some(&c.loop_id),
             Self::HumanDecision(_)
             | Self::Log(_)
             | Self::Registration(_)

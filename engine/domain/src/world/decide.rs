@@ -29,7 +29,7 @@ use crate::governed::refusal::LoopRefusal;
 use crate::governed::{answer, attempt, batch, capture, initialization, request};
 use crate::human_decision::command::HumanDecisionCommand;
 use crate::human_decision::event::HumanDecisionEvent;
-use crate::human_decision::refusal::DecisionRefusal;
+use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::human_decision::state::RequestOutcome;
 use crate::interruption_thread::command::InterruptionThreadCommand;
 use crate::interruption_thread::rules::ThreadView;
@@ -92,13 +92,13 @@ fn check_proven(world: &World, command: &Command) -> Result<(), Refusal> {
 /// An id names one question for ever, whichever command asks it.
 fn check_new_requests(world: &World, events: &[Event]) -> Result<(), Refusal> {
     for event in events {
-        let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event else {
+        let Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) = event else {
             continue;
         };
         let request_id = &body.request.request_id;
         if world.hot.requests.contains(request_id) || world.was_used(request_id) {
             let request_id = request_id.to_string();
-            return Err(DecisionRefusal::RequestExists { request_id }.into());
+            return Err(HumanDecisionRefusal::RequestExists { request_id }.into());
         }
     }
     Ok(())
@@ -189,13 +189,13 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
         Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::interrupt(l, b, c))
         }
-        Command::HumanDecision(HumanDecisionCommand::RequestDecision(c)) => {
+        Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(c)) => {
             if let Some(entity) = world.live_loop(&c.loop_id) {
                 policy::check_asked(&world.policy(), entity)?;
             }
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| request::request(l, b, c))
         }
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(c)) => {
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(c)) => {
             all(answer::answer(place(&c.request_id), c, at)?)
         }
         Command::HumanDecision(HumanDecisionCommand::ExpireDue(c)) => {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::core::ids::Entropy;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
-use crate::core::payload::{Kept, Text};
+use crate::core::payload::{Lazy, Text};
 use crate::core::time::Timestamp;
 use crate::decision_point::command::{DecisionPointCommand, ExpireDecisionPoint};
 use crate::decision_point::state::DecisionPoint;
@@ -31,12 +31,12 @@ pub(crate) struct Requests {
     /// What falls due, earliest first.
     due: BTreeSet<(Timestamp, String)>,
     /// Requests of settled loops by the sequence of the record that asked; the newest 1024.
-    closed: BTreeMap<u64, (Text, Kept<HeldRequest>)>,
+    closed: BTreeMap<u64, (Text, Lazy<HeldRequest>)>,
 }
 
 /// [`Requests`] as they are carried: the members in their order.
 pub(crate) type Carried =
-    (Vec<(String, String)>, Vec<(Timestamp, String)>, Vec<(u64, (Text, Kept<HeldRequest>))>);
+    (Vec<(String, String)>, Vec<(Timestamp, String)>, Vec<(u64, (Text, Lazy<HeldRequest>))>);
 
 /// Something that falls due: in a request, in an interruption thread, in a decision point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -229,7 +229,7 @@ impl Requests {
 
     pub(crate) fn remember(&mut self, held: HeldRequest) {
         let id = Text::from(held.request_id());
-        self.closed.insert(held.requested_sequence, (id, Kept::from(Box::new(held))));
+        self.closed.insert(held.requested_sequence, (id, Lazy::from(Box::new(held))));
     }
 
     fn forget_due(&mut self, held: &HeldRequest) {
@@ -241,7 +241,7 @@ impl Requests {
 
 /// Live loops by id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Loops(BTreeMap<String, Kept<ExecutionLoop>>);
+pub(crate) struct Loops(BTreeMap<String, Lazy<ExecutionLoop>>);
 
 impl Loops {
     pub(crate) fn get(&self, loop_id: &str) -> Option<&ExecutionLoop> {
@@ -257,7 +257,7 @@ impl Loops {
     }
 
     pub(crate) fn insert(&mut self, loop_id: String, entity: impl Into<Box<ExecutionLoop>>) {
-        self.0.insert(loop_id, Kept::from(entity.into()));
+        self.0.insert(loop_id, Lazy::from(entity.into()));
     }
 
     pub(crate) fn remove(&mut self, loop_id: &str) -> Option<Box<ExecutionLoop>> {
@@ -266,23 +266,23 @@ impl Loops {
 
     /// By id.
     pub(crate) fn values(&self) -> impl Iterator<Item = &ExecutionLoop> {
-        self.0.values().filter_map(Kept::get)
+        self.0.values().filter_map(Lazy::get)
     }
 
     /// What is carried, by id.
-    pub(crate) const fn carried(&self) -> &BTreeMap<String, Kept<ExecutionLoop>> {
+    pub(crate) const fn carried(&self) -> &BTreeMap<String, Lazy<ExecutionLoop>> {
         &self.0
     }
 
-    pub(crate) fn from_carried(carried: Vec<(String, Kept<ExecutionLoop>)>) -> Self {
+    pub(crate) fn from_carried(carried: Vec<(String, Lazy<ExecutionLoop>)>) -> Self {
         Self(carried.into_iter().collect())
     }
 
     /// Decodes all of them; the ids by which they are found are then theirs. Says whether each is
     /// one.
     pub(crate) fn decode(&mut self) -> bool {
-        let are_loops = self.0.values_mut().all(Kept::decode);
-        let loops = core::mem::take(&mut self.0).into_values().filter_map(Kept::into_value);
+        let are_loops = self.0.values_mut().all(Lazy::decode);
+        let loops = core::mem::take(&mut self.0).into_values().filter_map(Lazy::into_value);
         loops.for_each(|entity| self.insert(String::from(entity.loop_id()), entity));
         are_loops
     }

@@ -216,12 +216,12 @@ impl Totals {
             }
             Event::SandboxFault(SandboxFaultEvent::FaultReported(_)) => &mut self.faults_reported,
             Event::HumanDecision(event) => match event {
-                HumanDecisionEvent::DecisionRequested(_) => &mut self.decisions_requested,
-                HumanDecisionEvent::DecisionAnswered(_) => &mut self.decisions_answered,
-                HumanDecisionEvent::DecisionTimedOut(_) => &mut self.decisions_timed_out,
+                HumanDecisionEvent::HumanDecisionRequested(_) => &mut self.decisions_requested,
+                HumanDecisionEvent::HumanDecisionAnswered(_) => &mut self.decisions_answered,
+                HumanDecisionEvent::HumanDecisionTimedOut(_) => &mut self.decisions_timed_out,
                 HumanDecisionEvent::LateAnswerRecorded(_) => &mut self.late_answers,
                 HumanDecisionEvent::VisibilityOverridden(_)
-                | HumanDecisionEvent::DecisionWarned(_)
+                | HumanDecisionEvent::HumanDecisionWarned(_)
                 | HumanDecisionEvent::RequestWithdrawn(_) => return,
             },
             Event::Log(LogEvent::CommandRefused(_))

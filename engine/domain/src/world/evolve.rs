@@ -31,7 +31,7 @@ use crate::sandbox_fault::event::SandboxFaultEvent;
 use crate::world::carried::STATE_SCHEMA_VERSION;
 use crate::world::envelope::Envelope;
 use crate::world::event::Event;
-use crate::world::{Hot, World, policy};
+use crate::world::{LiveState, World, policy};
 use crate::{decision_point, governed, interruption_thread, registration};
 
 impl World {
@@ -118,7 +118,7 @@ fn apply(world: &mut World, record: Record<'_>, event: &Event) -> Touched {
     match event {
         Event::Log(event) => apply_to_log(world, record, event),
         Event::Registration(event) => {
-            let Hot { registry, gates, .. } = &mut world.hot;
+            let LiveState { registry, gates, .. } = &mut world.hot;
             registration::rules::registered(registry, gates.authentication(), record, event);
         }
         Event::InterruptionThread(event) => apply_to_thread(world, record, event),
@@ -132,7 +132,7 @@ fn apply(world: &mut World, record: Record<'_>, event: &Event) -> Touched {
 }
 
 fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
-    let Hot { threads, registry, gates, .. } = &world.hot;
+    let LiveState { threads, registry, gates, .. } = &world.hot;
     match event {
         Event::Log(event) => judge_log(world, record, event, checks),
         Event::Registration(event) => {
@@ -168,7 +168,7 @@ fn apply_to_point(world: &mut World, record: Record<'_>, event: &DecisionPointEv
     if !decision_point::apply::counts(view, record, event) {
         return;
     }
-    let Hot { decision_points, keys, gates, .. } = &mut world.hot;
+    let LiveState { decision_points, keys, gates, .. } = &mut world.hot;
     let older = decision_point::apply::change(decision_points, record, event);
     if !decision_points.is_live(event.decision_id()) {
         keys.close(event.decision_id());
@@ -241,14 +241,14 @@ fn judge_log(world: &World, record: Record<'_>, event: &LogEvent, checks: &mut R
 }
 
 /// Every other event is about a loop: it begins one, or changes one that exists.
-fn apply_to_loops(hot: &mut Hot, record: Record<'_>, event: &Event) -> Touched {
+fn apply_to_loops(hot: &mut LiveState, record: Record<'_>, event: &Event) -> Touched {
     let loop_id = event.loop_id().unwrap_or_default();
     if let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = event {
         begin(hot, record, body);
     }
     let person = hot.gates.of_loop(loop_id);
     let is_taken = asks_under_taken_id(hot, event).is_some();
-    let Hot { loops, requests, .. } = hot;
+    let LiveState { loops, requests, .. } = hot;
     let mut live = loops.get_mut(loop_id);
     if let Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) = event {
         let live = live.as_deref_mut().and_then(|entity| entity.request_mut(&body.request_id));
@@ -264,7 +264,7 @@ fn apply_to_loops(hot: &mut Hot, record: Record<'_>, event: &Event) -> Touched {
     if entity.is_settled() { Touched::Settled } else { Touched::Lives }
 }
 
-fn judge_loops(hot: &Hot, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
+fn judge_loops(hot: &LiveState, record: Record<'_>, event: &Event, checks: &mut RuleChecks) {
     let loop_id = event.loop_id().unwrap_or_default();
     let live = hot.loops.get(loop_id);
     if let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = event {
@@ -276,7 +276,7 @@ fn judge_loops(hot: &Hot, record: Record<'_>, event: &Event, checks: &mut RuleCh
         let held = live.or_else(|| hot.requests.closed_with(&body.request_id));
         apply_question::judge_late_answer(held, record, body, checks);
     } else if let Some(found) = asks_under_taken_id(hot, event) {
-        checks.forbid(Rule::DecisionRequest, "a request id that is new", found);
+        checks.forbid(Rule::HumanDecisionRequest, "a request id that is new", found);
     } else if let Some(entity) = live {
         judge_loop(entity, hot.gates.of_loop(loop_id), record, event, checks);
     } else {
@@ -285,7 +285,7 @@ fn judge_loops(hot: &Hot, record: Record<'_>, event: &Event, checks: &mut RuleCh
 }
 
 /// A new loop, if its id is new and it keeps the policy.
-fn begin(hot: &mut Hot, record: Record<'_>, body: &LoopInitialized) {
+fn begin(hot: &mut LiveState, record: Record<'_>, body: &LoopInitialized) {
     let unheard = &mut RuleChecks::unheard();
     let is_taken = hot.loops.contains_key(body.loop_id.as_str());
     if policy::may_begin(hot, record, body, unheard)
@@ -298,8 +298,8 @@ fn begin(hot: &mut Hot, record: Record<'_>, body: &LoopInitialized) {
 }
 
 /// The id of a request that would be made, where another one has it, whatever id the event states.
-fn asks_under_taken_id<'e>(hot: &Hot, event: &'e Event) -> Option<&'e str> {
-    let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event else {
+fn asks_under_taken_id<'e>(hot: &LiveState, event: &'e Event) -> Option<&'e str> {
+    let Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) = event else {
         return None;
     };
     let stated = body.request.request_id.as_str();
@@ -378,15 +378,15 @@ on_live_loops! {
             governed::apply::judge_decided(entity, _body, checks);
     }
     HumanDecision(HumanDecisionEvent) {
-        DecisionRequested(body) apply_question::requested(entity, record, body),
+        HumanDecisionRequested(body) apply_question::requested(entity, record, body),
             apply_question::judge_requested(entity, record, body, checks);
         VisibilityOverridden(body) apply_question::overridden(entity, person, record, body),
             apply_question::may_override(entity, person, record, body, checks);
-        DecisionWarned(body) apply_question::warned(entity, record, body),
+        HumanDecisionWarned(body) apply_question::warned(entity, record, body),
             apply_question::judge_warned(entity, record, body, checks);
-        DecisionAnswered(body) apply_question::answered(entity, person, record, body),
+        HumanDecisionAnswered(body) apply_question::answered(entity, person, record, body),
             apply_question::outcome(entity, person, record, body, checks);
-        DecisionTimedOut(body) apply_question::timed_out(entity, record, body),
+        HumanDecisionTimedOut(body) apply_question::timed_out(entity, record, body),
             apply_question::judge_timed_out(entity, record, body, checks);
         RequestWithdrawn(body) apply_question::withdrawn(entity, record, body),
             apply_question::judge_withdrawn(entity, body, checks);
@@ -396,7 +396,7 @@ on_live_loops! {
 }
 
 fn apply_to_thread(world: &mut World, record: Record<'_>, event: &InterruptionThreadEvent) {
-    let Hot { threads, registry, .. } = &mut world.hot;
+    let LiveState { threads, registry, .. } = &mut world.hot;
     if let InterruptionThreadEvent::ThreadClosed(body) = event {
         let older = interruption_thread::apply::closed(threads, record, body);
         older.into_iter().for_each(|thread| world.keep_settled_thread(thread));

@@ -193,7 +193,7 @@ pub fn term_of_new(event: &Event) -> Option<Term<'_>> {
     if let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = event {
         return Some(Term::Loop(&body.loop_id));
     }
-    if let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event {
+    if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) = event {
         return Some(Term::Request(&body.request.request_id));
     }
     let Event::DecisionPoint(

@@ -21,7 +21,7 @@ use crate::world::command::Command;
 use crate::world::envelope::Envelope;
 use crate::world::event::Event;
 use crate::world::refusal::Refusal;
-use crate::world::{Hot, World};
+use crate::world::{LiveState, World};
 
 /// A key and within what it is unique, as an injective hash: however long they are, a key takes the
 /// same place.
@@ -113,7 +113,7 @@ impl World {
     }
 }
 
-impl Hot {
+impl LiveState {
     /// Follows the key of a record.
     pub(crate) fn follow_key(&mut self, sequence: u64, envelope: &Envelope) {
         let Self { loops, threads, keys, decision_points, .. } = self;

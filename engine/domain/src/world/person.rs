@@ -161,7 +161,7 @@ impl World {
         command: &Command,
     ) -> Result<(), Refusal> {
         match command {
-            Command::HumanDecision(HumanDecisionCommand::AnswerDecision(c)) => {
+            Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(c)) => {
                 self.check_answerer(&c.request_id, proof)
             }
             Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => {

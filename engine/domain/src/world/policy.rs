@@ -33,7 +33,7 @@ use crate::log::policy_text::relax_proposal;
 use crate::world::command::Command;
 use crate::world::event::Event;
 use crate::world::refusal::Refusal;
-use crate::world::{Hot, World};
+use crate::world::{LiveState, World};
 
 /// Whether a command keeps a policy: a new loop, a question that needs a person, one that is asked
 /// by hand, and an approval that is spent. Any other does.
@@ -59,7 +59,7 @@ pub fn check_floor(
             let point = world.known_point(&c.decision_id);
             point.map_or(Ok(()), |point| check_spent(world, floor, point))
         }
-        Command::HumanDecision(HumanDecisionCommand::RequestDecision(c)) => {
+        Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(c)) => {
             world.live_loop(&c.loop_id).map_or(Ok(()), |entity| check_asked(floor, entity))
         }
         Command::Log(_)
@@ -238,7 +238,7 @@ pub(crate) fn may_change(
 /// start, the approval was spent for it with the record before. What was recorded without a gate is
 /// older than policies, and there are none then.
 pub(crate) fn may_begin(
-    hot: &Hot,
+    hot: &LiveState,
     record: Record<'_>,
     body: &LoopInitialized,
     checks: &mut RuleChecks,

@@ -13,7 +13,7 @@ use crate::core::refusal::{CommonRefusal, Malformed, refusals, through};
 use crate::core::text::{IdentifierFault, bounded, shown};
 use crate::decision_point::refusal::DecisionPointRefusal;
 use crate::governed::refusal::LoopRefusal;
-use crate::human_decision::refusal::DecisionRefusal;
+use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::interruption_thread::event::RowRefused;
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::types::{ReasonCode, TtsControl};
@@ -102,7 +102,7 @@ refusals! {
 through! {
     IdentifierFault => CommonRefusal => Refusal;
     Malformed => CommonRefusal => Refusal;
-    DecisionRefusal => LoopRefusal => Refusal;
+    HumanDecisionRefusal => LoopRefusal => Refusal;
     Loosened => PolicyRefusal => Refusal;
     PolicyFault => PolicyRefusal => Refusal;
 }

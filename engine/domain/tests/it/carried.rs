@@ -1,4 +1,4 @@
-//! The hot state as bytes: whoever takes it up goes on as if every record had been replayed, and
+//! The live state as bytes: whoever takes it up goes on as if every record had been replayed, and
 //! no bytes do harm.
 
 use std::collections::BTreeSet;

@@ -424,8 +424,8 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
             FaultReported SandboxDecided
         }
         HumanDecision HumanDecisionEvent {
-            DecisionRequested VisibilityOverridden DecisionWarned DecisionAnswered DecisionTimedOut
-            LateAnswerRecorded RequestWithdrawn
+            HumanDecisionRequested VisibilityOverridden HumanDecisionWarned HumanDecisionAnswered
+            HumanDecisionTimedOut LateAnswerRecorded RequestWithdrawn
         }
         Registration RegistrationEvent {
             CapabilityChanged TenantRegistered UserRegistered DeviceRegistered SessionRegistered

@@ -14,9 +14,9 @@ use holdpoint_domain::execution_loop::{
 };
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
-    DecisionAnswered, DecisionBinding, DecisionRequested, DecisionTimedOut, HoldPolicy, HoldTerms,
-    HumanDecision, HumanDecisionCommand, HumanDecisionEvent, OverrideField, RequestWithdrawn,
-    injective_request_hash,
+    HoldPolicy, HoldTerms, HumanDecision, HumanDecisionAnswered, HumanDecisionBinding,
+    HumanDecisionCommand, HumanDecisionEvent, HumanDecisionRequested, HumanDecisionTimedOut,
+    OverrideField, RequestWithdrawn, injective_request_hash,
 };
 use holdpoint_domain::{ActorId, Command, Event, ForbiddenEvent, Idempotency, Time, decide};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
@@ -40,22 +40,22 @@ fn about_to_ask() -> Story {
     Story::evaluated_under(terms(HoldPolicy::After), ExecutorResponseType::Failure)
 }
 
-fn forged_request(change: impl Fn(&mut DecisionRequested)) -> Vec<ForbiddenEvent> {
+fn forged_request(change: impl Fn(&mut HumanDecisionRequested)) -> Vec<ForbiddenEvent> {
     let mut story = about_to_ask();
     let ask = story.ask();
     forged(&mut story, ask, |event| {
-        if let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event {
+        if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) = event {
             change(body);
         }
     })
 }
 
 /// CONTINUE by alice, changed. Whatever is changed, the request stays open.
-fn forged_answer(change: impl Fn(&mut DecisionAnswered)) -> Vec<ForbiddenEvent> {
+fn forged_answer(change: impl Fn(&mut HumanDecisionAnswered)) -> Vec<ForbiddenEvent> {
     let mut story = Story::asked();
     let answer = story.decides(HumanDecision::Retry);
     let findings = forged(&mut story, answer, |event| {
-        if let Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) = event {
+        if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionAnswered(body)) = event {
             change(body);
         }
     });
@@ -64,7 +64,7 @@ fn forged_answer(change: impl Fn(&mut DecisionAnswered)) -> Vec<ForbiddenEvent> 
     findings
 }
 
-type Change = fn(&mut DecisionRequested);
+type Change = fn(&mut HumanDecisionRequested);
 
 #[test]
 fn every_field_that_the_person_saw_is_compared_and_named() {
@@ -99,10 +99,10 @@ fn every_field_that_the_person_saw_is_compared_and_named() {
             change(body);
             body.request_hash = injective_request_hash(&body.context, &body.request);
         });
-        assert_found(&findings, Rule::DecisionRequest);
+        assert_found(&findings, Rule::HumanDecisionRequest);
         assert!(findings[0].found.starts_with(&format!("{name} ")), "{name}: {findings:?}");
     }
-    assert_found(&forged_request(|b| b.request_hash = sha256(b"")), Rule::DecisionRequest);
+    assert_found(&forged_request(|b| b.request_hash = sha256(b"")), Rule::HumanDecisionRequest);
 }
 
 /// An event may state any id; what counts is the id that is made of its digits.
@@ -118,11 +118,11 @@ fn a_request_cannot_take_the_id_of_another_loops_request() {
     for stated in [taken.clone(), format!("X-{digits}"), digits.to_owned()] {
         let ask = story.ask();
         let findings = forged(&mut story, ask, |event| {
-            if let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event {
+            if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) = event {
                 body.request.request_id = stated.as_str().into();
             }
         });
-        assert_found(&findings, Rule::DecisionRequest);
+        assert_found(&findings, Rule::HumanDecisionRequest);
         assert!(story.entity().decisions.requests.is_empty());
         let Some(RequestPlace::Live(found, _)) = story.world.find_request(&taken) else {
             panic!("the request is live")
@@ -141,19 +141,19 @@ fn a_decision_does_not_fit_a_summary_that_was_changed_after_the_fact() {
     let mut rewritten = about_to_ask();
     let ask = rewritten.ask();
     forged(&mut rewritten, ask, |event| {
-        if let Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body)) = event {
+        if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) = event {
             body.context.command_line = "true".into();
             body.request_hash = injective_request_hash(&body.context, &body.request);
         }
     });
-    let Event::HumanDecision(HumanDecisionEvent::DecisionAnswered(body)) = &answer else {
+    let Event::HumanDecision(HumanDecisionEvent::HumanDecisionAnswered(body)) = &answer else {
         panic!("an answer comes first")
     };
     let mut other = body.clone();
     other.audit.shown_hash = sha256(b"what the person did not see");
     rewritten.now = story.now;
     let findings = rewritten.record(other.into());
-    assert_found(&findings, Rule::DecisionAudit);
+    assert_found(&findings, Rule::HumanDecisionAudit);
     assert!(rewritten.held().is_open());
     assert_eq!(story.record(answer), []);
 }
@@ -162,46 +162,58 @@ fn a_decision_does_not_fit_a_summary_that_was_changed_after_the_fact() {
 fn a_request_in_the_wrong_place_is_found() {
     let mut story = about_to_ask();
     let mut events = decide(&story.world, &story.ask(), story.now).unwrap();
-    let Some(Event::HumanDecision(HumanDecisionEvent::DecisionRequested(body))) = events.pop()
+    let Some(Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body))) = events.pop()
     else {
         panic!("a request")
     };
     assert_eq!(story.record(body.clone().into()), []);
-    assert_found(&story.record(body.clone().into()), Rule::DecisionRequest);
+    assert_found(&story.record(body.clone().into()), Rule::HumanDecisionRequest);
     let mut second = body;
     second.request.request_id = "REQ-2".into();
-    assert_found(&story.record(second.clone().into()), Rule::DecisionRequest);
+    assert_found(&story.record(second.clone().into()), Rule::HumanDecisionRequest);
     assert_eq!(story.entity().decisions.requests.len(), 1);
     let mut running = Story::in_state(ExecutionLoopState::AwaitingResponse);
     second.context.loop_id = running.loop_id.as_str().into();
-    assert_found(&running.record(second.into()), Rule::DecisionRequest);
+    assert_found(&running.record(second.into()), Rule::HumanDecisionRequest);
     let nothing =
         RequestWithdrawn { loop_id: running.loop_id.as_str().into(), request_id: "R".into() };
-    assert_found(&running.record(nothing.into()), Rule::DecisionRequest);
+    assert_found(&running.record(nothing.into()), Rule::HumanDecisionRequest);
 }
 
 #[test]
 fn a_forged_answer_is_found_and_does_not_count() {
-    assert_found(&forged_answer(|b| b.record.human_id = "mallory".into()), Rule::DecisionAnswer);
-    assert_found(&forged_answer(|b| b.record.reason = None), Rule::DecisionAnswer);
-    assert_found(&forged_answer(|b| b.record.request_id = "REQ-x".into()), Rule::DecisionAnswer);
+    assert_found(
+        &forged_answer(|b| b.record.human_id = "mallory".into()),
+        Rule::HumanDecisionAnswer,
+    );
+    assert_found(&forged_answer(|b| b.record.reason = None), Rule::HumanDecisionAnswer);
+    assert_found(
+        &forged_answer(|b| b.record.request_id = "REQ-x".into()),
+        Rule::HumanDecisionAnswer,
+    );
     assert_found(
         &forged_answer(|b| b.record.escalation_target = Some("x".into())),
-        Rule::DecisionAnswer,
+        Rule::HumanDecisionAnswer,
     );
-    assert_found(&forged_answer(|b| b.record.timestamp = "2026".into()), Rule::DecisionAnswer);
+    assert_found(&forged_answer(|b| b.record.timestamp = "2026".into()), Rule::HumanDecisionAnswer);
     assert_found(
         &forged_answer(|b| b.record.evidence_chain_hash = "00".into()),
-        Rule::DecisionAnswer,
+        Rule::HumanDecisionAnswer,
     );
-    let applied = holdpoint_domain::human_decision::DecisionOutcome::Rejected;
-    assert_found(&forged_answer(|b| b.outcome = applied), Rule::DecisionAnswer);
-    assert_found(&forged_answer(|b| b.audit.index = 7), Rule::DecisionAudit);
-    assert_found(&forged_answer(|b| b.audit.prior_hash = "00".into()), Rule::DecisionAudit);
-    assert_found(&forged_answer(|b| b.audit.self_hash = "00".into()), Rule::DecisionAudit);
-    assert_found(&forged_answer(|b| b.audit.injective_hash = sha256(b"")), Rule::DecisionAudit);
-    assert_found(&forged_answer(|b| b.audit.shown_hash = sha256(b"")), Rule::DecisionAudit);
-    assert_found(&forged_answer(|b| b.means.detail = "/dev/pts/4".into()), Rule::DecisionAudit);
+    let applied = holdpoint_domain::human_decision::HumanDecisionOutcome::Rejected;
+    assert_found(&forged_answer(|b| b.outcome = applied), Rule::HumanDecisionAnswer);
+    assert_found(&forged_answer(|b| b.audit.index = 7), Rule::HumanDecisionAudit);
+    assert_found(&forged_answer(|b| b.audit.prior_hash = "00".into()), Rule::HumanDecisionAudit);
+    assert_found(&forged_answer(|b| b.audit.self_hash = "00".into()), Rule::HumanDecisionAudit);
+    assert_found(
+        &forged_answer(|b| b.audit.injective_hash = sha256(b"")),
+        Rule::HumanDecisionAudit,
+    );
+    assert_found(&forged_answer(|b| b.audit.shown_hash = sha256(b"")), Rule::HumanDecisionAudit);
+    assert_found(
+        &forged_answer(|b| b.means.detail = "/dev/pts/4".into()),
+        Rule::HumanDecisionAudit,
+    );
 }
 
 #[test]
@@ -210,7 +222,7 @@ fn an_answer_at_the_deadline_is_found() {
     let answer = story.decides(HumanDecision::Retry);
     let mut events = decide(&story.world, &answer, story.now).unwrap();
     story.wait(TIMEOUT_MS);
-    assert_found(&story.record(events.remove(0)), Rule::DecisionAnswer);
+    assert_found(&story.record(events.remove(0)), Rule::HumanDecisionAnswer);
     assert!(story.held().is_open());
 }
 
@@ -270,22 +282,22 @@ fn warnings_and_timeouts_out_of_time_are_found() {
         decide(&story.world, &expire, story.now).unwrap()
     };
     let (mut story, mut events) = (Story::asked(), expired());
-    assert_found(&story.record(events.remove(0)), Rule::DecisionExpiry);
-    assert_found(&story.record(events.remove(0)), Rule::DecisionExpiry);
+    assert_found(&story.record(events.remove(0)), Rule::HumanDecisionExpiry);
+    assert_found(&story.record(events.remove(0)), Rule::HumanDecisionExpiry);
     assert!(!story.held().is_open(), "a timeout is ABORT, whoever forged it");
     let late = forged_timeout(|body| body.due_at = Time::from_nanoseconds(1));
-    assert_found(&late, Rule::DecisionExpiry);
+    assert_found(&late, Rule::HumanDecisionExpiry);
     let renamed = forged_timeout(|body| body.record.human_id = "alice".into());
-    assert_found(&renamed, Rule::DecisionExpiry);
-    assert_found(&forged_timeout(|body| body.audit.index = 1), Rule::DecisionAudit);
+    assert_found(&renamed, Rule::HumanDecisionExpiry);
+    assert_found(&forged_timeout(|body| body.audit.index = 1), Rule::HumanDecisionAudit);
 }
 
-fn forged_timeout(change: impl Fn(&mut DecisionTimedOut)) -> Vec<ForbiddenEvent> {
+fn forged_timeout(change: impl Fn(&mut HumanDecisionTimedOut)) -> Vec<ForbiddenEvent> {
     let mut story = Story::asked();
     story.wait(TIMEOUT_MS);
     let expire = story.expire(story.held().request_id());
     forged(&mut story, expire, |event| {
-        if let Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) = event {
+        if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) = event {
             change(body);
         }
     })
@@ -294,15 +306,15 @@ fn forged_timeout(change: impl Fn(&mut DecisionTimedOut)) -> Vec<ForbiddenEvent>
 /// The words of a timeout are no rule: what binds them is the audit trail.
 #[test]
 fn a_timeout_that_words_its_reason_otherwise_is_allowed_and_bound_by_its_audit() {
-    let reword = |body: &mut DecisionTimedOut| body.record.reason = Some("nobody came".into());
-    assert_found(&forged_timeout(reword), Rule::DecisionAudit);
+    let reword = |body: &mut HumanDecisionTimedOut| body.record.reason = Some("nobody came".into());
+    assert_found(&forged_timeout(reword), Rule::HumanDecisionAudit);
     let mut story = Story::asked();
     story.wait(TIMEOUT_MS);
     let head = story.entity().decisions.audit.clone().unwrap();
-    let binding = DecisionBinding { shown: story.held().shown_hash(), means: None };
+    let binding = HumanDecisionBinding { shown: story.held().shown_hash(), means: None };
     let expire = story.expire(story.held().request_id());
     let findings = forged(&mut story, expire, |event| {
-        if let Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) = event {
+        if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) = event {
             reword(body);
             let next = head.after(&body.record, &binding);
             body.audit.self_hash = next.head_hash.into();
@@ -322,7 +334,7 @@ fn a_loop_that_halts_as_timed_out_while_nobody_timed_out_is_found() {
         .stop(holdpoint_domain::evidence_capture::StopCondition::HumanAbort, Default::default());
     let findings = forged(&mut story, stop, |event| {
         if let Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) = event {
-            body.reason = HaltReason::DecisionTimedOut;
+            body.reason = HaltReason::HumanDecisionTimedOut;
             body.stop_condition = None;
         }
     });

@@ -3,7 +3,7 @@
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::ApprovalPolicy;
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy, HoldTerms};
+use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecisionTimeout};
 use holdpoint_domain::log::{GatePolicy, GateTerms};
 
 fn named(names: &[&str]) -> List<Text> {
@@ -12,7 +12,7 @@ fn named(names: &[&str]) -> List<Text> {
 
 fn samples() -> Vec<GatePolicy> {
     let none = GatePolicy::default();
-    let time = |ms| DecisionTimeout::from_milliseconds(ms).ok();
+    let time = |ms| HumanDecisionTimeout::from_milliseconds(ms).ok();
     let claims = Some(Authentication::None);
     Vec::from([
         GatePolicy { before: true, ..none.clone() },

@@ -2,7 +2,7 @@
 
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::human_decision::{
-    DecisionTimeout, HoldPolicy, HoldTerms, MAX_TIMEOUT_MS, warning_time,
+    HoldPolicy, HoldTerms, HumanDecisionTimeout, MAX_TIMEOUT_MS, warning_time,
 };
 
 fn terms(json: &str) -> HoldTerms {
@@ -52,17 +52,17 @@ fn terms_that_cannot_be_recorded_are_refused() {
 #[test]
 fn timeouts_lie_between_a_millisecond_and_366_days() {
     for milliseconds in [1, 1000, MAX_TIMEOUT_MS] {
-        let timeout = DecisionTimeout::from_milliseconds(milliseconds).unwrap();
+        let timeout = HumanDecisionTimeout::from_milliseconds(milliseconds).unwrap();
         assert_eq!(timeout.milliseconds(), milliseconds);
     }
     for milliseconds in [0, MAX_TIMEOUT_MS + 1, u64::MAX] {
-        assert!(DecisionTimeout::from_milliseconds(milliseconds).is_err(), "{milliseconds}");
+        assert!(HumanDecisionTimeout::from_milliseconds(milliseconds).is_err(), "{milliseconds}");
     }
     for seconds in [0, -1, -5, i64::MIN, i64::MAX, 366 * 86_400 + 1, 9_007_199_254_740_992] {
-        assert!(DecisionTimeout::from_seconds(seconds).is_err(), "{seconds}");
+        assert!(HumanDecisionTimeout::from_seconds(seconds).is_err(), "{seconds}");
     }
-    assert_eq!(DecisionTimeout::from_seconds(300), Ok(DecisionTimeout::DEFAULT));
-    assert!(serde_json::from_str::<DecisionTimeout>("0").is_err());
+    assert_eq!(HumanDecisionTimeout::from_seconds(300), Ok(HumanDecisionTimeout::DEFAULT));
+    assert!(serde_json::from_str::<HumanDecisionTimeout>("0").is_err());
 }
 
 #[test]
@@ -78,5 +78,5 @@ fn the_warning_comes_at_exactly_80_percent_rounded_down() {
 #[test]
 fn a_deadline_past_the_calendar_is_none() {
     let late = Timestamp::from_nanoseconds(u64::MAX - 1);
-    assert_eq!(DecisionTimeout::DEFAULT.deadline(late), None);
+    assert_eq!(HumanDecisionTimeout::DEFAULT.deadline(late), None);
 }

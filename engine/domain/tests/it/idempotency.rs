@@ -86,10 +86,10 @@ fn content_leaves_out_the_random_bits_and_nothing_else() {
     }
     let mut answer = story.answer(HumanDecision::Retry);
     let before =
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer.clone())).content();
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer.clone())).content();
     answer.reason = Some("another".into());
     assert_ne!(
-        Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)).content(),
+        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer)).content(),
         before
     );
     assert_ne!(story.dispatch().content(), story.retry().content());

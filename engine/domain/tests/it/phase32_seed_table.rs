@@ -5,9 +5,9 @@
 mod decision_types {
     use crate::sessions::decisions::accepted;
     use holdpoint_domain::execution_loop::ExecutionLoopState::Evaluated;
-    use holdpoint_domain::human_decision::{DecisionOutcome, HumanDecision, apply_decision};
+    use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionOutcome, apply_decision};
 
-    fn is(decision: HumanDecision, name: &str, outcome: DecisionOutcome) {
+    fn is(decision: HumanDecision, name: &str, outcome: HumanDecisionOutcome) {
         assert_eq!(decision.name(), name);
         assert_eq!(HumanDecision::from_name(name), Some(decision));
         assert_eq!(HumanDecision::from_name(&name.to_lowercase()), None);
@@ -16,22 +16,22 @@ mod decision_types {
 
     #[test]
     fn continue_proceeds() {
-        is(HumanDecision::Continue, "CONTINUE", DecisionOutcome::Applied);
+        is(HumanDecision::Continue, "CONTINUE", HumanDecisionOutcome::Applied);
     }
 
     #[test]
     fn retry_attempts_again() {
-        is(HumanDecision::Retry, "RETRY", DecisionOutcome::Applied);
+        is(HumanDecision::Retry, "RETRY", HumanDecisionOutcome::Applied);
     }
 
     #[test]
     fn abort_terminates() {
-        is(HumanDecision::Abort, "ABORT", DecisionOutcome::Applied);
+        is(HumanDecision::Abort, "ABORT", HumanDecisionOutcome::Applied);
     }
 
     #[test]
     fn escalate_defers() {
-        is(HumanDecision::Escalate, "ESCALATE", DecisionOutcome::Pending);
+        is(HumanDecision::Escalate, "ESCALATE", HumanDecisionOutcome::Pending);
     }
 
     #[test]
@@ -39,7 +39,7 @@ mod decision_types {
         let names = |names: Vec<&'static str>| names.join(" ");
         let decisions = HumanDecision::ALL.iter().map(|d| d.name()).collect();
         assert_eq!(names(decisions), "CONTINUE RETRY ABORT ESCALATE");
-        let outcomes = DecisionOutcome::ALL.iter().map(|o| o.name()).collect();
+        let outcomes = HumanDecisionOutcome::ALL.iter().map(|o| o.name()).collect();
         assert_eq!(names(outcomes), "APPLIED REJECTED PENDING TIMEOUT");
     }
 }
@@ -50,7 +50,7 @@ mod decision_validation {
     use holdpoint_domain::execution_loop::ExecutionLoopState;
     use holdpoint_domain::execution_loop::ExecutionLoopState::{Evaluated, Halted};
     use holdpoint_domain::human_decision::{
-        AnswerRefusal, DecisionOutcome, DecisionRecord, HumanDecision, accept_decision,
+        AnswerRefusal, HumanDecision, HumanDecisionOutcome, HumanDecisionRecord, accept_decision,
         apply_decision,
     };
 
@@ -59,7 +59,7 @@ mod decision_validation {
         human_id: &str,
         reason: Option<&str>,
         target: Option<&str>,
-    ) -> Result<DecisionRecord, AnswerRefusal> {
+    ) -> Result<HumanDecisionRecord, AnswerRefusal> {
         accept_decision(&request(), decision, human_id, reason, target, AT, "7")
     }
 
@@ -77,7 +77,7 @@ mod decision_validation {
         assert_eq!(refused, Err(AnswerRefusal::HumanMissing));
         for state in ExecutionLoopState::ALL {
             let outcome = apply_decision(&accepted(HumanDecision::Continue), *state, 0, 3);
-            assert_eq!(outcome == DecisionOutcome::Rejected, *state == Halted, "{state}");
+            assert_eq!(outcome == HumanDecisionOutcome::Rejected, *state == Halted, "{state}");
         }
     }
 
@@ -85,7 +85,10 @@ mod decision_validation {
     fn retry_with_a_reason_below_the_maximum_is_valid() {
         let record = answer(HumanDecision::Retry, "alice", Some("flaky"), None).unwrap();
         for (count, most) in [(0, 1), (0, 3), (2, 3)] {
-            assert_eq!(apply_decision(&record, Evaluated, count, most), DecisionOutcome::Applied);
+            assert_eq!(
+                apply_decision(&record, Evaluated, count, most),
+                HumanDecisionOutcome::Applied
+            );
         }
     }
 
@@ -98,7 +101,10 @@ mod decision_validation {
         }
         let record = accepted(HumanDecision::Retry);
         for (count, most) in [(0, 0), (3, 3), (4, 3), (-1, 3)] {
-            assert_eq!(apply_decision(&record, Evaluated, count, most), DecisionOutcome::Rejected);
+            assert_eq!(
+                apply_decision(&record, Evaluated, count, most),
+                HumanDecisionOutcome::Rejected
+            );
         }
     }
 
@@ -113,7 +119,11 @@ mod decision_validation {
         let abort = HumanDecision::Abort;
         assert!(accept_decision(&nothing_listed, abort, "alice", None, None, AT, "7").is_ok());
         for state in ExecutionLoopState::ALL {
-            assert_eq!(apply_decision(&record, *state, 9, 0), DecisionOutcome::Applied, "{state}");
+            assert_eq!(
+                apply_decision(&record, *state, 9, 0),
+                HumanDecisionOutcome::Applied,
+                "{state}"
+            );
         }
     }
 
@@ -128,7 +138,7 @@ mod decision_validation {
     fn escalate_with_a_reason_and_a_target_is_valid() {
         let record = answer(HumanDecision::Escalate, "alice", Some("unclear"), Some("boss"));
         let outcome = apply_decision(&record.unwrap(), Evaluated, 0, 3);
-        assert_eq!(outcome, DecisionOutcome::Pending);
+        assert_eq!(outcome, HumanDecisionOutcome::Pending);
     }
 
     #[test]
@@ -245,8 +255,8 @@ mod timeout_handling {
     use holdpoint_domain::execution_loop::ExecutionLoopState::Evaluated;
     use holdpoint_domain::execution_loop::HaltReason;
     use holdpoint_domain::human_decision::{
-        AnswerRefusal, DecisionOutcome, HumanDecision, accept_decision_in_time, apply_decision,
-        create_timeout_decision,
+        AnswerRefusal, HumanDecision, HumanDecisionOutcome, accept_decision_in_time,
+        apply_decision, create_timeout_decision,
     };
     use holdpoint_testing::story::held::TIMEOUT_MS;
     use holdpoint_testing::story::{Story, halt_reason, names};
@@ -267,11 +277,11 @@ mod timeout_handling {
         assert_eq!(record.decision, HumanDecision::Abort);
         assert_eq!(record.reason.as_deref(), Some("TIMEOUT"));
         assert_eq!(record.human_id.as_str(), "SYSTEM_TIMEOUT");
-        assert_eq!(apply_decision(&record, Evaluated, 0, 3), DecisionOutcome::Timeout);
+        assert_eq!(apply_decision(&record, Evaluated, 0, 3), HumanDecisionOutcome::Timeout);
         let mut story = Story::asked();
         story.wait(TIMEOUT_MS);
         let events = story.given(story.expire(story.held().request_id()));
-        assert_eq!(halt_reason(&events), Some(HaltReason::DecisionTimedOut));
+        assert_eq!(halt_reason(&events), Some(HaltReason::HumanDecisionTimedOut));
     }
 
     #[test]
@@ -376,8 +386,8 @@ mod forbidden_patterns {
         ALLOWED_TRANSITIONS, ExecutionLoopState, ExecutorResponseType, HaltReason,
     };
     use holdpoint_domain::human_decision::{
-        DecisionTimeout, EvidenceSummary, HoldPolicy, HumanDecision, HumanDecisionCommand,
-        HumanDecisionEvent, request_from_summary,
+        EvidenceSummary, HoldPolicy, HumanDecision, HumanDecisionCommand, HumanDecisionEvent,
+        HumanDecisionTimeout, request_from_summary,
     };
     use holdpoint_domain::sandbox_fault::ExecutionFaultType;
     use holdpoint_domain::{Command, Event};
@@ -399,7 +409,7 @@ mod forbidden_patterns {
             assert_eq!(story.entity().state(), ExecutionLoopState::Evaluated);
             story.wait(TIMEOUT_MS);
             let events = story.given(story.expire(story.held().request_id()));
-            assert_eq!(halt_reason(&events), Some(HaltReason::DecisionTimedOut), "{status}");
+            assert_eq!(halt_reason(&events), Some(HaltReason::HumanDecisionTimedOut), "{status}");
         }
     }
 
@@ -412,7 +422,7 @@ mod forbidden_patterns {
                 let mut answer = story.answer(*decision);
                 answer.actor = actor;
                 let refusal = story
-                    .when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)))
+                    .when(Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer)))
                     .unwrap_err();
                 assert_eq!(refusal.code(), "NOT_A_HUMAN", "{decision} {actor}");
             }
@@ -423,7 +433,8 @@ mod forbidden_patterns {
             let summary = EvidenceSummary { confidence_score, ..summary() };
             let at = crate::sessions::decisions::at();
             let request =
-                request_from_summary("OBS-1", summary, DecisionTimeout::DEFAULT, at, "1").unwrap();
+                request_from_summary("OBS-1", summary, HumanDecisionTimeout::DEFAULT, at, "1")
+                    .unwrap();
             request.allowed_decisions.to_vec()
         };
         for basis_points in [0, 1_000, 8_500, 9_999] {
@@ -463,8 +474,10 @@ mod forbidden_patterns {
         let due: Vec<_> = events
             .iter()
             .filter_map(|event| match event {
-                Event::HumanDecision(HumanDecisionEvent::DecisionWarned(body)) => Some(body.due_at),
-                Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(body)) => {
+                Event::HumanDecision(HumanDecisionEvent::HumanDecisionWarned(body)) => {
+                    Some(body.due_at)
+                }
+                Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) => {
                     Some(body.due_at)
                 }
                 _ => None,
@@ -482,7 +495,7 @@ mod forbidden_patterns {
             let mut answer = story.answer(HumanDecision::Retry);
             answer.reason = reason.map(Into::into);
             let refusal = story
-                .when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer)))
+                .when(Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer)))
                 .unwrap_err();
             assert_eq!(refusal.code(), "REASON_REQUIRED", "{reason:?}");
         }

@@ -8,8 +8,8 @@ use holdpoint_domain::execution_loop::{
 };
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
-    DecisionOutcome, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand,
-    HumanDecisionEvent, OverrideField,
+    HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, HumanDecisionEvent,
+    HumanDecisionOutcome, OverrideField,
 };
 use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
@@ -21,7 +21,7 @@ use serde_json::json;
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 use ExecutorResponseType::{Failure, Success};
 use HumanDecision::{Abort, Continue, Escalate, Retry};
-use HumanDecisionCommand::{AnswerDecision, OverrideVisibility};
+use HumanDecisionCommand::{AnswerHumanDecision, OverrideVisibility};
 
 fn code(result: Result<Vec<Event>, Refusal>) -> &'static str {
     result.map_or_else(|refusal| refusal.code(), |events| panic!("accepted: {events:?}"))
@@ -36,11 +36,11 @@ fn shown(story: &Story) -> serde_json::Value {
 fn answer_but(
     story: &Story,
     decision: HumanDecision,
-    change: impl FnOnce(&mut holdpoint_domain::human_decision::AnswerDecision),
+    change: impl FnOnce(&mut holdpoint_domain::human_decision::AnswerHumanDecision),
 ) -> Command {
     let mut answer = story.answer(decision);
     change(&mut answer);
-    Command::HumanDecision(AnswerDecision(answer))
+    Command::HumanDecision(AnswerHumanDecision(answer))
 }
 
 // When a person is asked.
@@ -190,7 +190,7 @@ fn escalate_asks_a_configured_target_with_its_own_time() {
     let given = held.request.timeout_at.nanoseconds_since(held.request.created_at);
     assert_eq!(given, 2 * TIMEOUT_MS * 1_000_000);
     let decided = story.entity().request(&first).unwrap().decided().unwrap();
-    assert_eq!(decided.outcome, DecisionOutcome::Pending);
+    assert_eq!(decided.outcome, HumanDecisionOutcome::Pending);
     assert_eq!(code(story.when(story.decides(Continue))), "NOT_AN_APPROVER");
     let by_boss = answer_but(&story, Continue, |answer| answer.human_id = "boss".into());
     assert_eq!(halt_reason(&story.given(by_boss)), Some(HaltReason::ResponseRejected));
@@ -332,14 +332,14 @@ fn the_same_answer_again_is_done_and_another_one_conflicts() {
     for decision in HumanDecision::ALL {
         let mut story = Story::asked();
         let first = story.answer(*decision);
-        story.given(Command::HumanDecision(AnswerDecision(first.clone())));
+        story.given(Command::HumanDecision(AnswerHumanDecision(first.clone())));
         let place = story.world.find_request(&first.request_id).unwrap();
         let won = place.held().decided().unwrap().sequence;
-        let again = story.when(Command::HumanDecision(AnswerDecision(first.clone())));
+        let again = story.when(Command::HumanDecision(AnswerHumanDecision(first.clone())));
         assert_eq!(again.unwrap_err().done_before(), Some(won), "{decision}");
         let mut other = first.clone();
         other.human_id = "bob".into();
-        let refusal = story.when(Command::HumanDecision(AnswerDecision(other))).unwrap_err();
+        let refusal = story.when(Command::HumanDecision(AnswerHumanDecision(other))).unwrap_err();
         assert_eq!(refusal.code(), "ALREADY_ANSWERED", "{decision}");
         let text = refusal.to_string();
         assert!(text.contains("alice") && text.contains(&format!("record {won}")), "{text}");
@@ -349,7 +349,7 @@ fn the_same_answer_again_is_done_and_another_one_conflicts() {
 #[test]
 fn answers_are_told_apart_also_after_a_restart() {
     let mut story = Story::asked();
-    let first = Command::HumanDecision(AnswerDecision(story.answer(Abort)));
+    let first = Command::HumanDecision(AnswerHumanDecision(story.answer(Abort)));
     story.given(first.clone());
     let world = rebuilt(&story.records, World::default());
     assert_eq!(world.live_loops().count(), 0);
@@ -379,7 +379,7 @@ fn at_80_percent_the_person_is_warned_and_at_the_deadline_the_loop_aborts() {
     let events = story.given(story.expire(&request_id));
     let expected = ["timed_out", "evidence_captured", "halted", "chain_sealed"];
     assert_eq!(names(&events), expected);
-    assert_eq!(halt_reason(&events), Some(HaltReason::DecisionTimedOut));
+    assert_eq!(halt_reason(&events), Some(HaltReason::HumanDecisionTimedOut));
     assert_eq!(story.world.next_due(), None);
     let view = shown(&story);
     assert_eq!(view["state"], "TIMED_OUT");
@@ -396,8 +396,8 @@ fn whoever_looks_late_records_both_with_their_due_times() {
     story.wait(50 * TIMEOUT_MS);
     let events = story.given(story.expire(held.request_id()));
     let [
-        Event::HumanDecision(HumanDecisionEvent::DecisionWarned(warned)),
-        Event::HumanDecision(HumanDecisionEvent::DecisionTimedOut(timed_out)),
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionWarned(warned)),
+        Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(timed_out)),
         ..,
     ] = &events[..]
     else {
@@ -436,7 +436,7 @@ fn a_late_answer_is_kept_and_never_counts() {
     story.wait(TIMEOUT_MS);
     let events = story.submit(answer.clone()).unwrap();
     assert_eq!(names(&events), ["late_answer_recorded"]);
-    assert_eq!(story.entity().halt.as_ref().unwrap().reason, HaltReason::DecisionTimedOut);
+    assert_eq!(story.entity().halt.as_ref().unwrap().reason, HaltReason::HumanDecisionTimedOut);
     story.given(answer);
     let RequestPlace::Closed(held) = story.world.find_request(story.held().request_id()).unwrap()
     else {

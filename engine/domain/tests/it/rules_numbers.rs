@@ -12,7 +12,7 @@ use holdpoint_domain::execution_loop::{
     evaluate_response_trust, is_transition_allowed,
 };
 use holdpoint_domain::human_decision::{
-    AnswerDecision, HoldPolicy, HumanDecision, HumanDecisionCommand,
+    AnswerHumanDecision, HoldPolicy, HumanDecision, HumanDecisionCommand,
 };
 use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint, RulesAdopted, SystemRules};
 use holdpoint_domain::sandbox_fault::{
@@ -95,13 +95,15 @@ fn a_record_is_judged_by_the_rules_of_its_time() {
         if adopts {
             assert_eq!(story.record_envelope(adoption(&story.world)), []);
         }
-        let answer =
-            AnswerDecision { human_id: "mallory".into(), ..story.answer(HumanDecision::Abort) };
-        let command = Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer));
+        let answer = AnswerHumanDecision {
+            human_id: "mallory".into(),
+            ..story.answer(HumanDecision::Abort)
+        };
+        let command = Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer));
         let events = decide(&story.world, &command, story.now).unwrap();
         events.into_iter().flat_map(|event| story.record(event)).collect::<Vec<_>>()
     };
-    assert_found(&aborted(false), Rule::DecisionAnswer);
+    assert_found(&aborted(false), Rule::HumanDecisionAnswer);
     assert_eq!(aborted(true), []);
 }
 

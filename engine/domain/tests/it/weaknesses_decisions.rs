@@ -11,12 +11,12 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint, create_empty_chain};
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{
-    AnswerRefusal, AuditAnchor, AuditFinding, AuditPlace, DecisionAudit, DecisionOutcome,
-    DecisionRecord, DecisionRequest, DecisionTimeout, EvidenceSummary, HumanDecision,
-    HumanDecisionCommand, RequestContext, RequestRefusal, accept_decision, accept_decision_in_time,
-    apply_decision, create_request, create_timeout_decision, injective_decision_hash,
-    injective_request_hash, inspect_anchored_audit, inspect_audit, record_decision, record_hash,
-    request_from_summary, shown_hash, validate_audit_chain,
+    AnswerRefusal, AuditAnchor, AuditFinding, AuditPlace, EvidenceSummary, HumanDecision,
+    HumanDecisionAudit, HumanDecisionCommand, HumanDecisionOutcome, HumanDecisionRecord,
+    HumanDecisionRequest, HumanDecisionTimeout, RequestContext, RequestRefusal, accept_decision,
+    accept_decision_in_time, apply_decision, create_request, create_timeout_decision,
+    injective_decision_hash, injective_request_hash, inspect_anchored_audit, inspect_audit,
+    record_decision, record_hash, request_from_summary, shown_hash, validate_audit_chain,
 };
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::held::TIMEOUT_MS;
@@ -25,22 +25,22 @@ use serde_json::json;
 use ExecutionLoopState::{Evaluated, Halted};
 use HumanDecision::{Abort, Continue, Escalate, Retry};
 
-fn injective(record: &DecisionRecord) -> Digest {
+fn injective(record: &HumanDecisionRecord) -> Digest {
     let prior = sha256(b"prior");
     let (audit_id, session_id) = ("AUDIT-1", "OBS-1");
     let place = AuditPlace { audit_id, session_id, index: 0, prior: &prior };
     injective_decision_hash(place, record, &sha256(b"shown"), None)
 }
 
-fn with(reason: Option<&str>, target: Option<&str>) -> DecisionRecord {
-    DecisionRecord {
+fn with(reason: Option<&str>, target: Option<&str>) -> HumanDecisionRecord {
+    HumanDecisionRecord {
         reason: reason.map(Into::into),
         escalation_target: target.map(Into::into),
         ..accepted(Escalate)
     }
 }
 
-fn rehashed(mut audit: DecisionAudit) -> DecisionAudit {
+fn rehashed(mut audit: HumanDecisionAudit) -> HumanDecisionAudit {
     audit.length = audit.records.len() as u64;
     audit.head_hash = audit.records.iter().fold(String::new(), |prior, r| record_hash(r, &prior));
     audit
@@ -52,8 +52,8 @@ fn w1_bytes_moved_between_a_decisions_fields_change_its_hash() {
         (with(Some("r"), Some("t\0boss")), with(Some("r\0t"), Some("boss"))),
         (with(None, None), with(Some(""), Some(""))),
         (
-            DecisionRecord { decision: Abort, ..with(Some("CONTINUE\0looks fine"), Some("")) },
-            DecisionRecord {
+            HumanDecisionRecord { decision: Abort, ..with(Some("CONTINUE\0looks fine"), Some("")) },
+            HumanDecisionRecord {
                 human_id: "alice\0ABORT".into(),
                 decision: Continue,
                 ..with(Some("looks fine"), Some(""))
@@ -70,8 +70,8 @@ fn w1_bytes_moved_between_a_decisions_fields_change_its_hash() {
 fn w2_an_audit_belongs_to_its_session_and_id() {
     let (audit, bound) = (audit_of(3), bindings(3));
     let recorded = AuditAnchor::of(&audit, &bound);
-    let renamed = DecisionAudit { audit_id: "OTHER".into(), ..audit.clone() };
-    let moved = DecisionAudit { session_id: "OTHER".into(), ..audit };
+    let renamed = HumanDecisionAudit { audit_id: "OTHER".into(), ..audit.clone() };
+    let moved = HumanDecisionAudit { session_id: "OTHER".into(), ..audit };
     for other in [renamed, moved] {
         assert!(validate_audit_chain(&other));
         let found = inspect_anchored_audit(&other, &bound, &recorded);
@@ -83,7 +83,7 @@ fn w2_an_audit_belongs_to_its_session_and_id() {
 fn w3_truncated_rewritten_and_extended_audits_are_located() {
     let (audit, bound) = (audit_of(4), bindings(4));
     let recorded = AuditAnchor::of(&audit, &bound);
-    let inspect = |audit: &DecisionAudit| inspect_anchored_audit(audit, &bound, &recorded);
+    let inspect = |audit: &HumanDecisionAudit| inspect_anchored_audit(audit, &bound, &recorded);
     let mut truncated = audit.clone();
     truncated.records.pop();
     let expected = AuditFinding::Truncated { expected: 4, found: 3 };
@@ -119,13 +119,13 @@ fn w4_validation_remembers_nothing() {
 
 #[test]
 fn w5_a_broken_trail_and_an_incomplete_record_are_refused() {
-    let broken = DecisionAudit { length: 7, ..audit_of(0) };
+    let broken = HumanDecisionAudit { length: 7, ..audit_of(0) };
     assert!(record_decision(broken, accepted(Abort)).is_err());
-    let headless = DecisionAudit { head_hash: "deadbeef".into(), ..audit_of(3) };
+    let headless = HumanDecisionAudit { head_hash: "deadbeef".into(), ..audit_of(3) };
     assert!(record_decision(headless, accepted(Abort)).is_err());
-    let unnamed = DecisionRecord { human_id: "".into(), ..accepted(Abort) };
-    let unreasoned = DecisionRecord { reason: None, ..accepted(Retry) };
-    let untargeted = DecisionRecord { escalation_target: None, ..accepted(Escalate) };
+    let unnamed = HumanDecisionRecord { human_id: "".into(), ..accepted(Abort) };
+    let unreasoned = HumanDecisionRecord { reason: None, ..accepted(Retry) };
+    let untargeted = HumanDecisionRecord { escalation_target: None, ..accepted(Escalate) };
     for record in [unnamed, unreasoned, untargeted] {
         let refused = record_decision(audit_of(1), record);
         assert!(matches!(refused, Err(AuditFinding::Incomplete { index: 1, .. })), "{refused:?}");
@@ -190,9 +190,11 @@ fn w6_abort_is_always_allowed() {
 fn w6_an_answer_is_used_once_with_its_means_on_record() {
     let mut story = Story::asked();
     let answer = story.answer(Escalate);
-    story.given(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer.clone())));
+    story.given(Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer.clone())));
     assert!(
-        story.when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(answer))).is_err()
+        story
+            .when(Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer)))
+            .is_err()
     );
     let first = &story.entity().decisions.requests[0];
     let means = first.decided().unwrap().means.as_ref().unwrap();
@@ -201,7 +203,7 @@ fn w6_an_answer_is_used_once_with_its_means_on_record() {
     let mut targeted = kept.answer(Continue);
     targeted.escalation_target = Some("boss".into());
     let refusal = kept
-        .when(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(targeted)))
+        .when(Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(targeted)))
         .unwrap_err();
     assert_eq!(refusal.code(), "UNEXPECTED_TARGET");
 }
@@ -209,11 +211,12 @@ fn w6_an_answer_is_used_once_with_its_means_on_record() {
 #[test]
 fn w7_a_deadline_is_a_time_within_bounds() {
     for seconds in [0, -5, i64::MIN, i64::MAX] {
-        assert!(DecisionTimeout::from_seconds(seconds).is_err(), "{seconds}");
+        assert!(HumanDecisionTimeout::from_seconds(seconds).is_err(), "{seconds}");
     }
     assert_eq!(request().timeout_at, after(300));
     let late = Timestamp::from_nanoseconds(u64::MAX);
-    let refused = request_from_summary("OBS-1", summary(), DecisionTimeout::DEFAULT, late, "1");
+    let refused =
+        request_from_summary("OBS-1", summary(), HumanDecisionTimeout::DEFAULT, late, "1");
     assert!(matches!(refused, Err(RequestRefusal::NoDeadline { .. })), "{refused:?}");
 }
 
@@ -240,7 +243,7 @@ fn w7_confidence_and_names_are_of_closed_sets() {
 fn w7_evidence_is_verified_before_anybody_is_asked() {
     let confidence = summary().confidence_score;
     let ask = |chain: &_| {
-        let timeout = DecisionTimeout::DEFAULT;
+        let timeout = HumanDecisionTimeout::DEFAULT;
         create_request("OBS-1", chain, Evaluated, confidence, timeout, at(), "1")
     };
     let honest = chain_of(3);
@@ -253,7 +256,7 @@ fn w7_evidence_is_verified_before_anybody_is_asked() {
     let empty = create_empty_chain(None, "1");
     assert_eq!(ask(&empty), Err(RequestRefusal::NoEvidence));
     let timeless = EvidenceSummary { timestamp: "soon".into(), ..summary() };
-    let refused = request_from_summary("OBS-1", timeless, DecisionTimeout::DEFAULT, at(), "1");
+    let refused = request_from_summary("OBS-1", timeless, HumanDecisionTimeout::DEFAULT, at(), "1");
     assert!(matches!(refused, Err(RequestRefusal::EvidenceTime(_))), "{refused:?}");
 }
 
@@ -275,7 +278,7 @@ fn w7_a_timeout_is_recorded_only_when_it_is_due() {
     assert!(!story.held().is_open());
 }
 
-type Change = fn(&mut DecisionRequest, &mut RequestContext);
+type Change = fn(&mut HumanDecisionRequest, &mut RequestContext);
 
 #[test]
 fn w7_a_decision_binds_all_that_the_person_saw() {
@@ -319,7 +322,7 @@ fn w7_a_decision_binds_all_that_the_person_saw() {
 fn w8_a_halted_loop_takes_neither_continue_nor_retry() {
     for decision in [Continue, Retry] {
         let outcome = apply_decision(&accepted(decision), Halted, 0, 3);
-        assert_eq!(outcome, DecisionOutcome::Rejected, "{decision}");
+        assert_eq!(outcome, HumanDecisionOutcome::Rejected, "{decision}");
     }
     for name in ["", "NOPE", "halted", " HALTED"] {
         assert_eq!(ExecutionLoopState::from_name(name), None, "{name:?}");
@@ -332,18 +335,18 @@ fn w8_a_halted_loop_takes_neither_continue_nor_retry() {
 fn w8_retries_are_counted_from_zero() {
     for count in [-1, -5, i64::MIN, 3, i64::MAX] {
         let outcome = apply_decision(&accepted(Retry), Evaluated, count, 3);
-        assert_eq!(outcome, DecisionOutcome::Rejected, "{count}");
+        assert_eq!(outcome, HumanDecisionOutcome::Rejected, "{count}");
     }
 }
 
 #[test]
 fn w8_an_incomplete_decision_is_not_applied() {
-    let unreasoned = DecisionRecord { reason: None, ..accepted(Retry) };
+    let unreasoned = HumanDecisionRecord { reason: None, ..accepted(Retry) };
     let untargeted = with(Some("r"), Some("  "));
-    let unnamed = DecisionRecord { human_id: " ".into(), ..accepted(Continue) };
+    let unnamed = HumanDecisionRecord { human_id: " ".into(), ..accepted(Continue) };
     for record in [unreasoned, untargeted, unnamed] {
         let outcome = apply_decision(&record, Evaluated, 0, 3);
-        assert_eq!(outcome, DecisionOutcome::Rejected, "{record:?}");
+        assert_eq!(outcome, HumanDecisionOutcome::Rejected, "{record:?}");
     }
 }
 
@@ -351,7 +354,7 @@ fn w8_an_incomplete_decision_is_not_applied() {
 fn w8_a_timeout_has_its_own_outcome() {
     let record = create_timeout_decision(&request(), AT, "1");
     for state in ExecutionLoopState::ALL {
-        assert_eq!(apply_decision(&record, *state, 0, 3), DecisionOutcome::Timeout, "{state}");
+        assert_eq!(apply_decision(&record, *state, 0, 3), HumanDecisionOutcome::Timeout, "{state}");
     }
 }
 
@@ -363,7 +366,7 @@ fn the_audit_trail_is_shown_with_its_head_its_length_and_its_decisions() {
     let first = story.json()["decision_audit"]["head_hash"].clone();
     let mut abort = story.answer(Abort);
     abort.human_id = "boss".into();
-    story.given(Command::HumanDecision(HumanDecisionCommand::AnswerDecision(abort)));
+    story.given(Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(abort)));
     let trail = &story.json()["decision_audit"];
     assert_eq!((&trail["length"], trail["records"].as_array().unwrap().len()), (&json!(2), 2));
     assert_ne!(trail["head_hash"], first);

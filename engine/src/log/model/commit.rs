@@ -5,7 +5,7 @@ use super::{append, explore, explore_all, opened, options, record};
 use crate::log::error::AppendError;
 use crate::log::group_commit::{Goal, GroupCommit, Joined, Reached};
 use crate::log::state::Shared;
-use crate::log::turn::Turn;
+use crate::log::write_transaction::WriteTransaction;
 use crate::log::{Level, Log, Ownership, PoisonCause};
 use crate::sync::Mutex;
 use holdpoint_log_format::OwnerState;
@@ -188,7 +188,7 @@ fn model_a_turn_may_sync_while_others_wait_for_theirs() {
             scope.spawn(|| append_two(&shared, &disk, 16, Level::Always));
             scope.spawn(|| append_two(&shared, &disk, 16, Level::Witnessed));
             scope.spawn(|| {
-                let mut turn = Turn::begin(&shared).unwrap();
+                let mut turn = WriteTransaction::begin(&shared).unwrap();
                 let appended = turn.append(&[record(1, 16)], 1).unwrap();
                 turn.sync().unwrap();
                 assert!(appended.last_sequence <= disk.durable_newest());

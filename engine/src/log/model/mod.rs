@@ -12,13 +12,13 @@
 
 mod commit;
 pub(crate) mod disk;
-mod keeper;
+mod flusher;
 mod lock_uses;
 mod tail;
 
 use super::batch::{NewRecord, PreparedBatch};
 use super::state::Shared;
-use super::turn::Turn;
+use super::write_transaction::WriteTransaction;
 use super::{AppendError, Level, Options, Ownership, open};
 use disk::ModelDisk;
 use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler};
@@ -69,7 +69,7 @@ fn options(ownership: Ownership) -> Options {
     Options { ownership, lock_wait: NEVER, head_delay: NEVER, ..Options::default() }
 }
 
-/// A handle without a keeper.
+/// A handle without a flusher.
 fn opened(disk: &ModelDisk, ownership: Ownership) -> Shared<ModelDisk> {
     let opened = open::open(disk.clone(), options(ownership));
     opened.unwrap_or_else(|error| panic!("{error}")).0
@@ -84,7 +84,7 @@ fn record(tag: u64, length: usize) -> NewRecord {
 fn append(shared: &Shared<ModelDisk>, length: usize, level: Level) -> Result<u64, AppendError> {
     let records = [record(0, length)];
     let batch = PreparedBatch::new(shared.log, &records)?;
-    let mut turn = Turn::begin(shared)?;
+    let mut turn = WriteTransaction::begin(shared)?;
     let appended = turn.append_prepared(&batch, 1)?;
     turn.finish(level)?;
     Ok(appended.last_sequence)

@@ -6,7 +6,7 @@ use super::super::rebuild::first_kept;
 use super::super::recall;
 use crate::log::Storage;
 use holdpoint_domain::core::hash::Digest;
-use holdpoint_log_files::Onward;
+use std::ops::ControlFlow;
 
 impl<S: Storage> Engine<S> {
     /// The chain link of the record with this sequence, as the record itself states it. `None`
@@ -25,7 +25,7 @@ impl<S: Storage> Engine<S> {
         let read = core.log.read_from(sequence, &mut |_, record| {
             let is_asked_for = record.header.sequence == sequence;
             link = is_asked_for.then_some(Digest::from_bytes(record.header.link.0));
-            Onward::Stop
+            ControlFlow::Break(())
         });
         match read {
             Ok(()) => Ok(link),

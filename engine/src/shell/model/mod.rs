@@ -1,4 +1,4 @@
-//! Models of what wakes whom: tickets, their desk, and the bell of the subscriptions.
+//! Models of what wakes whom: tickets, their queue, and the notifier of the subscriptions.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -6,5 +6,5 @@
     reason = "the helpers of a test may fail like the test"
 )]
 
-mod desk;
+mod submit_queue;
 mod ticket;

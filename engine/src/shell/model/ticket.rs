@@ -1,12 +1,11 @@
-//! A ticket is resolved once, and whoever waits for it is told. A bell that rings is heard.
+//! A ticket is resolved once, and whoever waits for it is told. A notice that is given is seen.
 
 use crate::log::model::{NEVER, explore_all};
 use crate::shell::error::SubmitError;
 use crate::shell::submit::Submitted;
-use crate::shell::subscription_bell::{Bell, LastRing};
+use crate::shell::subscription_notifier::{CloseNotice, Notifier};
 use crate::shell::ticket::{Outcome, Resolver, Ticket};
 use crate::sync::{Condvar, Mutex};
-use holdpoint_domain::Refusal;
 use holdpoint_domain::core::refusal::CommonRefusal;
 use shuttle::thread;
 use std::pin::pin;
@@ -130,43 +129,43 @@ fn model_a_task_that_awaits_a_ticket_is_woken() {
 }
 
 #[test]
-fn model_a_ring_between_looking_and_waiting_is_heard() {
+fn model_a_notice_between_looking_and_waiting_is_seen() {
     explore_all(|| {
-        let bell = Bell::default();
-        let rings = bell.clone();
-        let ringing = thread::spawn(move || rings.ring(Some(1)));
-        // As a subscription does: hear, look at the log, wait. A ring that is lost is waited for
+        let notifier = Notifier::default();
+        let notifies = notifier.clone();
+        let notifying = thread::spawn(move || notifies.notify(Some(1)));
+        // As a subscription does: see, look at the log, wait. A notice that is lost is waited for
         // for ever.
         let never = Instant::now() + NEVER;
         loop {
-            let heard = bell.heard();
-            if heard.durable >= 1 {
+            let seen = notifier.seen();
+            if seen.durable >= 1 {
                 break;
             }
-            bell.wait(&heard, never);
+            notifier.wait(&seen, never);
         }
-        ringing.join().unwrap();
+        notifying.join().unwrap();
     });
 }
 
 #[test]
-fn model_the_last_ring_is_heard_and_nothing_that_was_said_before_is_lost() {
+fn model_the_close_notice_is_seen_and_nothing_that_was_said_before_is_lost() {
     explore_all(|| {
-        let bell = Bell::default();
-        let last_ring = LastRing(bell.clone());
-        let ringing = thread::spawn(move || {
-            last_ring.0.ring(Some(7));
-            drop(last_ring);
+        let notifier = Notifier::default();
+        let close_notice = CloseNotice(notifier.clone());
+        let notifying = thread::spawn(move || {
+            close_notice.0.notify(Some(7));
+            drop(close_notice);
         });
         let never = Instant::now() + NEVER;
-        let heard = loop {
-            let heard = bell.heard();
-            if heard.is_closed {
-                break heard;
+        let seen = loop {
+            let seen = notifier.seen();
+            if seen.is_closed {
+                break seen;
             }
-            bell.wait(&heard, never);
+            notifier.wait(&seen, never);
         };
-        assert_eq!(heard.durable, 7);
-        ringing.join().unwrap();
+        assert_eq!(seen.durable, 7);
+        notifying.join().unwrap();
     });
 }

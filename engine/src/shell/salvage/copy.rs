@@ -18,8 +18,9 @@ use holdpoint_log_files::damage_scan::{DamageScan, Kept, Loss, Payload, Piece, U
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{Onward, ReadFile, ReadStorage, RecordPlace, Run, Standing};
+use holdpoint_log_files::{ReadFile, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::{Item, Record};
+use std::ops::ControlFlow;
 
 /// Longest text of an event that salvage writes, in bytes.
 const TEXT_BYTES_MAX: usize = 4_096;
@@ -136,7 +137,11 @@ impl<S: ReadStorage> Copier<'_, S> {
             let time = record.header.time;
             let place = RecordPlace { segment: kept.segment, ..*place };
             failure = self.take(&mut batch, &place, record, (is_proven, is_last, time)).err();
-            if is_last || failure.is_some() { Onward::Stop } else { Onward::Go }
+            if is_last || failure.is_some() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         let from = Run::from(kept.from, 0, kept.offset);
         walk(&mut window, &kept.header, from, &mut visit).map_err(unreadable(&file))?;

@@ -6,9 +6,9 @@ use super::context::differences;
 use super::{ApprovalKeys, Bound, StartError};
 use crate::executor::{InstructionEnvelope, OutputSink, SignalSource};
 use crate::log::Storage;
-use crate::shell::asker::Asker;
 use crate::shell::engine::Engine;
 use crate::shell::governed::Runner;
+use crate::shell::prompter::Prompter;
 use crate::shell::run::{GovernedRun, HeldRun, RunError};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{ApprovalPolicy, DecisionPoint, DecisionPointRefusal};
@@ -42,7 +42,7 @@ impl<S: Storage> Engine<S> {
     pub fn run_approved(
         &self,
         start: &ApprovedStart<'_>,
-        asker: &mut dyn Asker,
+        prompter: &mut dyn Prompter,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, StartError> {
@@ -53,7 +53,7 @@ impl<S: Storage> Engine<S> {
         };
         start.bound.keys.remove(start.decision_id);
         runner.expect_program(program);
-        Ok(runner.conclude(asker, sink, signals)?)
+        Ok(runner.conclude(prompter, sink, signals)?)
     }
 
     /// The run with its approval, where it is for exactly this.

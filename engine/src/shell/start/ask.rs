@@ -5,7 +5,7 @@ use super::facts::Facts;
 use super::{Bound, StartError};
 use crate::executor::{InstructionEnvelope, SignalSource, command_line};
 use crate::log::Storage;
-use crate::shell::Patience;
+use crate::shell::WaitPolicy;
 use crate::shell::engine::Engine;
 use crate::shell::interrupt::Interrupt;
 use crate::shell::run::GovernedRun;
@@ -19,7 +19,7 @@ use holdpoint_domain::decision_point::{
     DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointRefusal, OnTimeout, Proposal,
     RespondToDecisionPoint, Response,
 };
-use holdpoint_domain::human_decision::DecisionTimeout;
+use holdpoint_domain::human_decision::HumanDecisionTimeout;
 use holdpoint_domain::log::{RUN_TOOL, run_binding};
 use holdpoint_domain::{ActorId, Command, Refusal};
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct AskBefore {
     /// Whether only another user than the one who asks counts.
     pub separation: bool,
     /// How long there is to answer.
-    pub timeout: DecisionTimeout,
+    pub timeout: HumanDecisionTimeout,
 }
 
 /// What the question came to.
@@ -58,9 +58,9 @@ pub enum Asked {
 
 /// Puts the question before a start to a person. The first answer that suffices counts, whichever
 /// process it comes from, and nobody holds a lock meanwhile.
-pub trait StartAsker {
+pub trait StartPrompter {
     /// The question stands on the log, durable. Whether to wait for its answer.
-    fn asked(&mut self, question: &DecisionPoint) -> Patience;
+    fn asked(&mut self, question: &DecisionPoint) -> WaitPolicy;
 
     /// Waits until the person answers or something [wakes](Wake::wait): then the log is looked at,
     /// and this is called again while the question is open. `true` approves.
@@ -69,7 +69,7 @@ pub trait StartAsker {
     /// Somebody voted, reminded or passed it on; the question is still open.
     fn changed(&mut self, question: &DecisionPoint);
 
-    /// A rule said no to the answer that [`StartAsker::wait`] gave: the question is still open.
+    /// A rule said no to the answer that [`StartPrompter::wait`] gave: the question is still open.
     fn refused(&mut self, question: &DecisionPoint, refusal: &Refusal);
 
     /// The question is over.
@@ -88,7 +88,7 @@ impl<S: Storage> Engine<S> {
         run: &GovernedRun,
         bound: &Bound,
         ask: &AskBefore,
-        asker: &mut dyn StartAsker,
+        prompter: &mut dyn StartPrompter,
         signals: &mut dyn SignalSource,
     ) -> Result<Asked, StartError> {
         // Watched first, looked at then: an answer in between wakes the wait.
@@ -97,7 +97,7 @@ impl<S: Storage> Engine<S> {
         let by = self.identity().principal(run.actor.kind, &run.actor.id);
         let decision_id = self.put_question(run, bound, ask, &by)?;
         let waiting = Waiting { engine: self, decision_id, by, watch };
-        let asked = waiting.until_over(asker, signals);
+        let asked = waiting.until_over(prompter, signals);
         let over = match &asked {
             Ok(Asked::Ended(point) | Asked::Interrupted { question: point, .. }) => {
                 !point.is_live()
@@ -198,27 +198,27 @@ struct Waiting<'a, S: Storage> {
 impl<S: Storage> Waiting<'_, S> {
     fn until_over(
         &self,
-        asker: &mut dyn StartAsker,
+        prompter: &mut dyn StartPrompter,
         signals: &mut dyn SignalSource,
     ) -> Result<Asked, StartError> {
         let mut known: Option<DecisionPoint> = None;
         loop {
             let point = self.look()?;
             if !point.is_open() {
-                asker.settled(&point);
+                prompter.settled(&point);
                 return Ok(match point.approves() {
                     true => Asked::Approved(point.into()),
                     false => Asked::Ended(point.into()),
                 });
             }
             match &known {
-                None if asker.asked(&point) == Patience::Leave => {
+                None if prompter.asked(&point) == WaitPolicy::Leave => {
                     return Ok(Asked::LeftOpen(point.into()));
                 }
-                Some(before) if before.version != point.version => asker.changed(&point),
+                Some(before) if before.version != point.version => prompter.changed(&point),
                 _ => {}
             }
-            if let Some(signal) = self.wait(&point, asker, signals)? {
+            if let Some(signal) = self.wait(&point, prompter, signals)? {
                 let question = self.take_back(signal)?.into();
                 return Ok(Asked::Interrupted { signal, question });
             }
@@ -236,7 +236,7 @@ impl<S: Storage> Waiting<'_, S> {
     fn wait(
         &self,
         point: &DecisionPoint,
-        asker: &mut dyn StartAsker,
+        prompter: &mut dyn StartPrompter,
         signals: &mut dyn SignalSource,
     ) -> Result<Option<i32>, StartError> {
         loop {
@@ -245,12 +245,12 @@ impl<S: Storage> Waiting<'_, S> {
                 return Ok(None);
             };
             let wake = Wake { watch: &self.watch, signals: signals.wake(), at_most };
-            let answer = asker.wait(point, &wake);
+            let answer = prompter.wait(point, &wake);
             if let Some(interrupt) = Interrupt::take(signals) {
                 return Ok(Some(interrupt.signal));
             }
             if let Some(approves) = answer {
-                self.answer(point, approves, asker)?;
+                self.answer(point, approves, prompter)?;
                 return Ok(None);
             }
             if self.watch.may_have_grown() {
@@ -269,7 +269,7 @@ impl<S: Storage> Waiting<'_, S> {
         &self,
         point: &DecisionPoint,
         approves: bool,
-        asker: &mut dyn StartAsker,
+        prompter: &mut dyn StartPrompter,
     ) -> Result<(), StartError> {
         let identity = self.engine.identity();
         let by = identity.principal(Actor::Human, identity.name());
@@ -285,7 +285,7 @@ impl<S: Storage> Waiting<'_, S> {
         ));
         if let Submitted::Refused(refusal) = self.engine.submit(&origin, &command)? {
             // Where somebody was first, the next look shows who.
-            asker.refused(point, &refusal);
+            prompter.refused(point, &refusal);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ mod keys;
 mod program;
 
 pub use approved::ApprovedStart;
-pub use ask::{AskBefore, Asked, StartAsker};
+pub use ask::{AskBefore, Asked, StartPrompter};
 pub use holdpoint_domain::decision_point::{APPROVE, DENY};
 pub use keys::ApprovalKeys;
 pub(super) use program::ApprovedProgram;

@@ -11,13 +11,14 @@ use super::outcome::{Kept, Loss, Moved, Piece};
 use super::part::Part;
 use super::source::{Source, SourceSegment};
 use super::survey::{Payload, Visit};
-use crate::run::{Onward, RecordPlace, Run, walk};
+use crate::run::{RecordPlace, Run, walk};
 use crate::storage::ReadStorage;
 use crate::survey::{SurveyError, io_error, segment_path};
 use crate::window::Window;
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MAX;
 use holdpoint_log_format::{ChainPosition, Link, LogId, Record, SegmentHeader};
 use std::iter::{Peekable, once};
+use std::ops::ControlFlow;
 
 /// How often every byte of the segments is passed over.
 const PASSES_MAX: usize = 16;
@@ -124,7 +125,11 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
         let mut part = Part::behind(from, offset, true);
         self.walk(segment, &header, (from, offset), &mut |place, record, payload| {
             part.take(record, place.length, payload);
-            if record.header.sequence < last { Onward::Go } else { Onward::Stop }
+            if record.header.sequence < last {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         })?;
         Ok((part.last.sequence == last).then(|| part.kept(segment, header)))
     }
@@ -135,7 +140,7 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
         segment: u64,
         header: &SegmentHeader,
         (from, offset): (ChainPosition, u64),
-        take: &mut dyn FnMut(&RecordPlace, &Record<'_>, Payload) -> Onward,
+        take: &mut dyn FnMut(&RecordPlace, &Record<'_>, Payload) -> ControlFlow<()>,
     ) -> Result<(), SurveyError> {
         self.open(segment)?;
         let (Some((_, window)), visit) = (&mut self.opened, &mut *self.visit) else {
@@ -276,7 +281,7 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
                 let part = parts.last_mut().map(|(_, part)| part);
                 part.into_iter().for_each(|part| part.take(record, place.length, payload));
                 from = ChainPosition::of(&record.header);
-                if sequence < last { Onward::Go } else { Onward::Stop }
+                if sequence < last { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             },
         )?;
         let piece = |(is_other, part): (bool, Part)| match is_other {

@@ -7,7 +7,7 @@ use super::part::Part;
 use super::source::text;
 use super::survey::{Payload, Visit};
 use crate::finding::Problem;
-use crate::run::{Onward, RecordPlace, Run, Stop, walk};
+use crate::run::{RecordPlace, Run, Stop, walk};
 use crate::storage::ReadFile;
 use crate::survey::segment_path;
 use crate::tie::{Edge, Mark, TiedRecords};
@@ -15,6 +15,7 @@ use crate::window::Window;
 use holdpoint_log_format::limits::{ALIGNMENT, SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, Record, SegmentHeader};
 use std::io;
+use std::ops::ControlFlow;
 
 /// Where the first record of a segment begins.
 pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
@@ -176,7 +177,9 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
             }
             false => match window.item(start.offset, header)? {
                 Ok((Item::Record(record), length)) if is_due(&record, &start.before) => {
-                    take(&RecordPlace { segment: *name, offset: start.offset, length }, &record);
+                    let place = RecordPlace { segment: *name, offset: start.offset, length };
+                    // It is the only one here: whether more is wanted makes no difference.
+                    let _ = take(&place, &record);
                     Stop::Asked
                 }
                 Ok(_) => Stop::Nothing,
@@ -450,13 +453,13 @@ impl Stretch {
         limit: Limit,
         marks: &[Mark],
         head: Option<Head>,
-    ) -> Onward {
+    ) -> ControlFlow<()> {
         let (here, flags) = (ChainPosition::of(&record.header), record.header.flags);
         let end = self.front.end.saturating_add(length);
         let front = &mut self.front;
         if !limit.admits(&here, end) {
             self.ended = Ended::Limit;
-            return Onward::Stop;
+            return ControlFlow::Break(());
         }
         front.take(record, length, payload);
         if marks.iter().any(|mark| (mark.sequence, mark.link) == (here.sequence, here.link)) {
@@ -466,12 +469,12 @@ impl Stretch {
             |head: Head| (head.newest_sequence, head.newest_link) == (here.sequence, here.link);
         let is_witnessed = head.is_some_and(is_it);
         if flags.more_follows() && !is_witnessed {
-            return Onward::Go;
+            return ControlFlow::Continue(());
         }
         // HEAD ties the record that it names, also where that one ends no batch.
         self.whole.join(front);
         *front = Part::behind(front.last, end, true);
-        if is_witnessed { Onward::Stop } else { Onward::Go }
+        if is_witnessed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// What is wrong behind its last record.

@@ -8,7 +8,7 @@ use crate::blocks::{Workers, walk_blocks};
 use crate::finding::{Finding, Place, Problem, wrong_witnessed};
 use crate::follow::FollowError;
 use crate::head::wrong_witness;
-use crate::run::{Onward, RecordPlace, Run, Stop, walk};
+use crate::run::{RecordPlace, Run, Stop, walk};
 use crate::storage::ReadStorage;
 use crate::survey::{SurveyError, durable_by, io_error, newer, segment_path};
 use crate::window::Window;
@@ -18,6 +18,7 @@ use holdpoint_log_format::{
 pub(crate) use listing::steadily;
 pub use listing::{Listing, firsts, list};
 use std::io;
+use std::ops::ControlFlow;
 pub use ties::{Standing, Ties};
 
 /// So many bytes behind the newest record are looked at by whoever reads a few records.
@@ -137,7 +138,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         };
         let Some(mut segment) = self.open(*last, found)? else { return Ok(()) };
         let from = self.behind_head(&mut segment)?;
-        let run = self.walk(&mut segment, from, found, &mut |_, _| Onward::Go)?;
+        let run = self.walk(&mut segment, from, found, &mut |_, _| ControlFlow::Continue(()))?;
         if run.chain.sequence < durable {
             let first = run.chain.sequence.saturating_add(1);
             let (offset, sequence) = (run.stop_offset, run.stop_sequence);
@@ -196,7 +197,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
             let from = self.behind_head(&mut segment)?;
             let run = self.walk(&mut segment, from, found, &mut |_, record| {
                 visit(record);
-                Onward::Go
+                ControlFlow::Continue(())
             })?;
             let (begin, end) = (run.end_offset, run.end_offset.saturating_add(FOLLOWED_WITHIN));
             let near = segment.window.nonzero_end_within(begin, end);
@@ -253,7 +254,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         segment: &mut OpenSegment<S::File>,
         from: Run,
         found: &mut impl Extend<Finding>,
-        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> Onward,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>) -> ControlFlow<()>,
     ) -> Result<Run, SurveyError> {
         let first = segment.header.first_sequence();
         let mut compared = |place: &RecordPlace, record: &Record<'_>| {

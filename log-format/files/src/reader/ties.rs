@@ -3,12 +3,13 @@
 use super::{LogReader, OpenSegment, at_begin};
 use crate::blocks::{BlockLength, Workers};
 use crate::finding::Finding;
-use crate::run::{Onward, RecordPlace, Run};
+use crate::run::{RecordPlace, Run};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
 use crate::tie::{Back, Edge, Mark, tied, walk_back};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{ChainPosition, Fault, Head, Link, Record, RecordHeader, SegmentHeader};
+use std::ops::ControlFlow;
 use std::ops::RangeInclusive;
 use std::thread::available_parallelism;
 
@@ -151,7 +152,7 @@ impl Ties {
         &mut self,
         reader: &LogReader<'_, S>,
         segment: &mut OpenSegment<S::File>,
-        visit: &mut dyn FnMut(&ChainPosition, &RecordPlace, &Record<'_>) -> Onward,
+        visit: &mut dyn FnMut(&ChainPosition, &RecordPlace, &Record<'_>) -> ControlFlow<()>,
     ) -> Result<bool, SurveyError> {
         let name = segment.header.first_sequence();
         let is_due = self.due(reader) == Some(name);
@@ -334,7 +335,11 @@ impl Mark {
             let end = place.offset.saturating_add(place.length);
             let is_it = (record.header.sequence, record.header.link) == (sequence, link);
             mark = is_it.then_some(Self { sequence, link, end, ends_segment: false });
-            if record.header.sequence >= sequence { Onward::Stop } else { Onward::Go }
+            if record.header.sequence >= sequence {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         })?;
         Ok(mark)
     }

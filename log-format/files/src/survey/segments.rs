@@ -5,7 +5,7 @@ use super::{
 };
 use crate::blocks::walk_blocks;
 use crate::finding::{Problem, wrong_witnessed};
-use crate::run::{Onward, RecordPlace, Run, Stop, walk};
+use crate::run::{RecordPlace, Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::window::Window;
 use holdpoint_log_format::recovery::LastHeader;
@@ -13,6 +13,7 @@ use holdpoint_log_format::{
     ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader, zeros,
 };
 use std::io;
+use std::ops::ControlFlow;
 
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn read_segments(&mut self) -> Result<(), SurveyError> {
@@ -187,8 +188,9 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     ) -> Result<(), SurveyError> {
         let name = before.first_sequence();
         let file = segment_path(name);
-        let run = walk(window, before, Run::at_start(before), &mut |_, _| Onward::Go)
-            .map_err(io_error(&file))?;
+        let run =
+            walk(window, before, Run::at_start(before), &mut |_, _| ControlFlow::Continue(()))
+                .map_err(io_error(&file))?;
         let found = after.first_sequence();
         match run.stop {
             Stop::Seal(seal) if seal.last.sequence.saturating_add(1) != found => {

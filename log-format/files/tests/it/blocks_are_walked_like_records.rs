@@ -4,7 +4,7 @@
 
 use crate::support::{LOG, Memory, Segment, digest_of};
 use holdpoint_log_files::blocks::{BlockLength, Workers, walk_blocks};
-use holdpoint_log_files::run::{Onward, walk};
+use holdpoint_log_files::run::walk;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{ReadFile, RecordPlace, Run, Stop};
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
@@ -12,6 +12,7 @@ use holdpoint_log_format::record::{NO_CLAIM, encode_into};
 use holdpoint_log_format::{ChainPosition, Fault, Flags, Link, LinkPrefix, Record, RecordHeader};
 use quickcheck::{Arbitrary, Gen};
 use std::io;
+use std::ops::ControlFlow;
 
 /// Lengths that put the end of a block at, before and behind every part of a record.
 const LENGTHS: [usize; 9] = [1, 8, 63, 64, 100, 160, 400, 1_000, 256 * 1_024];
@@ -24,7 +25,7 @@ fn one_after_another<F: ReadFile>(file: F, segment: &Segment, from: Run) -> Walk
     let mut window = Window::new(file).unwrap();
     let run = walk(&mut window, &segment.header, from, &mut |place, record| {
         seen.push((*place, record.header.clone(), record.payload.to_vec()));
-        Onward::Go
+        ControlFlow::Continue(())
     });
     (seen, run.unwrap())
 }

@@ -2,8 +2,9 @@
 //! and nothing that was changed or that only looks like a record.
 
 use crate::support::{Image, Segment};
-use holdpoint_log_files::{LogReader, Onward, Standing, Ties};
+use holdpoint_log_files::{LogReader, Standing, Ties};
 use holdpoint_log_format::{Flags, Record};
+use std::ops::ControlFlow;
 
 /// Sequence and payload of a record.
 type Told = (u64, Vec<u8>);
@@ -44,7 +45,7 @@ fn shown(image: &Image) -> (Vec<Told>, bool) {
         let Some(mut segment) = opened else { return (told, false) };
         let mut visit = |record: &Record<'_>| {
             told.push((record.header.sequence, record.payload.to_vec()));
-            Onward::Go
+            ControlFlow::Continue(())
         };
         if !ties.read_back(&reader, &mut segment, &mut |_, _, it| visit(it)).unwrap() {
             return (told, false);
@@ -69,7 +70,9 @@ fn whoever_has_enough_is_shown_no_more_and_no_more_is_tied() {
     let due = ties.due(&reader).unwrap();
     let mut segment = reader.open(due, &mut Vec::new()).unwrap().unwrap();
     let (newest, asked_before) = (told.last().unwrap().0, image.asked().bytes);
-    let visit = |sequence| if sequence == newest - 1 { Onward::Stop } else { Onward::Go };
+    let visit = |sequence| {
+        if sequence == newest - 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
     let read = ties.read_back(&reader, &mut segment, &mut |before, _, record| {
         assert_eq!(before.sequence + 1, record.header.sequence);
         visit(record.header.sequence)

@@ -9,7 +9,7 @@ use holdpoint_domain::decision_point::{
     OnTimeout,
 };
 use holdpoint_domain::execution_loop::{ExecutionLoopCommand, InitializeLoop, SpentApproval};
-use holdpoint_domain::human_decision::{DecisionTimeout, HoldPolicy};
+use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_domain::log::{
     ChangePolicy, GatePolicy, LogCommand, RELAX_TOOL, RUN_TOOL, relax_binding, relax_proposal,
     run_binding,
@@ -183,7 +183,7 @@ fn keep_in_loop(policy: &GatePolicy, command: &mut InitializeLoop) {
     }
     hold.retry_needs_person |= policy.retry_needs_person;
     let most = policy.decision_timeout_ms;
-    let at_most = |time: DecisionTimeout| most.map_or(time, |most| time.min(most));
+    let at_most = |time: HumanDecisionTimeout| most.map_or(time, |most| time.min(most));
     hold.decision_timeout_ms = at_most(hold.decision_timeout_ms);
     if !policy.approvers.is_empty() {
         hold.approvers = policy.approvers.clone();

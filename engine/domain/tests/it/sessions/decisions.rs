@@ -6,9 +6,9 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, DecisionAudit, DecisionBinding, DecisionRecord, DecisionRequest,
-    DecisionTimeout, EvidenceSummary, HumanDecision, RequestContext, accept_decision,
-    create_empty_audit, record_decision, request_from_summary,
+    AnswerChannel, AnswerMeans, EvidenceSummary, HumanDecision, HumanDecisionAudit,
+    HumanDecisionBinding, HumanDecisionRecord, HumanDecisionRequest, HumanDecisionTimeout,
+    RequestContext, accept_decision, create_empty_audit, record_decision, request_from_summary,
 };
 
 use super::AT;
@@ -37,13 +37,13 @@ pub(crate) fn summary() -> EvidenceSummary {
 }
 
 /// A request in this state, with five minutes' time.
-pub(crate) fn request_in(state: ExecutionLoopState) -> DecisionRequest {
+pub(crate) fn request_in(state: ExecutionLoopState) -> HumanDecisionRequest {
     let summary = EvidenceSummary { execution_state: state, ..summary() };
-    request_from_summary("OBS-1", summary, DecisionTimeout::DEFAULT, at(), "1").unwrap()
+    request_from_summary("OBS-1", summary, HumanDecisionTimeout::DEFAULT, at(), "1").unwrap()
 }
 
 /// A request about an evaluated loop.
-pub(crate) fn request() -> DecisionRequest {
+pub(crate) fn request() -> HumanDecisionRequest {
     request_in(ExecutionLoopState::Evaluated)
 }
 
@@ -63,12 +63,12 @@ pub(crate) fn context() -> RequestContext {
 }
 
 /// A complete answer of alice.
-pub(crate) fn accepted(decision: HumanDecision) -> DecisionRecord {
+pub(crate) fn accepted(decision: HumanDecision) -> HumanDecisionRecord {
     accept_decision(&request(), decision, "alice", Some("r"), Some("boss"), AT, "1").unwrap()
 }
 
 /// A trail of so many answers to as many requests.
-pub(crate) fn audit_of(length: usize) -> DecisionAudit {
+pub(crate) fn audit_of(length: usize) -> HumanDecisionAudit {
     let decisions = HumanDecision::ALL.iter().cycle();
     let empty = create_empty_audit("OBS-1", None, "1");
     decisions.take(length).enumerate().fold(empty, |audit, (i, decision)| {
@@ -80,9 +80,11 @@ pub(crate) fn audit_of(length: usize) -> DecisionAudit {
 }
 
 /// What those answers bind: something else each.
-pub(crate) fn bindings(length: usize) -> Vec<DecisionBinding> {
+pub(crate) fn bindings(length: usize) -> Vec<HumanDecisionBinding> {
     let means = AnswerMeans { channel: AnswerChannel::Terminal, detail: "/dev/pts/3".into() };
-    let binding =
-        |i: usize| DecisionBinding { shown: sha256(&i.to_be_bytes()), means: Some(means.clone()) };
+    let binding = |i: usize| HumanDecisionBinding {
+        shown: sha256(&i.to_be_bytes()),
+        means: Some(means.clone()),
+    };
     (0..length).map(binding).collect()
 }

@@ -1,4 +1,4 @@
-//! The desk on the real engine: every ticket is resolved once, in order, whoever closes the engine
+//! The queue on the real engine: every ticket is resolved once, in order, whoever closes the engine
 //! and whatever fails.
 
 use crate::Engine;

@@ -1,4 +1,4 @@
-//! The desk: where commands wait for their turn, first come, first served.
+//! The queue: where commands wait for their turn, first come, first served.
 
 use super::conditions::Conditions;
 use super::engine::{Core, Submission};
@@ -50,9 +50,9 @@ pub enum QueueError {
 
 /// The queue and the thread that serves it, which is started by the first command.
 ///
-/// Dropping the desk carries out what waits; the first command that fails then has all behind it
+/// Dropping the queue carries out what waits; the first command that fails then has all behind it
 /// refused with `SubmitError::Closed`.
-pub(super) struct Desk<S: Storage> {
+pub(super) struct SubmitQueue<S: Storage> {
     core: Arc<Core<S>>,
     queue: Arc<Queue>,
     worker: Mutex<Option<thread::JoinHandle<()>>>,
@@ -79,7 +79,7 @@ struct Job {
     resolver: Resolver,
 }
 
-impl<S: Storage> Desk<S> {
+impl<S: Storage> SubmitQueue<S> {
     pub(super) fn new(core: Arc<Core<S>>, capacity: usize) -> Self {
         let (state, changed) = (Mutex::default(), Condvar::new());
         let queue = Arc::new(Queue { capacity: capacity.max(1), state, changed });
@@ -109,7 +109,7 @@ impl<S: Storage> Desk<S> {
     }
 }
 
-impl<S: Storage> Drop for Desk<S> {
+impl<S: Storage> Drop for SubmitQueue<S> {
     fn drop(&mut self) {
         let Some(worker) = self.worker.get_mut().take() else { return };
         if std::process::id() != self.owner {

@@ -7,7 +7,7 @@ use super::shown::outcome;
 use crate::arguments::Global;
 use crate::config::Demands;
 use crate::exit::{Exit, Failure};
-use crate::hold::{Turn, failed, not_submitted, open_or_make};
+use crate::hold::{LockWaitArgs, failed, not_submitted, open_or_make};
 use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::core::actor::{Actor, Authentication, NotAPerson, Principal};
@@ -24,7 +24,7 @@ const KEY_ENGINE: &str = "decision";
 const KEY_TENANT: &str = "local";
 
 /// The log, open for writing.
-pub(crate) struct Desk<'g> {
+pub(crate) struct DecisionSession<'g> {
     global: &'g Global,
     engine: Engine,
 }
@@ -57,9 +57,13 @@ impl Only {
     }
 }
 
-impl<'g> Desk<'g> {
+impl<'g> DecisionSession<'g> {
     /// Opens the log. Where there is none it is made only if that is asked for.
-    pub(crate) fn open(global: &'g Global, turn: &Turn, make: bool) -> Result<Self, Failure> {
+    pub(crate) fn open(
+        global: &'g Global,
+        turn: &LockWaitArgs,
+        make: bool,
+    ) -> Result<Self, Failure> {
         Ok(Self { global, engine: open_or_make(global, turn, make)? })
     }
 

@@ -1,36 +1,36 @@
-//! The keeper: one background thread per handle that syncs what `Interval` promised and lets HEAD
+//! The flusher: one background thread per handle that syncs what `Interval` promised and lets HEAD
 //! follow within a second, off the path of every append.
 
 use super::acknowledgement::Acknowledgement;
-use super::ahead;
 use super::group_commit::Goal;
 use super::options::Options;
+use super::preallocate;
 use super::state::Shared;
 use super::storage::Storage;
-use super::turn::Turn;
+use super::write_transaction::WriteTransaction;
 use crate::sync::{self, Condvar, Mutex, thread};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the keeper waits for another process's lock: callers of the handle wait meanwhile.
+/// How long the flusher waits for another process's lock: callers of the handle wait meanwhile.
 const LOCK_WAIT: Duration = Duration::from_millis(20);
 
-/// How long the keeper waits before it tries again what the disk or another owner did not allow.
-const KEEPER_RETRY: Duration = Duration::from_millis(100);
+/// How long the flusher waits before it tries again what the disk or another owner did not allow.
+const FLUSHER_RETRY: Duration = Duration::from_millis(100);
 
 /// The thread; dropping it waits for its end, which the closing handle has asked for.
-pub(super) struct Keeper(Option<thread::JoinHandle<()>>);
+pub(super) struct Flusher(Option<thread::JoinHandle<()>>);
 
-impl Keeper {
+impl Flusher {
     pub(super) fn start<S: Storage>(shared: &Arc<Shared<S>>) -> io::Result<Self> {
         let shared = Arc::clone(shared);
-        let builder = thread::Builder::new().name("holdpoint-keeper".into());
+        let builder = thread::Builder::new().name("holdpoint-flusher".into());
         Ok(Self(Some(builder.spawn(move || keep(&shared))?)))
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Flusher {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
             // The thread returns nothing, and a panic in it was already printed.
@@ -39,7 +39,7 @@ impl Drop for Keeper {
     }
 }
 
-/// What the keeper has to do, and when.
+/// What the flusher has to do, and when.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     dates: Mutex<Dates>,
@@ -80,7 +80,7 @@ impl Schedule {
 
     /// HEAD could not follow for want of space.
     pub(super) fn head_is_put_off(&self, options: &Options) {
-        self.dates.lock().head = after(options.head_delay.max(KEEPER_RETRY));
+        self.dates.lock().head = after(options.head_delay.max(FLUSHER_RETRY));
         self.wake.notify_all();
     }
 
@@ -135,7 +135,7 @@ impl Schedule {
     /// Nothing is lost by trying again.
     fn postpone(&self, due: &Due) {
         let mut dates = self.dates.lock();
-        let later = after(KEEPER_RETRY);
+        let later = after(FLUSHER_RETRY);
         let sync = later.filter(|_| due.sync);
         let head = later.filter(|_| due.head);
         dates.sync = dates.sync.into_iter().chain(sync).min();
@@ -174,12 +174,12 @@ impl Preparer {
         let shared = Arc::clone(shared);
         let builder = thread::Builder::new().name("holdpoint-preparer".into());
         // A failed handle says so to its callers.
-        self.0 = builder.spawn(move || drop(ahead::prepare_next(&shared))).ok();
+        self.0 = builder.spawn(move || drop(preallocate::prepare_next(&shared))).ok();
     }
 
     fn finish(&mut self) {
         if let Some(thread) = self.0.take() {
-            // As for the keeper.
+            // As for the flusher.
             let _ = thread.join();
         }
     }
@@ -198,7 +198,7 @@ fn tend<S: Storage>(shared: &Shared<S>, due: &Due) {
     if shared.schedule.is_closing() || due.is_done(shared) {
         return;
     }
-    let Ok(turn) = Turn::begin_within(shared, state, LOCK_WAIT) else {
+    let Ok(turn) = WriteTransaction::begin_within(shared, state, LOCK_WAIT) else {
         return shared.schedule.postpone(due);
     };
     // A failure is told by the next append, and a full disk has put HEAD off already.

@@ -22,9 +22,9 @@ const NOT_KNOWN: u64 = 0;
 
 /// What is there for the next roll.
 #[derive(Debug)]
-pub(super) enum Ahead<W> {
+pub(super) enum Preallocated<W> {
     Nothing,
-    /// The keeper was asked for it.
+    /// The flusher was asked for it.
     Wanted,
     /// A thread is at it.
     Making,
@@ -38,18 +38,18 @@ impl<S: Storage> State<S> {
     pub(super) fn wants_next(&self) -> bool {
         let active = &self.active;
         active.follower.run.end_offset >= active.header().capacity / 2
-            && matches!(self.ahead, Ahead::Nothing)
+            && matches!(self.preallocated, Preallocated::Nothing)
     }
 
     /// The file made ahead, if it is one of `capacity` bytes and still there.
     pub(super) fn take_ahead(&mut self, storage: &S, capacity: u64) -> Option<Prepared<S::Writer>> {
-        let prepared = match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
-            Ahead::Ready(prepared) => prepared,
-            Ahead::Making => {
-                self.ahead = Ahead::Making;
+        let prepared = match std::mem::replace(&mut self.preallocated, Preallocated::Nothing) {
+            Preallocated::Ready(prepared) => prepared,
+            Preallocated::Making => {
+                self.preallocated = Preallocated::Making;
                 return None;
             }
-            Ahead::Nothing | Ahead::Wanted | Ahead::GivenUp => return None,
+            Preallocated::Nothing | Preallocated::Wanted | Preallocated::GivenUp => return None,
         };
         if prepared.capacity != capacity {
             discard(storage, &prepared);
@@ -61,7 +61,9 @@ impl<S: Storage> State<S> {
 
     /// Removes what was made ahead: a log that is closed holds no space that it does not use.
     pub(super) fn discard_ahead(&mut self, storage: &S) {
-        if let Ahead::Ready(prepared) = std::mem::replace(&mut self.ahead, Ahead::GivenUp) {
+        if let Preallocated::Ready(prepared) =
+            std::mem::replace(&mut self.preallocated, Preallocated::GivenUp)
+        {
             discard(storage, &prepared);
         }
     }
@@ -72,14 +74,14 @@ impl<S: Storage> State<S> {
 }
 
 impl<S: Storage> Shared<S> {
-    /// Asks the keeper for the next segment, once, where it is to be made ahead at all.
+    /// Asks the flusher for the next segment, once, where it is to be made ahead at all.
     pub(super) fn want_next(&self, state: &mut State<S>) {
         let is_kept = self.options.ownership == Ownership::Exclusive;
         if is_kept && state.next_capacity() >= self.options.prepare_ahead {
-            state.ahead = Ahead::Wanted;
+            state.preallocated = Preallocated::Wanted;
             self.schedule.next_is_due();
         } else {
-            state.ahead = Ahead::GivenUp;
+            state.preallocated = Preallocated::GivenUp;
         }
     }
 }
@@ -91,13 +93,13 @@ pub(super) fn prepare_next<S: Storage>(shared: &Shared<S>) -> Result<(), AppendE
     let mut state = shared.state.lock();
     // Where the log has rolled meanwhile, the next segment may be a larger one.
     let is_outgrown = state.next_capacity() != capacity;
-    state.ahead = match made {
+    state.preallocated = match made {
         Some(prepared) if is_outgrown => {
             discard(&shared.storage, &prepared);
-            Ahead::Nothing
+            Preallocated::Nothing
         }
-        Some(prepared) => Ahead::Ready(prepared),
-        None => Ahead::GivenUp,
+        Some(prepared) => Preallocated::Ready(prepared),
+        None => Preallocated::GivenUp,
     };
     // Behind the last call on the disk: where the handle has failed meanwhile, somebody else may
     // have the lock from here on.
@@ -113,9 +115,9 @@ fn order<S: Storage>(shared: &Shared<S>) -> Result<OrderOf<S>, AppendError> {
     let mut state = shared.state.lock();
     shared.check_usable()?;
     let is_kept = shared.options.ownership == Ownership::Exclusive;
-    let is_there = matches!(state.ahead, Ahead::Making | Ahead::Ready(_));
+    let is_there = matches!(state.preallocated, Preallocated::Making | Preallocated::Ready(_));
     let Some(lock) = state.lock.clone().filter(|_| is_kept && !is_there) else { return Ok(None) };
-    state.ahead = Ahead::Making;
+    state.preallocated = Preallocated::Making;
     Ok(Some((state.next_capacity(), lock)))
 }
 

@@ -10,9 +10,9 @@ use holdpoint_domain::human_decision::{
 
 /// Puts questions to a person. While it waits nobody holds a lock, and the first answer counts,
 /// whichever process it comes from.
-pub trait Asker {
+pub trait Prompter {
     /// A question stands on the log, durable. Whether to wait for its answer.
-    fn asked(&mut self, question: &Question) -> Patience;
+    fn asked(&mut self, question: &Question) -> WaitPolicy;
 
     /// Waits until the person answers or something [wakes](Wake::wait): then the log is looked at,
     /// and this is called again while the question is open.
@@ -21,7 +21,7 @@ pub trait Asker {
     /// 80 % of the time are over, and the warning is on the log.
     fn warned(&mut self, question: &Question);
 
-    /// A rule said no to the answer that [`Asker::wait`] gave: the question is still open.
+    /// A rule said no to the answer that [`Prompter::wait`] gave: the question is still open.
     fn refused(&mut self, question: &Question, refusal: &Refusal);
 
     /// The question is no longer open: answered here or elsewhere, timed out or withdrawn.
@@ -30,7 +30,7 @@ pub trait Asker {
 
 /// Whether a run waits for a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum WaitPolicy {
     /// Until an answer or the deadline.
     Wait,
     /// Not at all: the question stays open on the log.
@@ -102,11 +102,11 @@ pub struct PersonAnswer {
 
 /// Only waits: the answer comes from another process.
 #[derive(Clone, Copy, Debug)]
-pub struct Elsewhere;
+pub struct NoPrompt;
 
-impl Asker for Elsewhere {
-    fn asked(&mut self, _question: &Question) -> Patience {
-        Patience::Wait
+impl Prompter for NoPrompt {
+    fn asked(&mut self, _question: &Question) -> WaitPolicy {
+        WaitPolicy::Wait
     }
 
     fn wait(&mut self, _question: &Question, wake: &Wake<'_>) -> Option<PersonAnswer> {

@@ -31,8 +31,8 @@ pub struct Appended {
 }
 
 /// The right to append, until it is finished or dropped. Dropping it writes what was appended and
-/// releases the lock without a sync; only [`Turn::finish`] acknowledges.
-pub struct Turn<'a, S: Storage> {
+/// releases the lock without a sync; only [`WriteTransaction::finish`] acknowledges.
+pub struct WriteTransaction<'a, S: Storage> {
     pub(super) shared: &'a Shared<S>,
     state: MutexGuard<'a, State<S>>,
     /// What LOCK said of the wall clock in this boot before the turn.
@@ -45,7 +45,7 @@ pub struct Turn<'a, S: Storage> {
     pub(super) takes_room_of: Option<String>,
 }
 
-impl<'a, S: Storage> Turn<'a, S> {
+impl<'a, S: Storage> WriteTransaction<'a, S> {
     pub(super) fn begin(shared: &'a Shared<S>) -> Result<Self, AppendError> {
         shared.check_owner()?;
         Self::begin_within(shared, shared.state.lock(), shared.options.lock_wait)
@@ -123,7 +123,7 @@ impl<'a, S: Storage> Turn<'a, S> {
         self.state.wall_minus_boot = nanoseconds;
     }
 
-    /// Appends one batch, all or nothing; it is acknowledged by [`Turn::finish`].
+    /// Appends one batch, all or nothing; it is acknowledged by [`WriteTransaction::finish`].
     ///
     /// # Errors
     /// Too large or no space: nothing was written and the handle works on. Anything else poisons.
@@ -187,7 +187,7 @@ impl<'a, S: Storage> Turn<'a, S> {
     /// way to `level`. Nothing that depends on them may leave before the acknowledgement.
     ///
     /// # Errors
-    /// As [`Turn::finish`].
+    /// As [`WriteTransaction::finish`].
     pub fn leave(mut self, level: Level) -> Result<Acknowledgement<'a, S>, AppendError> {
         self.check_usable()?;
         match level {
@@ -384,7 +384,7 @@ impl<'a, S: Storage> Turn<'a, S> {
     }
 }
 
-impl<S: Storage> Drop for Turn<'_, S> {
+impl<S: Storage> Drop for WriteTransaction<'_, S> {
     fn drop(&mut self) {
         if !self.is_handed_over {
             self.shared.end_use(&mut self.state);

@@ -1,4 +1,4 @@
-//! The keeper: what `Interval` promised is synced, HEAD follows, and closing waits for both.
+//! The flusher: what `Interval` promised is synced, HEAD follows, and closing waits for both.
 
 use super::disk::{ModelDisk, Plan};
 use super::{NEVER, explore, record};

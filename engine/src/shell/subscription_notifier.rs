@@ -1,0 +1,64 @@
+//! The notifier: how an engine wakes its subscriptions.
+
+use crate::sync::{Condvar, Mutex};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What an engine says to its subscriptions. Clones are the same notifier.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Notifier {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    seen: Mutex<Seen>,
+    notified: Condvar,
+}
+
+/// What was said so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// How often the engine notified.
+    notices: u64,
+    /// Newest sequence that this engine synced.
+    pub(super) durable: u64,
+    /// The engine is closed: it says nothing more.
+    pub(super) is_closed: bool,
+}
+
+impl Notifier {
+    /// A turn ended; `durable` is the newest sequence if it is known to be synced.
+    pub(super) fn notify(&self, durable: Option<u64>) {
+        let mut seen = self.shared.seen.lock();
+        seen.notices = seen.notices.wrapping_add(1);
+        seen.durable = seen.durable.max(durable.unwrap_or(0));
+        drop(seen);
+        self.shared.notified.notify_all();
+    }
+
+    pub(super) fn seen(&self) -> Seen {
+        *self.shared.seen.lock()
+    }
+
+    /// Waits for the next notice after `before` was seen, or until `deadline`.
+    pub(super) fn wait(&self, before: &Seen, deadline: Instant) {
+        let mut seen = self.shared.seen.lock();
+        while seen.notices == before.notices && !seen.is_closed {
+            if self.shared.notified.wait_until(&mut seen, deadline).timed_out() {
+                return;
+            }
+        }
+    }
+}
+
+/// The engine's end. Dropped behind the log, which then is closed.
+#[derive(Debug, Default)]
+pub(super) struct CloseNotice(pub(super) Notifier);
+
+impl Drop for CloseNotice {
+    fn drop(&mut self) {
+        self.0.shared.seen.lock().is_closed = true;
+        self.0.shared.notified.notify_all();
+    }
+}
