@@ -331,10 +331,10 @@ pub(super) fn permitted<S: Storage, T>(
 }
 
 /// A turn whose result is given when what it depends on is as durable as the engine's level asks.
-pub(super) fn with_turn<S: Storage, T, W>(engine: &Core<S>, work: W) -> Result<T, SubmitError>
-where
-    W: FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<'_, S>) -> Result<T, SubmitError>,
-{
+pub(super) fn with_turn<S: Storage, T>(
+    engine: &Core<S>,
+    work: impl FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<S>) -> Result<T, SubmitError>,
+) -> Result<T, SubmitError> {
     let (result, pending) = in_turn(engine, engine.level, work)?;
     pending.wait()?;
     Ok(result)
@@ -372,14 +372,11 @@ impl<S: Storage> Pending<'_, S> {
 /// Takes the turn, brings the state up to the newest record, and leaves with the state evolved.
 /// After a failure the state is discarded: it may be ahead of what the disk holds. Where the
 /// failure comes while others go on, the log is poisoned, and the next turn discards it.
-fn in_turn<'a, S: Storage, T, W>(
+fn in_turn<'a, S: Storage, T>(
     engine: &'a Core<S>,
     level: Level,
-    work: W,
-) -> Result<(T, Pending<'a, S>), SubmitError>
-where
-    W: FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<'_, S>) -> Result<T, SubmitError>,
-{
+    work: impl FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<S>) -> Result<T, SubmitError>,
+) -> Result<(T, Pending<'a, S>), SubmitError> {
     let mut watch = engine.meter.turn();
     let mut held = engine.hot.lock();
     watch.has_thread();
