@@ -222,13 +222,16 @@ fn row(point: &DecisionPoint, id_length: usize, now: Time) -> [String; 5] {
         point.state.to_string(),
         point.terms.urgency.to_string(),
         span(now.nanoseconds_since(point.created_at)),
-        match point.state {
-            DecisionPointState::Refining => {
-                format!("{}; {}'s turn", time_left(point, now), named(&point.requested_by.id))
-            }
-            _ => time_left(point, now),
-        },
+        left(point, now),
     ]
+}
+
+/// The time that is left, and whose turn it is where that is the requester's.
+fn left(point: &DecisionPoint, now: Time) -> String {
+    let turn = format!("{}'s turn", named(&point.requested_by.id));
+    let turn = (point.state == DecisionPointState::Refining).then_some(turn);
+    let time = Some(time_left(point, now)).filter(|time| !time.is_empty());
+    time.into_iter().chain(turn).collect::<Vec<_>>().join(", ")
 }
 
 /// How much of an id tells each from every other that is listed, lives or ended lately.
