@@ -107,12 +107,6 @@ pub(crate) struct LiveState {
 }
 
 impl World {
-    /// A world that also keeps what settles, for replay.
-    #[must_use]
-    pub fn retaining_settled() -> Self {
-        Self::default().keeping_settled()
-    }
-
     /// The same world, which from now on also keeps what settles.
     #[must_use]
     pub fn keeping_settled(mut self) -> Self {
@@ -445,12 +439,6 @@ impl World {
     #[must_use]
     pub const fn registrations_forgotten(&self) -> u64 {
         self.hot.registry.ended.forgotten
-    }
-
-    /// How many sessions and work orders are known: those that live, and the newest that ended.
-    #[must_use]
-    pub fn registrations_known(&self) -> usize {
-        self.hot.registry.sessions.len() + self.hot.registry.work_orders.len()
     }
 
     /// Whether the state knows the session or the work order of this term. Of whatever else is

@@ -161,7 +161,7 @@ struct Worlds {
 
 impl Default for Worlds {
     fn default() -> Self {
-        let (live, retaining) = (World::default(), World::retaining_settled());
+        let (live, retaining) = (World::default(), World::default().keeping_settled());
         Self { live, retaining, sequence: 0, seconds: 1_700_000_000 }
     }
 }

@@ -100,7 +100,7 @@ impl Place {
     /// The state rebuilt from the records alone, with everything that settled. No event may be one
     /// that the rules forbid.
     pub fn rebuilt(&self) -> World {
-        let mut world = World::retaining_settled();
+        let mut world = World::default().keeping_settled();
         for line in self.lines() {
             let at = Time::from_nanoseconds(line.time);
             assert_eq!(world.judge_and_evolve(line.sequence, at, &line.envelope), []);

@@ -69,7 +69,7 @@ impl Story {
     /// Nothing has happened.
     pub fn new() -> Self {
         Self {
-            world: World::retaining_settled(),
+            world: World::default().keeping_settled(),
             records: Vec::new(),
             loop_id: String::new(),
             now: Time::from_nanoseconds(1_769_356_800_000_000_000),

@@ -174,16 +174,8 @@ impl DecisionPoint {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        match self.state {
-            DecisionPointState::Pending => Some("answer"),
-            DecisionPointState::Refining => Some("refinement"),
-            DecisionPointState::Iterated
-            | DecisionPointState::Resolved
-            | DecisionPointState::Expired
-            | DecisionPointState::Aborted
-            | DecisionPointState::Cancelled
-            | DecisionPointState::Superseded => None,
-        }
+        let is_refining = self.state == DecisionPointState::Refining;
+        self.state.is_open().then_some(if is_refining { "refinement" } else { "answer" })
     }
 
     /// The readable form at a time. `hash` is the link of the record [`DecisionPoint::version`].

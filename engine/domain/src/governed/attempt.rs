@@ -39,9 +39,9 @@ pub(crate) fn dispatch(
     set_back: u64,
 ) -> Result<(), LoopRefusal> {
     match entity.state() {
-        Init => begin_attempt(entity, batch, command, set_back),
+        // While an attempt runs, PRIOR_EXECUTION_PENDING stops the loop.
+        Init | AwaitingResponse | Dispatched => begin_attempt(entity, batch, command, set_back),
         Evaluated => Err(wrong_state(entity, Init, "retry or complete the evaluated loop")),
-        AwaitingResponse | Dispatched => stop_pending(entity, batch, command, set_back),
         Halted => batch.illegal(Halted, Dispatched),
     }
 }
@@ -64,21 +64,8 @@ pub(crate) fn retry(
             Err(barrier) => Err(held_back(entity, barrier)),
         },
         Init => Err(wrong_state(entity, Evaluated, "dispatch the loop first")),
-        AwaitingResponse | Dispatched => stop_pending(entity, batch, command, set_back),
+        AwaitingResponse | Dispatched => begin_attempt(entity, batch, command, set_back),
         Halted => batch.illegal(Halted, Dispatched),
-    }
-}
-
-/// The attempt before has not ended: PRIOR_EXECUTION_PENDING, or a condition before it.
-fn stop_pending(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &DispatchLoop,
-    set_back: u64,
-) -> Result<(), LoopRefusal> {
-    match found_stop(entity, command, set_back) {
-        Some((condition, details)) => batch.stop(entity.state(), condition, &details),
-        None => batch.illegal(entity.state(), Dispatched),
     }
 }
 

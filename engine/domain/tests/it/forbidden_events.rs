@@ -448,7 +448,7 @@ fn replay_survives_any_events_in_any_order() {
         eprintln!("HOLDPOINT_SEED={}", seed + round);
         let mut random = Gen::from_size_and_seed(30, seed + round);
         let story = disordered(&mut random);
-        let (mut retained, mut hot) = (World::retaining_settled(), World::default());
+        let (mut retained, mut hot) = (World::default().keeping_settled(), World::default());
         for Recorded { sequence, at, encoded } in &story.records {
             let envelope = decode(encoded.kind, encoded.version, &encoded.payload).unwrap();
             let found = hot.judge_and_evolve(*sequence, *at, &envelope);

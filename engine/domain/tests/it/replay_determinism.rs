@@ -72,7 +72,7 @@ struct FromRecords {
 
 impl Default for FromRecords {
     fn default() -> Self {
-        Self { replayed: World::retaining_settled(), taken: 0 }
+        Self { replayed: World::default().keeping_settled(), taken: 0 }
     }
 }
 

@@ -48,7 +48,7 @@ impl Stage {
         Self {
             world: World::default(),
             rebuilt: World::default(),
-            kept: World::retaining_settled(),
+            kept: World::default().keeping_settled(),
             sequence: 0,
             now_ns: BEGIN_NS,
             minted: 0,
