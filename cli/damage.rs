@@ -6,6 +6,9 @@ use holdpoint_engine::shell::{EngineError, MoveError, SubmitError, SubscriptionE
 use holdpoint_log_files::FollowError;
 use std::fmt::Display;
 
+/// The code of what a newer program wrote.
+pub(crate) const NEWER_VERSION: &str = "newer_version";
+
 /// An error of a verb that writes.
 pub(crate) trait LogError: Display {
     /// Whether it says that the log does not verify.
@@ -16,12 +19,17 @@ pub(crate) trait LogError: Display {
         None
     }
 
+    /// The code for programs, where something failed and the log verifies.
+    fn code(&self) -> &'static str {
+        "log"
+    }
+
     /// The exit of the verb, and the code for programs.
     fn exit(&self) -> (Exit, &'static str) {
         match self.refusal() {
             Some(code) => (Exit::REFUSED, code),
             None if self.is_damage() => (Exit::VERIFICATION_FAILED, "damaged"),
-            None => (Exit::FAILED, "log"),
+            None => (Exit::FAILED, self.code()),
         }
     }
 }
@@ -29,6 +37,10 @@ pub(crate) trait LogError: Display {
 impl<E: LogError> LogError for &E {
     fn is_damage(&self) -> bool {
         (*self).is_damage()
+    }
+
+    fn code(&self) -> &'static str {
+        (*self).code()
     }
 
     fn refusal(&self) -> Option<&'static str> {
@@ -51,6 +63,10 @@ impl LogError for EngineError {
             Self::Submit(error) => error.refusal(),
             _ => None,
         }
+    }
+
+    fn code(&self) -> &'static str {
+        if let Self::Submit(error) = self { error.code() } else { "log" }
     }
 }
 
@@ -77,6 +93,10 @@ impl LogError for SubmitError {
 
     fn refusal(&self) -> Option<&'static str> {
         matches!(self, Self::Withheld { .. }).then_some("withheld")
+    }
+
+    fn code(&self) -> &'static str {
+        if matches!(self, Self::NewerRules(_)) { NEWER_VERSION } else { "log" }
     }
 }
 

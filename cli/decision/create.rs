@@ -11,6 +11,7 @@ use super::wait::wait_for;
 use super::{claimed, user};
 use crate::arguments::Global;
 use crate::config::floors;
+use crate::damage::NEWER_VERSION;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::{LockWaitArgs, UNWITNESSED};
 use crate::output::Output;
@@ -174,7 +175,7 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
 /// Where the disk failed, the record may have been written all the same.
 fn may_be_there(failure: Failure) -> Failure {
     match failure.exit {
-        Exit::FAILED if failure.code() != UNWITNESSED => failure.adding(
+        Exit::FAILED if ![UNWITNESSED, NEWER_VERSION].contains(&failure.code()) => failure.adding(
             "; the question may be on record: look with `holdpoint decision list` before it is \
              asked again",
         ),

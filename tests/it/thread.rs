@@ -65,6 +65,18 @@ fn the_state_shows_what_was_left_unsaid_to_whom_and_until_when() {
 }
 
 #[test]
+fn a_thread_and_what_is_registered_are_found_by_the_names_that_are_printed() {
+    let place = one();
+    for name in ["talk", "acme/talk", "acme", "acme/ada", "acme/kitchen/ada"] {
+        let output = place.holdpoint(&["log", "show", "--entity", name]);
+        assert_eq!(status(&output), 0, "{name}: {}", text(&output.stderr));
+        assert!(!output.stdout.is_empty(), "{name}");
+    }
+    let missing = place.holdpoint(&["log", "show", "--entity", "acme/nobody"]);
+    assert_eq!(status(&missing), 3);
+}
+
+#[test]
 fn the_state_is_shown_as_it_was_after_any_record() {
     let place = one();
     let before = shown(&place, &["thread", "show", "talk", "--at", "8"]);

@@ -117,7 +117,10 @@ impl Filter {
         if let Some(id) = self.correlation.as_deref() {
             lists.push(vec![Term::Correlation(id)]);
         }
-        lists.extend(self.entity.as_deref().filter(|id| !is_part(id)).map(entity_terms));
+        lists.extend(self.entity.as_deref().filter(|id| !is_part(id)).map(|id| {
+            let tenants = tenants_and_names(id).map(|(tenant, _)| Term::Tenant(tenant));
+            entity_terms(id).into_iter().chain(tenants).collect()
+        }));
         lists.extend(self.actor.as_ref().map(ActorWanted::terms));
         if one(&self.kind) {
             let kinds = REGISTRY.iter().filter(|entry| self.names(entry.name));
@@ -186,7 +189,27 @@ fn is_about(envelope: Option<&Envelope>, id: &str) -> bool {
     let wanted = entity_terms(id);
     let mut is_held = false;
     terms_of(envelope, &mut |term| is_held |= wanted.contains(&term));
-    is_held || is_part(id) && some_text(&envelope.event, &|text| text == id)
+    is_held
+        || is_part(id) && some_text(&envelope.event, &|text| text == id)
+        || registers(envelope, id)
+}
+
+/// Whether a record registers the user or the device of this id: `TENANT/USER`,
+/// `TENANT/DEVICE/USER`.
+fn registers(envelope: &Envelope, id: &str) -> bool {
+    let Event::Registration(_) = &envelope.event else { return false };
+    tenants_and_names(id).any(|(tenant, names)| {
+        let mut is_of_tenant = false;
+        terms_of(envelope, &mut |term| is_of_tenant |= term == Term::Tenant(tenant));
+        let says = |name: &str| some_text(&envelope.event, &|text| text == name);
+        is_of_tenant && names.split('/').all(says)
+    })
+}
+
+/// Every way in which an id can be a tenant and what belongs to it.
+fn tenants_and_names(id: &str) -> impl Iterator<Item = (&str, &str)> {
+    id.match_indices('/')
+        .filter_map(|(at, _)| Some((id.get(..at)?, id.get(at.saturating_add(1)..)?)))
 }
 
 /// Whether an id may be that of a part of a loop, by which no index knows a record: every record is
@@ -197,12 +220,15 @@ fn is_part(id: &str) -> bool {
 
 /// Every term that an id can stand for.
 fn entity_terms(id: &str) -> Vec<Term<'_>> {
-    let mut terms =
-        vec![Term::Loop(id), Term::Request(id), Term::DecisionPoint(id), Term::Refused(id)];
-    for (at, _) in id.match_indices('/') {
-        let (Some(tenant), Some(name)) = (id.get(..at), id.get(at.saturating_add(1)..)) else {
-            continue;
-        };
+    let mut terms = vec![
+        Term::Loop(id),
+        Term::Request(id),
+        Term::DecisionPoint(id),
+        Term::Refused(id),
+        Term::Correlation(id),
+        Term::Tenant(id),
+    ];
+    for (tenant, name) in tenants_and_names(id) {
         terms.push(Term::Thread { tenant, correlation: name });
         terms.push(Term::Session { tenant, session: name });
         terms.push(Term::WorkOrder { tenant, work_order: name });
@@ -228,6 +254,6 @@ mod tests {
         assert!(terms.contains(&Term::Loop("a/b/c")));
         assert!(terms.contains(&Term::Thread { tenant: "a", correlation: "b/c" }));
         assert!(terms.contains(&Term::Thread { tenant: "a/b", correlation: "c" }));
-        assert_eq!(entity_terms("abc").len(), 4);
+        assert_eq!(entity_terms("abc").len(), 6);
     }
 }

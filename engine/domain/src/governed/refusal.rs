@@ -77,8 +77,8 @@ refusals! {
     /// A fault of another attempt than the one that runs.
     #[error("{0}")]
     FaultElsewhere(FaultMismatch) = "FAULT_ELSEWHERE" in Scope,
-    /// A stop is asked for and its condition stated not to hold.
-    #[error("{condition} is stated not to hold; leave the loop alone, or state that it holds")]
+    /// A stop is asked for and its condition does not hold.
+    #[error("{condition} does not hold, by what is stated and known here; leave the loop alone")]
     StopNotTriggered {
         /// The condition's name.
         condition: &'static str,
