@@ -88,6 +88,27 @@ macro_rules! recorded {
 
 pub(crate) use recorded;
 
+/// A payload of before, and what it is taken for today: the same fields, and what the new ones are
+/// then.
+macro_rules! before {
+    ($($(#[$meta:meta])* $Before:ident => $Today:ident { $($field:ident: $Type:ty,)+ } with {
+        $($new:ident: $value:expr,)+
+    })+) => {
+        $(
+            $(#[$meta])*
+            #[derive(Debug, serde::Deserialize)]
+            pub struct $Before { $($field: $Type,)+ }
+
+            impl From<$Before> for $Today {
+                fn from(before: $Before) -> Self {
+                    Self { $($field: before.$field,)+ $($new: $value,)+ }
+                }
+            }
+        )+
+    };
+}
+pub(crate) use before;
+
 /// Bodies of commands, whose fields are all given by name.
 macro_rules! bodies {
     ($($(#[$doc:meta])* $Body:ident $fields:tt)+) => {

@@ -2,12 +2,10 @@
 
 use alloc::boxed::Box;
 
-use serde::Deserialize;
-
 use crate::core::actor::Principal;
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
-use crate::core::{events, recorded};
+use crate::core::{before, events, recorded};
 use crate::decision_point::types::{ActionBinding, Proposal, Response, Terms};
 
 events! {
@@ -65,18 +63,14 @@ recorded! {
     }
 }
 
-/// [`DecisionPointCreated`] as it was recorded before there was separation.
-#[derive(Debug, Deserialize)]
-pub struct DecisionPointCreatedV1 {
-    decision_id: Text,
-    by: Principal,
-    terms: Box<Terms>,
-}
-
-impl From<DecisionPointCreatedV1> for DecisionPointCreated {
-    fn from(before: DecisionPointCreatedV1) -> Self {
-        let DecisionPointCreatedV1 { decision_id, by, terms } = before;
-        Self { decision_id, by, terms, separation: false }
+before! {
+    /// [`DecisionPointCreated`] as it was recorded before there was separation.
+    DecisionPointCreatedV1 => DecisionPointCreated {
+        decision_id: Text,
+        by: Principal,
+        terms: Box<Terms>,
+    } with {
+        separation: false,
     }
 }
 

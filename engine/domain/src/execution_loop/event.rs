@@ -1,10 +1,8 @@
 //! What happened to execution loops (seeds Phase-29 and Phase-30). Kinds 32 to 63.
 
-use serde::Deserialize;
-
 use crate::core::confidence::Confidence;
 use crate::core::payload::Text;
-use crate::core::{events, recorded};
+use crate::core::{before, events, recorded};
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::types::{
     ExecutionDecision, ExecutionLoopState, ExecutorResponseType, Exit, HaltReason,
@@ -67,37 +65,22 @@ recorded! {
     }
 }
 
-/// [`LoopInitialized`] as it was recorded before the policy in force was.
-#[derive(Debug, Deserialize)]
-pub struct LoopInitializedV1 {
-    loop_id: Text,
-    executor_id: Text,
-    instruction_envelope_hash: Text,
-    command_line: Text,
-    max_attempts: u8,
-    retry_ceiling: RetryPolicy,
-    timeout_ms: Option<u64>,
-    hold: HoldTerms,
-    handshake_decision: HandshakeDecision,
-    handshake_reason: Text,
-}
-
-impl From<LoopInitializedV1> for LoopInitialized {
-    fn from(before: LoopInitializedV1) -> Self {
-        Self {
-            loop_id: before.loop_id,
-            executor_id: before.executor_id,
-            instruction_envelope_hash: before.instruction_envelope_hash,
-            command_line: before.command_line,
-            max_attempts: before.max_attempts,
-            retry_ceiling: before.retry_ceiling,
-            timeout_ms: before.timeout_ms,
-            hold: before.hold,
-            handshake_decision: before.handshake_decision,
-            handshake_reason: before.handshake_reason,
-            gate: None,
-            approval: None,
-        }
+before! {
+    /// [`LoopInitialized`] as it was recorded before the policy in force was.
+    LoopInitializedV1 => LoopInitialized {
+        loop_id: Text,
+        executor_id: Text,
+        instruction_envelope_hash: Text,
+        command_line: Text,
+        max_attempts: u8,
+        retry_ceiling: RetryPolicy,
+        timeout_ms: Option<u64>,
+        hold: HoldTerms,
+        handshake_decision: HandshakeDecision,
+        handshake_reason: Text,
+    } with {
+        gate: None,
+        approval: None,
     }
 }
 

@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
-use crate::core::{events, recorded};
+use crate::core::{before, events, recorded};
 use crate::interruption_thread::decision::{Remainder, RowPayload, TurnDecision};
 use crate::interruption_thread::request::TurnRequest;
 use crate::interruption_thread::types::{
@@ -366,26 +366,8 @@ impl OutcomeRow {
     }
 }
 
-/// A payload of before, and what it is taken for today.
-macro_rules! before {
-    ($($Before:ident => $Today:ident { $($field:ident: $Type:ty,)+ } with {
-        $($new:ident: $value:expr,)+
-    })+) => {
-        $(
-            #[doc = concat!("[`", stringify!($Today), "`] as it was recorded at first.")]
-            #[derive(Debug, Deserialize)]
-            pub struct $Before { $($field: $Type,)+ }
-
-            impl From<$Before> for $Today {
-                fn from(before: $Before) -> Self {
-                    Self { $($field: before.$field,)+ $($new: $value,)+ }
-                }
-            }
-        )+
-    };
-}
-
 before! {
+    /// [`RowRefused`] as it was recorded at first.
     RowRefusedV1 => RowRefused {
         command: Text,
         tenant_id: Text,
@@ -404,6 +386,7 @@ before! {
         issue_fingerprint: None,
     }
 
+    /// [`BufferExpired`] as it was recorded at first.
     BufferExpiredV1 => BufferExpired {
         tenant_id: Text,
         correlation_id: Text,
@@ -417,6 +400,7 @@ before! {
         issue_fingerprint: None,
     }
 
+    /// [`ReturnCheckExpired`] as it was recorded at first.
     ReturnCheckExpiredV1 => ReturnCheckExpired {
         tenant_id: Text,
         correlation_id: Text,
@@ -428,6 +412,7 @@ before! {
         issue_fingerprint: None,
     }
 
+    /// [`RemaindersDiscarded`] as it was recorded at first.
     RemaindersDiscardedV1 => RemaindersDiscarded {
         tenant_id: Text,
         correlation_id: Text,

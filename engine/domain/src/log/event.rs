@@ -5,9 +5,8 @@ use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Raw, Text};
 use crate::core::time::Timestamp;
-use crate::core::{bodies, closed_enum, events, recorded};
+use crate::core::{before, bodies, closed_enum, events, recorded};
 use crate::log::policy::GatePolicy;
-use serde::Deserialize;
 
 events! {
     /// What happened to the log itself.
@@ -192,39 +191,23 @@ recorded! {
     }
 }
 
-/// [`Salvaged`] as it was recorded before it stated what comes behind it.
-#[derive(Debug, Deserialize)]
-pub struct SalvagedV1 {
-    source_log: Text,
-    source_first_sequence: u64,
-    source_last_sequence: u64,
-    records_kept: u64,
-    records_lost: u64,
-    bytes_not_kept: u64,
-    salvaged_at: Timestamp,
-    runs: List<SalvagedRun>,
-    runs_total: u64,
-    findings: List<Text>,
-    findings_total: u64,
-}
-
-impl From<SalvagedV1> for Salvaged {
-    fn from(before: SalvagedV1) -> Self {
-        Self {
-            source_log: before.source_log,
-            source_first_sequence: before.source_first_sequence,
-            source_last_sequence: before.source_last_sequence,
-            records_kept: before.records_kept,
-            records_lost: before.records_lost,
-            bytes_not_kept: before.bytes_not_kept,
-            salvaged_at: before.salvaged_at,
-            runs: before.runs,
-            runs_total: before.runs_total,
-            findings: before.findings,
-            findings_total: before.findings_total,
-            last_sequence: 0,
-            unproven: List::default(),
-        }
+before! {
+    /// [`Salvaged`] as it was recorded before it stated what comes behind it.
+    SalvagedV1 => Salvaged {
+        source_log: Text,
+        source_first_sequence: u64,
+        source_last_sequence: u64,
+        records_kept: u64,
+        records_lost: u64,
+        bytes_not_kept: u64,
+        salvaged_at: Timestamp,
+        runs: List<SalvagedRun>,
+        runs_total: u64,
+        findings: List<Text>,
+        findings_total: u64,
+    } with {
+        last_sequence: 0,
+        unproven: List::default(),
     }
 }
 
