@@ -1,6 +1,7 @@
 //! The archives that are read with a log, and what is said of those that are not.
 
 use crate::arguments::Global;
+use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::text::path;
@@ -74,7 +75,7 @@ impl Directory {
         let (exit, code) = match unfit {
             Unfit::Missing | Unfit::Unfinished => (Exit::NOT_FOUND, "nothing_here"),
             Unfit::NotADirectory | Unfit::NotAnArchive => (Exit::USAGE, "not_an_archive"),
-            Unfit::Unreadable(SurveyError::NewerVersion { .. }) => (Exit::FAILED, "newer_version"),
+            Unfit::Unreadable(SurveyError::NewerVersion { .. }) => (Exit::FAILED, NEWER_VERSION),
             Unfit::Unreadable(_) => (Exit::FAILED, "io"),
             _ => (Exit::VERIFICATION_FAILED, "archive_differs"),
         };

@@ -1,6 +1,7 @@
 //! The log's directory, as a verb that reads meets it.
 
 use crate::arguments::Global;
+use crate::damage::NEWER_VERSION;
 use crate::exit::{Exit, Failure};
 use crate::locate::how_to_make;
 use crate::text::path;
@@ -166,7 +167,7 @@ impl Directory {
 fn unreadable_in(shown: &str, error: &ReadError) -> Failure {
     match error {
         ReadError::Survey(SurveyError::NewerVersion { .. }) => {
-            Failure::new(Exit::FAILED, "newer_version", format!("{shown}: {error}"))
+            Failure::new(Exit::FAILED, NEWER_VERSION, format!("{shown}: {error}"))
         }
         ReadError::BeforeAnchor { .. } => {
             Failure::new(Exit::NOT_FOUND, "before_the_log", format!("{shown}: {error}"))

@@ -1,6 +1,7 @@
 //! `holdpoint log copy`: a verified prefix of a log, also while it is being written.
 
 use crate::arguments::Global;
+use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold::read_end;
@@ -149,7 +150,7 @@ fn failure(args: &Args, error: &CopyDirectoryError) -> Failure {
             from("damaged", Exit::VERIFICATION_FAILED)
         }
         CopyDirectoryError::Copy(CopyError::Read(SurveyError::NewerVersion { .. })) => {
-            from("newer_version", Exit::FAILED)
+            from(NEWER_VERSION, Exit::FAILED)
         }
         CopyDirectoryError::Copy(CopyError::Moved { .. }) => from("changed", Exit::FAILED),
         CopyDirectoryError::Copy(CopyError::Read(_)) => from("io", Exit::FAILED),

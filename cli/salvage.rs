@@ -1,6 +1,7 @@
 //! `holdpoint salvage`: what verifies of a damaged log, copied into a new one.
 
 use crate::arguments::{Global, program};
+use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold::read_end;
@@ -74,7 +75,7 @@ fn failure(error: &SalvageError) -> Failure {
         SalvageError::Unfinished { .. } => (Exit::REFUSED, "target_unfinished"),
         SalvageError::Changed { .. } => (Exit::FAILED, "source_changed"),
         SalvageError::UnknownKind { .. } | SalvageError::Read(SurveyError::NewerVersion { .. }) => {
-            (Exit::FAILED, "newer_version")
+            (Exit::FAILED, NEWER_VERSION)
         }
         _ => (Exit::FAILED, "io"),
     };
