@@ -265,8 +265,7 @@ impl World {
     /// and only a HUMAN changes capabilities.
     ///
     /// # Errors
-    /// [`ThreadRefusal::Barred`](crate::interruption_thread::ThreadRefusal::Barred) with
-    /// `X_FAIL_CALLER_NOT_ALLOWED`.
+    /// [`ThreadRefusal::Barred`] with `X_FAIL_CALLER_NOT_ALLOWED`.
     pub fn check_caller(&self, actor: &ActorId, command: &Command) -> Result<(), Refusal> {
         let expected = match command.needed_capability() {
             Some(needed) if !self.hot.registry.holds(actor, needed) => format!("one with {needed}"),
