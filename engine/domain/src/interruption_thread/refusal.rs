@@ -47,6 +47,18 @@ impl ThreadRefusal {
         Self::Barred { reason_code, field, expected, found }
     }
 
+    /// The same of a plan, which is no outcome of an interruption.
+    pub(crate) fn of_plan(self) -> Self {
+        match self {
+            Self::Barred { reason_code, field, expected, found }
+                if reason_code.is_branch_outcome() =>
+            {
+                Self::Barred { reason_code: ReasonCode::FailPlanInvalid, field, expected, found }
+            }
+            other => other,
+        }
+    }
+
     /// What happens to speech that is under way: whoever interrupted it is not talked over, also
     /// where that is stated too late for anything more.
     #[must_use]
