@@ -1,8 +1,8 @@
 //! Duplex sessions (seed, "FDX Design Lock"): what is planned while the user still speaks, and the
 //! gate behind which it becomes a turn.
 //!
-//! A [`SpeculativePlan`] is words and nothing else. A turn is made of a [`Passed`] alone, which only
-//! this file makes: of a turn for which nothing is planned, or behind the gate.
+//! A [`SpeculativePlan`] is words and nothing else. A turn is made of a [`Passed`] alone, which
+//! only this file makes: of a turn for which nothing is planned, or behind the gate.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
