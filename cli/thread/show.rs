@@ -137,11 +137,14 @@ fn lines(thread: &Thread, seen_from: Time) -> Vec<String> {
         line("state", if thread.is_closed { "ended" } else { "open" }),
         line("turns", format!("{}, since {}", thread.turns, moment(thread.started_at))),
     ];
-    let newest = format!(
-        "turn {}: {} {}, record {}",
-        thread.last_turn_id, thread.last_directive, thread.last_reason_code, thread.version
-    );
-    lines.push(line("newest", newest));
+    let newest = match thread.turns {
+        0 => "no turn yet".into(),
+        _ => format!(
+            "turn {}: {} {}",
+            thread.last_turn_id, thread.last_directive, thread.last_reason_code
+        ),
+    };
+    lines.push(line("newest", format!("{newest}, record {}", thread.version)));
     lines.push(line("session", or_none(thread.session_id.as_deref())));
     lines.extend(of_marks(&thread.state.marks, seen_from));
     lines.extend(thread.open_plan().into_iter().flat_map(|plan| of_plan(plan, seen_from)));

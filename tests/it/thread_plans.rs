@@ -58,6 +58,9 @@ fn a_plan_and_its_commit_are_given_told_and_shown() {
     assert_eq!((&open["turns"], &open["said"]), (&json!(0), &json!([])));
     let shown = text(&place.holdpoint(&["thread", "show", "talk"]).stdout);
     assert!(shown.contains("plan-1 of turn 1, of ada"), "{shown}");
+    assert!(shown.contains("no turn yet, record"), "{shown}");
+    let list = text(&place.holdpoint(&["thread", "list"]).stdout);
+    assert!(list.contains("no turn yet"), "{list}");
 
     let commit = commit(1, "turn-1", "plan-1", heard(true, 9_000));
     let receipt = accepted(&place, &[commit]).remove(0)["receipt"].take();

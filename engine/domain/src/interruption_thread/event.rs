@@ -21,10 +21,6 @@ use crate::registration::types::SessionStatus;
 
 events! {
     /// What happened to an interruption thread.
-    #[expect(
-        clippy::large_enum_variant,
-        reason = "events lie in the union of all systems, which is as large as the largest"
-    )]
     InterruptionThreadEvent of "interruption_thread" kinds 167..=191, {
         /// A turn was taken.
         167 v 1 "interruption_thread.turn_taken" => TurnTaken;

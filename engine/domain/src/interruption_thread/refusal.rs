@@ -48,15 +48,13 @@ impl ThreadRefusal {
     }
 
     /// The same of a plan, which is no outcome of an interruption.
-    pub(crate) fn of_plan(self) -> Self {
-        match self {
-            Self::Barred { reason_code, field, expected, found }
-                if reason_code.is_branch_outcome() =>
-            {
-                Self::Barred { reason_code: ReasonCode::FailPlanInvalid, field, expected, found }
-            }
-            other => other,
+    pub(crate) fn of_plan(mut self) -> Self {
+        if let Self::Barred { reason_code, .. } = &mut self
+            && reason_code.is_branch_outcome()
+        {
+            *reason_code = ReasonCode::FailPlanInvalid;
         }
+        self
     }
 
     /// What happens to speech that is under way: whoever interrupted it is not talked over, also

@@ -102,15 +102,6 @@ pub(crate) fn on_thread(
     }
 }
 
-/// A thread as a turn or a row finds it, once its scope and its gates let it in.
-struct Entered {
-    session_status: SessionStatus,
-    /// What expired by now is taken out.
-    state: ThreadState,
-    /// The events that say so.
-    events: Vec<Event>,
-}
-
 /// A turn as its thread finds it, within its scope and gates, and what it would come to.
 pub(crate) struct Considered<'a> {
     pub(crate) scope: TurnScope<'a>,
@@ -129,7 +120,7 @@ fn consider<'a>(
 ) -> Result<Considered<'a>, ThreadRefusal> {
     let (scope, turn_id) = (in_own_session(view.live, given), given.turn_id);
     check_speaker(&scope, &request.active_speaker_user_id)?;
-    let Entered { session_status, state, events } = enter(view, &given, &scope, at)?;
+    let (session_status, state, events) = enter(view, &given, &scope, at)?;
     let turn = Turn { turn_id, session_id: scope.session_id, session_status, request, at };
     check_fit(&state, &turn)?;
     if session_status == SessionStatus::Active {
@@ -197,7 +188,7 @@ fn commit_row(
     let given = &row.scope;
     let row = &CallerRow { scope: in_own_session(view.live, *given), ..*row };
     let scope = &row.scope;
-    let Entered { session_status, state, mut events } = enter(view, given, scope, at)?;
+    let (session_status, state, mut events) = enter(view, given, scope, at)?;
     check_unplanned(view, scope.turn_id, at)?;
     check_continuity(row, session_status, &state)?;
     if row.directive == Directive::Dispatch {
@@ -273,13 +264,14 @@ pub(crate) fn given_up(thread: &Thread, buffer: &ResumeBuffer, session: Option<&
 }
 
 /// Scope and gates, in order: the first that says no is the refusal. The scope is the one that was
-/// given, in its session or the thread's own.
+/// given, in its session or the thread's own. Says where the session is, and gives the state, out
+/// of which what expired by now is taken, and the events that say so.
 fn enter(
     view: ThreadView<'_>,
     given: &TurnScope<'_>,
     scope: &TurnScope<'_>,
     at: Timestamp,
-) -> Result<Entered, ThreadRefusal> {
+) -> Result<(SessionStatus, ThreadState, Vec<Event>), ThreadRefusal> {
     let session_status = session_of(view.registered, given, scope)?;
     let thread = view.thread;
     check_open(view)?;
@@ -291,7 +283,7 @@ fn enter(
     check_pending(&state, scope)?;
     let expired = state.expire(at);
     let events = expiries(scope.tenant_id, scope.correlation_id, &expired);
-    Ok(Entered { session_status, state, events })
+    Ok((session_status, state, events))
 }
 
 /// The thread's state before the turn; a new thread's is empty. Nobody asks for that of a thread
