@@ -1,11 +1,11 @@
 //! What a line of input is answered with.
 
 use super::fault::Fault;
-use super::turn::TurnOutcome;
+use super::turn::{PlanOutcome, TurnOutcome};
 use crate::exit::Exit;
 use crate::text::visible_once;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
-use holdpoint_domain::interruption_thread::{InterruptionThreadEvent, TtsControl};
+use holdpoint_domain::interruption_thread::{DuplexBranch, InterruptionThreadEvent, TtsControl};
 use holdpoint_domain::{Event, Time};
 use holdpoint_engine::shell::{Receipt, Submitted};
 use schemars::JsonSchema;
@@ -77,6 +77,12 @@ pub(super) struct Carried {
     /// What a turn came to: the directive, and what is said, asked or handed over.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<TurnOutcome>,
+    /// The plan that it drafted: words, which allow nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<PlanOutcome>,
+    /// Which way a turn went that passed the commit gate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<DuplexBranch>,
     /// Names of its events, in order.
     events: Vec<&'static str>,
 }
@@ -128,6 +134,8 @@ impl Carried {
             decision_id: events.iter().find_map(decision_id).map(String::from),
             audit_event_id: audit_event_id(&receipt),
             turn: events.iter().find_map(turn),
+            plan: events.iter().find_map(plan),
+            branch: events.iter().find_map(branch),
             events: events.iter().map(|event| event.kind().name).collect(),
         }
     }
@@ -168,4 +176,18 @@ fn turn(event: &Event) -> Option<TurnOutcome> {
         return None;
     };
     Some(TurnOutcome::of(&body.decision))
+}
+
+fn plan(event: &Event) -> Option<PlanOutcome> {
+    let Event::InterruptionThread(InterruptionThreadEvent::PlanDrafted(body)) = event else {
+        return None;
+    };
+    Some(PlanOutcome { plan_key: body.plan_key.clone(), plan: body.plan.clone() })
+}
+
+fn branch(event: &Event) -> Option<DuplexBranch> {
+    let Event::InterruptionThread(InterruptionThreadEvent::TurnCommitted(body)) = event else {
+        return None;
+    };
+    Some(body.decision.branch)
 }

@@ -3,7 +3,7 @@
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::interruption_thread::{
     Clarify, ContinuityOutcome, DeliveryHint, Directive, Dispatch, Pending, PendingState,
-    ReasonCode, Remainder, ResumePolicy, TtsControl, TurnDecision,
+    ReasonCode, Remainder, ResumePolicy, SpeculativePlan, TtsControl, TurnDecision,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,6 +37,15 @@ pub(super) struct TurnOutcome {
     /// What the thread waits for now: what the next turn states as its `pending_state`, unless a
     /// deadline passes or a row comes before it.
     pending_state: PendingState,
+}
+
+/// What would be said if the user ended here.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PlanOutcome {
+    /// By which the plan is committed: the key of the command that drafted it.
+    pub(super) plan_key: Text,
+    #[serde(flatten)]
+    pub(super) plan: SpeculativePlan,
 }
 
 impl TurnOutcome {

@@ -117,6 +117,9 @@ fn row_of(thread: &Thread) -> [String; 8] {
         thread.state.pending_state().to_string(),
         thread.state.resume_buffers.len().to_string(),
         moment(thread.started_at),
-        format!("turn {}: {directive} {reason}", thread.last_turn_id),
+        match thread.turns {
+            0 => "no turn yet".into(),
+            _ => format!("turn {}: {directive} {reason}", thread.last_turn_id),
+        },
     ]
 }

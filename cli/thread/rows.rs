@@ -2,7 +2,7 @@
 //! no turn.
 
 use super::reading::{Name, Reading};
-use super::shown::title;
+use super::shown::{title, turn_or_plan};
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
@@ -342,7 +342,7 @@ impl Outcome<'_> {
         match self {
             Self::Committed { payload, .. } => payload.cells(),
             Self::Refused { refused } => {
-                let directive = refused.directive.unwrap_or("turn");
+                let directive = refused.directive.unwrap_or(turn_or_plan(refused.command));
                 let [none, also_none, nor_this] = [const { String::new() }; 3];
                 let class = refused.class.to_string();
                 [format!("refused: {directive}"), class, none, also_none, nor_this]

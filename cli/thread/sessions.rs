@@ -66,6 +66,9 @@ pub(super) fn session_of(record: &Committed) -> Option<&str> {
         Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(body)) => {
             body.session_id.as_deref()
         }
+        Event::InterruptionThread(InterruptionThreadEvent::PlanDrafted(body)) => {
+            body.session_id.as_deref()
+        }
         Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
             body.session_id.as_deref()
         }

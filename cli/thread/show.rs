@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::text::moment;
 use crate::travel::parse_until;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::interruption_thread::{Marks, ResumeBuffer, Thread, ThreadView};
+use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread, ThreadView};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, SystemClock};
 use holdpoint_replay::{Head, Until};
@@ -137,13 +137,17 @@ fn lines(thread: &Thread, seen_from: Time) -> Vec<String> {
         line("state", if thread.is_closed { "ended" } else { "open" }),
         line("turns", format!("{}, since {}", thread.turns, moment(thread.started_at))),
     ];
-    let newest = format!(
-        "turn {}: {} {}, record {}",
-        thread.last_turn_id, thread.last_directive, thread.last_reason_code, thread.version
-    );
-    lines.push(line("newest", newest));
+    let newest = match thread.turns {
+        0 => "no turn yet".into(),
+        _ => format!(
+            "turn {}: {} {}",
+            thread.last_turn_id, thread.last_directive, thread.last_reason_code
+        ),
+    };
+    lines.push(line("newest", format!("{newest}, record {}", thread.version)));
     lines.push(line("session", or_none(thread.session_id.as_deref())));
     lines.extend(of_marks(&thread.state.marks, seen_from));
+    lines.extend(thread.open_plan().into_iter().flat_map(|plan| of_plan(plan, seen_from)));
     // The one that was interrupted last comes first: it is the one to go back to.
     lines.extend(thread.state.resume_buffers.iter().rev().flat_map(|b| of_buffer(b, seen_from)));
     lines
@@ -166,6 +170,17 @@ fn of_marks(marks: &Marks, seen_from: Time) -> Vec<String> {
         None => "not asked".into(),
     };
     lines.push(line("return check", check));
+    lines
+}
+
+fn of_plan(open: &OpenPlan, seen_from: Time) -> Vec<String> {
+    let (turn, whose) = (open.turn_id, visible(&open.speaker_user_id));
+    let mut lines = vec![
+        line("plan", format!("{} of turn {turn}, of {whose}", visible(&open.plan_key))),
+        line("  open until", expiry(open.expires_at, seen_from)),
+        line("  branch", format!("{}, {}", open.plan.branch, open.plan.reason_code)),
+    ];
+    lines.extend(open.plan.would_say.iter().map(|words| line("  would say", quoted(words))));
     lines
 }
 

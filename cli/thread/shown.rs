@@ -15,6 +15,11 @@ pub(super) fn title(tenant: &str, correlation: &str) -> String {
     format!("thread {} of tenant {}", visible(correlation), visible(tenant))
 }
 
+/// What a refused command that commits no row was to be: a turn, or the plan of one.
+pub(super) fn turn_or_plan(command: &str) -> &'static str {
+    if command == "interruption_thread.draft_plan" { "plan of turn" } else { "turn" }
+}
+
 /// Quotes a text, whole.
 pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", visible(text))

@@ -1,7 +1,7 @@
 //! `holdpoint thread story`: one thread turn by turn.
 
 use super::reading::{Name, Reading};
-use super::shown::{beginning, end, expiry, fate, question, title};
+use super::shown::{beginning, end, expiry, fate, question, title, turn_or_plan};
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
@@ -12,9 +12,10 @@ use crate::text::{doer, moment, visible_once};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
-    BufferExpired, DecidedBy, Interruption, InterruptionThreadEvent, PendingDisarmed, PendingState,
-    ReasonCode, RemainderDisplaced, RemaindersDiscarded, ResumePolicy, RowCommitted, RowRefused,
-    TtsResumeSnapshot, TurnDecision, TurnInput, TurnRequest, TurnTaken,
+    BufferExpired, DecidedBy, Heard, Interruption, InterruptionThreadEvent, PendingDisarmed,
+    PendingState, PlanDrafted, ReasonCode, RemainderDisplaced, RemaindersDiscarded, ResumePolicy,
+    RowCommitted, RowRefused, TtsResumeSnapshot, TurnCommitted, TurnDecision, TurnInput,
+    TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::{RegistrationEvent, SessionRegistered, SessionStatus};
 use holdpoint_domain::{Envelope, Event, Time};
@@ -96,6 +97,8 @@ fn event(envelope: &Envelope, record: &Committed) -> (String, Vec<String>) {
         Event::InterruptionThread(InterruptionThreadEvent::ThreadMoved(body)) => {
             (format!("goes on in session {}", visible(&body.session_id)), Vec::new())
         }
+        Event::InterruptionThread(InterruptionThreadEvent::PlanDrafted(body)) => plan(body),
+        Event::InterruptionThread(InterruptionThreadEvent::TurnCommitted(body)) => commit(body),
         Event::InterruptionThread(InterruptionThreadEvent::RowsRead(body)) => {
             let (reader, last) = (doer(&envelope.actor, envelope.proof), body.last_sequence);
             (format!("{reader} read the rows up to record {last}"), Vec::new())
@@ -128,6 +131,31 @@ fn turn(body: &TurnTaken) -> Vec<String> {
     let mut details = asked(&body.request);
     details.extend(came_to(&body.decision));
     details
+}
+
+fn plan(body: &PlanDrafted) -> (String, Vec<String>) {
+    let (whose, key) = (visible(&body.request.active_speaker_user_id), visible(&body.plan_key));
+    let subject = visible(&body.request.subject_ref);
+    let head = format!("plan {key} of turn {}: {whose} about {subject}", body.turn_id);
+    let mut details = vec![heard(&body.heard)];
+    details.extend(asked(&body.request));
+    details.push(detail("branch", format!("{}, {}", body.plan.branch, body.plan.reason_code)));
+    details.extend(body.plan.would_say.iter().map(|text| detail("would say", beginning(text))));
+    (head, details)
+}
+
+fn commit(body: &TurnCommitted) -> (String, Vec<String>) {
+    let head = format!("commit of turn {}, plan {}", body.turn_id, visible(&body.plan_key));
+    let branch = format!("{}, {}", body.decision.branch, body.decision.reason_code);
+    (head, vec![heard(&body.heard), detail("branch", branch)])
+}
+
+/// The words, and how sure it is what they mean, and that somebody interrupted.
+fn heard(heard: &Heard) -> String {
+    let state = if heard.transcript.is_final { "final" } else { "so far" };
+    let candidate = heard.candidate.map(|of| format!(", interruption {}", of.confidence_bp));
+    let (words, sure) = (beginning(&heard.transcript.text), heard.hypothesis.confidence_bp);
+    detail("heard", format!("{words} {state}, meaning {sure}{}", candidate.unwrap_or_default()))
 }
 
 /// What the turn brought.
@@ -228,7 +256,8 @@ fn row(body: &RowCommitted) -> String {
 
 /// Who spoke is known of a refused turn; what about is not kept.
 fn refused(body: &RowRefused, envelope: &Envelope) -> (String, Vec<String>) {
-    let what = body.directive.map_or("turn".into(), |directive| format!("row {directive} of turn"));
+    let what = body.directive.map(|directive| format!("row {directive} of turn"));
+    let what = what.unwrap_or_else(|| turn_or_plan(&body.command).into());
     let head = format!(
         "{what} {} of {} on {} refused, asked by {}, key {}",
         body.turn_id,

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::reach::{Reach, tie_whole};
 use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
-use crate::report::Report;
+use crate::report::{Report, Verdict};
 use holdpoint_domain::World;
 use holdpoint_log_files::ReadStorage;
 use holdpoint_log_format::RecordHeader;
@@ -83,6 +83,9 @@ pub fn export<S: ReadStorage>(
     }
     let mut report = report(reading, Some(&meaning));
     report.reach.tied_from = reach.tied_from;
+    if report.verdict == Verdict::Corrupt {
+        report.reach.segments_tied = reach.segments_tied;
+    }
     Ok(report)
 }
 

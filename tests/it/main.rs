@@ -95,6 +95,7 @@ mod thread;
 mod thread_documented;
 mod thread_outcomes;
 mod thread_partial;
+mod thread_plans;
 mod thread_receipts;
 mod thread_settled;
 mod thread_support;

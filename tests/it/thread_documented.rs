@@ -50,7 +50,7 @@ fn masked_line(line: &str) -> String {
 
 #[test]
 fn the_conversation_is_what_really_happens() {
-    let [setup, talk] = blocks("json")[..] else { panic!("two blocks of lines") };
+    let [setup, talk, planned] = blocks("json")[..] else { panic!("three blocks of lines") };
     let place = Place::new();
     let setup = setup.replace("grace", &user_name());
     let set = answers(&apply(&place, &lines(&setup)));
@@ -65,6 +65,9 @@ fn the_conversation_is_what_really_happens() {
     }
     let story = text(&place.holdpoint(&["thread", "story", "talk-1"]).stdout);
     assert_eq!(masked(&story), masked(blocks("text")[0]), "really:\n{story}");
+    let planned = answers(&apply(&place, &lines(planned)));
+    assert_eq!(planned[0]["receipt"]["plan"]["execute_allowed"], false, "{planned:#?}");
+    assert_eq!(planned[1]["receipt"]["turn"]["response_text"], "It is noon.", "{planned:#?}");
     place.verified();
 }
 

@@ -2,8 +2,9 @@
 
 use holdpoint_domain::Event;
 use holdpoint_domain::interruption_thread::{
-    BufferExpired, InterruptionThreadEvent, PendingDisarmed, Remainder, RemainderDisplaced,
-    RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused, RowsRead, TurnTaken,
+    BufferExpired, InterruptionThreadEvent, PendingDisarmed, PlanDrafted, Remainder,
+    RemainderDisplaced, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused,
+    RowsRead, TurnCommitted, TurnTaken,
 };
 use holdpoint_domain::registration::{
     CapabilityChanged, DeviceRegistered, LeaseRegistered, RegistrationEvent, SessionRegistered,
@@ -38,6 +39,10 @@ pub(super) fn of_thread(event: &Event) -> Option<String> {
         Event::InterruptionThread(InterruptionThreadEvent::ThreadMoved(body)) => {
             let thread = named(&body.tenant_id, &body.correlation_id);
             format!("thread {thread} goes on in session {}", shown(&body.session_id))
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::PlanDrafted(body)) => plan_drafted(body),
+        Event::InterruptionThread(InterruptionThreadEvent::TurnCommitted(body)) => {
+            turn_committed(body)
         }
         Event::InterruptionThread(InterruptionThreadEvent::RowsRead(body)) => rows_read(body),
         Event::InterruptionThread(InterruptionThreadEvent::ThreadClosed(body)) => {
@@ -172,6 +177,29 @@ fn pending_disarmed(body: &PendingDisarmed) -> String {
         shown(&body.session_id),
         body.pending_state,
         check.unwrap_or_default()
+    )
+}
+
+fn plan_drafted(body: &PlanDrafted) -> String {
+    format!(
+        "thread {}, turn {} of {}: plan {}, {} {}",
+        named(&body.tenant_id, &body.correlation_id),
+        body.turn_id,
+        shown(&body.request.active_speaker_user_id),
+        shown(&body.plan_key),
+        body.plan.branch,
+        body.plan.reason_code
+    )
+}
+
+fn turn_committed(body: &TurnCommitted) -> String {
+    format!(
+        "thread {}, turn {}: commit of plan {}, {} {}",
+        named(&body.tenant_id, &body.correlation_id),
+        body.turn_id,
+        shown(&body.plan_key),
+        body.decision.branch,
+        body.decision.reason_code
     )
 }
 

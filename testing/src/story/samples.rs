@@ -81,6 +81,7 @@ pub fn samples() -> Vec<Envelope> {
         enveloped(i, RulesAdopted { systems }.into())
     }));
     samples.extend(threads::outcome_rows().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
+    samples.extend(threads::plans().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples
 }
 

@@ -1,6 +1,7 @@
 //! Interruption threads in a live world, and in one that is rebuilt from encoded records only.
 
 pub mod drawn;
+pub mod planned;
 pub mod registering;
 pub mod requests;
 

@@ -111,6 +111,8 @@ closed_enum! {
         ThreadRemainder = "THREAD_REMAINDER",
         /// Nothing is said or done in a session that is not active, whether or not it is named.
         ThreadSession = "THREAD_SESSION",
+        /// Nothing comes of a plan but by its commit, behind the gate.
+        ThreadPlan = "THREAD_PLAN",
         /// What begins keeps the policy in force, and a looser one was approved.
         PolicyInForce = "POLICY_IN_FORCE",
         /// A decision point is new, and its terms are such as may be agreed on.

@@ -9,6 +9,7 @@ use alloc::collections::BTreeSet;
 
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
+use crate::core::time::Timestamp;
 use crate::interruption_thread::command::TurnScope;
 use crate::interruption_thread::decision::{MAX_NESTED_BUFFERS, ResumeBuffer, ThreadState};
 use crate::interruption_thread::draft::told;
@@ -16,6 +17,9 @@ use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{
     BufferExpired, PendingDisarmed, RemainderDisplaced, RemaindersDiscarded, ReturnCheckExpired,
     RowCommitted, ThreadClosed, ThreadMoved, TurnTaken,
+};
+use crate::interruption_thread::speculation::{
+    judge_plan, may_commit, passes_gate, plan_drafted, turn_committed,
 };
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::turn::{Turn, decide_turn};
@@ -65,6 +69,8 @@ pub(crate) fn applied(
             });
         }
         Event::ThreadMoved(body) => moved(threads, registry, record, body),
+        Event::PlanDrafted(body) => plan_drafted(threads, record, body),
+        Event::TurnCommitted(body) => turn_committed(threads, record, body),
         // A read changes nothing, and neither does what was refused. Words give way by the turn
         // that follows.
         Event::RemainderDisplaced(_)
@@ -91,6 +97,8 @@ pub(crate) fn judge(
         Event::ThreadMoved(body) => judge_moved(context, body, checks),
         Event::RemainderDisplaced(body) => judge_displaced(context, body, checks),
         Event::ThreadClosed(body) => judge_closed(context, body, checks),
+        Event::PlanDrafted(body) => judge_plan(context, record, body, checks),
+        Event::TurnCommitted(body) => drop(may_commit(context.threads, record, body, checks)),
         // A read says nothing, and neither does what was refused.
         Event::RowRefused(_) | Event::RowsRead(_) => {}
     }
@@ -110,11 +118,10 @@ fn change(
 }
 
 fn turn_taken(threads: &mut Threads, registry: &Registry, record: Record<'_>, body: &TurnTaken) {
-    let context = Context { threads, registry };
-    if !may_speak(context, &Spoken::turn(body), &mut RuleChecks::unheard()) {
+    let (context, turn) = (Context { threads, registry }, turn_of(record, body));
+    if !may_speak(context, &Spoken::turn(body, turn), &mut RuleChecks::unheard()) {
         return;
     }
-    let turn = turn_of(record, body);
     threads.begin(&body.tenant_id, &body.correlation_id, || begun(record, body));
     threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         thread.state = thread.state.after_turn(&turn, &body.decision);
@@ -128,10 +135,10 @@ fn turn_taken(threads: &mut Threads, registry: &Registry, record: Record<'_>, bo
 
 fn judge_turn(context: Context<'_>, record: Record<'_>, body: &TurnTaken, checks: &mut RuleChecks) {
     check_status(context, body, checks);
-    if !may_speak(context, &Spoken::turn(body), checks) {
+    let turn = turn_of(record, body);
+    if !may_speak(context, &Spoken::turn(body, turn), checks) {
         return;
     }
-    let turn = turn_of(record, body);
     let live = context.threads.live(&body.tenant_id, &body.correlation_id);
     let thread = live.map_or_else(|| Cow::Owned(begun(record, body)), Cow::Borrowed);
     check_turn(&thread, body, &turn, checks);
@@ -169,7 +176,7 @@ fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, checks: &mut R
     }
 }
 
-fn check_order(thread: &Thread, turn_id: u64, checks: &mut RuleChecks) {
+pub(crate) fn check_order(thread: &Thread, turn_id: u64, checks: &mut RuleChecks) {
     if turn_id <= thread.last_turn_id {
         let expected = format_args!("a turn above {}", thread.last_turn_id);
         checks.forbid(Rule::ThreadTurn, expected, turn_id);
@@ -186,7 +193,7 @@ fn begun(record: Record<'_>, body: &TurnTaken) -> Thread {
     new_thread(record, &body.tenant_id, &body.correlation_id, directive, reason)
 }
 
-fn new_thread(
+pub(crate) fn new_thread(
     record: Record<'_>,
     tenant_id: &Text,
     correlation_id: &Text,
@@ -207,6 +214,7 @@ fn new_thread(
         turns: 0,
         awaits_row: false,
         is_closed: false,
+        plan: None,
     }
 }
 
@@ -214,6 +222,7 @@ fn counted(thread: &mut Thread, record: Record<'_>, turn_id: u64) {
     thread.last_turn_id = thread.last_turn_id.max(turn_id);
     thread.version = record.sequence;
     thread.turns = thread.turns.saturating_add(1);
+    thread.plan = thread.plan.take().filter(|(open, _)| open.turn_id > turn_id);
 }
 
 fn row_committed(
@@ -223,7 +232,7 @@ fn row_committed(
     body: &RowCommitted,
 ) {
     let context = Context { threads, registry };
-    if !may_speak(context, &Spoken::row(body), &mut RuleChecks::unheard()) {
+    if !may_speak(context, &Spoken::row(record, body), &mut RuleChecks::unheard()) {
         return;
     }
     threads.begin(&body.tenant_id, &body.correlation_id, || begun_by_row(record, body));
@@ -260,7 +269,7 @@ fn judge_row(
 ) {
     check_caller(context, record, checks);
     check_scope(context, record, body, checks);
-    if !may_speak(context, &Spoken::row(body), checks) {
+    if !may_speak(context, &Spoken::row(record, body), checks) {
         return;
     }
     let live = context.threads.live(&body.tenant_id, &body.correlation_id);
@@ -430,7 +439,7 @@ fn judge_closed(context: Context<'_>, body: &ThreadClosed, checks: &mut RuleChec
 }
 
 /// Turns and rows are only for who was granted the capability.
-fn check_caller(context: Context<'_>, record: Record<'_>, checks: &mut RuleChecks) {
+pub(crate) fn check_caller(context: Context<'_>, record: Record<'_>, checks: &mut RuleChecks) {
     let actor = record.actor;
     if !context.registry.holds(actor, Capability::SeleneOsOnly) {
         let expected = format_args!("an actor with {}", Capability::SeleneOsOnly);
@@ -438,30 +447,40 @@ fn check_caller(context: Context<'_>, record: Record<'_>, checks: &mut RuleCheck
     }
 }
 
-/// What of a turn or a row says who speaks where.
+/// What of a turn or a row says who speaks where, and for which turn.
 pub(crate) struct Spoken<'a> {
-    tenant_id: &'a Text,
-    correlation_id: &'a Text,
+    pub(crate) tenant_id: &'a Text,
+    pub(crate) correlation_id: &'a Text,
     session_id: Option<&'a Text>,
     directive: Directive,
+    pub(crate) turn_id: u64,
+    pub(crate) at: Timestamp,
+    /// Where it is a turn.
+    pub(crate) turn: Option<(&'a TurnTaken, Turn<'a>)>,
 }
 
 impl<'a> Spoken<'a> {
-    pub(crate) fn turn(body: &'a TurnTaken) -> Self {
+    fn turn(body: &'a TurnTaken, turn: Turn<'a>) -> Self {
         Self {
             tenant_id: &body.tenant_id,
             correlation_id: &body.correlation_id,
             session_id: body.session_id.as_ref(),
             directive: body.decision.directive,
+            turn_id: body.turn_id,
+            at: turn.at,
+            turn: Some((body, turn)),
         }
     }
 
-    pub(crate) fn row(body: &'a RowCommitted) -> Self {
+    fn row(record: Record<'_>, body: &'a RowCommitted) -> Self {
         Self {
             tenant_id: &body.tenant_id,
             correlation_id: &body.correlation_id,
             session_id: body.session_id.as_ref(),
             directive: body.payload.directive,
+            turn_id: body.turn_id,
+            at: record.at,
+            turn: None,
         }
     }
 }
@@ -480,6 +499,9 @@ fn check_status(context: Context<'_>, body: &TurnTaken, checks: &mut RuleChecks)
 
 /// Whether what is said may count.
 fn may_speak(context: Context<'_>, spoken: &Spoken<'_>, checks: &mut RuleChecks) -> bool {
+    if !passes_gate(context.threads, spoken, checks) {
+        return false;
+    }
     let Some(session) = spoken.session_id else {
         return names_its_session(context, spoken, checks);
     };
@@ -507,7 +529,11 @@ fn names_its_session(context: Context<'_>, spoken: &Spoken<'_>, checks: &mut Rul
 }
 
 /// Where a session is. One that was closed so long ago that only the log knows is so still.
-fn status(context: Context<'_>, tenant_id: &Text, session_id: &Text) -> Option<SessionStatus> {
+pub(crate) fn status(
+    context: Context<'_>,
+    tenant_id: &Text,
+    session_id: &Text,
+) -> Option<SessionStatus> {
     let known = Registered::in_state(context.registry).session_status(tenant_id, session_id);
     let is_gone = || context.registry.may_have_forgotten(tenant_id, session_id);
     known.or_else(|| is_gone().then_some(SessionStatus::Closed))

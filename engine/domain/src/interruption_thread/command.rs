@@ -10,7 +10,8 @@ use crate::core::text::bounded;
 use crate::core::{bodies, commands};
 use crate::interruption_thread::decision::Remainder;
 use crate::interruption_thread::health::issue_fingerprint;
-use crate::interruption_thread::request::TurnRequest;
+use crate::interruption_thread::request::{TtsResumeSnapshot, TurnRequest};
+use crate::interruption_thread::speculation::Heard;
 use crate::interruption_thread::types::{Directive, Fate, FateReason, PendingState, ReasonCode};
 use crate::registration::types::WorkOrderStatus;
 
@@ -37,6 +38,11 @@ commands! {
         "interruption_thread.expire" ExpireThread(ThreadCommand);
         /// End a thread: what was left unsaid is given up, and no turn follows.
         "interruption_thread.close" CloseThread(ThreadCommand);
+        /// Draft what would be said if the user ended here: the plan of a turn, which allows
+        /// nothing.
+        "interruption_thread.draft_plan" DraftPlan(DraftPlan);
+        /// Take a turn for which there is a plan: behind the commit gate, and only there.
+        "interruption_thread.commit_turn" CommitTurn(CommitTurn);
     }
 }
 
@@ -137,6 +143,25 @@ scoped! {
         /// What is known about the turn.
         request: Box<TurnRequest>,
     }
+    /// See [`InterruptionThreadCommand::DraftPlan`].
+    DraftPlan {
+        /// What was heard so far.
+        heard: Box<Heard>,
+        /// What is known about the turn so far.
+        request: Box<TurnRequest>,
+    }
+    /// See [`InterruptionThreadCommand::CommitTurn`].
+    CommitTurn {
+        /// The idempotency key under which the plan was drafted, 1 to 128 bytes.
+        plan_key: String,
+        /// What was heard.
+        heard: Box<Heard>,
+        /// SHA-256 of the token of the lease that allows a dispatch, lower-case hex.
+        #[serde(default)]
+        lease_token_hash: Option<Digest>,
+        /// What is known about the turn.
+        request: Box<TurnRequest>,
+    }
     /// See [`InterruptionThreadCommand::ConfirmCommitRow`].
     ConfirmCommitRow {
         /// What is confirmed, 1 to 64 bytes.
@@ -225,6 +250,8 @@ impl InterruptionThreadCommand {
             },
             Self::WaitCommitRow(c) => row(c.scope(), Directive::Wait, &*c.wait_kind, c.reason_code),
             Self::TakeTurn(_)
+            | Self::DraftPlan(_)
+            | Self::CommitTurn(_)
             | Self::ReadAuditRows(_)
             | Self::ExpireThread(_)
             | Self::CloseThread(_) => return None,
@@ -234,20 +261,36 @@ impl InterruptionThreadCommand {
     /// The scope, for turns and rows.
     #[must_use]
     pub fn turn_scope(&self) -> Option<TurnScope<'_>> {
-        if let Self::TakeTurn(c) = self {
-            return Some(c.scope());
+        match self.caller_row() {
+            Some(row) => Some(row.scope),
+            None => self.turn().map(|(scope, ..)| scope),
         }
-        self.caller_row().map(|row| row.scope)
+    }
+
+    /// The turn that is to be taken, or planned, with what was heard where that matters.
+    pub(crate) fn turn(&self) -> Option<(TurnScope<'_>, &TurnRequest, Option<&Heard>)> {
+        if let Self::DraftPlan(c) = self {
+            return Some((c.scope(), &c.request, Some(&c.heard)));
+        }
+        if let Self::CommitTurn(c) = self {
+            return Some((c.scope(), &c.request, Some(&c.heard)));
+        }
+        if let Self::TakeTurn(c) = self { Some((c.scope(), &c.request, None)) } else { None }
+    }
+
+    /// What was being said when the command's turn interrupted it. A plan interrupts nothing.
+    fn snapshot(&self) -> Option<(&TurnRequest, &TtsResumeSnapshot)> {
+        let (_, request, _) = self.turn().filter(|_| !matches!(self, Self::DraftPlan(_)))?;
+        Some((request, request.tts_resume_snapshot.as_ref()?))
     }
 
     /// What the command's snapshot leaves unsaid, as it ends where the turn is refused.
     pub(crate) fn unsaid(&self) -> Option<Remainder> {
-        let Self::TakeTurn(turn) = self else { return None };
-        let snapshot = turn.request.tts_resume_snapshot.as_ref()?;
+        let (request, snapshot) = self.snapshot()?;
         Some(Remainder {
-            captured_turn: turn.turn_id,
+            captured_turn: self.turn_scope()?.turn_id,
             answer_id: snapshot.answer_id,
-            speaker_user_id: bounded(&turn.request.active_speaker_user_id, 128).into(),
+            speaker_user_id: bounded(&request.active_speaker_user_id, 128).into(),
             fate: Fate::Discarded,
             reason: FateReason::TurnRefused,
         })
@@ -255,24 +298,15 @@ impl InterruptionThreadCommand {
 
     /// HEALTH's topic marker of what the command's turn interrupted, as the command says it.
     pub(crate) fn interrupted_issue(&self) -> Option<Text> {
-        let Self::TakeTurn(turn) = self else { return None };
-        let snapshot = turn.request.tts_resume_snapshot.as_ref()?;
-        issue_fingerprint(snapshot.topic_hint.as_ref()?)
+        issue_fingerprint(self.snapshot()?.1.topic_hint.as_ref()?)
     }
 
     /// The thread that the command is about: tenant and correlation.
     #[must_use]
     pub fn thread(&self) -> (&str, &str) {
-        match self {
-            Self::ExpireThread(c) | Self::CloseThread(c) | Self::ReadAuditRows(c) => {
-                (&c.tenant_id, &c.correlation_id)
-            }
-            Self::TakeTurn(c) => (&c.tenant_id, &c.correlation_id),
-            Self::ConfirmCommitRow(c) => (&c.tenant_id, &c.correlation_id),
-            Self::ClarifyCommitRow(c) => (&c.tenant_id, &c.correlation_id),
-            Self::RespondCommitRow(c) => (&c.tenant_id, &c.correlation_id),
-            Self::DispatchCommitRow(c) => (&c.tenant_id, &c.correlation_id),
-            Self::WaitCommitRow(c) => (&c.tenant_id, &c.correlation_id),
+        if let Self::ExpireThread(c) | Self::CloseThread(c) | Self::ReadAuditRows(c) = self {
+            return (&c.tenant_id, &c.correlation_id);
         }
+        self.turn_scope().map_or(("", ""), |scope| (scope.tenant_id, scope.correlation_id))
     }
 }

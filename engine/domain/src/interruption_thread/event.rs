@@ -12,6 +12,7 @@ use crate::core::time::Timestamp;
 use crate::core::{before, events, recorded};
 use crate::interruption_thread::decision::{Remainder, RowPayload, TurnDecision};
 use crate::interruption_thread::request::TurnRequest;
+use crate::interruption_thread::speculation::{Heard, SpeculativePlan, TurnCommitDecision};
 use crate::interruption_thread::types::{
     DecidedBy, Directive, PendingState, ReasonCode, ResumePolicy, RowEventType, Severity,
     TtsControl,
@@ -20,10 +21,6 @@ use crate::registration::types::SessionStatus;
 
 events! {
     /// What happened to an interruption thread.
-    #[expect(
-        clippy::large_enum_variant,
-        reason = "events lie in the union of all systems, which is as large as the largest"
-    )]
     InterruptionThreadEvent of "interruption_thread" kinds 167..=191, {
         /// A turn was taken.
         167 v 1 "interruption_thread.turn_taken" => TurnTaken;
@@ -50,6 +47,10 @@ events! {
         176 v 1 "interruption_thread.thread_moved" => ThreadMoved;
         /// Words that were left unsaid gave way to one interruption too many.
         177 v 1 "interruption_thread.remainder_displaced" => RemainderDisplaced;
+        /// A plan was drafted while the user spoke.
+        178 v 1 "interruption_thread.plan_drafted" => PlanDrafted;
+        /// A turn for which there was a plan passed the commit gate.
+        179 v 1 "interruption_thread.turn_committed" => TurnCommitted;
     }
     /// Tenant and correlation of the thread that the event is about.
     pub fn thread(body) -> (&str, &str) { (&body.tenant_id, &body.correlation_id) }
@@ -273,6 +274,43 @@ recorded! {
         last_sequence: u64,
     }
 
+    /// What would be said if the user ended here, in a session that is ACTIVE or in none. It takes
+    /// the place of the plan before it, and nothing comes of it but by its commit.
+    PlanDrafted {
+        /// The tenant.
+        tenant_id: Text,
+        /// The thread.
+        correlation_id: Text,
+        /// The turn that it is for.
+        turn_id: u64,
+        /// The session: the one that was named, else the thread's own; `None` where neither is.
+        session_id: Option<Text>,
+        /// The idempotency key of the command, by which the plan is committed.
+        plan_key: Text,
+        /// What was heard so far.
+        heard: Box<Heard>,
+        /// The input so far.
+        request: Box<TurnRequest>,
+        /// The plan.
+        plan: SpeculativePlan,
+    }
+
+    /// A turn for which there was a plan passed the commit gate. It follows in the same batch.
+    TurnCommitted {
+        /// The tenant.
+        tenant_id: Text,
+        /// The thread.
+        correlation_id: Text,
+        /// The turn.
+        turn_id: u64,
+        /// The plan, by its key.
+        plan_key: Text,
+        /// What was heard.
+        heard: Box<Heard>,
+        /// What the turn says and does.
+        decision: TurnCommitDecision,
+    }
+
     /// A thread ended: no turn follows.
     ThreadClosed {
         /// The tenant.
@@ -350,7 +388,9 @@ impl InterruptionThreadEvent {
             | Self::RowsRead(_)
             | Self::ThreadClosed(_)
             | Self::PendingDisarmed(_)
-            | Self::ThreadMoved(_) => Vec::new(),
+            | Self::ThreadMoved(_)
+            | Self::PlanDrafted(_)
+            | Self::TurnCommitted(_) => Vec::new(),
         }
     }
 }

@@ -47,6 +47,16 @@ impl ThreadRefusal {
         Self::Barred { reason_code, field, expected, found }
     }
 
+    /// The same of a plan, which is no outcome of an interruption.
+    pub(crate) fn of_plan(mut self) -> Self {
+        if let Self::Barred { reason_code, .. } = &mut self
+            && reason_code.is_branch_outcome()
+        {
+            *reason_code = ReasonCode::FailPlanInvalid;
+        }
+        self
+    }
+
     /// What happens to speech that is under way: whoever interrupted it is not talked over, also
     /// where that is stated too late for anything more.
     #[must_use]

@@ -11,7 +11,7 @@ use crate::core::refusal::{Malformed, check_name, malformed};
 use crate::core::text::{bounded, visible};
 use crate::core::time::Timestamp;
 use crate::interruption_thread::command::InterruptionThreadCommand as Command;
-use crate::interruption_thread::command::{CallerRow, TakeTurn, ThreadCommand, TurnScope};
+use crate::interruption_thread::command::{CallerRow, ThreadCommand, TurnScope};
 use crate::interruption_thread::decision::{ResumeBuffer, RowPayload, ThreadState, TurnDecision};
 use crate::interruption_thread::draft::told;
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
@@ -21,8 +21,12 @@ use crate::interruption_thread::event::{
 };
 use crate::interruption_thread::health::issue_fingerprint;
 use crate::interruption_thread::refusal::ThreadRefusal;
+use crate::interruption_thread::request::TurnRequest;
 use crate::interruption_thread::session::{
     check_answer, check_words, in_own_session, moved, session_of,
+};
+use crate::interruption_thread::speculation::{
+    Passed, check_active, check_heard, check_unplanned, drafted,
 };
 use crate::interruption_thread::state::Thread;
 use crate::interruption_thread::turn::{Expiry, Turn, decide_checked};
@@ -48,22 +52,20 @@ pub(crate) struct ThreadView<'a> {
 
 /// Whether a command is well-formed, as far as that can be said without any state.
 pub(crate) fn check_command(command: &Command) -> Result<(), Malformed> {
-    match command {
-        Command::TakeTurn(turn) => {
-            check_fields(&turn.scope())?;
-            check_form(&turn.request)
+    if let Some((scope, request, heard)) = command.turn() {
+        check_fields(&scope)?;
+        check_form(request)?;
+        if let Command::CommitTurn(c) = command {
+            let expected = "1 to 128 bytes, visible, without control characters";
+            check_name("plan_key", &c.plan_key, 128, expected)?;
         }
-        Command::ExpireThread(c) | Command::CloseThread(c) | Command::ReadAuditRows(c) => {
-            check_thread_names(&c.tenant_id, &c.correlation_id)
-        }
-        Command::ConfirmCommitRow(_)
-        | Command::ClarifyCommitRow(_)
-        | Command::RespondCommitRow(_)
-        | Command::DispatchCommitRow(_)
-        | Command::WaitCommitRow(_) => command
-            .caller_row()
-            .map_or(Ok(()), |row| check_fields(&row.scope).and_then(|()| check_row(&row))),
+        return heard.map_or(Ok(()), |heard| check_heard(heard, request));
     }
+    if let Some(row) = command.caller_row() {
+        return check_fields(&row.scope).and_then(|()| check_row(&row));
+    }
+    let (tenant_id, correlation_id) = command.thread();
+    check_thread_names(tenant_id, correlation_id)
 }
 
 /// What follows from a turn, a caller's row, or a command on a thread.
@@ -72,9 +74,22 @@ pub(crate) fn on_thread(
     command: &Command,
     at: Timestamp,
 ) -> Result<Vec<Event>, ThreadRefusal> {
+    check_command(command)?;
     match command {
-        Command::TakeTurn(turn) => take_turn(view, turn, at),
-        Command::ReadAuditRows(read) => read_rows(view, read),
+        Command::TakeTurn(c) => {
+            let of = consider(view, c.scope(), &c.request, at)?;
+            taken(view, Passed::unplanned(view, of)?, c.lease_token_hash)
+        }
+        Command::CommitTurn(c) => {
+            let of = consider(view, c.scope(), &c.request, at)?;
+            taken(view, Passed::committed(view, c, of)?, c.lease_token_hash)
+        }
+        Command::DraftPlan(c) => {
+            let of = consider(view, c.scope(), &c.request, at).map_err(ThreadRefusal::of_plan)?;
+            check_active(of.turn.session_status)?;
+            Ok(Vec::from([drafted(c, &of)]))
+        }
+        Command::ReadAuditRows(read) => Ok(read_rows(view, read)),
         Command::ExpireThread(expire) => expire_thread(view, expire, at),
         Command::CloseThread(close) => close_thread(view, close, at),
         Command::ConfirmCommitRow(_)
@@ -87,48 +102,55 @@ pub(crate) fn on_thread(
     }
 }
 
-/// A thread as a turn or a row finds it, once its scope and its gates let it in.
-struct Entered {
-    session_status: SessionStatus,
-    /// What expired by now is taken out.
-    state: ThreadState,
-    /// The events that say so.
-    events: Vec<Event>,
+/// A turn as its thread finds it, within its scope and gates, and what it would come to.
+pub(crate) struct Considered<'a> {
+    pub(crate) scope: TurnScope<'a>,
+    pub(crate) turn: Turn<'a>,
+    pub(crate) state: ThreadState,
+    /// The events that say what expired.
+    pub(crate) events: Vec<Event>,
+    pub(crate) decision: TurnDecision,
 }
 
-fn take_turn(
-    view: ThreadView<'_>,
-    command: &TakeTurn,
+fn consider<'a>(
+    view: ThreadView<'a>,
+    given: TurnScope<'a>,
+    request: &'a TurnRequest,
     at: Timestamp,
-) -> Result<Vec<Event>, ThreadRefusal> {
-    let (given, request) = (command.scope(), &command.request);
-    check_fields(&given)?;
+) -> Result<Considered<'a>, ThreadRefusal> {
     let (scope, turn_id) = (in_own_session(view.live, given), given.turn_id);
-    let session_status = SessionStatus::Active;
-    let turn = Turn { turn_id, session_id: scope.session_id, session_status, request, at };
-    check_form(request)?;
     check_speaker(&scope, &request.active_speaker_user_id)?;
-    let Entered { session_status, state, mut events } = enter(view, &given, &scope, at)?;
+    let (session_status, state, events) = enter(view, &given, &scope, at)?;
+    let turn = Turn { turn_id, session_id: scope.session_id, session_status, request, at };
     check_fit(&state, &turn)?;
     if session_status == SessionStatus::Active {
         let thread = view.live;
         check_answer(thread.and_then(Thread::own_session), &state, &scope, request)?;
     }
-    let turn = Turn { session_status, ..turn };
     let decision = decide_checked(state.clone(), &turn);
     check_words(view.registered, &state, &scope, &decision)?;
+    Ok(Considered { scope, turn, state, events, decision })
+}
+
+/// Makes the turn of what may be taken, and its row.
+fn taken(
+    view: ThreadView<'_>,
+    passed: Passed<'_>,
+    lease_token_hash: Option<Digest>,
+) -> Result<Vec<Event>, ThreadRefusal> {
+    let Considered { scope, turn, state, mut events, decision } = passed.into_turn();
     if decision.directive == Directive::Dispatch {
-        view.registered.check_lease(&scope, command.lease_token_hash, at)?;
+        view.registered.check_lease(&scope, lease_token_hash, turn.at)?;
     }
     let after = state.after_turn(&turn, &decision);
-    let row = turn_row(&scope, &state, &decision, command.lease_token_hash);
+    let row = turn_row(&scope, &state, &decision, lease_token_hash);
     let taken = TurnTaken {
         tenant_id: scope.tenant_id.into(),
         correlation_id: scope.correlation_id.into(),
-        turn_id,
+        turn_id: turn.turn_id,
         session_id: scope.session_id.map(Text::from),
-        session_status,
-        request: request.clone(),
+        session_status: turn.session_status,
+        request: Box::new(turn.request.clone()),
         decision: Box::new(decision),
         state_before: state.digest(),
         state_after: after.digest(),
@@ -164,11 +186,10 @@ fn commit_row(
     at: Timestamp,
 ) -> Result<Vec<Event>, ThreadRefusal> {
     let given = &row.scope;
-    check_fields(given)?;
-    check_row(row)?;
     let row = &CallerRow { scope: in_own_session(view.live, *given), ..*row };
     let scope = &row.scope;
-    let Entered { session_status, state, mut events } = enter(view, given, scope, at)?;
+    let (session_status, state, mut events) = enter(view, given, scope, at)?;
+    check_unplanned(view, scope.turn_id, at)?;
     check_continuity(row, session_status, &state)?;
     if row.directive == Directive::Dispatch {
         check_dispatch(scope, &state, at)?;
@@ -180,15 +201,14 @@ fn commit_row(
     Ok(events)
 }
 
-fn read_rows(view: ThreadView<'_>, command: &ThreadCommand) -> Result<Vec<Event>, ThreadRefusal> {
-    check_thread_names(&command.tenant_id, &command.correlation_id)?;
+fn read_rows(view: ThreadView<'_>, command: &ThreadCommand) -> Vec<Event> {
     let version = view.thread.map(|thread| thread.version).or(view.closed_with);
     let read = RowsRead {
         tenant_id: Text::from(&command.tenant_id),
         correlation_id: Text::from(&command.correlation_id),
         last_sequence: version.unwrap_or(0),
     };
-    Ok(Vec::from([read.into()]))
+    Vec::from([read.into()])
 }
 
 fn expire_thread(
@@ -244,13 +264,14 @@ pub(crate) fn given_up(thread: &Thread, buffer: &ResumeBuffer, session: Option<&
 }
 
 /// Scope and gates, in order: the first that says no is the refusal. The scope is the one that was
-/// given, in its session or the thread's own.
+/// given, in its session or the thread's own. Says where the session is, and gives the state, out
+/// of which what expired by now is taken, and the events that say so.
 fn enter(
     view: ThreadView<'_>,
     given: &TurnScope<'_>,
     scope: &TurnScope<'_>,
     at: Timestamp,
-) -> Result<Entered, ThreadRefusal> {
+) -> Result<(SessionStatus, ThreadState, Vec<Event>), ThreadRefusal> {
     let session_status = session_of(view.registered, given, scope)?;
     let thread = view.thread;
     check_open(view)?;
@@ -262,7 +283,7 @@ fn enter(
     check_pending(&state, scope)?;
     let expired = state.expire(at);
     let events = expiries(scope.tenant_id, scope.correlation_id, &expired);
-    Ok(Entered { session_status, state, events })
+    Ok((session_status, state, events))
 }
 
 /// The thread's state before the turn; a new thread's is empty. Nobody asks for that of a thread
@@ -364,10 +385,7 @@ fn check_continuity(
     if row.directive == Directive::Wait {
         return Ok(());
     }
-    if session_status != SessionStatus::Active {
-        let (reason, found) = (ReasonCode::FailTenantScopeInvalid, session_status.to_string());
-        return Err(barred(reason, "session_id", String::from("an ACTIVE session"), found));
-    }
+    check_active(session_status)?;
     let known = state.marks.active_speaker_user_id.as_deref();
     if row.directive == Directive::Clarify || known.is_none_or(|k| k == row.scope.user_id) {
         return Ok(());
@@ -400,7 +418,7 @@ fn check_dispatch(
     }
 }
 
-fn barred(
+pub(crate) fn barred(
     reason_code: ReasonCode,
     field: &'static str,
     expected: String,

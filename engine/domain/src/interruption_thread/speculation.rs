@@ -1,24 +1,33 @@
-//! Duplex sessions (seed, "FDX Design Lock"): what is prepared while the user still speaks, and
-//! what is committed once it is sure.
+//! Duplex sessions (seed, "FDX Design Lock"): what is planned while the user still speaks, and the
+//! gate behind which it becomes a turn.
 //!
-//! A [`SpeculativePlan`] is words and nothing else. A [`TurnCommitDecision`] is made in one place,
-//! behind both gates, out of the branch table's own decision.
+//! A [`SpeculativePlan`] is words and nothing else. A turn is made of a [`Passed`] alone, which
+//! only this file makes: of a turn for which nothing is planned, or behind the gate.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::ToString as _;
 
-use serde::ser::SerializeStruct as _;
-use serde::{Deserialize, Serialize, Serializer};
-use thiserror::Error;
-
-use crate::core::closed_enum;
 use crate::core::confidence::{BasisPoints, RELATION_THRESHOLD};
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::core::refusal::{Malformed, check_name, require};
-use crate::core::text::{hidden_character, is_blank};
+use crate::core::text::{hidden_character, is_blank, shown};
+use crate::core::time::Timestamp;
+use crate::core::{bodies, closed_enum, recorded};
+use crate::interruption_thread::apply::{
+    Context, Spoken, check_caller, check_order, new_thread, status,
+};
 use crate::interruption_thread::branch::sure_relation;
+use crate::interruption_thread::command::{CommitTurn, DraftPlan};
 use crate::interruption_thread::decision::{Dispatch, ThreadState, TurnDecision};
+use crate::interruption_thread::event::InterruptionThreadEvent as Event;
+use crate::interruption_thread::event::{PlanDrafted, TurnCommitted};
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::request::{TurnInput, TurnRequest};
+use crate::interruption_thread::rules::{Considered, ThreadView, barred};
+use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::turn::{Turn, decide_turn};
 use crate::interruption_thread::types::{
     ContinuityOutcome, Directive, ReasonCode, SubjectRelation,
@@ -28,62 +37,59 @@ use crate::registration::types::SessionStatus;
 /// From when on a candidate and a hypothesis are sure enough to commit a turn: 0.70, inclusive.
 pub const COMMIT_THRESHOLD: BasisPoints = RELATION_THRESHOLD;
 
+/// How long a plan may be committed: 60 s.
+pub const PLAN_LIFETIME_MS: u64 = 60_000;
+
 /// Longest transcript of a turn, in bytes.
 const TRANSCRIPT_MAX: usize = 32_768;
 
-/// PH1.K: somebody may have begun to speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct InterruptCandidate {
-    /// The phrase: the interruption's own.
-    pub phrase_id: u64,
-    /// When it happened, in nanoseconds since 1970: the interruption's own.
-    pub t_event: u64,
-    /// How sure it is.
-    pub confidence_bp: BasisPoints,
-}
+bodies! {
+    /// What the three engines say about one turn.
+    Heard {
+        /// PH1.K: given exactly where the request has an interruption.
+        #[serde(default)]
+        candidate: Option<InterruptCandidate>,
+        /// PH1.C: the words.
+        transcript: PartialTranscript,
+        /// PH1.NLP: their meaning.
+        hypothesis: IntentHypothesis,
+    }
 
-/// PH1.C: what was heard so far.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct PartialTranscript {
-    /// The words, on one line, 1 to 32 768 bytes.
-    pub text: Text,
-    /// Whether the user has ended.
-    pub is_final: bool,
-}
+    /// PH1.K: somebody may have begun to speak.
+    #[derive(Copy)]
+    InterruptCandidate {
+        /// The phrase: the interruption's own.
+        phrase_id: u64,
+        /// When it happened, in nanoseconds since 1970: the interruption's own.
+        t_event: u64,
+        /// How sure it is.
+        confidence_bp: BasisPoints,
+    }
 
-/// PH1.NLP: what may be meant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct IntentHypothesis {
-    /// What it is about: the request's own.
-    pub subject_ref: Text,
-    /// The intent, where one was understood: the request's own, 1 to 64 bytes.
-    #[serde(default)]
-    pub intent_type: Option<Text>,
-    /// How sure that is.
-    pub confidence_bp: BasisPoints,
-    /// How it relates to what was interrupted: the request's own.
-    #[serde(default)]
-    pub subject_relation: Option<SubjectRelation>,
-    /// How sure the relation is: the request's own.
-    #[serde(default)]
-    pub subject_relation_confidence_bp: Option<BasisPoints>,
-}
+    /// PH1.C: what was heard so far.
+    PartialTranscript {
+        /// The words, on one line, 1 to 32 768 bytes.
+        text: Text,
+        /// Whether the user has ended.
+        is_final: bool,
+    }
 
-/// What the three engines say about one turn.
-#[derive(Debug, Clone, Copy)]
-pub struct Heard<'a> {
-    /// Given exactly where the request has an interruption.
-    pub candidate: Option<&'a InterruptCandidate>,
-    /// The words.
-    pub transcript: &'a PartialTranscript,
-    /// Their meaning.
-    pub hypothesis: &'a IntentHypothesis,
+    /// PH1.NLP: what may be meant.
+    IntentHypothesis {
+        /// What it is about: the request's own.
+        subject_ref: Text,
+        /// The intent, where one was understood: the request's own, 1 to 64 bytes.
+        #[serde(default)]
+        intent_type: Option<Text>,
+        /// How sure that is.
+        confidence_bp: BasisPoints,
+        /// How it relates to what was interrupted: the request's own.
+        #[serde(default)]
+        subject_relation: Option<SubjectRelation>,
+        /// How sure the relation is: the request's own.
+        #[serde(default)]
+        subject_relation_confidence_bp: Option<BasisPoints>,
+    }
 }
 
 closed_enum! {
@@ -100,232 +106,238 @@ closed_enum! {
     }
 }
 
-/// What would be said if the user ended here. It cannot be executed: there is no way from it to a
-/// command, an event or a [`Dispatch`], it names no action, and its fields are out of reach. It
-/// cannot be read back from outside either.
-///
-/// ```compile_fail
-/// use holdpoint_domain::{Command, interruption_thread::SpeculativePlan};
-/// fn execute(plan: SpeculativePlan) -> Command { plan.into() }
-/// ```
-/// ```compile_fail
-/// use holdpoint_domain::interruption_thread::{SpeculativePlan, TurnCommitDecision};
-/// fn commit(plan: SpeculativePlan) -> TurnCommitDecision { plan.into() }
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpeculativePlan {
-    branch: DuplexBranch,
-    would_say: Option<Text>,
-    reason_code: ReasonCode,
+recorded! {
+    /// What would be said if the user ended here. It cannot be executed: there is no way from it to
+    /// a command or a commit, and it names no action.
+    ///
+    /// ```compile_fail
+    /// use holdpoint_domain::{Command, interruption_thread::SpeculativePlan};
+    /// fn execute(plan: SpeculativePlan) -> Command { plan.into() }
+    /// ```
+    /// ```compile_fail
+    /// use holdpoint_domain::interruption_thread::{SpeculativePlan, TurnCommitDecision};
+    /// fn commit(plan: SpeculativePlan) -> TurnCommitDecision { plan.into() }
+    /// ```
+    SpeculativePlan {
+        /// Which way the turn would go.
+        branch: DuplexBranch,
+        /// The answer or the question, where there would be one.
+        would_say: Option<Text>,
+        /// Why.
+        reason_code: ReasonCode,
+        /// Always `false`.
+        execute_allowed: bool,
+    }
+
+    /// The authoritative end of a turn: branch, response, action and reason code.
+    TurnCommitDecision {
+        /// Which way the turn went.
+        branch: DuplexBranch,
+        /// The answer or the question.
+        response: Option<Text>,
+        /// What may be done.
+        action: Option<Dispatch>,
+        /// Why.
+        reason_code: ReasonCode,
+    }
+
+    /// What is planned for a turn of a thread, and may be committed: the newest plan alone.
+    OpenPlan {
+        /// The idempotency key of the command that drafted it, by which it is committed.
+        plan_key: Text,
+        /// The turn.
+        turn_id: u64,
+        /// Who speaks.
+        speaker_user_id: Text,
+        /// The plan.
+        plan: SpeculativePlan,
+        /// From when on it is too late.
+        expires_at: Timestamp,
+    }
+}
+
+impl OpenPlan {
+    /// Whether it is of this turn, and may be committed now.
+    pub(crate) fn is_of(&self, turn_id: u64, at: Timestamp) -> bool {
+        self.turn_id == turn_id && at < self.expires_at
+    }
 }
 
 impl SpeculativePlan {
     /// What the branch table would say, whatever the confidence and whether or not the user has
     /// ended. What it would let be done is not kept.
-    ///
-    /// # Errors
-    /// [`ThreadRefusal::Malformed`] names the field that breaks the contract, or that differs
-    /// between what was heard and the request.
-    pub fn draft(
-        heard: &Heard<'_>,
-        state: &ThreadState,
-        turn: &Turn<'_>,
-    ) -> Result<Self, ThreadRefusal> {
-        check_heard(heard, turn.request)?;
-        let decision = decide_turn(state, turn)?;
-        Ok(Self {
-            branch: branch_of(&decision, state, turn),
-            would_say: words(&decision).cloned(),
-            reason_code: decision.reason_code,
-        })
+    pub(crate) fn of(decision: &TurnDecision, state: &ThreadState, turn: &Turn<'_>) -> Self {
+        let TurnCommitDecision { branch, response, reason_code, .. } =
+            TurnCommitDecision::of(decision, state, turn);
+        Self { branch, would_say: response, reason_code, execute_allowed: false }
     }
-
-    /// Which way the turn would go.
-    #[must_use]
-    pub const fn branch(&self) -> DuplexBranch {
-        self.branch
-    }
-
-    /// The answer or the question, where there would be one.
-    #[must_use]
-    pub const fn would_say(&self) -> Option<&Text> {
-        self.would_say.as_ref()
-    }
-
-    /// Why.
-    #[must_use]
-    pub const fn reason_code(&self) -> ReasonCode {
-        self.reason_code
-    }
-
-    /// Always `false`.
-    #[must_use]
-    pub const fn execute_allowed(&self) -> bool {
-        false
-    }
-}
-
-/// With `execute_allowed`, which is always `false`.
-impl Serialize for SpeculativePlan {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut plan = serializer.serialize_struct("SpeculativePlan", 4)?;
-        plan.serialize_field("branch", &self.branch)?;
-        plan.serialize_field("would_say", &self.would_say)?;
-        plan.serialize_field("reason_code", &self.reason_code)?;
-        plan.serialize_field("execute_allowed", &self.execute_allowed())?;
-        plan.end()
-    }
-}
-
-/// The authoritative end of a turn: branch, response, action and reason code. Only
-/// [`TurnCommitDecision::commit`] makes one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TurnCommitDecision {
-    branch: DuplexBranch,
-    response: Option<Text>,
-    action: Option<Dispatch>,
-    reason_code: ReasonCode,
-    #[serde(skip)]
-    decision: TurnDecision,
 }
 
 impl TurnCommitDecision {
-    /// Commits a turn: it is decided here, by [`decide_turn`], and by nobody else.
-    ///
-    /// # Errors
-    /// [`CommitRefusal`] says which gate is closed: confidence (the user has ended; candidate and
-    /// hypothesis reach [`COMMIT_THRESHOLD`]), then policy (the session is active; something is
-    /// done only where it is sure what it is about). Nothing is committed then.
-    pub fn commit(
-        heard: &Heard<'_>,
-        state: &ThreadState,
-        turn: &Turn<'_>,
-    ) -> Result<Self, CommitRefusal> {
-        check_heard(heard, turn.request).map_err(malformed_turn)?;
-        pass_confidence_gate(heard)?;
-        if turn.session_status != SessionStatus::Active {
-            return Err(CommitRefusal::SessionNotActive { found: turn.session_status });
-        }
-        let decision = decide_turn(state, turn).map_err(malformed_turn)?;
-        let is_sure = sure_relation(turn.request).is_some();
-        pass_policy_gate(decision.directive, is_sure, is_interrupted(state, turn))?;
-        Ok(Self {
-            branch: branch_of(&decision, state, turn),
-            response: words(&decision).cloned(),
+    /// What a turn that came to this says and does.
+    pub(crate) fn of(decision: &TurnDecision, state: &ThreadState, turn: &Turn<'_>) -> Self {
+        let question = decision.clarify.as_ref().map(|clarify| &clarify.question);
+        Self {
+            branch: branch_of(decision, state, turn),
+            response: decision.response_text.as_ref().or(question).cloned(),
             action: decision.dispatch.clone(),
             reason_code: decision.reason_code,
-            decision,
-        })
-    }
-
-    /// Which way the turn went.
-    #[must_use]
-    pub const fn branch(&self) -> DuplexBranch {
-        self.branch
-    }
-
-    /// The answer or the question.
-    #[must_use]
-    pub const fn response(&self) -> Option<&Text> {
-        self.response.as_ref()
-    }
-
-    /// What may be done.
-    #[must_use]
-    pub const fn action(&self) -> Option<&Dispatch> {
-        self.action.as_ref()
-    }
-
-    /// Why.
-    #[must_use]
-    pub const fn reason_code(&self) -> ReasonCode {
-        self.reason_code
-    }
-
-    /// The decision that was committed.
-    #[must_use]
-    pub const fn decision(&self) -> &TurnDecision {
-        &self.decision
-    }
-}
-
-/// Why a turn is not committed. Closed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum CommitRefusal {
-    /// The request, or what was heard, breaks the contract.
-    #[error(transparent)]
-    Malformed(Box<ThreadRefusal>),
-    /// The user still speaks.
-    #[error("the transcript is not final; commit when the user has ended")]
-    TranscriptNotFinal,
-    /// The interruption is doubtful.
-    #[error("the candidate's confidence is {found}, below {expected}; go on speaking")]
-    CandidateNotSure {
-        /// The threshold.
-        expected: BasisPoints,
-        /// The confidence.
-        found: BasisPoints,
-    },
-    /// The meaning is doubtful.
-    #[error("the hypothesis's confidence is {found}, below {expected}; ask what is meant")]
-    HypothesisNotSure {
-        /// The threshold.
-        expected: BasisPoints,
-        /// The confidence.
-        found: BasisPoints,
-    },
-    /// Nothing is said or done in this session.
-    #[error("the session is {found}, expected ACTIVE; take the turn in an active session")]
-    SessionNotActive {
-        /// Where it is.
-        found: SessionStatus,
-    },
-    /// Something would be done while it is not sure what the turn is about.
-    #[error("the relation to what was interrupted is not sure; ask before anything is dispatched")]
-    DispatchNotSure,
-}
-
-impl CommitRefusal {
-    /// The stable name of the gate that is closed.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Malformed(refusal) => refusal.code(),
-            Self::TranscriptNotFinal => "TRANSCRIPT_NOT_FINAL",
-            Self::CandidateNotSure { .. } => "CANDIDATE_NOT_SURE",
-            Self::HypothesisNotSure { .. } => "HYPOTHESIS_NOT_SURE",
-            Self::SessionNotActive { .. } => ReasonCode::SessionNotActive.name(),
-            Self::DispatchNotSure => ReasonCode::InterruptRelationUncertainClarify.name(),
         }
     }
 }
 
-fn malformed_turn(refusal: impl Into<ThreadRefusal>) -> CommitRefusal {
-    CommitRefusal::Malformed(Box::new(refusal.into()))
+/// A turn that may be taken. Nothing else becomes one, and only the two ways here give it.
+pub(crate) struct Passed<'a>(Considered<'a>);
+
+impl<'a> Passed<'a> {
+    /// A turn for which nothing is planned needs no gate.
+    pub(crate) fn unplanned(
+        view: ThreadView<'_>,
+        of: Considered<'a>,
+    ) -> Result<Self, ThreadRefusal> {
+        check_unplanned(view, of.turn.turn_id, of.turn.at)?;
+        Ok(Self(of))
+    }
+
+    /// The commit gate: the plan is the open one of this turn and speaker; then confidence (the
+    /// user has ended; candidate and hypothesis reach [`COMMIT_THRESHOLD`]); then policy (the
+    /// session is active). What the plan says decides nothing: the branch table does.
+    pub(crate) fn committed(
+        view: ThreadView<'_>,
+        command: &CommitTurn,
+        mut of: Considered<'a>,
+    ) -> Result<Self, ThreadRefusal> {
+        let plan_key = &command.plan_key;
+        let open = check_open(open_plan(view), plan_key, (of.turn.turn_id, of.turn.at))?;
+        let (planned, speaks) = (&*open.speaker_user_id, of.scope.user_id);
+        if planned != speaks {
+            let expected = format!("{}, for whom the turn is planned", shown(planned));
+            let reason = ReasonCode::FailPlanInvalid;
+            return Err(barred(reason, "user_id", expected, shown(speaks)));
+        }
+        check_sure(&command.heard)?;
+        check_active(of.turn.session_status)?;
+        let committed = TurnCommitted {
+            tenant_id: of.scope.tenant_id.into(),
+            correlation_id: of.scope.correlation_id.into(),
+            turn_id: of.turn.turn_id,
+            plan_key: plan_key.into(),
+            heard: command.heard.clone(),
+            decision: TurnCommitDecision::of(&of.decision, &of.state, &of.turn),
+        };
+        of.events.push(committed.into());
+        Ok(Self(of))
+    }
+
+    pub(crate) fn into_turn(self) -> Considered<'a> {
+        self.0
+    }
+}
+
+/// What would be said is put on record, and nothing else comes of it.
+pub(crate) fn drafted(command: &DraftPlan, of: &Considered<'_>) -> Event {
+    let drafted = PlanDrafted {
+        tenant_id: of.scope.tenant_id.into(),
+        correlation_id: of.scope.correlation_id.into(),
+        turn_id: of.turn.turn_id,
+        session_id: of.scope.session_id.map(Text::from),
+        plan_key: of.scope.idempotency_key.into(),
+        heard: command.heard.clone(),
+        request: command.request.clone(),
+        plan: SpeculativePlan::of(&of.decision, &of.state, &of.turn),
+    };
+    drafted.into()
+}
+
+fn open_plan(view: ThreadView<'_>) -> Option<&OpenPlan> {
+    view.live.and_then(Thread::open_plan)
+}
+
+/// A turn with an open plan is taken by the commit of that, and by nothing else.
+pub(crate) fn check_unplanned(
+    view: ThreadView<'_>,
+    turn_id: u64,
+    at: Timestamp,
+) -> Result<(), ThreadRefusal> {
+    let open = open_plan(view).filter(|open| open.is_of(turn_id, at));
+    let Some(OpenPlan { plan_key, .. }) = open else { return Ok(()) };
+    let expected = format!("a turn without an open plan; commit the plan {}", shown(plan_key));
+    Err(barred(ReasonCode::FailPlanInvalid, "turn_id", expected, turn_id.to_string()))
+}
+
+/// The open plan has this key, is of this turn, and its time is not over.
+fn check_open<'a>(
+    open: Option<&'a OpenPlan>,
+    plan_key: &str,
+    (turn_id, at): (u64, Timestamp),
+) -> Result<&'a OpenPlan, ThreadRefusal> {
+    let found = match open {
+        Some(open) if *open.plan_key == *plan_key && open.is_of(turn_id, at) => return Ok(open),
+        Some(open) => {
+            let (key, turn_id, until) = (shown(&open.plan_key), open.turn_id, open.expires_at);
+            format!("{}; open is {key} of turn {turn_id}, until {until}", shown(plan_key))
+        }
+        None => format!("{}; no plan is open", shown(plan_key)),
+    };
+    let expected = format!("the key of the open plan of turn {turn_id}, in time");
+    Err(barred(ReasonCode::FailPlanInvalid, "plan_key", expected, found))
+}
+
+/// The confidence gate: the user has ended, and what was heard is sure.
+pub(crate) fn check_sure(heard: &Heard) -> Result<(), ThreadRefusal> {
+    if !heard.transcript.is_final {
+        let (field, found) = ("heard.transcript.is_final", "false".into());
+        let expected = "true; commit when the user has ended".into();
+        return Err(barred(ReasonCode::FailTranscriptNotFinal, field, expected, found));
+    }
+    let candidate = heard.candidate.map(|of| {
+        let field = "heard.candidate.confidence_bp";
+        (ReasonCode::FailCandidateNotSure, field, "go on speaking", of.confidence_bp)
+    });
+    let (field, found) = ("heard.hypothesis.confidence_bp", heard.hypothesis.confidence_bp);
+    let hypothesis = (ReasonCode::FailHypothesisNotSure, field, "ask what is meant", found);
+    let mut doubts = candidate.into_iter().chain([hypothesis]);
+    match doubts.find(|(.., found)| *found < COMMIT_THRESHOLD) {
+        None => Ok(()),
+        Some((reason, field, advice, found)) => {
+            let expected = format!("{COMMIT_THRESHOLD} or more; {advice}");
+            Err(barred(reason, field, expected, found.to_string()))
+        }
+    }
+}
+
+/// Nothing is said, done or planned in a session that is not active.
+pub(crate) fn check_active(status: SessionStatus) -> Result<(), ThreadRefusal> {
+    if status == SessionStatus::Active {
+        return Ok(());
+    }
+    let (reason, expected) = (ReasonCode::FailTenantScopeInvalid, "an ACTIVE session".into());
+    Err(barred(reason, "session_id", expected, status.to_string()))
 }
 
 /// What was heard is about this very request.
-fn check_heard(heard: &Heard<'_>, request: &TurnRequest) -> Result<(), Malformed> {
+pub(crate) fn check_heard(heard: &Heard, request: &TurnRequest) -> Result<(), Malformed> {
     let text = &heard.transcript.text;
     let is_line =
         text.len() <= TRANSCRIPT_MAX && !is_blank(text) && hidden_character(text).is_none();
     let expected = "one line of 1 to 32768 bytes, without control characters";
-    require(is_line, "transcript.text", expected, format_args!("{} bytes", text.len()))?;
+    require(is_line, "heard.transcript.text", expected, format_args!("{} bytes", text.len()))?;
     let named = request.interruption.as_ref().map(|of| (of.phrase_id, of.t_event));
     let found = heard.candidate.map(|candidate| (candidate.phrase_id, candidate.t_event));
-    require(named == found, "candidate", "the request's interruption", format_args!("{found:?}"))?;
-    check_hypothesis(heard.hypothesis, request)
+    let (field, expected) = ("heard.candidate", "the request's interruption");
+    require(named == found, field, expected, format_args!("{found:?}"))?;
+    check_hypothesis(&heard.hypothesis, request)
 }
 
 fn check_hypothesis(of: &IntentHypothesis, request: &TurnRequest) -> Result<(), Malformed> {
-    let field = "hypothesis.subject_ref";
+    let field = "heard.hypothesis.subject_ref";
     require(of.subject_ref == request.subject_ref, field, "the request's", &of.subject_ref)?;
     let relation = (of.subject_relation, of.subject_relation_confidence_bp);
     let stated =
         (request.interrupt_subject_relation, request.interrupt_subject_relation_confidence_bp);
-    let field = "hypothesis.subject_relation";
+    let field = "heard.hypothesis.subject_relation";
     require(relation == stated, field, "the request's", format_args!("{relation:?}"))?;
-    let field = "hypothesis.intent_type";
+    let field = "heard.hypothesis.intent_type";
     if let Some(intent_type) = &of.intent_type {
         let expected = "1 to 64 bytes, visible, without control characters";
         check_name(field, intent_type, 64, expected)?;
@@ -333,35 +345,6 @@ fn check_hypothesis(of: &IntentHypothesis, request: &TurnRequest) -> Result<(), 
     let TurnInput::Intent { intent_type, .. } = &request.input else { return Ok(()) };
     let is_same = of.intent_type.as_ref() == Some(intent_type);
     require(is_same, field, "the request's intent", format_args!("{:?}", of.intent_type))
-}
-
-fn pass_confidence_gate(heard: &Heard<'_>) -> Result<(), CommitRefusal> {
-    let expected = COMMIT_THRESHOLD;
-    if !heard.transcript.is_final {
-        return Err(CommitRefusal::TranscriptNotFinal);
-    }
-    let doubtful = heard.candidate.map(|of| of.confidence_bp).filter(|found| *found < expected);
-    if let Some(found) = doubtful {
-        return Err(CommitRefusal::CandidateNotSure { expected, found });
-    }
-    let found = heard.hypothesis.confidence_bp;
-    if found < expected {
-        return Err(CommitRefusal::HypothesisNotSure { expected, found });
-    }
-    Ok(())
-}
-
-/// Nothing is done while something was left unsaid and the relation to it is not sure. The branch
-/// table asks in that case; this gate holds whatever the table says.
-const fn pass_policy_gate(
-    directive: Directive,
-    is_sure: bool,
-    is_interrupted: bool,
-) -> Result<(), CommitRefusal> {
-    if matches!(directive, Directive::Dispatch) && is_interrupted && !is_sure {
-        return Err(CommitRefusal::DispatchNotSure);
-    }
-    Ok(())
 }
 
 /// Whether the turn interrupts, or the speaker has a remainder that is kept.
@@ -393,27 +376,100 @@ fn branch_of(decision: &TurnDecision, state: &ThreadState, turn: &Turn<'_>) -> D
     }
 }
 
-/// What the user hears or reads: the answer, or the question.
-fn words(decision: &TurnDecision) -> Option<&Text> {
-    let question = decision.clarify.as_ref().map(|clarify| &clarify.question);
-    decision.response_text.as_ref().or(question)
+/// A plan begins its thread, where there is none yet: in that nothing was said.
+fn begun(record: Record<'_>, body: &PlanDrafted) -> Thread {
+    let (wait, reason) = (Directive::Wait, body.plan.reason_code);
+    new_thread(record, &body.tenant_id, &body.correlation_id, wait, reason)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::pass_policy_gate;
-    use crate::interruption_thread::types::Directive;
+/// The newest plan is the open one.
+pub(crate) fn plan_drafted(threads: &mut Threads, record: Record<'_>, body: &PlanDrafted) {
+    let open = OpenPlan {
+        plan_key: body.plan_key.clone(),
+        turn_id: body.turn_id,
+        speaker_user_id: body.request.active_speaker_user_id.clone(),
+        plan: body.plan.clone(),
+        expires_at: record.at.plus_ms(PLAN_LIFETIME_MS),
+    };
+    threads.begin(&body.tenant_id, &body.correlation_id, || begun(record, body));
+    threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        thread.plan = Some((open, None));
+        thread.version = record.sequence;
+    });
+}
 
-    #[test]
-    fn table_nothing_is_done_while_it_is_not_sure_what_it_is_about() {
-        for directive in Directive::ALL {
-            for (is_sure, is_interrupted) in
-                [(false, false), (false, true), (true, false), (true, true)]
-            {
-                let passed = pass_policy_gate(*directive, is_sure, is_interrupted);
-                let barred = *directive == Directive::Dispatch && is_interrupted && !is_sure;
-                assert_eq!(passed.is_err(), barred, "{directive} {is_sure} {is_interrupted}");
-            }
-        }
+/// A plan says what the branch table would say of what was heard.
+pub(crate) fn judge_plan(
+    context: Context<'_>,
+    record: Record<'_>,
+    body: &PlanDrafted,
+    checks: &mut RuleChecks,
+) {
+    check_caller(context, record, checks);
+    let live = context.threads.live(&body.tenant_id, &body.correlation_id);
+    let thread = live.map_or_else(|| Cow::Owned(begun(record, body)), Cow::Borrowed);
+    check_order(&thread, body.turn_id, checks);
+    let session_id = body.session_id.as_ref();
+    let known = session_id.map(|session| status(context, &body.tenant_id, session));
+    let turn = Turn {
+        turn_id: body.turn_id,
+        session_id: session_id.map(|session| &**session),
+        session_status: SessionStatus::Active,
+        request: &body.request,
+        at: record.at,
+    };
+    let planned = decide_turn(&thread.state, &turn)
+        .map(|decision| SpeculativePlan::of(&decision, &thread.state, &turn));
+    let is_so = known.is_none_or(|known| known == Some(SessionStatus::Active))
+        && check_heard(&body.heard, &body.request).is_ok()
+        && planned.is_ok_and(|planned| planned == body.plan);
+    let expected = "what the branch table would say, in a session that is ACTIVE";
+    checks.demand(is_so, Rule::ThreadPlan, expected, "something else");
+}
+
+/// The open plan of a turn passes the gate once.
+pub(crate) fn may_commit(
+    threads: &Threads,
+    record: Record<'_>,
+    body: &TurnCommitted,
+    checks: &mut RuleChecks,
+) -> bool {
+    let thread = threads.live(&body.tenant_id, &body.correlation_id);
+    let open = thread.and_then(|thread| thread.plan.as_ref());
+    let open = open.filter(|(_, committed)| committed.is_none()).map(|(open, _)| open);
+    let may = check_open(open, &body.plan_key, (body.turn_id, record.at)).is_ok()
+        && check_sure(&body.heard).is_ok();
+    let expected = "an open plan of the turn, and what was heard to be sure";
+    checks.demand(may, Rule::ThreadPlan, expected, &body.plan_key)
+}
+
+/// The turn that follows is behind the gate.
+pub(crate) fn turn_committed(threads: &mut Threads, record: Record<'_>, body: &TurnCommitted) {
+    if !may_commit(threads, record, body, &mut RuleChecks::unheard()) {
+        return;
     }
+    threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        let committed = Box::new((Heard::clone(&body.heard), body.decision.clone()));
+        thread.plan = thread.plan.take().map(|(open, _)| (open, Some(committed)));
+        thread.version = record.sequence;
+    });
+}
+
+/// Nothing passes an open plan by: what it is for is the turn that stands behind its commit, and
+/// says and does what that says. Whatever else names the turn counts for nothing.
+pub(crate) fn passes_gate(threads: &Threads, spoken: &Spoken<'_>, checks: &mut RuleChecks) -> bool {
+    let thread = threads.live(spoken.tenant_id, spoken.correlation_id);
+    let plan = thread.and_then(|thread| Some((thread, thread.plan.as_ref()?)));
+    let plan = plan.filter(|(_, (open, _))| open.is_of(spoken.turn_id, spoken.at));
+    let Some((thread, (open, committed))) = plan else { return true };
+    let turn = committed.as_ref().zip(spoken.turn.as_ref());
+    let is_behind = turn.is_some_and(|(committed, (body, turn))| {
+        let (heard, decision) = &**committed;
+        body.session_status == SessionStatus::Active
+            && open.speaker_user_id == body.request.active_speaker_user_id
+            && check_heard(heard, &body.request).is_ok()
+            && TurnCommitDecision::of(&body.decision, &thread.state, turn) == *decision
+    });
+    let found = format_args!("turn {} past its plan", spoken.turn_id);
+    checks.demand(is_behind, Rule::ThreadPlan, "the turn behind the commit of its plan", found)
 }

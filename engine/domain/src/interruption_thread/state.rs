@@ -1,5 +1,6 @@
 //! Interruption threads by tenant and correlation.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::interruption_thread::decision::{Pending, ResumeBuffer, Said, ThreadState};
+use crate::interruption_thread::speculation::{Heard, OpenPlan, TurnCommitDecision};
 use crate::interruption_thread::types::{Directive, PendingState, ReasonCode};
 
 /// Most threads that are remembered after they were closed: the newest.
@@ -46,9 +48,22 @@ pub struct Thread {
     pub awaits_row: bool,
     /// Whether it ended.
     pub is_closed: bool,
+    /// What is planned for its next turn. A room of its own carries it.
+    #[serde(skip)]
+    pub(crate) plan: Option<Planned>,
 }
 
+/// A plan; and, once it is committed, what was heard and what the turn that follows says and does:
+/// never between two batches.
+pub(crate) type Planned = (OpenPlan, Option<Box<(Heard, TurnCommitDecision)>>);
+
 impl Thread {
+    /// What is planned for its next turn, also where it is too late for that.
+    #[must_use]
+    pub fn open_plan(&self) -> Option<&OpenPlan> {
+        self.plan.as_ref().map(|(open, _)| open)
+    }
+
     /// The thread's own session: in which a turn or a row is that names none. It is where somebody
     /// was last spoken to, or else where somebody last spoke; `None` where that was in no session.
     #[must_use]
@@ -163,6 +178,7 @@ impl Threads {
         thread.is_closed = true;
         thread.version = sequence;
         thread.state.end();
+        thread.plan = None;
         self.end((tenant_id.clone(), correlation_id.clone()), sequence);
         self.closed.insert(sequence, thread);
         let is_too_many = self.closed.len() > MAX_CLOSED_THREADS;
@@ -228,6 +244,17 @@ impl Threads {
         (self.live.values().collect(), self.closed.iter().collect(), &self.ended)
     }
 
+    /// What is planned, by thread.
+    pub(crate) fn plans(&self) -> Vec<(&ThreadKey, &Planned)> {
+        self.live.iter().filter_map(|(key, thread)| Some((key, thread.plan.as_ref()?))).collect()
+    }
+
+    pub(crate) fn have_plans(&mut self, plans: Vec<(ThreadKey, Planned)>) {
+        for (key, plan) in plans {
+            self.live.entry(key).and_modify(|thread| thread.plan = Some(plan));
+        }
+    }
+
     /// The threads that were carried; what expires follows from them.
     pub(crate) fn from_carried(
         live: Vec<Thread>,
@@ -277,6 +304,8 @@ pub struct ThreadView<'a> {
     pub active_speaker_user_id: Option<&'a Text>,
     /// In which session, where there was one.
     pub active_session_id: Option<&'a Text>,
+    /// What is planned for its next turn: words, of which nothing comes but by their commit.
+    pub open_plan: Option<&'a OpenPlan>,
     /// What was said last, and to whom, oldest first: digests alone.
     pub said: &'a [Said],
     /// The newest turn.
@@ -321,6 +350,7 @@ impl Thread {
             buffer_lapsed: marks.buffer_lapsed,
             active_speaker_user_id: marks.active_speaker_user_id.as_ref(),
             active_session_id: marks.active_session_id.as_ref(),
+            open_plan: self.open_plan(),
             said: &state.said,
             last_turn_id: self.last_turn_id,
             last_directive: self.last_directive,

@@ -398,6 +398,15 @@ reason_codes! {
         "What was interrupted is stated too late, or for a time to come." in Continuity,
     0x4A FailRelationInvalid "X_FAIL_RELATION_INVALID"
         "A relation while nothing was interrupted." in Continuity,
+    0x4B FailPlanInvalid "X_FAIL_PLAN_INVALID"
+        "No plan is open for the turn, or another one, or one that the command passes by, or what \
+         is to be planned does not fit the thread." in Continuity,
+    0x4C FailTranscriptNotFinal "X_FAIL_TRANSCRIPT_NOT_FINAL"
+        "A turn is to be committed while the user still speaks." in Gating,
+    0x4D FailCandidateNotSure "X_FAIL_CANDIDATE_NOT_SURE"
+        "It is not sure that somebody interrupted." in Gating,
+    0x4E FailHypothesisNotSure "X_FAIL_HYPOTHESIS_NOT_SURE"
+        "It is not sure what the user means." in Gating,
 }
 
 impl ReasonCode {

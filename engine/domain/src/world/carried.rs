@@ -48,7 +48,7 @@ struct Room {
 type Read = fn(&[u8], &mut LiveState) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 15] = [
+const ROOMS: [Room; 16] = [
     Room {
         name: "execution_loop",
         version: 2,
@@ -197,6 +197,13 @@ const ROOMS: [Room; 15] = [
         version: 1,
         write: |hot| encoded(&hot.set_back),
         read: |bytes, hot| decoded(bytes).map(|set_back| hot.set_back = set_back),
+        older: &[],
+    },
+    Room {
+        name: "thread_plans",
+        version: 1,
+        write: |hot| encoded(&hot.threads.plans()),
+        read: |bytes, hot| decoded(bytes).map(|plans| hot.threads.have_plans(plans)),
         older: &[],
     },
 ];

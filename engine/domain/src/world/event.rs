@@ -148,6 +148,8 @@ impl Event {
                     InterruptionThreadEvent::PendingDisarmed(_)
                         | InterruptionThreadEvent::ThreadMoved(_)
                         | InterruptionThreadEvent::RemainderDisplaced(_)
+                        | InterruptionThreadEvent::PlanDrafted(_)
+                        | InterruptionThreadEvent::TurnCommitted(_)
                 )
         )
     }

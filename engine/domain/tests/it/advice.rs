@@ -2,14 +2,12 @@
 //! no remainder, no gate and no state depends on it.
 
 use holdpoint_domain::Time;
-use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::refusal::Malformed;
 use holdpoint_domain::interruption_thread::{
-    Advice, ConfidenceBand, ConfirmAnswer, ExplainTrigger, Explanation, Heard, IntentClass,
-    IntentHypothesis, InterruptCandidate, Interruption, PartialTranscript, Pending,
-    Ph1kToPh1xInterruptHandoff, ReasonCode, RiskContextClass, Style, StyleAdvice, SubjectRelation,
-    ThreadRefusal, ThreadState, ToolStatus, Turn, TurnCommitDecision, TurnDecision, TurnInput,
+    Advice, ConfidenceBand, ConfirmAnswer, ExplainTrigger, Explanation, IntentClass, Interruption,
+    Pending, Ph1kToPh1xInterruptHandoff, ReasonCode, RiskContextClass, Style, StyleAdvice,
+    SubjectRelation, ThreadRefusal, ThreadState, ToolStatus, Turn, TurnDecision, TurnInput,
     TurnRequest, ValidationStatus, check_handoff, decide_turn, explanation, selected_missing_field,
     style,
 };
@@ -18,6 +16,8 @@ use holdpoint_testing::threads::requests::{
     answering, chat, failure, intent, interrupting, interruption, relating, request, tool,
 };
 use quickcheck::{Arbitrary as _, Gen};
+
+use crate::duplex::{branches, committed_turn, passed};
 
 fn prune(field: &str) -> Advice {
     Advice { prune_selected_missing_field: Some(field.into()), ..Advice::default() }
@@ -173,39 +173,29 @@ fn apart_from_the_missing_field(mut decision: TurnDecision) -> TurnDecision {
     decision
 }
 
-/// The decision, the state after it, and what passes the gates of a duplex session.
-type Outcome = Result<(TurnDecision, ThreadState, Result<(), String>), ThreadRefusal>;
+/// The decision, and the state after it.
+type Outcome = Result<(TurnDecision, ThreadState), ThreadRefusal>;
 
 fn outcome(state: &ThreadState, turn: &Turn<'_>) -> Outcome {
     let decision = apart_from_the_missing_field(decide_turn(state, turn)?);
     let after = state.after_turn(turn, &decision);
-    Ok((decision, after, committed(state, turn)))
+    Ok((decision, after))
 }
 
-fn committed(state: &ThreadState, turn: &Turn<'_>) -> Result<(), String> {
-    let of = turn.request;
-    let confidence_bp = BasisPoints::MAX;
-    let candidate = of.interruption.as_ref().map(|of| InterruptCandidate {
-        phrase_id: of.phrase_id,
-        t_event: of.t_event,
-        confidence_bp,
-    });
-    let hypothesis = IntentHypothesis {
-        subject_ref: of.subject_ref.clone(),
-        intent_type: match &of.input {
-            TurnInput::Intent { intent_type, .. } => Some(intent_type.clone()),
-            _ => None,
-        },
-        confidence_bp,
-        subject_relation: of.interrupt_subject_relation,
-        subject_relation_confidence_bp: of.interrupt_subject_relation_confidence_bp,
-    };
-    let transcript = PartialTranscript { text: "words".into(), is_final: true };
-    let heard =
-        Heard { candidate: candidate.as_ref(), transcript: &transcript, hypothesis: &hypothesis };
-    match TurnCommitDecision::commit(&heard, state, turn) {
-        Ok(_) => Ok(()),
-        Err(refusal) => Err(refusal.to_string()),
+/// The commit gate lets pass what it would let pass without the advice, as the same.
+fn check_gate() {
+    for (_, stage, plain) in branches() {
+        let committed = |request: &TurnRequest| {
+            let mut stage = stage.clone();
+            let events = committed_turn(&mut stage, request);
+            let decision = passed(&events).0.decision.clone();
+            (decision, stage.state("acme", "t"))
+        };
+        let expected = committed(&plain);
+        for advice in every_advice(&plain) {
+            let advised = TurnRequest { advice, ..plain.clone() };
+            assert_eq!(committed(&advised), expected, "{advised:?}");
+        }
     }
 }
 
@@ -264,7 +254,7 @@ fn walk(random: &mut Gen) -> usize {
             let found = outcome(&state, &Turn { request: &advised, ..turn });
             assert_eq!(found, expected, "{advised:?}");
         }
-        if let Ok((_, after, _)) = expected {
+        if let Ok((_, after)) = expected {
             (state, legal) = (after, legal + 1);
         }
     }
@@ -279,6 +269,7 @@ fn no_advice_changes_a_branch_a_directive_a_remainder_a_gate_or_a_state() {
     let mut random = Gen::from_size_and_seed(64, seed);
     let legal: usize = (0..60).map(|_| walk(&mut random)).sum();
     assert!(legal > 600, "most turns are legal, found {legal} of 1440");
+    check_gate();
 }
 
 #[test]

@@ -112,6 +112,8 @@ const PINNED: &[(u16, &str)] = &[
     (175, "interruption_thread.pending_disarmed"),
     (176, "interruption_thread.thread_moved"),
     (177, "interruption_thread.remainder_displaced"),
+    (178, "interruption_thread.plan_drafted"),
+    (179, "interruption_thread.turn_committed"),
     (192, "decision_point.created"),
     (193, "decision_point.refined"),
     (194, "decision_point.guidance_given"),
@@ -433,7 +435,8 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         }
         InterruptionThread InterruptionThreadEvent {
             TurnTaken RowCommitted RowRefused BufferExpired ReturnCheckExpired RemaindersDiscarded
-            RowsRead ThreadClosed PendingDisarmed ThreadMoved RemainderDisplaced
+            RowsRead ThreadClosed PendingDisarmed ThreadMoved RemainderDisplaced PlanDrafted
+            TurnCommitted
         }
         DecisionPoint DecisionPointEvent {
             DecisionPointCreated DecisionPointRefined GuidanceGiven RoundOpened VoteCast

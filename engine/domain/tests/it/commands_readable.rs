@@ -141,6 +141,17 @@ fn turns_and_rows() -> Vec<Command> {
         "active_speaker_user_id": "alice",
         "input": {"INTENT": {"intent_type": "TIME_QUERY", "class": "READ_ONLY_TOOL"}},
     });
+    let heard = json!({
+        "candidate": {"phrase_id": 7, "t_event": 1_000, "confidence_bp": 7_000},
+        "transcript": {"text": "what time is it", "is_final": true},
+        "hypothesis": {
+            "subject_ref": "weather",
+            "intent_type": "TIME_QUERY",
+            "confidence_bp": 9_000,
+            "subject_relation": "SWITCH",
+            "subject_relation_confidence_bp": 9_000,
+        },
+    });
     let lease = sha256(b"token").to_string();
     let reason = "X_NLP_CHAT";
     let thread = || ThreadCommand { tenant_id: "tenant".into(), correlation_id: "thread".into() };
@@ -161,6 +172,16 @@ fn turns_and_rows() -> Vec<Command> {
         Command::InterruptionThread(InterruptionThreadCommand::ReadAuditRows(thread())),
         Command::InterruptionThread(InterruptionThreadCommand::ExpireThread(thread())),
         Command::InterruptionThread(InterruptionThreadCommand::CloseThread(thread())),
+        scoped("draft_plan", json!({"heard": heard, "request": request})),
+        scoped(
+            "commit_turn",
+            json!({
+                "plan_key": "plan",
+                "heard": heard,
+                "lease_token_hash": lease,
+                "request": request,
+            }),
+        ),
     ]
 }
 

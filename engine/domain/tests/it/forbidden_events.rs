@@ -413,6 +413,7 @@ fn every_rule_has_a_test() {
         include_str!("forbidden_approvals.rs"),
         include_str!("forbidden_decision_points.rs"),
         include_str!("forbidden_threads.rs"),
+        include_str!("forbidden_plans.rs"),
         include_str!("registrations.rs"),
         include_str!("policy.rs"),
         include_str!("rules_numbers.rs"),

@@ -26,6 +26,7 @@ mod forbidden_approvals;
 mod forbidden_decision_points;
 mod forbidden_decisions;
 mod forbidden_events;
+mod forbidden_plans;
 mod forbidden_threads;
 mod gate_policies;
 mod golden_json;

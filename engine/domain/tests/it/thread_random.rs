@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdpoint_domain::interruption_thread::{
     DecidedBy, Directive, Fate, InterruptionThreadCommand, InterruptionThreadEvent, ReasonCode,
-    TakeTurn, ThreadCommand, ThreadState, TurnInput, TurnRequest, TurnTaken,
+    TakeTurn, Thread, ThreadCommand, ThreadState, TurnInput, TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::{RegistrationEvent, SessionStatus};
 use holdpoint_domain::{Command, Event};
@@ -15,7 +15,8 @@ use holdpoint_testing::story::seed;
 
 use crate::thread_accountant::Books;
 use holdpoint_testing::threads::drawn::{Moment, drawn_request, drawn_row};
-use holdpoint_testing::threads::requests::request;
+use holdpoint_testing::threads::planned::{committed, drafted, heard, plan_key};
+use holdpoint_testing::threads::requests::{points, request};
 use holdpoint_testing::threads::{Outcome, Stage, thread_command, turn};
 use quickcheck::{Arbitrary as _, Gen};
 
@@ -304,12 +305,14 @@ impl Play {
             1 => self.command_thread(place, InterruptionThreadCommand::ExpireThread),
             2 if self.one_in(4) => self.close(place),
             3..7 => self.row(place),
-            _ => self.take(place),
+            7..20 => self.take(place, true),
+            _ => self.take(place, false),
         }
     }
 
     /// Gives a command and follows what comes of it.
     fn give(&mut self, place: usize, command: &Command, words: &str) -> Outcome {
+        let before = self.stage.world.thread(TENANT, &self.threads[place].name).cloned();
         let outcome = self.stage.give(command, self.at);
         let unsaid = interrupted_by(command);
         let known = match &outcome {
@@ -328,6 +331,9 @@ impl Play {
         };
         *self.outcomes.entry(known).or_default() += 1;
         let name = self.threads[place].name.clone();
+        if is_plan(command) || known != "done" {
+            assert_untouched(before, self.stage.world.thread(TENANT, &name), command);
+        }
         let state = self.stage.state(TENANT, &name);
         self.accountant.assert_kept(&name, &state);
         assert_eq!(self.books.open(&name), state.resume_buffers.len(), "{name}: rows alone");
@@ -374,7 +380,8 @@ impl Play {
         self.sessions.insert(user, (number, status));
     }
 
-    fn take(&mut self, place: usize) {
+    /// Takes a turn, with a plan and behind the gate where that is asked for.
+    fn take(&mut self, place: usize, is_planned: bool) {
         let told = self.threads[place].clone();
         let user = match told.speaker {
             Some(speaker) if !self.one_in(6) => speaker,
@@ -388,11 +395,11 @@ impl Play {
         let command = self.turn(&told.name, user, turn_id, request);
         self.turns += 1;
         let has_snapshot = command.request.tts_resume_snapshot.is_some();
-        let outcome = self.give(
-            place,
-            &Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)),
-            &words,
-        );
+        let command = match is_planned {
+            true => self.planned(place, &command),
+            false => Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command)),
+        };
+        let outcome = self.give(place, &command, &words);
         let Outcome::Done(events) = outcome else { return };
         let after = self.stage.state(TENANT, &told.name);
         let [
@@ -411,6 +418,24 @@ impl Play {
         let is_answered = taken.session_status == SessionStatus::Active;
         let speaker = told.speaker.filter(|_| !is_answered).or(Some(user));
         self.threads[place] = Told { newest_turn: turn_id, speaker, ..told };
+    }
+
+    /// Drafts a turn, mostly, and says how it is to be committed: mostly as the gate lets it pass.
+    fn planned(&mut self, place: usize, turn: &TakeTurn) -> Command {
+        let said = heard(&turn.request);
+        if !self.one_in(10) {
+            let mut so_far = said.clone();
+            so_far.transcript.is_final = false;
+            self.give(place, &drafted(turn, so_far), "");
+        }
+        let mut said = said;
+        said.transcript.is_final = !self.one_in(10);
+        said.hypothesis.confidence_bp = points(self.any(&[6_999, 7_000, 9_000, 10_000]));
+        match self.below(20) {
+            0 => Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(turn.clone())),
+            1 => committed(turn, "another plan", said),
+            _ => committed(turn, &plan_key(turn), said),
+        }
     }
 
     /// In the user's newest session, or in none that is named.
@@ -462,8 +487,12 @@ impl Play {
         assert!(self.accountant.sessions.disarmed >= 10, "{}", self.accountant.sessions.disarmed);
         assert!(self.outcomes["done"] > TURNS * times() / 2, "{:?}", self.outcomes);
         // Reading rows is no part of a conversation.
-        let told: Vec<u16> = (160..=177).filter(|kind| *kind != 173).collect();
+        let told: Vec<u16> = (160..=179).filter(|kind| *kind != 173).collect();
         assert_eq!(self.stage.kinds.iter().copied().collect::<Vec<_>>(), told);
+        let gate = ["PLAN_INVALID", "TRANSCRIPT_NOT_FINAL", "HYPOTHESIS_NOT_SURE"];
+        for code in gate.map(|code| format!("X_FAIL_{code}")) {
+            assert!(self.outcomes.contains_key(&*code), "{code}: {:?}", self.outcomes);
+        }
         let branches = ReasonCode::ALL.iter().filter(|code| is_of_turns(**code));
         for code in branches {
             assert!(reasons.contains_key(code.name()), "{code} was not reached");
@@ -477,11 +506,39 @@ fn session_name(user: &str, number: u64) -> String {
 
 /// The turn whose command leaves words unsaid.
 fn interrupted_by(command: &Command) -> Option<u64> {
-    match command {
+    let (turn_id, request) = match command {
         Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(turn)) => {
-            turn.request.tts_resume_snapshot.as_ref().map(|_| turn.turn_id)
+            (turn.turn_id, &turn.request)
         }
-        _ => None,
+        Command::InterruptionThread(InterruptionThreadCommand::CommitTurn(turn)) => {
+            (turn.turn_id, &turn.request)
+        }
+        _ => return None,
+    };
+    request.tts_resume_snapshot.as_ref().map(|_| turn_id)
+}
+
+fn is_plan(command: &Command) -> bool {
+    matches!(command, Command::InterruptionThread(InterruptionThreadCommand::DraftPlan(_)))
+}
+
+/// A plan, and what was refused, leave the thread as it was: but for the plan, and the record that
+/// tells of it. In a thread that a plan begins nothing was said.
+fn assert_untouched(before: Option<Thread>, after: Option<&Thread>, command: &Command) {
+    let Some(after) = after else { return assert_eq!(before, None) };
+    let Some(before) = before else {
+        assert_eq!((&after.state, after.turns), (&ThreadState::default(), 0), "{command:?}");
+        return;
+    };
+    let beyond_the_plan = |thread: &Thread| {
+        let mut view = serde_json::to_value(thread.view()).unwrap();
+        view["open_plan"] = serde_json::Value::Null;
+        view["version"] = serde_json::Value::Null;
+        view
+    };
+    assert_eq!(beyond_the_plan(&before), beyond_the_plan(after), "{command:?}");
+    if !is_plan(command) {
+        assert_eq!(&before, after, "{command:?}");
     }
 }
 
@@ -490,6 +547,7 @@ fn is_end_of_words(event: &Event) -> bool {
     matches!(
         event,
         Event::InterruptionThread(InterruptionThreadEvent::RemainderDisplaced(_))
+            | Event::InterruptionThread(InterruptionThreadEvent::TurnCommitted(_))
             | Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(_))
             | Event::InterruptionThread(InterruptionThreadEvent::ReturnCheckExpired(_))
     )

@@ -9,6 +9,7 @@ use super::registrations::{TENANT, USERS, WorkOrder, device_of};
 use super::{Generator, any, below, one_in};
 use crate::story::Story;
 use crate::threads::drawn::{Moment, drawn_request, drawn_row, row};
+use crate::threads::planned::{committed, drafted, heard};
 use crate::threads::thread_command;
 
 /// Threads that are spoken in at a time.
@@ -30,7 +31,11 @@ impl Generator {
         if !has_lease && one_in(&mut self.random, 3) {
             return self.hold_lease(&order.work_order_id, story.now);
         }
-        let on: fn(ThreadCommand) -> InterruptionThreadCommand = match below(&mut self.random, 60) {
+        let drawn = below(&mut self.random, 80);
+        if drawn >= 60 {
+            return self.of_plan(story, &thread, &order, drawn < 70);
+        }
+        let on: fn(ThreadCommand) -> InterruptionThreadCommand = match drawn {
             0 => InterruptionThreadCommand::ExpireThread,
             1 | 2 => InterruptionThreadCommand::CloseThread,
             3 | 4 => InterruptionThreadCommand::ReadAuditRows,
@@ -48,6 +53,21 @@ impl Generator {
             }
         };
         on(thread_command(TENANT, &thread)).into()
+    }
+
+    /// The plan of a turn; or, where there is one, mostly its commit, which may come too early.
+    fn of_plan(&mut self, story: &Story, thread: &str, order: &WorkOrder, anew: bool) -> Command {
+        let mut turn = self.turn(story, thread, order);
+        let mut said = heard(&turn.request);
+        said.transcript.is_final = !one_in(&mut self.random, 10);
+        let known = story.world.thread(TENANT, thread);
+        match known.and_then(|known| known.open_plan()).filter(|_| !anew) {
+            Some(open) => {
+                turn.turn_id = open.turn_id;
+                committed(&turn, &open.plan_key, said)
+            }
+            None => drafted(&turn, said),
+        }
     }
 
     /// Whether nothing bars a dispatch: no open question, and no words left unsaid.

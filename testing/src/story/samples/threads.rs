@@ -8,13 +8,15 @@ use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::interruption_thread::{
     Advice, BufferExpired, Clarify, ConfidenceBand, ConfidenceBundle, ConfirmAnswer,
     ContinuityOutcome, DecidedBy, DegradationContext, DeliveryHint, Directive, Dispatch,
-    DispatchKind, ExplainTrigger, Explanation, Fate, FateReason, GateConfidences, IntentClass,
-    Interruption, Marks, Pending, PendingDisarmed, PendingState, Ph1kToPh1xInterruptHandoff,
-    ReasonCode, Remainder, RemainderDisplaced, RemaindersDiscarded, ResumePolicy, ReturnCheck,
-    ReturnCheckExpired, RiskContextClass, RowCommitted, RowEventType, RowPayload, RowRefused,
-    RowsRead, Severity, SpeechWindowMetrics, StyleAdvice, SubjectRelation, ThreadClosed,
-    ThreadMoved, TimingMarkers, ToolStatus, TtsControl, TtsResumeSnapshot, TurnDecision, TurnInput,
-    TurnRequest, TurnTaken, ValidationStatus,
+    DispatchKind, DuplexBranch, ExplainTrigger, Explanation, Fate, FateReason, GateConfidences,
+    Heard, IntentClass, IntentHypothesis, InterruptCandidate, Interruption,
+    InterruptionThreadEvent, Marks, PartialTranscript, Pending, PendingDisarmed, PendingState,
+    Ph1kToPh1xInterruptHandoff, PlanDrafted, ReasonCode, Remainder, RemainderDisplaced,
+    RemaindersDiscarded, ResumePolicy, ReturnCheck, ReturnCheckExpired, RiskContextClass,
+    RowCommitted, RowEventType, RowPayload, RowRefused, RowsRead, Severity, SpeculativePlan,
+    SpeechWindowMetrics, StyleAdvice, SubjectRelation, ThreadClosed, ThreadMoved, TimingMarkers,
+    ToolStatus, TtsControl, TtsResumeSnapshot, TurnCommitDecision, TurnCommitted, TurnDecision,
+    TurnInput, TurnRequest, TurnTaken, ValidationStatus,
 };
 use holdpoint_domain::registration::{
     Capability, CapabilityChanged, DeviceRegistered, LeaseRegistered, LeaseStatus,
@@ -485,6 +487,77 @@ pub(super) fn outcome_rows() -> Vec<Event> {
         }
         .into(),
     ]);
+    events
+}
+
+/// Plans and commits of every branch, and the reasons for which a commit is refused.
+pub(super) fn plans() -> Vec<Event> {
+    let (tenant_id, correlation_id) = (|| Text::from(TENANT), || Text::from(THREAD));
+    let heard = |turn: usize| Heard {
+        candidate: turn.is_multiple_of(2).then(|| InterruptCandidate {
+            phrase_id: 7,
+            t_event: u64::MAX >> turn,
+            confidence_bp: points(7_000),
+        }),
+        transcript: PartialTranscript {
+            text: "what time is it".into(),
+            is_final: turn.is_multiple_of(3),
+        },
+        hypothesis: IntentHypothesis {
+            subject_ref: "weather".into(),
+            intent_type: turn.is_multiple_of(3).then(|| "TIME_QUERY".into()),
+            confidence_bp: points(9_000),
+            subject_relation: turn.is_multiple_of(2).then_some(SubjectRelation::Same),
+            subject_relation_confidence_bp: turn.is_multiple_of(2).then(|| points(9_000)),
+        },
+    };
+    let mut events = Vec::new();
+    for (turn, branch) in DuplexBranch::ALL[..4].iter().enumerate() {
+        let words = (turn > 0).then(|| Text::from("It is noon."));
+        let plan = SpeculativePlan {
+            branch: *branch,
+            would_say: words.clone(),
+            reason_code: ReasonCode::NlpChat,
+            execute_allowed: false,
+        };
+        let action = turn.is_multiple_of(2).then(|| Dispatch {
+            kind: DispatchKind::ToolRequest,
+            intent_type: "TIME_QUERY".into(),
+            request_id: Some("TOOL-1".into()),
+        });
+        let decision = TurnCommitDecision {
+            branch: *branch,
+            response: words,
+            action,
+            reason_code: ReasonCode::DispatchTool,
+        };
+        let drafted = PlanDrafted {
+            tenant_id: tenant_id(),
+            correlation_id: correlation_id(),
+            turn_id: 300,
+            session_id: turn.is_multiple_of(2).then(|| "session".into()),
+            plan_key: "plan".into(),
+            heard: heard(turn).into(),
+            request: request(turn).into(),
+            plan,
+        };
+        let committed = TurnCommitted {
+            tenant_id: tenant_id(),
+            correlation_id: correlation_id(),
+            turn_id: 300,
+            plan_key: "plan".into(),
+            heard: heard(3 * turn).into(),
+            decision,
+        };
+        events.extend([drafted.into(), committed.into()]);
+    }
+    let refused = |reason_code: &ReasonCode| match row_refused(1) {
+        Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row)) => {
+            RowRefused { reason_code: *reason_code, ..row }.into()
+        }
+        other => other,
+    };
+    events.extend(ReasonCode::ALL[44..48].iter().map(refused));
     events
 }
 
