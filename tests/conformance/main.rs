@@ -25,6 +25,7 @@ mod ph1x_commit;
 mod ph1x_decode;
 mod ph1x_replay;
 mod ph1x_report;
+mod ph1x_world;
 mod phase21;
 mod phase29;
 mod phase30;
