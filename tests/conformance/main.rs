@@ -32,6 +32,12 @@ mod phase30;
 mod phase31;
 mod phase32;
 mod report;
+mod session_categories;
+mod session_chains;
+mod session_oracle;
+mod session_random;
+mod session_times;
+mod session_world;
 mod sessions;
 mod tamper;
 mod vectors;
@@ -59,6 +65,7 @@ fn main() -> ExitCode {
     for file in &files {
         trials.extend(file_trials(file, &report));
     }
+    trials.push(session_random::trial(&report));
     trials.extend(evidence_trials(&files, &report));
     let thread_report = Arc::new(Mutex::new(ph1x_report::Report::default()));
     trials.extend(threads.iter().flat_map(|file| ph1x::trials(file, &thread_report)));
