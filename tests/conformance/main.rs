@@ -18,6 +18,7 @@ mod decision_categories;
 mod decisions;
 mod decode;
 mod judge;
+mod made;
 mod ph1x;
 mod ph1x_answer;
 mod ph1x_categories;
@@ -66,9 +67,11 @@ fn main() -> ExitCode {
         trials.extend(file_trials(file, &report));
     }
     trials.push(session_random::trial(&report));
+    trials.extend(files.iter().map(|file| made::decisions(file, &report)));
     trials.extend(evidence_trials(&files, &report));
     let thread_report = Arc::new(Mutex::new(ph1x_report::Report::default()));
     trials.extend(threads.iter().flat_map(|file| ph1x::trials(file, &thread_report)));
+    trials.extend(threads.iter().flat_map(|file| made::turns(file, &thread_report)));
     let conclusion = libtest_mimic::run(&arguments, trials);
     if !arguments.list {
         for line in &skipped {

@@ -28,6 +28,18 @@ pub(crate) struct ThreadFile {
     faults: Vec<String>,
 }
 
+impl ThreadFile {
+    /// Its name as a part of test names.
+    pub(crate) fn stem(&self) -> &str {
+        &self.stem
+    }
+
+    /// Every recorded turn.
+    pub(crate) fn turns(&self) -> Vec<TurnCase> {
+        by_group(&self.records).into_values().flatten().collect()
+    }
+}
+
 /// One recorded turn with the state that it was taken in.
 #[derive(Clone, Debug)]
 pub(crate) struct TurnCase {

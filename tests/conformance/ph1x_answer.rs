@@ -38,8 +38,13 @@ pub(crate) enum Aspect {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, in a test")]
 pub(crate) enum TurnAnswer {
-    /// A decision, and the state after it.
-    Decided { before: ThreadState, decision: Box<TurnDecision>, after: ThreadState },
+    /// A decision, the words whose expiry is told before it, by turn, and the state after it.
+    Decided {
+        before: ThreadState,
+        expired: Vec<u64>,
+        decision: Box<TurnDecision>,
+        after: ThreadState,
+    },
     /// A refusal, by a rule or by a type.
     Refused(String),
 }
@@ -60,10 +65,11 @@ impl TurnAnswer {
 
     /// Whether every remainder from before is still kept or is named with what became of it.
     pub(crate) fn accounts_for_all(&self) -> bool {
-        let Self::Decided { before, decision, after } = self else { return true };
+        let Self::Decided { before, expired, decision, after } = self else { return true };
         let is_kept = |buffer: &ResumeBuffer| after.resume_buffers.contains(buffer);
         let is_named = |buffer: &ResumeBuffer| {
-            decision.remainders.iter().any(|named| named.captured_turn == buffer.captured_turn)
+            let named = decision.remainders.iter().map(|named| named.captured_turn);
+            named.chain(expired.iter().copied()).any(|turn| turn == buffer.captured_turn)
         };
         before.resume_buffers.iter().all(|buffer| is_kept(buffer) || is_named(buffer))
     }

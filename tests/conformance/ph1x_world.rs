@@ -8,9 +8,10 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::{hidden_character, is_blank};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, DeliveryHint, Directive, Fate, FateReason, InterruptionThreadCommand, PendingState,
-    ReasonCode, Remainder, RowCommitted, RowEventType, RowPayload, Severity, ThreadState,
-    TtsResumeSnapshot, Turn, TurnDecision, TurnInput, TurnRequest, TurnTaken, decide_turn,
+    DecidedBy, DeliveryHint, Directive, Fate, FateReason, InterruptionThreadCommand,
+    InterruptionThreadEvent, Pending, PendingState, ReasonCode, Remainder, RowCommitted,
+    RowEventType, RowPayload, Severity, ThreadState, TtsResumeSnapshot, Turn, TurnDecision,
+    TurnInput, TurnRequest, TurnTaken, decide_turn,
 };
 use holdpoint_domain::registration::{SessionStatus, WorkOrderStatus};
 use holdpoint_domain::{ActorId, Command, Envelope, Event};
@@ -135,8 +136,27 @@ pub(crate) fn came(
     let known = stage.world.thread(TENANT, thread).unwrap();
     assert_eq!((known.last_directive, known.last_reason_code), (said.0, said.1));
     assert_eq!(known.last_turn_id, taken.turn_id);
+    // Attempts are counted: from 1, and never beyond 10.
+    let is_counted = |state: &ThreadState| attempts(state).is_none_or(|n| (1..=10).contains(&n));
+    assert!(is_counted(&after) || !is_counted(&before), "{after:?}");
     let decision = taken.decision.clone();
-    Ok(TurnAnswer::Decided { before, decision, after })
+    let expired = events.iter().filter_map(|event| match event {
+        Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) => {
+            Some(body.captured_turn)
+        }
+        _ => None,
+    });
+    Ok(TurnAnswer::Decided { before, expired: expired.collect(), decision, after })
+}
+
+fn attempts(state: &ThreadState) -> Option<u8> {
+    Some(match state.marks.pending.as_ref()? {
+        Pending::Clarify { attempts, .. }
+        | Pending::Confirm { attempts, .. }
+        | Pending::MemoryPermission { attempts, .. }
+        | Pending::Tool { attempts, .. }
+        | Pending::StepUp { attempts } => *attempts,
+    })
 }
 
 /// Leaves a thread in this state: as it is then. Words that would have been left unsaid before any
