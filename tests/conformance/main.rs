@@ -24,6 +24,8 @@ mod ph1x_answer;
 mod ph1x_categories;
 mod ph1x_commit;
 mod ph1x_decode;
+mod ph1x_oracle;
+mod ph1x_random;
 mod ph1x_replay;
 mod ph1x_report;
 mod ph1x_world;
@@ -67,11 +69,16 @@ fn main() -> ExitCode {
         trials.extend(file_trials(file, &report));
     }
     trials.push(session_random::trial(&report));
-    trials.extend(files.iter().map(|file| made::decisions(file, &report)));
+    // What is made of recorded cases is made of those that everybody has.
+    let open_files = files.iter().filter(|file| file.stem == "ygb_open");
+    trials.extend(open_files.map(|file| made::decisions(file, &report)));
     trials.extend(evidence_trials(&files, &report));
     let thread_report = Arc::new(Mutex::new(ph1x_report::Report::default()));
     trials.extend(threads.iter().flat_map(|file| ph1x::trials(file, &thread_report)));
-    trials.extend(threads.iter().flat_map(|file| made::turns(file, &thread_report)));
+    for file in threads.iter().filter(|file| file.stem() == "ph1x_open") {
+        trials.extend(made::turns(file, &thread_report));
+        trials.extend(ph1x_random::trials(file, &thread_report));
+    }
     let conclusion = libtest_mimic::run(&arguments, trials);
     if !arguments.list {
         for line in &skipped {

@@ -16,6 +16,10 @@ pub(crate) const HASHES: Departure = Departure {
     name: "hashes of a session",
     reason: "ids, times and evidence are ours: hashed by the recorded formula all the same",
 };
+pub(crate) const OUTSIDE: Departure = Departure {
+    name: "session with a value that has no place",
+    reason: "names are of closed sets, and a deadline is 1 s to 366 days: it does not decode",
+};
 /// No executor or no instruction.
 pub(crate) const NAMELESS: Departure = Departure {
     name: "session halted from the start",
@@ -79,8 +83,9 @@ pub(crate) const WORDS: Departure = Departure {
 };
 
 /// The rows, in order.
-pub(crate) const SESSIONS: [Departure; 16] = [
+pub(crate) const SESSIONS: [Departure; 17] = [
     HASHES,
+    OUTSIDE,
     NAMELESS,
     ATTEMPTS,
     UNDATED,

@@ -94,7 +94,7 @@ fn drawn(random: &mut Gen) -> Value {
         "t0": t0,
         "chain_id": "CHAIN-r",
         "audit_id": "AUDIT-r",
-        "timeout_seconds": any(random, &[300, 300, 1, 86_400]),
+        "timeout_seconds": if one_in(random, 50) { 0 } else { any(random, &[300, 300, 1, 86_400]) },
         "max_retries": any(random, &[-1, 0, 1, 1, 2, 2, 3, 7]),
         "cycles": cycles,
         "entropy": entropy,
@@ -120,12 +120,13 @@ fn cycle(random: &mut Gen, times: Vec<String>, hash: &str, executor: &str) -> Va
         if one_in(random, 6) { any(random, &["", "x", "0123", other.as_str()]) } else { hash };
     let executor = if one_in(random, 8) { any(random, &["evil", ""]) } else { executor };
     let statuses = ["SUCCESS", "FAILURE", "TIMEOUT", "PARTIAL", "MALFORMED"];
+    let status = if one_in(random, 100) { "success" } else { any(random, &statuses) };
     json!({
         "ts": times,
         "raw_payload_hex": payload,
         "executor_id": executor,
         "instruction_hash": instruction,
-        "reported_status": any(random, &statuses),
+        "reported_status": status,
         "human": human(random),
     })
 }
@@ -139,7 +140,7 @@ fn human(random: &mut Gen) -> Value {
     let name = if one_in(random, 8) { any(random, &names) } else { "alice" };
     let is_silent = decision == "CONTINUE" && one_in(random, 2);
     let target = if decision == "ESCALATE" || one_in(random, 30) {
-        json!(any(random, &["boss", "board"]))
+        json!(any(random, &["boss", "board", "boss", "board", "b\u{202e}oss"]))
     } else {
         Value::Null
     };

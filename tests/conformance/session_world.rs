@@ -4,6 +4,7 @@
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{
     CaptureEvidence, EvidenceCaptureCommand, EvidenceCaptured,
@@ -86,7 +87,7 @@ pub(crate) fn input(of: &Value) -> Decoded<Input> {
     for cycle in cycles {
         let cycle = read.cycle(cycle)?;
         let target = cycle.human.as_ref().and_then(|human| human.escalation_target.clone());
-        let is_new = |target: &String| !read.targets.contains(target);
+        let is_new = |target: &String| can_be_asked(target) && !read.targets.contains(target);
         read.targets.extend(target.filter(is_new));
         read.cycles.push(cycle);
     }
@@ -108,6 +109,11 @@ impl Input {
             human: (!human.is_null()).then(|| decided(human)).transpose()?,
         })
     }
+}
+
+/// Whether somebody of this name can be asked.
+pub(crate) fn can_be_asked(target: &str) -> bool {
+    check_identifier("target", target).is_ok() && target != "SYSTEM_TIMEOUT"
 }
 
 fn decided(human: &Value) -> Decoded<Human> {

@@ -26,12 +26,12 @@ use crate::decode::Decoded;
 use crate::judge::Verdict;
 use crate::session_categories::{
     ATTEMPTS, CONTINUE, Departure, ESCALATE, EXECUTOR, HASHES, LONG_HASH, NAMELESS, NOT_OFFERED,
-    OFFER, TIMEOUT, UNDATED, UNSEEN, WORDS,
+    OFFER, OUTSIDE, TIMEOUT, UNDATED, UNSEEN, WORDS,
 };
 use crate::session_chains::Chains;
 use crate::session_oracle::{self, is_blank, shape};
 use crate::session_times;
-use crate::session_world::{self, Came, Cycle, Human, Input, Told};
+use crate::session_world::{self, Came, Cycle, Human, Input, Told, can_be_asked};
 use crate::vectors::Case;
 
 /// Which categories a session falls into.
@@ -54,7 +54,11 @@ pub(crate) fn governed_session(case: &Case) -> Verdict {
 
 /// Runs a session as commands and compares every step; the categories that it falls into.
 pub(crate) fn run(of: &Value, recorded: &Value) -> Decoded<Departures> {
-    let input = session_world::input(of)?;
+    let input = match (session_world::input(of), has_no_place(of)) {
+        (Ok(input), false) => input,
+        (Err(_), true) => return Ok(vec![&OUTSIDE]),
+        (input, _) => return Err(format!("decoded as {input:?}")),
+    };
     let begin = input.t0.parse().unwrap_or(Timestamp::from_nanoseconds(1));
     let mut told = Told::new(&input, &of["entropy"], begin);
     let mut departures = vec![&HASHES];
@@ -87,6 +91,20 @@ pub(crate) fn run(of: &Value, recorded: &Value) -> Decoded<Departures> {
     departures.sort_by_key(|departure| departure.name);
     departures.dedup();
     Ok(departures)
+}
+
+/// A name outside its closed set, or a deadline out of range.
+fn has_no_place(of: &Value) -> bool {
+    let statuses = ["SUCCESS", "FAILURE", "TIMEOUT", "PARTIAL", "MALFORMED"];
+    let decisions = ["CONTINUE", "RETRY", "ABORT", "ESCALATE"];
+    let is_outside =
+        |name: &Value, set: &[&str]| name.as_str().is_some_and(|name| !set.contains(&name));
+    let seconds = of["timeout_seconds"].as_i64();
+    let mut cycles = of["cycles"].as_array().into_iter().flatten();
+    cycles.any(|cycle| {
+        is_outside(&cycle["reported_status"], &statuses)
+            || is_outside(&cycle["human"]["decision"], &decisions)
+    }) || !seconds.is_some_and(|seconds| (1..=366 * 86_400).contains(&seconds))
 }
 
 /// Missing means blank, or what hides something, in a name.
@@ -511,6 +529,7 @@ fn is_unseen(human: &Human) -> bool {
         || (needs_reason && is_missing(reason))
         || reason.as_ref().is_some_and(|reason| reason.len() > 4_096)
         || is_missing(escalation_target) == (*decision == HumanDecision::Escalate)
+        || escalation_target.as_deref().is_some_and(|target| !can_be_asked(target))
 }
 
 /// What hides nothing stays as it is; the rest is made visible, whole.
