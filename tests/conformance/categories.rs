@@ -13,7 +13,8 @@
 //! | attempt or limit out of bounds | attempts from 1, limits to 3: never retried | W15 |
 //! | fault of something else | a fault belongs to one execution and attempt: never retried | W15 |
 //!
-//! The rows of Phase-32 and of whole sessions follow in `decision_categories.rs`.
+//! The rows of Phase-32 follow in `decision_categories.rs`, those of whole sessions in
+//! `session_categories.rs`.
 //!
 //! A category looks at the input only. One that names a weakness applies only to cases that are
 //! marked with it.

@@ -1,4 +1,4 @@
-//! The documented categories of Phase-32 and of whole sessions; see `categories.rs`.
+//! The documented categories of Phase-32; see `categories.rs`.
 //!
 //! | category | why | marked |
 //! |---|---|---|
@@ -16,8 +16,6 @@
 //! | repeated decision or request | one request has one answer | W5 |
 //! | decision of a timeout | its outcome is TIMEOUT (seed, DecisionOutcome) | W8 |
 //! | decision that cannot be applied | state, count, reason and target are looked at | W8 |
-//! | session halted from the start | a halted loop offers nothing but ABORT | - |
-//! | session with a timeout | its outcome is TIMEOUT (seed, DecisionOutcome) | - |
 
 use holdpoint_domain::core::text::{has_visible_character, is_blank};
 use holdpoint_domain::core::time::Timestamp;
@@ -32,7 +30,7 @@ use crate::decode::{Answer, field, text};
 use crate::vectors::Case;
 
 /// The rows.
-pub(crate) const CATEGORIES: [Category; 16] = [
+pub(crate) const CATEGORIES: [Category; 14] = [
     Category {
         name: "confidence that is no basis points below 1",
         reason: "confidence is basis points below 1",
@@ -138,20 +136,6 @@ pub(crate) const CATEGORIES: [Category; 16] = [
         applies: cannot_be_applied,
         prescribes: |_, answer| *answer == Answer::Value(json!("REJECTED")),
     },
-    Category {
-        name: "session halted from the start",
-        reason: "a halted loop offers nothing but ABORT",
-        weakness: None,
-        applies: is_halted_session,
-        prescribes: halted_session,
-    },
-    Category {
-        name: "session with a timeout",
-        reason: "its outcome is TIMEOUT (seed, DecisionOutcome)",
-        weakness: None,
-        applies: |case| is_session(case) && cycles(case).iter().any(is_unanswered),
-        prescribes: |case, answer| *answer == Answer::Value(with_timeouts(case)),
-    },
 ];
 
 /// Whether a name of Phase-32 or of a session lies outside its closed enum.
@@ -199,10 +183,6 @@ fn creates(case: &Case) -> bool {
 
 fn accepts(case: &Case) -> bool {
     case.function == "accept_decision"
-}
-
-fn is_session(case: &Case) -> bool {
-    case.function == "governed_session"
 }
 
 fn has_loose_confidence(case: &Case) -> bool {
@@ -315,47 +295,4 @@ fn cannot_be_applied(case: &Case) -> bool {
         HumanDecision::Retry => halted || negative || is_incomplete(&record),
         HumanDecision::Escalate => is_incomplete(&record),
     }
-}
-
-fn cycles(case: &Case) -> &[Value] {
-    case.input.get("cycles").and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-fn is_unanswered(cycle: &Value) -> bool {
-    cycle.get("human").is_some_and(Value::is_null)
-}
-
-/// Missing is blank in every phase; see "blank envelope or executor".
-fn is_halted_session(case: &Case) -> bool {
-    let blank = |name| text(&case.input, name).is_ok_and(is_blank);
-    is_session(case) && (blank("executor_id") || blank("instruction_envelope_hash"))
-}
-
-/// The first question offers ABORT alone. Where that is what follows, the session is the recorded
-/// one, in HALTED.
-fn halted_session(case: &Case, answer: &Answer) -> bool {
-    let first = cycles(case).first().and_then(|cycle| cycle.get("human"));
-    let decision = first.and_then(|human| human.get("decision")).and_then(Value::as_str);
-    match decision {
-        None | Some("ABORT") => {
-            let mut expected = with_timeouts(case);
-            for cycle in expected["cycles"].as_array_mut().into_iter().flatten() {
-                cycle["state"] = json!("HALTED");
-            }
-            *answer == Answer::Value(expected)
-        }
-        Some(_) => matches!(answer, Answer::Refused(_)),
-    }
-}
-
-/// The recorded session, its unanswered questions with the outcome TIMEOUT.
-fn with_timeouts(case: &Case) -> Value {
-    let mut expected = case.expect.get("ok").cloned().unwrap_or_default();
-    let recorded = expected["cycles"].as_array_mut().into_iter().flatten();
-    for (cycle, input) in recorded.zip(cycles(case)) {
-        if is_unanswered(input) {
-            cycle["outcome"] = json!("TIMEOUT");
-        }
-    }
-    expected
 }

@@ -18,19 +18,29 @@ mod decision_categories;
 mod decisions;
 mod decode;
 mod judge;
+mod made;
 mod ph1x;
 mod ph1x_answer;
 mod ph1x_categories;
 mod ph1x_commit;
 mod ph1x_decode;
+mod ph1x_oracle;
+mod ph1x_random;
 mod ph1x_replay;
 mod ph1x_report;
+mod ph1x_world;
 mod phase21;
 mod phase29;
 mod phase30;
 mod phase31;
 mod phase32;
 mod report;
+mod session_categories;
+mod session_chains;
+mod session_oracle;
+mod session_random;
+mod session_times;
+mod session_world;
 mod sessions;
 mod tamper;
 mod vectors;
@@ -58,9 +68,17 @@ fn main() -> ExitCode {
     for file in &files {
         trials.extend(file_trials(file, &report));
     }
+    trials.push(session_random::trial(&report));
+    // What is made of recorded cases is made of those that everybody has.
+    let open_files = files.iter().filter(|file| file.stem == "ygb_open");
+    trials.extend(open_files.map(|file| made::decisions(file, &report)));
     trials.extend(evidence_trials(&files, &report));
     let thread_report = Arc::new(Mutex::new(ph1x_report::Report::default()));
     trials.extend(threads.iter().flat_map(|file| ph1x::trials(file, &thread_report)));
+    for file in threads.iter().filter(|file| file.stem() == "ph1x_open") {
+        trials.extend(made::turns(file, &thread_report));
+        trials.extend(ph1x_random::trials(file, &thread_report));
+    }
     let conclusion = libtest_mimic::run(&arguments, trials);
     if !arguments.list {
         for line in &skipped {

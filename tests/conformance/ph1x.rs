@@ -1,4 +1,4 @@
-//! The PH1.X vectors: turns, sequences of turns, and audit rows.
+//! The PH1.X vectors: turns, sequences of turns, and audit rows. Each is a command to a World.
 //!
 //! What the seed says (basis `seed`) holds without exception but for state that the seed does not
 //! name. Everywhere else the answer is the recorded one, or what the seed, read literally, wants
@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex};
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
-use crate::ph1x_answer::{Aspect, TurnAnswer, answer, differences, is_as_the_seed_wants};
+use crate::ph1x_answer::{Aspect, TurnAnswer, differences, is_as_the_seed_wants};
 use crate::ph1x_categories::{self, Category};
 use crate::ph1x_report::{Report, Verdict};
+use crate::ph1x_world::decide;
 use crate::{fail_with, ph1x_commit, ph1x_replay, vectors};
 
 /// A file of PH1.X vectors.
@@ -25,6 +26,18 @@ pub(crate) struct ThreadFile {
     stem: String,
     records: Vec<Value>,
     faults: Vec<String>,
+}
+
+impl ThreadFile {
+    /// Its name as a part of test names.
+    pub(crate) fn stem(&self) -> &str {
+        &self.stem
+    }
+
+    /// Every recorded turn.
+    pub(crate) fn turns(&self) -> Vec<TurnCase> {
+        by_group(&self.records).into_values().flatten().collect()
+    }
 }
 
 /// One recorded turn with the state that it was taken in.
@@ -175,21 +188,32 @@ fn run_turns(group: &str, cases: &[TurnCase], report: &Mutex<Report>) -> Result<
     fail_with(&failures)
 }
 
-/// Judges a turn. A category is found by the input alone; once it applies, the answer has to be
-/// one that it prescribes, whether or not that is the recorded one.
-fn judge(case: &TurnCase) -> (Verdict, Vec<&'static Category>) {
-    let answered = catch_unwind(AssertUnwindSafe(|| answer(&case.before, &case.request)));
-    let Ok(answered) = answered else { return (Verdict::Fails("panicked".into()), Vec::new()) };
-    let categories = ph1x_categories::of(case);
-    if let Some(broken) = categories.iter().find(|c| !(c.prescribes)(case, &answered)) {
-        let name = broken.name;
-        return (fails(&format!("not as the category {name:?} says"), &answered), Vec::new());
+/// Judges a turn.
+pub(crate) fn judge(case: &TurnCase) -> (Verdict, Vec<&'static Category>) {
+    let decided = catch_unwind(AssertUnwindSafe(|| decide(&case.before, &case.request)));
+    match decided {
+        Ok(Ok(answered)) => judge_answer(case, &answered),
+        Ok(Err(why)) => (Verdict::Fails(why), Vec::new()),
+        Err(_) => (Verdict::Fails("panicked".into()), Vec::new()),
     }
-    let differing = differences(&case.expect, &answered);
+}
+
+/// Judges what came of a turn. A category is found by the input alone; once it applies, the answer
+/// has to be one that it prescribes, whether or not that is the recorded one.
+pub(crate) fn judge_answer(
+    case: &TurnCase,
+    answered: &TurnAnswer,
+) -> (Verdict, Vec<&'static Category>) {
+    let categories = ph1x_categories::of(case);
+    if let Some(broken) = categories.iter().find(|c| !(c.prescribes)(case, answered)) {
+        let name = broken.name;
+        return (fails(&format!("not as the category {name:?} says"), answered), Vec::new());
+    }
+    let differing = differences(&case.expect, answered);
     if differing.is_empty() {
         return (Verdict::Matches, Vec::new());
     }
-    if case.basis != "seed" && is_as_the_seed_wants(&case.wanted, &answered) {
+    if case.basis != "seed" && is_as_the_seed_wants(&case.wanted, answered) {
         return (Verdict::AsTheSeedWants, Vec::new());
     }
     let excusing = |aspect: &Aspect| {
@@ -198,7 +222,7 @@ fn judge(case: &TurnCase) -> (Verdict, Vec<&'static Category>) {
     };
     let unexcused: Vec<&Aspect> = differing.iter().filter(|a| excusing(a).is_none()).collect();
     if !unexcused.is_empty() {
-        return (fails(&format!("differs in {unexcused:?}"), &answered), Vec::new());
+        return (fails(&format!("differs in {unexcused:?}"), answered), Vec::new());
     }
     let mut used: Vec<&'static Category> = differing.iter().filter_map(excusing).collect();
     used.dedup_by_key(|category| category.name);

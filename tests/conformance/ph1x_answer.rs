@@ -1,14 +1,13 @@
-//! What our branch table says to a recorded turn, and in what that differs from the record.
+//! What comes of a recorded turn here, and in what that differs from the record.
 
 use std::collections::BTreeSet;
 
 use holdpoint_domain::interruption_thread::{
-    Clarify, Marks, Pending, ResumeBuffer, ThreadState, Turn, TurnDecision, decide_turn,
+    Clarify, Marks, Pending, ResumeBuffer, ThreadState, TurnDecision,
 };
 use serde_json::{Value, json};
 
-use crate::decode::Decoded;
-use crate::ph1x_decode::{now, request, request_id, session_status, state};
+use crate::ph1x_decode::request_id;
 
 /// How the reference asks whether to go back.
 const RETURN_CHECK: &str = "Do you still want to continue the previous topic?";
@@ -35,12 +34,17 @@ pub(crate) enum Aspect {
     Pending,
 }
 
-/// What our branch table says.
+/// What comes of a turn.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, in a test")]
 pub(crate) enum TurnAnswer {
-    /// A decision, and the state after it.
-    Decided { before: ThreadState, decision: Box<TurnDecision>, after: ThreadState },
+    /// A decision, the words whose expiry is told before it, by turn, and the state after it.
+    Decided {
+        before: ThreadState,
+        expired: Vec<u64>,
+        decision: Box<TurnDecision>,
+        after: ThreadState,
+    },
     /// A refusal, by a rule or by a type.
     Refused(String),
 }
@@ -61,33 +65,14 @@ impl TurnAnswer {
 
     /// Whether every remainder from before is still kept or is named with what became of it.
     pub(crate) fn accounts_for_all(&self) -> bool {
-        let Self::Decided { before, decision, after } = self else { return true };
+        let Self::Decided { before, expired, decision, after } = self else { return true };
         let is_kept = |buffer: &ResumeBuffer| after.resume_buffers.contains(buffer);
         let is_named = |buffer: &ResumeBuffer| {
-            decision.remainders.iter().any(|named| named.captured_turn == buffer.captured_turn)
+            let named = decision.remainders.iter().map(|named| named.captured_turn);
+            named.chain(expired.iter().copied()).any(|turn| turn == buffer.captured_turn)
         };
         before.resume_buffers.iter().all(|buffer| is_kept(buffer) || is_named(buffer))
     }
-}
-
-/// Lets our branch table decide the recorded turn.
-pub(crate) fn answer(state_before: &Value, recorded: &Value) -> TurnAnswer {
-    decide(state_before, recorded).unwrap_or_else(TurnAnswer::Refused)
-}
-
-fn decide(state_before: &Value, recorded: &Value) -> Decoded<TurnAnswer> {
-    let before = state(state_before, recorded)?;
-    let request = request(recorded)?;
-    let turn = Turn {
-        turn_id: crate::decode::typed(recorded, "turn_id")?,
-        session_id: None,
-        session_status: session_status(recorded)?,
-        request: &request,
-        at: now(recorded)?,
-    };
-    let decision = decide_turn(&before, &turn).map_err(|refusal| refusal.to_string())?;
-    let after = before.after_turn(&turn, &decision);
-    Ok(TurnAnswer::Decided { before, decision: Box::new(decision), after })
 }
 
 /// In what an answer differs from the recorded one.
@@ -196,6 +181,12 @@ fn of_state(expect: &Value, ours: &ThreadState) -> [(Aspect, bool); 7] {
         ),
         (Aspect::Pending, is_pending(&expect["pending"], ours.marks.pending.as_ref())),
     ]
+}
+
+/// Whether a thread is in the recorded state, as far as the record says one.
+pub(crate) fn is_in(recorded: &Value, ours: &ThreadState) -> bool {
+    let kept = usize::from(!recorded["resume_buffer"].is_null());
+    ours.resume_buffers.len() == kept && of_state(recorded, ours).iter().all(|(_, same)| *same)
 }
 
 /// A remainder in the shape of the vectors.

@@ -20,7 +20,7 @@ use holdpoint_domain::Command;
 use holdpoint_domain::core::text::is_blank;
 use holdpoint_domain::interruption_thread::{
     ClarifyCommitRow, ConfirmCommitRow, DispatchCommitRow, InterruptionThreadCommand, ReasonCode,
-    RespondCommitRow, RowCommitted, WaitCommitRow,
+    RespondCommitRow, RowCommitted, Thread, WaitCommitRow,
 };
 use holdpoint_domain::registration::{SessionStatus, WorkOrderStatus};
 use serde_json::{Map, Value, json};
@@ -255,6 +255,7 @@ fn carry_out(stage: &mut Stage, args: &Value, done: &mut Vec<Done>) -> Fate {
     let newest = done.last().and_then(|of| of.args["now"].as_u64()).unwrap_or(1);
     let at = args["now"].as_u64().unwrap_or(1).max(newest);
     let sequence = stage.sequence + 1;
+    let before = thread_of(stage, args).cloned();
     let (fate, row) = match stage.give(&command, at) {
         Outcome::Done(events) => (Fate::New, rows(&events).first().map(|row| (*row).clone())),
         Outcome::Repeated(first) => {
@@ -263,8 +264,25 @@ fn carry_out(stage: &mut Stage, args: &Value, done: &mut Vec<Done>) -> Fate {
         }
         Outcome::Refused(_) => (Fate::Refused, None),
     };
+    let after = thread_of(stage, args);
+    match &row {
+        Some(row) => assert!(after.is_some_and(|thread| follows(thread, row)), "{args}"),
+        None => assert_eq!(after, before.as_ref(), "{args}"),
+    }
     done.push(Done { args: args.clone(), command, fate: fate.clone(), row, sequence });
     fate
+}
+
+/// The thread that an operation is about.
+fn thread_of<'a>(stage: &'a Stage, args: &Value) -> Option<&'a Thread> {
+    let tenant_id = args["tenant_id"].as_str()?;
+    stage.world.thread(tenant_id, &args["correlation_id"].to_string())
+}
+
+/// Whether the thread knows the row as its newest.
+fn follows(thread: &Thread, row: &RowCommitted) -> bool {
+    let newest = (thread.last_turn_id, thread.last_directive, thread.last_reason_code);
+    newest == (row.turn_id, row.payload.directive, row.reason_code)
 }
 
 /// The name of a reason id that means the same in both copies of the reference.

@@ -88,8 +88,9 @@ fn resume_buffer(
     if is_blank(unsaid) || unsaid.len() > 32_768 || expires_at == 0 {
         return Err("the resume_buffer holds nothing, too much, or for no time".into());
     }
-    let hint = topic_hint.clone().map(Into::into);
-    let was = marks.interrupted_subject_ref.clone().or(hint).or(marks.active_subject_ref.clone());
+    // As an interruption would have left it: see `ph1x_world.rs`.
+    let was = topic_hint.clone().map(Into::into).or(marks.interrupted_subject_ref.clone());
+    let was = was.or(marks.active_subject_ref.clone());
     Ok(ResumeBuffer {
         captured_turn: 0,
         speaker_user_id: owner.into(),

@@ -79,7 +79,7 @@ impl fmt::Display for Report {
             writeln!(f, "conformance: category {name:<46} {count:>4}  {reason}")?;
         }
         for (what, count) in &self.replayed {
-            writeln!(f, "conformance: replay equals live after every {what}: {count}")?;
+            writeln!(f, "conformance: end to end, replay equals live: {what}: {count}")?;
         }
         Ok(())
     }

@@ -5,6 +5,8 @@ use std::fmt;
 
 use crate::categories;
 use crate::judge::Verdict;
+use crate::session_categories::{Departure, SESSIONS};
+use crate::session_random;
 use crate::vectors::VectorFile;
 
 /// Counts of everything that ran.
@@ -13,6 +15,8 @@ pub(crate) struct Report {
     files: Vec<String>,
     functions: BTreeMap<(String, String), FunctionCounts>,
     categories: BTreeMap<&'static str, usize>,
+    /// Categories of random sessions, which nobody recorded.
+    random: BTreeMap<&'static str, usize>,
     divergences: (usize, usize),
     /// By kind of alteration: caught, and not caught.
     tampered: BTreeMap<String, (usize, usize)>,
@@ -51,6 +55,12 @@ impl Report {
             Verdict::Differs(category) => {
                 counts.differing += 1;
                 *self.categories.entry(category.name).or_default() += 1;
+            }
+            Verdict::Departs(departures) => {
+                counts.differing += 1;
+                let is_random = function == session_random::FUNCTION;
+                let of = if is_random { &mut self.random } else { &mut self.categories };
+                departures.iter().for_each(|it| *of.entry(it.name).or_default() += 1);
             }
         }
     }
@@ -102,8 +112,14 @@ impl Report {
         for category in categories::all() {
             if let Some(count) = self.categories.get(category.name) {
                 let (name, reason) = (category.name, category.reason);
-                writeln!(f, "conformance: category {name:<36} {count:>4}  {reason}")?;
+                writeln!(f, "conformance: category {name:<50} {count:>4}  {reason}")?;
             }
+        }
+        for Departure { name, reason } in &SESSIONS {
+            let [recorded, random] =
+                [&self.categories, &self.random].map(|of| of.get(name).copied().unwrap_or(0));
+            let count = format!("{recorded:>4} of recorded ones, {random:>4} of random ones");
+            writeln!(f, "conformance: category {name:<50} {count}  {reason}")?;
         }
         Ok(())
     }
