@@ -149,7 +149,7 @@ impl Session {
 
     /// Moves the loop and gives the resulting state's name.
     fn go(&mut self, to: ExecutionLoopState) -> &'static str {
-        self.current = transition_execution_state(&self.current, to);
+        transition_execution_state(&mut self.current, to);
         self.current.current_state().name()
     }
 

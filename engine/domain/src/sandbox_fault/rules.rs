@@ -19,19 +19,12 @@ use crate::sandbox_fault::types::{
 /// | CRASH, TIMEOUT | attempt below 1, or limit above 3 | TERMINATE | NO_RETRY | SBX-006 |
 /// | CRASH, TIMEOUT | another execution or attempt | TERMINATE | NO_RETRY | SBX-005 |
 /// | CRASH, TIMEOUT | otherwise | RETRY | RETRY_LIMITED | SBX-OK |
+///
+/// The ceiling is set by the caller beforehand: RETRY_ONCE allows two attempts whatever the limit,
+/// HUMAN_DECISION escalates instead of retrying, NO_RETRY terminates. It only ever narrows what the
+/// fault itself allows, and RETRY_LIMITED narrows nothing.
 #[must_use]
 pub fn decide_sandbox_outcome(
-    fault: &FaultReport,
-    context: &SandboxContext,
-) -> SandboxDecisionResult {
-    decide_sandbox_outcome_within(RetryPolicy::RetryLimited, fault, context)
-}
-
-/// As [`decide_sandbox_outcome`], under a ceiling that the caller sets beforehand: RETRY_ONCE
-/// allows two attempts whatever the limit, HUMAN_DECISION escalates instead of retrying, NO_RETRY
-/// terminates. A ceiling only ever narrows what the fault itself allows.
-#[must_use]
-pub fn decide_sandbox_outcome_within(
     ceiling: RetryPolicy,
     fault: &FaultReport,
     context: &SandboxContext,

@@ -387,14 +387,12 @@ mod forbidden_imports {
 }
 
 mod immutability {
-    use crate::sessions::{chain_of, halted_session, session};
+    use crate::sessions::{chain_of, halted_session, moved, session};
     use holdpoint_domain::core::payload::RawData;
     use holdpoint_domain::evidence_capture::{
         EvidenceType, ObservationPoint, attach_observer, capture_evidence, seal_chain,
     };
-    use holdpoint_domain::execution_loop::{
-        ExecutionLoopState, initialize_execution_loop, transition_execution_state,
-    };
+    use holdpoint_domain::execution_loop::{ExecutionLoopState, initialize_execution_loop};
 
     #[test]
     fn capturing_leaves_prior_records_unchanged() {
@@ -430,7 +428,7 @@ mod immutability {
     #[test]
     fn a_transition_leaves_the_loop_it_started_from_unchanged() {
         let before = initialize_execution_loop("hash", "exec-1", "00000000");
-        let after = transition_execution_state(&before, ExecutionLoopState::Dispatched);
+        let after = moved(&before, ExecutionLoopState::Dispatched);
         assert_eq!(before.current_state(), ExecutionLoopState::Init);
         assert_eq!(after.current_state(), ExecutionLoopState::Dispatched);
     }

@@ -1,6 +1,6 @@
 //! One test for each row of `src/weaknesses.md`, by the name that the row gives.
 
-use crate::sessions::{AT, capture, chain_of, halted_session, session};
+use crate::sessions::{AT, capture, chain_of, halted_session, moved, session};
 use holdpoint_domain::core::hash::{Digest, HashBuilder};
 use holdpoint_domain::core::ids::is_strong_entropy;
 use holdpoint_domain::core::payload::RawData;
@@ -16,11 +16,11 @@ use holdpoint_domain::evidence_capture::{
 use holdpoint_domain::execution_loop::{
     ExecutionDecision, ExecutionLoopState, ExecutorRawResponse, ExecutorResponseType,
     ResponseDecision, evaluate_executor_response, initialize_execution_loop, is_transition_allowed,
-    normalize_loop_response, transition_execution_state,
+    normalize_loop_response,
 };
 use holdpoint_domain::sandbox_fault::{
-    ExecutionFaultType, FaultReport, SandboxContext, SandboxDecision, check_fault_identity,
-    decide_sandbox_outcome, is_retry_allowed,
+    ExecutionFaultType, FaultReport, RetryPolicy, SandboxContext, SandboxDecision,
+    check_fault_identity, decide_sandbox_outcome, is_retry_allowed,
 };
 
 #[test]
@@ -243,7 +243,7 @@ fn w11_an_observer_attaches_only_to_its_own_loop_in_init() {
     let envelope = session().envelope_hash;
     let own = initialize_execution_loop(&envelope, "exec-1", "00000001");
     assert!(!attach_observer(&own, &session()).is_halted);
-    let dispatched = transition_execution_state(&own, ExecutionLoopState::Dispatched);
+    let dispatched = moved(&own, ExecutionLoopState::Dispatched);
     let others = [
         dispatched,
         initialize_execution_loop(&envelope, "exec-1", "00000002"),
@@ -269,7 +269,7 @@ fn w12_blank_text_starts_no_loop() {
 fn w12_a_halted_loop_stays_halted() {
     let halted = initialize_execution_loop("", "", "00000000");
     for to in ExecutionLoopState::ALL {
-        let after = transition_execution_state(&halted, *to);
+        let after = moved(&halted, *to);
         assert_eq!(after.current_state(), ExecutionLoopState::Halted, "{to}");
     }
 }
@@ -279,7 +279,7 @@ fn w12_an_illegal_transition_is_told_from_a_wanted_halt() {
     use ExecutionLoopState::{Evaluated, Halted, Init};
     let context = initialize_execution_loop("hash", "exec-1", "00000000");
     for to in [Evaluated, Halted] {
-        assert_eq!(transition_execution_state(&context, to).current_state(), Halted);
+        assert_eq!(moved(&context, to).current_state(), Halted);
     }
     assert!(is_transition_allowed(Init, Halted));
     assert!(!is_transition_allowed(Init, Evaluated));
@@ -335,7 +335,7 @@ fn w15_a_fault_belongs_to_its_execution_and_attempt() {
     for fault in [crash("EXEC-Y", 1), crash("EXEC-1", 99)] {
         let context = sandbox(1, 3);
         assert!(check_fault_identity(&fault, &context).is_err());
-        let result = decide_sandbox_outcome(&fault, &context);
+        let result = decide_sandbox_outcome(RetryPolicy::RetryLimited, &fault, &context);
         assert_eq!(result.decision, SandboxDecision::Terminate);
     }
 }

@@ -7,6 +7,9 @@ use holdpoint_domain::evidence_capture::{
     EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, capture_evidence,
     create_empty_chain,
 };
+use holdpoint_domain::execution_loop::{
+    ExecutionLoopContext, ExecutionLoopState, transition_execution_state,
+};
 
 /// When everything in these tests happens.
 pub(crate) const AT: &str = "2026-01-25T16:00:00Z";
@@ -26,6 +29,16 @@ pub(crate) fn session() -> ObservationContext {
 /// A halted session.
 pub(crate) fn halted_session() -> ObservationContext {
     ObservationContext { is_halted: true, ..session() }
+}
+
+/// A loop in another state, or in HALTED where the table has no such transition.
+pub(crate) fn moved(
+    context: &ExecutionLoopContext,
+    to_state: ExecutionLoopState,
+) -> ExecutionLoopContext {
+    let mut moved = context.clone();
+    transition_execution_state(&mut moved, to_state);
+    moved
 }
 
 /// Captures one more record.
