@@ -167,5 +167,5 @@ fn turn(event: &Event) -> Option<TurnOutcome> {
     let Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(body)) = event else {
         return None;
     };
-    Some(TurnOutcome::of(&body.decision))
+    Some(TurnOutcome::of(body))
 }
