@@ -28,8 +28,8 @@ use crate::human_decision::rules::{RequestRefusal, request_from_summary};
 use crate::human_decision::state::{Disclosed, HeldRequest, HumanDecisions};
 use crate::human_decision::terms::{EscalationTarget, HoldPolicy, HoldTerms};
 use crate::human_decision::types::{
-    EvidenceSummary, HumanDecision, HumanDecisionOutcome, HumanDecisionRequest, OverrideField,
-    RequestContext,
+    EvidenceSummary, EvidenceVisibility, HumanDecision, HumanDecisionOutcome, HumanDecisionRequest,
+    OverrideField, RequestContext, get_visibility,
 };
 use crate::sandbox_fault::rules::enforce_retry_limit;
 use crate::sandbox_fault::types::{
@@ -387,10 +387,14 @@ impl ExecutionLoop {
             && decided.is_some_and(|d| d.outcome == HumanDecisionOutcome::Timeout)
     }
 
-    /// The value of a field of the attempt that a request is about.
+    /// The value of a field of the attempt that a request is about, where the table says that an
+    /// override discloses it.
     #[must_use]
     pub fn disclosure(&self, attempt: u8, field: OverrideField) -> Option<Disclosed> {
         let attempt = self.attempts.iter().find(|entry| entry.number == attempt)?;
+        if get_visibility(field.name()) != EvidenceVisibility::OverrideRequired {
+            return None;
+        }
         Some(match field {
             OverrideField::AttemptExit => Disclosed::Exit(attempt.response.as_ref()?.exit),
             OverrideField::AttemptResources => Disclosed::Resources(attempt.resources?),

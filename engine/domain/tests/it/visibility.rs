@@ -1,8 +1,10 @@
 //! What a person may see of a loop.
 
+use holdpoint_domain::Command;
 use holdpoint_domain::human_decision::{
-    EvidenceVisibility, OverrideField, VISIBILITY, get_visibility,
+    EvidenceVisibility, HumanDecisionCommand, OverrideField, VISIBILITY, get_visibility,
 };
+use holdpoint_testing::story::Story;
 
 #[test]
 fn table_visibility_names_each_field_once_and_every_override() {
@@ -14,6 +16,31 @@ fn table_visibility_names_each_field_once_and_every_override() {
     for field in OverrideField::ALL {
         assert_eq!(get_visibility(field.name()), EvidenceVisibility::OverrideRequired);
     }
+}
+
+/// Of a question is shown what the table makes visible, and what needs an override once there is
+/// one.
+#[test]
+fn a_question_is_shown_as_the_table_says() {
+    let mut story = Story::asked();
+    for (name, _) in VISIBILITY {
+        let is_visible = get_visibility(name) == EvidenceVisibility::Visible;
+        assert_eq!(shows(&story, name), is_visible, "{name}");
+    }
+    for field in [OverrideField::AttemptExit, OverrideField::AttemptOutputs] {
+        let allowed = HumanDecisionCommand::OverrideVisibility(story.overrides(field));
+        story.given(Command::HumanDecision(allowed));
+        assert!(shows(&story, field.name()), "{field}");
+    }
+    assert!(!shows(&story, "raw_data"));
+}
+
+/// Whether the view of the question has a field of this name.
+fn shows(story: &Story, name: &str) -> bool {
+    let view = serde_json::to_string(&story.entity().request_view(story.held())).unwrap();
+    // Fractions are written as whole numbers of a unit that the name says.
+    let name = if name == "confidence_score" { "confidence_basis_points" } else { name };
+    view.contains(&format!("\"{name}\":"))
 }
 
 #[test]
