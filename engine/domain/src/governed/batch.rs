@@ -12,7 +12,7 @@ use crate::core::hash::{Digest, HashBuilder, sha256};
 use crate::core::ids::Entropy;
 use crate::core::payload::{Raw, Text};
 use crate::core::text::shown;
-use crate::core::time::Timestamp;
+use crate::core::time::{Timestamp, check_follows};
 use crate::evidence_capture::chain::{ChainHead, SessionHash, next_injective_hash};
 use crate::evidence_capture::event::{ChainSealed, EvidenceCaptured, StopConditionDetected};
 use crate::evidence_capture::integration::{LoopStep, capture_place};
@@ -350,9 +350,8 @@ fn continuity_fault(entity: &ExecutionLoop, at: Timestamp) -> Option<(StopCondit
         let details = String::from("the evidence chain does not verify; see the log's findings");
         return Some((StopCondition::EvidenceChainBroken, details));
     }
-    let last = chain.last_at.filter(|last| at < *last)?;
-    let details = format!("{at} lies before the newest evidence, {last}");
-    Some((StopCondition::TimestampInvalid, details))
+    let fault = check_follows(chain.last_at, at).err()?;
+    Some((StopCondition::TimestampInvalid, fault.to_string()))
 }
 
 impl Batch<'_> {

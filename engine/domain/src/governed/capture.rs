@@ -11,6 +11,7 @@ use crate::core::limits::{
     MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS,
 };
 use crate::core::payload::Raw;
+use crate::core::time::{TimeFault, check_follows};
 use crate::evidence_capture::chain::{ChainHead, RecordView};
 use crate::evidence_capture::command::{CaptureEvidence, EvidenceItem};
 use crate::evidence_capture::event::{
@@ -267,8 +268,9 @@ fn check_place(chain: &Chain, body: &EvidenceCaptured, checks: &mut RuleChecks) 
 fn check_time(chain: &Chain, record: Record<'_>, body: &EvidenceCaptured, checks: &mut RuleChecks) {
     checks.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.timestamp);
     let excused = body.content == EvidenceContent::Stop(StopCondition::TimestampInvalid);
-    if let Some(last) = chain.last_at.filter(|last| *last > record.at && !excused) {
-        checks.forbid(Rule::EvidenceTime, format!("{last} or later"), record.at);
+    let order = check_follows(chain.last_at.filter(|_| !excused), record.at);
+    if let Err(TimeFault::Backwards { expected, found }) = order {
+        checks.forbid(Rule::EvidenceTime, format_args!("{expected} or later"), found);
     }
 }
 

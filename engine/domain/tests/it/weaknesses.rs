@@ -5,7 +5,7 @@ use holdpoint_domain::core::hash::{Digest, HashBuilder};
 use holdpoint_domain::core::ids::is_strong_entropy;
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::core::time::{TimeFault, check_follows};
+use holdpoint_domain::core::time::{TimeFault, Timestamp, check_follows};
 use holdpoint_domain::evidence_capture::{
     CONTEXT_HALTED, CaptureRefusal, ChainFinding, ChainHead, EvidenceChain, EvidenceRecord,
     EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence, RecordPlace,
@@ -134,14 +134,15 @@ fn w9_a_halted_context_keeps_what_it_is_offered() {
 
 #[test]
 fn w9_times_are_checked_and_never_go_backwards() {
-    let first = check_follows(None, AT).unwrap();
     for text in ["", "garbage", "2026-01-25", "1706212800"] {
-        let refused = check_follows(Some(first), text);
+        let refused = text.parse::<Timestamp>();
         assert!(matches!(refused, Err(TimeFault::NotATime { .. })), "{refused:?}");
     }
-    let refused = check_follows(Some(first), "1999-01-01T00:00:00Z");
-    assert!(matches!(refused, Err(TimeFault::Backwards { .. })), "{refused:?}");
-    assert_eq!(check_follows(Some(first), AT), Ok(first));
+    let (first, before): (Timestamp, Timestamp) =
+        (AT.parse().unwrap(), "1999-01-01T00:00:00Z".parse().unwrap());
+    let expected = TimeFault::Backwards { expected: first, found: before };
+    assert_eq!(check_follows(Some(first), before), Err(expected));
+    assert_eq!(check_follows(Some(first), first), Ok(()));
 }
 
 #[test]
