@@ -13,7 +13,8 @@ use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType}
 use holdpoint_domain::human_decision::{
     AnswerRefusal, AuditAnchor, AuditFinding, AuditPlace, EvidenceSummary, HumanDecision,
     HumanDecisionAudit, HumanDecisionCommand, HumanDecisionOutcome, HumanDecisionRecord,
-    HumanDecisionRequest, HumanDecisionTimeout, RequestContext, RequestRefusal, accept_decision,
+    HumanDecisionRequest, HumanDecisionTimeout, MAX_TIMEOUT_MS, RequestContext, RequestRefusal,
+    accept_decision,
     accept_decision_in_time, apply_decision, create_request, create_timeout_decision,
     injective_decision_hash, injective_request_hash, inspect_anchored_audit, inspect_audit,
     record_decision, record_hash, request_from_summary, shown_hash, validate_audit_chain,
@@ -210,8 +211,8 @@ fn w6_an_answer_is_used_once_with_its_means_on_record() {
 
 #[test]
 fn w7_a_deadline_is_a_time_within_bounds() {
-    for seconds in [0, -5, i64::MIN, i64::MAX] {
-        assert!(HumanDecisionTimeout::from_seconds(seconds).is_err(), "{seconds}");
+    for milliseconds in [0, MAX_TIMEOUT_MS + 1, u64::MAX] {
+        assert!(HumanDecisionTimeout::from_milliseconds(milliseconds).is_err(), "{milliseconds}");
     }
     assert_eq!(request().timeout_at, after(300));
     let late = Timestamp::from_nanoseconds(u64::MAX);
