@@ -15,6 +15,7 @@
 //! | record without a person | a decision is somebody's | - |
 //! | repeated decision or request | one request has one answer | W5 |
 //! | decision of a timeout | its outcome is TIMEOUT (seed, DecisionOutcome) | W8 |
+//! | decision of nobody that can be seen | a decision is somebody's | - |
 //! | decision that cannot be applied | state, count, reason and target are looked at | W8 |
 //! | session halted from the start | a halted loop offers nothing but ABORT | - |
 //! | session with a timeout | its outcome is TIMEOUT (seed, DecisionOutcome) | - |
@@ -32,7 +33,7 @@ use crate::decode::{Answer, field, text};
 use crate::vectors::Case;
 
 /// The rows.
-pub(crate) const CATEGORIES: [Category; 16] = [
+pub(crate) const CATEGORIES: [Category; 17] = [
     Category {
         name: "confidence that is no basis points below 1",
         reason: "confidence is basis points below 1",
@@ -130,6 +131,19 @@ pub(crate) const CATEGORIES: [Category; 16] = [
         weakness: Some("W8"),
         applies: |case| applied(case).is_some_and(|record| record.is_timeout()),
         prescribes: |_, answer| *answer == Answer::Value(json!("TIMEOUT")),
+    },
+    Category {
+        name: "decision of nobody that can be seen",
+        reason: "a decision is somebody's",
+        weakness: None,
+        applies: |case| {
+            applied(case).is_some_and(|record| {
+                record.decision != HumanDecision::Abort
+                    && !is_blank(&record.human_id)
+                    && !has_visible_character(&record.human_id)
+            })
+        },
+        prescribes: |_, answer| *answer == Answer::Value(json!("REJECTED")),
     },
     Category {
         name: "decision that cannot be applied",
@@ -274,7 +288,7 @@ fn has_broken_audit_or_record(case: &Case) -> bool {
 
 fn has_record_without_a_person(case: &Case) -> bool {
     let record = field(&case.input, "record").and_then(decision_record);
-    case.function == "record_decision" && record.is_ok_and(|record| is_blank(&record.human_id))
+    case.function == "record_decision" && record.is_ok_and(|record| !has_visible_character(&record.human_id))
 }
 
 fn is_repeated(one: &HumanDecisionRecord, other: &HumanDecisionRecord) -> bool {
@@ -285,7 +299,7 @@ fn is_repeated(one: &HumanDecisionRecord, other: &HumanDecisionRecord) -> bool {
 fn is_incomplete(record: &HumanDecisionRecord) -> bool {
     let missing = |text: Option<&str>| text.is_none_or(is_blank);
     let needs_reason = matches!(record.decision, HumanDecision::Retry | HumanDecision::Escalate);
-    missing(Some(&record.human_id))
+    !has_visible_character(&record.human_id)
         || (needs_reason && missing(record.reason.as_deref()))
         || (record.decision == HumanDecision::Escalate
             && missing(record.escalation_target.as_deref()))

@@ -345,7 +345,8 @@ fn w8_an_incomplete_decision_is_not_applied() {
     let unreasoned = HumanDecisionRecord { reason: None, ..accepted(Retry) };
     let untargeted = with(Some("r"), Some("  "));
     let unnamed = HumanDecisionRecord { human_id: " ".into(), ..accepted(Continue) };
-    for record in [unreasoned, untargeted, unnamed] {
+    let unseen = HumanDecisionRecord { human_id: "\u{200b}".into(), ..accepted(Continue) };
+    for record in [unreasoned, untargeted, unnamed, unseen] {
         let outcome = apply_decision(&record, Evaluated, 0, 3);
         assert_eq!(outcome, HumanDecisionOutcome::Rejected, "{record:?}");
     }
