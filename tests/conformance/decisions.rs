@@ -3,9 +3,9 @@
 use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::human_decision::{
-    EvidenceSummary, HumanDecision, HumanDecisionAudit, HumanDecisionRecord, HumanDecisionRequest,
-    HumanDecisionTimeout,
+    EvidenceSummary, HumanDecision, HumanDecisionRecord, HumanDecisionRequest, HumanDecisionTimeout,
 };
+use holdpoint_testing::chains::DecisionTrail;
 use serde_json::{Value, json};
 
 use crate::decode::{Decoded, field, text, typed};
@@ -115,9 +115,9 @@ pub(crate) fn decision_record(input: &Value) -> Decoded<HumanDecisionRecord> {
 }
 
 /// An audit trail. A length that is no count does not decode.
-pub(crate) fn audit(input: &Value) -> Decoded<HumanDecisionAudit> {
+pub(crate) fn audit(input: &Value) -> Decoded<DecisionTrail> {
     let records = field(input, "records")?.as_array().ok_or("records is no list")?;
-    Ok(HumanDecisionAudit {
+    Ok(DecisionTrail {
         audit_id: text(input, "audit_id")?.into(),
         records: records.iter().map(decision_record).collect::<Decoded<_>>()?,
         session_id: text(input, "session_id")?.into(),

@@ -3,18 +3,18 @@
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{
-    EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, attach_observer,
-    capture_evidence, create_empty_chain,
+    EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence, attach_observer,
 };
 use holdpoint_domain::execution_loop::{
     ExecutionLoopContext, ExecutionLoopState, ExecutorRawResponse, NormalizedExecutionResult,
     initialize_execution_loop, normalize_executor_response, transition_execution_state,
 };
 use holdpoint_domain::human_decision::{
-    HumanDecision, HumanDecisionAudit, HumanDecisionOutcome, HumanDecisionRecord,
-    HumanDecisionRequest, HumanDecisionTimeout, accept_decision, apply_decision,
-    create_empty_audit, create_request, create_timeout_decision, record_decision,
+    EvidenceSummary, HumanDecision, HumanDecisionOutcome, HumanDecisionRecord,
+    HumanDecisionRequest, HumanDecisionTimeout, accept_decision, apply_decision, create_request,
+    create_timeout_decision,
 };
+use holdpoint_testing::chains::{DecisionTrail, EvidenceChain};
 use serde_json::{Value, json};
 
 use crate::decisions::timeout;
@@ -50,7 +50,7 @@ struct Session {
     current: ExecutionLoopContext,
     observer: ObservationContext,
     chain: EvidenceChain,
-    audit: HumanDecisionAudit,
+    audit: DecisionTrail,
     entropy: std::vec::IntoIter<String>,
     timeout: HumanDecisionTimeout,
     retries: i64,
@@ -106,8 +106,8 @@ fn begin(input: &Value) -> Result<Session, Stopped> {
     let observer = attach_observer(&current, &expectation);
     let audit_id = text(input, "audit_id")?;
     Ok(Session {
-        chain: create_empty_chain(Some(text(input, "chain_id")?), ""),
-        audit: create_empty_audit(&observer.session_id, Some(audit_id), ""),
+        chain: EvidenceChain::empty(&observer, text(input, "chain_id")?),
+        audit: DecisionTrail::empty(audit_id, &observer.session_id),
         current,
         observer,
         entropy,
@@ -141,7 +141,8 @@ impl Session {
         self.capture(ObservationPoint::PostEvaluate, StateTransition, name, at3)?;
         let request = self.ask(&normalized, at4)?;
         let record = self.answer(field(cycle, "human")?, &request, at5)?;
-        self.audit = record_decision(self.audit.clone(), record.clone()).map_err(refused)?;
+        record.check().map_err(refused)?;
+        self.audit = self.audit.with(record.clone());
         let state = self.current.current_state();
         let outcome = apply_decision(&record, state, self.retries, self.max_retries);
         Ok(Cycle { normalized, request, record, outcome })
@@ -170,10 +171,10 @@ impl Session {
         raw: RawData,
         timestamp: &str,
     ) -> Result<(), Stopped> {
-        let (prior, entropy) = (self.chain.clone(), next(&mut self.entropy)?);
-        let captured =
-            capture_evidence(&self.observer, point, evidence_type, raw, timestamp, prior, &entropy);
-        self.chain = captured.map_err(refused)?;
+        let entropy = next(&mut self.entropy)?;
+        let offer = OfferedEvidence { observation_point: point, evidence_type, raw_data: raw };
+        let captured = self.chain.capture(&self.observer, offer, timestamp, &entropy);
+        self.chain = captured.map_err(|fault| refused(format!("{fault:?}")))?;
         Ok(())
     }
 
@@ -184,16 +185,18 @@ impl Session {
     ) -> Result<HumanDecisionRequest, Stopped> {
         let entropy = next(&mut self.entropy)?;
         let created_at: Timestamp = timestamp.parse().map_err(refused)?;
-        create_request(
-            &self.observer.session_id,
-            &self.chain,
-            self.current.current_state(),
-            normalized.confidence_score,
-            self.timeout,
-            created_at,
-            &entropy,
-        )
-        .map_err(refused)
+        let newest = self.chain.records.last().ok_or_else(|| refused("no evidence"))?;
+        let summary = EvidenceSummary {
+            observation_point: newest.observation_point,
+            evidence_type: newest.evidence_type,
+            timestamp: newest.timestamp.as_str().into(),
+            chain_length: self.chain.length,
+            execution_state: self.current.current_state(),
+            confidence_score: normalized.confidence_score,
+            chain_hash: self.chain.head_hash.as_str().into(),
+        };
+        create_request(&self.observer.session_id, summary, self.timeout, created_at, &entropy)
+            .map_err(refused)
     }
 
     /// A human answers, or nobody does.

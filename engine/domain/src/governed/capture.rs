@@ -232,8 +232,7 @@ fn hashes(
 ) -> [Digest; 3] {
     *record.hashes.get_or_init(|| {
         let (evidence, raw) = (record_view(body), body.raw_data.sha256());
-        let (index, prior) = (chain.head.length, &chain.head.injective_head);
-        let injective = evidence.injective_hash(chain.session(context), index, prior, &raw);
+        let injective = evidence.injective_hash(chain.session(context), &chain.head, &raw);
         [raw, evidence.seed_hash(), injective]
     })
 }
@@ -301,10 +300,11 @@ fn is_linked(
     body: &EvidenceCaptured,
     checks: &mut RuleChecks,
 ) -> bool {
-    let rule = Rule::ChainLink;
-    let prior = checks.expect(rule, chain.head.head_hash.as_str(), &body.prior_hash);
-    let is_own = checks.demand(hash.is_text(&body.self_hash), rule, hash, &body.self_hash);
-    prior & is_own & checks.expect(rule, injective, body.injective_hash)
+    let link = chain.head.link(&record_view(body), &hash);
+    if let Err(finding) = &link {
+        checks.forbid(Rule::ChainLink, &finding.expected, &finding.found);
+    }
+    link.is_ok() & checks.expect(Rule::ChainLink, injective, body.injective_hash)
 }
 
 /// What Phase-31's hashes are made of.

@@ -16,7 +16,7 @@ use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
     HoldPolicy, HoldTerms, HumanDecision, HumanDecisionAnswered, HumanDecisionBinding,
     HumanDecisionCommand, HumanDecisionEvent, HumanDecisionRequested, HumanDecisionTimedOut,
-    OverrideField, RequestWithdrawn, injective_request_hash,
+    OverrideField, RequestWithdrawn, injective_request_hash, record_decision,
 };
 use holdpoint_domain::{ActorId, Command, Event, ForbiddenEvent, Idempotency, Time, decide};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
@@ -316,7 +316,7 @@ fn a_timeout_that_words_its_reason_otherwise_is_allowed_and_bound_by_its_audit()
     let findings = forged(&mut story, expire, |event| {
         if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) = event {
             reword(body);
-            let next = head.after(&body.record, &binding);
+            let next = record_decision(&head, &body.record, &binding);
             body.audit.self_hash = next.head_hash.into();
             body.audit.injective_hash = next.injective_head;
         }
