@@ -79,14 +79,14 @@ fn decide_retry(
 ) -> SandboxDecisionResult {
     let name = fault.fault_type.name();
     let (attempt, max) = (context.attempt_number, context.max_retries);
-    let bounds_hold = is_within_bounds(context);
-    if attempt >= max || (bounds_hold && attempt >= policy.max_attempts(max)) {
-        return terminate("SBX-004", format!("{name}: max retries reached"));
-    }
-    if !bounds_hold {
+    let is_allowed = enforce_retry_limit(context);
+    if !is_allowed && attempt < max {
         let most = DEFAULT_MAX_RETRIES;
         let found = format!("{name}: attempt {attempt}/{max} is outside 1..={most}");
         return terminate("SBX-006", found);
+    }
+    if !is_allowed || attempt >= policy.max_attempts(DEFAULT_MAX_RETRIES) {
+        return terminate("SBX-004", format!("{name}: max retries reached"));
     }
     if check_fault_identity(fault, context).is_err() {
         return terminate("SBX-005", format!("{name}: fault of another execution or attempt"));
