@@ -35,6 +35,19 @@ fn a_question_is_shown_as_the_table_says() {
     assert!(!shows(&story, "raw_data"));
 }
 
+/// The summary is that of the request, which is that of the loop's own evidence.
+#[test]
+fn a_question_shows_the_evidence_that_it_is_about() {
+    let story = Story::asked();
+    let (view, held) = (story.entity().request_view(story.held()), story.held());
+    assert_eq!(view.evidence_summary, held.request.evidence_summary);
+    let before = held.request.evidence_summary.chain_length - 1;
+    let chain = story.entity().chain.as_ref().unwrap();
+    let newest = &chain.records[usize::try_from(before).unwrap()];
+    assert_eq!(view.evidence_summary.chain_hash, newest.self_hash);
+    assert_eq!(view.evidence_summary.timestamp, newest.timestamp);
+}
+
 /// Whether the view of the question has a field of this name.
 fn shows(story: &Story, name: &str) -> bool {
     let view = serde_json::to_string(&story.entity().request_view(story.held())).unwrap();

@@ -393,4 +393,15 @@ fn the_audit_trail_is_shown_with_its_head_its_length_and_its_decisions() {
     let decided = trail["records"].as_array().unwrap().iter().map(|record| &record["decision"]);
     assert_eq!(decided.collect::<Vec<_>>(), ["ESCALATE", "ABORT"]);
     assert!(trail["audit_id"].as_str().unwrap().starts_with("AUDIT-"));
+    let head = trail["records"].as_array().unwrap().iter().fold(String::new(), hashed_by_hand);
+    assert_eq!(trail["head_hash"], head);
+}
+
+/// The seed's hash of a decision after this one (Phase-32), as anybody could compute it.
+fn hashed_by_hand(prior: String, record: &serde_json::Value) -> String {
+    let names = ["decision_id", "request_id", "human_id", "decision", "reason"];
+    let rest = ["escalation_target", "timestamp", "evidence_chain_hash"];
+    let fields = names.iter().chain(&rest).map(|name| record[name].as_str().unwrap_or_default());
+    let joined: Vec<&str> = fields.chain([prior.as_str()]).collect();
+    sha256(joined.join("\0").as_bytes()).to_string()
 }
