@@ -175,7 +175,7 @@ fn turn(event: &Event) -> Option<TurnOutcome> {
     let Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(body)) = event else {
         return None;
     };
-    Some(TurnOutcome::of(&body.decision))
+    Some(TurnOutcome::of(body))
 }
 
 fn plan(event: &Event) -> Option<PlanOutcome> {

@@ -3,7 +3,8 @@
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::interruption_thread::{
     Clarify, ContinuityOutcome, DeliveryHint, Directive, Dispatch, Pending, PendingState,
-    ReasonCode, Remainder, ResumePolicy, SpeculativePlan, TtsControl, TurnDecision,
+    ReasonCode, Remainder, ResumePolicy, SpeculativePlan, Style, TtsControl, TurnTaken,
+    explanation, style,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,6 +27,15 @@ pub(super) struct TurnOutcome {
     kind: Text,
     /// RESPOND and CONFIRM: what is said.
     response_text: Option<Text>,
+    /// PH1.EMO.GUIDE's profile, where it was validated: how the words may be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    emo_guide: Option<Text>,
+    /// PH1.PERSONA's profile, where it was validated: how the words may be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    persona: Option<Text>,
+    /// PH1.EXPLAIN's words, where somebody asked for them or is owed them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<Text>,
     /// CLARIFY: the question.
     clarify: Option<Clarify>,
     /// DISPATCH: what is handed over.
@@ -49,7 +59,9 @@ pub(super) struct PlanOutcome {
 }
 
 impl TurnOutcome {
-    pub(super) fn of(decision: &TurnDecision) -> Self {
+    pub(super) fn of(turn: &TurnTaken) -> Self {
+        let (advice, decision) = (&turn.request.advice, &turn.decision);
+        let Style { emo_guide, persona } = style(advice);
         let pending = decision.after.pending.as_ref();
         Self {
             directive: decision.directive,
@@ -60,6 +72,9 @@ impl TurnOutcome {
             delivery_hint: decision.delivery_hint,
             kind: decision.kind.clone(),
             response_text: decision.response_text.clone(),
+            emo_guide: emo_guide.cloned(),
+            persona: persona.cloned(),
+            explanation: explanation(advice, decision.reason_code).cloned(),
             clarify: decision.clarify.clone(),
             dispatch: decision.dispatch.clone(),
             remainders: decision.remainders.clone(),

@@ -13,6 +13,8 @@
     reason = "a helper that fails, fails its test"
 )]
 
+/// Chains of evidence and trails of decisions, with all their records.
+pub mod chains;
 /// Logs whose records are written by hand, valid and forged.
 pub mod hand_made;
 /// A history as a log would hold it, for measuring.

@@ -6,10 +6,9 @@
 
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, AuditAnchor, HumanDecision, HumanDecisionAudit,
-    HumanDecisionBinding, HumanDecisionRecord, inspect_anchored_audit, record_hash,
-    validate_audit_chain,
+    AnswerChannel, AnswerMeans, HumanDecision, HumanDecisionBinding, HumanDecisionRecord,
 };
+use holdpoint_testing::chains::DecisionTrail;
 use serde_json::Value;
 
 use crate::decisions::audit;
@@ -32,7 +31,7 @@ pub(crate) fn catch_divergence(case: &Case) -> Result<(), String> {
     let pure = field(&case.expect, "ok")?;
     let observed = field(&case.expect, "reference_observed")?;
     let audits = field(&case.input, "audits")?.as_array().ok_or("audits is no list")?;
-    let valid = |value: &Value| audit(value).is_ok_and(|audit| validate_audit_chain(&audit));
+    let valid = |value: &Value| audit(value).is_ok_and(|audit| audit.is_valid());
     let found = Value::Array(audits.iter().map(|value| Value::Bool(valid(value))).collect());
     if found != *pure {
         return Err(format!("expected {pure}, found {found}"));
@@ -43,35 +42,34 @@ pub(crate) fn catch_divergence(case: &Case) -> Result<(), String> {
 /// Catches the alteration; the error says why it was not caught.
 pub(crate) fn catch(case: &Case) -> Result<(), String> {
     let altered = audit(field(&case.input, "audit")?)?;
-    if !validate_audit_chain(&altered) {
+    if !altered.is_valid() {
         // Noticed without what was recorded outside, which the reference did not.
         return Ok(());
     }
     let honest = honest_audit(case, &altered)?;
-    let (own, bindings) = (bindings(&honest), bindings(&altered));
-    let recorded = AuditAnchor::of(&honest, &own);
-    inspect_anchored_audit(&honest, &own, &recorded)
-        .map_err(|why| format!("the honest audit misses its own anchor: {why}"))?;
-    match inspect_anchored_audit(&altered, &bindings, &recorded) {
-        Err(_) => Ok(()),
-        Ok(()) => Err("the altered audit passes for the honest one".into()),
+    let heads = |trail: &DecisionTrail| -> Vec<Digest> {
+        trail.heads(&bindings(trail)).iter().map(|head| head.injective_head).collect()
+    };
+    if heads(&altered) == heads(&honest) {
+        return Err("the altered audit passes for the honest one".into());
     }
+    Ok(())
 }
 
 /// The vectors do not say what was shown and how the answers came: the same for every record.
-fn bindings(audit: &HumanDecisionAudit) -> Vec<HumanDecisionBinding> {
+fn bindings(audit: &DecisionTrail) -> Vec<HumanDecisionBinding> {
     let means = AnswerMeans { channel: AnswerChannel::Api, detail: "vectors".into() };
     let binding = HumanDecisionBinding { shown: shown(), means: Some(means) };
     audit.records.iter().map(|_| binding.clone()).collect()
 }
 
 /// What everybody saw.
-pub(crate) fn shown() -> Digest {
+fn shown() -> Digest {
     sha256(b"what was shown")
 }
 
 /// Undoes the alteration.
-fn honest_audit(case: &Case, altered: &HumanDecisionAudit) -> Decoded<HumanDecisionAudit> {
+fn honest_audit(case: &Case, altered: &DecisionTrail) -> Decoded<DecisionTrail> {
     let index = case.input.pointer("/tamper/index").and_then(Value::as_u64).unwrap_or(0);
     let index = usize::try_from(index).map_err(|error| error.to_string())?;
     let mut honest = altered.clone();
@@ -80,12 +78,12 @@ fn honest_audit(case: &Case, altered: &HumanDecisionAudit) -> Decoded<HumanDecis
         "session_id" => honest.session_id.push_str("-honest"),
         "truncate_fix_head" | "delete_fix_head" => honest.records.push(lost_record()),
         "full_rewrite" => at(&mut honest, index)?.human_id = "who really decided".into(),
+        "replay_record" => drop_replayed(&mut honest.records)?,
         "none_to_empty" => empty_to_none(at(&mut honest, index)?),
         "boundary_shift" => shift_back(at(&mut honest, index)?)?,
         other => return Err(format!("unknown kind of tampering {other:?}")),
     }
-    honest.length = honest.records.len() as u64;
-    honest.head_hash = honest.records.iter().fold(String::new(), |prior, r| record_hash(r, &prior));
+    let honest = honest.stating(honest.records.clone());
     let same_hash = honest.head_hash == altered.head_hash;
     if matches!(kind(case).as_str(), "none_to_empty" | "boundary_shift") && !same_hash {
         return Err("the alteration was not undone: the reference's hash differs".into());
@@ -93,8 +91,16 @@ fn honest_audit(case: &Case, altered: &HumanDecisionAudit) -> Decoded<HumanDecis
     Ok(honest)
 }
 
-fn at(audit: &mut HumanDecisionAudit, index: usize) -> Decoded<&mut HumanDecisionRecord> {
+fn at(audit: &mut DecisionTrail, index: usize) -> Decoded<&mut HumanDecisionRecord> {
     audit.records.get_mut(index).ok_or_else(|| format!("there is no record {index}"))
+}
+
+/// The newest record that repeats an earlier one was recorded once.
+fn drop_replayed(records: &mut Vec<HumanDecisionRecord>) -> Decoded<()> {
+    let repeats = |at: &usize| records[..*at].contains(&records[*at]);
+    let at = (0..records.len()).rev().find(repeats).ok_or("nothing is repeated")?;
+    drop(records.remove(at));
+    Ok(())
 }
 
 fn empty_to_none(record: &mut HumanDecisionRecord) {

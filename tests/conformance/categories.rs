@@ -6,7 +6,6 @@
 //! | `check_stop` is not told | what it is not told is HALT | - |
 //! | `check_stop` is given a blank context | a blank field says nothing: it halts | - |
 //! | broken prior chain | the newest link is verified before every append | W9 |
-//! | repeated record id | one id names one record | W9 |
 //! | blank envelope or executor | missing means blank in every phase: HALTED | W12 |
 //! | success with an error | a report that contradicts itself escalates | W13 |
 //! | critical in another case | the alarm is heard in any case | W13 |
@@ -19,11 +18,9 @@
 //! A category looks at the input only. One that names a weakness applies only to cases that are
 //! marked with it.
 
-use std::collections::BTreeSet;
-
 use holdpoint_domain::core::text::is_blank;
 use holdpoint_domain::evidence_capture::{
-    EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, StopCondition, evidence_hash,
+    EvidenceType, ObservationContext, ObservationPoint, StopCondition, evidence_hash,
 };
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, FaultReport, SandboxContext};
@@ -49,7 +46,7 @@ pub(crate) struct Category {
 }
 
 /// The rows of Phases 21 to 31.
-const CATEGORIES: [Category; 10] = [
+const CATEGORIES: [Category; 9] = [
     Category {
         name: "name outside a closed enum",
         reason: "the enums are closed: such a name does not decode",
@@ -77,13 +74,6 @@ const CATEGORIES: [Category; 10] = [
         weakness: Some("W9"),
         applies: has_broken_prior_chain,
         prescribes: |_, answer| matches!(answer, Answer::Refused(_)),
-    },
-    Category {
-        name: "repeated record id",
-        reason: "one id names one record",
-        weakness: Some("W9"),
-        applies: has_repeated_record_id,
-        prescribes: |_, answer| *answer == Answer::Value(json!(false)),
     },
     Category {
         name: "blank envelope or executor",
@@ -224,24 +214,6 @@ fn has_broken_prior_chain(case: &Case) -> bool {
             record.self_hash != evidence_hash(record)
                 || record.prior_hash != before.map_or("", |record| record.self_hash.as_str())
         })
-}
-
-/// A chain in which two records have one id and every rule of the seed holds.
-fn has_repeated_record_id(case: &Case) -> bool {
-    let Ok(chain) = chain(&case.input, "chain") else { return false };
-    let ids: BTreeSet<&str> = chain.records.iter().map(|r| r.record_id.as_str()).collect();
-    ids.len() < chain.records.len() && seed_rules_hold(&chain)
-}
-
-fn seed_rules_hold(chain: &EvidenceChain) -> bool {
-    let mut hashes = chain.records.iter().map(|record| record.self_hash.as_str());
-    let priors = std::iter::once("").chain(hashes.clone());
-    let linked = chain.records.iter().zip(priors).all(|(record, prior)| {
-        record.prior_hash == prior && record.self_hash == evidence_hash(record)
-    });
-    linked
-        && chain.length == chain.records.len() as u64
-        && chain.head_hash == hashes.next_back().unwrap_or("")
 }
 
 /// Blank, and not merely empty.

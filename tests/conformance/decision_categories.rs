@@ -13,8 +13,8 @@
 //! | name or reason that nobody sees | missing is what nobody can see | - |
 //! | audit or record that does not verify | both are verified before every append | W5 |
 //! | record without a person | a decision is somebody's | - |
-//! | repeated decision or request | one request has one answer | W5 |
 //! | decision of a timeout | its outcome is TIMEOUT (seed, DecisionOutcome) | W8 |
+//! | decision of nobody that can be seen | a decision is somebody's | - |
 //! | decision that cannot be applied | state, count, reason and target are looked at | W8 |
 
 use holdpoint_domain::core::text::{has_visible_character, is_blank};
@@ -116,18 +116,24 @@ pub(crate) const CATEGORIES: [Category; 14] = [
         prescribes: is_refused,
     },
     Category {
-        name: "repeated decision or request",
-        reason: "one request has one answer",
-        weakness: Some("W5"),
-        applies: has_repeated_decision,
-        prescribes: |_, answer| *answer == Answer::Value(json!(false)),
-    },
-    Category {
         name: "decision of a timeout",
         reason: "its outcome is TIMEOUT (seed, DecisionOutcome)",
         weakness: Some("W8"),
         applies: |case| applied(case).is_some_and(|record| record.is_timeout()),
         prescribes: |_, answer| *answer == Answer::Value(json!("TIMEOUT")),
+    },
+    Category {
+        name: "decision of nobody that can be seen",
+        reason: "a decision is somebody's",
+        weakness: None,
+        applies: |case| {
+            applied(case).is_some_and(|record| {
+                record.decision != HumanDecision::Abort
+                    && !is_blank(&record.human_id)
+                    && !has_visible_character(&record.human_id)
+            })
+        },
+        prescribes: |_, answer| *answer == Answer::Value(json!("REJECTED")),
     },
     Category {
         name: "decision that cannot be applied",
@@ -245,39 +251,25 @@ fn has_broken_audit_or_record(case: &Case) -> bool {
     let record = field(&case.input, "record").and_then(decision_record);
     let (Ok(before), Ok(record)) = (before, record) else { return true };
     let head = before.records.iter().fold(String::new(), |prior, r| record_hash(r, &prior));
-    let repeats = before.records.iter().any(|r| is_repeated(r, &record));
     before.length != before.records.len() as u64
         || before.head_hash != head
-        || repeats
         || is_incomplete(&record)
 }
 
 fn has_record_without_a_person(case: &Case) -> bool {
     let record = field(&case.input, "record").and_then(decision_record);
-    case.function == "record_decision" && record.is_ok_and(|record| is_blank(&record.human_id))
-}
-
-fn is_repeated(one: &HumanDecisionRecord, other: &HumanDecisionRecord) -> bool {
-    one.decision_id == other.decision_id || one.request_id == other.request_id
+    case.function == "record_decision"
+        && record.is_ok_and(|record| !has_visible_character(&record.human_id))
 }
 
 /// The seed's "Required fields".
 fn is_incomplete(record: &HumanDecisionRecord) -> bool {
     let missing = |text: Option<&str>| text.is_none_or(is_blank);
     let needs_reason = matches!(record.decision, HumanDecision::Retry | HumanDecision::Escalate);
-    missing(Some(&record.human_id))
+    !has_visible_character(&record.human_id)
         || (needs_reason && missing(record.reason.as_deref()))
         || (record.decision == HumanDecision::Escalate
             && missing(record.escalation_target.as_deref()))
-}
-
-fn has_repeated_decision(case: &Case) -> bool {
-    let Ok(audit) = field(&case.input, "audit").and_then(audit) else { return false };
-    let mut records = audit.records.iter().enumerate();
-    case.function == "validate_audit_chain"
-        && records.any(|(index, record)| {
-            audit.records.iter().skip(index + 1).any(|other| is_repeated(record, other))
-        })
 }
 
 fn applied(case: &Case) -> Option<HumanDecisionRecord> {

@@ -3,9 +3,9 @@
 use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::human_decision::{
-    EvidenceSummary, HumanDecision, HumanDecisionAudit, HumanDecisionRecord, HumanDecisionRequest,
-    HumanDecisionTimeout,
+    EvidenceSummary, HumanDecision, HumanDecisionRecord, HumanDecisionRequest, HumanDecisionTimeout,
 };
+use holdpoint_testing::chains::DecisionTrail;
 use serde_json::{Value, json};
 
 use crate::decode::{Decoded, field, text, typed};
@@ -52,8 +52,15 @@ pub(crate) fn summary_shape(summary: &EvidenceSummary) -> Value {
 
 /// The timeout of a request that is to be created.
 pub(crate) fn timeout(input: &Value) -> Decoded<HumanDecisionTimeout> {
-    let seconds: i64 = typed(input, "timeout_seconds")?;
-    HumanDecisionTimeout::from_seconds(seconds).map_err(|why| why.to_string())
+    of_seconds(typed(input, "timeout_seconds")?)
+}
+
+/// Seconds may be any number there.
+fn of_seconds(seconds: i64) -> Decoded<HumanDecisionTimeout> {
+    let milliseconds = u64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1000));
+    let milliseconds =
+        milliseconds.ok_or_else(|| format!("{seconds} s is no time to decide in"))?;
+    HumanDecisionTimeout::from_milliseconds(milliseconds).map_err(|why| why.to_string())
 }
 
 /// A request. Its deadline is written as "creation + n seconds", which is computed.
@@ -63,7 +70,7 @@ pub(crate) fn request(input: &Value) -> Decoded<HumanDecisionRequest> {
     let seconds = deadline.strip_prefix(created).and_then(|rest| rest.strip_prefix('+'));
     let seconds = seconds.and_then(|rest| rest.strip_suffix('s')?.parse().ok());
     let seconds: i64 = seconds.ok_or("timeout_at is not the creation and a number of seconds")?;
-    let timeout = HumanDecisionTimeout::from_seconds(seconds).map_err(|why| why.to_string())?;
+    let timeout = of_seconds(seconds)?;
     let allowed: Vec<HumanDecision> = typed(input, "allowed_decisions")?;
     Ok(HumanDecisionRequest {
         request_id: text(input, "request_id")?.into(),
@@ -108,9 +115,9 @@ pub(crate) fn decision_record(input: &Value) -> Decoded<HumanDecisionRecord> {
 }
 
 /// An audit trail. A length that is no count does not decode.
-pub(crate) fn audit(input: &Value) -> Decoded<HumanDecisionAudit> {
+pub(crate) fn audit(input: &Value) -> Decoded<DecisionTrail> {
     let records = field(input, "records")?.as_array().ok_or("records is no list")?;
-    Ok(HumanDecisionAudit {
+    Ok(DecisionTrail {
         audit_id: text(input, "audit_id")?.into(),
         records: records.iter().map(decision_record).collect::<Decoded<_>>()?,
         session_id: text(input, "session_id")?.into(),

@@ -1,9 +1,8 @@
 //! From the loose values of the vectors to the strict types, and back.
 
 use holdpoint_domain::core::payload::RawData;
-use holdpoint_domain::evidence_capture::{
-    EvidenceChain, EvidenceRecord, EvidenceType, ObservationPoint,
-};
+use holdpoint_domain::evidence_capture::{EvidenceRecord, EvidenceType, ObservationPoint};
+use holdpoint_testing::chains::EvidenceChain;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The functions of Phase-21.
 
 use holdpoint_domain::sandbox_fault::{
-    ExecutionFaultType, classify_fault, decide_sandbox_outcome, enforce_retry_limit,
+    ExecutionFaultType, RetryPolicy, classify_fault, decide_sandbox_outcome, enforce_retry_limit,
     is_retry_allowed,
 };
 use serde_json::Value;
@@ -20,7 +20,11 @@ pub(crate) fn run(function: &str, input: &Value) -> Option<Decoded<Answer>> {
             typed(input, "context").map(|context| shaped(&enforce_retry_limit(&context)))
         }
         "decide_sandbox_outcome" => typed(input, "fault").and_then(|fault| {
-            Ok(shaped(&decide_sandbox_outcome(&fault, &typed(input, "context")?)))
+            Ok(shaped(&decide_sandbox_outcome(
+                RetryPolicy::RetryLimited,
+                &fault,
+                &typed(input, "context")?,
+            )))
         }),
         _ => return None,
     })

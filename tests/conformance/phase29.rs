@@ -27,15 +27,16 @@ fn initialized(input: &Value) -> Decoded<ExecutionLoopContext> {
 }
 
 fn transition(input: &Value) -> Decoded<Answer> {
-    let context: ExecutionLoopContext = typed(input, "context")?;
-    Ok(shaped(&transition_execution_state(&context, typed(input, "to_state")?)))
+    let mut context: ExecutionLoopContext = typed(input, "context")?;
+    transition_execution_state(&mut context, typed(input, "to_state")?);
+    Ok(shaped(&context))
 }
 
 fn trace(input: &Value) -> Decoded<Answer> {
     let mut context = initialized(input)?;
     let mut states = vec![context.current_state()];
     for to_state in typed::<Vec<ExecutionLoopState>>(input, "to_states")? {
-        context = transition_execution_state(&context, to_state);
+        transition_execution_state(&mut context, to_state);
         states.push(context.current_state());
     }
     Ok(Answer::Value(json!({ "states": states, "final": context })))

@@ -1,16 +1,18 @@
 //! The functions of Phase-31.
 
+use holdpoint_domain::core::ids::id;
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::evidence_capture::{
-    ChainFinding, EvidenceChain, ObservationContext, StopFacts, attach_observer, capture_evidence,
-    check_stop, create_empty_chain, evidence_hash, inspect_chain, validate_chain,
+    ObservationContext, OfferedEvidence, StopFacts, attach_observer, check_stop, evidence_hash,
 };
 use holdpoint_domain::execution_loop::ExecutionLoopContext;
+use holdpoint_testing::chains::{ChainFault, EvidenceChain};
 use serde_json::{Value, json};
 
 use crate::decode::{
     Answer, Decoded, bytes, chain, entropy, field, record, record_shape, shaped, text, typed,
 };
+use crate::tamper::session;
 
 /// Runs a function; `None` if there is none of that name.
 pub(crate) fn run(function: &str, input: &Value, expect: &Value) -> Option<Decoded<Answer>> {
@@ -35,7 +37,7 @@ fn capture(input: &Value) -> Decoded<Answer> {
         Err(why) => return Ok(Answer::Refused(why)),
     };
     let raw = bytes(input, "raw_data_hex")?;
-    match capture_step(&context, input, raw, prior.clone(), &entropy[0])? {
+    match capture_step(&context, input, raw, &prior, &entropy[0])? {
         Ok(after) => Ok(captured(&prior, &after)),
         Err(why) => Ok(Answer::Refused(why)),
     }
@@ -53,30 +55,32 @@ fn captured(prior: &EvidenceChain, after: &EvidenceChain) -> Answer {
     }))
 }
 
-/// One capture; the inner error is a refusal.
+/// One capture, as `decide` makes it: the inner error is a refusal.
 fn capture_step(
     context: &ObservationContext,
     step: &Value,
     raw: RawData,
-    prior: EvidenceChain,
+    prior: &EvidenceChain,
     entropy: &str,
 ) -> Decoded<Result<EvidenceChain, String>> {
-    let point = typed(step, "observation_point")?;
-    let evidence_type = typed(step, "evidence_type")?;
-    let timestamp = text(step, "timestamp")?;
-    let captured = capture_evidence(context, point, evidence_type, raw, timestamp, prior, entropy);
-    Ok(captured.map_err(|refusal| refusal.to_string()))
+    let offer = OfferedEvidence {
+        observation_point: typed(step, "observation_point")?,
+        evidence_type: typed(step, "evidence_type")?,
+        raw_data: raw,
+    };
+    let captured = prior.capture(context, offer, text(step, "timestamp")?, entropy);
+    Ok(captured.map_err(|fault| format!("{fault:?}")))
 }
 
 fn capture_sequence(input: &Value) -> Decoded<Answer> {
     let context: ObservationContext = typed(input, "context")?;
     let steps: Vec<Value> = typed(input, "steps")?;
     let entropy = entropy(input, steps.len())?;
-    let mut chain = create_empty_chain(Some(text(input, "chain_id")?), "");
+    let mut chain = EvidenceChain::empty(&context, text(input, "chain_id")?);
     for (step, entropy) in steps.iter().zip(&entropy) {
         let context = ObservationContext { is_halted: typed(step, "halted")?, ..context.clone() };
         let raw = bytes(step, "raw_data_hex")?;
-        chain = match capture_step(&context, step, raw, chain, entropy)? {
+        chain = match capture_step(&context, step, raw, &chain, entropy)? {
             Ok(chain) => chain,
             Err(why) => return Ok(Answer::Refused(why)),
         };
@@ -117,13 +121,12 @@ fn validate(input: &Value, expect: &Value) -> Answer {
             let place = place(&chain);
             let recorded = (field(expect, "failed_check"), field(expect, "first_bad_index"));
             if let (Ok(check), Ok(index)) = recorded {
-                let unique = !matches!(place.0.as_deref(), Some("record_id"));
                 let found = (json!(place.0), json!(place.1));
-                if unique && found != (check.clone(), index.clone()) {
+                if found != (check.clone(), index.clone()) {
                     return Answer::Undecodable(format!("place {found:?}, not {check}, {index}"));
                 }
             }
-            shaped(&validate_chain(&chain))
+            shaped(&chain.fault(&session()).is_none())
         }
         Err(why) if why.starts_with("length") => shaped(&false),
         Err(why) => Answer::Undecodable(why),
@@ -131,18 +134,13 @@ fn validate(input: &Value, expect: &Value) -> Answer {
 }
 
 /// The first failed check and its record, in the words of the vectors.
-fn place(chain: &EvidenceChain) -> (Option<String>, Option<u64>) {
-    let (check, index) = match inspect_chain(chain) {
-        Ok(()) => return (None, None),
-        Err(ChainFinding::Empty { .. }) => ("empty", None),
-        Err(ChainFinding::Length { .. }) => ("length", None),
-        Err(ChainFinding::PriorHash { index, .. }) => ("prior_hash", Some(index)),
-        Err(ChainFinding::SelfHash { index, .. }) => ("self_hash", Some(index)),
-        Err(ChainFinding::HeadHash { .. }) => ("head_hash", chain.length.checked_sub(1)),
-        Err(ChainFinding::DuplicateRecordId { index, .. }) => ("record_id", Some(index)),
-        Err(other) => unreachable!("inspect_chain does not find {other}"),
-    };
-    (Some(check.into()), index)
+fn place(chain: &EvidenceChain) -> (Option<&'static str>, Option<u64>) {
+    match chain.fault(&session()) {
+        None => (None, None),
+        Some(ChainFault::Record(finding)) => (Some(finding.field), Some(finding.index)),
+        Some(ChainFault::Stated("head_hash")) => (Some("head_hash"), chain.length.checked_sub(1)),
+        Some(ChainFault::Stated(what)) => (Some(what), None),
+    }
 }
 
 /// The reference takes four texts. Here the observer is attached to the loop that they name: in
@@ -172,6 +170,12 @@ fn attach(input: &Value) -> Decoded<Answer> {
 fn empty_chain(input: &Value) -> Decoded<Answer> {
     let chain_id: Option<String> = typed(input, "chain_id")?;
     let entropy = entropy(input, usize::from(chain_id.is_none()))?;
-    let entropy = entropy.first().map_or("", String::as_str);
-    Ok(shaped(&create_empty_chain(chain_id.as_deref(), entropy)))
+    let made = || id("CHAIN-", entropy.first().map_or("", String::as_str));
+    let empty = EvidenceChain::empty(&session(), &chain_id.unwrap_or_else(made));
+    Ok(Answer::Value(json!({
+        "chain_id": empty.chain_id,
+        "records": empty.records,
+        "head_hash": empty.head_hash,
+        "length": empty.length,
+    })))
 }

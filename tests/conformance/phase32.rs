@@ -1,11 +1,12 @@
 //! The functions of Phase-32.
 
+use holdpoint_domain::core::ids::id;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::human_decision::{
-    HumanDecisionAudit, HumanDecisionRecord, accept_decision, apply_decision, create_empty_audit,
-    create_timeout_decision, get_visibility, present_evidence, record_decision, record_hash,
-    request_from_summary, validate_audit_chain,
+    HumanDecisionRecord, accept_decision, apply_decision, create_request, create_timeout_decision,
+    get_visibility, present_evidence, record_hash,
 };
+use holdpoint_testing::chains::DecisionTrail;
 use serde_json::{Value, json};
 
 use crate::decisions::{
@@ -17,7 +18,7 @@ use crate::decode::{Answer, Decoded, entropy, field, shaped, text, typed};
 pub(crate) fn run(function: &str, input: &Value) -> Option<Decoded<Answer>> {
     Some(match function {
         "get_visibility" => text(input, "field_name").map(|name| shaped(&get_visibility(name))),
-        "create_request" => create_request(input),
+        "create_request" => ask(input),
         "present_evidence" => present(input),
         "accept_decision" => accept(input),
         "create_timeout_decision" => time_out(input),
@@ -31,9 +32,9 @@ pub(crate) fn run(function: &str, input: &Value) -> Option<Decoded<Answer>> {
     })
 }
 
-/// The reference takes loose values and believes them; so does the function behind the seed's,
-/// which takes the summary of a chain that was verified before.
-fn create_request(input: &Value) -> Decoded<Answer> {
+/// The reference takes loose values and believes them; so does the function, which takes the summary
+/// of a chain that was verified as it grew.
+fn ask(input: &Value) -> Decoded<Answer> {
     let session_id = text(input, "session_id")?;
     let entropy = entropy(input, 1)?;
     let summary = summary(&json!({
@@ -47,7 +48,7 @@ fn create_request(input: &Value) -> Decoded<Answer> {
     }))?;
     let timeout = timeout(input)?;
     let created_at: Timestamp = typed(input, "current_timestamp")?;
-    Ok(match request_from_summary(session_id, summary, timeout, created_at, &entropy[0]) {
+    Ok(match create_request(session_id, summary, timeout, created_at, &entropy[0]) {
         Ok(request) => Answer::Value(request_shape(&request)),
         Err(why) => Answer::Refused(why.to_string()),
     })
@@ -96,22 +97,20 @@ fn record(input: &Value) -> Decoded<Answer> {
         // A trail that is none is refused like any other that does not verify.
         Err(why) => return Ok(Answer::Refused(why)),
     };
-    Ok(match record_decision(before.clone(), record) {
-        Ok(after) => Answer::Value(recorded(&before, &after)),
-        Err(why) => Answer::Refused(why.to_string()),
-    })
-}
-
-fn recorded(before: &HumanDecisionAudit, after: &HumanDecisionAudit) -> Value {
-    let (_, prior) = after.records.split_last().unwrap();
-    assert_eq!(prior, before.records, "prior records are unchanged");
-    json!({
+    if !before.is_valid() {
+        return Ok(Answer::Refused("the trail is not what it says".into()));
+    }
+    if let Err(why) = record.check() {
+        return Ok(Answer::Refused(why.to_string()));
+    }
+    let after = before.with(record);
+    Ok(Answer::Value(json!({
         "audit_id": after.audit_id,
         "session_id": after.session_id,
         "head_hash": after.head_hash,
         "length": after.length,
         "records_len": after.records.len(),
-    })
+    })))
 }
 
 fn apply(input: &Value) -> Decoded<Answer> {
@@ -128,15 +127,22 @@ fn apply(input: &Value) -> Decoded<Answer> {
 fn empty_audit(input: &Value) -> Decoded<Answer> {
     let audit_id: Option<String> = typed(input, "audit_id")?;
     let entropy = entropy(input, usize::from(audit_id.is_none()))?;
-    let entropy = entropy.first().map_or("", String::as_str);
-    let session_id = text(input, "session_id")?;
-    Ok(shaped(&create_empty_audit(session_id, audit_id.as_deref(), entropy)))
+    let made = || id("AUDIT-", entropy.first().map_or("", String::as_str));
+    let audit_id = audit_id.unwrap_or_else(made);
+    let empty = DecisionTrail::empty(&audit_id, text(input, "session_id")?);
+    Ok(Answer::Value(json!({
+        "audit_id": empty.audit_id,
+        "records": empty.records,
+        "session_id": empty.session_id,
+        "head_hash": empty.head_hash,
+        "length": empty.length,
+    })))
 }
 
 /// What does not decode as a trail is not a valid one.
 fn validate(input: &Value) -> Answer {
     match audit(input) {
-        Ok(audit) => shaped(&validate_audit_chain(&audit)),
+        Ok(audit) => shaped(&audit.is_valid()),
         Err(why) if why.starts_with("length") => shaped(&false),
         Err(why) => Answer::Undecodable(why),
     }

@@ -9,13 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::evidence_capture::{
-    ChainHead, EvidenceChain, EvidenceRecord, EvidenceType, ObservationContext, ObservationPoint,
-    RecordPlace, evidence_hash, injective_record_hash, inspect_anchored_chain, validate_chain,
+    EvidenceRecord, EvidenceType, ObservationContext, ObservationPoint, evidence_hash,
 };
-use holdpoint_domain::human_decision::{AuditPlace, injective_decision_hash};
+use holdpoint_testing::chains::{DecisionTrail, EvidenceChain};
 use serde_json::Value;
 
-use crate::audit_tamper::shown;
 use crate::decisions::decision_record;
 use crate::decode::{Decoded, chain, record};
 use crate::report::GroupCounts;
@@ -36,21 +34,18 @@ pub(crate) fn kind(case: &Case) -> String {
 pub(crate) fn catch(case: &Case) -> Result<(), String> {
     let altered = chain(&case.input, "chain")?;
     let honest = honest_chain(case, &altered)?;
-    if !validate_chain(&honest) {
-        return Err("the honest chain does not verify".into());
+    if let Some(fault) = honest.fault(&session()) {
+        return Err(format!("the honest chain does not verify: {fault:?}"));
     }
-    if !validate_chain(&altered) {
+    if altered.fault(&session()).is_some() {
         // Noticed without an anchor, which the reference did not.
         return Ok(());
     }
-    let anchor = ChainHead::of(&session(), &honest);
-    let own = inspect_anchored_chain(&session(), &honest, &anchor);
-    let found = inspect_anchored_chain(&session(), &altered, &anchor);
-    match (own, found) {
-        (Ok(()), Err(_)) => Ok(()),
-        (Err(why), _) => Err(format!("the honest chain misses its own anchor: {why}")),
-        (Ok(()), Ok(())) => Err("the altered chain passes for the honest one".into()),
+    let head = |chain: &EvidenceChain| chain.head(&session()).injective_head;
+    if head(&altered) == head(&honest) {
+        return Err("the altered chain passes for the honest one".into());
     }
+    Ok(())
 }
 
 /// Undoes the alteration.
@@ -176,24 +171,22 @@ fn injective_of(case: &Case) -> Decoded<Digest> {
     match case.function.as_str() {
         "evidence_hash" => record(&case.input).map(|record| injective(&record)),
         "record_hash" => {
-            let (prior, shown) = (Digest::from_bytes([0; 32]), shown());
-            let (audit_id, session_id) = ("AUDIT-1", "OBS-1");
-            let place = AuditPlace { audit_id, session_id, index: 0, prior: &prior };
-            let decision = decision_record(&case.input)?;
-            Ok(injective_decision_hash(place, &decision, &shown, None))
+            let trail = DecisionTrail::empty("AUDIT-1", "OBS-1");
+            let heads = trail.with(decision_record(&case.input)?).heads(&[]);
+            Ok(heads[1].injective_head)
         }
         other => Err(format!("unknown function {other} in a group")),
     }
 }
 
 fn injective(record: &EvidenceRecord) -> Digest {
-    let (context, prior) = (session(), Digest::from_bytes([0; 32]));
-    let place = RecordPlace { context: &context, chain_id: "CHAIN-1", index: 0, prior: &prior };
-    injective_record_hash(place, record)
+    let mut chain = EvidenceChain::empty(&session(), "CHAIN-1");
+    chain.records.push(record.clone());
+    chain.head(&session()).injective_head
 }
 
 /// The vectors' chains do not say which session they are of.
-fn session() -> ObservationContext {
+pub(crate) fn session() -> ObservationContext {
     ObservationContext {
         session_id: "OBS-1".into(),
         loop_id: "LOOP-1".into(),

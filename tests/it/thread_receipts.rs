@@ -33,6 +33,23 @@ fn a_receipt_tells_what_the_caller_needs_to_act() {
 }
 
 #[test]
+fn a_receipt_tells_how_the_words_may_be_said_and_what_explains_them() {
+    let place = place();
+    let profile = |status: &str| json!({ "validation_status": status, "profile": "WARM" });
+    let mut asked = chat("Hello.");
+    asked["advice"] = json!({ "emo_guide": profile("OK"), "persona": profile("FAIL"),
+        "explain": { "trigger": "EXPLICIT", "text": "You asked why." } });
+    let first = told(&place, turn("acme", "talk", 1, asked.clone()));
+    assert_eq!((&first["emo_guide"], &first["persona"]), (&json!("WARM"), &Value::Null));
+    assert_eq!(first["explanation"], "You asked why.");
+    asked["advice"] = json!({ "emo_guide": profile("FAIL"), "persona": profile("OK"),
+        "explain": { "trigger": "ACCOUNTABILITY", "text": "Nothing failed." } });
+    let second = told(&place, turn("acme", "talk", 2, asked));
+    assert_eq!((&second["emo_guide"], &second["persona"]), (&Value::Null, &json!("WARM")));
+    assert_eq!(second["explanation"], Value::Null);
+}
+
+#[test]
 fn a_receipt_names_what_the_thread_waits_for_and_not_the_words_that_wait() {
     let place = place();
     let mut asked = chat("secret words");

@@ -115,15 +115,14 @@ pub enum TimeFault {
     },
 }
 
-/// Reads `next` and checks that it does not lie before `prior`; equal times are in order.
+/// Checks that a time does not lie before the one before it; equal times are in order.
 ///
 /// # Errors
-/// [`TimeFault`]: not a time, out of range, or backwards.
-pub fn check_follows(prior: Option<Timestamp>, next: &str) -> Result<Timestamp, TimeFault> {
-    let found: Timestamp = next.parse()?;
+/// [`TimeFault::Backwards`].
+pub fn check_follows(prior: Option<Timestamp>, found: Timestamp) -> Result<(), TimeFault> {
     match prior {
         Some(expected) if found < expected => Err(TimeFault::Backwards { expected, found }),
-        _ => Ok(found),
+        _ => Ok(()),
     }
 }
 

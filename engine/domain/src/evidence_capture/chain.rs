@@ -1,42 +1,18 @@
-//! The chain of evidence (Phase-31): its hashes, its head, its seal, and how it is verified, with
-//! the place of what is wrong.
+//! The chain of evidence (Phase-31): its hashes, its head, its seal, and the one step by which a
+//! record is found to be the next one.
 //!
 //! The seed's evidence hash is kept beside the injective hashes that are relied on.
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use thiserror::Error;
 
 use crate::core::hash::{Digest, HashBuilder, Preimage, nul_joined_sha256, sha256};
-use crate::core::ids::id;
 use crate::evidence_capture::types::{
     EvidenceRecord, EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence,
 };
-
-/// An append-only chain of evidence, as the seed has it. Appending is
-/// [`capture_evidence`](crate::evidence_capture::capture_evidence).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EvidenceChain {
-    /// `CHAIN-` and the entropy it was made with, or the caller's own.
-    pub chain_id: String,
-    /// The records, oldest first.
-    pub records: Vec<EvidenceRecord>,
-    /// The seed's hash of the newest record; empty for an empty chain.
-    pub head_hash: String,
-    /// The number of records.
-    pub length: u64,
-}
-
-/// An empty chain with the caller's id, or with `CHAIN-` and the entropy.
-#[must_use]
-pub fn create_empty_chain(chain_id: Option<&str>, entropy: &str) -> EvidenceChain {
-    let chain_id = chain_id.map_or_else(|| id("CHAIN-", entropy), String::from);
-    EvidenceChain { chain_id, records: Vec::new(), head_hash: String::new(), length: 0 }
-}
 
 /// All that appending needs to know of a chain, in constant space: appending never copies or
 /// re-reads what came before. Recorded outside the chain it is the anchor that tells a truncated
@@ -68,37 +44,30 @@ impl ChainHead {
         }
     }
 
-    /// The head once this record is appended.
-    #[must_use]
-    pub fn after(&self, context: &ObservationContext, record: &EvidenceRecord) -> Self {
-        let place = RecordPlace {
-            context,
-            chain_id: &self.chain_id,
-            index: self.length,
-            prior: &self.injective_head,
+    /// Whether this record, whose seed's hash was computed, is the next one: it names the newest
+    /// record, and is what its own hash says.
+    ///
+    /// # Errors
+    /// [`ChainFinding`]: the first hash that is wrong.
+    pub fn link(&self, record: &RecordView<'_>, seed_hash: &Digest) -> Result<(), ChainFinding> {
+        let finding = |field, expected, found: &str| {
+            Err(ChainFinding { index: self.length, field, expected, found: String::from(found) })
         };
-        Self {
-            chain_id: self.chain_id.clone(),
-            length: self.length.saturating_add(1),
-            head_hash: record.self_hash.clone(),
-            injective_head: injective_record_hash(place, record),
-            is_sealed: self.is_sealed,
+        if record.prior_hash != self.head_hash {
+            return finding("prior_hash", self.head_hash.clone(), record.prior_hash);
         }
+        if !seed_hash.is_text(record.self_hash) {
+            return finding("self_hash", seed_hash.to_text(), record.self_hash);
+        }
+        Ok(())
     }
 
-    /// Takes a record with these hashes.
-    pub(crate) fn advance(&mut self, self_hash: &str, injective_hash: Digest) {
+    /// Takes a record with these hashes, as they are stated.
+    pub fn advance(&mut self, self_hash: &str, injective_hash: Digest) {
         self.length = self.length.saturating_add(1);
         self.head_hash.clear();
         self.head_hash.push_str(self_hash);
         self.injective_head = injective_hash;
-    }
-
-    /// The head of a whole chain, recomputed from its records.
-    #[must_use]
-    pub fn of(context: &ObservationContext, chain: &EvidenceChain) -> Self {
-        let genesis = Self::genesis(context, &chain.chain_id);
-        chain.records.iter().fold(genesis, |head, record| head.after(context, record))
     }
 
     /// The same head with the seal set, and the seal itself.
@@ -128,65 +97,6 @@ pub struct ChainSeal {
     pub seal_hash: Digest,
 }
 
-/// A chain that nothing can be appended to: there is no function that takes one and adds to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SealedChain {
-    chain: EvidenceChain,
-    seal: ChainSeal,
-}
-
-/// Seals a chain (Phase-31, "Stop condition enforcement", step 3).
-///
-/// # Errors
-/// [`ChainFinding`]: a chain that does not verify is not sealed.
-pub fn seal_chain(
-    context: &ObservationContext,
-    chain: EvidenceChain,
-) -> Result<SealedChain, ChainFinding> {
-    inspect_chain(&chain)?;
-    let (_, seal) = ChainHead::of(context, &chain).sealed();
-    Ok(SealedChain { chain, seal })
-}
-
-impl SealedChain {
-    /// The chain.
-    #[must_use]
-    pub const fn chain(&self) -> &EvidenceChain {
-        &self.chain
-    }
-
-    /// The seal.
-    #[must_use]
-    pub const fn seal(&self) -> &ChainSeal {
-        &self.seal
-    }
-}
-
-impl ChainSeal {
-    /// Verifies a chain against this seal: the records, the anchor, and the seal's own hash.
-    ///
-    /// # Errors
-    /// [`ChainFinding`]: the first thing that is wrong.
-    pub fn verify(
-        &self,
-        context: &ObservationContext,
-        chain: &EvidenceChain,
-    ) -> Result<(), ChainFinding> {
-        let expected = injective_seal_hash(&self.chain_id, self.length, &self.injective_head);
-        if self.seal_hash != expected {
-            return Err(ChainFinding::Seal { expected, found: self.seal_hash });
-        }
-        let anchor = ChainHead {
-            chain_id: self.chain_id.clone(),
-            length: self.length,
-            head_hash: chain.head_hash.clone(),
-            injective_head: self.injective_head,
-            is_sealed: true,
-        };
-        inspect_anchored_chain(context, chain, &anchor)
-    }
-}
-
 /// The seed's hash of a record (Phase-31, "Evidence hash computation"): lower-hex SHA-256 over id,
 /// point, type, timestamp, raw data and prior hash, joined by NUL. Two different records can have
 /// the same one: kept for compatibility, never relied on. `self_hash` is not read.
@@ -197,7 +107,7 @@ pub fn evidence_hash(record: &EvidenceRecord) -> String {
 
 /// A record, wherever its parts lie: what both hashes are made of, with nothing copied.
 #[derive(Clone, Copy)]
-pub(crate) struct RecordView<'a> {
+pub struct RecordView<'a> {
     pub(crate) record_id: &'a str,
     pub(crate) observation_point: ObservationPoint,
     pub(crate) evidence_type: EvidenceType,
@@ -209,7 +119,9 @@ pub(crate) struct RecordView<'a> {
 }
 
 impl<'a> RecordView<'a> {
-    fn of(record: &'a EvidenceRecord) -> Self {
+    /// Of a record that was captured.
+    #[must_use]
+    pub fn of(record: &'a EvidenceRecord) -> Self {
         let offered = |offered: &'a OfferedEvidence| {
             (offered.observation_point, offered.evidence_type, offered.raw_data.as_bytes())
         };
@@ -226,7 +138,8 @@ impl<'a> RecordView<'a> {
     }
 
     /// See [`evidence_hash`].
-    pub(crate) fn seed_hash(&self) -> Digest {
+    #[must_use]
+    pub fn seed_hash(&self) -> Digest {
         nul_joined_sha256(&[
             self.record_id.as_bytes(),
             self.observation_point.name().as_bytes(),
@@ -237,17 +150,19 @@ impl<'a> RecordView<'a> {
         ])
     }
 
-    /// See [`injective_record_hash`]. `raw_sha256` is that of [`Self::raw_data`].
-    pub(crate) fn injective_hash(
+    /// The injective hash of the record after this head of this session's chain: its place and all
+    /// its fields, the seed's hashes included. Raw data enters as length and SHA-256, so that a
+    /// copy from which it was withheld still verifies.
+    #[must_use]
+    pub fn injective_hash(
         &self,
         session: &SessionHash,
-        index: u64,
-        prior: &Digest,
+        head: &ChainHead,
         raw_sha256: &Digest,
     ) -> Digest {
         let mut fields = Preimage::after(session.0.clone());
-        fields.number(index);
-        fields.digest(prior);
+        fields.number(head.length);
+        fields.digest(&head.injective_head);
         fields.text(self.record_id);
         fields.text(self.observation_point.name());
         fields.text(self.evidence_type.name());
@@ -267,57 +182,23 @@ impl<'a> RecordView<'a> {
 /// The hash function once it has taken what all records of one session's chain begin with. Follows
 /// from the session and the chain's id, so it is no part of any state.
 #[derive(Clone, Debug)]
-pub(crate) struct SessionHash(Sha256);
+pub struct SessionHash(Sha256);
 
 impl SessionHash {
-    pub(crate) fn of(context: &ObservationContext, chain_id: &str) -> Self {
+    /// Of this session's chain with this id.
+    #[must_use]
+    pub fn of(context: &ObservationContext, chain_id: &str) -> Self {
         Self(identity("holdpoint.evidence-record", context, chain_id).into_hasher())
     }
 }
 
-/// As [`injective_record_hash`], for the next record of a chain whose session was hashed already.
-/// `raw_sha256` is that of the record's raw data.
-pub(crate) fn next_injective_hash(
-    session: &SessionHash,
-    head: &ChainHead,
-    record: &EvidenceRecord,
-    raw_sha256: &Digest,
-) -> Digest {
-    let (index, prior) = (head.length, &head.injective_head);
-    RecordView::of(record).injective_hash(session, index, prior, raw_sha256)
-}
-
-/// Where a record lies: what the seed's hash leaves out.
-#[derive(Clone, Copy, Debug)]
-pub struct RecordPlace<'a> {
-    /// The session, with its loop, executor and envelope.
-    pub context: &'a ObservationContext,
-    /// The chain.
-    pub chain_id: &'a str,
-    /// The record's index in the chain, from 0.
-    pub index: u64,
-    /// The injective hash of the record before it, or of the genesis.
-    pub prior: &'a Digest,
-}
-
 /// The injective head of an empty chain: binds the chain to its session, loop, executor, envelope.
-#[must_use]
-pub fn injective_genesis_hash(context: &ObservationContext, chain_id: &str) -> Digest {
+fn injective_genesis_hash(context: &ObservationContext, chain_id: &str) -> Digest {
     identity("holdpoint.evidence-genesis", context, chain_id).finish()
 }
 
-/// The injective hash of a record: its place and all its fields, the seed's hashes included. Raw
-/// data enters as length and SHA-256, so that a copy from which it was withheld still verifies.
-#[must_use]
-pub fn injective_record_hash(place: RecordPlace<'_>, record: &EvidenceRecord) -> Digest {
-    let session = SessionHash::of(place.context, place.chain_id);
-    let raw_sha256 = sha256(record.raw_data.as_bytes());
-    RecordView::of(record).injective_hash(&session, place.index, place.prior, &raw_sha256)
-}
-
 /// The hash of a seal: nothing follows `length` records ending in `injective_head`.
-#[must_use]
-pub fn injective_seal_hash(chain_id: &str, length: u64, injective_head: &Digest) -> Digest {
+fn injective_seal_hash(chain_id: &str, length: u64, injective_head: &Digest) -> Digest {
     HashBuilder::new("holdpoint.evidence-seal", 1)
         .text(chain_id)
         .number(length)
@@ -348,164 +229,16 @@ fn add_offered(
     fields.digest(&sha256(raw_data));
 }
 
-/// The first thing wrong with a chain. Indexes count records from 0.
+/// Why a record is not the next one of its chain.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ChainFinding {
-    /// A chain of length 0 with a head or with records.
-    #[error("an empty chain has no head and no records; found {records} records, head {head:?}")]
-    Empty {
-        /// How many records there are.
-        records: u64,
-        /// The head.
-        head: String,
-    },
-    /// The length is not the number of records.
-    #[error("the chain says it has {expected} records, but {found} are there")]
-    Length {
-        /// What the chain says.
-        expected: u64,
-        /// How many there are.
-        found: u64,
-    },
-    /// A record does not link to the one before it.
-    #[error("record {index} links to {found:?}, but the record before it is {expected:?}")]
-    PriorHash {
-        /// The record.
-        index: u64,
-        /// The hash of the record before it; empty for the first.
-        expected: String,
-        /// What the record says.
-        found: String,
-    },
-    /// A record is not what its hash says.
-    #[error("record {index} hashes to {expected}, but says {found:?}")]
-    SelfHash {
-        /// The record.
-        index: u64,
-        /// The recomputed hash.
-        expected: String,
-        /// What the record says.
-        found: String,
-    },
-    /// The head is not the newest record.
-    #[error("the newest record is {expected}, but the head says {found:?}")]
-    HeadHash {
-        /// The hash of the newest record.
-        expected: String,
-        /// What the chain says.
-        found: String,
-    },
-    /// Two records have the same id.
-    #[error("record {index} has the id {record_id:?} of record {first}")]
-    DuplicateRecordId {
-        /// The later record.
-        index: u64,
-        /// The earlier record.
-        first: u64,
-        /// Their id.
-        record_id: String,
-    },
-    /// The chain verifies on its own, but is not the one that was anchored.
-    #[error("the chain is not the anchored one: {expected} was recorded, {found} recomputed")]
-    Anchor {
-        /// The injective head that was recorded.
-        expected: Digest,
-        /// The injective head of this chain.
-        found: Digest,
-    },
-    /// A seal whose own hash is wrong.
-    #[error("the seal hashes to {expected}, but says {found}")]
-    Seal {
-        /// The recomputed hash.
-        expected: Digest,
-        /// What the seal says.
-        found: Digest,
-    },
-}
-
-/// Whether the chain is valid. [`inspect_chain`] says what is wrong and where.
-#[must_use]
-pub fn validate_chain(chain: &EvidenceChain) -> bool {
-    inspect_chain(chain).is_ok()
-}
-
-/// Validates a chain by the seed's rules, in their order, and then requires that record ids are
-/// unique. A chain that verifies may still be truncated or rewritten as a whole: only an anchor
-/// tells, see [`inspect_anchored_chain`].
-///
-/// # Errors
-/// [`ChainFinding`]: the first thing that is wrong.
-pub fn inspect_chain(chain: &EvidenceChain) -> Result<(), ChainFinding> {
-    inspect_length(chain)?;
-    let mut prior = "";
-    for (index, record) in (0..).zip(&chain.records) {
-        inspect_record(index, record, prior)?;
-        prior = &record.self_hash;
-    }
-    inspect_head(chain, prior)?;
-    inspect_record_ids(chain)
-}
-
-/// Validates a chain, then that it is the chain whose head was recorded: same chain, session,
-/// loop, executor, envelope, and every record unchanged, in place, with none missing or added.
-///
-/// # Errors
-/// [`ChainFinding`]: the first thing that is wrong.
-pub fn inspect_anchored_chain(
-    context: &ObservationContext,
-    chain: &EvidenceChain,
-    anchor: &ChainHead,
-) -> Result<(), ChainFinding> {
-    inspect_chain(chain)?;
-    let (expected, found) = (anchor.injective_head, ChainHead::of(context, chain).injective_head);
-    if found == expected { Ok(()) } else { Err(ChainFinding::Anchor { expected, found }) }
-}
-
-/// What an append relies on: the length, the newest record, its link, and the head.
-pub(crate) fn inspect_newest_link(chain: &EvidenceChain) -> Result<(), ChainFinding> {
-    inspect_length(chain)?;
-    let Some(newest) = chain.records.last() else { return Ok(()) };
-    let before = chain.records.iter().rev().nth(1);
-    let prior = before.map_or("", |record| record.self_hash.as_str());
-    inspect_record(chain.length.saturating_sub(1), newest, prior)?;
-    inspect_head(chain, &newest.self_hash)
-}
-
-fn inspect_length(chain: &EvidenceChain) -> Result<(), ChainFinding> {
-    let (expected, found) = (chain.length, chain.records.len() as u64);
-    if expected == 0 && (found != 0 || !chain.head_hash.is_empty()) {
-        return Err(ChainFinding::Empty { records: found, head: chain.head_hash.clone() });
-    }
-    if found == expected { Ok(()) } else { Err(ChainFinding::Length { expected, found }) }
-}
-
-fn inspect_record(index: u64, record: &EvidenceRecord, prior: &str) -> Result<(), ChainFinding> {
-    if record.prior_hash != prior {
-        let (expected, found) = (String::from(prior), record.prior_hash.clone());
-        return Err(ChainFinding::PriorHash { index, expected, found });
-    }
-    let expected = evidence_hash(record);
-    if record.self_hash != expected {
-        return Err(ChainFinding::SelfHash { index, expected, found: record.self_hash.clone() });
-    }
-    Ok(())
-}
-
-fn inspect_head(chain: &EvidenceChain, newest: &str) -> Result<(), ChainFinding> {
-    if chain.head_hash == newest {
-        return Ok(());
-    }
-    let (expected, found) = (String::from(newest), chain.head_hash.clone());
-    Err(ChainFinding::HeadHash { expected, found })
-}
-
-fn inspect_record_ids(chain: &EvidenceChain) -> Result<(), ChainFinding> {
-    let mut seen = BTreeMap::new();
-    for (index, record) in (0..).zip(&chain.records) {
-        if let Some(first) = seen.insert(record.record_id.as_str(), index) {
-            let record_id = record.record_id.clone();
-            return Err(ChainFinding::DuplicateRecordId { index, first, record_id });
-        }
-    }
-    Ok(())
+#[error("record {index}: the {field} should be {expected:?}, but is {found:?}")]
+pub struct ChainFinding {
+    /// The record, from 0.
+    pub index: u64,
+    /// Its hash that is wrong: `prior_hash` or `self_hash`.
+    pub field: &'static str,
+    /// The seed's hash of the record before it, empty for the first; or the recomputed one.
+    pub expected: String,
+    /// What the record says.
+    pub found: String,
 }

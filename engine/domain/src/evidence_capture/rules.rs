@@ -10,9 +10,7 @@ use thiserror::Error;
 use crate::core::ids::id;
 use crate::core::payload::RawData;
 use crate::core::text::is_blank;
-use crate::evidence_capture::chain::{
-    ChainFinding, ChainHead, EvidenceChain, evidence_hash, inspect_newest_link,
-};
+use crate::evidence_capture::chain::{ChainHead, evidence_hash};
 use crate::evidence_capture::types::{
     EvidenceRecord, EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence,
     StopCondition, StopFacts,
@@ -104,45 +102,17 @@ pub enum CaptureRefusal {
         /// Its length.
         length: u64,
     },
-    /// The prior chain does not verify ("chain link verified before append").
-    #[error("the evidence chain is broken, nothing can be appended: {0}")]
-    Broken(#[from] ChainFinding),
 }
 
-/// Captures evidence and returns the chain with the record appended. The prior chain is consumed,
-/// so an append copies nothing; clone it first to keep it. Its newest link is verified, in
-/// constant time; [`inspect_chain`](crate::evidence_capture::inspect_chain) verifies all of it.
+/// Captures evidence: the record that follows this head. The caller appends it, by
+/// [`ChainHead::advance`]: no append copies or reads what came before.
 ///
 /// A halted context captures HALT_ENTRY / STOP_CONDITION / `CONTEXT_HALTED`, as the seed has it,
 /// and keeps what it was offered in [`EvidenceRecord::offered`].
 ///
 /// # Errors
-/// [`CaptureRefusal::Broken`]: the newest link of the prior chain does not verify.
-pub fn capture_evidence(
-    context: &ObservationContext,
-    observation_point: ObservationPoint,
-    evidence_type: EvidenceType,
-    raw_data: RawData,
-    timestamp: &str,
-    prior_chain: EvidenceChain,
-    entropy: &str,
-) -> Result<EvidenceChain, CaptureRefusal> {
-    inspect_newest_link(&prior_chain)?;
-    let mut chain = prior_chain;
-    let offer = OfferedEvidence { observation_point, evidence_type, raw_data };
-    let record = make_record(context, offer, timestamp, &chain.head_hash, entropy);
-    chain.head_hash.clone_from(&record.self_hash);
-    chain.length = chain.length.saturating_add(1);
-    chain.records.push(record);
-    Ok(chain)
-}
-
-/// As [`capture_evidence`], for a caller that keeps the head and not the records. The head is the
-/// caller's own state; [`ChainHead::after`] gives the next one.
-///
-/// # Errors
 /// [`CaptureRefusal::Sealed`]: nothing is captured after the seal.
-pub fn capture_record(
+pub fn capture_evidence(
     context: &ObservationContext,
     offer: OfferedEvidence,
     timestamp: &str,
@@ -153,16 +123,6 @@ pub fn capture_record(
         let (chain_id, length) = (head.chain_id.clone(), head.length);
         return Err(CaptureRefusal::Sealed { chain_id, length });
     }
-    Ok(make_record(context, offer, timestamp, &head.head_hash, entropy))
-}
-
-fn make_record(
-    context: &ObservationContext,
-    offer: OfferedEvidence,
-    timestamp: &str,
-    prior_hash: &str,
-    entropy: &str,
-) -> EvidenceRecord {
     let (taken, offered) = if context.is_halted { (halted(), Some(offer)) } else { (offer, None) };
     let mut record = EvidenceRecord {
         record_id: id("REC-", entropy),
@@ -170,12 +130,12 @@ fn make_record(
         evidence_type: taken.evidence_type,
         timestamp: String::from(timestamp),
         raw_data: taken.raw_data,
-        prior_hash: String::from(prior_hash),
+        prior_hash: head.head_hash.clone(),
         self_hash: String::new(),
         offered,
     };
     record.self_hash = evidence_hash(&record);
-    record
+    Ok(record)
 }
 
 fn halted() -> OfferedEvidence {

@@ -33,16 +33,15 @@ pub fn initialize_execution_loop(
     }
 }
 
-/// Moves a loop. A transition that is not allowed halts it. Ask [`is_transition_allowed`] to tell
-/// a wanted halt from an illegal transition, which has to be recorded with its reason.
-#[must_use]
+/// Moves a loop, and says whether the table allows it. A transition that is not allowed halts the
+/// loop, and has to be recorded with its reason.
 pub fn transition_execution_state(
-    context: &ExecutionLoopContext,
+    context: &mut ExecutionLoopContext,
     to_state: ExecutionLoopState,
-) -> ExecutionLoopContext {
-    let mut moved = context.clone();
-    moved.transition(to_state);
-    moved
+) -> bool {
+    let is_allowed = is_transition_allowed(context.current_state, to_state);
+    context.current_state = if is_allowed { to_state } else { ExecutionLoopState::Halted };
+    is_allowed
 }
 
 /// Whether the table of Phase-29 has this transition.

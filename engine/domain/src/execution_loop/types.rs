@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::core::closed_enum;
 use crate::core::confidence::Confidence;
 use crate::core::payload::RawData;
-use crate::execution_loop::rules::is_transition_allowed;
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 
@@ -68,14 +67,6 @@ impl ExecutionLoopContext {
     #[must_use]
     pub const fn current_state(&self) -> ExecutionLoopState {
         self.current_state
-    }
-
-    /// As [`transition_execution_state`](crate::execution_loop::transition_execution_state), in
-    /// place. Says whether it is allowed.
-    pub(crate) fn transition(&mut self, to_state: ExecutionLoopState) -> bool {
-        let allowed = is_transition_allowed(self.current_state, to_state);
-        self.current_state = if allowed { to_state } else { ExecutionLoopState::Halted };
-        allowed
     }
 
     /// The only executor whose response counts.

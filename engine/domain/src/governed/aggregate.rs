@@ -4,7 +4,6 @@
 //! There is one way in which a request is made of a loop's own evidence. `decide` records what it
 //! gives, and every replay compares.
 
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::actor::ActorId;
 use crate::core::confidence::Confidence;
+use crate::core::ids::id;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::evidence_capture::state::Chain;
@@ -24,12 +24,12 @@ use crate::execution_loop::types::{
 };
 use crate::human_decision::audit::injective_request_hash;
 use crate::human_decision::event::HumanDecisionRequested;
-use crate::human_decision::rules::{RequestRefusal, request_from_summary};
+use crate::human_decision::rules::{RequestRefusal, create_request};
 use crate::human_decision::state::{Disclosed, HeldRequest, HumanDecisions};
 use crate::human_decision::terms::{EscalationTarget, HoldPolicy, HoldTerms};
 use crate::human_decision::types::{
-    EvidenceSummary, HumanDecision, HumanDecisionOutcome, HumanDecisionRequest, OverrideField,
-    RequestContext,
+    EvidenceSummary, EvidenceVisibility, HumanDecision, HumanDecisionOutcome, HumanDecisionRequest,
+    OverrideField, RequestContext, get_visibility,
 };
 use crate::sandbox_fault::rules::enforce_retry_limit;
 use crate::sandbox_fault::types::{
@@ -387,9 +387,13 @@ impl ExecutionLoop {
             && decided.is_some_and(|d| d.outcome == HumanDecisionOutcome::Timeout)
     }
 
-    /// The value of a field of the attempt that a request is about.
+    /// The value of a field of the attempt that a request is about, where the table says that an
+    /// override discloses it.
     #[must_use]
     pub fn disclosure(&self, attempt: u8, field: OverrideField) -> Option<Disclosed> {
+        if get_visibility(field.name()) != EvidenceVisibility::OverrideRequired {
+            return None;
+        }
         let attempt = self.attempts.iter().find(|entry| entry.number == attempt)?;
         Some(match field {
             OverrideField::AttemptExit => Disclosed::Exit(attempt.response.as_ref()?.exit),
@@ -416,11 +420,11 @@ impl ExecutionLoop {
         let context = self.request_context(target).ok_or(RequestRefusal::NoEvidence)?;
         let timeout = target.map_or(self.hold.decision_timeout_ms, |target| target.timeout_ms);
         let session_id = self.observer.as_ref().map_or("", |observer| &observer.session_id);
-        let request = request_from_summary(session_id, summary, timeout, at, entropy)?;
+        let request = create_request(session_id, summary, timeout, at, entropy)?;
         let request = self.narrowed(request, target);
         let audit = self.decisions.audit.as_ref().map(|audit| audit.audit_id.as_str());
         Ok(HumanDecisionRequested {
-            audit_id: audit.map_or_else(|| format!("AUDIT-{entropy}").into(), Text::from),
+            audit_id: audit.map_or_else(|| id("AUDIT-", entropy).into(), Text::from),
             warning_at: request.warning_at(),
             request_hash: injective_request_hash(&context, &request),
             request,

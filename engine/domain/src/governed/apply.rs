@@ -15,7 +15,7 @@ use crate::execution_loop::event::{
 };
 use crate::execution_loop::rules::{
     decide_response_outcome, evaluate_response_trust, initialize_execution_loop,
-    is_transition_allowed,
+    is_transition_allowed, transition_execution_state,
 };
 use crate::execution_loop::types::{
     ExecutionDecision, ExecutionLoopState, HaltReason, HandshakeDecision, ResponseDecision,
@@ -25,7 +25,7 @@ use crate::governed::aggregate::{
 };
 use crate::human_decision::state::HumanDecisions;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
-use crate::sandbox_fault::rules::decide_sandbox_outcome_within;
+use crate::sandbox_fault::rules::decide_sandbox_outcome;
 use crate::sandbox_fault::types::{ExecutionFaultType, FaultReport, SandboxDecisionResult};
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted};
@@ -79,7 +79,7 @@ pub(crate) fn initialized(record: Record<'_>, body: &LoopInitialized) -> Executi
 }
 
 pub(crate) fn dispatched(entity: &mut ExecutionLoop, record: Record<'_>, body: &LoopDispatched) {
-    if !entity.context.transition(Dispatched) {
+    if !transition_execution_state(&mut entity.context, Dispatched) {
         return;
     }
     entity.attempts.push(Attempt {
@@ -141,7 +141,7 @@ fn owned(id: Option<&Text>) -> Option<String> {
 }
 
 pub(crate) fn awaited(entity: &mut ExecutionLoop) {
-    entity.context.transition(AwaitingResponse);
+    transition_execution_state(&mut entity.context, AwaitingResponse);
 }
 
 pub(crate) fn judge_awaited(
@@ -170,7 +170,7 @@ pub(crate) fn judge_evaluated(
 }
 
 pub(crate) fn evaluated(entity: &mut ExecutionLoop, record: Record<'_>, body: &ResponseEvaluated) {
-    if !entity.context.transition(Evaluated) {
+    if !transition_execution_state(&mut entity.context, Evaluated) {
         return;
     }
     let Some(attempt) = entity.attempts.last_mut() else { return };
@@ -206,7 +206,7 @@ pub(crate) fn halted(entity: &mut ExecutionLoop, record: Record<'_>, body: &Loop
     if entity.halt.is_some() {
         return;
     }
-    entity.context.transition(Halted);
+    transition_execution_state(&mut entity.context, Halted);
     entity.halt = Some(Halt {
         reason: body.reason,
         from: body.from,
@@ -375,7 +375,7 @@ pub(crate) fn decided(entity: &mut ExecutionLoop) {
 /// The fault of the newest attempt, and what follows it.
 fn outcome(entity: &ExecutionLoop) -> Option<(FaultReport, SandboxDecisionResult)> {
     let (fault, context) = entity.judged_fault()?;
-    let outcome = decide_sandbox_outcome_within(entity.retry_ceiling, &fault, &context);
+    let outcome = decide_sandbox_outcome(entity.retry_ceiling, &fault, &context);
     Some((fault, outcome))
 }
 

@@ -17,7 +17,7 @@ use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::request::entry_after;
 use crate::human_decision::audit::{
-    AuditHead, HumanDecisionBinding, disclosure_hash, injective_request_hash,
+    AuditHead, HumanDecisionBinding, disclosure_hash, injective_request_hash, record_decision,
 };
 use crate::human_decision::event::{
     HumanDecisionAnswered, HumanDecisionRequested, HumanDecisionTimedOut, HumanDecisionWarned,
@@ -356,7 +356,7 @@ fn conclude(
     };
     let means = answer.map(|answer| answer.means.clone());
     let binding = HumanDecisionBinding { shown: held.shown_hash(), means: means.clone() };
-    *head = head.after(decision, &binding);
+    *head = record_decision(head, decision, &binding);
     held.outcome = Some(RequestOutcome::Decided(Box::new(Decided {
         record: decision.clone(),
         means,

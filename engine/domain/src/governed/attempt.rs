@@ -24,7 +24,7 @@ use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::held_back;
 use crate::sandbox_fault::command::ReportFault;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
-use crate::sandbox_fault::rules::{check_fault_identity, decide_sandbox_outcome_within};
+use crate::sandbox_fault::rules::{check_fault_identity, decide_sandbox_outcome};
 use crate::sandbox_fault::types::{
     ExecutionFaultType, FaultReport, SandboxDecision, SandboxDecisionResult,
 };
@@ -263,7 +263,7 @@ pub(crate) fn report_fault(
     check_raw_output(entity)?;
     let fault = fault_report(batch, command);
     check_fault_identity(&fault, &context).map_err(LoopRefusal::FaultElsewhere)?;
-    let outcome = decide_sandbox_outcome_within(entity.retry_ceiling, &fault, &context);
+    let outcome = decide_sandbox_outcome(entity.retry_ceiling, &fault, &context);
     record(batch, command, &fault, &outcome);
     let error = format!("{}: {}", fault.fault_type, fault.fault_message);
     let raw = as_response(entity, fault.fault_type);

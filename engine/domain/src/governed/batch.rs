@@ -12,11 +12,11 @@ use crate::core::hash::{Digest, HashBuilder, sha256};
 use crate::core::ids::Entropy;
 use crate::core::payload::{Raw, Text};
 use crate::core::text::shown;
-use crate::core::time::Timestamp;
-use crate::evidence_capture::chain::{ChainHead, SessionHash, next_injective_hash};
+use crate::core::time::{Timestamp, check_follows};
+use crate::evidence_capture::chain::{ChainHead, RecordView, SessionHash};
 use crate::evidence_capture::event::{ChainSealed, EvidenceCaptured, StopConditionDetected};
 use crate::evidence_capture::integration::{LoopStep, capture_place};
-use crate::evidence_capture::rules::{capture_record, check_stop};
+use crate::evidence_capture::rules::{capture_evidence, check_stop};
 use crate::evidence_capture::state::Chain;
 use crate::evidence_capture::types::{
     EvidenceContent, EvidenceRecord, ObservationContext, Offered, OfferedEvidence, StopCondition,
@@ -158,14 +158,14 @@ impl<'a> Batch<'a> {
         let known = raw_data.known_sha256().filter(|_| !context.is_halted);
         let raw_data = raw_data.into_raw_data();
         let offer = OfferedEvidence { observation_point, evidence_type, raw_data };
-        let record = capture_record(context, offer, &self.timestamp, head, &entropy)
+        let record = capture_evidence(context, offer, &self.timestamp, head, &entropy)
             .map_err(|_| LoopRefusal::LoopNotLive { loop_id: self.loop_id.to_string() })?;
         if self.recorded.is_some_and(|chain| chain.contains(&record.record_id)) {
             return Err(LoopRefusal::DuplicateRecordId { record_id: record.record_id });
         }
         let raw_sha256 = known.unwrap_or_else(|| sha256(record.raw_data.as_bytes()));
         let session = self.session.get_or_insert_with(|| SessionHash::of(context, &head.chain_id));
-        let injective_hash = next_injective_hash(session, head, &record, &raw_sha256);
+        let injective_hash = RecordView::of(&record).injective_hash(session, head, &raw_sha256);
         let hashes = (raw_sha256, injective_hash);
         let event = evidence_event(&self.loop_id, head, record, hashes, content);
         head.advance(&event.self_hash, injective_hash);
@@ -350,9 +350,8 @@ fn continuity_fault(entity: &ExecutionLoop, at: Timestamp) -> Option<(StopCondit
         let details = String::from("the evidence chain does not verify; see the log's findings");
         return Some((StopCondition::EvidenceChainBroken, details));
     }
-    let last = chain.last_at.filter(|last| at < *last)?;
-    let details = format!("{at} lies before the newest evidence, {last}");
-    Some((StopCondition::TimestampInvalid, details))
+    let fault = check_follows(chain.last_at, at).err()?;
+    Some((StopCondition::TimestampInvalid, fault.to_string()))
 }
 
 impl Batch<'_> {

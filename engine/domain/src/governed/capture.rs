@@ -11,6 +11,7 @@ use crate::core::limits::{
     MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS,
 };
 use crate::core::payload::Raw;
+use crate::core::time::{TimeFault, check_follows};
 use crate::evidence_capture::chain::{ChainHead, RecordView};
 use crate::evidence_capture::command::{CaptureEvidence, EvidenceItem};
 use crate::evidence_capture::event::{
@@ -231,8 +232,7 @@ fn hashes(
 ) -> [Digest; 3] {
     *record.hashes.get_or_init(|| {
         let (evidence, raw) = (record_view(body), body.raw_data.sha256());
-        let (index, prior) = (chain.head.length, &chain.head.injective_head);
-        let injective = evidence.injective_hash(chain.session(context), index, prior, &raw);
+        let injective = evidence.injective_hash(chain.session(context), &chain.head, &raw);
         [raw, evidence.seed_hash(), injective]
     })
 }
@@ -267,8 +267,9 @@ fn check_place(chain: &Chain, body: &EvidenceCaptured, checks: &mut RuleChecks) 
 fn check_time(chain: &Chain, record: Record<'_>, body: &EvidenceCaptured, checks: &mut RuleChecks) {
     checks.expect(Rule::EvidenceTime, record.at.to_text().as_str(), &body.timestamp);
     let excused = body.content == EvidenceContent::Stop(StopCondition::TimestampInvalid);
-    if let Some(last) = chain.last_at.filter(|last| *last > record.at && !excused) {
-        checks.forbid(Rule::EvidenceTime, format!("{last} or later"), record.at);
+    let order = check_follows(chain.last_at.filter(|_| !excused), record.at);
+    if let Err(TimeFault::Backwards { expected, found }) = order {
+        checks.forbid(Rule::EvidenceTime, format_args!("{expected} or later"), found);
     }
 }
 
@@ -299,10 +300,11 @@ fn is_linked(
     body: &EvidenceCaptured,
     checks: &mut RuleChecks,
 ) -> bool {
-    let rule = Rule::ChainLink;
-    let prior = checks.expect(rule, chain.head.head_hash.as_str(), &body.prior_hash);
-    let is_own = checks.demand(hash.is_text(&body.self_hash), rule, hash, &body.self_hash);
-    prior & is_own & checks.expect(rule, injective, body.injective_hash)
+    let link = chain.head.link(&record_view(body), &hash);
+    if let Err(finding) = &link {
+        checks.forbid(Rule::ChainLink, &finding.expected, &finding.found);
+    }
+    link.is_ok() & checks.expect(Rule::ChainLink, injective, body.injective_hash)
 }
 
 /// What Phase-31's hashes are made of.

@@ -17,7 +17,9 @@ use crate::governed::aggregate::{Barrier, ExecutionLoop, RequestPlace};
 use crate::governed::attempt::wrong_state;
 use crate::governed::batch::{Batch, Ending, on_loop};
 use crate::governed::refusal::LoopRefusal;
-use crate::human_decision::audit::{AuditHead, HumanDecisionBinding, disclosure_hash};
+use crate::human_decision::audit::{
+    AuditHead, HumanDecisionBinding, disclosure_hash, record_decision,
+};
 use crate::human_decision::command::{ExpireDue, OverrideVisibility, RequestHumanDecision};
 use crate::human_decision::event::{
     HumanDecisionTimedOut, HumanDecisionWarned, VisibilityOverridden,
@@ -101,7 +103,7 @@ pub(crate) fn entry_after(
     means: Option<&AnswerMeans>,
 ) -> AuditEntry {
     let binding = HumanDecisionBinding { shown: held.shown_hash(), means: means.cloned() };
-    let next = head.after(record, &binding);
+    let next = record_decision(head, record, &binding);
     AuditEntry {
         audit_id: head.audit_id.as_str().into(),
         index: head.length,

@@ -5,13 +5,11 @@ use alloc::string::{String, ToString as _};
 
 use thiserror::Error;
 
-use crate::core::confidence::Confidence;
 use crate::core::ids::id;
 use crate::core::payload::Text;
 use crate::core::refusal::refusals;
 use crate::core::text::{bounded, has_visible_character, visible};
 use crate::core::time::{TimeFault, Timestamp};
-use crate::evidence_capture::chain::{ChainFinding, EvidenceChain, inspect_chain};
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::human_decision::terms::HumanDecisionTimeout;
 use crate::human_decision::types::{
@@ -21,9 +19,6 @@ use crate::human_decision::types::{
 /// Why no request is made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RequestRefusal {
-    /// The evidence does not verify, so it is shown to nobody.
-    #[error("the evidence chain is broken, nobody can decide on it: {0}")]
-    Broken(#[from] ChainFinding),
     /// There is no evidence.
     #[error("the evidence chain is empty; capture evidence before asking a person")]
     NoEvidence,
@@ -40,40 +35,13 @@ pub enum RequestRefusal {
     },
 }
 
-/// Creates a request from evidence: the chain is verified, raw evidence stays in it, the summary
-/// is of its newest record, the timeout decision is ABORT. See [`request_from_summary`].
-///
-/// # Errors
-/// [`RequestRefusal`] says what is wrong with the evidence or the times.
-pub fn create_request(
-    session_id: &str,
-    evidence_chain: &EvidenceChain,
-    execution_state: ExecutionLoopState,
-    confidence_score: Confidence,
-    timeout: HumanDecisionTimeout,
-    timestamp: Timestamp,
-    entropy: &str,
-) -> Result<HumanDecisionRequest, RequestRefusal> {
-    inspect_chain(evidence_chain)?;
-    let newest = evidence_chain.records.last().ok_or(RequestRefusal::NoEvidence)?;
-    let summary = EvidenceSummary {
-        observation_point: newest.observation_point,
-        evidence_type: newest.evidence_type,
-        timestamp: newest.timestamp.as_str().into(),
-        chain_length: evidence_chain.length,
-        execution_state,
-        confidence_score,
-        chain_hash: evidence_chain.head_hash.as_str().into(),
-    };
-    request_from_summary(session_id, summary, timeout, timestamp, entropy)
-}
-
-/// Creates a request from the summary of evidence that was verified before. It offers every
-/// decision, and for a HALTED loop nothing but ABORT; [`HumanDecisionRequest::without`] narrows it.
+/// Creates a request from the summary of evidence that was verified as it was captured: raw
+/// evidence stays where it is, the timeout decision is ABORT. It offers every decision, and for a
+/// HALTED loop nothing but ABORT; [`HumanDecisionRequest::without`] narrows it.
 ///
 /// # Errors
 /// [`RequestRefusal`]: the evidence's time is no time, or the deadline lies past the calendar.
-pub fn request_from_summary(
+pub fn create_request(
     session_id: &str,
     evidence_summary: EvidenceSummary,
     timeout: HumanDecisionTimeout,

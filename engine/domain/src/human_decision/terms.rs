@@ -28,7 +28,7 @@ pub struct HumanDecisionTimeout(u64);
 #[error("a decision timeout of {found_ms} ms is out of range; give 1 ms to 366 days")]
 pub struct TimeoutOutOfRange {
     /// What was asked for, in milliseconds.
-    pub found_ms: i128,
+    pub found_ms: u64,
 }
 
 impl HumanDecisionTimeout {
@@ -42,18 +42,8 @@ impl HumanDecisionTimeout {
     pub fn from_milliseconds(milliseconds: u64) -> Result<Self, TimeoutOutOfRange> {
         match milliseconds {
             1..=MAX_TIMEOUT_MS => Ok(Self(milliseconds)),
-            _ => Err(TimeoutOutOfRange { found_ms: i128::from(milliseconds) }),
+            _ => Err(TimeoutOutOfRange { found_ms: milliseconds }),
         }
-    }
-
-    /// A timeout of so many seconds, as the seed has it.
-    ///
-    /// # Errors
-    /// [`TimeoutOutOfRange`]: zero, negative, or more than 366 days.
-    pub fn from_seconds(seconds: i64) -> Result<Self, TimeoutOutOfRange> {
-        let found_ms = i128::from(seconds) * 1000;
-        let fault = TimeoutOutOfRange { found_ms };
-        u64::try_from(found_ms).map_err(|_| fault).and_then(Self::from_milliseconds)
     }
 
     /// Milliseconds.

@@ -7,7 +7,7 @@ use alloc::string::String;
 use crate::core::confidence::Confidence;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Text};
-use crate::core::text::is_blank;
+use crate::core::text::{has_visible_character, is_blank};
 use crate::core::time::Timestamp;
 use crate::core::{bodies, closed_enum, recorded};
 use crate::evidence_capture::types::{EvidenceType, ObservationPoint};
@@ -267,13 +267,13 @@ impl HumanDecisionRecord {
     }
 
     /// Whether the record has what its decision requires: a person (or the timeout), a reason, a
-    /// target. What is blank is missing; text that nobody can see is refused when an answer is
-    /// accepted, not when a record of one is read.
+    /// target. A name that nobody can see is nobody's. A reason and a target that are not blank are
+    /// there; that somebody can see them is asked when an answer is accepted.
     ///
     /// # Errors
     /// [`AnswerRefusal`] names what is missing.
     pub fn check(&self) -> Result<(), AnswerRefusal> {
-        if is_blank(&self.human_id) {
+        if !has_visible_character(&self.human_id) {
             return Err(AnswerRefusal::HumanMissing);
         }
         let (reason, target) = (self.reason.as_deref(), self.escalation_target.as_deref());

@@ -97,14 +97,6 @@ impl HealthReport {
         rows
     }
 
-    /// The rows of one tenant, the newest outcome first.
-    #[must_use]
-    pub fn rows_of(&self, tenant_id: &str) -> Vec<&HealthRow> {
-        let mut rows = self.rows();
-        rows.retain(|row| row.tenant_id.as_str() == tenant_id);
-        rows
-    }
-
     /// How many turns and rows of each tenant were refused.
     #[must_use]
     pub const fn refusals(&self) -> &BTreeMap<Text, u64> {

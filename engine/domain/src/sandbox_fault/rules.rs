@@ -19,19 +19,12 @@ use crate::sandbox_fault::types::{
 /// | CRASH, TIMEOUT | attempt below 1, or limit above 3 | TERMINATE | NO_RETRY | SBX-006 |
 /// | CRASH, TIMEOUT | another execution or attempt | TERMINATE | NO_RETRY | SBX-005 |
 /// | CRASH, TIMEOUT | otherwise | RETRY | RETRY_LIMITED | SBX-OK |
+///
+/// The ceiling is set by the caller beforehand: RETRY_ONCE allows two attempts whatever the limit,
+/// HUMAN_DECISION escalates instead of retrying, NO_RETRY terminates. It only ever narrows what the
+/// fault itself allows, and RETRY_LIMITED narrows nothing.
 #[must_use]
 pub fn decide_sandbox_outcome(
-    fault: &FaultReport,
-    context: &SandboxContext,
-) -> SandboxDecisionResult {
-    decide_sandbox_outcome_within(RetryPolicy::RetryLimited, fault, context)
-}
-
-/// As [`decide_sandbox_outcome`], under a ceiling that the caller sets beforehand: RETRY_ONCE
-/// allows two attempts whatever the limit, HUMAN_DECISION escalates instead of retrying, NO_RETRY
-/// terminates. A ceiling only ever narrows what the fault itself allows.
-#[must_use]
-pub fn decide_sandbox_outcome_within(
     ceiling: RetryPolicy,
     fault: &FaultReport,
     context: &SandboxContext,
@@ -86,14 +79,14 @@ fn decide_retry(
 ) -> SandboxDecisionResult {
     let name = fault.fault_type.name();
     let (attempt, max) = (context.attempt_number, context.max_retries);
-    let bounds_hold = is_within_bounds(context);
-    if attempt >= max || (bounds_hold && attempt >= policy.max_attempts(max)) {
-        return terminate("SBX-004", format!("{name}: max retries reached"));
-    }
-    if !bounds_hold {
+    let is_allowed = enforce_retry_limit(context);
+    if !is_allowed && attempt < max {
         let most = DEFAULT_MAX_RETRIES;
         let found = format!("{name}: attempt {attempt}/{max} is outside 1..={most}");
         return terminate("SBX-006", found);
+    }
+    if !is_allowed || attempt >= policy.max_attempts(DEFAULT_MAX_RETRIES) {
+        return terminate("SBX-004", format!("{name}: max retries reached"));
     }
     if check_fault_identity(fault, context).is_err() {
         return terminate("SBX-005", format!("{name}: fault of another execution or attempt"));

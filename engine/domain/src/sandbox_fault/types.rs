@@ -156,7 +156,7 @@ impl RetryPolicy {
 }
 
 /// The policy for a fault. RETRY_ONCE is no fault's own policy: callers choose it as a ceiling,
-/// see [`decide_sandbox_outcome_within`](crate::sandbox_fault::decide_sandbox_outcome_within).
+/// see [`decide_sandbox_outcome`](crate::sandbox_fault::decide_sandbox_outcome).
 #[must_use]
 pub const fn classify_fault(fault_type: ExecutionFaultType) -> RetryPolicy {
     match fault_type {

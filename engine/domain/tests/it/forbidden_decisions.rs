@@ -16,7 +16,7 @@ use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
     HoldPolicy, HoldTerms, HumanDecision, HumanDecisionAnswered, HumanDecisionBinding,
     HumanDecisionCommand, HumanDecisionEvent, HumanDecisionRequested, HumanDecisionTimedOut,
-    OverrideField, RequestWithdrawn, injective_request_hash,
+    OverrideField, RequestWithdrawn, injective_request_hash, record_decision,
 };
 use holdpoint_domain::{ActorId, Command, Event, ForbiddenEvent, Idempotency, Time, decide};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
@@ -303,6 +303,33 @@ fn forged_timeout(change: impl Fn(&mut HumanDecisionTimedOut)) -> Vec<ForbiddenE
     })
 }
 
+/// Under a name that nobody can see, or that is the timeout's, nobody stops a hold, even where all
+/// else fits.
+#[test]
+fn an_answer_of_nobody_is_found_and_does_not_count() {
+    for nobody in ["\u{200b}", "SYSTEM_TIMEOUT"] {
+        let mut story = Story::asked();
+        let abort = story.decides(HumanDecision::Abort);
+        let first = decide(&story.world, &abort, story.now).unwrap().remove(0);
+        let Event::HumanDecision(HumanDecisionEvent::HumanDecisionAnswered(mut body)) = first
+        else {
+            panic!("an answer comes first")
+        };
+        body.record.human_id = nobody.into();
+        let head = story.entity().decisions.audit.clone().unwrap();
+        let (shown, means) = (story.held().shown_hash(), Some(body.means.clone()));
+        let next = record_decision(&head, &body.record, &HumanDecisionBinding { shown, means });
+        body.audit.self_hash = next.head_hash.into();
+        body.audit.injective_hash = next.injective_head;
+        let mut record = envelope(body.into());
+        record.actor = ActorId { kind: Actor::Human, id: nobody.into() };
+        let findings = story.record_envelope(record);
+        assert_found(&findings, Rule::HumanDecisionAnswer);
+        assert!(findings.iter().all(|f| f.rule == Rule::HumanDecisionAnswer), "{findings:?}");
+        assert!(story.held().is_open(), "{nobody:?}");
+    }
+}
+
 /// The words of a timeout are no rule: what binds them is the audit trail.
 #[test]
 fn a_timeout_that_words_its_reason_otherwise_is_allowed_and_bound_by_its_audit() {
@@ -316,7 +343,7 @@ fn a_timeout_that_words_its_reason_otherwise_is_allowed_and_bound_by_its_audit()
     let findings = forged(&mut story, expire, |event| {
         if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) = event {
             reword(body);
-            let next = head.after(&body.record, &binding);
+            let next = record_decision(&head, &body.record, &binding);
             body.audit.self_hash = next.head_hash.into();
             body.audit.injective_hash = next.injective_head;
         }

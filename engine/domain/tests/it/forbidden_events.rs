@@ -7,12 +7,13 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::evidence_capture::{
-    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint,
-    OutputCut, StopCondition, StopConditionDetected,
+    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, EvidenceRecord, EvidenceType,
+    ObservationPoint, OutputCut, RecordView, SessionHash, StopCondition, StopConditionDetected,
+    evidence_hash,
 };
 use holdpoint_domain::execution_loop::{
     ExecutionDecision, ExecutionLoopCommand, ExecutionLoopEvent, ExecutionLoopState, HaltReason,
-    LoopDispatched, ResponseAwaited,
+    LoopDispatched, LoopInitialized, ResponseAwaited,
 };
 use holdpoint_domain::log::RecordFingerprint;
 use holdpoint_domain::log::{
@@ -248,6 +249,80 @@ fn forged_evidence_is_found() {
     assert_found(&forged_evidence(|body| body.observation_point = point), Rule::EvidencePlace);
     let kind = EvidenceType::StopCondition;
     assert_found(&forged_evidence(|body| body.evidence_type = kind), Rule::EvidencePlace);
+}
+
+/// Whoever made our own hash anew still has to follow the record before, and to be what the seed's
+/// hash says.
+#[test]
+fn evidence_that_does_not_link_is_found_though_our_own_hash_fits() {
+    let changes: [(fn(&mut EvidenceRecord), &str); 2] = [
+        (|record| record.prior_hash = "ab".repeat(32), "prior_hash"),
+        (|record| record.self_hash = "cd".repeat(32), "self_hash"),
+    ];
+    for (change, name) in changes {
+        let mut story = Story::in_state(AwaitingResponse);
+        let output = story.output(SECRET);
+        let Some(Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(mut body))) =
+            would(&story, output).pop()
+        else {
+            panic!("evidence is captured")
+        };
+        let record = rehashed(&story, &mut body, change);
+        let findings = story.record(body.into());
+        let [finding] = &findings[..] else { panic!("{name}: {findings:?}") };
+        let stated = if name == "prior_hash" { &record.prior_hash } else { &record.self_hash };
+        assert_eq!((finding.rule, &finding.found), (Rule::ChainLink, stated), "{name}");
+        assert!(story.entity().chain.as_ref().unwrap().is_broken, "{name}");
+    }
+}
+
+/// Changes the evidence of [`SECRET`], with every other hash made right again.
+fn rehashed(
+    story: &Story,
+    body: &mut EvidenceCaptured,
+    change: fn(&mut EvidenceRecord),
+) -> EvidenceRecord {
+    let mut record = EvidenceRecord {
+        record_id: body.record_id.as_str().into(),
+        observation_point: body.observation_point,
+        evidence_type: body.evidence_type,
+        timestamp: body.timestamp.as_str().into(),
+        raw_data: RawData::from(SECRET.to_vec()),
+        prior_hash: body.prior_hash.as_str().into(),
+        self_hash: String::new(),
+        offered: None,
+    };
+    change(&mut record);
+    if record.self_hash.is_empty() {
+        record.self_hash = evidence_hash(&record);
+    }
+    let (observer, head) =
+        (story.entity().observer.as_ref().unwrap(), &story.entity().chain.as_ref().unwrap().head);
+    let session = SessionHash::of(observer, &head.chain_id);
+    body.prior_hash = record.prior_hash.as_str().into();
+    body.self_hash = record.self_hash.as_str().into();
+    body.injective_hash = RecordView::of(&record).injective_hash(&session, head, &sha256(SECRET));
+    record
+}
+
+/// A loop without an executor, or without an instruction, begins in HALTED, whoever wrote it.
+#[test]
+fn a_loop_of_nobody_or_of_nothing_begins_halted() {
+    let changes: [fn(&mut LoopInitialized); 2] =
+        [|body| body.executor_id = " ".into(), |body| body.instruction_envelope_hash = "".into()];
+    for change in changes {
+        let mut story = Story::new();
+        let initialize = story.initialize();
+        story.loop_id = initialize.loop_id();
+        let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize));
+        forged(&mut story, command, |event| {
+            if let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = event {
+                change(body);
+            }
+        });
+        assert_eq!(story.entity().state(), Halted);
+        assert_eq!(story.when(story.dispatch()).unwrap_err().code(), "LOOP_NOT_LIVE");
+    }
 }
 
 /// Beginning, end and what is missing between them are the whole.

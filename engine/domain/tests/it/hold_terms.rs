@@ -58,10 +58,8 @@ fn timeouts_lie_between_a_millisecond_and_366_days() {
     for milliseconds in [0, MAX_TIMEOUT_MS + 1, u64::MAX] {
         assert!(HumanDecisionTimeout::from_milliseconds(milliseconds).is_err(), "{milliseconds}");
     }
-    for seconds in [0, -1, -5, i64::MIN, i64::MAX, 366 * 86_400 + 1, 9_007_199_254_740_992] {
-        assert!(HumanDecisionTimeout::from_seconds(seconds).is_err(), "{seconds}");
-    }
-    assert_eq!(HumanDecisionTimeout::from_seconds(300), Ok(HumanDecisionTimeout::DEFAULT));
+    let five_minutes = HumanDecisionTimeout::from_milliseconds(300_000);
+    assert_eq!(five_minutes, Ok(HumanDecisionTimeout::DEFAULT));
     assert!(serde_json::from_str::<HumanDecisionTimeout>("0").is_err());
 }
 

@@ -3,7 +3,7 @@
 
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, FaultReport, RetryPolicy, SandboxContext, SandboxDecision,
-    decide_sandbox_outcome, decide_sandbox_outcome_within,
+    decide_sandbox_outcome,
 };
 
 fn context(attempt: i64, max: i64) -> SandboxContext {
@@ -29,7 +29,11 @@ fn fault(fault_type: ExecutionFaultType, attempt: i64) -> FaultReport {
 }
 
 fn outcome(fault_type: ExecutionFaultType, attempt: i64, max: i64) -> (SandboxDecision, String) {
-    let result = decide_sandbox_outcome(&fault(fault_type, attempt), &context(attempt, max));
+    let result = decide_sandbox_outcome(
+        RetryPolicy::RetryLimited,
+        &fault(fault_type, attempt),
+        &context(attempt, max),
+    );
     (result.decision, result.reason_code)
 }
 
@@ -90,7 +94,7 @@ mod sandbox_decision {
     fn a_decision_says_why() {
         let says = |fault_type, attempt| {
             let (fault, context) = (fault(fault_type, attempt), context(attempt, 3));
-            let result = decide_sandbox_outcome(&fault, &context);
+            let result = decide_sandbox_outcome(RetryPolicy::RetryLimited, &fault, &context);
             (result.retry_policy, result.reason_description)
         };
         let retry = "CRASH: retry allowed (attempt 1/3)".to_owned();
@@ -106,7 +110,7 @@ mod retry_policy {
     use super::{context, fault};
     use holdpoint_domain::sandbox_fault::{
         DEFAULT_MAX_RETRIES, ExecutionFaultType as Fault, RetryPolicy, SandboxDecision,
-        decide_sandbox_outcome_within, enforce_retry_limit, is_retry_allowed,
+        decide_sandbox_outcome, enforce_retry_limit, is_retry_allowed,
     };
 
     #[test]
@@ -146,7 +150,7 @@ mod retry_policy {
                     .filter(|attempt| {
                         let (fault, context) =
                             (fault(Fault::Crash, *attempt), context(*attempt, max));
-                        let result = decide_sandbox_outcome_within(ceiling, &fault, &context);
+                        let result = decide_sandbox_outcome(ceiling, &fault, &context);
                         result.decision == SandboxDecision::Retry
                     })
                     .collect();
@@ -159,7 +163,7 @@ mod retry_policy {
     fn retry_once_is_named_in_the_result() {
         let retried = |attempt| {
             let (fault, context) = (fault(Fault::Timeout, attempt), context(attempt, 3));
-            decide_sandbox_outcome_within(RetryPolicy::RetryOnce, &fault, &context)
+            decide_sandbox_outcome(RetryPolicy::RetryOnce, &fault, &context)
         };
         assert_eq!(retried(1).retry_policy, RetryPolicy::RetryOnce);
         assert_eq!(retried(1).reason_description, "TIMEOUT: retry allowed (attempt 1/2)");
@@ -170,7 +174,7 @@ mod retry_policy {
 mod deny_by_default {
     use super::{context, fault, outcome};
     use holdpoint_domain::sandbox_fault::{
-        ExecutionFaultType as Fault, FaultMismatch, FaultReport, SandboxDecision,
+        ExecutionFaultType as Fault, FaultMismatch, FaultReport, RetryPolicy, SandboxDecision,
         check_fault_identity, decide_sandbox_outcome,
     };
 
@@ -189,7 +193,7 @@ mod deny_by_default {
         let other = FaultReport { execution_id: "EXEC-2".into(), ..fault(Fault::Crash, 1) };
         let late = fault(Fault::Timeout, 99);
         for fault in [&other, &late] {
-            let result = decide_sandbox_outcome(fault, &context);
+            let result = decide_sandbox_outcome(RetryPolicy::RetryLimited, fault, &context);
             assert_eq!(result.decision, SandboxDecision::Terminate);
             assert_eq!(result.reason_code, "SBX-005");
         }
@@ -226,7 +230,7 @@ mod no_browser_imports {
 }
 
 mod invariants {
-    use super::{RetryPolicy, context, decide_sandbox_outcome_within, fault};
+    use super::{RetryPolicy, context, decide_sandbox_outcome, fault};
     use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
 
     /// Crash, timeout and partial are not success: no fault has an outcome that goes on as if
@@ -249,7 +253,7 @@ mod invariants {
                 for attempt in 1..=4 {
                     let allowed = |ceiling| {
                         let (fault, context) = (fault(*fault_type, attempt), context(attempt, max));
-                        let result = decide_sandbox_outcome_within(ceiling, &fault, &context);
+                        let result = decide_sandbox_outcome(ceiling, &fault, &context);
                         result.decision == SandboxDecision::Retry
                     };
                     let limited = allowed(RetryPolicy::RetryLimited);

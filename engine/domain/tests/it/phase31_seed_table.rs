@@ -3,14 +3,11 @@
 //! immutability 5.
 
 mod observation_points {
-    use crate::sessions::{AT, capture, session};
-    use holdpoint_domain::evidence_capture::{
-        EvidenceType, ObservationPoint, create_empty_chain, validate_chain,
-    };
+    use crate::sessions::{AT, capture, chain_of, session};
+    use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 
     fn is_captured(point: ObservationPoint) {
-        let empty = create_empty_chain(None, "00000001");
-        let chain = capture(&session(), empty, point, b"\0\xff opaque");
+        let chain = capture(&session(), &chain_of(0), point, b"\0\xff opaque");
         let record = &chain.records[0];
         assert_eq!(record.observation_point, point);
         assert_eq!(record.evidence_type, EvidenceType::StateTransition);
@@ -18,7 +15,7 @@ mod observation_points {
         assert_eq!(record.timestamp, AT);
         assert_eq!(record.prior_hash, "");
         assert_eq!(chain.head_hash, record.self_hash);
-        assert!(validate_chain(&chain));
+        assert_eq!(chain.fault(&session()), None);
     }
 
     #[test]
@@ -193,32 +190,33 @@ mod stop_conditions {
 }
 
 mod chain_validation {
-    use crate::sessions::chain_of;
-    use holdpoint_domain::evidence_capture::{
-        ChainFinding, create_empty_chain, inspect_chain, validate_chain,
-    };
+    use crate::sessions::{chain_of, session};
+    use holdpoint_domain::evidence_capture::ChainFinding;
+    use holdpoint_testing::chains::ChainFault;
 
     #[test]
     fn an_empty_chain_is_valid() {
-        let mut chain = create_empty_chain(None, "00000001");
-        assert!(validate_chain(&chain));
+        let mut chain = chain_of(0);
+        assert_eq!(chain.fault(&session()), None);
         chain.head_hash = "x".into();
-        assert!(matches!(inspect_chain(&chain), Err(ChainFinding::Empty { records: 0, .. })));
+        assert_eq!(chain.fault(&session()), Some(ChainFault::Stated("empty")));
     }
 
     #[test]
     fn every_record_links_to_the_one_before_it() {
         let chain = chain_of(5);
-        assert_eq!(inspect_chain(&chain), Ok(()));
+        assert_eq!(chain.fault(&session()), None);
         for index in 0..5 {
             let mut broken = chain.clone();
             broken.records[index].prior_hash = "0".repeat(64);
-            let found = inspect_chain(&broken);
-            let expected = index as u64;
-            assert!(
-                matches!(found, Err(ChainFinding::PriorHash { index, .. }) if index == expected),
-                "{found:?}"
-            );
+            let expected = index.checked_sub(1).map(|before| &chain.records[before].self_hash);
+            let finding = ChainFinding {
+                index: index as u64,
+                field: "prior_hash",
+                expected: expected.cloned().unwrap_or_default(),
+                found: "0".repeat(64),
+            };
+            assert_eq!(broken.fault(&session()), Some(ChainFault::Record(finding)));
         }
     }
 
@@ -227,12 +225,9 @@ mod chain_validation {
         for index in 0..5 {
             let mut chain = chain_of(5);
             chain.records.remove(index);
-            assert!(matches!(
-                inspect_chain(&chain),
-                Err(ChainFinding::Length { expected: 5, found: 4 })
-            ));
+            assert_eq!(chain.fault(&session()), Some(ChainFault::Stated("length")));
             chain.length = 4;
-            assert!(!validate_chain(&chain), "{index}");
+            assert!(chain.fault(&session()).is_some(), "{index}");
         }
     }
 
@@ -241,12 +236,10 @@ mod chain_validation {
         for index in 0..5 {
             let mut chain = chain_of(5);
             chain.records[index].timestamp.push(' ');
-            let found = inspect_chain(&chain);
-            let expected = index as u64;
-            assert!(
-                matches!(found, Err(ChainFinding::SelfHash { index, .. }) if index == expected),
-                "{found:?}"
-            );
+            let Some(ChainFault::Record(found)) = chain.fault(&session()) else {
+                panic!("record {index} was changed")
+            };
+            assert_eq!((found.index, found.field), (index as u64, "self_hash"));
         }
     }
 
@@ -254,7 +247,7 @@ mod chain_validation {
     fn the_head_is_the_newest_record() {
         let mut chain = chain_of(3);
         chain.head_hash = chain.records[1].self_hash.clone();
-        assert!(matches!(inspect_chain(&chain), Err(ChainFinding::HeadHash { .. })));
+        assert_eq!(chain.fault(&session()), Some(ChainFault::Stated("head_hash")));
     }
 }
 
@@ -387,24 +380,19 @@ mod forbidden_imports {
 }
 
 mod immutability {
-    use crate::sessions::{chain_of, halted_session, session};
+    use crate::sessions::{chain_of, halted_session, moved, session};
     use holdpoint_domain::core::payload::RawData;
     use holdpoint_domain::evidence_capture::{
-        EvidenceType, ObservationPoint, attach_observer, capture_evidence, seal_chain,
+        ChainHead, EvidenceType, ObservationPoint, OfferedEvidence, attach_observer,
+        capture_evidence,
     };
-    use holdpoint_domain::execution_loop::{
-        ExecutionLoopState, initialize_execution_loop, transition_execution_state,
-    };
+    use holdpoint_domain::execution_loop::{ExecutionLoopState, initialize_execution_loop};
 
     #[test]
     fn capturing_leaves_prior_records_unchanged() {
         let before = chain_of(4);
-        let after = crate::sessions::capture(
-            &session(),
-            before.clone(),
-            ObservationPoint::HaltEntry,
-            b"more",
-        );
+        let after =
+            crate::sessions::capture(&session(), &before, ObservationPoint::HaltEntry, b"more");
         assert_eq!(after.records[..4], before.records[..]);
         assert_eq!((after.length, after.chain_id), (5, before.chain_id));
     }
@@ -412,25 +400,22 @@ mod immutability {
     #[test]
     fn captured_bytes_belong_to_the_record() {
         let mut bytes = b"as captured".to_vec();
-        let raw = RawData::from(bytes.clone());
-        let chain = capture_evidence(
-            &session(),
-            ObservationPoint::PreEvaluate,
-            EvidenceType::ExecutorOutput,
-            raw,
-            crate::sessions::AT,
-            chain_of(0),
-            "00000000",
-        )
-        .unwrap();
+        let offer = OfferedEvidence {
+            observation_point: ObservationPoint::PreEvaluate,
+            evidence_type: EvidenceType::ExecutorOutput,
+            raw_data: RawData::from(bytes.clone()),
+        };
+        let head = ChainHead::genesis(&session(), "CHAIN-00000001");
+        let at = crate::sessions::AT;
+        let record = capture_evidence(&session(), offer, at, &head, "00000000").unwrap();
         bytes.fill(b'x');
-        assert_eq!(chain.records[0].raw_data.as_bytes(), b"as captured");
+        assert_eq!(record.raw_data.as_bytes(), b"as captured");
     }
 
     #[test]
     fn a_transition_leaves_the_loop_it_started_from_unchanged() {
         let before = initialize_execution_loop("hash", "exec-1", "00000000");
-        let after = transition_execution_state(&before, ExecutionLoopState::Dispatched);
+        let after = moved(&before, ExecutionLoopState::Dispatched);
         assert_eq!(before.current_state(), ExecutionLoopState::Init);
         assert_eq!(after.current_state(), ExecutionLoopState::Dispatched);
     }
@@ -444,9 +429,10 @@ mod immutability {
     }
 
     #[test]
-    fn a_sealed_chain_only_shows_itself() {
-        let sealed = seal_chain(&session(), chain_of(3)).unwrap();
-        assert_eq!(sealed.chain(), &chain_of(3));
-        assert_eq!(sealed.seal().verify(&session(), sealed.chain()), Ok(()));
+    fn a_seal_states_the_head_it_was_set_on() {
+        let head = chain_of(3).head(&session());
+        let (sealed, seal) = head.sealed();
+        assert_eq!((seal.length, seal.injective_head), (3, head.injective_head));
+        assert_eq!(ChainHead { is_sealed: false, ..sealed }, head);
     }
 }

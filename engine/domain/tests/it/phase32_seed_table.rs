@@ -305,19 +305,19 @@ mod timeout_handling {
 
 mod audit_trail {
     use crate::sessions::decisions::{accepted, audit_of, bindings};
+    use holdpoint_domain::Command;
     use holdpoint_domain::human_decision::{
-        AuditAnchor, AuditFinding, AuditHead, HumanDecision, create_empty_audit,
-        inspect_anchored_audit, inspect_audit, record_decision, record_hash, validate_audit_chain,
+        HumanDecision, HumanDecisionBinding, HumanDecisionCommand, record_decision, record_hash,
     };
+    use holdpoint_testing::chains::DecisionTrail;
+    use holdpoint_testing::story::Story;
 
     #[test]
     fn an_empty_trail_is_valid() {
-        let audit = create_empty_audit("OBS-1", None, "9");
-        assert_eq!(audit.audit_id, "AUDIT-9");
-        assert!(validate_audit_chain(&audit));
-        let mut forged = audit;
-        forged.head_hash = "ab".into();
-        assert!(!validate_audit_chain(&forged));
+        let mut audit = DecisionTrail::empty("AUDIT-9", "OBS-1");
+        assert!(audit.is_valid());
+        audit.head_hash = "ab".into();
+        assert!(!audit.is_valid());
     }
 
     #[test]
@@ -326,51 +326,60 @@ mod audit_trail {
         assert_eq!(after.records[..3], before.records[..]);
         assert_eq!(after.length, 4);
         assert_eq!(after.head_hash, record_hash(&after.records[3], &before.head_hash));
-        assert!(validate_audit_chain(&after));
+        assert!(after.is_valid());
     }
 
     #[test]
     fn a_changed_record_is_found() {
         let mut audit = audit_of(3);
         audit.records[1].human_id = "mallory".into();
-        assert!(matches!(inspect_audit(&audit), Err(AuditFinding::HeadHash { .. })));
+        assert!(!audit.is_valid());
     }
 
+    /// From the place of the change on, no head is the recorded one.
     #[test]
     fn a_changed_record_is_located_by_what_was_recorded_of_it() {
         let (honest, bound) = (audit_of(4), bindings(4));
-        let recorded = AuditAnchor::of(&honest, &bound);
-        assert_eq!(inspect_anchored_audit(&honest, &bound, &recorded), Ok(()));
+        let recorded = honest.heads(&bound);
         for index in 0..4 {
-            let mut forged = honest.clone();
-            forged.records[index].human_id = "mallory".into();
-            let head = |prior: String, record: &_| record_hash(record, &prior);
-            forged.head_hash = forged.records.iter().fold(String::new(), head);
-            let found = inspect_anchored_audit(&forged, &bound, &recorded);
-            let Err(AuditFinding::Record { index: place, .. }) = found else { panic!("{found:?}") };
-            assert_eq!(place, index as u64);
+            let mut records = honest.records.clone();
+            records[index].human_id = "mallory".into();
+            let forged = honest.stating(records);
+            assert!(forged.is_valid());
+            let found = forged.heads(&bound);
+            assert_eq!(found[..=index], recorded[..=index]);
+            for later in index + 1..5 {
+                assert_ne!(found[later].injective_head, recorded[later].injective_head, "{later}");
+            }
         }
     }
 
     #[test]
     fn a_request_has_one_answer() {
-        let audit = audit_of(2);
-        let mut again = accepted(HumanDecision::Abort);
-        again.decision_id = "DEC-new".into();
-        again.request_id = "REQ-0".into();
-        let found = record_decision(audit, again);
-        assert!(matches!(found, Err(AuditFinding::AnsweredTwice { index: 2, first: 0, .. })));
+        let mut story = Story::asked();
+        story.given(story.decides(HumanDecision::Retry));
+        let mut again = story.answer(HumanDecision::Abort);
+        again.human_id = "bob".into();
+        let command = HumanDecisionCommand::AnswerHumanDecision(again);
+        let refusal = story.when(Command::HumanDecision(command)).unwrap_err();
+        assert_eq!(refusal.code(), "ALREADY_ANSWERED");
+        assert_eq!(story.json()["decision_audit"]["length"], 1);
     }
 
+    /// What a loop's own trail is by now, made again of its decisions alone.
     #[test]
     fn the_head_alone_suffices_to_append() {
-        let (audit, bound) = (audit_of(5), bindings(5));
-        let mut head = AuditHead::genesis(&audit.audit_id, &audit.session_id);
-        for (record, binding) in audit.records.iter().zip(&bound) {
-            head = head.after(record, binding);
-        }
-        assert_eq!((head.length, &head.head_hash), (5, &audit.head_hash));
-        assert_eq!(Some(&head.injective_head), AuditAnchor::of(&audit, &bound).decisions.last());
+        let mut story = Story::asked();
+        let begun = story.entity().decisions.audit.clone().unwrap();
+        story.given(story.decides(HumanDecision::Retry));
+        let held = &story.entity().decisions.requests[0];
+        let decided = held.decided().unwrap();
+        let (shown, means) = (held.shown_hash(), decided.means.clone());
+        let binding = HumanDecisionBinding { shown, means };
+        let next = record_decision(&begun, &decided.record, &binding);
+        assert_eq!(story.entity().decisions.audit, Some(next));
+        let other = record_decision(&begun, &accepted(HumanDecision::Abort), &binding);
+        assert_ne!(story.entity().decisions.audit, Some(other));
     }
 }
 
@@ -387,7 +396,7 @@ mod forbidden_patterns {
     };
     use holdpoint_domain::human_decision::{
         EvidenceSummary, HoldPolicy, HumanDecision, HumanDecisionCommand, HumanDecisionEvent,
-        HumanDecisionTimeout, request_from_summary,
+        HumanDecisionTimeout, create_request,
     };
     use holdpoint_domain::sandbox_fault::ExecutionFaultType;
     use holdpoint_domain::{Command, Event};
@@ -433,8 +442,7 @@ mod forbidden_patterns {
             let summary = EvidenceSummary { confidence_score, ..summary() };
             let at = crate::sessions::decisions::at();
             let request =
-                request_from_summary("OBS-1", summary, HumanDecisionTimeout::DEFAULT, at, "1")
-                    .unwrap();
+                create_request("OBS-1", summary, HumanDecisionTimeout::DEFAULT, at, "1").unwrap();
             request.allowed_decisions.to_vec()
         };
         for basis_points in [0, 1_000, 8_500, 9_999] {

@@ -17,7 +17,7 @@ use holdpoint_domain::human_decision::{
 use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint, RulesAdopted, SystemRules};
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, FaultReport, RetryPolicy, SandboxContext, SandboxDecisionResult,
-    decide_sandbox_outcome_within,
+    decide_sandbox_outcome,
 };
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, World, decide};
 use holdpoint_testing::story::commands::Generator;
@@ -286,5 +286,5 @@ fn outcome_of(
         occurred_at: at,
         attempt_number,
     };
-    decide_sandbox_outcome_within(ceiling, &fault, &context)
+    decide_sandbox_outcome(ceiling, &fault, &context)
 }

@@ -1,5 +1,6 @@
 //! Phase-29, Phase-30 and Phase-28 as tables, each over everything that can come in.
 
+use crate::sessions::moved;
 use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::execution_loop::{
@@ -7,7 +8,7 @@ use holdpoint_domain::execution_loop::{
     ExecutorIdentityStatus, ExecutorRawResponse, ExecutorResponseType, HandshakeContext,
     HandshakeDecision, ResponseDecision, decide_handshake, evaluate_executor_response,
     initialize_execution_loop, is_transition_allowed, normalize_executor_response,
-    normalize_loop_response, transition_execution_state,
+    normalize_loop_response,
 };
 
 use ExecutionDecision::{Continue, Escalate, Stop};
@@ -22,7 +23,7 @@ fn in_state(state: ExecutionLoopState) -> ExecutionLoopContext {
         Halted => &[Halted],
     };
     let new = initialize_execution_loop("hash", "exec-1", "00000000");
-    let reached = path.iter().fold(new, |context, to| transition_execution_state(&context, *to));
+    let reached = path.iter().fold(new, |context, to| moved(&context, *to));
     assert_eq!(reached.current_state(), state);
     reached
 }
@@ -41,7 +42,7 @@ fn table_transitions_5_by_5() {
     for (from, row) in table {
         for (to, expected) in to.into_iter().zip(row) {
             let before = in_state(from);
-            let after = transition_execution_state(&before, to);
+            let after = moved(&before, to);
             assert_eq!(after.current_state(), expected, "{from} -> {to}");
             assert_eq!(after, in_state(expected), "{from} -> {to}");
             let names = |context: &ExecutionLoopContext| {

@@ -1,8 +1,10 @@
 //! What a person may see of a loop.
 
+use holdpoint_domain::Command;
 use holdpoint_domain::human_decision::{
-    EvidenceVisibility, OverrideField, VISIBILITY, get_visibility,
+    EvidenceVisibility, HumanDecisionCommand, OverrideField, VISIBILITY, get_visibility,
 };
+use holdpoint_testing::story::Story;
 
 #[test]
 fn table_visibility_names_each_field_once_and_every_override() {
@@ -14,6 +16,44 @@ fn table_visibility_names_each_field_once_and_every_override() {
     for field in OverrideField::ALL {
         assert_eq!(get_visibility(field.name()), EvidenceVisibility::OverrideRequired);
     }
+}
+
+/// Of a question is shown what the table makes visible, and what needs an override once there is
+/// one.
+#[test]
+fn a_question_is_shown_as_the_table_says() {
+    let mut story = Story::asked();
+    for (name, _) in VISIBILITY {
+        let is_visible = get_visibility(name) == EvidenceVisibility::Visible;
+        assert_eq!(shows(&story, name), is_visible, "{name}");
+    }
+    for field in [OverrideField::AttemptExit, OverrideField::AttemptOutputs] {
+        let allowed = HumanDecisionCommand::OverrideVisibility(story.overrides(field));
+        story.given(Command::HumanDecision(allowed));
+        assert!(shows(&story, field.name()), "{field}");
+    }
+    assert!(!shows(&story, "raw_data"));
+}
+
+/// The summary is that of the request, which is that of the loop's own evidence.
+#[test]
+fn a_question_shows_the_evidence_that_it_is_about() {
+    let story = Story::asked();
+    let (view, held) = (story.entity().request_view(story.held()), story.held());
+    assert_eq!(view.evidence_summary, held.request.evidence_summary);
+    let before = held.request.evidence_summary.chain_length - 1;
+    let chain = story.entity().chain.as_ref().unwrap();
+    let newest = &chain.records[usize::try_from(before).unwrap()];
+    assert_eq!(view.evidence_summary.chain_hash, newest.self_hash);
+    assert_eq!(view.evidence_summary.timestamp, newest.timestamp);
+}
+
+/// Whether the view of the question has a field of this name.
+fn shows(story: &Story, name: &str) -> bool {
+    let view = serde_json::to_string(&story.entity().request_view(story.held())).unwrap();
+    // Fractions are written as whole numbers of a unit that the name says.
+    let name = if name == "confidence_score" { "confidence_basis_points" } else { name };
+    view.contains(&format!("\"{name}\":"))
 }
 
 #[test]

@@ -1,27 +1,30 @@
 //! One test for each row of `src/weaknesses.md`, by the name that the row gives.
 
-use crate::sessions::{AT, capture, chain_of, halted_session, session};
+use crate::sessions::{AT, capture, chain_of, halted_session, moved, session};
+use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::{Digest, HashBuilder};
 use holdpoint_domain::core::ids::is_strong_entropy;
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::core::time::{TimeFault, check_follows};
+use holdpoint_domain::core::time::{TimeFault, Timestamp, check_follows};
 use holdpoint_domain::evidence_capture::{
-    CONTEXT_HALTED, CaptureRefusal, ChainFinding, ChainHead, EvidenceChain, EvidenceRecord,
-    EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence, RecordPlace,
-    StopCondition, StopFacts, attach_observer, capture_evidence, capture_record, check_stop,
-    evidence_hash, injective_record_hash, inspect_anchored_chain, inspect_chain, may_capture,
-    triggered_conditions, validate_chain,
+    CONTEXT_HALTED, CaptureRefusal, ChainHead, EvidenceCaptureEvent, EvidenceCaptured,
+    EvidenceRecord, EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence,
+    StopCondition, StopFacts, attach_observer, capture_evidence, check_stop, evidence_hash,
+    may_capture, triggered_conditions,
 };
 use holdpoint_domain::execution_loop::{
     ExecutionDecision, ExecutionLoopState, ExecutorRawResponse, ExecutorResponseType,
     ResponseDecision, evaluate_executor_response, initialize_execution_loop, is_transition_allowed,
-    normalize_loop_response, transition_execution_state,
+    normalize_loop_response,
 };
 use holdpoint_domain::sandbox_fault::{
-    ExecutionFaultType, FaultReport, SandboxContext, SandboxDecision, check_fault_identity,
-    decide_sandbox_outcome, is_retry_allowed,
+    ExecutionFaultType, FaultReport, RetryPolicy, SandboxContext, SandboxDecision,
+    check_fault_identity, decide_sandbox_outcome, is_retry_allowed,
 };
+use holdpoint_domain::{Event, ForbiddenEvent, decide};
+use holdpoint_testing::chains::{ChainFault, EvidenceChain};
+use holdpoint_testing::story::{Story, halt};
 
 #[test]
 fn w1_bytes_moved_between_fields_change_the_injective_hash() {
@@ -53,8 +56,7 @@ fn w1_another_kind_of_record_never_has_the_same_hash() {
 #[test]
 fn w2_a_chain_belongs_to_its_session_and_id() {
     let chain = chain_of(3);
-    let anchor = ChainHead::of(&session(), &chain);
-    assert_eq!(inspect_anchored_chain(&session(), &chain, &anchor), Ok(()));
+    let anchor = chain.head(&session());
     let others: [fn(&mut ObservationContext); 5] = [
         |c| c.session_id.push('x'),
         |c| c.loop_id.push('x'),
@@ -65,41 +67,36 @@ fn w2_a_chain_belongs_to_its_session_and_id() {
     for change in others {
         let mut context = session();
         change(&mut context);
-        let found = inspect_anchored_chain(&context, &chain, &anchor);
-        assert!(matches!(found, Err(ChainFinding::Anchor { .. })), "{found:?}");
+        assert_ne!(chain.head(&context).injective_head, anchor.injective_head, "{context:?}");
     }
     let renamed = EvidenceChain { chain_id: "OTHER".into(), ..chain };
-    assert!(validate_chain(&renamed));
-    assert!(inspect_anchored_chain(&session(), &renamed, &anchor).is_err());
+    assert_eq!(renamed.fault(&session()), None);
+    assert_ne!(renamed.head(&session()).injective_head, anchor.injective_head);
 }
 
 #[test]
 fn w3_truncated_rewritten_and_extended_chains_miss_the_anchor() {
     let honest = chain_of(4);
-    let anchor = ChainHead::of(&session(), &honest);
-    let extended = capture(&session(), honest.clone(), ObservationPoint::HaltEntry, b"forged");
+    let anchor = honest.head(&session());
+    let extended = capture(&session(), &honest, ObservationPoint::HaltEntry, b"forged");
     for tampered in [chain_of(0), chain_of(3), extended, rewritten(&honest)] {
-        assert!(validate_chain(&tampered), "the chain verifies on its own");
-        let found = inspect_anchored_chain(&session(), &tampered, &anchor);
-        assert!(matches!(found, Err(ChainFinding::Anchor { .. })), "{found:?}");
+        assert_eq!(tampered.fault(&session()), None, "the chain verifies on its own");
+        assert_ne!(tampered.head(&session()).injective_head, anchor.injective_head);
     }
-    assert_eq!(inspect_anchored_chain(&session(), &honest, &anchor), Ok(()));
 }
 
 #[test]
 fn w3_nothing_follows_a_seal() {
     let chain = chain_of(2);
-    let (sealed, seal) = ChainHead::of(&session(), &chain).sealed();
-    let refused = capture_record(&session(), offer(b"late"), AT, &sealed, "00000009");
+    let (sealed, seal) = chain.head(&session()).sealed();
+    let refused = capture_evidence(&session(), offer(b"late"), AT, &sealed, "00000009");
     assert!(matches!(refused, Err(CaptureRefusal::Sealed { length: 2, .. })), "{refused:?}");
-    assert_eq!(seal.verify(&session(), &chain), Ok(()));
-    let extended = capture(&session(), chain, ObservationPoint::HaltEntry, b"late");
-    assert!(seal.verify(&session(), &extended).is_err());
-    let mut forged = seal;
-    forged.length = 3;
-    assert!(matches!(forged.verify(&session(), &extended), Err(ChainFinding::Seal { .. })));
+    let extended = capture(&session(), &chain, ObservationPoint::HaltEntry, b"late");
+    let (_, other) = extended.head(&session()).sealed();
+    assert_ne!(other.seal_hash, seal.seal_hash);
 }
 
+/// The newest link is verified, and whatever does not follow is found and stops the loop.
 #[test]
 fn w9_a_broken_prior_chain_is_refused() {
     let breaks: [fn(&mut EvidenceChain); 5] = [
@@ -112,20 +109,43 @@ fn w9_a_broken_prior_chain_is_refused() {
     for change in breaks {
         let mut chain = chain_of(3);
         change(&mut chain);
-        let refused = try_capture(&session(), chain);
-        assert!(matches!(refused, Err(CaptureRefusal::Broken(_))), "{refused:?}");
+        assert!(try_capture(&session(), &chain).is_err());
     }
+    let breaks: [fn(&mut EvidenceCaptured); 3] = [
+        |b| b.prior_hash = "0".repeat(64).into(),
+        |b| b.self_hash = "".into(),
+        |b| b.raw_data = RawData::from(b"forged".to_vec()).into(),
+    ];
+    for change in breaks {
+        let mut story = Story::in_state(ExecutionLoopState::AwaitingResponse);
+        assert_ne!(captured(&mut story, change), []);
+        let events = story.when(story.output(b"more")).unwrap();
+        let stopped = halt(&events).unwrap().stop_condition;
+        assert_eq!(stopped, Some(StopCondition::EvidenceChainBroken));
+    }
+}
+
+/// Records the next output of a loop, changed, and gives what is found about it.
+fn captured(story: &mut Story, change: impl FnOnce(&mut EvidenceCaptured)) -> Vec<ForbiddenEvent> {
+    let mut events = decide(&story.world, &story.output(b"output"), story.now).unwrap();
+    let Some(Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(mut body))) =
+        events.pop()
+    else {
+        panic!("evidence is captured")
+    };
+    change(&mut body);
+    story.record(body.into())
 }
 
 #[test]
 fn w9_a_halted_context_keeps_what_it_is_offered() {
-    let chain = try_capture(&halted_session(), chain_of(0)).unwrap();
+    let chain = try_capture(&halted_session(), &chain_of(0)).unwrap();
     let record = &chain.records[0];
     assert_eq!(record.observation_point, ObservationPoint::HaltEntry);
     assert_eq!(record.evidence_type, EvidenceType::StopCondition);
     assert_eq!(record.raw_data.as_bytes(), CONTEXT_HALTED);
     assert_eq!(record.offered, Some(offer(b"the real evidence")));
-    assert!(validate_chain(&chain));
+    assert_eq!(chain.fault(&session()), None);
     let mut dropped = record.clone();
     dropped.offered = None;
     assert_eq!(evidence_hash(&dropped), record.self_hash);
@@ -134,27 +154,26 @@ fn w9_a_halted_context_keeps_what_it_is_offered() {
 
 #[test]
 fn w9_times_are_checked_and_never_go_backwards() {
-    let first = check_follows(None, AT).unwrap();
     for text in ["", "garbage", "2026-01-25", "1706212800"] {
-        let refused = check_follows(Some(first), text);
+        let refused = text.parse::<Timestamp>();
         assert!(matches!(refused, Err(TimeFault::NotATime { .. })), "{refused:?}");
     }
-    let refused = check_follows(Some(first), "1999-01-01T00:00:00Z");
-    assert!(matches!(refused, Err(TimeFault::Backwards { .. })), "{refused:?}");
-    assert_eq!(check_follows(Some(first), AT), Ok(first));
+    let (first, before): (Timestamp, Timestamp) =
+        (AT.parse().unwrap(), "1999-01-01T00:00:00Z".parse().unwrap());
+    let expected = TimeFault::Backwards { expected: first, found: before };
+    assert_eq!(check_follows(Some(first), before), Err(expected));
+    assert_eq!(check_follows(Some(first), first), Ok(()));
 }
 
 #[test]
 fn w9_a_repeated_record_id_is_found() {
-    let mut chain = chain_of(0);
-    for _ in 0..3 {
-        chain = try_capture(&session(), chain).unwrap();
-    }
-    let found = inspect_chain(&chain);
-    assert!(
-        matches!(found, Err(ChainFinding::DuplicateRecordId { index: 1, first: 0, .. })),
-        "{found:?}"
-    );
+    let mut story = Story::in_state(ExecutionLoopState::AwaitingResponse);
+    let command = story.output(b"output");
+    story.given(command.clone());
+    assert_eq!(story.when(command).unwrap_err().code(), "DUPLICATE_RECORD_ID");
+    let known = story.entity().chain.as_ref().unwrap().records[0].record_id.clone();
+    let found = captured(&mut story, |body| body.record_id = known);
+    assert!(found.iter().any(|finding| finding.rule == Rule::RecordId), "{found:?}");
     assert!(is_strong_entropy(&"0f".repeat(16)));
     assert!(!is_strong_entropy("0f0f0f0f"));
 }
@@ -183,26 +202,29 @@ fn w9_captured_bytes_are_owned() {
 #[test]
 fn w9_appending_needs_only_the_head() {
     let context = session();
-    let mut head = ChainHead::genesis(&context, "CHAIN-00000001");
-    let mut chain = chain_of(0);
-    for index in 0..200_u32 {
-        let entropy = format!("{index:08x}");
-        let record = capture_record(&context, offer(b"x"), AT, &head, &entropy).unwrap();
-        head = head.after(&context, &record);
-        chain.records.push(record);
-    }
-    (chain.head_hash, chain.length) = (head.head_hash.clone(), head.length);
-    assert_eq!(inspect_chain(&chain), Ok(()));
-    assert_eq!(ChainHead::of(&context, &chain), head);
+    let whole = capture(&context, &chain_of(200), ObservationPoint::PreDispatch, b"x");
+    let head = ChainHead {
+        length: 200,
+        head_hash: chain_of(200).head_hash,
+        ..ChainHead::genesis(&context, &whole.chain_id)
+    };
+    let offer = OfferedEvidence {
+        observation_point: ObservationPoint::PreDispatch,
+        evidence_type: EvidenceType::StateTransition,
+        raw_data: RawData::from(b"x".to_vec()),
+    };
+    let record = capture_evidence(&context, offer, AT, &head, "000000c8").unwrap();
+    assert_eq!(whole.records.last(), Some(&record));
 }
 
 #[test]
 fn w9_findings_are_located() {
     let mut chain = chain_of(5);
     chain.records[3].record_id = "REC-forged".into();
-    let finding = inspect_chain(&chain).unwrap_err();
-    assert!(matches!(finding, ChainFinding::SelfHash { index: 3, .. }), "{finding:?}");
-    assert!(finding.to_string().starts_with("record 3 hashes to "), "{finding}");
+    let Some(ChainFault::Record(finding)) = chain.fault(&session()) else { panic!("a forged id") };
+    assert_eq!((finding.index, finding.field), (3, "self_hash"));
+    let said = finding.to_string();
+    assert!(said.starts_with("record 3: the self_hash should be "), "{said}");
 }
 
 #[test]
@@ -243,7 +265,7 @@ fn w11_an_observer_attaches_only_to_its_own_loop_in_init() {
     let envelope = session().envelope_hash;
     let own = initialize_execution_loop(&envelope, "exec-1", "00000001");
     assert!(!attach_observer(&own, &session()).is_halted);
-    let dispatched = transition_execution_state(&own, ExecutionLoopState::Dispatched);
+    let dispatched = moved(&own, ExecutionLoopState::Dispatched);
     let others = [
         dispatched,
         initialize_execution_loop(&envelope, "exec-1", "00000002"),
@@ -269,7 +291,7 @@ fn w12_blank_text_starts_no_loop() {
 fn w12_a_halted_loop_stays_halted() {
     let halted = initialize_execution_loop("", "", "00000000");
     for to in ExecutionLoopState::ALL {
-        let after = transition_execution_state(&halted, *to);
+        let after = moved(&halted, *to);
         assert_eq!(after.current_state(), ExecutionLoopState::Halted, "{to}");
     }
 }
@@ -279,7 +301,7 @@ fn w12_an_illegal_transition_is_told_from_a_wanted_halt() {
     use ExecutionLoopState::{Evaluated, Halted, Init};
     let context = initialize_execution_loop("hash", "exec-1", "00000000");
     for to in [Evaluated, Halted] {
-        assert_eq!(transition_execution_state(&context, to).current_state(), Halted);
+        assert_eq!(moved(&context, to).current_state(), Halted);
     }
     assert!(is_transition_allowed(Init, Halted));
     assert!(!is_transition_allowed(Init, Evaluated));
@@ -335,7 +357,7 @@ fn w15_a_fault_belongs_to_its_execution_and_attempt() {
     for fault in [crash("EXEC-Y", 1), crash("EXEC-1", 99)] {
         let context = sandbox(1, 3);
         assert!(check_fault_identity(&fault, &context).is_err());
-        let result = decide_sandbox_outcome(&fault, &context);
+        let result = decide_sandbox_outcome(RetryPolicy::RetryLimited, &fault, &context);
         assert_eq!(result.decision, SandboxDecision::Terminate);
     }
 }
@@ -376,14 +398,13 @@ fn any_single_change_misses_the_anchor() {
     let mut random = quickcheck::Gen::from_size_and_seed(16, seed);
     for round in 0..300 {
         let honest = random_chain(&mut random);
-        let anchor = ChainHead::of(&session(), &honest);
         let mut changed = honest.clone();
         change_anything(&mut changed, &mut random);
         if changed == honest {
             continue;
         }
-        let found = inspect_anchored_chain(&session(), &changed, &anchor);
-        assert!(found.is_err(), "HOLDPOINT_SEED={seed}, round {round}: {changed:?}");
+        let head = |chain: &EvidenceChain| chain.head(&session()).injective_head;
+        assert_ne!(head(&changed), head(&honest), "HOLDPOINT_SEED={seed}, round {round}");
     }
 }
 
@@ -392,7 +413,7 @@ fn random_chain(random: &mut quickcheck::Gen) -> EvidenceChain {
     let length = 1 + usize::arbitrary(random) % 5;
     (0..length).fold(chain_of(0), |chain, _| {
         let point = *random.choose(ObservationPoint::ALL).unwrap();
-        capture(&session(), chain, point, &Vec::<u8>::arbitrary(random))
+        capture(&session(), &chain, point, &Vec::<u8>::arbitrary(random))
     })
 }
 
@@ -449,9 +470,9 @@ fn record(timestamp: &str, raw: &[u8]) -> EvidenceRecord {
 }
 
 fn injective(record: &EvidenceRecord) -> Digest {
-    let prior = Digest::from_bytes([0; 32]);
-    let place = RecordPlace { context: &session(), chain_id: "CHAIN-1", index: 0, prior: &prior };
-    injective_record_hash(place, record)
+    let mut chain = EvidenceChain::empty(&session(), "CHAIN-1");
+    chain.records.push(record.clone());
+    chain.head(&session()).injective_head
 }
 
 fn offer(raw: &[u8]) -> OfferedEvidence {
@@ -464,11 +485,9 @@ fn offer(raw: &[u8]) -> OfferedEvidence {
 
 fn try_capture(
     context: &ObservationContext,
-    chain: EvidenceChain,
-) -> Result<EvidenceChain, CaptureRefusal> {
-    let offer = offer(b"the real evidence");
-    let (point, evidence_type) = (offer.observation_point, offer.evidence_type);
-    capture_evidence(context, point, evidence_type, offer.raw_data, AT, chain, "00000009")
+    chain: &EvidenceChain,
+) -> Result<EvidenceChain, ChainFault> {
+    chain.capture(context, offer(b"the real evidence"), AT, "00000009")
 }
 
 fn response(executor: &str, hash: &str) -> ExecutorRawResponse {

@@ -6,10 +6,11 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerMeans, EvidenceSummary, HumanDecision, HumanDecisionAudit,
-    HumanDecisionBinding, HumanDecisionRecord, HumanDecisionRequest, HumanDecisionTimeout,
-    RequestContext, accept_decision, create_empty_audit, record_decision, request_from_summary,
+    AnswerChannel, AnswerMeans, EvidenceSummary, HumanDecision, HumanDecisionBinding,
+    HumanDecisionRecord, HumanDecisionRequest, HumanDecisionTimeout, RequestContext,
+    accept_decision, create_request,
 };
+use holdpoint_testing::chains::DecisionTrail;
 
 use super::AT;
 
@@ -39,7 +40,7 @@ pub(crate) fn summary() -> EvidenceSummary {
 /// A request in this state, with five minutes' time.
 pub(crate) fn request_in(state: ExecutionLoopState) -> HumanDecisionRequest {
     let summary = EvidenceSummary { execution_state: state, ..summary() };
-    request_from_summary("OBS-1", summary, HumanDecisionTimeout::DEFAULT, at(), "1").unwrap()
+    create_request("OBS-1", summary, HumanDecisionTimeout::DEFAULT, at(), "1").unwrap()
 }
 
 /// A request about an evaluated loop.
@@ -68,14 +69,14 @@ pub(crate) fn accepted(decision: HumanDecision) -> HumanDecisionRecord {
 }
 
 /// A trail of so many answers to as many requests.
-pub(crate) fn audit_of(length: usize) -> HumanDecisionAudit {
+pub(crate) fn audit_of(length: usize) -> DecisionTrail {
     let decisions = HumanDecision::ALL.iter().cycle();
-    let empty = create_empty_audit("OBS-1", None, "1");
+    let empty = DecisionTrail::empty("AUDIT-1", "OBS-1");
     decisions.take(length).enumerate().fold(empty, |audit, (i, decision)| {
         let mut record = accepted(*decision);
         record.decision_id = format!("DEC-{i}").into();
         record.request_id = format!("REQ-{i}").into();
-        record_decision(audit, record).unwrap()
+        audit.with(record)
     })
 }
 

@@ -4,9 +4,12 @@ pub(crate) mod decisions;
 
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::evidence_capture::{
-    EvidenceChain, EvidenceType, ObservationContext, ObservationPoint, capture_evidence,
-    create_empty_chain,
+    EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence,
 };
+use holdpoint_domain::execution_loop::{
+    ExecutionLoopContext, ExecutionLoopState, transition_execution_state,
+};
+use holdpoint_testing::chains::EvidenceChain;
 
 /// When everything in these tests happens.
 pub(crate) const AT: &str = "2026-01-25T16:00:00Z";
@@ -28,26 +31,34 @@ pub(crate) fn halted_session() -> ObservationContext {
     ObservationContext { is_halted: true, ..session() }
 }
 
+/// A loop in another state, or in HALTED where the table has no such transition.
+pub(crate) fn moved(
+    context: &ExecutionLoopContext,
+    to_state: ExecutionLoopState,
+) -> ExecutionLoopContext {
+    let mut moved = context.clone();
+    transition_execution_state(&mut moved, to_state);
+    moved
+}
+
 /// Captures one more record.
 pub(crate) fn capture(
     context: &ObservationContext,
-    chain: EvidenceChain,
-    point: ObservationPoint,
+    chain: &EvidenceChain,
+    observation_point: ObservationPoint,
     raw: &[u8],
 ) -> EvidenceChain {
+    let (evidence_type, raw_data) = (EvidenceType::StateTransition, RawData::from(raw.to_vec()));
+    let offer = OfferedEvidence { observation_point, evidence_type, raw_data };
     let entropy = format!("{:08x}", chain.length);
-    let raw = RawData::from(raw.to_vec());
-    capture_evidence(context, point, EvidenceType::StateTransition, raw, AT, chain, &entropy)
-        .expect("the chain is intact")
+    chain.capture(context, offer, AT, &entropy).expect("the chain is intact")
 }
 
 /// A chain of so many records.
 pub(crate) fn chain_of(length: usize) -> EvidenceChain {
     let points = ObservationPoint::ALL.iter().copied().cycle();
-    points
-        .take(length)
-        .enumerate()
-        .fold(create_empty_chain(None, "00000001"), |chain, (i, point)| {
-            capture(&session(), chain, point, format!("raw {i}").as_bytes())
-        })
+    let empty = EvidenceChain::empty(&session(), "CHAIN-00000001");
+    points.take(length).enumerate().fold(empty, |chain, (i, point)| {
+        capture(&session(), &chain, point, format!("raw {i}").as_bytes())
+    })
 }
