@@ -155,7 +155,8 @@ fn carry_out<S: Storage>(
     if let Err(malformed) = command.check_form() {
         return Ok(Answer::Refused(malformed.into()));
     }
-    let recalled = recall::recall(engine, hot, turn, origin, idempotency.as_ref(), command)?;
+    let seen = conditions.seen(idempotency.as_ref());
+    let recalled = recall::recall(engine, hot, turn, origin, seen, command)?;
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
     let decided = match conditions.admit(&hot.world, origin, proof, command, known) {
         Ok(Some(done)) => return done_before(engine, hot, done),

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
+use crate::application::state::Streams;
 use crate::core::codec::{configuration, read_first};
 use crate::core::hash::Digest;
 use crate::core::payload::Lazy;
@@ -48,7 +49,7 @@ struct Room {
 type Read = fn(&[u8], &mut LiveState) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 15] = [
+const ROOMS: [Room; 16] = [
     Room {
         name: "execution_loop",
         version: 2,
@@ -197,6 +198,16 @@ const ROOMS: [Room; 15] = [
         version: 1,
         write: |hot| encoded(&hot.set_back),
         read: |bytes, hot| decoded(bytes).map(|set_back| hot.set_back = set_back),
+        older: &[],
+    },
+    Room {
+        name: "application",
+        version: 1,
+        write: |hot| encoded(&hot.streams.carried()),
+        read: |bytes, hot| {
+            hot.streams = Streams::from_carried(decoded(bytes)?);
+            Ok(())
+        },
         older: &[],
     },
 ];
