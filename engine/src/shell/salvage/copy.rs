@@ -279,7 +279,7 @@ impl<S: ReadStorage> Copier<'_, S> {
 /// Whether a payload can be read.
 pub(super) fn payload_of(record: &Record<'_>) -> Payload {
     let decoded = envelope::decode(record.header.kind, record.header.version, record.payload);
-    Payload::of(&decoded, DecodeError::is_of_unknown_kind)
+    Payload::of(&decoded, DecodeError::is_opaque, DecodeError::is_of_unknown_kind)
 }
 
 /// An event of the salvage itself as a record.
