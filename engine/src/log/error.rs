@@ -1,5 +1,6 @@
 //! What can go wrong on the disk, per operation, with what to do next.
 
+use holdpoint_domain::world::FIRST_OPAQUE_KIND;
 use holdpoint_log_files::{Finding, SurveyError};
 use holdpoint_log_format::LogId;
 use holdpoint_log_format::recovery::Row;
@@ -158,6 +159,15 @@ pub enum AppendError {
     /// The batch has no record.
     #[error("a batch needs at least one record")]
     Empty,
+    /// A kind below 32768: those are events. Nothing was written.
+    #[error(
+        "kind {kind} is one of holdpoint's events, which an engine appends: use {FIRST_OPAQUE_KIND} \
+         to 65535, or record an event of the application"
+    )]
+    EventKind {
+        /// The kind.
+        kind: u16,
+    },
     /// A payload beyond the limit; nothing was written.
     #[error(
         "a payload of {length} bytes is over the limit of {limit}: split it, or store a digest"

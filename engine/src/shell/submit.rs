@@ -503,7 +503,7 @@ pub(super) fn append<S: Storage>(
         state_fingerprints_behind(&hot.world, turn, at, adopted, events);
     }
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
-    let appended = turn.append(&records, at.nanoseconds())?;
+    let appended = turn.append_batch(&records, at.nanoseconds())?;
     let batch: Vec<Recorded> = (appended.first_sequence..)
         .zip(envelopes.into_iter().zip(&records))
         .map(|(sequence, (envelope, record))| Recorded {

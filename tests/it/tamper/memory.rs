@@ -45,7 +45,7 @@ impl Image {
             [&[0], &[5], &[100, 33, 8], &[60_800], &[40], &[11, 300], &[1]];
         for (clock, lengths) in (1_700_000_000_000_000_000..).zip(batches) {
             let record = |length: &usize| NewRecord {
-                kind: 3,
+                kind: 32_771,
                 version: 1,
                 payload: (0..*length).map(|at| (at % 251) as u8 | 1).collect(),
             };

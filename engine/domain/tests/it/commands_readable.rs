@@ -386,7 +386,9 @@ fn data_is_a_text_or_digits_and_nothing_else() {
         let mut json = least.clone();
         json["data"] = data;
         read(&json).map(|command| {
-            let Command::Application(ApplicationCommand::RecordEvent(c)) = command else { panic!() };
+            let Command::Application(ApplicationCommand::RecordEvent(c)) = command else {
+                panic!()
+            };
             (c.data, c.type_version, c.content_type)
         })
     };
