@@ -277,7 +277,7 @@ mod tests {
         let before = std::fs::read(directory.path().join("LOCK")).unwrap();
         // What another thread held when the process was forked is never given back in the child.
         let held = shared.state.lock();
-        let record = NewRecord { kind: 1, version: 1, payload: Vec::new() };
+        let record = NewRecord { kind: 32_768, version: 1, payload: Vec::new() };
         let refused = log.append(&[record], 1, Level::Always);
         assert!(matches!(refused, Err(AppendError::Forked { .. })));
         assert!(matches!(log.begin().map(drop), Err(AppendError::Forked { .. })));

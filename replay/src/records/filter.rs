@@ -260,6 +260,6 @@ mod tests {
         assert!(terms.contains(&Term::Loop("a/b/c")));
         assert!(terms.contains(&Term::Thread { tenant: "a", correlation: "b/c" }));
         assert!(terms.contains(&Term::Thread { tenant: "a/b", correlation: "c" }));
-        assert_eq!(entity_terms("abc").len(), 6);
+        assert_eq!(entity_terms("abc").len(), 7);
     }
 }
