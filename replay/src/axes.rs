@@ -323,8 +323,8 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]
         )),
         Some(Stopped::NoBeginning) => not_checked("the state at the log's beginning is not known"),
         Some(Stopped::Unknown(sequence)) => not_checked(format!(
-            "{so_far}; record {sequence} is of a kind that only a newer holdpoint knows, and nothing \
-             from it on can be judged: use that one"
+            "{so_far}; record {sequence} is of a kind that only a newer holdpoint knows, and \
+             nothing from it on can be judged: use that one"
         )),
         Some(Stopped::Undecodable(sequence)) => failed(format!("record {sequence} is unreadable")),
         _ if hole.is_some() => not_checked(so_far + &behind_hole(meaning) + &under_rules(meaning)),

@@ -37,8 +37,8 @@ impl Entity {
 }
 
 /// What has this id in a state: a loop, a request, a decision point or a stream, or the threads of
-/// this correlation, of which `TENANT/CORRELATION` names one. What is overdue is so at the state's own
-/// time.
+/// this correlation, of which `TENANT/CORRELATION` names one. What is overdue is so at the state's
+/// own time.
 #[must_use]
 pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
     let of_loop =

@@ -1,8 +1,9 @@
 //! Records before they have a place: checked, digested, and encoded once it is their turn.
 
 use super::error::AppendError;
-use holdpoint_domain::world::FIRST_OPAQUE_KIND;
-use holdpoint_log_format::limits::{BATCH_LENGTH_MAX, PAYLOAD_LENGTH_MAX, record_footprint};
+use holdpoint_log_format::limits::{
+    BATCH_LENGTH_MAX, OPAQUE_KIND_MIN, PAYLOAD_LENGTH_MAX, record_footprint,
+};
 use holdpoint_log_format::link::payload_digest;
 use holdpoint_log_format::record::{NO_CLAIM, encode_into};
 use holdpoint_log_format::{ChainPosition, ChecksumSeed, Flags, LinkPrefix, LogId, RecordHeader};
@@ -20,7 +21,7 @@ pub struct NewRecord {
 
 /// Whether no record claims to be an event.
 pub(super) fn check_kinds(records: &[NewRecord]) -> Result<(), AppendError> {
-    match records.iter().find(|record| record.kind < FIRST_OPAQUE_KIND) {
+    match records.iter().find(|record| record.kind < OPAQUE_KIND_MIN) {
         Some(record) => Err(AppendError::EventKind { kind: record.kind }),
         None => Ok(()),
     }

@@ -1,8 +1,8 @@
 //! What can go wrong on the disk, per operation, with what to do next.
 
-use holdpoint_domain::world::FIRST_OPAQUE_KIND;
 use holdpoint_log_files::{Finding, SurveyError};
 use holdpoint_log_format::LogId;
+use holdpoint_log_format::limits::OPAQUE_KIND_MIN;
 use holdpoint_log_format::recovery::Row;
 use std::io;
 use std::path::PathBuf;
@@ -161,8 +161,8 @@ pub enum AppendError {
     Empty,
     /// A kind below 32768: those are events. Nothing was written.
     #[error(
-        "kind {kind} is one of holdpoint's events, which an engine appends: use {FIRST_OPAQUE_KIND} \
-         to 65535, or record an event of the application"
+        "kind {kind} is an event's, which an engine appends: use {OPAQUE_KIND_MIN} to 65535, or \
+         record an event of the application"
     )]
     EventKind {
         /// The kind.

@@ -127,8 +127,8 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     /// them; it is acknowledged by [`WriteTransaction::finish`].
     ///
     /// # Errors
-    /// Too large, no space or an event's kind: nothing was written and the handle works on. Anything
-    /// else poisons.
+    /// Too large, no space or an event's kind: nothing was written and the handle works on.
+    /// Anything else poisons.
     pub fn append(&mut self, records: &[NewRecord], clock: u64) -> Result<Appended, AppendError> {
         check_kinds(records)?;
         self.append_batch(records, clock)

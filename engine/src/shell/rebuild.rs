@@ -11,6 +11,7 @@ use holdpoint_domain::world::{FIRST_OPAQUE_KIND, STATE_SCHEMA_VERSION, envelope}
 use holdpoint_domain::{Envelope, Event, Time, World, kind_name};
 use holdpoint_log_files::survey::Visit;
 use holdpoint_log_files::{FollowError, Follower};
+use holdpoint_log_format::limits::OPAQUE_KIND_MIN;
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
 use std::ops::ControlFlow;
 
@@ -166,6 +167,9 @@ pub(super) fn evolve_all(world: &mut World, since: &mut Since, batch: &[Recorded
         world.evolve(event.sequence, event.at, &event.envelope);
     }
 }
+
+// Who appends and who judges know the same kinds for opaque.
+const _: () = assert!(FIRST_OPAQUE_KIND == OPAQUE_KIND_MIN);
 
 /// As [`evolve_all`], for a batch of which this is the last record: it may be no event.
 pub(super) fn evolve_batch(

@@ -13,12 +13,12 @@ use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
 use super::run_seat::check_recorder;
 use super::snapshot::Snapshot;
-use super::writers_own::{note_clock_step, note_recovery, record_in_turn};
+use super::writers_own::{adoption, note_clock_step, note_recovery, record_in_turn};
 use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, NewRecord, Storage, WriteTransaction};
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
-use holdpoint_domain::log::{LogEvent, RulesAdopted};
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::{Recalled, Term, envelope};
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Idempotency, Proof, Refusal, Time, World, WriterCommand,
@@ -522,16 +522,6 @@ pub(super) fn append<S: Storage>(
     Ok((appended, batch.into_iter().skip(adopts).map(|event| event.envelope.event).collect()))
 }
 
-/// The story of a log's rules.
-const RULES_STORY: &str = "holdpoint.rules";
-
-/// Which rules are in force is Holdpoint's own statement, and no part of what is asked for.
-fn adoption(world: &World, body: RulesAdopted) -> Envelope {
-    let correlation = RULES_STORY.to_string();
-    let origin = Origin { actor: system_actor(), correlation, causation: None };
-    envelope(world, By::holdpoint(&origin), None, body.into())
-}
-
 /// A fingerprint is that of the state before its record: behind what its batch says first.
 fn state_fingerprints_behind<S: Storage>(
     world: &World,
@@ -549,7 +539,7 @@ fn state_fingerprints_behind<S: Storage>(
     }
 }
 
-fn envelope(
+pub(super) fn envelope(
     world: &World,
     by: By<'_>,
     idempotency: Option<&Idempotency>,

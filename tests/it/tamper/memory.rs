@@ -45,12 +45,12 @@ impl Image {
             [&[0], &[5], &[100, 33, 8], &[60_800], &[40], &[11, 300], &[1]];
         for (clock, lengths) in (1_700_000_000_000_000_000..).zip(batches) {
             let record = |length: &usize| NewRecord {
-                kind: 32_771,
+                kind: 3,
                 version: 1,
                 payload: (0..*length).map(|at| (at % 251) as u8 | 1).collect(),
             };
             let batch: Vec<NewRecord> = lengths.iter().map(record).collect();
-            log.append(&batch, clock, Level::Os).unwrap();
+            log.append_any_kind(&batch, clock, Level::Os).unwrap();
         }
         log.close().unwrap();
         Self::of(directory.path())

@@ -66,8 +66,8 @@ impl Streams {
         (streams.collect(), self.forgotten)
     }
 
-    /// The streams that were carried. Each counts once: whatever the bytes say, what is held is what
-    /// is carried on.
+    /// The streams that were carried. Each counts once: whatever the bytes say, what is held is
+    /// what is carried on.
     pub(crate) fn from_carried((streams, forgotten): Carried<&str>) -> Self {
         let mut all = Self { forgotten, ..Self::default() };
         for (version, stream) in streams.into_iter().take(MAX_KNOWN_STREAMS) {

@@ -293,8 +293,8 @@ fn fingerprint(world: &World) -> Event {
 
 impl World {
     /// The version of what a command is about: the sequence of the last record that changed its
-    /// loop, its thread, its decision point or its stream. `None` where the command is about nothing
-    /// that lives; a thread or a decision point is known for a while after it ended.
+    /// loop, its thread, its decision point or its stream. `None` where the command is about
+    /// nothing that lives; a thread or a decision point is known for a while after it ended.
     #[must_use]
     pub fn version_of(&self, command: &Command) -> Option<u64> {
         self.subject_of(command).map(|(_, version)| version)

@@ -62,7 +62,8 @@ fn what_is_malformed_is_refused_with_its_field_and_forbidden_on_the_log() {
 
 #[test]
 fn names_that_only_begin_like_ours_are_the_applications() {
-    for name in ["LOOP-", "LOOP-x", "REC-2024", "DP-ABCDEF", "order-1", "log", "ünïcode"] {
+    for name in ["LOOP-", "LOOP-x", "REC-2024", "DP-ABCDEF", "order-1", "log", "\u{fc}n\u{ef}code"]
+    {
         command(to(name)).check_form().unwrap();
     }
 }
