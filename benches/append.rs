@@ -127,7 +127,7 @@ fn fresh(size: usize) -> Fresh {
 }
 
 fn appending(size: usize, level: Level) -> Work {
-    let record = [NewRecord { kind: 7, version: 1, payload: vec![0xa5; size] }];
+    let record = [NewRecord { kind: 32_775, version: 1, payload: vec![0xa5; size] }];
     let mut current = fresh(size);
     Box::new(move |times| {
         let (mut left, mut taken) = (times, Duration::ZERO);

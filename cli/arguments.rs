@@ -4,8 +4,8 @@ use crate::exit::Failure;
 pub(crate) use crate::locate::program;
 use crate::{
     apply, bench, bisect, completions, config, decision, diff, doctor, export, health, hold, hook,
-    init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp, policy, replay,
-    run, salvage, thread, trace, verify,
+    init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp, policy, record,
+    replay, run, salvage, thread, trace, verify,
 };
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -76,6 +76,8 @@ pub(crate) enum Verb {
     Run(run::Args),
     /// Carry out commands given as JSON Lines; answer each with one line.
     Apply(apply::Args),
+    /// Record an event of an application, from a file or a pipe.
+    Record(record::Args),
     /// Look at the questions that wait for a person, and answer them.
     #[command(subcommand)]
     Hold(hold::HoldVerb),

@@ -36,6 +36,7 @@ mod progress;
 mod reach;
 pub mod readers;
 mod reading;
+mod record;
 mod replay;
 mod run;
 mod salvage;
@@ -75,6 +76,7 @@ pub fn main() -> ExitCode {
         Verb::Init(args) => init::main(global, named, &args),
         Verb::Run(args) => run::main(&global, args),
         Verb::Apply(args) => apply::main(&global, args),
+        Verb::Record(args) => record::main(&global, &args),
         Verb::Hold(verb) => hold::main(&global, verb),
         Verb::Decision(verb) => decision::main(&global, verb),
         Verb::Hook(args) => hook::main(&global, &args),

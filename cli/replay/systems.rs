@@ -5,6 +5,7 @@ use crate::output::Output;
 use crate::text::{aligned, moment};
 use clap::ValueEnum;
 use holdpoint_domain::World;
+use holdpoint_domain::application::StreamView;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPointView;
 use holdpoint_domain::evidence_capture::ChainView;
@@ -31,6 +32,8 @@ pub(super) enum System {
     InterruptionThread,
     /// Decisions that were asked for.
     DecisionPoint,
+    /// Streams of the application, and how far each has come.
+    Application,
     /// Capabilities, tenants, users, devices, sessions, work orders and leases.
     Registration,
 }
@@ -50,6 +53,8 @@ pub(super) struct Systems<'w> {
     interruption_threads: Option<Vec<ThreadView<'w>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision_points: Option<Vec<DecisionPointView<'w>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streams: Option<Vec<StreamView<'w>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     registrations: Option<Map<String, Value>>,
 }
@@ -86,6 +91,7 @@ impl<'w> Systems<'w> {
             interruption_threads: wants(System::InterruptionThread)
                 .then_some(view.interruption_threads),
             decision_points: wants(System::DecisionPoint).then_some(view.decision_points),
+            streams: wants(System::Application).then_some(view.streams),
             registrations: wants(System::Registration).then(|| registrations(world)),
         }
     }
@@ -99,6 +105,7 @@ impl<'w> Systems<'w> {
             human_decisions: None,
             interruption_threads: None,
             decision_points: None,
+            streams: None,
             registrations: None,
         }
     }
@@ -169,6 +176,14 @@ impl<'w> Systems<'w> {
                 ]
             },
         );
+        self.tables_by_name(out);
+    }
+
+    /// Those of what has a name and little else.
+    fn tables_by_name(&self, out: &mut Output) {
+        table(out, ["stream", "last record"], &self.streams, |stream| {
+            [shown(stream.stream), stream.version.to_string()]
+        });
         let registered = self.registrations.as_ref().map(|all| {
             let state = json!({ "registrations": all });
             let found = entities_of("registrations", &state).into_iter();

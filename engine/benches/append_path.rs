@@ -115,7 +115,7 @@ fn payload(number: u64, length: usize) -> Vec<u8> {
 }
 
 fn record(number: u64, length: usize) -> NewRecord {
-    NewRecord { kind: 7, version: 1, payload: payload(number, length) }
+    NewRecord { kind: 32_775, version: 1, payload: payload(number, length) }
 }
 
 fn open(directory: &Path) -> Result<Log, Failure> {

@@ -48,6 +48,9 @@ pub const SEGMENT_CAPACITY_MAX: u64 = BATCH_LENGTH_MAX + 2 * PAGE;
 /// Smallest capacity that a segment header may state.
 pub const SEGMENT_CAPACITY_LEAST: u64 = 2 * PAGE;
 
+/// Kinds from here on are the log's user's own; those below are events.
+pub const OPAQUE_KIND_MIN: u16 = 32_768;
+
 /// How many segment lengths of candidate bytes a search behind damage may hash.
 pub const RESYNC_BUDGET_SEGMENTS: u64 = 4;
 

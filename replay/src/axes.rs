@@ -3,7 +3,7 @@
 use crate::anchor::Before;
 use crate::finding::{Finding, Problem};
 use crate::later::Later;
-use crate::meaning::{Meaning, Stopped, UnderRules};
+use crate::meaning::{Meaning, Stopped, UnderRules, Unjudged};
 use crate::read::Reading;
 use crate::report::{Axes, Axis, AxisState, Report, Unproven, Verdict};
 use crate::summary::records_named;
@@ -322,6 +322,10 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]
             "{so_far}; record {sequence} is withheld, and nothing behind it can be judged"
         )),
         Some(Stopped::NoBeginning) => not_checked("the state at the log's beginning is not known"),
+        Some(Stopped::Unknown(sequence)) => not_checked(format!(
+            "{so_far}; record {sequence} is of a kind that only a newer holdpoint knows, and \
+             nothing from it on can be judged: use that one"
+        )),
         Some(Stopped::Undecodable(sequence)) => failed(format!("record {sequence} is unreadable")),
         _ if hole.is_some() => not_checked(so_far + &behind_hole(meaning) + &under_rules(meaning)),
         _ if meaning.under_rules.is_some() => not_checked(so_far + &under_rules(meaning)),
@@ -332,7 +336,7 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]
         None if applied < newest(reading) => {
             not_checked("the records from 1 on, from which the state is rebuilt, are not here")
         }
-        None => proven(so_far + &fingerprints(meaning)),
+        None => proven(so_far + &unjudged(meaning) + &fingerprints(meaning)),
     }
 }
 
@@ -364,6 +368,19 @@ fn under_rules(meaning: &Meaning) -> String {
     format!(
         "; {count} {events} from record {first} on {are} not checked under rules {number}{advice}"
     )
+}
+
+/// What is chained as everything else, and means what the application alone knows.
+fn unjudged(meaning: &Meaning) -> String {
+    let Unjudged { application, opaque } = meaning.unjudged;
+    let mut text = String::new();
+    if application > 0 {
+        text.push_str(&format!("; contents of application events, not judged: {application}"));
+    }
+    if opaque > 0 {
+        text.push_str(&format!("; opaque records, chained and not judged: {opaque}"));
+    }
+    text
 }
 
 fn fingerprints(meaning: &Meaning) -> String {

@@ -14,7 +14,7 @@ use holdpoint_log_files::reader::list;
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{ReadFile, ReadStorage, SurveyError};
-use holdpoint_log_format::names;
+use holdpoint_log_format::{LogId, names};
 use holdpoint_log_index::file::{BuildError, BuiltIndex, Unusable, build_index, index_path};
 use holdpoint_log_index::{Index, IndexDigest, IndexFault, Scope};
 use serde::Serialize;
@@ -150,14 +150,15 @@ pub fn check_caches<S: ReadStorage>(
     };
     let (segments, indexes) = (sequences(names::parse_segment), sequences(names::parse_index));
     let expected = segments.last().copied().unwrap_or(0);
+    let log = read_header(storage, begin.saturating_add(1))?.map(|header| header.log);
     let mut caches = Caches::default();
     for first in segments.union(&indexes) {
         let is_last = segments.last() == Some(first);
-        let found = check_index(storage, *first, is_last, indexes.contains(first));
+        let is_there = indexes.contains(first);
+        let found = check_index(storage, log, *first, (is_last, is_there));
         caches.indexes.extend(found);
         progress(Progress { sequence: *first, expected });
     }
-    let log = read_header(storage, begin.saturating_add(1))?.map(|header| header.log);
     caches.snapshots = check_snapshots(storage, log);
     Ok(caches)
 }
@@ -165,14 +166,19 @@ pub fn check_caches<S: ReadStorage>(
 /// Checks the index of one segment; `None` for a segment that is still being written and has none.
 fn check_index<S: ReadStorage>(
     storage: &S,
+    log: Option<LogId>,
     first_sequence: u64,
-    is_last: bool,
-    is_there: bool,
+    (is_last, is_there): (bool, bool),
 ) -> Option<CachedIndex> {
     let built = build_index(storage, first_sequence, TERMS_VERSION, &mut |record, terms| {
         terms.add_record(record, terms_of_record);
     });
     let (state, reason) = match &built {
+        // A log that was verified has no such segment: it became another's since.
+        Ok(built) if log.is_some_and(|log| log != built.scope.log) => {
+            let reason = format!("its segment is another log's, {}, by now", built.scope.log);
+            (CacheState::Unreadable, Some(reason))
+        }
         Ok(built) => compared(storage, built),
         Err(BuildError::NotSealed { .. }) if is_last && !is_there => return None,
         Err(BuildError::NotSealed { .. }) if is_last => {

@@ -126,7 +126,7 @@ fn scan<S: ReadStorage>(
     let scan = DamageScan::of(storage, &source, mark, &mut |_, record| {
         let header = &record.header;
         let decoded = decode(header.kind, header.version, record.payload);
-        Payload::of(&decoded, DecodeError::is_of_unknown_kind)
+        Payload::of(&decoded, DecodeError::is_opaque, DecodeError::is_of_unknown_kind)
     })?;
     Ok(Some((source, scan)))
 }

@@ -5,7 +5,7 @@ use crate::reach::Reach;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
 use crate::report::Head;
-use crate::state::{ROOMS, began, entities_of, registration_id, state_of};
+use crate::state::{ROOMS, STREAMS, began, entities_of, registration_id, state_of};
 use crate::summary::summary;
 use crate::timeline::{Moment, Timeline};
 use holdpoint_domain::decision_point::DecisionPointEvent;
@@ -287,6 +287,9 @@ fn subject_of(event: &Event) -> Option<(&'static str, String)> {
     }
     if let Some(id) = event.decision_point() {
         return Some(("decision_points", id.to_string()));
+    }
+    if let Some(stream) = event.stream() {
+        return Some((STREAMS, stream.to_string()));
     }
     if let Event::Registration(event) = event {
         return Some(("registrations", registration_id(&RegistrationName::of(event))));

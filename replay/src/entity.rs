@@ -1,6 +1,7 @@
 //! Everything of the state that has an id, in the form in which people and programs read it.
 
 use holdpoint_domain::World;
+use holdpoint_domain::application::StreamView;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::governed::RequestPlace;
@@ -8,10 +9,11 @@ use holdpoint_domain::interruption_thread::Thread;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Something that has an id, by the names of the six systems.
+/// Something that has an id, by the names of the systems.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entity {
-    /// `execution_loop`, `human_decision`, `interruption_thread` or `decision_point`.
+    /// `execution_loop`, `human_decision`, `interruption_thread`, `decision_point` or
+    /// `application`.
     pub system: &'static str,
     /// Its id; of a thread tenant and correlation, with `/` between them.
     pub id: String,
@@ -34,9 +36,9 @@ impl Entity {
     }
 }
 
-/// What has this id in a state: a loop, a request or a decision point, or the threads of this
-/// correlation, of which `TENANT/CORRELATION` names one. What is overdue is so at the state's own
-/// time.
+/// What has this id in a state: a loop, a request, a decision point or a stream, or the threads of
+/// this correlation, of which `TENANT/CORRELATION` names one. What is overdue is so at the state's
+/// own time.
 #[must_use]
 pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
     let of_loop =
@@ -50,7 +52,12 @@ pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
     };
     let now = world.totals().last_at;
     let point = || world.decision_point(id).map(|point| Entity::of_decision_point(point, now));
+    let stream = || {
+        let version = Some(world.stream_version(id)).filter(|version| *version > 0)?;
+        Some(Entity::new("application", id, StreamView { stream: id, version }))
+    };
     let found = of_loop.or_else(request).or_else(|| settled_request(world, id)).or_else(point);
+    let found = found.or_else(stream);
     match found {
         Some(entity) => vec![entity],
         None => threads(world, id),
@@ -79,7 +86,8 @@ fn threads(world: &World, id: &str) -> Vec<Entity> {
     found
 }
 
-/// Every id in a state: of loops, requests and decision points, and the correlations of threads.
+/// Every id in a state: of loops, requests, decision points and streams, and the correlations of
+/// threads.
 pub fn ids(world: &World) -> impl Iterator<Item = &str> {
     let loops = world.live_loops().map(|entity| entity.loop_id());
     let open = world.live_loops().flat_map(|entity| &entity.decisions.requests);
@@ -90,6 +98,7 @@ pub fn ids(world: &World) -> impl Iterator<Item = &str> {
         .chain(requests)
         .chain(points.map(|point| point.decision_id.as_str()))
         .chain(threads.map(|thread| thread.correlation_id.as_str()))
+        .chain(world.streams().map(|it| it.stream))
 }
 
 /// A readable form as a value. They are made of names, numbers and texts, which every value can

@@ -109,10 +109,6 @@ impl Finding {
     pub fn name(&self) -> &'static str {
         match &self.problem {
             Problem::Log(problem) => problem.name(),
-            Problem::Payload { error: DecodeError::UnknownKind { .. }, .. } => "unknown_kind",
-            Problem::Payload { error: DecodeError::UnknownVersion { .. }, .. } => {
-                "unknown_payload_version"
-            }
             Problem::Payload { .. } => "undecodable_payload",
             Problem::Forbidden(_) => "forbidden_event",
             Problem::BeginningUnstated { .. } => "beginning_unstated",
@@ -131,12 +127,6 @@ impl Finding {
     pub fn expected(&self) -> String {
         match &self.problem {
             Problem::Log(problem) => problem.expected(),
-            Problem::Payload { error: DecodeError::UnknownKind { .. }, .. } => {
-                "a kind that this program knows".into()
-            }
-            Problem::Payload { kind, error: DecodeError::UnknownVersion { .. }, .. } => {
-                format!("a payload version of {} that this program knows", named(*kind))
-            }
             Problem::Payload { kind, .. } => format!("a payload of {}", named(*kind)),
             Problem::Forbidden(event) => event.expected.clone(),
             Problem::BeginningUnstated { anchor } => {
@@ -157,12 +147,7 @@ impl Finding {
     pub fn found(&self) -> String {
         match &self.problem {
             Problem::Log(problem) => problem.found(),
-            Problem::Payload { kind, version, error } => match error {
-                DecodeError::UnknownKind { .. } | DecodeError::UnknownVersion { .. } => {
-                    format!("kind {kind}, payload version {version}")
-                }
-                other => other.to_string(),
-            },
+            Problem::Payload { error, .. } => error.to_string(),
             Problem::Forbidden(event) => event.found.clone(),
             Problem::BeginningUnstated { .. } => "no such event".into(),
             Problem::CarriedState { message } => message.clone(),

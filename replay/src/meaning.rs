@@ -51,6 +51,8 @@ pub(crate) struct Meaning {
     /// Recorded fingerprints of another state schema, or of the log that this one was salvaged
     /// from: a state holds sequences, and those have moved.
     pub(crate) fingerprints_not_checked: u64,
+    /// What nobody judges: the application's events, whose bytes are its own, and opaque records.
+    pub(crate) unjudged: Unjudged,
     /// Events that are not checked under the rules in force.
     pub(crate) under_rules: Option<UnderRules>,
     /// What is stated of indexes.
@@ -73,6 +75,15 @@ pub(crate) struct UnderRules {
     pub(crate) count: u64,
 }
 
+/// Records that are chained, and whose contents are not judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unjudged {
+    /// Events of the application.
+    pub(crate) application: u64,
+    /// Records of kinds that are the log's user's own.
+    pub(crate) opaque: u64,
+}
+
 /// Why events are not applied any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
@@ -82,6 +93,8 @@ pub(crate) enum Stopped {
     Until,
     /// This record's payload is withheld.
     Withheld(u64),
+    /// This record is of a kind, or a version of one, that only a newer program knows.
+    Unknown(u64),
     /// This record's payload cannot be read.
     Undecodable(u64),
 }
@@ -107,6 +120,7 @@ impl Meaning {
             last_noted: 0,
             fingerprints_proven: 0,
             fingerprints_not_checked: 0,
+            unjudged: Unjudged::default(),
             under_rules: None,
             statements: Statements::default(),
             moves: ArchiveStatements::default(),
@@ -127,6 +141,9 @@ impl Meaning {
         for record in batch {
             if let Some(envelope) = record.envelope() {
                 self.evolve(record, envelope);
+            } else {
+                self.world.pass_over(record.header.sequence, record.time());
+                self.unjudged.opaque = self.unjudged.opaque.saturating_add(1);
             }
             let header = &record.header;
             self.applied =
@@ -149,13 +166,17 @@ impl Meaning {
         for record in batch {
             let sequence = record.header.sequence;
             match &record.content {
-                Content::Event(_) => {}
+                _ if record.is_opaque() => {}
+                Content::Event(_) | Content::Opaque => {}
                 // What lies behind the asked place is not read.
                 Content::NotRead => {
                     self.stopped.get_or_insert(Stopped::Until);
                 }
                 Content::Withheld => {
                     self.stopped.get_or_insert(Stopped::Withheld(sequence));
+                }
+                Content::Undecodable(error) if error.is_of_unknown_kind() => {
+                    self.stopped.get_or_insert(Stopped::Unknown(sequence));
                 }
                 Content::Undecodable(error) => {
                     self.stopped.get_or_insert(Stopped::Undecodable(sequence));
@@ -175,6 +196,9 @@ impl Meaning {
             let none = UnderRules { number, first: sequence, count: 0 };
             let under = self.under_rules.get_or_insert(none);
             under.count = under.count.saturating_add(1);
+        }
+        if let Event::Application(_) = event {
+            self.unjudged.application = self.unjudged.application.saturating_add(1);
         }
         self.follow_salvage(sequence, event);
         self.count_fingerprint(event, unchecked.is_none(), &forbidden);

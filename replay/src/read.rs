@@ -10,6 +10,7 @@ use crate::report::{MEANING_FINDINGS_MAX, Unproven};
 use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, SALVAGED, UnprovenRecords};
+use holdpoint_domain::world::FIRST_OPAQUE_KIND;
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::read_header;
@@ -100,6 +101,8 @@ pub struct Committed {
 pub enum Content {
     /// An event, and who caused it.
     Event(Box<Envelope>),
+    /// It is no event: its kind is the log's user's own, and of no meaning to the rules.
+    Opaque,
     /// Its payload was withheld: only the digest is here.
     Withheld,
     /// A payload that this program cannot read.
@@ -134,8 +137,22 @@ impl Committed {
     pub fn envelope(&self) -> Option<&Envelope> {
         match &self.content {
             Content::Event(envelope) => Some(envelope),
-            Content::Withheld | Content::Undecodable(_) | Content::NotRead => None,
+            Content::Opaque | Content::Withheld | Content::Undecodable(_) | Content::NotRead => {
+                None
+            }
         }
+    }
+
+    /// Whether the state behind it is known: of what is opaque none follows, also where its payload
+    /// is withheld.
+    pub(crate) fn leads_on(&self) -> bool {
+        self.is_opaque() || self.envelope().is_some()
+    }
+
+    /// Whether it is no event.
+    #[must_use]
+    pub const fn is_opaque(&self) -> bool {
+        self.header.kind >= FIRST_OPAQUE_KIND
     }
 }
 
@@ -511,6 +528,7 @@ pub(crate) fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> 
     }
     match decode(header.kind, header.version, record.payload) {
         Ok(envelope) => Content::Event(Box::new(envelope)),
+        Err(error) if error.is_opaque() => Content::Opaque,
         Err(error) => Content::Undecodable(error),
     }
 }

@@ -32,7 +32,7 @@ pub struct Line {
     pub sequence: u64,
     /// When it was recorded.
     pub time: Timestamp,
-    /// Its kind: a name of the registry, or `kind N` where this program does not know it.
+    /// Its kind: a name of the registry, or `kind N` where it has none.
     pub kind: String,
     /// Who caused it.
     pub actor: Option<ActorId>,
@@ -132,6 +132,7 @@ fn decision_id_of(envelope: Option<&Envelope>) -> Option<&str> {
 fn summary_of(record: &Committed) -> String {
     match &record.content {
         Content::Event(envelope) => summary(&envelope.event),
+        Content::Opaque => "opaque: no event of holdpoint's".into(),
         Content::Withheld => "the payload is withheld".into(),
         Content::NotRead => "the payload was not read".into(),
         Content::Undecodable(error) => error.to_string(),

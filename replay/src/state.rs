@@ -13,12 +13,16 @@ use std::collections::BTreeMap;
 /// The room of what is registered.
 const REGISTRATIONS: &str = "registrations";
 
+/// The room of the application's streams.
+pub(crate) const STREAMS: &str = "streams";
+
 /// The rooms of a state that hold entities by id.
-pub const ROOMS: [&str; 5] = [
+pub const ROOMS: [&str; 6] = [
     "execution_loops",
     "human_decisions",
     "interruption_threads",
     "decision_points",
+    STREAMS,
     REGISTRATIONS,
 ];
 
@@ -40,6 +44,7 @@ pub fn state_of(moment: &Moment) -> Value {
         "human_decisions": requests(world),
         "interruption_threads": threads(world),
         "decision_points": points(world, now),
+        (STREAMS): streams(world),
         (REGISTRATIONS): registrations(world),
     })
 }
@@ -134,6 +139,10 @@ fn threads(world: &World) -> Map<String, Value> {
 fn points(world: &World, now: Timestamp) -> Map<String, Value> {
     let all = world.closed_decision_points().chain(world.live_decision_points());
     all.map(|point| (point.decision_id.to_string(), value(point.view(now, None)))).collect()
+}
+
+fn streams(world: &World) -> Map<String, Value> {
+    world.streams().map(|it| (it.stream.to_string(), value(it))).collect()
 }
 
 /// What is registered, as [`state_of`] has it: by kind, and there by the parts of their names.

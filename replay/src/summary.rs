@@ -9,6 +9,7 @@ mod threads;
 use decision_points::of_decision_point;
 use decisions::decision;
 use holdpoint_domain::Event;
+use holdpoint_domain::application::{ApplicationEvent, ApplicationRecorded};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::evidence_capture::{
@@ -50,12 +51,25 @@ pub(crate) fn summary(event: &Event) -> String {
         Event::EvidenceCapture(EvidenceCaptureEvent::ChainSealed(body)) => chain_sealed(body),
         Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => fault_reported(body),
         Event::SandboxFault(SandboxFaultEvent::SandboxDecided(body)) => sandbox_decided(body),
+        Event::Application(ApplicationEvent::ApplicationRecorded(body)) => recorded(body),
         other => of_the_log(other)
             .or_else(|| decision(other))
             .or_else(|| of_thread(other))
             .or_else(|| of_decision_point(other))
             .unwrap_or_else(|| other.kind().name.to_string()),
     }
+}
+
+fn recorded(body: &ApplicationRecorded) -> String {
+    let bytes = body.data.as_bytes().len();
+    let bytes = if bytes == 1 { "1 byte".to_string() } else { format!("{bytes} bytes") };
+    format!(
+        "{}: {} version {}, {bytes} of {}",
+        shown_escaped(&body.stream),
+        shown_escaped(&body.event_type),
+        body.type_version,
+        shown_escaped(&body.content_type)
+    )
 }
 
 fn loop_initialized(body: &LoopInitialized) -> String {

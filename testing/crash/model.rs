@@ -77,6 +77,6 @@ impl Model {
 }
 
 pub(crate) fn new_records(batch: &[Known]) -> Vec<NewRecord> {
-    let record = |known: &Known| NewRecord { kind: 7, version: 1, payload: known.payload() };
+    let record = |known: &Known| NewRecord { kind: 32_775, version: 1, payload: known.payload() };
     batch.iter().map(record).collect()
 }

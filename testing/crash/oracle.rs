@@ -148,7 +148,7 @@ fn check_goes_on(
     random: &mut Random,
 ) -> Result<(), String> {
     let newest = report.position.sequence;
-    let record = NewRecord { kind: 9, version: 1, payload: vec![1; 100] };
+    let record = NewRecord { kind: 32_777, version: 1, payload: vec![1; 100] };
     let appended = log.append(&[record], 1, Level::Always).map_err(|error| error.to_string())?;
     if appended.first_sequence != newest + 1 {
         return Err(format!("{} follows {newest}", appended.first_sequence));

@@ -56,7 +56,7 @@ pub(crate) fn timeout(input: &Value) -> Decoded<HumanDecisionTimeout> {
 }
 
 /// Seconds may be any number there.
-fn of_seconds(seconds: i64) -> Decoded<HumanDecisionTimeout> {
+pub(crate) fn of_seconds(seconds: i64) -> Decoded<HumanDecisionTimeout> {
     let milliseconds = u64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1000));
     let milliseconds =
         milliseconds.ok_or_else(|| format!("{seconds} s is no time to decide in"))?;

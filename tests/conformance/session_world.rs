@@ -25,6 +25,7 @@ use holdpoint_testing::story::held::terminal;
 use holdpoint_testing::story::{CLEAR, Story, adoption, output_item, rebuilt};
 use serde_json::Value;
 
+use crate::decisions::of_seconds;
 use crate::decode::{Decoded, field, text, typed};
 use crate::session_oracle::{is_blank, unhex};
 
@@ -79,7 +80,7 @@ pub(crate) fn input(of: &Value) -> Decoded<Input> {
         envelope,
         recorded_hash,
         t0: text(of, "t0")?.into(),
-        timeout: HumanDecisionTimeout::from_seconds(seconds).map_err(|why| why.to_string())?,
+        timeout: of_seconds(seconds)?,
         max_retries: typed(of, "max_retries")?,
         targets: Vec::new(),
         cycles: Vec::new(),

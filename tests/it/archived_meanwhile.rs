@@ -167,7 +167,7 @@ impl Writer<'_> {
         let storage = DirectoryStorage::new(&self.place.log);
         let (log, _) = Log::open(storage, Options::default()).unwrap();
         for _ in 0..FILLERS {
-            log.append(&[record(FILLER_BYTES)], 0, Level::Os).unwrap();
+            log.append_any_kind(&[record(FILLER_BYTES)], 0, Level::Os).unwrap();
         }
         let newest = log.position().sequence;
         log.close().unwrap();

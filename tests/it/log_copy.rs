@@ -132,7 +132,7 @@ fn every_copy_taken_while_others_write_holds_what_was_acknowledged_before() {
             let writer = threads.spawn(|| {
                 for _ in 0..WRITTEN_BATCHES {
                     let batch = [record(1, 9_000), record(2, 100)];
-                    let appended = log.append(&batch, 1, Level::Always).unwrap();
+                    let appended = log.append_any_kind(&batch, 1, Level::Always).unwrap();
                     acknowledged.store(appended.last_sequence, Ordering::Release);
                 }
             });

@@ -132,6 +132,7 @@ fn one_system_is_shown_alone_and_as_among_all() {
         ("human_decision", "human_decisions"),
         ("interruption_thread", "interruption_threads"),
         ("decision_point", "decision_points"),
+        ("application", "streams"),
         ("registration", "registrations"),
     ];
     for (system, key) in named {

@@ -37,7 +37,7 @@ fn open(at: &Path, mode: Mode, payload: &str) -> Result<Box<dyn Store>, MeasureE
         Mode::Os => Level::Os,
         Mode::Durable => Level::Always,
     };
-    let record = NewRecord { kind: 7, version: 1, payload: payload.as_bytes().to_vec() };
+    let record = NewRecord { kind: 32_775, version: 1, payload: payload.as_bytes().to_vec() };
     Ok(Box::new(OpenLog { log: opened(at)?, level, records: vec![record; 64] }))
 }
 
@@ -65,7 +65,7 @@ impl Store for OpenLog {
 
 /// Segments double from one to the next: a log that has grown has them at their usual size.
 fn grow(at: &Path, bytes: u64) -> Result<(), MeasureError> {
-    let records = vec![NewRecord { kind: 7, version: 1, payload: vec![0xa5; 64 << 10] }];
+    let records = vec![NewRecord { kind: 32_775, version: 1, payload: vec![0xa5; 64 << 10] }];
     let log = opened(at)?;
     for _ in 0..bytes / (64 << 10) {
         log.append(&records, CLOCK_NS, Level::Os).doing("append")?;

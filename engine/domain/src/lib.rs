@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+pub mod application;
 pub mod core;
 pub mod decision_point;
 pub mod evidence_capture;

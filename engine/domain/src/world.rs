@@ -15,6 +15,7 @@ pub(crate) mod index_terms;
 pub(crate) mod keys;
 pub(crate) mod person;
 pub(crate) mod policy;
+pub(crate) mod recalled;
 pub(crate) mod refusal;
 
 pub use carried::*;
@@ -26,6 +27,7 @@ pub use event::*;
 pub use index_terms::*;
 pub use keys::*;
 pub use policy::*;
+pub use recalled::*;
 pub use refusal::*;
 
 use alloc::boxed::Box;
@@ -35,6 +37,7 @@ use alloc::vec::Vec;
 
 use serde::{Serialize, Serializer};
 
+use crate::application::state::{StreamView, Streams};
 use crate::core::forbidden::Rules;
 use crate::core::hash::Digest;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
@@ -45,12 +48,9 @@ use crate::decision_point::types::{ActionBinding, MAX_CLOSED_DECISION_POINTS};
 use crate::decision_point::view::DecisionPointView;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::governed::view::{LoopView, RequestView};
-use crate::interruption_thread::state::{
-    ClosedThread, MAX_CLOSED_THREADS, Thread, ThreadView, Threads,
-};
+use crate::interruption_thread::state::{MAX_CLOSED_THREADS, Thread, ThreadView, Threads};
 use crate::log::event::{RULES_ADOPTED, RulesAdopted};
 use crate::log::state::{Beginning, NewerRules, RulesNumbers, SegmentIndexes, UnprovenRecords};
-use crate::registration::event::RegistrationEvent;
 use crate::registration::state::{Registered, RegistrationView, Registry, pair};
 use crate::world::person::Gates;
 
@@ -104,6 +104,7 @@ pub(crate) struct LiveState {
     pub(crate) rules: RulesNumbers,
     /// The newest record that says that the wall clock was set back; 0: none.
     pub(crate) set_back: u64,
+    pub(crate) streams: Streams,
 }
 
 impl World {
@@ -280,6 +281,9 @@ pub struct WorldView<'a> {
     /// Every decision point, in the order in which they were created; overdue is what was so at the
     /// time of the newest record.
     pub decision_points: Vec<DecisionPointView<'a>>,
+    /// The application's streams, in the order of their last events: the newest 65,536.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<StreamView<'a>>,
 }
 
 impl World {
@@ -302,6 +306,7 @@ impl World {
             execution_loops: loops.into_iter().map(ExecutionLoop::view).collect(),
             interruption_threads: threads.map(Thread::view).collect(),
             decision_points: points.map(|point| point.view(now, None)).collect(),
+            streams: self.streams().collect(),
         }
     }
 
@@ -478,46 +483,27 @@ impl World {
         self.hot.keys.forgotten()
     }
 
+    /// The newest record of a stream of the application that is known no longer; 0: all are.
+    #[must_use]
+    pub const fn streams_forgotten(&self) -> u64 {
+        self.hot.streams.forgotten()
+    }
+
+    /// Whether the state knows how far a stream has come.
+    #[must_use]
+    pub fn knows_stream(&self, stream: &str) -> bool {
+        self.hot.streams.version(stream).is_some()
+    }
+
+    /// The application's streams that are known, in the order of their last events.
+    pub fn streams(&self) -> impl DoubleEndedIterator<Item = StreamView<'_>> {
+        self.hot.streams.iter()
+    }
+
     /// The newest record that closed a thread which is remembered no longer; 0: all are.
     #[must_use]
     pub const fn threads_forgotten(&self) -> u64 {
         self.hot.threads.forgotten()
-    }
-}
-
-/// What was found again. Each is what the log says: the rules believe it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recalled {
-    /// A thread that was closed, and with which record.
-    pub(crate) closed_thread: Option<ClosedThread>,
-    /// The id of a loop, request or decision point that the command would begin, and that one had
-    /// before.
-    used_id: Option<String>,
-    /// The session and the work order that the command names, as they were registered last.
-    registrations: Registry,
-    /// The decision point that the command is about: it ended.
-    pub(crate) decision_point: Option<DecisionPoint>,
-}
-
-impl Recalled {
-    /// A thread was closed with this record.
-    pub fn thread_was_closed(&mut self, tenant_id: &str, correlation_id: &str, sequence: u64) {
-        let key = (Text::from(tenant_id), Text::from(correlation_id));
-        self.closed_thread = Some((key, sequence));
-    }
-
-    /// A session or a work order was registered like this, last.
-    pub fn was_registered(&mut self, event: &RegistrationEvent) {
-        self.registrations.apply(event, 0);
-    }
-
-    pub(crate) const fn registrations(&self) -> &Registry {
-        &self.registrations
-    }
-
-    /// A decision point went like this. One that is not over is in the state, and not taken.
-    pub fn decision_point_ended(&mut self, point: DecisionPoint) {
-        self.decision_point = Some(point).filter(|point| !point.is_live());
     }
 }
 
@@ -531,7 +517,7 @@ impl World {
     /// Adds to what was recalled for the command in hand that a loop, request or decision point
     /// had this id.
     pub fn recall_used_id(&mut self, id: String) {
-        self.recalled.used_id = Some(id);
+        self.recalled.take_used_id(id);
     }
 
     /// Whether loops have left the state.
@@ -560,7 +546,7 @@ impl World {
 
     /// Whether something that is not in the state any more had this id, as far as was looked.
     pub(crate) fn was_used(&self, id: &str) -> bool {
-        self.recalled.used_id.as_deref() == Some(id)
+        self.recalled.used_id() == Some(id)
     }
 
     /// The decision point with this id: in the state, or found again for the command in hand.
@@ -574,7 +560,7 @@ impl World {
         let mut view = PointsView {
             points: decision_points,
             recalled: self.recalled.decision_point.as_ref(),
-            used_id: self.recalled.used_id.as_deref(),
+            used_id: self.recalled.used_id(),
             gates: &gates.points,
             policy: gates.policy.as_ref(),
             is_policy_lost: gates.is_policy_lost,

@@ -1,7 +1,9 @@
 //! Records before they have a place: checked, digested, and encoded once it is their turn.
 
 use super::error::AppendError;
-use holdpoint_log_format::limits::{BATCH_LENGTH_MAX, PAYLOAD_LENGTH_MAX, record_footprint};
+use holdpoint_log_format::limits::{
+    BATCH_LENGTH_MAX, OPAQUE_KIND_MIN, PAYLOAD_LENGTH_MAX, record_footprint,
+};
 use holdpoint_log_format::link::payload_digest;
 use holdpoint_log_format::record::{NO_CLAIM, encode_into};
 use holdpoint_log_format::{ChainPosition, ChecksumSeed, Flags, LinkPrefix, LogId, RecordHeader};
@@ -9,12 +11,20 @@ use holdpoint_log_format::{ChainPosition, ChecksumSeed, Flags, LinkPrefix, LogId
 /// A record to append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRecord {
-    /// Event kind, from the registry of the domain.
+    /// Its kind. From 32768 on it is the caller's own; below are events, which an engine appends.
     pub kind: u16,
     /// Version of the payload's schema.
     pub version: u8,
     /// The payload, at most 64 MiB.
     pub payload: Vec<u8>,
+}
+
+/// Whether no record claims to be an event.
+pub(super) fn check_kinds(records: &[NewRecord]) -> Result<(), AppendError> {
+    match records.iter().find(|record| record.kind < OPAQUE_KIND_MIN) {
+        Some(record) => Err(AppendError::EventKind { kind: record.kind }),
+        None => Ok(()),
+    }
 }
 
 /// A batch whose digests and first hash blocks are computed: what can be done before the turn.

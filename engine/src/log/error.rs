@@ -2,6 +2,7 @@
 
 use holdpoint_log_files::{Finding, SurveyError};
 use holdpoint_log_format::LogId;
+use holdpoint_log_format::limits::OPAQUE_KIND_MIN;
 use holdpoint_log_format::recovery::Row;
 use std::io;
 use std::path::PathBuf;
@@ -158,6 +159,15 @@ pub enum AppendError {
     /// The batch has no record.
     #[error("a batch needs at least one record")]
     Empty,
+    /// A kind below 32768: those are events. Nothing was written.
+    #[error(
+        "kind {kind} is an event's, which an engine appends: use {OPAQUE_KIND_MIN} to 65535, or \
+         record an event of the application"
+    )]
+    EventKind {
+        /// The kind.
+        kind: u16,
+    },
     /// A payload beyond the limit; nothing was written.
     #[error(
         "a payload of {length} bytes is over the limit of {limit}: split it, or store a digest"

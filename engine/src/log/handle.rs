@@ -1,6 +1,6 @@
 //! The handle on a log open for writing.
 
-use super::batch::PreparedBatch;
+use super::batch::{PreparedBatch, check_kinds};
 use super::error::{AppendError, CloseError, OpenError, PoisonCause};
 use super::flusher::Flusher;
 use super::group_commit::Goal;
@@ -42,13 +42,38 @@ impl<S: Storage> Log<S> {
         Ok((Self { shared, flusher: Some(flusher) }, report))
     }
 
-    /// Appends one batch, all or nothing, in a turn of its own.
+    /// Appends one batch, all or nothing, in a turn of its own: records of kinds from 32768 on,
+    /// chained, and opaque to everything that reads the log.
     ///
     /// `clock` is UTC in nanoseconds; the records' time is never before the previous record's.
     ///
     /// # Errors
     /// When it fails, nothing was acknowledged; see [`AppendError`].
     pub fn append(
+        &self,
+        records: &[NewRecord],
+        clock: u64,
+        level: Level,
+    ) -> Result<Appended, AppendError> {
+        check_kinds(records)?;
+        self.append_batch(records, clock, level)
+    }
+
+    /// As [`Log::append`], for records of every kind: events as well, and what is none of its kind.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    #[cfg(any(test, feature = "simulated-disk"))]
+    pub fn append_any_kind(
+        &self,
+        records: &[NewRecord],
+        clock: u64,
+        level: Level,
+    ) -> Result<Appended, AppendError> {
+        self.append_batch(records, clock, level)
+    }
+
+    pub(crate) fn append_batch(
         &self,
         records: &[NewRecord],
         clock: u64,
@@ -252,7 +277,7 @@ mod tests {
         let before = std::fs::read(directory.path().join("LOCK")).unwrap();
         // What another thread held when the process was forked is never given back in the child.
         let held = shared.state.lock();
-        let record = NewRecord { kind: 1, version: 1, payload: Vec::new() };
+        let record = NewRecord { kind: 32_768, version: 1, payload: Vec::new() };
         let refused = log.append(&[record], 1, Level::Always);
         assert!(matches!(refused, Err(AppendError::Forked { .. })));
         assert!(matches!(log.begin().map(drop), Err(AppendError::Forked { .. })));

@@ -2,7 +2,7 @@
 
 use super::acknowledgement::Acknowledgement;
 use super::active::{DiskError, Named};
-use super::batch::{NewRecord, PreparedBatch};
+use super::batch::{NewRecord, PreparedBatch, check_kinds};
 use super::error::{AppendError, OpenError};
 use super::group_commit::Goal;
 use super::level::Level;
@@ -123,11 +123,22 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         self.state.wall_minus_boot = nanoseconds;
     }
 
-    /// Appends one batch, all or nothing; it is acknowledged by [`WriteTransaction::finish`].
+    /// Appends one batch, all or nothing, of kinds as [`Log::append`](super::Log::append) takes
+    /// them; it is acknowledged by [`WriteTransaction::finish`].
     ///
     /// # Errors
-    /// Too large or no space: nothing was written and the handle works on. Anything else poisons.
+    /// Too large, no space or an event's kind: nothing was written and the handle works on.
+    /// Anything else poisons.
     pub fn append(&mut self, records: &[NewRecord], clock: u64) -> Result<Appended, AppendError> {
+        check_kinds(records)?;
+        self.append_batch(records, clock)
+    }
+
+    pub(crate) fn append_batch(
+        &mut self,
+        records: &[NewRecord],
+        clock: u64,
+    ) -> Result<Appended, AppendError> {
         self.append_prepared(&PreparedBatch::new(self.shared.log, records)?, clock)
     }
 

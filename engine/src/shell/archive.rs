@@ -286,7 +286,7 @@ fn follow<S: Storage>(
     let mut failure = None;
     place.follow_to(&*engine.core().caches, last, &mut |_, record| match recorded(record) {
         _ if failure.is_some() => {}
-        Ok(event) => visit(event),
+        Ok(event) => event.into_iter().for_each(&mut *visit),
         Err(error) => failure = Some(error),
     })?;
     failure.map_or(Ok(()), Err)

@@ -1,6 +1,7 @@
 //! Under which conditions a command is carried out: once for its key, and only on the state that
 //! its caller saw.
 
+use super::recall::Seen;
 use super::submit::Origin;
 use holdpoint_domain::core::refusal::Malformed;
 use holdpoint_domain::core::text::{bounded, check_identifier, visible};
@@ -24,9 +25,10 @@ pub struct Conditions {
     /// scoped by tenant, engine and the origin's correlation. Turns and rows of interruption
     /// threads bring their own ([`Command::own_key`]); another one beside it is refused.
     pub key: Option<IdempotencyKey>,
-    /// The version that the caller saw of the loop, request, thread or decision point that the
-    /// command is about (property E6): the sequence of the last record that changed the loop, the
-    /// request's loop, the thread or the decision point, and 0 where no such thread is known.
+    /// The version that the caller saw of the loop, request, thread, decision point or stream that
+    /// the command is about (property E6): the sequence of the last record that changed the loop,
+    /// the request's loop, the thread, the decision point or the stream, and 0 where there is no
+    /// such thread or stream.
     /// Another version by now is a conflict. Ignored by commands that are about none of them, or
     /// about a decision point that is not known.
     pub expected_version: Option<u64>,
@@ -95,6 +97,11 @@ impl Conditions {
             key: key.to_string(),
             content: command.content_by(&origin.actor),
         })
+    }
+
+    /// What has to be known besides the state.
+    pub(super) fn seen<'a>(&self, idempotency: Option<&'a Idempotency>) -> Seen<'a> {
+        Seen { idempotency, has_version: self.expected_version.is_some() }
     }
 
     /// Whether the command may be carried out now, was carried out before, or conflicts.
@@ -203,7 +210,8 @@ fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Sequence of the last record that changed the loop, the loop of the request, or the thread.
+/// Sequence of the last record that changed the loop, the loop of the request, the thread, or the
+/// stream.
 fn version_of(world: &World, command: &Command, subject: &str) -> Result<Option<u64>, Refusal> {
     if command.is_registration() {
         return Ok(None);
@@ -211,6 +219,9 @@ fn version_of(world: &World, command: &Command, subject: &str) -> Result<Option<
     if let Some(decision_id) = command.decision_point() {
         // One that nobody knows is left to the rules, which say so.
         return Ok(world.decision_point(decision_id).map(|point| point.version));
+    }
+    if let Some(stream) = command.stream() {
+        return Ok(Some(world.stream_version(stream)));
     }
     if let Some((tenant_id, correlation_id)) = command.thread() {
         return Ok(Some(world.thread_version(tenant_id, correlation_id).unwrap_or(0)));

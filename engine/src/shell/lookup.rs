@@ -352,7 +352,7 @@ impl Lookup {
             return self.read_all(scope, first, term, &is_it, found);
         }
         for event in read {
-            found.extend(Some(event?).filter(|event| holds(event, term)));
+            found.extend(event?.filter(|event| holds(event, term)));
         }
         Ok(())
     }
@@ -565,7 +565,7 @@ fn each_record<S: Storage>(
     let mut failure = None;
     let before = read_to(scope, first, end, &mut |record| match recorded(record) {
         _ if failure.is_some() => {}
-        Ok(event) => visit(event),
+        Ok(event) => event.into_iter().for_each(&mut *visit),
         Err(error) => failure = Some(error),
     })?;
     failure.map_or(Ok(before), Err)

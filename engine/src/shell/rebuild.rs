@@ -7,11 +7,12 @@ use super::lookup::Lookup;
 use super::recall::each_from;
 use crate::log::{Log, Storage, WriteTransaction};
 use holdpoint_domain::log::{HistoryArchived, LogEvent};
-use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
+use holdpoint_domain::world::{FIRST_OPAQUE_KIND, STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Envelope, Event, Time, World, kind_name};
 use holdpoint_log_files::survey::Visit;
 use holdpoint_log_files::{FollowError, Follower};
-use holdpoint_log_format::{ChainPosition, Record};
+use holdpoint_log_format::limits::OPAQUE_KIND_MIN;
+use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
 use std::ops::ControlFlow;
 
 /// The state and the place in the log that it stands for.
@@ -112,9 +113,9 @@ impl LiveState {
             _ if failure.is_some() => {}
             Err(error) => failure = Some(error),
             Ok(event) => {
-                batch.push(event);
+                batch.extend(event);
                 if !record.header.flags.more_follows() {
-                    evolve_all(world, since, &batch);
+                    evolve_batch(world, since, &batch, &record.header);
                     batch.iter().for_each(|event| lookup.follow(event));
                     batch.clear();
                 }
@@ -139,7 +140,8 @@ pub(super) fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Optio
     if kind_name(record.header.kind) != Some(STATEMENT) {
         return None;
     }
-    let Event::Log(LogEvent::HistoryArchived(event)) = recorded(record).ok()?.envelope.event else {
+    let Event::Log(LogEvent::HistoryArchived(event)) = recorded(record).ok()??.envelope.event
+    else {
         return None;
     };
     let names_anchor =
@@ -166,20 +168,40 @@ pub(super) fn evolve_all(world: &mut World, since: &mut Since, batch: &[Recorded
     }
 }
 
-pub(super) fn recorded(record: &Record<'_>) -> Result<Recorded, SubmitError> {
+// Who appends and who judges know the same kinds for opaque.
+const _: () = assert!(FIRST_OPAQUE_KIND == OPAQUE_KIND_MIN);
+
+/// As [`evolve_all`], for a batch of which this is the last record: it may be no event.
+pub(super) fn evolve_batch(
+    world: &mut World,
+    since: &mut Since,
+    batch: &[Recorded],
+    last: &RecordHeader,
+) {
+    evolve_all(world, since, batch);
+    if last.kind >= FIRST_OPAQUE_KIND {
+        world.pass_over(last.sequence, Time::from_nanoseconds(last.time));
+    }
+}
+
+/// The event of a record; `None` where it is opaque.
+pub(super) fn recorded(record: &Record<'_>) -> Result<Option<Recorded>, SubmitError> {
     let header = &record.header;
+    if header.kind >= FIRST_OPAQUE_KIND {
+        return Ok(None);
+    }
     if header.flags.withheld() {
         return Err(SubmitError::Withheld { sequence: header.sequence });
     }
     let envelope = envelope::decode(header.kind, header.version, record.payload)
         .map_err(|source| SubmitError::Undecodable { sequence: header.sequence, source })?;
-    Ok(Recorded {
+    Ok(Some(Recorded {
         sequence: header.sequence,
         at: Time::from_nanoseconds(header.time),
         ends_batch: !header.flags.more_follows(),
         envelope,
         length: record.payload.len(),
-    })
+    }))
 }
 
 /// Sequence of the first record that the log holds now: those before are in an archive.
@@ -195,7 +217,7 @@ pub(super) fn read_events<S: Storage>(
 ) -> Result<(), SubmitError> {
     let mut failure = None;
     engine.log.read_from(from, &mut |_, record| match recorded(record) {
-        Ok(event) => visit(event),
+        Ok(event) => event.map_or(ControlFlow::Continue(()), &mut *visit),
         Err(error) => {
             failure = Some(error);
             ControlFlow::Break(())

@@ -27,6 +27,15 @@ pub struct FoundRecord {
     pub envelope: Envelope,
 }
 
+/// What a command's conditions make it necessary to know.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    /// Its key.
+    pub(super) idempotency: Option<&'a Idempotency>,
+    /// Whether it is made for a version.
+    pub(super) has_version: bool,
+}
+
 /// Tells the state what it has forgotten of what a command is about, and gives what was recorded
 /// under its key, where the state has forgotten that.
 ///
@@ -37,7 +46,7 @@ pub(super) fn recall<S: Storage>(
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
     origin: &Origin,
-    idempotency: Option<&Idempotency>,
+    seen: Seen<'_>,
     command: &Command,
 ) -> Result<Option<KeyReceipt>, SubmitError> {
     let mut past = Past { engine, hot, turn };
@@ -46,6 +55,11 @@ pub(super) fn recall<S: Storage>(
         && let Some(sequence) = past.closing(tenant, correlation)?
     {
         recalled.thread_was_closed(tenant, correlation, sequence);
+    }
+    if let Some(stream) = command.stream().filter(|_| seen.has_version)
+        && let Some(sequence) = past.last_of_stream(stream)?
+    {
+        recalled.stream_came_to(stream, sequence);
     }
     if let Some(point) = past.decision_point(command)? {
         recalled.decision_point_ended(point);
@@ -59,7 +73,7 @@ pub(super) fn recall<S: Storage>(
         }
     }
     past.hot.world.recall(recalled);
-    match idempotency {
+    match seen.idempotency {
         Some(idempotency) => past.receipt(&origin.correlation, idempotency),
         None => Ok(None),
     }
@@ -101,7 +115,7 @@ pub(super) fn each_from<S: Storage>(
     let (lookup, scope) = scope(engine, hot);
     let mut is_read = true;
     let is_known = lookup.each_from(&scope, first, &mut |record| match recorded(record) {
-        Ok(event) => visit(event),
+        Ok(event) => event.map_or(ControlFlow::Continue(()), &mut *visit),
         // Whoever reads the segment then tells what the record is.
         Err(_) => {
             is_read = false;
@@ -182,6 +196,16 @@ impl<S: Storage> Past<'_, '_, S> {
             )
         };
         Ok(records.iter().rev().find(closed).map(|event| event.sequence))
+    }
+
+    /// The last event of a stream that the state does not know.
+    fn last_of_stream(&mut self, stream: &str) -> Result<Option<u64>, SubmitError> {
+        let forgotten = self.hot.world.streams_forgotten();
+        if forgotten == 0 || self.hot.world.knows_stream(stream) {
+            return Ok(None);
+        }
+        let records = self.look(&Term::Stream(stream), forgotten)?;
+        Ok(records.last().map(|event| event.sequence))
     }
 
     /// The id of something that begins with these events, where something that the state has

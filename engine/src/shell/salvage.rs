@@ -207,7 +207,7 @@ impl Building<'_> {
         let target = DirectoryStorage::new(&self.place.building);
         let (log, opened) = self.open_new(&target)?;
         let first = recorded(&correlation, salvaged.clone().into())?;
-        log.append(&[first], first_time(self.plan), Level::Os)?;
+        log.append_batch(&[first], first_time(self.plan), Level::Os)?;
         let cuts = Cuts::new(self.storage, target)?;
         let mut copier = Copier {
             storage: self.storage,

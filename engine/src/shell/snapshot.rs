@@ -8,7 +8,7 @@
 //! - That one cannot be written, or not be read, never fails anything.
 
 use super::fingerprint::Since;
-use super::rebuild::{LiveState, Recorded, evolve_all, recorded};
+use super::rebuild::{LiveState, Recorded, evolve_batch, recorded};
 use crate::log::Storage;
 use holdpoint_domain::World;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -121,7 +121,7 @@ struct Following {
 
 impl Following {
     fn begin(snapshot: &Stored, from: &Follower, record: &Record<'_>) -> Option<Self> {
-        let event = recorded(record).ok()?;
+        let event = recorded(record).ok()??;
         let world = World::stated_by(snapshot.state(), &event.envelope.event)?;
         let hot = LiveState { since: Since::snapshot(), ..LiveState::from(world, from.clone()) };
         Some(Self { hot, batch: Vec::new(), stated_by: event.sequence })
@@ -130,9 +130,10 @@ impl Following {
     fn take(&mut self, record: &Record<'_>) -> ControlFlow<()> {
         // What cannot be read leads nowhere.
         let Ok(event) = recorded(record) else { return ControlFlow::Break(()) };
-        self.batch.push(event);
+        self.batch.extend(event);
         if !record.header.flags.more_follows() {
-            evolve_all(&mut self.hot.world, &mut self.hot.since, &self.batch);
+            let LiveState { world, since, .. } = &mut self.hot;
+            evolve_batch(world, since, &self.batch, &record.header);
             self.batch.clear();
         }
         ControlFlow::Continue(())

@@ -13,12 +13,12 @@ use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
 use super::run_seat::check_recorder;
 use super::snapshot::Snapshot;
-use super::writers_own::{note_clock_step, note_recovery, record_in_turn};
+use super::writers_own::{adoption, note_clock_step, note_recovery, record_in_turn};
 use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, NewRecord, Storage, WriteTransaction};
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
-use holdpoint_domain::log::{LogEvent, RulesAdopted};
+use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::{Recalled, Term, envelope};
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Idempotency, Proof, Refusal, Time, World, WriterCommand,
@@ -155,7 +155,8 @@ fn carry_out<S: Storage>(
     if let Err(malformed) = command.check_form() {
         return Ok(Answer::Refused(malformed.into()));
     }
-    let recalled = recall::recall(engine, hot, turn, origin, idempotency.as_ref(), command)?;
+    let seen = conditions.seen(idempotency.as_ref());
+    let recalled = recall::recall(engine, hot, turn, origin, seen, command)?;
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
     let decided = match conditions.admit(&hot.world, origin, proof, command, known) {
         Ok(Some(done)) => return done_before(engine, hot, done),
@@ -502,7 +503,7 @@ pub(super) fn append<S: Storage>(
         state_fingerprints_behind(&hot.world, turn, at, adopted, events);
     }
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
-    let appended = turn.append(&records, at.nanoseconds())?;
+    let appended = turn.append_batch(&records, at.nanoseconds())?;
     let batch: Vec<Recorded> = (appended.first_sequence..)
         .zip(envelopes.into_iter().zip(&records))
         .map(|(sequence, (envelope, record))| Recorded {
@@ -519,16 +520,6 @@ pub(super) fn append<S: Storage>(
     let first_sequence = appended.first_sequence.saturating_add(adopts as u64);
     let appended = Appended { first_sequence, ..appended };
     Ok((appended, batch.into_iter().skip(adopts).map(|event| event.envelope.event).collect()))
-}
-
-/// The story of a log's rules.
-const RULES_STORY: &str = "holdpoint.rules";
-
-/// Which rules are in force is Holdpoint's own statement, and no part of what is asked for.
-fn adoption(world: &World, body: RulesAdopted) -> Envelope {
-    let correlation = RULES_STORY.to_string();
-    let origin = Origin { actor: system_actor(), correlation, causation: None };
-    envelope(world, By::holdpoint(&origin), None, body.into())
 }
 
 /// A fingerprint is that of the state before its record: behind what its batch says first.
@@ -548,7 +539,7 @@ fn state_fingerprints_behind<S: Storage>(
     }
 }
 
-fn envelope(
+pub(super) fn envelope(
     world: &World,
     by: By<'_>,
     idempotency: Option<&Idempotency>,

@@ -115,7 +115,7 @@ impl<S: ReadStorage> Reader<S> {
         self.place.catch_up_while(&*self.storage, &mut |_, _, record| {
             let onward = batch.take(record, held.next);
             if !record.header.flags.more_follows() && batch.failure.is_none() {
-                held.take(&mut batch);
+                held.take(&mut batch, record.header.sequence);
             }
             if held.is_full() { ControlFlow::Break(()) } else { onward }
         })?;
@@ -155,10 +155,9 @@ impl Held {
         Some(first)
     }
 
-    fn take(&mut self, batch: &mut Batch) {
-        if let Some(last) = batch.records.last() {
-            self.next = last.record.sequence.saturating_add(1);
-        }
+    /// A batch whose last record is this one.
+    fn take(&mut self, batch: &mut Batch, last: u64) {
+        self.next = self.next.max(last.saturating_add(1));
         self.records.extend(batch.records.drain(..));
         self.bytes = self.bytes.saturating_add(std::mem::take(&mut batch.bytes));
     }
@@ -178,7 +177,9 @@ impl Batch {
             return ControlFlow::Continue(());
         }
         match recorded(record) {
-            Ok(event) => {
+            // What is opaque is passed over.
+            Ok(None) => ControlFlow::Continue(()),
+            Ok(Some(event)) => {
                 let link = Digest::from_bytes(record.header.link.0);
                 self.records.push(Linked { record: event, link });
                 self.bytes = self.bytes.saturating_add(record.payload.len());

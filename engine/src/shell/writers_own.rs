@@ -5,13 +5,13 @@ use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
 use super::submit::{
-    By, Origin, Receipt, append, come_up_to_date, receipt, time_of_next, with_turn,
+    By, Origin, Receipt, append, come_up_to_date, envelope, receipt, time_of_next, with_turn,
 };
 use crate::log::{Recovered, Storage, WriteTransaction};
 use holdpoint_domain::core::limits::CLOCK_STEP_NS;
 use holdpoint_domain::core::payload::Text;
-use holdpoint_domain::log::{ClockStepped, RecoveryPerformed};
-use holdpoint_domain::{WriterCommand, decide_for_writer};
+use holdpoint_domain::log::{ClockStepped, RecoveryPerformed, RulesAdopted};
+use holdpoint_domain::{Envelope, World, WriterCommand, decide_for_writer};
 
 /// Records what the log's own writer has seen, in a turn of its own.
 pub(super) fn record<S: Storage>(
@@ -78,4 +78,14 @@ pub(super) fn recovery_performed(recovered: &Recovered) -> Option<WriterCommand>
         copied_to: recovered.copied_to.as_deref().map(Text::from),
     };
     (recovered.cut_bytes > 0).then_some(WriterCommand::RecoveryPerformed(performed))
+}
+
+/// The story of a log's rules.
+const RULES_STORY: &str = "holdpoint.rules";
+
+/// Which rules are in force is Holdpoint's own statement, and no part of what is asked for.
+pub(super) fn adoption(world: &World, body: RulesAdopted) -> Envelope {
+    let correlation = RULES_STORY.to_string();
+    let origin = Origin { actor: system_actor(), correlation, causation: None };
+    envelope(world, By::holdpoint(&origin), None, body.into())
 }

@@ -25,7 +25,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let disk = SimulatedDisk::new(7);
 //! let (log, _) = Log::open(disk.clone(), Options::default())?;
-//! let record = NewRecord { kind: 1, version: 1, payload: b"kept".to_vec() };
+//! let record = NewRecord { kind: 32_768, version: 1, payload: b"kept".to_vec() };
 //! log.append(&[record.clone()], 1, Level::Always)?;
 //! log.append(&[record.clone()], 2, Level::Os)?;
 //!

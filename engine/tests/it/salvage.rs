@@ -29,7 +29,7 @@ fn sample() -> Image {
     for (clock, lengths) in (1_700_000_000_000_000_000..).zip(batches) {
         let batch: Vec<NewRecord> =
             lengths.iter().map(|length| opaque(*length, clock as u8)).collect();
-        log.append(&batch, clock, Level::Os).unwrap();
+        log.append_any_kind(&batch, clock, Level::Os).unwrap();
     }
     log.close().unwrap();
     Image::of(directory.path())
@@ -124,7 +124,7 @@ fn a_number_that_names_a_record_goes_where_the_record_went() {
         };
         let encoded = envelope::encode(&envelope).unwrap();
         let (kind, version, payload) = (encoded.kind, encoded.version, encoded.payload);
-        log.append(&[NewRecord { kind, version, payload }], 5, Level::Os).unwrap();
+        log.append_any_kind(&[NewRecord { kind, version, payload }], 5, Level::Os).unwrap();
     }
     log.close().unwrap();
     let mut image = Image::of(directory.path());

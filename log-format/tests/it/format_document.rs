@@ -39,6 +39,7 @@ fn table_constants_are_those_of_the_code() {
         ("PIECE_LENGTH", limits::PIECE_LENGTH as u64),
         ("PAYLOAD_LENGTH_MAX", limits::PAYLOAD_LENGTH_MAX as u64),
         ("BATCH_LENGTH_MAX", limits::BATCH_LENGTH_MAX),
+        ("OPAQUE_KIND_MIN", u64::from(limits::OPAQUE_KIND_MIN)),
         ("SEGMENT_CAPACITY_MIN", limits::SEGMENT_CAPACITY_MIN),
         ("SEGMENT_CAPACITY_USUAL_MAX", limits::SEGMENT_CAPACITY_USUAL_MAX),
         ("SEGMENT_CAPACITY_MAX", limits::SEGMENT_CAPACITY_MAX),

@@ -20,7 +20,7 @@ pub(crate) struct Record {
     pub(crate) version: u8,
     /// Whether more records of the batch follow.
     pub(crate) more_follows: bool,
-    /// `event`, `withheld` or `unreadable`.
+    /// `event`, `opaque`, `withheld` or `unreadable`.
     pub(crate) payload: &'static str,
     /// The key under which the caller may repeat the command.
     pub(crate) idempotency: Option<Idempotency>,
@@ -35,6 +35,7 @@ impl Record {
             more_follows: record.header.flags.more_follows(),
             payload: match record.content {
                 Content::Event(_) => "event",
+                Content::Opaque => "opaque",
                 Content::Withheld => "withheld",
                 Content::Undecodable(_) | Content::NotRead => "unreadable",
             },

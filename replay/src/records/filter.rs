@@ -124,7 +124,9 @@ impl Filter {
         lists.extend(self.actor.as_ref().map(ActorWanted::terms));
         if one(&self.kind) {
             let kinds = REGISTRY.iter().filter(|entry| self.names(entry.name));
-            lists.push(kinds.map(|entry| Term::Kind(entry.kind)).collect());
+            let kinds: Vec<_> = kinds.map(|entry| Term::Kind(entry.kind)).collect();
+            // An index need not know kinds that have no name.
+            lists.extend(Some(kinds).filter(|kinds| !kinds.is_empty()));
         }
         lists
     }
@@ -154,7 +156,10 @@ impl TextWanted {
         says(&summary_of(record))
             || match &record.content {
                 Content::Event(envelope) => some_text(&envelope.event, &says),
-                Content::Withheld | Content::NotRead | Content::Undecodable(_) => false,
+                Content::Opaque
+                | Content::Withheld
+                | Content::NotRead
+                | Content::Undecodable(_) => false,
             }
     }
 
@@ -224,6 +229,7 @@ fn entity_terms(id: &str) -> Vec<Term<'_>> {
         Term::Loop(id),
         Term::Request(id),
         Term::DecisionPoint(id),
+        Term::Stream(id),
         Term::Refused(id),
         Term::Correlation(id),
         Term::Tenant(id),
@@ -254,6 +260,6 @@ mod tests {
         assert!(terms.contains(&Term::Loop("a/b/c")));
         assert!(terms.contains(&Term::Thread { tenant: "a", correlation: "b/c" }));
         assert!(terms.contains(&Term::Thread { tenant: "a/b", correlation: "c" }));
-        assert_eq!(entity_terms("abc").len(), 6);
+        assert_eq!(entity_terms("abc").len(), 7);
     }
 }

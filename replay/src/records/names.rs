@@ -9,8 +9,8 @@ use holdpoint_log_files::ReadStorage;
 /// What a name is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// A loop, a request to a person, a decision point, what a refused command named, or a thread,
-    /// session or work order behind its tenant and a slash.
+    /// A loop, a request to a person, a decision point, a stream of the application, what a refused
+    /// command named, or a thread, session or work order behind its tenant and a slash.
     Entity,
     /// A loop.
     Loop,
@@ -54,7 +54,9 @@ fn names_of(term: &Term<'_>, visit: &mut dyn FnMut(Name<'_>)) {
             entity(id);
             visit(Name { of: Named::Loop, name: id });
         }
-        Term::Request(id) | Term::DecisionPoint(id) | Term::Refused(id) => entity(id),
+        Term::Request(id) | Term::DecisionPoint(id) | Term::Stream(id) | Term::Refused(id) => {
+            entity(id);
+        }
         Term::Thread { tenant, correlation: name }
         | Term::Session { tenant, session: name }
         | Term::WorkOrder { tenant, work_order: name } => entity(&format!("{tenant}/{name}")),

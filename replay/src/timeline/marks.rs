@@ -69,7 +69,7 @@ impl Marks {
             if sequence.is_multiple_of(DISTANCE) {
                 self.known.push(Mark::of(record));
             }
-            if record.content == Content::Withheld {
+            if record.content == Content::Withheld && !record.is_opaque() {
                 self.first_withheld.get_or_insert(sequence);
             }
         }

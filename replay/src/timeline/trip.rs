@@ -115,7 +115,7 @@ impl Trip {
             self.moment.inside_batch_until = self.until.cuts(batch);
             return false;
         }
-        let unread = batch.iter().find(|record| record.envelope().is_none());
+        let unread = batch.iter().find(|record| !record.leads_on());
         self.moment.stopped_before = unread.map(|record| record.header.sequence);
         unread.is_none()
     }
@@ -125,9 +125,12 @@ impl Trip {
             watch.look(&self.moment.world, batch);
         }
         for record in batch {
-            let Some(envelope) = record.envelope() else { continue };
-            // What the rules forbid is for `verify` to tell.
-            self.moment.world.evolve(record.header.sequence, record.time(), envelope);
+            let (sequence, at) = (record.header.sequence, record.time());
+            match record.envelope() {
+                // What the rules forbid is for `verify` to tell.
+                Some(envelope) => self.moment.world.evolve(sequence, at, envelope),
+                None => self.moment.world.pass_over(sequence, at),
+            }
         }
         let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
         self.moment.records_applied = self.moment.records_applied.saturating_add(count);

@@ -260,15 +260,55 @@ fn a_payload_that_cannot_be_read_is_found_and_what_follows_is_not_judged() {
     let known = encoded(clock_stepped(1));
     let mut trailing = known.payload.clone();
     trailing.push(0);
-    log.batch(&[Encoded { kind: 300, ..known.clone() }]);
-    log.batch(&[Encoded { version: 9, ..known.clone() }]);
     log.batch(&[Encoded { payload: trailing, ..known }]);
     log.run();
     let report = report_of(&log);
     assert_eq!(report.verdict, Verdict::ForbiddenEvents);
     let names: Vec<_> = report.findings.iter().map(|finding| finding.name()).collect();
-    assert_eq!(names, ["unknown_kind", "unknown_payload_version", "undecodable_payload"]);
-    assert_eq!(report.findings[0].found(), "kind 300, payload version 1");
+    assert_eq!(names, ["undecodable_payload"]);
+}
+
+#[test]
+fn what_only_a_newer_program_knows_is_not_checked_and_no_finding() {
+    let known = encoded(clock_stepped(1));
+    for newer in [Encoded { kind: 255, ..known.clone() }, Encoded { version: 9, ..known }] {
+        let mut log = HandMade::new();
+        log.run();
+        log.batch(std::slice::from_ref(&newer));
+        log.events(vec![forbidden_dispatch()]);
+        let report = report_of(&log);
+        assert_eq!((report.verdict, report.findings.len()), (Verdict::Intact, 0), "{report:#?}");
+        assert_eq!(report.axes.meaning.state, AxisState::NotChecked);
+        assert!(report.axes.meaning.reason.contains("only a newer holdpoint knows"), "{report:#?}");
+    }
+}
+
+#[test]
+fn opaque_records_are_chained_and_the_rest_is_judged_as_without_them() {
+    let mut log = HandMade::new();
+    log.run();
+    for kind in [32_768, u16::MAX] {
+        log.batch(&[Encoded { kind, version: 0, payload: vec![0xff; 9] }]);
+    }
+    log.run();
+    let good = report_of(&log);
+    assert_eq!((good.verdict, good.findings.len()), (Verdict::Intact, 0), "{good:#?}");
+    assert_eq!(good.axes.meaning.state, AxisState::Proven);
+    assert!(good.axes.meaning.reason.contains("chained and not judged: 2"), "{good:#?}");
+    log.events(vec![forbidden_dispatch()]);
+    assert_eq!(report_of(&log).verdict, Verdict::ForbiddenEvents);
+}
+
+/// Of a loop that does not exist.
+fn forbidden_dispatch() -> Event {
+    let loop_id = "LOOP-000102030405060708090a0b0c0d0e0f";
+    LoopDispatched {
+        loop_id: loop_id.into(),
+        attempt: 1,
+        permitted_by_fault: None,
+        permitted_by_decision: None,
+    }
+    .into()
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn check_opened(
         assert_eq!(report.position, reached, "the newest record is where verifying found it");
     }
     check_cut(image, disk, report);
-    let record = NewRecord { kind: 3, version: 1, payload: vec![7; 40] };
+    let record = NewRecord { kind: 32_771, version: 1, payload: vec![7; 40] };
     let appended = log.append(&[record.clone(), record], 1, Level::Os);
     appended.unwrap_or_else(|error| unreachable!("the log goes on: {error}"));
     log.close().unwrap_or_else(|error| unreachable!("nothing was asked to fail: {error}"));

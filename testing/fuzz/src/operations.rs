@@ -153,7 +153,7 @@ impl Life {
         self.clock += 1;
         let was_poisoned = log.poison().is_some();
         // Whether a batch that failed is there is open until somebody looks.
-        if log.append(&batch, self.clock, level.get()).is_ok() {
+        if log.append_any_kind(&batch, self.clock, level.get()).is_ok() {
             assert!(!was_poisoned, "a handle that failed once acknowledges nothing more");
             self.model.acknowledged(level.get());
         }

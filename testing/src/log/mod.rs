@@ -50,7 +50,7 @@ pub fn open_reporting(directory: &Path, options: Options) -> (Log, OpenReport) {
 /// A record of `length` bytes that tells its tag in the first of them.
 pub fn record(tag: u64, length: usize) -> NewRecord {
     let payload = tag.to_le_bytes().into_iter().chain(std::iter::repeat(0xa5)).take(length);
-    NewRecord { kind: 7, version: 1, payload: payload.collect() }
+    NewRecord { kind: 32_775, version: 1, payload: payload.collect() }
 }
 
 /// Appends one record durably and gives its sequence.

@@ -6,6 +6,7 @@ mod questions;
 mod registrations;
 mod turns;
 
+use holdpoint_domain::application::{ApplicationCommand, RecordEvent};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::RawData;
@@ -164,7 +165,8 @@ impl Generator {
             45..70 => self.of_decision_point(story),
             70..84 => self.of_thread(story),
             84..93 => self.registration(story),
-            93..97 => self.of_policy(story),
+            93..96 => self.of_policy(story),
+            96..98 => self.of_application(),
             _ => self.of_log(),
         }
     }
@@ -192,6 +194,20 @@ impl Generator {
                 command => command,
             },
         }
+    }
+
+    /// What the application says; seldom of a stream that no command may name.
+    fn of_application(&mut self) -> Command {
+        let random = &mut self.random;
+        let streams = ["order-1", "order-2", "cart/7", "LOOP-0123456789"];
+        let bytes = Vec::<u8>::arbitrary(random);
+        Command::Application(ApplicationCommand::RecordEvent(RecordEvent {
+            stream: any(random, &streams).to_owned(),
+            event_type: any(random, &["created", "paid"]).to_owned(),
+            type_version: 1,
+            content_type: "text/plain".to_owned(),
+            data: bytes.into(),
+        }))
     }
 
     /// The configuration; seldom the fingerprint, into which all of the state goes.

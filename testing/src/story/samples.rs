@@ -6,6 +6,7 @@
 mod decision_points;
 mod threads;
 
+use holdpoint_domain::application::ApplicationRecorded;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::core::forbidden::RefusalClass;
@@ -82,7 +83,23 @@ pub fn samples() -> Vec<Envelope> {
     }));
     samples.extend(threads::outcome_rows().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.extend(threads::plans().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
+    samples.extend(application_events().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples
+}
+
+/// Text, and bytes that are none.
+fn application_events() -> [Event; 2] {
+    let event = |event_type: &str, type_version, content_type: &str, data| ApplicationRecorded {
+        stream: "order-1".into(),
+        event_type: event_type.into(),
+        type_version,
+        content_type: content_type.into(),
+        data,
+    };
+    [
+        event("order.created", 1, "application/json", "{\"total\":12}".into()).into(),
+        event("order.signed", 3, "application/octet-stream", vec![0, 0xff].into()).into(),
+    ]
 }
 
 /// What came with proofs and policies.

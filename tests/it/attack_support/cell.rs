@@ -119,13 +119,8 @@ impl Verdict {
 }
 
 /// What only he finds who judges events.
-const JUDGED: [&str; 5] = [
-    "forbidden_event",
-    "false_index_statement",
-    "false_archive_statement",
-    "unknown_kind",
-    "undecodable_payload",
-];
+const JUDGED: [&str; 4] =
+    ["forbidden_event", "false_index_statement", "false_archive_statement", "undecodable_payload"];
 
 /// What is found where records are not there and no event says rightly why.
 const BEGINNING: [&str; 2] = ["beginning_unstated", "carried_state"];

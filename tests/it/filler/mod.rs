@@ -13,7 +13,7 @@ const FILLER_BYTES: usize = 4_000;
 pub(crate) fn fill(log: &Path, count: u64) {
     let (log, _) = Log::open(DirectoryStorage::new(log), Options::default()).unwrap();
     for _ in 0..count {
-        log.append(&[record(FILLER_BYTES)], 0, Level::Os).unwrap();
+        log.append_any_kind(&[record(FILLER_BYTES)], 0, Level::Os).unwrap();
     }
     log.close().unwrap();
 }

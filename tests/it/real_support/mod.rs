@@ -45,7 +45,7 @@ pub(crate) fn record(length: usize) -> NewRecord {
 pub(crate) fn fill(log: &Path, count: u64, length: usize) {
     let (log, _) = Log::open(DirectoryStorage::new(log), Options::default()).unwrap();
     for number in 0..count {
-        log.append(&[record(length)], START_NS + number, Level::Always).unwrap();
+        log.append_any_kind(&[record(length)], START_NS + number, Level::Always).unwrap();
     }
     log.close().unwrap();
 }

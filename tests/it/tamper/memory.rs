@@ -50,7 +50,7 @@ impl Image {
                 payload: (0..*length).map(|at| (at % 251) as u8 | 1).collect(),
             };
             let batch: Vec<NewRecord> = lengths.iter().map(record).collect();
-            log.append(&batch, clock, Level::Os).unwrap();
+            log.append_any_kind(&batch, clock, Level::Os).unwrap();
         }
         log.close().unwrap();
         Self::of(directory.path())

@@ -40,6 +40,12 @@ pub enum DecodeError {
         /// The version in the header.
         version: u8,
     },
+    /// A kind whose records are no events: what they mean is known to whoever appends them.
+    #[error("records of kind {kind} are opaque: no event, and of no meaning to holdpoint")]
+    Opaque {
+        /// The kind in the header.
+        kind: u16,
+    },
     /// A version of a known kind that this program does not know.
     #[error("payload version {version} of event kind {kind} is unknown; use a newer holdpoint")]
     UnknownVersion {

@@ -125,6 +125,9 @@ closed_enum! {
         DecisionPointExpiry = "DECISION_POINT_EXPIRY",
         /// An approval is spent once, for its own action, and releases once.
         DecisionPointApproval = "DECISION_POINT_APPROVAL",
+        /// An application's event has a name, a stream that is no id of ours, a version, and no
+        /// more bytes than it may.
+        ApplicationEvent = "APPLICATION_EVENT",
         /// What is said of an output with a gap fits the bytes that are there.
         OutputExtent = "OUTPUT_EXTENT",
     }

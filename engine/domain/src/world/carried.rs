@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
+use crate::application::state::Streams;
 use crate::core::codec::{configuration, read_first};
 use crate::core::hash::Digest;
 use crate::core::payload::Lazy;
@@ -48,7 +49,7 @@ struct Room {
 type Read = fn(&[u8], &mut LiveState) -> Result<(), Fault>;
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 16] = [
+const ROOMS: [Room; 17] = [
     Room {
         name: "execution_loop",
         version: 2,
@@ -204,6 +205,16 @@ const ROOMS: [Room; 16] = [
         version: 1,
         write: |hot| encoded(&hot.threads.plans()),
         read: |bytes, hot| decoded(bytes).map(|plans| hot.threads.have_plans(plans)),
+        older: &[],
+    },
+    Room {
+        name: "application",
+        version: 1,
+        write: |hot| encoded(&hot.streams.carried()),
+        read: |bytes, hot| {
+            hot.streams = Streams::from_carried(decoded(bytes)?);
+            Ok(())
+        },
         older: &[],
     },
 ];

@@ -11,6 +11,8 @@ use alloc::string::String;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::application::command::ApplicationCommand;
+use crate::application::rules::check_command as check_application;
 use crate::core::actor::{ActorId, Authentication, Principal};
 use crate::core::hash::{Digest, HashBuilder, sha256};
 use crate::core::ids::Entropy;
@@ -168,11 +170,13 @@ systems! {
         InterruptionThread(InterruptionThreadCommand),
         /// On decision points.
         DecisionPoint(DecisionPointCommand),
+        /// What the application records.
+        Application(ApplicationCommand),
     }
 }
 
 impl Command {
-    /// The loop, request, thread or decision point that the command is about.
+    /// The loop, request, thread, decision point or stream that the command is about.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         match self {
@@ -188,6 +192,7 @@ impl Command {
             Self::Registration(command) => Some(command.subject()),
             Self::InterruptionThread(command) => Some(command.thread().1),
             Self::DecisionPoint(command) => command.decision_id(),
+            Self::Application(_) => self.stream(),
             Self::Log(_) => None,
         }
     }
@@ -205,8 +210,16 @@ impl Command {
             | Self::Log(_)
             | Self::Registration(_)
             | Self::InterruptionThread(_)
-            | Self::DecisionPoint(_) => None,
+            | Self::DecisionPoint(_)
+            | Self::Application(_) => None,
         }
+    }
+
+    /// The stream that the command is about; `None` for commands of other systems.
+    #[must_use]
+    pub fn stream(&self) -> Option<&str> {
+        let Self::Application(ApplicationCommand::RecordEvent(c)) = self else { return None };
+        Some(&c.stream)
     }
 
     /// The decision point that the command is about; `None` for a new one, and for commands of
@@ -300,7 +313,8 @@ impl Command {
             | Self::EvidenceCapture(_)
             | Self::SandboxFault(_)
             | Self::HumanDecision(_)
-            | Self::DecisionPoint(_) => None,
+            | Self::DecisionPoint(_)
+            | Self::Application(_) => None,
         }
     }
 
@@ -328,6 +342,7 @@ impl Command {
         match self {
             Self::Registration(command) => check_names(command),
             Self::InterruptionThread(command) => check_command(command),
+            Self::Application(command) => check_application(command),
             Self::Log(_)
             | Self::ExecutionLoop(_)
             | Self::EvidenceCapture(_)
@@ -357,7 +372,8 @@ impl Command {
             | Self::EvidenceCapture(_)
             | Self::SandboxFault(_)
             | Self::HumanDecision(_)
-            | Self::DecisionPoint(_) => match self.turn_scope() {
+            | Self::DecisionPoint(_)
+            | Self::Application(_) => match self.turn_scope() {
                 Some(scope) => (scope.tenant_id, scope.session_id, Some(scope.work_order_id)),
                 None => ("", None, None),
             },

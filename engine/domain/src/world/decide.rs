@@ -44,7 +44,7 @@ use crate::world::command::Command;
 use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 use crate::world::{World, policy};
-use crate::{decision_point, interruption_thread, registration};
+use crate::{application, decision_point, interruption_thread, registration};
 
 /// What follows from a command at a time. `at` must be the time of the records that will hold the
 /// events, as evidence carries it. The events are one batch: all of them are recorded, in order,
@@ -210,6 +210,7 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
             let view = world.points_view(command.decision_id());
             all(decision_point::rules::on_decision_point(view, command, at)?)
         }
+        Command::Application(command) => Ok(vec![application::rules::recorded(command).into()]),
         Command::Log(LogCommand::SetPolicy(c)) => policy::set(world, c),
         Command::Log(LogCommand::RelaxPolicy(c)) => policy::relax(world, c, at),
         Command::Log(LogCommand::RecordConfiguration(body)) => Ok(vec![body.clone().into()]),
@@ -292,8 +293,8 @@ fn fingerprint(world: &World) -> Event {
 
 impl World {
     /// The version of what a command is about: the sequence of the last record that changed its
-    /// loop, its thread or its decision point. `None` where the command is about nothing that
-    /// lives; a thread or a decision point is known for a while after it ended.
+    /// loop, its thread, its decision point or its stream. `None` where the command is about
+    /// nothing that lives; a thread or a decision point is known for a while after it ended.
     #[must_use]
     pub fn version_of(&self, command: &Command) -> Option<u64> {
         self.subject_of(command).map(|(_, version)| version)
@@ -333,10 +334,21 @@ impl World {
         known.or_else(|| self.closed_with(tenant_id, correlation_id))
     }
 
-    /// The name and the version of the loop or thread.
+    /// The version of a stream of the application, as far as it is known: the sequence of its last
+    /// event. 0: none.
+    #[must_use]
+    pub fn stream_version(&self, stream: &str) -> u64 {
+        let recalled = || self.recalled.stream(stream);
+        self.hot.streams.version(stream).or_else(recalled).unwrap_or(0)
+    }
+
+    /// The name and the version of what a command is about.
     fn subject_of<'a>(&'a self, command: &'a Command) -> Option<(&'a str, u64)> {
         if let Some((tenant_id, correlation_id)) = command.thread() {
             return Some((correlation_id, self.thread_version(tenant_id, correlation_id)?));
+        }
+        if let Some(stream) = command.stream() {
+            return Some((stream, self.stream_version(stream)));
         }
         if let Some(decision_id) = command.decision_point() {
             let point = self.known_point(decision_id)?;

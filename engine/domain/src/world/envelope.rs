@@ -21,7 +21,7 @@ use crate::core::limits::MAX_PAYLOAD_BYTES;
 use crate::core::payload::List;
 use crate::core::text::{IdentifierFault, check_identifier};
 use crate::log::event::{LogEvent, SalvagedRun};
-use crate::world::event::{Event, is_registered, kind_name};
+use crate::world::event::{Event, FIRST_OPAQUE_KIND, is_registered, kind_name};
 
 /// One record's payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -109,9 +109,16 @@ pub fn decode(kind: u16, version: u8, payload: &[u8]) -> Result<Envelope, Decode
 impl DecodeError {
     pub(crate) fn unknown(kind: u16, version: u8) -> Self {
         match kind_name(kind) {
+            _ if kind >= FIRST_OPAQUE_KIND => Self::Opaque { kind },
             Some(_) => Self::UnknownVersion { kind, version },
             None => Self::UnknownKind { kind, version },
         }
+    }
+
+    /// Whether the record is no event at all, but the log's user's own.
+    #[must_use]
+    pub const fn is_opaque(&self) -> bool {
+        matches!(self, Self::Opaque { .. })
     }
 
     /// Whether a newer program may read the payload.
@@ -246,7 +253,8 @@ impl Envelope {
             | Event::HumanDecision(_)
             | Event::Registration(_)
             | Event::InterruptionThread(_)
-            | Event::DecisionPoint(_) => {}
+            | Event::DecisionPoint(_)
+            | Event::Application(_) => {}
         }
     }
 }

@@ -3,12 +3,14 @@
 //! Every system has a table that pins each event's kind for ever (property E10). Ranges: the log
 //! itself 1 to 31, `execution_loop` 32 to 63, `evidence_capture` 64 to 95, `sandbox_fault` 96 to
 //! 127, `human_decision` 128 to 159, `registration` and `interruption_thread` 160 to 191,
-//! `decision_point` 192 to 223.
+//! `decision_point` 192 to 223, `application` 224 to 255. From [`FIRST_OPAQUE_KIND`] on a kind is
+//! the log's user's own, and no event at all.
 
 use alloc::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::application::event::ApplicationEvent;
 use crate::core::codec::{BodyReader, BodyWriter, DecodeError, EncodeError};
 use crate::core::time::Timestamp;
 use crate::core::{joined, union_of};
@@ -96,8 +98,14 @@ systems! {
         InterruptionThread(InterruptionThreadEvent),
         /// Decision points.
         DecisionPoint(DecisionPointEvent),
+        /// What the application says.
+        Application(ApplicationEvent),
     }
 }
+
+/// Kinds from here on, up to 65535, are whose log it is to give: chained, and opaque. No rule says
+/// anything of them, no state follows from them, and no event ever gets one.
+pub const FIRST_OPAQUE_KIND: u16 = 32_768;
 
 /// The name of a kind, or `None` if this program does not know it.
 #[must_use]
@@ -129,7 +137,8 @@ impl Event {
             Self::Log(_)
             | Self::Registration(_)
             | Self::InterruptionThread(_)
-            | Self::DecisionPoint(_) => None,
+            | Self::DecisionPoint(_)
+            | Self::Application(_) => None,
         }
     }
 
@@ -143,7 +152,8 @@ impl Event {
         }
         matches!(
             self,
-            Self::Log(LogEvent::PolicyChanged(_))
+            Self::Application(_)
+                | Self::Log(LogEvent::PolicyChanged(_))
                 | Self::InterruptionThread(
                     InterruptionThreadEvent::PendingDisarmed(_)
                         | InterruptionThreadEvent::ThreadMoved(_)
@@ -162,6 +172,13 @@ impl Event {
         Some(event.thread())
     }
 
+    /// The stream of the application that the event is about; `None` for events of other systems.
+    #[must_use]
+    pub fn stream(&self) -> Option<&str> {
+        let Self::Application(event) = self else { return None };
+        Some(event.stream())
+    }
+
     /// The decision point that the event is about; `None` for events of other systems.
     #[must_use]
     pub fn decision_point(&self) -> Option<&str> {
@@ -175,9 +192,9 @@ impl Event {
 pub struct Totals {
     /// Events applied.
     pub events: u64,
-    /// The sequence of the last one. 0: none.
+    /// The sequence of the last record. 0: none.
     pub last_sequence: u64,
-    /// The time of the last one.
+    /// The time of the last record.
     pub last_at: Timestamp,
     /// Loops that were initialized.
     pub loops_initialized: u64,
@@ -202,9 +219,14 @@ pub struct Totals {
 }
 
 impl Totals {
-    pub(crate) fn count(&mut self, sequence: u64, at: Timestamp, event: &Event) {
+    /// Goes on to a record.
+    pub(crate) const fn reach(&mut self, sequence: u64, at: Timestamp) {
         self.last_sequence = sequence;
         self.last_at = at;
+    }
+
+    pub(crate) fn count(&mut self, sequence: u64, at: Timestamp, event: &Event) {
+        self.reach(sequence, at);
         increment(&mut self.events);
         let counted = match event {
             Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(_)) => {
@@ -236,7 +258,8 @@ impl Totals {
             | Event::SandboxFault(_)
             | Event::Registration(_)
             | Event::InterruptionThread(_)
-            | Event::DecisionPoint(_) => return,
+            | Event::DecisionPoint(_)
+            | Event::Application(_) => return,
         };
         increment(counted);
     }

@@ -32,7 +32,7 @@ use crate::world::carried::STATE_SCHEMA_VERSION;
 use crate::world::envelope::Envelope;
 use crate::world::event::Event;
 use crate::world::{LiveState, World, policy};
-use crate::{decision_point, governed, interruption_thread, registration};
+use crate::{application, decision_point, governed, interruption_thread, registration};
 
 impl World {
     /// Applies one record: its sequence, its time, its payload. Never refuses and never panics.
@@ -62,6 +62,13 @@ impl World {
         let findings = self.findings(record, envelope);
         self.apply(record, envelope);
         findings
+    }
+
+    /// Goes on behind a record that is no event and of which no state follows: one of a kind from
+    /// [`FIRST_OPAQUE_KIND`](crate::world::FIRST_OPAQUE_KIND) on.
+    pub fn pass_over(&mut self, sequence: u64, at: Timestamp) {
+        self.forget_fingerprint();
+        self.hot.totals.reach(sequence, at);
     }
 
     fn apply(&mut self, record: Record<'_>, envelope: &Envelope) {
@@ -123,6 +130,7 @@ fn apply(world: &mut World, record: Record<'_>, event: &Event) -> Touched {
         }
         Event::InterruptionThread(event) => apply_to_thread(world, record, event),
         Event::DecisionPoint(event) => apply_to_point(world, record, event),
+        Event::Application(event) => world.hot.streams.follow(event.stream(), record.sequence),
         Event::ExecutionLoop(_)
         | Event::EvidenceCapture(_)
         | Event::SandboxFault(_)
@@ -145,6 +153,7 @@ fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChec
         Event::DecisionPoint(event) => {
             decision_point::apply::judge(world.points_view(None), record, event, checks);
         }
+        Event::Application(event) => application::rules::judge(event, checks),
         Event::ExecutionLoop(_)
         | Event::EvidenceCapture(_)
         | Event::SandboxFault(_)
@@ -323,7 +332,8 @@ macro_rules! on_live_loops {
                 Event::Log(_)
                 | Event::Registration(_)
                 | Event::InterruptionThread(_)
-                | Event::DecisionPoint(_) => {}
+                | Event::DecisionPoint(_)
+                | Event::Application(_) => {}
             }
         }
 
@@ -341,7 +351,8 @@ macro_rules! on_live_loops {
                 Event::Log(_)
                 | Event::Registration(_)
                 | Event::InterruptionThread(_)
-                | Event::DecisionPoint(_) => {}
+                | Event::DecisionPoint(_)
+                | Event::Application(_) => {}
             }
         }
     };

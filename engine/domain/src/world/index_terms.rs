@@ -54,6 +54,8 @@ pub enum Term<'a> {
         /// Its name.
         work_order: &'a str,
     },
+    /// A stream of the application.
+    Stream(&'a str),
     /// What a command that was refused was about: the id of whatever it named.
     Refused(&'a str),
     /// The story that the record belongs to.
@@ -101,6 +103,7 @@ impl Term<'_> {
             }
             Self::Session { tenant, session } => put(out, 11, &[tenant, session]),
             Self::WorkOrder { tenant, work_order } => put(out, 12, &[tenant, work_order]),
+            Self::Stream(stream) => put(out, 13, &[stream]),
         }
     }
 
@@ -142,16 +145,20 @@ pub fn terms_of(envelope: &Envelope, each: &mut dyn FnMut(Term<'_>)) {
 }
 
 /// [`terms_of`] a record as it lies in the log, each by its canonical bytes and whether it is an
-/// idempotency key. A payload that this program cannot read has no terms: there is nothing in it
-/// that could be looked up. One that was withheld must not be given.
+/// idempotency key. What is opaque has its kind. A payload that this program cannot read has no
+/// terms: there is nothing in it that could be looked up. One that was withheld must not be given.
 pub fn terms_of_record(kind: u16, version: u8, payload: &[u8], each: &mut dyn FnMut(&[u8], bool)) {
-    let Ok(envelope) = decode(kind, version, payload) else { return };
     let mut canonical = Vec::new();
-    terms_of(&envelope, &mut |term| {
+    let mut write = |term: Term<'_>| {
         canonical.clear();
         term.write(&mut canonical);
         each(&canonical, term.is_key());
-    });
+    };
+    match decode(kind, version, payload) {
+        Ok(envelope) => terms_of(&envelope, &mut write),
+        Err(unread) if unread.is_opaque() => write(Term::Kind(kind)),
+        Err(_) => {}
+    }
 }
 
 /// What an event is about.
@@ -164,6 +171,9 @@ fn entities_of(event: &Event, each: &mut dyn FnMut(Term<'_>)) {
     }
     if let Some(decision_id) = event.decision_point() {
         each(Term::DecisionPoint(decision_id));
+    }
+    if let Some(stream) = event.stream() {
+        each(Term::Stream(stream));
     }
     if let Some((tenant, correlation)) = event.thread() {
         each(Term::Thread { tenant, correlation });

@@ -204,7 +204,8 @@ impl World {
             | Command::HumanDecision(_)
             | Command::Registration(_)
             | Command::InterruptionThread(_)
-            | Command::DecisionPoint(_) => Ok(()),
+            | Command::DecisionPoint(_)
+            | Command::Application(_) => Ok(()),
         }
     }
 

@@ -69,7 +69,8 @@ pub fn check_floor(
         | Command::HumanDecision(_)
         | Command::Registration(_)
         | Command::InterruptionThread(_)
-        | Command::DecisionPoint(_) => Ok(()),
+        | Command::DecisionPoint(_)
+        | Command::Application(_) => Ok(()),
     }
 }
 

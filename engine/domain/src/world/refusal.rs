@@ -90,7 +90,7 @@ refusals! {
     /// The entity has changed since the caller looked.
     #[error("{entity} is at version {found}, not {expected}; look again and decide anew")]
     StaleVersion {
-        /// The loop, request, thread or decision point.
+        /// The loop, request, thread, decision point or stream.
         entity: String,
         /// The version that the caller saw.
         expected: u64,

@@ -1,5 +1,6 @@
 //! What a record's payload is, byte for byte, and what is not one (properties L8 and E10).
 
+use holdpoint_domain::application::ApplicationEvent;
 use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
@@ -130,6 +131,7 @@ const PINNED: &[(u16, &str)] = &[
     (205, "decision_point.consumed"),
     (206, "decision_point.approval_lapsed"),
     (207, "decision_point.released"),
+    (224, "application.recorded"),
 ];
 
 #[test]
@@ -153,6 +155,7 @@ fn table_kinds_lie_in_their_systems_range() {
             "human_decision" => 128..=159,
             "interruption_thread" => 160..=191,
             "decision_point" => 192..=223,
+            "application" => 224..=255,
             other => panic!("no range is given to {other}"),
         };
         assert!(range.contains(&entry.kind), "{entry:?}");
@@ -444,6 +447,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
             DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated
             LateResponseRecorded ApprovalConsumed ApprovalLapsed DependentsReleased
         }
+        Application ApplicationEvent { ApplicationRecorded }
     }
 }
 

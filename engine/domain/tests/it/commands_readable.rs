@@ -1,5 +1,6 @@
 //! Commands as other programs write them: one JSON object each, read strictly.
 
+use holdpoint_domain::application::{ApplicationCommand, Data, RecordEvent};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
@@ -32,6 +33,7 @@ pub(crate) fn samples() -> Vec<Command> {
     samples.extend(registrations());
     samples.extend(turns_and_rows());
     samples.extend(decision_points());
+    samples.push(application_event());
     samples
 }
 
@@ -59,6 +61,16 @@ fn samples_of_loops() -> Vec<Command> {
         Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})),
         story.interrupt(15, Some((4_711, 1_000))),
     ]
+}
+
+fn application_event() -> Command {
+    Command::Application(ApplicationCommand::RecordEvent(RecordEvent {
+        stream: "order-1".into(),
+        event_type: "order.created".into(),
+        type_version: 1,
+        content_type: "application/octet-stream".into(),
+        data: Data::from(vec![0, 0xff]),
+    }))
 }
 
 fn policy(approval: Option<String>) -> ChangePolicy {
@@ -385,5 +397,30 @@ fn a_command_says_what_it_is_about() {
         let is_of_time =
             matches!(command, Command::DecisionPoint(DecisionPointCommand::ExpireDecisionPoint(_)));
         assert_eq!(command.principal().is_none(), is_of_time, "{command:?}");
+    }
+}
+
+#[test]
+fn data_is_a_text_or_digits_and_nothing_else() {
+    let least = json!({"command": "application.record", "stream": "s", "type": "t"});
+    let with = |data: Value| {
+        let mut json = least.clone();
+        json["data"] = data;
+        read(&json).map(|command| {
+            let Command::Application(ApplicationCommand::RecordEvent(c)) = command else {
+                panic!()
+            };
+            (c.data, c.type_version, c.content_type)
+        })
+    };
+    let bytes = "application/octet-stream".to_owned();
+    assert_eq!(with(json!("\u{fc}")).unwrap(), (Data::from("\u{fc}"), 1, bytes.clone()));
+    assert_eq!(with(json!({"hex": "00ff"})).unwrap().0, Data::from(vec![0, 0xff]));
+    assert!(read(&least).is_ok());
+    for wrong in [json!(1), json!(null), json!([]), json!({}), json!({"hex": "0F"})] {
+        assert!(with(wrong.clone()).is_err(), "{wrong}");
+    }
+    for wrong in [json!({"hex": "0"}), json!({"hex": "00", "text": "a"}), json!({"text": "a"})] {
+        assert!(with(wrong.clone()).is_err(), "{wrong}");
     }
 }

@@ -492,6 +492,7 @@ fn every_rule_has_a_test() {
         include_str!("registrations.rs"),
         include_str!("policy.rs"),
         include_str!("rules_numbers.rs"),
+        include_str!("application.rs"),
     );
     for rule in Rule::ALL {
         assert!(source.contains(&format!("Rule::{rule:?})")), "{rule} has no test");

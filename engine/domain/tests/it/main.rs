@@ -8,6 +8,7 @@
 )]
 
 mod advice;
+mod application;
 #[cfg(feature = "arbitrary")]
 mod arbitrary;
 mod architecture;

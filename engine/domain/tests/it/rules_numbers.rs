@@ -164,10 +164,10 @@ fn a_system_that_this_program_does_not_know_is_a_newer_one() {
     let Event::Log(LogEvent::RulesAdopted(body)) = adopted.event else { panic!() };
     let mut numbers: Vec<(&str, u32)> =
         body.systems.iter().map(|it| (&*it.system, it.number)).collect();
-    numbers.insert(0, ("application", 1));
+    numbers.insert(0, ("abacus", 1));
     assert_eq!(story.record_envelope(stating(&numbers)), []);
     let newer = story.world.check_rules().unwrap_err();
-    assert_eq!(newer.system, "application");
+    assert_eq!(newer.system, "abacus");
     assert!(newer.to_string().contains("use a newer holdpoint"), "{newer}");
 }
 

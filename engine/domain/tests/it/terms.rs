@@ -56,6 +56,7 @@ fn every_event_is_found_by_what_it_is_about() {
         let expected = [
             sample.event.loop_id().map(Term::Loop),
             sample.event.decision_point().map(Term::DecisionPoint),
+            sample.event.stream().map(Term::Stream),
             sample.event.thread().map(|(tenant, correlation)| Term::Thread { tenant, correlation }),
         ];
         assert!(expected.into_iter().flatten().all(|term| has(&sample, term)), "{sample:?}");
@@ -72,6 +73,7 @@ fn is_entity(term: &Term<'_>) -> bool {
         | Term::Tenant(_)
         | Term::Session { .. }
         | Term::WorkOrder { .. }
+        | Term::Stream(_)
         | Term::Refused(_) => true,
         Term::Correlation(_) | Term::Actor { .. } | Term::Kind(_) | Term::Key { .. } => false,
     }
@@ -212,7 +214,7 @@ fn table_terms_of_the_document_are_those_that_records_have() {
         .take_while(|line| line.starts_with('|'))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
-    assert_eq!(rows.len(), 12);
+    assert_eq!(rows.len(), 13);
     let mut seen = BTreeSet::new();
     for sample in samples() {
         let kind = sample.event.kind().kind;

@@ -77,7 +77,7 @@ fn opened(disk: &ModelDisk, ownership: Ownership) -> Shared<ModelDisk> {
 
 fn record(tag: u64, length: usize) -> NewRecord {
     let payload = tag.to_le_bytes().into_iter().chain(std::iter::repeat(0xa5)).take(length);
-    NewRecord { kind: 7, version: 1, payload: payload.collect() }
+    NewRecord { kind: 32_775, version: 1, payload: payload.collect() }
 }
 
 /// Appends one record in a turn of its own, and gives its sequence once it is at `level`.

@@ -225,7 +225,7 @@ impl<S: ReadStorage> Copier<'_, S> {
     /// A batch may have grown beyond the limit with the numbers in it. It is parted then: half of
     /// it is far from the limit.
     fn append(&self, records: &[NewRecord], time: u64) -> Result<(), SalvageError> {
-        match self.log.append(records, time, Level::Os) {
+        match self.log.append_batch(records, time, Level::Os) {
             Err(AppendError::BatchTooLarge { .. }) if records.len() > 1 => {
                 let (front, rest) = records.split_at(records.len() / 2);
                 self.append(front, time)?;
@@ -279,7 +279,7 @@ impl<S: ReadStorage> Copier<'_, S> {
 /// Whether a payload can be read.
 pub(super) fn payload_of(record: &Record<'_>) -> Payload {
     let decoded = envelope::decode(record.header.kind, record.header.version, record.payload);
-    Payload::of(&decoded, DecodeError::is_of_unknown_kind)
+    Payload::of(&decoded, DecodeError::is_opaque, DecodeError::is_of_unknown_kind)
 }
 
 /// An event of the salvage itself as a record.

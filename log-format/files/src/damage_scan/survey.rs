@@ -22,7 +22,7 @@ pub type Visit<'a> = dyn FnMut(&RecordPlace, &Record<'_>) -> Payload + 'a;
 /// What the payload of a record is to who scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// It can be read.
+    /// It can be read, or is none that a reader would have to know.
     Readable,
     /// It is none of its kind.
     Unreadable,
@@ -32,9 +32,14 @@ pub enum Payload {
 
 impl Payload {
     /// What it is by what decoding it came to.
-    pub fn of<T, E>(decoded: &Result<T, E>, is_unknown: impl FnOnce(&E) -> bool) -> Self {
+    pub fn of<T, E>(
+        decoded: &Result<T, E>,
+        is_opaque: impl FnOnce(&E) -> bool,
+        is_unknown: impl FnOnce(&E) -> bool,
+    ) -> Self {
         match decoded {
             Ok(_) => Self::Readable,
+            Err(error) if is_opaque(error) => Self::Readable,
             Err(error) if is_unknown(error) => Self::Unknown,
             Err(_) => Self::Unreadable,
         }

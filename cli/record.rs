@@ -1,0 +1,213 @@
+//! `holdpoint record`: events of an application, from a file or a pipe.
+
+use crate::apply::lines::{InputLine, LINE_BYTES_MAX, next_line};
+use crate::arguments::Global;
+use crate::damage::LogError;
+use crate::exit::{Exit, Failure, settle};
+use crate::hold::{LockWaitArgs, failed, open_or_make};
+use crate::output::Output;
+use crate::text::{path, visible_once};
+use holdpoint_domain::application::{ApplicationCommand, BYTES, Data, MAX_DATA_BYTES, RecordEvent};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::{ActorId, Command};
+use holdpoint_engine::Engine;
+use holdpoint_engine::shell::{
+    Conditions, IdempotencyKey, Origin, Receipt, SubmitError, Submitted, user_name,
+};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// What is said below the options.
+const MORE: &str = "\
+The event says what happened to a stream, in the application's own words; Holdpoint chains it and
+judges nothing of it. Read it back with `holdpoint log show --entity STREAM`.";
+
+/// The tenant and the engine of the keys that are given here.
+const KEYS_OF: &str = "application";
+
+/// Options of `record`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// What it happened to: 1 to 256 bytes, visible.
+    #[arg(long, value_name = "STREAM")]
+    stream: String,
+    /// The name of what happened: 1 to 256 bytes, visible.
+    #[arg(long = "type", value_name = "TYPE")]
+    event_type: String,
+    /// The version of what the bytes mean under that name.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    type_version: u32,
+    /// What the bytes are: a media type.
+    #[arg(long, value_name = "TYPE", default_value = BYTES)]
+    content_type: String,
+    /// The record that the stream has to have come to: that of its last event, 0 for none.
+    #[arg(long, value_name = "RECORD")]
+    expected_version: Option<u64>,
+    /// The story that the event belongs to; else one of its own.
+    #[arg(long, value_name = "NAME")]
+    correlation: Option<String>,
+    /// The record that caused the event.
+    #[arg(long, value_name = "RECORD")]
+    causation: Option<u64>,
+    /// Your own name for this event: given again in the same story, it is recorded once.
+    #[arg(long, value_name = "KEY", requires = "correlation")]
+    key: Option<String>,
+    /// Record each line of the input as an event of its own, in one story.
+    #[arg(long, conflicts_with_all = ["key", "expected_version"])]
+    lines: bool,
+    /// The file that holds the bytes; `-` or nothing: standard input.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    turn: LockWaitArgs,
+}
+
+/// Records the event, or one for each line. Exit 0: recorded, or recorded before under the same
+/// key; 2 where the input is too long, 4 where the stream has come to another record or the log
+/// stays locked, 5 where a rule says no. What was recorded before a line that was not stays.
+pub(crate) fn main(global: &Global, args: &Args) -> Exit {
+    settle(global, record(global, args))
+}
+
+fn record(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let mut input = input_of(args.file.as_deref())?;
+    // A file is read before the log is opened: nobody waits for what cannot be read.
+    let whole = if args.lines { None } else { Some(all_of(&mut input)?) };
+    let engine = open_or_make(global, &args.turn, true)?;
+    let recorded = match whole {
+        Some(data) => recorder(global, &engine, args)?.record(data).map(|told| vec![told]),
+        None => recorder(global, &engine, args)?.record_lines(&mut input),
+    };
+    engine.close().map_err(|error| failed(global, error))?;
+    recorded?;
+    Ok(Exit::DONE)
+}
+
+/// What was recorded, as programs are told of it.
+#[derive(Serialize)]
+struct Told<'a> {
+    stream: &'a str,
+    /// The event's record, which is the stream's version from now on.
+    version: u64,
+    correlation: &'a str,
+    /// It was recorded before, under the same key.
+    repeated: bool,
+}
+
+struct Recorder<'a> {
+    global: &'a Global,
+    engine: &'a Engine,
+    args: &'a Args,
+    origin: Origin,
+}
+
+fn recorder<'a>(
+    global: &'a Global,
+    engine: &'a Engine,
+    args: &'a Args,
+) -> Result<Recorder<'a>, Failure> {
+    let actor = ActorId { kind: Actor::Automation, id: user_name() };
+    let correlation = match &args.correlation {
+        Some(given) => given.clone(),
+        None => engine.entropy().map_err(|error| not_recorded(global, &error))?.to_string(),
+    };
+    let origin = Origin { actor, correlation, causation: args.causation };
+    Ok(Recorder { global, engine, args, origin })
+}
+
+impl Recorder<'_> {
+    fn record_lines(&self, input: &mut impl BufRead) -> Result<Vec<u64>, Failure> {
+        let mut recorded = Vec::new();
+        while let Some(line) = next_line(input).map_err(|error| unreadable("the input", &error))? {
+            let number = recorded.len().saturating_add(1);
+            let InputLine::Whole(bytes) = line else {
+                let message = format!("line {number} has more than {LINE_BYTES_MAX} bytes");
+                return Err(Failure::new(Exit::USAGE, "too_long", message));
+            };
+            recorded.push(self.record(bytes.into())?);
+        }
+        Ok(recorded)
+    }
+
+    /// Records one event and tells of it.
+    fn record(&self, data: Data) -> Result<u64, Failure> {
+        let Args { stream, event_type, type_version, content_type, .. } = self.args;
+        let command = Command::Application(ApplicationCommand::RecordEvent(RecordEvent {
+            stream: stream.clone(),
+            event_type: event_type.clone(),
+            type_version: *type_version,
+            content_type: content_type.clone(),
+            data,
+        }));
+        let key = self.args.key.as_ref().map(|key| IdempotencyKey {
+            tenant: KEYS_OF.to_string(),
+            engine: KEYS_OF.to_string(),
+            key: key.clone(),
+        });
+        let conditions = Conditions { key, expected_version: self.args.expected_version };
+        let submitted = self.engine.submit_when(&self.origin, &conditions, &command);
+        match submitted.map_err(|error| not_recorded(self.global, &error))? {
+            Submitted::Accepted(receipt) => self.tell(&receipt, false),
+            Submitted::Repeated(receipt) => self.tell(&receipt, true),
+            Submitted::Refused(refusal) => {
+                let exit = match refusal.code() {
+                    "STALE_VERSION" | "IDEMPOTENCY_CONFLICT" => Exit::CONFLICT,
+                    _ => Exit::REFUSED,
+                };
+                let code = refusal.code().to_ascii_lowercase();
+                Err(Failure::new(exit, code, visible_once(&refusal.to_string())))
+            }
+        }
+    }
+
+    fn tell(&self, receipt: &Receipt, repeated: bool) -> Result<u64, Failure> {
+        let (version, correlation) = (receipt.last_sequence, self.origin.correlation.as_str());
+        let mut out = Output::stdout();
+        let stream = self.args.stream.as_str();
+        if self.global.json {
+            out.json_line(&Told { stream, version, correlation, repeated });
+        } else {
+            let before = if repeated { ", recorded before under this key" } else { "" };
+            out.line(format_args!("record {version}: {}{before}", visible_once(stream)));
+        }
+        out.finish()?;
+        Ok(version)
+    }
+}
+
+fn input_of(file: Option<&Path>) -> Result<Box<dyn BufRead>, Failure> {
+    let Some(file) = file.filter(|file| *file != Path::new("-")) else {
+        return Ok(Box::new(io::stdin().lock()));
+    };
+    let opened = File::open(file).map_err(|error| unreadable(&path(file), &error))?;
+    Ok(Box::new(BufReader::new(opened)))
+}
+
+/// No more is read than an event may hold, and one byte.
+fn all_of(input: &mut impl BufRead) -> Result<Data, Failure> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MAX_DATA_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    let read = input.take(most).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable("the input", &error))?;
+    if bytes.len() > MAX_DATA_BYTES {
+        let message = format!(
+            "the input has more than {MAX_DATA_BYTES} bytes (63 MiB), the most that an event \
+             holds: record where it lies, and its digest"
+        );
+        return Err(Failure::new(Exit::USAGE, "too_long", message));
+    }
+    Ok(bytes.into())
+}
+
+fn unreadable(what: &str, error: &io::Error) -> Failure {
+    Failure::new(Exit::FAILED, "io", format!("cannot read {what}: {error}"))
+}
+
+fn not_recorded(global: &Global, error: &SubmitError) -> Failure {
+    let (exit, code) = error.exit();
+    let said = visible_once(&error.to_string());
+    Failure::new(exit, code, format!("{}: {said}", path(&global.log)))
+}

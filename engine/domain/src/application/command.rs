@@ -1,0 +1,43 @@
+//! The command that records an event of the application.
+
+use alloc::string::String;
+
+use crate::application::types::{BYTES, Data};
+use crate::core::{bodies, commands};
+
+commands! {
+    /// What the application can ask for.
+    ApplicationCommand {
+        /// Record that something happened to a stream.
+        "application.record" RecordEvent(RecordEvent);
+    }
+}
+
+bodies! {
+    /// See [`ApplicationCommand::RecordEvent`].
+    RecordEvent {
+        /// The entity that it happened to: 1 to 256 bytes, visible, and none of Holdpoint's own
+        /// ids.
+        stream: String,
+        /// The name of what happened: 1 to 256 bytes, visible.
+        #[serde(rename = "type")]
+        event_type: String,
+        /// The version of what the bytes mean under that name, from 1.
+        #[serde(default = "first_version")]
+        type_version: u32,
+        /// What the bytes are: a media type, 1 to 128 bytes, visible.
+        #[serde(default = "bytes")]
+        content_type: String,
+        /// The bytes, at most 63 MiB: a text, or `{"hex": DIGITS}`.
+        #[serde(default)]
+        data: Data,
+    }
+}
+
+const fn first_version() -> u32 {
+    1
+}
+
+fn bytes() -> String {
+    String::from(BYTES)
+}

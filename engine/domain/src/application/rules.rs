@@ -1,0 +1,77 @@
+//! What an event of the application has to be, for decision and judgement alike.
+
+use crate::application::command::{ApplicationCommand, RecordEvent};
+use crate::application::event::{ApplicationEvent, ApplicationRecorded};
+use crate::application::types::{MAX_CONTENT_TYPE_BYTES, MAX_DATA_BYTES};
+use crate::core::forbidden::{Rule, RuleChecks};
+use crate::core::limits::MAX_ID_BYTES;
+use crate::core::payload::Text;
+use crate::core::refusal::{Malformed, check_name, quoted, require};
+
+const NAME_256: &str = "1 to 256 bytes, visible, without control characters";
+const NAME_128: &str = "1 to 128 bytes, visible, without control characters";
+
+/// What the ids begin with that Holdpoint mints.
+const OWN_PREFIXES: [&str; 9] =
+    ["LOOP-", "REQ-", "DEC-", "DP-", "AUDIT-", "CHAIN-", "REC-", "FAULT-", "OBS-"];
+
+/// So many digits of an id are enough to look it up by its beginning.
+const OWN_DIGITS_MIN: usize = 6;
+
+/// Whether a command is well-formed.
+pub(crate) fn check_command(command: &ApplicationCommand) -> Result<(), Malformed> {
+    let ApplicationCommand::RecordEvent(c) = command;
+    check(&c.stream, &c.event_type, c.type_version, &c.content_type, c.data.as_bytes().len())
+}
+
+/// The fact that a command asks for.
+pub(crate) fn recorded(command: &ApplicationCommand) -> ApplicationEvent {
+    let ApplicationCommand::RecordEvent(c) = command;
+    let RecordEvent { stream, event_type, type_version, content_type, data } = c;
+    ApplicationRecorded {
+        stream: Text::from(stream),
+        event_type: Text::from(event_type),
+        type_version: *type_version,
+        content_type: Text::from(content_type),
+        data: data.clone(),
+    }
+    .into()
+}
+
+/// What the rules forbid about an event: what no command would have asked for.
+pub(crate) fn judge(event: &ApplicationEvent, checks: &mut RuleChecks) {
+    let ApplicationEvent::ApplicationRecorded(it) = event;
+    let length = it.data.as_bytes().len();
+    let checked = check(&it.stream, &it.event_type, it.type_version, &it.content_type, length);
+    if let Err(Malformed { field, expected, found }) = checked {
+        checks.forbid(Rule::ApplicationEvent, format_args!("{field}: {expected}"), found);
+    }
+}
+
+fn check(
+    stream: &str,
+    event_type: &str,
+    type_version: u32,
+    content_type: &str,
+    length: usize,
+) -> Result<(), Malformed> {
+    check_name("stream", stream, MAX_ID_BYTES, NAME_256)?;
+    let expected = "a name that is no id of Holdpoint's own";
+    require(!is_own_id(stream), "stream", expected, quoted(stream))?;
+    check_name("type", event_type, MAX_ID_BYTES, NAME_256)?;
+    require(type_version > 0, "type_version", "1 or more", type_version)?;
+    check_name("content_type", content_type, MAX_CONTENT_TYPE_BYTES, NAME_128)?;
+    let fits = length <= MAX_DATA_BYTES;
+    require(fits, "data", "at most 66060288 bytes (63 MiB)", format_args!("{length} bytes"))
+}
+
+/// Whether a name could be taken for one of Holdpoint's own ids, or for the beginning of one.
+fn is_own_id(name: &str) -> bool {
+    let digits = OWN_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
+    digits.is_some_and(|digits| {
+        digits.len() >= OWN_DIGITS_MIN
+            && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
+const _: () = assert!(MAX_DATA_BYTES == 66_060_288);
