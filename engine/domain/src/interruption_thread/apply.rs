@@ -185,6 +185,11 @@ pub(crate) fn check_order(thread: &Thread, turn_id: u64, checks: &mut RuleChecks
         let found = format_args!("none for turn {}", thread.last_turn_id);
         checks.forbid(Rule::ThreadRow, "a row for every turn", found);
     }
+    if let Some((open, Some(_))) = &thread.plan
+        && open.turn_id != turn_id
+    {
+        checks.forbid(Rule::ThreadPlan, "the turn that was committed", turn_id);
+    }
 }
 
 /// A thread that begins with this turn.

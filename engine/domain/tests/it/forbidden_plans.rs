@@ -93,6 +93,7 @@ fn a_commit_that_the_gate_did_not_let_pass_is_found_and_opens_nothing() {
     }
     let mut stage = planned;
     assert_eq!(forged(&mut stage, honest.clone()), []);
+    assert_found(&mut stage.clone(), TurnTaken { turn_id: 3, ..taken.clone() });
     assert_found(&mut stage, honest);
     assert_eq!(forged(&mut stage, taken), []);
     assert_eq!(turns(&stage), 1);
