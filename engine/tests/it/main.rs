@@ -43,6 +43,7 @@ mod shell_conditions;
 mod shell_group_commit;
 mod shell_replay;
 mod snapshots;
+mod thread_plans;
 mod thread_rows;
 mod threads;
 mod writers;
