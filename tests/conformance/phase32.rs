@@ -32,8 +32,8 @@ pub(crate) fn run(function: &str, input: &Value) -> Option<Decoded<Answer>> {
     })
 }
 
-/// The reference takes loose values and believes them; so does the function, which takes the summary
-/// of a chain that was verified as it grew.
+/// The reference takes loose values and believes them; so does the function, which takes the
+/// summary of a chain that was verified as it grew.
 fn ask(input: &Value) -> Decoded<Answer> {
     let session_id = text(input, "session_id")?;
     let entropy = entropy(input, 1)?;
