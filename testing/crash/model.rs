@@ -3,6 +3,9 @@
 
 use holdpoint_engine::log::NewRecord;
 
+/// The kind of every record that is handed in.
+pub(crate) const KIND: u16 = 32_775;
+
 /// A record that was handed to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
@@ -77,6 +80,6 @@ impl Model {
 }
 
 pub(crate) fn new_records(batch: &[Known]) -> Vec<NewRecord> {
-    let record = |known: &Known| NewRecord { kind: 32_775, version: 1, payload: known.payload() };
+    let record = |known: &Known| NewRecord { kind: KIND, version: 1, payload: known.payload() };
     batch.iter().map(record).collect()
 }

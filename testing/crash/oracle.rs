@@ -1,7 +1,7 @@
 //! The oracle: what must be true of a log when its machine came back, whatever survived.
 
 use crate::life::quiet;
-use crate::model::{Known, Model};
+use crate::model::{KIND, Known, Model};
 use crate::random::Random;
 use crate::survivors::one_of;
 use holdpoint_engine::log::{Level, Log, NewRecord, OpenError, OpenReport, Storage};
@@ -113,7 +113,7 @@ fn check_served(case: &Case<'_>, log: &Log<SimulatedDisk>, newest: u64) -> Resul
     let read = log.read_from(1, &mut |_, record| {
         let known = &case.may[next as usize - 1];
         let is_known = record.header.sequence == next
-            && record.header.kind == 7
+            && record.header.kind == KIND
             && record.header.flags.more_follows() != known.ends_batch
             && record.payload == known.payload();
         next += 1;
