@@ -255,7 +255,8 @@ fn forged_evidence_is_found() {
 /// hash says.
 #[test]
 fn evidence_that_does_not_link_is_found_though_our_own_hash_fits() {
-    let changes: [(fn(&mut EvidenceRecord), &str); 2] = [
+    type Forgery = (fn(&mut EvidenceRecord), &'static str);
+    let changes: [Forgery; 2] = [
         (|record| record.prior_hash = "ab".repeat(32), "prior_hash"),
         (|record| record.self_hash = "cd".repeat(32), "self_hash"),
     ];
