@@ -53,6 +53,13 @@ pub(super) struct DoneBefore {
     pub(super) last_sequence: Option<u64>,
 }
 
+impl DoneBefore {
+    /// What a key was used for.
+    pub(super) const fn of(receipt: &KeyReceipt) -> Self {
+        Self { first_sequence: receipt.first_sequence, last_sequence: Some(receipt.last_sequence) }
+    }
+}
+
 /// A command's key, and what was found under it in the log because the state has forgotten it.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
@@ -117,10 +124,7 @@ impl Conditions {
         if let Some(idempotency) = known.idempotency
             && let Some(receipt) = receipt_of(world, origin, command, idempotency, known.recalled)?
         {
-            return Ok(Some(DoneBefore {
-                first_sequence: receipt.first_sequence,
-                last_sequence: Some(receipt.last_sequence),
-            }));
+            return Ok(Some(DoneBefore::of(receipt)));
         }
         check_own_name(origin, command)?;
         world.check_person(&origin.actor, proof, command)?;
@@ -130,7 +134,7 @@ impl Conditions {
         self.check_version(world, command).map(|()| None)
     }
 
-    fn check_version(&self, world: &World, command: &Command) -> Result<(), Refusal> {
+    pub(super) fn check_version(&self, world: &World, command: &Command) -> Result<(), Refusal> {
         let (Some(expected), Some(subject)) = (self.expected_version, command.subject()) else {
             return Ok(());
         };
@@ -145,7 +149,7 @@ impl Conditions {
 
 /// What was recorded under the command's key, if anything. It names what a tenant's thread said,
 /// so it is told only where tenant, user, device and session may still be used.
-fn receipt_of<'a>(
+pub(super) fn receipt_of<'a>(
     world: &'a World,
     origin: &Origin,
     command: &Command,

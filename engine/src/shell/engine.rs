@@ -1,7 +1,7 @@
 //! The engine: a log open for writing and the state that follows it.
 
 use super::clock::{Clock, Reading, SystemClock};
-use super::conditions::Conditions;
+use super::conditions::{Conditions, IdempotencyKey};
 use super::entropy::{Drawn, EntropySource, SystemEntropy};
 use super::error::{EngineError, SubmitError};
 use super::fingerprint::FingerprintDistance;
@@ -19,6 +19,7 @@ use super::submit_queue::{QueueError, SubmitQueue};
 use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_notifier::{CloseNotice, Notifier};
 use super::ticket::Ticket;
+use super::transaction::Transaction;
 use super::writers_own::{record, recovery_performed};
 use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Options, Storage};
@@ -246,6 +247,25 @@ impl<S: Storage> Engine<S> {
         command: &Command,
     ) -> Result<Submitted, SubmitError> {
         self.core.submit(origin, conditions, command)
+    }
+
+    /// Carries a transaction out: all of its members, in one batch and at one time, or none of
+    /// them. A refusal is the first member's that is refused; then nothing is recorded but that,
+    /// where it is a fact. Under a key, the same transaction again is answered with its receipt.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`]. Over 256 MiB in all is
+    /// [`AppendError::BatchTooLarge`](crate::log::AppendError::BatchTooLarge), and nothing was
+    /// recorded.
+    pub fn commit(
+        &self,
+        origin: &Origin,
+        key: Option<&IdempotencyKey>,
+        transaction: &Transaction,
+    ) -> Result<Submitted, SubmitError> {
+        let (submitted_at, proof) = (Instant::now(), self.core.identity.proof_of(&origin.actor));
+        let begun = super::transaction::begin(&self.core, origin, proof, key, transaction)?;
+        Submission { meter: &self.core.meter, submitted_at, begun }.acknowledged()
     }
 
     /// Records the warnings and timeouts that are due by now, and what interruption threads kept

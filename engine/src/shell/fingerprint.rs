@@ -1,11 +1,12 @@
 //! Fingerprints of the state, recorded at a distance, for every replay to check and for snapshots
 //! to be believed by (properties E1 and E9).
 
+use super::append::append;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::{LiveState, Recorded};
 use super::snapshot::Snapshot;
-use super::submit::{By, Origin, append, changes_nothing, time_of_next};
+use super::submit::{By, Origin, changes_nothing, time_of_next};
 use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::Event;
 use holdpoint_domain::log::{FingerprintRecorded, LogEvent};

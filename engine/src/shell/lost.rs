@@ -4,10 +4,11 @@
 //! Only loops that live and have a file are judged: what is driven through `apply`, and what was
 //! left open for whoever answers, has none.
 
+use super::append::append;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
-use super::submit::{By, Origin, Receipt, append, changes_nothing, receipt, time_of_next};
+use super::submit::{By, Origin, Receipt, changes_nothing, receipt, time_of_next};
 use crate::log::{Appended, RunFile, Storage, WriteTransaction};
 use holdpoint_domain::{Event, WriterCommand, decide_for_writer};
 use holdpoint_log_files::Entry;

@@ -8,6 +8,7 @@
 //! - No rule is taken here: what to do is decided by `holdpoint_domain::decide` alone.
 //! - Nothing derived from the state leaves before a sync covers the newest record it depends on.
 
+mod append;
 mod archive;
 mod bound_directory;
 mod canonical_input;
@@ -54,6 +55,7 @@ mod subscription_notifier;
 mod subscription_reader;
 mod threads;
 mod ticket;
+mod transaction;
 mod user;
 mod watch;
 mod writers_own;
@@ -96,6 +98,7 @@ pub use submit_queue::QueueError;
 pub use subscription::{Delivered, Subscription, SubscriptionError};
 pub use threads::{AuditRow, ReadMode, RowContent, ThreadReadError};
 pub use ticket::{Outcome, Ticket};
+pub use transaction::{MAX_MEMBERS, Transaction};
 pub(crate) use user::{home_of_user, is_nobody};
 pub use user::{name_of_user, user_name};
 pub use watch::{Wake, Watch};

@@ -1,5 +1,6 @@
 //! One turn, in order: what is due, command, decide, encode, append, evolve, sync, receipt.
 
+use super::append::append;
 use super::conditions::{Conditions, DoneBefore, Known, check_story};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
@@ -8,21 +9,18 @@ use super::lookup::Scope;
 use super::lost;
 use super::metrics::TurnWatch;
 use super::owner::check_owner;
-use super::rebuild::{LiveState, Recorded, evolve_all, first_kept, read_events};
+use super::rebuild::{LiveState, first_kept, read_events};
 use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
 use super::run_seat::check_recorder;
 use super::snapshot::Snapshot;
-use super::writers_own::{adoption, note_clock_step, note_recovery, record_in_turn};
+use super::writers_own::{note_clock_step, note_recovery, record_in_turn};
 use crate::floors::Floors;
-use crate::log::{Acknowledgement, Appended, Level, NewRecord, Storage, WriteTransaction};
+use crate::log::{Acknowledgement, Appended, Level, Storage, WriteTransaction};
 use holdpoint_domain::core::text::check_identifier;
-use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
-use holdpoint_domain::log::LogEvent;
-use holdpoint_domain::world::{Recalled, Term, envelope};
+use holdpoint_domain::world::{Recalled, Term};
 use holdpoint_domain::{
-    ActorId, Command, Envelope, Event, Idempotency, Proof, Refusal, Time, World, WriterCommand,
-    decide,
+    ActorId, Command, Event, Proof, Refusal, Time, World, WriterCommand, decide,
 };
 use std::convert::Infallible;
 
@@ -54,7 +52,7 @@ impl<'a> By<'a> {
 }
 
 /// What a turn came to.
-enum Answer {
+pub(super) enum Answer {
     Accepted(Receipt),
     DoneBefore(DoneBefore),
     /// The same, with its records at hand.
@@ -94,7 +92,7 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     is_allowed: impl FnOnce(&World) -> Result<(), E>,
 ) -> Result<Result<Begun<'a, S>, E>, SubmitError> {
     if let Err(refusal) = check(origin, conditions, command) {
-        return Ok(Ok(Begun { engine, answer: Answer::Refused(refusal), pending: None }));
+        return Ok(Ok(Begun::refused(engine, refusal)));
     }
     // Who acts comes from the process, and not from what a command says of it.
     let command = &*engine.identity.proven(command, proof);
@@ -108,8 +106,8 @@ pub(super) fn begin_where<'a, S: Storage, E>(
             return Ok(Err(objection));
         }
         let at = time_of_next(engine, turn);
-        let asked = Asked { by, conditions, command, floors: &floors };
-        carry_out(engine, hot, turn, asked, at).map(Ok)
+        let asked = Asked { by, command, floors: &floors };
+        carry_out(engine, hot, turn, asked, conditions, at).map(Ok)
     })?;
     match answer {
         Ok(answer) => Ok(Ok(Begun { engine, answer, pending: Some(pending) })),
@@ -117,7 +115,26 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     }
 }
 
-impl<S: Storage> Begun<'_, S> {
+impl<'a, S: Storage> Begun<'a, S> {
+    /// Refused without a look at the state.
+    pub(super) const fn refused(engine: &'a Core<S>, refusal: Refusal) -> Self {
+        Self { engine, answer: Answer::Refused(refusal), pending: None }
+    }
+
+    /// What a turn came to.
+    pub(super) fn in_turn(
+        engine: &'a Core<S>,
+        level: Level,
+        work: impl FnOnce(
+            &Core<S>,
+            &mut LiveState,
+            &mut WriteTransaction<S>,
+        ) -> Result<Answer, SubmitError>,
+    ) -> Result<Self, SubmitError> {
+        let (answer, pending) = in_turn(engine, level, work)?;
+        Ok(Self { engine, answer, pending: Some(pending) })
+    }
+
     /// The commit point. A crash before the sync inside returns loses or tears what the turn wrote,
     /// and nobody was told of it; a crash after finds it whole. Whatever the answer is, it tells of
     /// the state, so what the state depends on is synced before it leaves.
@@ -134,11 +151,10 @@ impl<S: Storage> Begun<'_, S> {
 
 /// A command, by whom, under which conditions, and what the machine demands of it.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
-    by: By<'a>,
-    conditions: &'a Conditions,
-    command: &'a Command,
-    floors: &'a Floors,
+pub(super) struct Asked<'a> {
+    pub(super) by: By<'a>,
+    pub(super) command: &'a Command,
+    pub(super) floors: &'a Floors,
 }
 
 /// Decides, and appends what was decided, or that the command was refused.
@@ -147,9 +163,10 @@ fn carry_out<S: Storage>(
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
     asked: Asked<'_>,
+    conditions: &Conditions,
     at: Time,
 ) -> Result<Answer, SubmitError> {
-    let Asked { by, conditions, command, .. } = asked;
+    let Asked { by, command, .. } = asked;
     let By { origin, proof } = by;
     let idempotency = conditions.idempotency(origin, command);
     if let Err(malformed) = command.check_form() {
@@ -186,7 +203,7 @@ fn carry_out<S: Storage>(
 }
 
 /// What the machine demands, beside what the rules say.
-fn demanded<S: Storage>(
+pub(super) fn demanded<S: Storage>(
     engine: &Core<S>,
     world: &World,
     asked: Asked<'_>,
@@ -200,7 +217,7 @@ fn demanded<S: Storage>(
 
 /// The first receipt, where an index says where its records lie; else they are looked for when the
 /// turn is over.
-fn done_before<S: Storage>(
+pub(super) fn done_before<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     done: DoneBefore,
@@ -214,7 +231,7 @@ fn done_before<S: Storage>(
 
 /// A refusal that is a fact of its own is recorded in the command's place. It does not take the
 /// command's key, which stays free for a command that is accepted.
-fn record_refusal<S: Storage>(
+pub(super) fn record_refusal<S: Storage>(
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
     by: By<'_>,
@@ -474,118 +491,13 @@ pub(super) fn time_of_next<S: Storage>(engine: &Core<S>, turn: &WriteTransaction
 }
 
 /// The rules see events only, so the names in their envelopes are checked here.
-fn check(origin: &Origin, conditions: &Conditions, command: &Command) -> Result<(), Refusal> {
+pub(super) fn check(
+    origin: &Origin,
+    conditions: &Conditions,
+    command: &Command,
+) -> Result<(), Refusal> {
     check_identifier("actor id", &origin.actor.id)?;
     check_identifier("correlation", &origin.correlation)?;
     check_story(origin, command)?;
     conditions.check(command)
-}
-
-/// Encodes, appends and evolves one batch, and gives its events back. Before the first one by newer
-/// rules than those in force, the same batch says so; what is given back is without that.
-pub(super) fn append<S: Storage>(
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
-    by: By<'_>,
-    idempotency: Option<&Idempotency>,
-    events: impl Into<Vec<Event>>,
-    at: Time,
-) -> Result<(Appended, Vec<Event>), SubmitError> {
-    hot.world.check_rules()?;
-    let events = events.into().into_iter();
-    let events = events.map(|event| envelope(&hot.world, by, idempotency, event));
-    let adopted = hot.world.rules_to_adopt().map(|body| adoption(&hot.world, body));
-    let adopts = usize::from(adopted.is_some());
-    let mut envelopes: Vec<Envelope> = adopted.into_iter().chain(events).collect();
-    if let [adopted, events @ ..] = &mut *envelopes
-        && adopts > 0
-    {
-        state_fingerprints_behind(&hot.world, turn, at, adopted, events);
-    }
-    let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
-    let appended = turn.append_batch(&records, at.nanoseconds())?;
-    let batch: Vec<Recorded> = (appended.first_sequence..)
-        .zip(envelopes.into_iter().zip(&records))
-        .map(|(sequence, (envelope, record))| Recorded {
-            sequence,
-            at,
-            ends_batch: sequence == appended.last_sequence,
-            envelope,
-            length: record.payload.len(),
-        })
-        .collect();
-    evolve_all(&mut hot.world, &mut hot.since, &batch);
-    batch.iter().for_each(|event| hot.lookup.follow(event));
-    hot.place = turn.place();
-    let first_sequence = appended.first_sequence.saturating_add(adopts as u64);
-    let appended = Appended { first_sequence, ..appended };
-    Ok((appended, batch.into_iter().skip(adopts).map(|event| event.envelope.event).collect()))
-}
-
-/// A fingerprint is that of the state before its record: behind what its batch says first.
-fn state_fingerprints_behind<S: Storage>(
-    world: &World,
-    turn: &WriteTransaction<'_, S>,
-    at: Time,
-    first: &Envelope,
-    others: &mut [Envelope],
-) {
-    for envelope in others {
-        if let Event::Log(LogEvent::FingerprintRecorded(body)) = &mut envelope.event {
-            let mut behind = world.clone();
-            behind.evolve(turn.position().sequence.saturating_add(1), at, first);
-            body.fingerprint = behind.fingerprint_digest();
-        }
-    }
-}
-
-pub(super) fn envelope(
-    world: &World,
-    by: By<'_>,
-    idempotency: Option<&Idempotency>,
-    event: Event,
-) -> Envelope {
-    let By { origin, proof } = by;
-    Envelope {
-        proof,
-        actor: origin.actor.clone(),
-        correlation: story_of(origin, &event).to_string(),
-        causation: origin.causation.or_else(|| asked_with(world, &event)),
-        idempotency: idempotency.cloned(),
-        event,
-    }
-}
-
-/// The record with which the question was asked that an event is about. It is the cause of whatever
-/// names no other one.
-fn asked_with(world: &World, event: &Event) -> Option<u64> {
-    if let Event::HumanDecision(event) = event {
-        return Some(world.find_request(event.request_id())?.held().requested_sequence);
-    }
-    Some(world.decision_point(event.decision_point()?)?.created_sequence)
-}
-
-/// What happens to a thread is told in the thread's own story, also where the command was about
-/// something else, as the closing of a session is.
-fn story_of<'a>(origin: &'a Origin, event: &'a Event) -> &'a str {
-    match event {
-        Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
-            &body.correlation_id
-        }
-        Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) => {
-            &body.correlation_id
-        }
-        Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) => {
-            &body.correlation_id
-        }
-        Event::InterruptionThread(InterruptionThreadEvent::ReturnCheckExpired(body)) => {
-            &body.correlation_id
-        }
-        _ => &origin.correlation,
-    }
-}
-
-fn encoded(envelope: &Envelope) -> Result<NewRecord, SubmitError> {
-    let encoded = envelope::encode(envelope)?;
-    Ok(NewRecord { kind: encoded.kind, version: encoded.version, payload: encoded.payload })
 }

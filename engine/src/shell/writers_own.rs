@@ -1,12 +1,11 @@
 //! What the log's own writer has seen of the log, and records by itself: a step of the clock, a
 //! recovery, an index, an archive. No caller can give any of it.
 
+use super::append::{append, envelope};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
-use super::submit::{
-    By, Origin, Receipt, append, come_up_to_date, envelope, receipt, time_of_next, with_turn,
-};
+use super::submit::{By, Origin, Receipt, come_up_to_date, receipt, time_of_next, with_turn};
 use crate::log::{Recovered, Storage, WriteTransaction};
 use holdpoint_domain::core::limits::CLOCK_STEP_NS;
 use holdpoint_domain::core::payload::Text;

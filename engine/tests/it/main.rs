@@ -46,4 +46,5 @@ mod snapshots;
 mod thread_plans;
 mod thread_rows;
 mod threads;
+mod transactions;
 mod writers;

@@ -1,0 +1,149 @@
+//! Events as records: who made them, in which story, because of what, and under which key; and how
+//! a batch of them is appended.
+
+use super::error::SubmitError;
+use super::rebuild::{LiveState, Recorded};
+use super::submit::{By, Origin};
+use super::writers_own::adoption;
+use crate::log::{Appended, NewRecord, Storage, WriteTransaction};
+use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
+use holdpoint_domain::log::LogEvent;
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::{Envelope, Event, Idempotency, Time, World};
+
+/// Encodes, appends and evolves one batch, and gives its events back. Before the first one by newer
+/// rules than those in force, the same batch says so; what is given back is without that.
+pub(super) fn append<S: Storage>(
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
+    by: By<'_>,
+    idempotency: Option<&Idempotency>,
+    events: impl Into<Vec<Event>>,
+    at: Time,
+) -> Result<(Appended, Vec<Event>), SubmitError> {
+    hot.world.check_rules()?;
+    let events = events.into().into_iter();
+    let events = events.map(|event| envelope(&hot.world, by, idempotency, event));
+    let adopted = rules_first(&hot.world);
+    let adopts = usize::from(adopted.is_some());
+    let mut envelopes: Vec<Envelope> = adopted.into_iter().chain(events).collect();
+    if let [adopted, events @ ..] = &mut *envelopes
+        && adopts > 0
+    {
+        state_fingerprints_behind(&hot.world, turn, at, adopted, events);
+    }
+    let (appended, batch) = append_made(hot, turn, envelopes, at)?;
+    batch.iter().for_each(|it| hot.world.evolve(it.sequence, it.at, &it.envelope));
+    Ok(asked_for(appended, batch, adopts))
+}
+
+/// The statement of the rules that a batch begins with, where nobody has made it before.
+pub(super) fn rules_first(world: &World) -> Option<Envelope> {
+    world.rules_to_adopt().map(|body| adoption(world, body))
+}
+
+/// What was asked for of a batch: what it begins with of its own is no part of that.
+pub(super) fn asked_for(
+    appended: Appended,
+    batch: Vec<Recorded>,
+    adopts: usize,
+) -> (Appended, Vec<Event>) {
+    let first_sequence = appended.first_sequence.saturating_add(adopts as u64);
+    let events = batch.into_iter().skip(adopts).map(|event| event.envelope.event);
+    (Appended { first_sequence, ..appended }, events.collect())
+}
+
+/// Encodes and appends one batch, and follows it with everything but the state itself.
+pub(super) fn append_made<S: Storage>(
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
+    envelopes: Vec<Envelope>,
+    at: Time,
+) -> Result<(Appended, Vec<Recorded>), SubmitError> {
+    let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
+    let appended = turn.append_batch(&records, at.nanoseconds())?;
+    let batch: Vec<Recorded> = (appended.first_sequence..)
+        .zip(envelopes.into_iter().zip(&records))
+        .map(|(sequence, (envelope, record))| Recorded {
+            sequence,
+            at,
+            ends_batch: sequence == appended.last_sequence,
+            envelope,
+            length: record.payload.len(),
+        })
+        .collect();
+    for event in &batch {
+        hot.since.count(event);
+        hot.lookup.follow(event);
+    }
+    hot.place = turn.place();
+    Ok((appended, batch))
+}
+
+/// A fingerprint is that of the state before its record: behind what its batch says first.
+fn state_fingerprints_behind<S: Storage>(
+    world: &World,
+    turn: &WriteTransaction<'_, S>,
+    at: Time,
+    first: &Envelope,
+    others: &mut [Envelope],
+) {
+    for envelope in others {
+        if let Event::Log(LogEvent::FingerprintRecorded(body)) = &mut envelope.event {
+            let mut behind = world.clone();
+            behind.evolve(turn.position().sequence.saturating_add(1), at, first);
+            body.fingerprint = behind.fingerprint_digest();
+        }
+    }
+}
+
+pub(super) fn envelope(
+    world: &World,
+    by: By<'_>,
+    idempotency: Option<&Idempotency>,
+    event: Event,
+) -> Envelope {
+    let By { origin, proof } = by;
+    Envelope {
+        proof,
+        actor: origin.actor.clone(),
+        correlation: story_of(origin, &event).to_string(),
+        causation: origin.causation.or_else(|| asked_with(world, &event)),
+        idempotency: idempotency.cloned(),
+        event,
+    }
+}
+
+/// The record with which the question was asked that an event is about. It is the cause of whatever
+/// names no other one.
+fn asked_with(world: &World, event: &Event) -> Option<u64> {
+    if let Event::HumanDecision(event) = event {
+        return Some(world.find_request(event.request_id())?.held().requested_sequence);
+    }
+    Some(world.decision_point(event.decision_point()?)?.created_sequence)
+}
+
+/// What happens to a thread is told in the thread's own story, also where the command was about
+/// something else, as the closing of a session is.
+fn story_of<'a>(origin: &'a Origin, event: &'a Event) -> &'a str {
+    match event {
+        Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {
+            &body.correlation_id
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) => {
+            &body.correlation_id
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) => {
+            &body.correlation_id
+        }
+        Event::InterruptionThread(InterruptionThreadEvent::ReturnCheckExpired(body)) => {
+            &body.correlation_id
+        }
+        _ => &origin.correlation,
+    }
+}
+
+fn encoded(envelope: &Envelope) -> Result<NewRecord, SubmitError> {
+    let encoded = envelope::encode(envelope)?;
+    Ok(NewRecord { kind: encoded.kind, version: encoded.version, payload: encoded.payload })
+}

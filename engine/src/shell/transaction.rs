@@ -1,0 +1,308 @@
+//! Several commands as one batch: all of what they decide is recorded, or none of it.
+
+use super::append::{append_made, asked_for, envelope, rules_first};
+use super::conditions::{Conditions, DoneBefore, IdempotencyKey, Known, receipt_of};
+use super::engine::Core;
+use super::error::SubmitError;
+use super::rebuild::LiveState;
+use super::recall;
+use super::submit::{
+    Answer, Asked, Begun, By, Origin, check, come_up_to_date, demanded, done_before, receipt,
+    record_refusal, time_of_next,
+};
+use crate::floors::Floors;
+use crate::log::{Level, Storage, WriteTransaction};
+use holdpoint_domain::application::{ApplicationCommand, RecordEvent};
+use holdpoint_domain::core::hash::{Digest, HashBuilder};
+use holdpoint_domain::core::refusal::{CommonRefusal, Malformed};
+use holdpoint_domain::{Command, Envelope, Event, Idempotency, Proof, Refusal, Time, World};
+
+/// Most members of a transaction.
+pub const MAX_MEMBERS: usize = 1_024;
+
+/// Commands that are carried out together, in their order, or not at all. It is a value: nothing is
+/// locked and nothing is decided before it is [committed](crate::Engine::commit).
+///
+/// Each member is decided on the state after those before it. They have one time, and one key: what
+/// is asked for under it is all of them, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transaction {
+    members: Vec<Member>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Member {
+    command: Command,
+    expected_version: Option<u64>,
+}
+
+impl Transaction {
+    /// Nothing yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { members: Vec::new() }
+    }
+
+    /// With a command behind the others. One that brings a key of its own, as turns and rows of
+    /// threads do, goes alone, and so does the spending of an approval.
+    #[must_use]
+    pub fn submit(mut self, command: impl Into<Command>) -> Self {
+        self.members.push(Member { command: command.into(), expected_version: None });
+        self
+    }
+
+    /// With an event of the application.
+    #[must_use]
+    pub fn record(self, event: RecordEvent) -> Self {
+        self.submit(ApplicationCommand::RecordEvent(event))
+    }
+
+    /// Where what the last member is about still has this version, in the state before all of
+    /// them: see [`Conditions::expected_version`].
+    #[must_use]
+    pub fn expecting(mut self, version: u64) -> Self {
+        if let Some(last) = self.members.last_mut() {
+            last.expected_version = Some(version);
+        }
+        self
+    }
+
+    /// How many members it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// What is asked for under one key.
+    fn content(&self, origin: &Origin) -> Digest {
+        let count = u64::try_from(self.members.len()).unwrap_or(u64::MAX);
+        let start = HashBuilder::new("holdpoint.transaction-content", 1).number(count);
+        let digests = self.members.iter().map(|member| member.command.content_by(&origin.actor));
+        digests.fold(start, |hash, digest| hash.digest(&digest)).finish()
+    }
+
+    fn check(&self, origin: &Origin, key: Option<&IdempotencyKey>) -> Result<(), Refusal> {
+        if self.members.is_empty() || self.members.len() > MAX_MEMBERS {
+            let found = format!("{}", self.members.len());
+            let expected = "1 to 1024 members";
+            return Err(Malformed { field: "members", expected, found }.into());
+        }
+        let conditions = Conditions { key: key.cloned(), expected_version: None };
+        self.members.iter().try_for_each(|Member { command, .. }| {
+            check(origin, &conditions, command)?;
+            command.check_form()?;
+            goes_with_others(command)
+        })
+    }
+}
+
+/// What has a key of its own is carried out once for it, whatever is around it.
+fn goes_with_others(command: &Command) -> Result<(), Refusal> {
+    if command.own_key().is_none() {
+        return Ok(());
+    }
+    let expected = "commands without a key of their own: submit this one alone";
+    Err(Malformed { field: "members", expected, found: command.name().to_string() }.into())
+}
+
+/// Carries a transaction out in a turn of its own.
+pub(super) fn begin<'a, S: Storage>(
+    engine: &'a Core<S>,
+    origin: &Origin,
+    proof: Proof,
+    key: Option<&IdempotencyKey>,
+    transaction: &Transaction,
+) -> Result<Begun<'a, S>, SubmitError> {
+    if let Err(refusal) = transaction.check(origin, key) {
+        return Ok(Begun::refused(engine, refusal));
+    }
+    // Files are read before the turn: nobody waits for them.
+    let ready = |member: &Member| {
+        let command = engine.identity.proven(&member.command, proof).into_owned();
+        let floors = engine.floors_for(&command)?;
+        Ok(Ready { command, floors, expected_version: member.expected_version })
+    };
+    let members = transaction.members.iter().map(ready);
+    let members = members.collect::<Result<Vec<Ready>, SubmitError>>()?;
+    let idempotency = key.map(|key| Idempotency {
+        tenant: key.tenant.clone(),
+        engine: key.engine.clone(),
+        key: key.key.clone(),
+        content: transaction.content(origin),
+    });
+    let by = By { origin, proof: Some(proof) };
+    let batch = Batch { by, idempotency: idempotency.as_ref(), members: &members };
+    Begun::in_turn(engine, batch.level(engine), |engine, hot, turn| {
+        come_up_to_date(engine, hot, turn)?;
+        batch.carry_out(engine, hot, turn)
+    })
+}
+
+/// A member as it is carried out: with what is proven of who gives it, and what the machine demands.
+struct Ready {
+    command: Command,
+    floors: Floors,
+    expected_version: Option<u64>,
+}
+
+/// A transaction in its turn.
+#[derive(Clone, Copy)]
+struct Batch<'a> {
+    by: By<'a>,
+    idempotency: Option<&'a Idempotency>,
+    members: &'a [Ready],
+}
+
+/// What is to be recorded, and how much of that is no member's.
+struct Made {
+    envelopes: Vec<Envelope>,
+    adopts: usize,
+}
+
+/// A member that is refused, by its place, and why.
+type Refused = (usize, Refusal);
+
+impl Batch<'_> {
+    /// As durable as the member that asks for most.
+    fn level<S: Storage>(&self, engine: &Core<S>) -> Level {
+        let levels = self.members.iter().map(|member| engine.level_of(&member.command));
+        levels.fold(engine.level, |most, level| match level {
+            Level::Witnessed => level,
+            _ => most,
+        })
+    }
+
+    /// The state goes ahead member by member, and back again where nothing comes of it.
+    fn carry_out<S: Storage>(
+        &self,
+        engine: &Core<S>,
+        hot: &mut LiveState,
+        turn: &mut WriteTransaction<'_, S>,
+    ) -> Result<Answer, SubmitError> {
+        let at = time_of_next(engine, turn);
+        match self.look(engine, hot, turn)? {
+            Ok(Some(done)) => return done_before(engine, hot, done),
+            Ok(None) => {}
+            Err(refused) => return self.refuse(hot, turn, refused, at),
+        }
+        let before = hot.world.clone();
+        let appended = match self.decide(engine, hot, turn, at) {
+            Ok(Ok(Made { envelopes, adopts })) => append_made(hot, turn, envelopes, at)
+                .map(|(appended, batch)| asked_for(appended, batch, adopts)),
+            Ok(Err(refused)) => {
+                hot.world = before;
+                return self.refuse(hot, turn, refused, at);
+            }
+            Err(error) => Err(error),
+        };
+        match appended {
+            Ok((appended, events)) => Ok(Answer::Accepted(receipt(&appended, at, events))),
+            Err(error) => {
+                hot.world = before;
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether it was carried out before under its key, and whether what its members are about is
+    /// still as their caller saw it: in the state before all of them.
+    fn look<S: Storage>(
+        &self,
+        engine: &Core<S>,
+        hot: &mut LiveState,
+        turn: &mut WriteTransaction<'_, S>,
+    ) -> Result<Result<Option<DoneBefore>, Refused>, SubmitError> {
+        let (origin, mut key) = (self.by.origin, self.idempotency);
+        for (place, member) in self.members.iter().enumerate() {
+            let conditions = Conditions { key: None, expected_version: member.expected_version };
+            let seen = conditions.seen(key);
+            let found = recall::recall(engine, hot, turn, origin, seen, &member.command)?;
+            if let Some(key) = key.take() {
+                match receipt_of(&hot.world, origin, &member.command, key, found.as_ref()) {
+                    Ok(Some(receipt)) => return Ok(Ok(Some(DoneBefore::of(receipt)))),
+                    Ok(None) => {}
+                    Err(refusal) => return Ok(Err((place, refusal))),
+                }
+            }
+            if let Err(refusal) = conditions.check_version(&hot.world, &member.command) {
+                return Ok(Err((place, refusal)));
+            }
+        }
+        Ok(Ok(None))
+    }
+
+    /// What is to be recorded; the state is ahead by that.
+    fn decide<S: Storage>(
+        &self,
+        engine: &Core<S>,
+        hot: &mut LiveState,
+        turn: &mut WriteTransaction<'_, S>,
+        at: Time,
+    ) -> Result<Result<Made, Refused>, SubmitError> {
+        hot.world.check_rules()?;
+        let mut sequence = turn.position().sequence;
+        let mut go_on = |world: &mut World, made: &Envelope| {
+            sequence = sequence.saturating_add(1);
+            world.evolve(sequence, at, made);
+        };
+        let mut envelopes: Vec<Envelope> = rules_first(&hot.world).into_iter().collect();
+        let adopts = envelopes.len();
+        envelopes.iter().for_each(|made| go_on(&mut hot.world, made));
+        for (place, member) in self.members.iter().enumerate() {
+            let events = match self.decide_member(engine, hot, turn, member, at)? {
+                Ok(events) => events,
+                Err(refusal) => return Ok(Err((place, refusal))),
+            };
+            for event in events {
+                let made = envelope(&hot.world, self.by, self.idempotency, event);
+                go_on(&mut hot.world, &made);
+                envelopes.push(made);
+            }
+        }
+        Ok(Ok(Made { envelopes, adopts }))
+    }
+
+    fn decide_member<S: Storage>(
+        &self,
+        engine: &Core<S>,
+        hot: &mut LiveState,
+        turn: &mut WriteTransaction<'_, S>,
+        member: &Ready,
+        at: Time,
+    ) -> Result<Result<Vec<Event>, Refusal>, SubmitError> {
+        let (By { origin, proof }, command) = (self.by, &member.command);
+        let free = Conditions::default();
+        recall::recall(engine, hot, turn, origin, free.seen(None), command)?;
+        let known = Known { idempotency: None, recalled: None };
+        let asked = Asked { by: self.by, command, floors: &member.floors };
+        let admitted = free.admit(&hot.world, origin, proof, command, known).and_then(|done| {
+            let done = done.map(|DoneBefore { first_sequence: sequence, .. }| sequence);
+            let done = done.map(|sequence| CommonRefusal::AlreadyDone { sequence }.into());
+            done.map_or(Ok(()), Err)
+        });
+        match admitted.and_then(|()| demanded(engine, &hot.world, asked, at)) {
+            Ok(()) => recall::decide_knowing(engine, hot, turn, command, at),
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    }
+
+    /// Nothing is recorded but that a member was refused, where that is a fact.
+    fn refuse<S: Storage>(
+        &self,
+        hot: &mut LiveState,
+        turn: &mut WriteTransaction<'_, S>,
+        (place, refusal): Refused,
+        at: Time,
+    ) -> Result<Answer, SubmitError> {
+        if let Some(member) = self.members.get(place) {
+            record_refusal(hot, turn, self.by, &member.command, &refusal, at)?;
+        }
+        Ok(Answer::Refused(refusal))
+    }
+}
