@@ -189,6 +189,7 @@ fn show_change(out: &mut Output, change: &EntityChange) {
         Change::Settled => ('-', "settled"),
         Change::CameAndSettled => ('*', "began and settled"),
         Change::LongSettled => ('.', "had settled before"),
+        Change::Forgotten => ('.', "is not among the 65,536 newest streams"),
     };
     let records = match (change.first_record, change.last_record) {
         (Some(first), Some(last)) if first == last => format!(", record {first}"),

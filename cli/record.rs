@@ -22,7 +22,9 @@ use std::path::{Path, PathBuf};
 /// What is said below the options.
 const MORE: &str = "\
 The event says what happened to a stream, in the application's own words; Holdpoint chains it and
-judges nothing of it. Read it back with `holdpoint log show --entity STREAM`.";
+judges nothing of it. Read it back with `holdpoint log show --entity STREAM`. An event holds at most
+63 MiB, and a line 16 MiB; empty input is an event without bytes, and with --lines no event. Exit 4:
+the stream has come to another record, the key stands for another event, or the log stays locked.";
 
 /// The tenant and the engine of the keys that are given here.
 const KEYS_OF: &str = "application";
@@ -52,7 +54,8 @@ pub(crate) struct Args {
     /// The record that caused the event.
     #[arg(long, value_name = "RECORD")]
     causation: Option<u64>,
-    /// Your own name for this event: given again in the same story, it is recorded once.
+    /// Your own name for this event: given again in the same story, it is recorded once. Needs
+    /// --correlation.
     #[arg(long, value_name = "KEY", requires = "correlation")]
     key: Option<String>,
     /// Record each line of the input as an event of its own, in one story.
@@ -124,10 +127,13 @@ impl Recorder<'_> {
         while let Some(line) = next_line(input).map_err(|error| unreadable("the input", &error))? {
             let number = recorded.len().saturating_add(1);
             let InputLine::Whole(bytes) = line else {
-                let message = format!("line {number} has more than {LINE_BYTES_MAX} bytes");
+                let so_far = lines_before(recorded.len());
+                let message = format!("line {number} has more than {LINE_BYTES_MAX} bytes{so_far}");
                 return Err(Failure::new(Exit::USAGE, "too_long", message));
             };
-            recorded.push(self.record(bytes.into())?);
+            let before = recorded.len();
+            let told = self.record(bytes.into());
+            recorded.push(told.map_err(|why| why.adding(&lines_before(before)))?);
         }
         Ok(recorded)
     }
@@ -173,9 +179,15 @@ impl Recorder<'_> {
             let before = if repeated { ", recorded before under this key" } else { "" };
             out.line(format_args!("record {version}: {}{before}", visible_once(stream)));
         }
-        out.finish()?;
+        let so = format!("; the event is recorded nevertheless, as record {version}");
+        out.finish().map_err(|why| why.adding(&so))?;
         Ok(version)
     }
+}
+
+/// How much of the input is on the record, for whoever goes on behind it.
+fn lines_before(count: usize) -> String {
+    format!("; lines recorded before: {count}")
 }
 
 fn input_of(file: Option<&Path>) -> Result<Box<dyn BufRead>, Failure> {

@@ -90,7 +90,7 @@ pub(crate) fn expect_known(directory: &Directory, filter: &Filter) -> Result<(),
         },
     };
     let names = [
-        (Named::Entity, filter.entity.as_deref(), "loop, request, decision or thread"),
+        (Named::Entity, filter.entity.as_deref(), "loop, request, decision, thread or stream"),
         (Named::Loop, filter.loop_id.as_deref(), "loop"),
         (Named::Actor, filter.actor.as_ref().map(|actor| actor.id.as_str()), "actor"),
         (Named::Correlation, filter.correlation.as_deref(), "story"),

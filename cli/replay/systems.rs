@@ -55,6 +55,9 @@ pub(super) struct Systems<'w> {
     decision_points: Option<Vec<DecisionPointView<'w>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     streams: Option<Vec<StreamView<'w>>>,
+    /// The newest record of a stream that is not among them; 0: all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streams_forgotten: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     registrations: Option<Map<String, Value>>,
 }
@@ -92,6 +95,7 @@ impl<'w> Systems<'w> {
                 .then_some(view.interruption_threads),
             decision_points: wants(System::DecisionPoint).then_some(view.decision_points),
             streams: wants(System::Application).then_some(view.streams),
+            streams_forgotten: wants(System::Application).then(|| world.streams_forgotten()),
             registrations: wants(System::Registration).then(|| registrations(world)),
         }
     }
@@ -106,6 +110,7 @@ impl<'w> Systems<'w> {
             interruption_threads: None,
             decision_points: None,
             streams: None,
+            streams_forgotten: None,
             registrations: None,
         }
     }
@@ -184,6 +189,12 @@ impl<'w> Systems<'w> {
         table(out, ["stream", "last record"], &self.streams, |stream| {
             [shown(stream.stream), stream.version.to_string()]
         });
+        if let Some(forgotten) = self.streams_forgotten.filter(|it| *it > 0) {
+            out.line(format_args!(
+                "streams whose last record is one up to {forgotten} may be missing here: \
+                 `holdpoint log show --entity STREAM` finds each"
+            ));
+        }
         let registered = self.registrations.as_ref().map(|all| {
             let state = json!({ "registrations": all });
             let found = entities_of("registrations", &state).into_iter();

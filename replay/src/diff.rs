@@ -79,6 +79,8 @@ pub enum Change {
     CameAndSettled,
     /// It had settled before, and there are records about it nevertheless.
     LongSettled,
+    /// A stream that is not among those that the state knows, which were written to last.
+    Forgotten,
 }
 
 /// A value that differs.
@@ -157,7 +159,7 @@ fn of_room(
         let (change, values) = match after.get(id) {
             Some(now) if now == state => continue,
             Some(now) => (Change::Changed, changed_values(state, now)),
-            None => (Change::Settled, Vec::new()),
+            None => (gone(room, Change::Settled), Vec::new()),
         };
         found.push(passed.change(room, id, change, values));
     }
@@ -167,9 +169,14 @@ fn of_room(
     let in_neither = |id: &String| !before.contains_key(id) && !after.contains_key(id);
     for (id, records) in passed.of_room(room).filter(|(id, _)| in_neither(id)) {
         let change = if records.began { Change::CameAndSettled } else { Change::LongSettled };
-        found.push(passed.change(room, id, change, Vec::new()));
+        found.push(passed.change(room, id, gone(room, change), Vec::new()));
     }
     found
+}
+
+/// What became of what has left the state. Streams never settle.
+fn gone(room: &str, settled: Change) -> Change {
+    if room == STREAMS { Change::Forgotten } else { settled }
 }
 
 /// Every value that differs.

@@ -36,8 +36,12 @@ impl Entity {
     }
 }
 
-/// What has this id in a state: a loop, a request, a decision point or a stream, or the threads of
-/// this correlation, of which `TENANT/CORRELATION` names one. What is overdue is so at the state's
+/// What is written before a stream's name, where something else may have it too.
+pub(crate) const STREAM_PREFIX: &str = "stream:";
+
+/// What has this id in a state: a loop, a request or a decision point, or the threads of this
+/// correlation, of which `TENANT/CORRELATION` names one; where there is none of these, the stream of
+/// this name, which `stream:NAME` names whatever else there is. What is overdue is so at the state's
 /// own time.
 #[must_use]
 pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
@@ -52,16 +56,16 @@ pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
     };
     let now = world.totals().last_at;
     let point = || world.decision_point(id).map(|point| Entity::of_decision_point(point, now));
-    let stream = || {
-        let version = Some(world.stream_version(id)).filter(|version| *version > 0)?;
-        Some(Entity::new("application", id, StreamView { stream: id, version }))
-    };
     let found = of_loop.or_else(request).or_else(|| settled_request(world, id)).or_else(point);
-    let found = found.or_else(stream);
-    match found {
-        Some(entity) => vec![entity],
-        None => threads(world, id),
-    }
+    let found = found.map_or_else(|| threads(world, id), |entity| vec![entity]);
+    if found.is_empty() { stream(world, id).into_iter().collect() } else { found }
+}
+
+/// Whoever records events chooses the names of streams: none takes the place of anything else.
+fn stream(world: &World, id: &str) -> Option<Entity> {
+    let stream = id.strip_prefix(STREAM_PREFIX).unwrap_or(id);
+    let version = Some(world.stream_version(stream)).filter(|version| *version > 0)?;
+    Some(Entity::new("application", stream, StreamView { stream, version }))
 }
 
 /// A request that is remembered with its loop alone, which settled.

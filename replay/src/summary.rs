@@ -65,11 +65,20 @@ fn recorded(body: &ApplicationRecorded) -> String {
     let bytes = if bytes == 1 { "1 byte".to_string() } else { format!("{bytes} bytes") };
     format!(
         "{}: {} version {}, {bytes} of {}",
-        shown_escaped(&body.stream),
-        shown_escaped(&body.event_type),
+        told(&body.stream),
+        told(&body.event_type),
         body.type_version,
-        shown_escaped(&body.content_type)
+        told(&body.content_type)
     )
+}
+
+/// A name of the application's: within quotation marks where it could go on as the line does.
+fn told(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "._-/:+@".contains(c);
+    if name.chars().all(is_plain) {
+        return shown_escaped(name);
+    }
+    format!("\"{}\"", shown_escaped(&name.replace('"', "'")))
 }
 
 fn loop_initialized(body: &LoopInitialized) -> String {

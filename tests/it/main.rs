@@ -70,6 +70,7 @@ mod readme;
 mod real_bad_input;
 mod real_failing;
 mod real_support;
+mod record;
 mod records_support;
 mod replay_systems;
 mod rules_numbers;

@@ -1,6 +1,6 @@
 //! One entity that is kept in sight when it leaves the state.
 
-use crate::entity::{Entity, find_entities};
+use crate::entity::{Entity, STREAM_PREFIX, find_entities};
 use crate::read::Committed;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::{Event, World};
@@ -54,6 +54,7 @@ impl Watch {
         let of_loop = event.loop_id();
         of_loop.is_some_and(|found| found == id || Some(found) == self.loop_id.as_deref())
             || event.decision_point() == Some(id)
+            || event.stream() == Some(id.strip_prefix(STREAM_PREFIX).unwrap_or(id))
             || event.thread().is_some_and(|(tenant, correlation)| {
                 correlation == id || id.split_once('/') == Some((tenant, correlation))
             })

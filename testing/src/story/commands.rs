@@ -199,7 +199,7 @@ impl Generator {
     /// What the application says; seldom of a stream that no command may name.
     fn of_application(&mut self) -> Command {
         let random = &mut self.random;
-        let streams = ["order-1", "order-2", "cart/7", "LOOP-0123456789"];
+        let streams = ["order-1", "order-2", "cart/7", "LOOP-000102030405060708090a0b0c0d0e0f"];
         let bytes = Vec::<u8>::arbitrary(random);
         Command::Application(ApplicationCommand::RecordEvent(RecordEvent {
             stream: any(random, &streams).to_owned(),

@@ -16,10 +16,10 @@ commands! {
 bodies! {
     /// See [`ApplicationCommand::RecordEvent`].
     RecordEvent {
-        /// The entity that it happened to: 1 to 256 bytes, visible, and none of Holdpoint's own
-        /// ids.
+        /// The entity that it happened to: 1 to 256 bytes, visible, without blanks around it, and
+        /// no id as Holdpoint mints them.
         stream: String,
-        /// The name of what happened: 1 to 256 bytes, visible.
+        /// The name of what happened: 1 to 256 bytes, visible, without blanks around it.
         #[serde(rename = "type")]
         event_type: String,
         /// The version of what the bytes mean under that name, from 1.

@@ -4,7 +4,7 @@ use crate::application::command::{ApplicationCommand, RecordEvent};
 use crate::application::event::{ApplicationEvent, ApplicationRecorded};
 use crate::application::types::{MAX_CONTENT_TYPE_BYTES, MAX_DATA_BYTES};
 use crate::core::forbidden::{Rule, RuleChecks};
-use crate::core::limits::MAX_ID_BYTES;
+use crate::core::limits::{ENTROPY_BYTES, MAX_ID_BYTES};
 use crate::core::payload::Text;
 use crate::core::refusal::{Malformed, check_name, quoted, require};
 
@@ -14,9 +14,6 @@ const NAME_128: &str = "1 to 128 bytes, visible, without control characters";
 /// What the ids begin with that Holdpoint mints.
 const OWN_PREFIXES: [&str; 9] =
     ["LOOP-", "REQ-", "DEC-", "DP-", "AUDIT-", "CHAIN-", "REC-", "FAULT-", "OBS-"];
-
-/// So many digits of an id are enough to look it up by its beginning.
-const OWN_DIGITS_MIN: usize = 6;
 
 /// Whether a command is well-formed.
 pub(crate) fn check_command(command: &ApplicationCommand) -> Result<(), Malformed> {
@@ -56,21 +53,23 @@ fn check(
     length: usize,
 ) -> Result<(), Malformed> {
     check_name("stream", stream, MAX_ID_BYTES, NAME_256)?;
-    let expected = "a name that is no id of Holdpoint's own";
+    let expected = "no id as Holdpoint mints them: a prefix such as LOOP- and 32 digits";
     require(!is_own_id(stream), "stream", expected, quoted(stream))?;
     check_name("type", event_type, MAX_ID_BYTES, NAME_256)?;
+    for (field, name) in [("stream", stream), ("type", event_type)] {
+        require(name.trim() == name, field, "no blanks around the name", quoted(name))?;
+    }
     require(type_version > 0, "type_version", "1 or more", type_version)?;
     check_name("content_type", content_type, MAX_CONTENT_TYPE_BYTES, NAME_128)?;
     let fits = length <= MAX_DATA_BYTES;
     require(fits, "data", "at most 66060288 bytes (63 MiB)", format_args!("{length} bytes"))
 }
 
-/// Whether a name could be taken for one of Holdpoint's own ids, or for the beginning of one.
+/// Whether a name could be taken for one of Holdpoint's own ids.
 fn is_own_id(name: &str) -> bool {
     let digits = OWN_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
     digits.is_some_and(|digits| {
-        digits.len() >= OWN_DIGITS_MIN
-            && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        digits.len() == 2 * ENTROPY_BYTES && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }
 

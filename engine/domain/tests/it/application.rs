@@ -43,7 +43,11 @@ fn malformed() -> Vec<(&'static str, RecordEvent)> {
         all.push(("type", RecordEvent { event_type: name.to_owned(), ..to("a") }));
         all.push(("content_type", RecordEvent { content_type: name.to_owned(), ..to("a") }));
     }
-    all.extend([own, "DP-abcdef", "REQ-012345", "REC-999999"].map(|name| ("stream", to(name))));
+    let others = ["DP-", "REC-"].map(|prefix| own.replace("LOOP-", prefix).to_uppercase());
+    let others = others.each_ref().map(|name| ("stream", to(name)));
+    all.extend([own, " a", "a "].map(|name| ("stream", to(name))));
+    all.extend(others);
+    all.push(("type", RecordEvent { event_type: "a ".to_owned(), ..to("a") }));
     let data = Data::from(vec![0; MAX_DATA_BYTES + 1]);
     all.push(("data", RecordEvent { data, ..to("a") }));
     all
@@ -62,7 +66,8 @@ fn what_is_malformed_is_refused_with_its_field_and_forbidden_on_the_log() {
 
 #[test]
 fn names_that_only_begin_like_ours_are_the_applications() {
-    for name in ["LOOP-", "LOOP-x", "REC-2024", "DP-ABCDEF", "order-1", "log", "\u{fc}n\u{ef}code"]
+    for name in
+        ["LOOP-", "LOOP-x", "REC-2024", "REC-123456789", "order-1", "log", "\u{fc}n\u{ef}code"]
     {
         command(to(name)).check_form().unwrap();
     }
