@@ -4,7 +4,7 @@
 //! The seed's own hash joins fields with NUL and is not injective, covers no identity and has no
 //! anchor. It is kept in every record for compatibility; what is relied on is the injective hash
 //! of this module: [`ChainHead::injective_head`] covers every field of every record, its place,
-//! its chain, session, loop, executor and envelope, and [`seal_chain`] says that nothing follows.
+//! its chain, session, loop, executor and envelope, and a [`ChainSeal`] says that nothing follows.
 
 pub(crate) mod chain;
 pub(crate) mod command;
