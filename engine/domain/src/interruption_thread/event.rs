@@ -142,8 +142,7 @@ recorded! {
         /// The words that the turn left unsaid, if any: nothing of a refused turn is kept, so they
         /// are DISCARDED, with the reason TURN_REFUSED.
         remainders: List<Remainder>,
-        /// What happens to speech that is under way: CANCEL where somebody interrupted it, and that
-        /// was stated too late to keep the words.
+        /// What happens to speech that is under way: CANCEL where somebody interrupted it.
         tts_control: Option<TtsControl>,
         /// HEALTH's topic marker of what was interrupted, where the turn says it.
         issue_fingerprint: Option<Text>,

@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use crate::core::refusal::{Malformed, refusals};
-use crate::interruption_thread::types::{ReasonCode, TtsControl};
+use crate::interruption_thread::types::ReasonCode;
 use crate::registration::state::Mismatch;
 
 refusals! {
@@ -55,14 +55,6 @@ impl ThreadRefusal {
             *reason_code = ReasonCode::FailPlanInvalid;
         }
         self
-    }
-
-    /// What happens to speech that is under way: whoever interrupted it is not talked over, also
-    /// where that is stated too late for anything more.
-    #[must_use]
-    pub const fn tts_control(&self) -> Option<TtsControl> {
-        let is_late = matches!(self.row_reason(), Some(ReasonCode::FailSnapshotStale));
-        if is_late { Some(TtsControl::Cancel) } else { None }
     }
 
     /// The reason code of the row that is written.

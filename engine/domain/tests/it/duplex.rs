@@ -5,9 +5,9 @@ use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::refusal::{CommonRefusal, Malformed};
 use holdpoint_domain::interruption_thread::{
     COMMIT_THRESHOLD, Directive, DuplexBranch, Heard, IntentClass, InterruptCandidate,
-    InterruptionThreadCommand, InterruptionThreadEvent, PLAN_LIFETIME_MS, PlanDrafted, ReasonCode,
-    ResumePolicy, SubjectRelation, TakeTurn, Thread, ThreadRefusal, ThreadState, TurnCommitted,
-    TurnInput, TurnRequest, TurnTaken,
+    InterruptionThreadCommand, InterruptionThreadEvent, PLAN_LIFETIME_MS, PendingState,
+    PlanDrafted, ReasonCode, ResumePolicy, RowRefused, SubjectRelation, TakeTurn, Thread,
+    ThreadRefusal, ThreadState, TtsControl, TurnCommitted, TurnInput, TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Event, Refusal, World};
@@ -401,12 +401,50 @@ fn a_plan_of_a_late_interruption_is_no_outcome() {
     let outcome = stage.give(&command, NOW + 5_000_000_001);
     assert_eq!(refused(&outcome).1, INVALID);
     let refusal = outcome.refusal().unwrap();
-    assert_eq!(refusal.tts_control(), None);
+    assert_eq!(refusal.tts_control(&command), None);
     let row = refusal.audit(&command).unwrap();
     let Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row)) = row else {
         panic!("{row:?}");
     };
     assert!(row.remainders.is_empty() && row.issue_fingerprint.is_none(), "{row:?}");
+}
+
+fn barge_in() -> TurnRequest {
+    let of = interrupting(answer(), NOW, "It rains.", 2);
+    relating(of, SubjectRelation::Same, 9_000)
+}
+
+/// The row that tells of a refused command.
+fn refused_row(outcome: &Outcome, command: &Command) -> RowRefused {
+    match outcome.refusal().expect("a refusal").audit(command) {
+        Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) => row,
+        other => panic!("a row, not {other:?}"),
+    }
+}
+
+#[test]
+fn whoever_interrupts_is_not_talked_over_however_the_turn_is_refused() {
+    let mut stage = stage();
+    let turn = second(&stage, barge_in());
+    draft(&mut stage, &turn);
+    let mut early = heard(&turn.request);
+    early.transcript.is_final = false;
+    let other = TakeTurn { pending_state: PendingState::Tool, ..turn.clone() };
+    let commands = [
+        take(turn.clone()),
+        take(other),
+        committed(&turn, &plan_key(&turn), early),
+        committed(&turn, "another", heard(&turn.request)),
+    ];
+    for command in commands {
+        let outcome = stage.give(&command, NOW);
+        let stops = outcome.refusal().unwrap().tts_control(&command);
+        assert_eq!(stops, Some(TtsControl::Cancel), "{outcome:?}");
+        assert_eq!(refused_row(&outcome, &command).tts_control, stops);
+    }
+    let silent = take(second(&stage, answer()));
+    let outcome = stage.give(&silent, NOW);
+    assert_eq!(refused_row(&outcome, &silent).tts_control, None);
 }
 
 /// The field for which both a plan and a commit are malformed.
