@@ -24,6 +24,19 @@ refusals! {
         /// What it is.
         found: String,
     } by reason_code: ReasonCode,
+    /// The gate of a commit is closed, and its plan stays open: a reason-coded row is written, and
+    /// the request is given again.
+    #[error("{reason_code}: {field}: expected {expected}, found {found}")]
+    GateClosed {
+        /// Why.
+        reason_code: ReasonCode,
+        /// The field.
+        field: &'static str,
+        /// What it has to be.
+        expected: String,
+        /// What it is.
+        found: String,
+    } by reason_code: ReasonCode,
     /// No thread has this tenant and correlation.
     #[error("tenant {tenant_id} has no thread {correlation_id}; its first turn or row begins one")]
     UnknownThread {
@@ -57,9 +70,23 @@ impl ThreadRefusal {
         self
     }
 
+    /// The same of the gate of an open plan.
+    pub(crate) fn of_gate(self) -> Self {
+        match self {
+            Self::Barred { reason_code, field, expected, found } => {
+                Self::GateClosed { reason_code, field, expected, found }
+            }
+            other => other,
+        }
+    }
+
     /// The reason code of the row that is written.
     #[must_use]
     pub const fn row_reason(&self) -> Option<ReasonCode> {
-        if let Self::Barred { reason_code, .. } = self { Some(*reason_code) } else { None }
+        if let Self::Barred { reason_code, .. } | Self::GateClosed { reason_code, .. } = self {
+            Some(*reason_code)
+        } else {
+            None
+        }
     }
 }

@@ -215,8 +215,9 @@ impl<'a> Passed<'a> {
             let reason = ReasonCode::FailPlanInvalid;
             return Err(barred(reason, "user_id", expected, shown(speaks)));
         }
-        check_sure(&command.heard)?;
-        check_active(of.turn.session_status)?;
+        check_sure(&command.heard)
+            .and_then(|()| check_active(of.turn.session_status))
+            .map_err(ThreadRefusal::of_gate)?;
         let committed = TurnCommitted {
             tenant_id: of.scope.tenant_id.into(),
             correlation_id: of.scope.correlation_id.into(),

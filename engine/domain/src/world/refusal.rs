@@ -148,6 +148,11 @@ impl Refusal {
         }))
     }
 
+    /// Whether the plan of the command stays open, to be committed by the same request.
+    const fn is_closed_gate(&self) -> bool {
+        matches!(self, Self::InterruptionThread(ThreadRefusal::GateClosed { .. }))
+    }
+
     /// The reason code of the row that a refused turn or row of a thread leaves.
     const fn row_reason(&self) -> Option<ReasonCode> {
         match self {
@@ -170,6 +175,8 @@ impl Refusal {
     fn refused_row(&self, command: &Command, class: RefusalClass) -> Option<RowRefused> {
         let scope = command.turn_scope()?;
         let reason_code = self.row_reason()?;
+        // Behind a closed gate the words are still to come: the request is given again.
+        let lost = Some(command).filter(|_| !self.is_closed_gate());
         let cut = |text: &str, bytes: usize| Text::from(shown(bounded(text, bytes)));
         Some(RowRefused {
             command: command.name().into(),
@@ -183,9 +190,9 @@ impl Refusal {
             class,
             message: shown(&self.to_string()).into(),
             idempotency_key: cut(scope.idempotency_key, 128),
-            remainders: command.unsaid().into_iter().collect(),
+            remainders: lost.and_then(Command::unsaid).into_iter().collect(),
             tts_control: self.tts_control(command),
-            issue_fingerprint: command.interrupted_issue(),
+            issue_fingerprint: lost.and_then(Command::interrupted_issue),
         })
     }
 }

@@ -3,11 +3,13 @@
 
 use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::refusal::{CommonRefusal, Malformed};
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::interruption_thread::{
-    COMMIT_THRESHOLD, Directive, DuplexBranch, Heard, IntentClass, InterruptCandidate,
-    InterruptionThreadCommand, InterruptionThreadEvent, PLAN_LIFETIME_MS, PendingState,
-    PlanDrafted, ReasonCode, ResumePolicy, RowRefused, SubjectRelation, TakeTurn, Thread,
-    ThreadRefusal, ThreadState, TtsControl, TurnCommitted, TurnInput, TurnRequest, TurnTaken,
+    COMMIT_THRESHOLD, Directive, DuplexBranch, Fate, FateReason, HealthReport, Heard, IntentClass,
+    InterruptCandidate, InterruptionThreadCommand, InterruptionThreadEvent, PLAN_LIFETIME_MS,
+    PendingState, PlanDrafted, ReasonCode, ResumePolicy, RowRefused, SubjectRelation, TakeTurn,
+    Thread, ThreadRefusal, ThreadState, TtsControl, TurnCommitted, TurnInput, TurnRequest,
+    TurnTaken,
 };
 use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Event, Refusal, World};
@@ -284,7 +286,9 @@ fn a_closed_gate_says_what_was_expected_and_found() {
 fn refused(outcome: &Outcome) -> (&'static str, &'static str) {
     let refusal = outcome.refusal().expect("a refusal");
     match refusal {
-        Refusal::InterruptionThread(ThreadRefusal::Barred { field, .. }) => (field, refusal.code()),
+        Refusal::InterruptionThread(
+            ThreadRefusal::Barred { field, .. } | ThreadRefusal::GateClosed { field, .. },
+        ) => (field, refusal.code()),
         other => panic!("{other:?}"),
     }
 }
@@ -445,6 +449,38 @@ fn whoever_interrupts_is_not_talked_over_however_the_turn_is_refused() {
     let silent = take(second(&stage, answer()));
     let outcome = stage.give(&silent, NOW);
     assert_eq!(refused_row(&outcome, &silent).tts_control, None);
+}
+
+#[test]
+fn a_closed_gate_loses_no_words_and_is_no_interruption() {
+    let mut planned = stage();
+    let scope = ["acme", "s-1", "anna", "phone"];
+    planned.session(scope, SessionStatus::Active, NOW).events();
+    let turn = TakeTurn { session_id: Some("s-1".into()), ..second(&planned, barge_in()) };
+    draft(&mut planned, &turn);
+    let mut health = HealthReport::default();
+    let mut early = heard(&turn.request);
+    early.transcript.is_final = false;
+    let mut unsure = heard(&turn.request);
+    unsure.hypothesis.confidence_bp = points(6_999);
+    let mut suspended = planned.clone();
+    suspended.session(scope, SessionStatus::Suspended, NOW).events();
+    let gates =
+        [(planned.clone(), early), (planned.clone(), unsure), (suspended, heard(&turn.request))];
+    for (mut stage, said) in gates {
+        let command = committed(&turn, &plan_key(&turn), said);
+        let row = refused_row(&stage.give(&command, NOW), &command);
+        assert!(row.remainders.is_empty() && row.issue_fingerprint.is_none(), "{row:?}");
+        health.apply(stage.sequence, Timestamp::from_nanoseconds(NOW), &row.into());
+    }
+    assert_eq!((health.rows().len(), health.refusals_of("acme")), (0, 3));
+    // The same words are kept by the commit that passes.
+    let events = planned.give(&commit(&turn), NOW).events();
+    assert_eq!(passed(&events).1.decision.remainders[0].fate, Fate::Captured);
+    // Of a commit without an open plan nothing is to come.
+    let late = committed(&turn, "another", heard(&turn.request));
+    let row = refused_row(&planned.give(&late, NOW), &late);
+    assert_eq!(row.remainders[0].reason, FateReason::TurnRefused);
 }
 
 /// The field for which both a plan and a commit are malformed.
