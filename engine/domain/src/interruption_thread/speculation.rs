@@ -12,7 +12,7 @@ use alloc::string::ToString as _;
 use crate::core::confidence::{BasisPoints, RELATION_THRESHOLD};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
-use crate::core::refusal::{Malformed, check_name, require};
+use crate::core::refusal::{Malformed, check_name, malformed, require};
 use crate::core::text::{hidden_character, is_blank, shown};
 use crate::core::time::Timestamp;
 use crate::core::{bodies, closed_enum, recorded};
@@ -25,7 +25,7 @@ use crate::interruption_thread::decision::{Dispatch, ThreadState, TurnDecision};
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{PlanDrafted, TurnCommitted};
 use crate::interruption_thread::refusal::ThreadRefusal;
-use crate::interruption_thread::request::{TurnInput, TurnRequest};
+use crate::interruption_thread::request::{Interruption, TurnInput, TurnRequest};
 use crate::interruption_thread::rules::{Considered, ThreadView, barred};
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::turn::{Turn, decide_turn};
@@ -62,7 +62,7 @@ bodies! {
         phrase_id: u64,
         /// When it happened, in nanoseconds since 1970: the interruption's own.
         t_event: u64,
-        /// How sure it is.
+        /// How sure it is: the interruption's own `phrase_confidence_bp`.
         confidence_bp: BasisPoints,
     }
 
@@ -323,11 +323,31 @@ pub(crate) fn check_heard(heard: &Heard, request: &TurnRequest) -> Result<(), Ma
         text.len() <= TRANSCRIPT_MAX && !is_blank(text) && hidden_character(text).is_none();
     let expected = "one line of 1 to 32768 bytes, without control characters";
     require(is_line, "heard.transcript.text", expected, format_args!("{} bytes", text.len()))?;
-    let named = request.interruption.as_ref().map(|of| (of.phrase_id, of.t_event));
-    let found = heard.candidate.map(|candidate| (candidate.phrase_id, candidate.t_event));
-    let (field, expected) = ("heard.candidate", "the request's interruption");
-    require(named == found, field, expected, format_args!("{found:?}"))?;
+    check_candidate(heard.candidate, request.interruption.as_ref())?;
     check_hypothesis(&heard.hypothesis, request)
+}
+
+/// What PH1.K says of an interruption is what the interruption says of itself.
+fn check_candidate(
+    heard: Option<InterruptCandidate>,
+    named: Option<&Interruption>,
+) -> Result<(), Malformed> {
+    let (of, named) = match (heard, named) {
+        (Some(of), Some(named)) => (of, named),
+        (None, None) => return Ok(()),
+        (heard, _) => {
+            let found = if heard.is_some() { "one without it" } else { "none with it" };
+            let expected = "one exactly where the request has an interruption";
+            return Err(malformed("heard.candidate", expected, found));
+        }
+    };
+    let (field, expected) = ("heard.candidate.phrase_id", "the interruption's phrase_id");
+    require(of.phrase_id == named.phrase_id, field, expected, of.phrase_id)?;
+    let expected = "the interruption's t_event, in nanoseconds since 1970";
+    require(of.t_event == named.t_event, "heard.candidate.t_event", expected, of.t_event)?;
+    let (field, found) = ("heard.candidate.confidence_bp", of.confidence_bp);
+    let expected = "the interruption's phrase_confidence_bp";
+    require(found == named.phrase_confidence_bp, field, expected, found)
 }
 
 fn check_hypothesis(of: &IntentHypothesis, request: &TurnRequest) -> Result<(), Malformed> {

@@ -5,11 +5,11 @@ use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::refusal::{CommonRefusal, Malformed};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::interruption_thread::{
-    COMMIT_THRESHOLD, Directive, DuplexBranch, Fate, FateReason, HealthReport, Heard, IntentClass,
-    InterruptCandidate, InterruptionThreadCommand, InterruptionThreadEvent, PLAN_LIFETIME_MS,
-    PendingState, PlanDrafted, ReasonCode, ResumePolicy, RowRefused, SubjectRelation, TakeTurn,
-    Thread, ThreadRefusal, ThreadState, TtsControl, TurnCommitted, TurnInput, TurnRequest,
-    TurnTaken,
+    COMMIT_THRESHOLD, ConfidenceBand, Directive, DuplexBranch, Fate, FateReason, HealthReport,
+    Heard, IntentClass, InterruptCandidate, InterruptionThreadCommand, InterruptionThreadEvent,
+    PLAN_LIFETIME_MS, PendingState, PlanDrafted, ReasonCode, ResumePolicy, RowRefused,
+    SubjectRelation, TakeTurn, Thread, ThreadRefusal, ThreadState, TtsControl, TurnCommitted,
+    TurnInput, TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Event, Refusal, World};
@@ -231,13 +231,7 @@ fn table_a_turn_is_committed_only_behind_every_gate() {
     for (candidate, session) in
         candidates.flat_map(|of| SessionStatus::ALL.iter().map(move |session| (of, *session)))
     {
-        let of = match candidate {
-            Some(_) => {
-                let barge_in = interrupting(answer(), NOW, "It rains.", 2);
-                relating(barge_in, SubjectRelation::Same, 9_000)
-            }
-            None => answer(),
-        };
+        let of = candidate.map_or_else(answer, |sure| as_sure(barge_in(), sure));
         let mut planned = stage();
         let scope = ["acme", "s-1", "anna", "phone"];
         planned.session(scope, SessionStatus::Active, NOW).events();
@@ -250,9 +244,6 @@ fn table_a_turn_is_committed_only_behind_every_gate() {
             let mut said = heard(&turn.request);
             said.transcript.is_final = is_final;
             said.hypothesis.confidence_bp = points(hypothesis);
-            if let (Some(heard), Some(confidence)) = (&mut said.candidate, candidate) {
-                heard.confidence_bp = points(confidence);
-            }
             let mut stage = planned.clone();
             let before = beyond_the_plan(&stage);
             let command = committed(&turn, &plan_key(&turn), said);
@@ -413,6 +404,16 @@ fn a_plan_of_a_late_interruption_is_no_outcome() {
     assert!(row.remainders.is_empty() && row.issue_fingerprint.is_none(), "{row:?}");
 }
 
+/// The same, and how sure its interruption is.
+fn as_sure(mut request: TurnRequest, confidence: u16) -> TurnRequest {
+    let of = request.interruption.as_mut().unwrap();
+    of.candidate_confidence_band = ConfidenceBand::Medium;
+    of.phrase_confidence_bp = points(confidence);
+    of.gate_confidences.phrase_bp = points(confidence);
+    of.subject_relation_confidence_bundle.lexical_bp = points(confidence);
+    request
+}
+
 fn barge_in() -> TurnRequest {
     let of = interrupting(answer(), NOW, "It rains.", 2);
     relating(of, SubjectRelation::Same, 9_000)
@@ -517,7 +518,11 @@ fn what_was_heard_is_about_this_very_request() {
     };
     assert_eq!(change(&barge_in, |said| said.candidate = None), "heard.candidate");
     let other_phrase = |said: &mut Heard| said.candidate.as_mut().unwrap().phrase_id = 1;
-    assert_eq!(change(&barge_in, other_phrase), "heard.candidate");
+    assert_eq!(change(&barge_in, other_phrase), "heard.candidate.phrase_id");
+    let other_time = |said: &mut Heard| said.candidate.as_mut().unwrap().t_event += 1;
+    assert_eq!(change(&barge_in, other_time), "heard.candidate.t_event");
+    let surer = |said: &mut Heard| said.candidate.as_mut().unwrap().confidence_bp = points(9_999);
+    assert_eq!(change(&barge_in, surer), "heard.candidate.confidence_bp");
     let invented = |said: &mut Heard| {
         let confidence_bp = BasisPoints::MAX;
         said.candidate = Some(InterruptCandidate { phrase_id: 9, t_event: NOW, confidence_bp });
