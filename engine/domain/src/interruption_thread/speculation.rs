@@ -353,11 +353,14 @@ fn check_candidate(
 fn check_hypothesis(of: &IntentHypothesis, request: &TurnRequest) -> Result<(), Malformed> {
     let field = "heard.hypothesis.subject_ref";
     require(of.subject_ref == request.subject_ref, field, "the request's", &of.subject_ref)?;
-    let relation = (of.subject_relation, of.subject_relation_confidence_bp);
-    let stated =
-        (request.interrupt_subject_relation, request.interrupt_subject_relation_confidence_bp);
-    let field = "heard.hypothesis.subject_relation";
-    require(relation == stated, field, "the request's", format_args!("{relation:?}"))?;
+    let (relation, stated) = (of.subject_relation, request.interrupt_subject_relation);
+    let found = relation.map_or("none", |relation| relation.name());
+    require(relation == stated, "heard.hypothesis.subject_relation", "the request's", found)?;
+    let (sure, stated) =
+        (of.subject_relation_confidence_bp, request.interrupt_subject_relation_confidence_bp);
+    let found = sure.map_or("none".into(), |sure| sure.to_string());
+    let field = "heard.hypothesis.subject_relation_confidence_bp";
+    require(sure == stated, field, "the request's", found)?;
     let field = "heard.hypothesis.intent_type";
     if let Some(intent_type) = &of.intent_type {
         let expected = "1 to 64 bytes, visible, without control characters";
@@ -365,7 +368,8 @@ fn check_hypothesis(of: &IntentHypothesis, request: &TurnRequest) -> Result<(), 
     }
     let TurnInput::Intent { intent_type, .. } = &request.input else { return Ok(()) };
     let is_same = of.intent_type.as_ref() == Some(intent_type);
-    require(is_same, field, "the request's intent", format_args!("{:?}", of.intent_type))
+    let found = of.intent_type.as_deref().unwrap_or("none");
+    require(is_same, field, "the request's intent", found)
 }
 
 /// Whether the turn interrupts, or the speaker has a remainder that is kept.

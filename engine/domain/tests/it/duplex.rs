@@ -533,7 +533,15 @@ fn what_was_heard_is_about_this_very_request() {
     let surer = |said: &mut Heard| {
         said.hypothesis.subject_relation_confidence_bp = Some(BasisPoints::MAX);
     };
-    assert_eq!(change(&plain, surer), "heard.hypothesis.subject_relation");
+    let field = "heard.hypothesis.subject_relation_confidence_bp";
+    assert_eq!(change(&plain, surer), field);
+    // A message says in words what was found.
+    let mut said = heard(&plain);
+    said.hypothesis.subject_relation = None;
+    let command = committed(&second(&interrupted(), plain.clone()), "plan", said);
+    let expected = "heard.hypothesis.subject_relation: expected the request's, found none;";
+    let told = command.check_form().unwrap_err().to_string();
+    assert!(told.starts_with(expected), "{told}");
     let other_intent = |said: &mut Heard| said.hypothesis.intent_type = Some("PAY".into());
     assert_eq!(change(&plain, other_intent), "heard.hypothesis.intent_type");
     let no_intent = |said: &mut Heard| said.hypothesis.intent_type = None;
