@@ -269,7 +269,7 @@ fn a_closed_gate_says_what_was_expected_and_found() {
     said.hypothesis.confidence_bp = points(6_999);
     let outcome = stage.give(&committed(&turn, &plan_key(&turn), said), NOW);
     let expected = "X_FAIL_HYPOTHESIS_NOT_SURE: heard.hypothesis.confidence_bp: expected 0.7000 \
-                    or more; ask what is meant, found 0.6999";
+                    or more, found 0.6999; ask what is meant";
     assert_eq!(outcome.refusal().unwrap().to_string(), expected);
 }
 
@@ -362,6 +362,26 @@ fn a_turn_with_an_open_plan_is_taken_by_its_commit_alone() {
     let late = NOW + PLAN_LIFETIME_MS * 1_000_000;
     planned.give(&take(anna), late).events();
     assert_eq!(planned.world.thread("acme", "t").unwrap().open_plan(), None);
+}
+
+#[test]
+fn a_refusal_says_whose_plan_bars_the_way_and_no_lapsed_plan_is_called_open() {
+    let mut stage = stage();
+    let anna = second(&stage, answer());
+    draft(&mut stage, &anna);
+    let plan = format!("plan {} of turn 2 of anna", plan_key(&anna));
+    let assert_told = |command: &Command, at: u64, pieces: [&str; 3]| {
+        let told = stage.clone().give(command, at).refusal().unwrap().to_string();
+        assert!(pieces.iter().all(|piece| told.contains(piece)), "{told}");
+    };
+    let later = "take a later turn, or wait until that plan ends";
+    assert_told(&take(anna.clone()), NOW, ["found 2", &plan, "commit that plan"]);
+    let ben = second(&stage, request("ben", "weather", chat("Hello.")));
+    assert_told(&take(ben.clone()), NOW, [&plan, "is open until", later]);
+    let by_ben = committed(&ben, &plan_key(&anna), heard(&ben.request));
+    assert_told(&by_ben, NOW, ["found ben", later, ""]);
+    let late = NOW + PLAN_LIFETIME_MS * 1_000_000;
+    assert_told(&commit(&anna), late, [&plan, "lapsed at", "and no plan is open"]);
 }
 
 #[test]
