@@ -72,12 +72,10 @@ impl ThreadRefusal {
 
     /// The same of the gate of an open plan.
     pub(crate) fn of_gate(self) -> Self {
-        match self {
-            Self::Barred { reason_code, field, expected, found } => {
-                Self::GateClosed { reason_code, field, expected, found }
-            }
-            other => other,
+        if let Self::Barred { reason_code, field, expected, found } = self {
+            return Self::GateClosed { reason_code, field, expected, found };
         }
+        self
     }
 
     /// The reason code of the row that is written.
