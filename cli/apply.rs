@@ -184,7 +184,9 @@ impl<'a> Applier<'a> {
             origin.correlation = drawn.to_string();
         }
         let submitted = self.engine.submit_when(&origin, &conditions, &command);
-        submitted.map(Outcome::from).map_err(|error| failed(self.global, &error))
+        submitted
+            .map(|done| Outcome::of(done, &command))
+            .map_err(|error| failed(self.global, &error))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::text::visible_once;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::interruption_thread::{DuplexBranch, InterruptionThreadEvent, TtsControl};
-use holdpoint_domain::{Event, Time};
+use holdpoint_domain::{Command, Event, Time};
 use holdpoint_engine::shell::{Receipt, Submitted};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -97,26 +97,25 @@ impl Outcome {
         }
     }
 
-    /// The exit code of a process that ends with nothing worse.
-    pub(super) fn exit(&self) -> Exit {
-        match self {
-            Self::Receipt(_) => Exit::DONE,
-            Self::Refusal { .. } => Exit::REFUSED,
-            Self::Error { .. } => Exit::USAGE,
-        }
-    }
-}
-
-impl From<Submitted> for Outcome {
-    fn from(submitted: Submitted) -> Self {
+    /// What became of a command.
+    pub(super) fn of(submitted: Submitted, command: &Command) -> Self {
         match submitted {
             Submitted::Accepted(receipt) => Self::Receipt(Box::new(Carried::of(receipt, false))),
             Submitted::Repeated(receipt) => Self::Receipt(Box::new(Carried::of(receipt, true))),
             Submitted::Refused(refusal) => Self::Refusal {
                 code: refusal.code(),
                 message: visible_once(&refusal.to_string()),
-                tts_control: refusal.tts_control(),
+                tts_control: refusal.tts_control(command),
             },
+        }
+    }
+
+    /// The exit code of a process that ends with nothing worse.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::Receipt(_) => Exit::DONE,
+            Self::Refusal { .. } => Exit::REFUSED,
+            Self::Error { .. } => Exit::USAGE,
         }
     }
 }

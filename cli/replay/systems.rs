@@ -38,6 +38,18 @@ pub(super) enum System {
     Registration,
 }
 
+/// What the newest turn of a thread came to, and until when the next one is planned.
+fn newest(thread: &ThreadView<'_>) -> String {
+    let newest = match thread.last_directive.zip(thread.last_reason_code) {
+        Some((directive, reason)) => format!("{directive} {reason}"),
+        None => "no turn yet".into(),
+    };
+    let plan = thread
+        .open_plan
+        .map(|open| format!(", plan of turn {} until {}", open.turn_id, moment(open.expires_at)));
+    newest + plan.unwrap_or_default().as_str()
+}
+
 /// What is shown of a state; what was not asked for is absent.
 #[derive(Serialize)]
 pub(super) struct Systems<'w> {
@@ -163,7 +175,7 @@ impl<'w> Systems<'w> {
                 shown(thread.correlation_id),
                 if thread.is_closed { "ended" } else { "open" }.into(),
                 thread.turns.to_string(),
-                format!("{} {}", thread.last_directive, thread.last_reason_code),
+                newest(thread),
                 moment(thread.started_at),
             ]
         });

@@ -1,6 +1,7 @@
 //! `holdpoint thread list`: every thread in a line.
 
 use super::reading::{read, threads};
+use super::shown::{Seen, now};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -8,6 +9,7 @@ use crate::live::{LiveState, WholeArg};
 use crate::missing::missing;
 use crate::output::Output;
 use crate::text::{aligned, moment};
+use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::Thread;
 use holdpoint_replay::{Until, is_salvaged};
@@ -34,15 +36,16 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let found: Vec<&Thread> = threads(state.world()).filter(|thread| args.wants(thread)).collect();
     state.expect_known(global, &found)?;
     let missing = args.missing(&directory, &state);
-    let mut out = Output::stdout();
+    let (mut out, seen_from) = (Output::stdout(), now());
     if global.json {
         let shown = found.iter().map(|thread| {
-            state.with_standing(thread.view(), (thread.started_sequence, thread.version))
+            let records = (thread.started_sequence, thread.version);
+            state.with_standing(Seen::of(thread, seen_from), records)
         });
         out.json(&shown.collect::<Vec<_>>());
         missing.iter().for_each(|missing| complain(missing));
     } else {
-        show(&mut out, &found);
+        show(&mut out, &found, seen_from);
         missing.iter().for_each(|missing| out.line(format_args!("not here: {missing}")));
     }
     out.finish()?;
@@ -96,19 +99,27 @@ impl Args {
     }
 }
 
-fn show(out: &mut Output, threads: &[&Thread]) {
+fn show(out: &mut Output, threads: &[&Thread], seen_from: Time) {
     if threads.is_empty() {
         return;
     }
     let header =
         ["tenant", "correlation", "turns", "state", "pending", "unsaid", "began", "newest"];
-    let rows = threads.iter().map(|thread| row_of(thread));
+    let rows = threads.iter().map(|thread| row_of(thread, seen_from));
     let rows: Vec<_> = std::iter::once(header.map(String::from)).chain(rows).collect();
     aligned(&rows).iter().for_each(|line| out.line(line));
 }
 
-fn row_of(thread: &Thread) -> [String; 8] {
+fn row_of(thread: &Thread, seen_from: Time) -> [String; 8] {
     let (directive, reason) = (thread.last_directive, thread.last_reason_code);
+    let newest = match thread.turns {
+        0 => "no turn yet".into(),
+        _ => format!("turn {}: {directive} {reason}", thread.last_turn_id),
+    };
+    let plan = thread.open_plan().map(|plan| {
+        let stands = if plan.is_lapsed(seen_from) { "lapsed" } else { "open" };
+        format!(", plan of turn {} {stands}", plan.turn_id)
+    });
     [
         visible(&thread.tenant_id).to_string(),
         visible(&thread.correlation_id).to_string(),
@@ -117,9 +128,6 @@ fn row_of(thread: &Thread) -> [String; 8] {
         thread.state.pending_state().to_string(),
         thread.state.resume_buffers.len().to_string(),
         moment(thread.started_at),
-        match thread.turns {
-            0 => "no turn yet".into(),
-            _ => format!("turn {}: {directive} {reason}", thread.last_turn_id),
-        },
+        newest + plan.unwrap_or_default().as_str(),
     ]
 }

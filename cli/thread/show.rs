@@ -1,7 +1,7 @@
 //! `holdpoint thread show`: the state of one thread.
 
 use super::reading::{Name, Reading, tenants};
-use super::shown::{end, expiry, pending, quoted};
+use super::shown::{Seen, end, expiry, now, pending, quoted};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -10,9 +10,8 @@ use crate::output::Output;
 use crate::text::moment;
 use crate::travel::parse_until;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread, ThreadView};
+use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread};
 use holdpoint_domain::{Time, World};
-use holdpoint_engine::shell::{Clock, SystemClock};
 use holdpoint_replay::{Head, Until};
 use serde::Serialize;
 
@@ -34,15 +33,16 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         Some(_) => whole(&directory, args)?,
     };
     let (thread, version) = (&thread, thread.version);
+    // Of an earlier moment only its own time is known.
+    let then = args.at.and(state.head()).map(|head| head.time);
+    let seen_from = then.unwrap_or_else(now);
     let mut out = Output::stdout();
     if global.json {
         let records = (thread.started_sequence, version);
-        out.json(&state.with_standing(State { thread: thread.view(), place }, records));
+        let shown = State { thread: Seen::of(thread, seen_from), place };
+        out.json(&state.with_standing(shown, records));
     } else {
-        // Of an earlier moment only its own time is known.
-        let then = args.at.and(state.head()).map(|head| head.time);
-        let now = || Time::from_nanoseconds(SystemClock.now().wall_ns);
-        let lines = lines(thread, then.unwrap_or_else(now));
+        let lines = lines(thread, seen_from);
         lines.iter().chain(&place.line(args.at)).for_each(|line| out.line(line));
     }
     out.finish()?;
@@ -89,7 +89,7 @@ fn whole(directory: &Directory, args: &Args) -> Result<Found, Failure> {
 #[derive(Serialize)]
 struct State<'a> {
     #[serde(flatten)]
-    thread: ThreadView<'a>,
+    thread: Seen<'a>,
     #[serde(flatten)]
     place: Place,
 }
@@ -144,7 +144,8 @@ fn lines(thread: &Thread, seen_from: Time) -> Vec<String> {
             thread.last_turn_id, thread.last_directive, thread.last_reason_code
         ),
     };
-    lines.push(line("newest", format!("{newest}, record {}", thread.version)));
+    lines.push(line("newest", newest));
+    lines.push(line("changed", format!("record {}", thread.version)));
     lines.push(line("session", or_none(thread.session_id.as_deref())));
     lines.extend(of_marks(&thread.state.marks, seen_from));
     lines.extend(thread.open_plan().into_iter().flat_map(|plan| of_plan(plan, seen_from)));
@@ -177,7 +178,13 @@ fn of_plan(open: &OpenPlan, seen_from: Time) -> Vec<String> {
     let (turn, whose) = (open.turn_id, visible(&open.speaker_user_id));
     let mut lines = vec![
         line("plan", format!("{} of turn {turn}, of {whose}", visible(&open.plan_key))),
-        line("  open until", expiry(open.expires_at, seen_from)),
+        match open.is_lapsed(seen_from) {
+            true => {
+                let since = expiry(open.expires_at, seen_from);
+                line("  lapsed", format!("{since}: nobody committed it"))
+            }
+            false => line("  open until", expiry(open.expires_at, seen_from)),
+        },
         line("  branch", format!("{}, {}", open.plan.branch, open.plan.reason_code)),
     ];
     lines.extend(open.plan.would_say.iter().map(|words| line("  would say", quoted(words))));

@@ -48,7 +48,7 @@ fn the_state_shows_what_was_left_unsaid_to_whom_and_until_when() {
     let place = one();
     let state = shown(&place, &["thread", "show", "talk"]);
     for words in [
-        "newest          turn 2: WAIT X_INTERRUPT_CANCEL, record 10",
+        "newest          turn 2: WAIT X_INTERRUPT_CANCEL\nchanged         record 10",
         "speaker         ada",
         "unsaid          of turn 2, to ada, answer 41, topic weather",
         "was said      \"I\"",
@@ -80,7 +80,8 @@ fn a_thread_and_what_is_registered_are_found_by_the_names_that_are_printed() {
 fn the_state_is_shown_as_it_was_after_any_record() {
     let place = one();
     let before = shown(&place, &["thread", "show", "talk", "--at", "8"]);
-    assert!(before.contains("turn 1: RESPOND X_NLP_CHAT, record 8"), "{before}");
+    let newest = "turn 1: RESPOND X_NLP_CHAT\nchanged         record 8\n";
+    assert!(before.contains(newest), "{before}");
     assert!(!before.contains("unsaid"), "{before}");
     let then = shown(&place, &["thread", "show", "talk", "--at", "10"]);
     assert!(then.contains("Z, in 1m\n"), "as seen from the record's own time: {then}");
@@ -285,7 +286,7 @@ impl Clock for Standing {
     }
 }
 
-fn submit(engine: &Engine, line: &Value) {
+pub(crate) fn submit(engine: &Engine, line: &Value) {
     let command: Command = serde_json::from_value(line["submit"].clone()).unwrap();
     let is_person = line["actor"]["kind"] == "HUMAN";
     let kind = if is_person { Actor::Human } else { Actor::Automation };
@@ -297,7 +298,7 @@ fn submit(engine: &Engine, line: &Value) {
 }
 
 /// One thread that was interrupted then, and the engine that wrote it.
-fn interrupted_then(place: &Place) -> (Engine, Arc<AtomicU64>) {
+pub(crate) fn interrupted_then(place: &Place) -> (Engine, Arc<AtomicU64>) {
     let clock = Arc::new(AtomicU64::new(THEN));
     let standing = Box::new(Standing(Arc::clone(&clock)));
     let options = EngineOptions { clock: standing, ..EngineOptions::simulated() };

@@ -3,6 +3,7 @@
 use crate::apply_support::{answers, apply};
 use crate::archive_support::values;
 use crate::program::{Place, json, text};
+use crate::thread::{interrupted_then, submit};
 use crate::thread_support::{accepted, chat, line, scope, setting, turn};
 use serde_json::{Value, json};
 
@@ -58,9 +59,14 @@ fn a_plan_and_its_commit_are_given_told_and_shown() {
     assert_eq!((&open["turns"], &open["said"]), (&json!(0), &json!([])));
     let shown = text(&place.holdpoint(&["thread", "show", "talk"]).stdout);
     assert!(shown.contains("plan-1 of turn 1, of ada"), "{shown}");
-    assert!(shown.contains("no turn yet, record"), "{shown}");
+    assert!(shown.contains("no turn yet") && shown.contains("open until"), "{shown}");
     let list = text(&place.holdpoint(&["thread", "list"]).stdout);
-    assert!(list.contains("no turn yet"), "{list}");
+    assert!(list.contains("no turn yet, plan of turn 1 open"), "{list}");
+    let replayed = text(&place.holdpoint(&["replay"]).stdout);
+    assert!(replayed.contains("no turn yet, plan of turn 1 until "), "{replayed}");
+    let of_no_turn = (&open["last_directive"], &open["last_reason_code"]);
+    assert_eq!(of_no_turn, (&Value::Null, &Value::Null), "a plan has no row");
+    assert_eq!(open["open_plan_lapsed"], false);
 
     let commit = commit(1, "turn-1", "plan-1", heard(true, 9_000));
     let receipt = accepted(&place, &[commit]).remove(0)["receipt"].take();
@@ -136,6 +142,29 @@ fn a_refused_plan_is_told_as_one() {
     );
     let rows = text(&place.holdpoint(&["thread", "rows", "talk"]).stdout);
     assert!(rows.contains("refused: plan of turn"), "{rows}");
+}
+
+#[test]
+fn a_plan_whose_time_is_over_is_shown_as_lapsed() {
+    let place = Place::new();
+    let (engine, _) = interrupted_then(&place);
+    submit(&engine, &plan(3, "plan-3"));
+    engine.close().unwrap();
+    let shown = |verb: &[&str]| text(&place.holdpoint(verb).stdout);
+    let now = shown(&["thread", "show", "talk"]);
+    assert!(now.contains("lapsed") && now.contains("ago: nobody committed it"), "{now}");
+    assert!(!now.contains("open until"), "{now}");
+    assert!(shown(&["thread", "list"]).contains("plan of turn 3 lapsed"));
+    let listed = json(&place.holdpoint(&["thread", "list", "--json"]));
+    for thread in [&show(&place), &listed[0]] {
+        assert_eq!(thread["open_plan_lapsed"], true, "{thread:#}");
+    }
+    // As it was when it was drafted.
+    let drafted = show(&place)["version"].to_string();
+    let then = shown(&["thread", "show", "talk", "--at", &drafted]);
+    assert!(then.contains("open until") && !then.contains("lapsed"), "{then}");
+    let turn = "turn 2: WAIT X_INTERRUPT_CANCEL\n";
+    assert!(then.contains(turn), "the record of the plan is not that of a turn: {then}");
 }
 
 /// What a snapshot, a rebuilt state and the verb for one thread say is the same.

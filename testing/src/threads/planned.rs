@@ -13,7 +13,7 @@ pub fn heard(request: &TurnRequest) -> Heard {
     let candidate = request.interruption.as_ref().map(|of| InterruptCandidate {
         phrase_id: of.phrase_id,
         t_event: of.t_event,
-        confidence_bp,
+        confidence_bp: of.phrase_confidence_bp,
     });
     let intent_type = match &request.input {
         TurnInput::Intent { intent_type, .. } => Some(intent_type.clone()),

@@ -278,9 +278,20 @@ impl InterruptionThreadCommand {
         if let Self::TakeTurn(c) = self { Some((c.scope(), &c.request, None)) } else { None }
     }
 
-    /// What was being said when the command's turn interrupted it. A plan interrupts nothing.
-    fn snapshot(&self) -> Option<(&TurnRequest, &TtsResumeSnapshot)> {
+    /// The request of the turn that is to be taken. A plan takes none, and interrupts nothing.
+    fn taken(&self) -> Option<&TurnRequest> {
         let (_, request, _) = self.turn().filter(|_| !matches!(self, Self::DraftPlan(_)))?;
+        Some(request)
+    }
+
+    /// Whether the command's turn interrupts what is being said.
+    pub(crate) fn interrupts(&self) -> bool {
+        self.taken().is_some_and(|request| request.interruption.is_some())
+    }
+
+    /// What was being said when the command's turn interrupted it.
+    fn snapshot(&self) -> Option<(&TurnRequest, &TtsResumeSnapshot)> {
+        let request = self.taken()?;
         Some((request, request.tts_resume_snapshot.as_ref()?))
     }
 

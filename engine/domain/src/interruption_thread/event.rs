@@ -140,10 +140,10 @@ recorded! {
         /// The key that the command names.
         idempotency_key: Text,
         /// The words that the turn left unsaid, if any: nothing of a refused turn is kept, so they
-        /// are DISCARDED, with the reason TURN_REFUSED.
+        /// are DISCARDED, with the reason TURN_REFUSED. None for a commit behind a closed gate,
+        /// which is given again.
         remainders: List<Remainder>,
-        /// What happens to speech that is under way: CANCEL where somebody interrupted it, and that
-        /// was stated too late to keep the words.
+        /// What happens to speech that is under way: CANCEL where somebody interrupted it.
         tts_control: Option<TtsControl>,
         /// HEALTH's topic marker of what was interrupted, where the turn says it.
         issue_fingerprint: Option<Text>,

@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use crate::core::refusal::{Malformed, refusals};
-use crate::interruption_thread::types::{ReasonCode, TtsControl};
+use crate::interruption_thread::types::ReasonCode;
 use crate::registration::state::Mismatch;
 
 refusals! {
@@ -15,6 +15,19 @@ refusals! {
     /// A rule on scope, gating or continuity says no: a reason-coded row is written.
     #[error("{reason_code}: {field}: expected {expected}, found {found}")]
     Barred {
+        /// Why.
+        reason_code: ReasonCode,
+        /// The field.
+        field: &'static str,
+        /// What it has to be.
+        expected: String,
+        /// What it is.
+        found: String,
+    } by reason_code: ReasonCode,
+    /// The gate of a commit is closed, and its plan stays open: a reason-coded row is written, and
+    /// the request is given again.
+    #[error("{reason_code}: {field}: expected {expected}, found {found}")]
+    GateClosed {
         /// Why.
         reason_code: ReasonCode,
         /// The field.
@@ -57,17 +70,21 @@ impl ThreadRefusal {
         self
     }
 
-    /// What happens to speech that is under way: whoever interrupted it is not talked over, also
-    /// where that is stated too late for anything more.
-    #[must_use]
-    pub const fn tts_control(&self) -> Option<TtsControl> {
-        let is_late = matches!(self.row_reason(), Some(ReasonCode::FailSnapshotStale));
-        if is_late { Some(TtsControl::Cancel) } else { None }
+    /// The same of the gate of an open plan.
+    pub(crate) fn of_gate(self) -> Self {
+        if let Self::Barred { reason_code, field, expected, found } = self {
+            return Self::GateClosed { reason_code, field, expected, found };
+        }
+        self
     }
 
     /// The reason code of the row that is written.
     #[must_use]
     pub const fn row_reason(&self) -> Option<ReasonCode> {
-        if let Self::Barred { reason_code, .. } = self { Some(*reason_code) } else { None }
+        if let Self::Barred { reason_code, .. } | Self::GateClosed { reason_code, .. } = self {
+            Some(*reason_code)
+        } else {
+            None
+        }
     }
 }

@@ -189,7 +189,7 @@ fn commit_row(
     let row = &CallerRow { scope: in_own_session(view.live, *given), ..*row };
     let scope = &row.scope;
     let (session_status, state, mut events) = enter(view, given, scope, at)?;
-    check_unplanned(view, scope.turn_id, at)?;
+    check_unplanned(view, scope, at)?;
     check_continuity(row, session_status, &state)?;
     if row.directive == Directive::Dispatch {
         check_dispatch(scope, &state, at)?;

@@ -7,12 +7,12 @@
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::ToString as _;
+use alloc::string::{String, ToString as _};
 
 use crate::core::confidence::{BasisPoints, RELATION_THRESHOLD};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
-use crate::core::refusal::{Malformed, check_name, require};
+use crate::core::refusal::{Malformed, check_name, malformed, require};
 use crate::core::text::{hidden_character, is_blank, shown};
 use crate::core::time::Timestamp;
 use crate::core::{bodies, closed_enum, recorded};
@@ -20,12 +20,12 @@ use crate::interruption_thread::apply::{
     Context, Spoken, check_caller, check_order, new_thread, status,
 };
 use crate::interruption_thread::branch::sure_relation;
-use crate::interruption_thread::command::{CommitTurn, DraftPlan};
+use crate::interruption_thread::command::{CommitTurn, DraftPlan, TurnScope};
 use crate::interruption_thread::decision::{Dispatch, ThreadState, TurnDecision};
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{PlanDrafted, TurnCommitted};
 use crate::interruption_thread::refusal::ThreadRefusal;
-use crate::interruption_thread::request::{TurnInput, TurnRequest};
+use crate::interruption_thread::request::{Interruption, TurnInput, TurnRequest};
 use crate::interruption_thread::rules::{Considered, ThreadView, barred};
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::turn::{Turn, decide_turn};
@@ -36,6 +36,9 @@ use crate::registration::types::SessionStatus;
 
 /// From when on a candidate and a hypothesis are sure enough to commit a turn: 0.70, inclusive.
 pub const COMMIT_THRESHOLD: BasisPoints = RELATION_THRESHOLD;
+
+/// What can be done about the open plan of another speaker.
+const OF_ANOTHER: &str = "take a later turn, or wait until that plan ends";
 
 /// How long a plan may be committed: 60 s.
 pub const PLAN_LIFETIME_MS: u64 = 60_000;
@@ -62,7 +65,7 @@ bodies! {
         phrase_id: u64,
         /// When it happened, in nanoseconds since 1970: the interruption's own.
         t_event: u64,
-        /// How sure it is.
+        /// How sure it is: the interruption's own `phrase_confidence_bp`.
         confidence_bp: BasisPoints,
     }
 
@@ -159,7 +162,20 @@ recorded! {
 impl OpenPlan {
     /// Whether it is of this turn, and may be committed now.
     pub(crate) fn is_of(&self, turn_id: u64, at: Timestamp) -> bool {
-        self.turn_id == turn_id && at < self.expires_at
+        self.turn_id == turn_id && !self.is_lapsed(at)
+    }
+
+    /// Whether it is too late to commit it.
+    #[must_use]
+    pub fn is_lapsed(&self, at: Timestamp) -> bool {
+        at >= self.expires_at
+    }
+
+    /// Which plan it is, whose, and until when.
+    fn told(&self, at: Timestamp) -> String {
+        let (key, whose) = (shown(&self.plan_key), shown(&self.speaker_user_id));
+        let stands = if self.is_lapsed(at) { "lapsed at" } else { "is open until" };
+        format!("plan {key} of turn {} of {whose} {stands} {}", self.turn_id, self.expires_at)
     }
 }
 
@@ -195,7 +211,7 @@ impl<'a> Passed<'a> {
         view: ThreadView<'_>,
         of: Considered<'a>,
     ) -> Result<Self, ThreadRefusal> {
-        check_unplanned(view, of.turn.turn_id, of.turn.at)?;
+        check_unplanned(view, &of.scope, of.turn.at)?;
         Ok(Self(of))
     }
 
@@ -212,11 +228,12 @@ impl<'a> Passed<'a> {
         let (planned, speaks) = (&*open.speaker_user_id, of.scope.user_id);
         if planned != speaks {
             let expected = format!("{}, for whom the turn is planned", shown(planned));
-            let reason = ReasonCode::FailPlanInvalid;
-            return Err(barred(reason, "user_id", expected, shown(speaks)));
+            let found = format!("{}: {OF_ANOTHER}", shown(speaks));
+            return Err(barred(ReasonCode::FailPlanInvalid, "user_id", expected, found));
         }
-        check_sure(&command.heard)?;
-        check_active(of.turn.session_status)?;
+        check_sure(&command.heard)
+            .and_then(|()| check_active(of.turn.session_status))
+            .map_err(ThreadRefusal::of_gate)?;
         let committed = TurnCommitted {
             tenant_id: of.scope.tenant_id.into(),
             correlation_id: of.scope.correlation_id.into(),
@@ -256,13 +273,16 @@ fn open_plan(view: ThreadView<'_>) -> Option<&OpenPlan> {
 /// A turn with an open plan is taken by the commit of that, and by nothing else.
 pub(crate) fn check_unplanned(
     view: ThreadView<'_>,
-    turn_id: u64,
+    scope: &TurnScope<'_>,
     at: Timestamp,
 ) -> Result<(), ThreadRefusal> {
-    let open = open_plan(view).filter(|open| open.is_of(turn_id, at));
-    let Some(OpenPlan { plan_key, .. }) = open else { return Ok(()) };
-    let expected = format!("a turn without an open plan; commit the plan {}", shown(plan_key));
-    Err(barred(ReasonCode::FailPlanInvalid, "turn_id", expected, turn_id.to_string()))
+    let open = open_plan(view).filter(|open| open.is_of(scope.turn_id, at));
+    let Some(open) = open else { return Ok(()) };
+    let is_own = *open.speaker_user_id == *scope.user_id;
+    let advice = if is_own { "commit that plan" } else { OF_ANOTHER };
+    let found = format!("{}, and {}: {advice}", scope.turn_id, open.told(at));
+    let expected = "a turn for which no plan is open".into();
+    Err(barred(ReasonCode::FailPlanInvalid, "turn_id", expected, found))
 }
 
 /// The open plan has this key, is of this turn, and its time is not over.
@@ -273,10 +293,10 @@ fn check_open<'a>(
 ) -> Result<&'a OpenPlan, ThreadRefusal> {
     let found = match open {
         Some(open) if *open.plan_key == *plan_key && open.is_of(turn_id, at) => return Ok(open),
-        Some(open) => {
-            let (key, turn_id, until) = (shown(&open.plan_key), open.turn_id, open.expires_at);
-            format!("{}; open is {key} of turn {turn_id}, until {until}", shown(plan_key))
+        Some(open) if open.is_lapsed(at) => {
+            format!("{}; {}, and no plan is open", shown(plan_key), open.told(at))
         }
+        Some(open) => format!("{}; {}", shown(plan_key), open.told(at)),
         None => format!("{}; no plan is open", shown(plan_key)),
     };
     let expected = format!("the key of the open plan of turn {turn_id}, in time");
@@ -286,8 +306,8 @@ fn check_open<'a>(
 /// The confidence gate: the user has ended, and what was heard is sure.
 pub(crate) fn check_sure(heard: &Heard) -> Result<(), ThreadRefusal> {
     if !heard.transcript.is_final {
-        let (field, found) = ("heard.transcript.is_final", "false".into());
-        let expected = "true; commit when the user has ended".into();
+        let (field, expected) = ("heard.transcript.is_final", "true".into());
+        let found = "false; commit when the user has ended".into();
         return Err(barred(ReasonCode::FailTranscriptNotFinal, field, expected, found));
     }
     let candidate = heard.candidate.map(|of| {
@@ -300,8 +320,8 @@ pub(crate) fn check_sure(heard: &Heard) -> Result<(), ThreadRefusal> {
     match doubts.find(|(.., found)| *found < COMMIT_THRESHOLD) {
         None => Ok(()),
         Some((reason, field, advice, found)) => {
-            let expected = format!("{COMMIT_THRESHOLD} or more; {advice}");
-            Err(barred(reason, field, expected, found.to_string()))
+            let expected = format!("{COMMIT_THRESHOLD} or more");
+            Err(barred(reason, field, expected, format!("{found}; {advice}")))
         }
     }
 }
@@ -322,21 +342,44 @@ pub(crate) fn check_heard(heard: &Heard, request: &TurnRequest) -> Result<(), Ma
         text.len() <= TRANSCRIPT_MAX && !is_blank(text) && hidden_character(text).is_none();
     let expected = "one line of 1 to 32768 bytes, without control characters";
     require(is_line, "heard.transcript.text", expected, format_args!("{} bytes", text.len()))?;
-    let named = request.interruption.as_ref().map(|of| (of.phrase_id, of.t_event));
-    let found = heard.candidate.map(|candidate| (candidate.phrase_id, candidate.t_event));
-    let (field, expected) = ("heard.candidate", "the request's interruption");
-    require(named == found, field, expected, format_args!("{found:?}"))?;
+    check_candidate(heard.candidate, request.interruption.as_ref())?;
     check_hypothesis(&heard.hypothesis, request)
+}
+
+/// What PH1.K says of an interruption is what the interruption says of itself.
+fn check_candidate(
+    heard: Option<InterruptCandidate>,
+    named: Option<&Interruption>,
+) -> Result<(), Malformed> {
+    let (of, named) = match (heard, named) {
+        (Some(of), Some(named)) => (of, named),
+        (None, None) => return Ok(()),
+        (heard, _) => {
+            let found = if heard.is_some() { "one without it" } else { "none with it" };
+            let expected = "one exactly where the request has an interruption";
+            return Err(malformed("heard.candidate", expected, found));
+        }
+    };
+    let (field, expected) = ("heard.candidate.phrase_id", "the interruption's phrase_id");
+    require(of.phrase_id == named.phrase_id, field, expected, of.phrase_id)?;
+    let expected = "the interruption's t_event, in nanoseconds since 1970";
+    require(of.t_event == named.t_event, "heard.candidate.t_event", expected, of.t_event)?;
+    let (field, found) = ("heard.candidate.confidence_bp", of.confidence_bp);
+    let expected = "the interruption's phrase_confidence_bp";
+    require(found == named.phrase_confidence_bp, field, expected, found)
 }
 
 fn check_hypothesis(of: &IntentHypothesis, request: &TurnRequest) -> Result<(), Malformed> {
     let field = "heard.hypothesis.subject_ref";
     require(of.subject_ref == request.subject_ref, field, "the request's", &of.subject_ref)?;
-    let relation = (of.subject_relation, of.subject_relation_confidence_bp);
-    let stated =
-        (request.interrupt_subject_relation, request.interrupt_subject_relation_confidence_bp);
-    let field = "heard.hypothesis.subject_relation";
-    require(relation == stated, field, "the request's", format_args!("{relation:?}"))?;
+    let (relation, stated) = (of.subject_relation, request.interrupt_subject_relation);
+    let found = relation.map_or("none", |relation| relation.name());
+    require(relation == stated, "heard.hypothesis.subject_relation", "the request's", found)?;
+    let (sure, stated) =
+        (of.subject_relation_confidence_bp, request.interrupt_subject_relation_confidence_bp);
+    let found = sure.map_or("none".into(), |sure| sure.to_string());
+    let field = "heard.hypothesis.subject_relation_confidence_bp";
+    require(sure == stated, field, "the request's", found)?;
     let field = "heard.hypothesis.intent_type";
     if let Some(intent_type) = &of.intent_type {
         let expected = "1 to 64 bytes, visible, without control characters";
@@ -344,7 +387,8 @@ fn check_hypothesis(of: &IntentHypothesis, request: &TurnRequest) -> Result<(), 
     }
     let TurnInput::Intent { intent_type, .. } = &request.input else { return Ok(()) };
     let is_same = of.intent_type.as_ref() == Some(intent_type);
-    require(is_same, field, "the request's intent", format_args!("{:?}", of.intent_type))
+    let found = of.intent_type.as_deref().unwrap_or("none");
+    require(is_same, field, "the request's intent", found)
 }
 
 /// Whether the turn interrupts, or the speaker has a remainder that is kept.

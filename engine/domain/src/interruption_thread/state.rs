@@ -310,10 +310,10 @@ pub struct ThreadView<'a> {
     pub said: &'a [Said],
     /// The newest turn.
     pub last_turn_id: u64,
-    /// What it came to.
-    pub last_directive: Directive,
+    /// What it came to; `None` where there is none yet.
+    pub last_directive: Option<Directive>,
     /// Why.
-    pub last_reason_code: ReasonCode,
+    pub last_reason_code: Option<ReasonCode>,
     /// The session of the newest turn, where it had one.
     pub session_id: Option<&'a Text>,
     /// The turns that were taken and the rows that callers committed.
@@ -333,7 +333,7 @@ impl Thread {
     #[must_use]
     pub fn view(&self) -> ThreadView<'_> {
         let (state, marks) = (&self.state, &self.state.marks);
-        let check = marks.return_check;
+        let (check, has_turns) = (marks.return_check, self.turns > 0);
         ThreadView {
             tenant_id: &self.tenant_id,
             correlation_id: &self.correlation_id,
@@ -353,8 +353,8 @@ impl Thread {
             open_plan: self.open_plan(),
             said: &state.said,
             last_turn_id: self.last_turn_id,
-            last_directive: self.last_directive,
-            last_reason_code: self.last_reason_code,
+            last_directive: has_turns.then_some(self.last_directive),
+            last_reason_code: has_turns.then_some(self.last_reason_code),
             session_id: self.session_id.as_ref(),
             turns: self.turns,
             started_at: self.started_at,

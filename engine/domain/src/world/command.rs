@@ -280,6 +280,11 @@ impl Command {
         command.turn_scope()
     }
 
+    /// Whether a turn that is to be taken interrupts what is being said.
+    pub(crate) fn interrupts(&self) -> bool {
+        matches!(self, Self::InterruptionThread(command) if command.interrupts())
+    }
+
     /// What the command's snapshot leaves unsaid, as it ends where the turn is refused.
     pub(crate) fn unsaid(&self) -> Option<Remainder> {
         let Self::InterruptionThread(command) = self else { return None };

@@ -121,10 +121,12 @@ impl Refusal {
         None
     }
 
-    /// What happens to speech that is under way, where the refusal says so.
+    /// What happens to speech that is under way where this command is refused: whoever interrupted
+    /// it is not talked over, whatever the row says that tells of the refusal.
     #[must_use]
-    pub const fn tts_control(&self) -> Option<TtsControl> {
-        if let Self::InterruptionThread(refusal) = self { refusal.tts_control() } else { None }
+    pub fn tts_control(&self, command: &Command) -> Option<TtsControl> {
+        let is_row = self.row_reason().is_some();
+        (is_row && command.interrupts()).then_some(TtsControl::Cancel)
     }
 
     /// The fact that this command was refused, to be recorded in its place; `None` where a
@@ -146,13 +148,17 @@ impl Refusal {
         }))
     }
 
-    /// A turn's or a row's refusal is a reason-coded row (seed PH1.X, "Failure Modes").
-    fn refused_row(&self, command: &Command, class: RefusalClass) -> Option<RowRefused> {
-        let scope = command.turn_scope()?;
-        let reason_code = match self {
-            Self::InterruptionThread(refusal) => refusal.row_reason()?,
-            Self::IdempotencyConflict { .. } => ReasonCode::FailIdempotencyConflict,
-            Self::StaleVersion { .. } => ReasonCode::FailStaleVersion,
+    /// Whether the plan of the command stays open, to be committed by the same request.
+    const fn is_closed_gate(&self) -> bool {
+        matches!(self, Self::InterruptionThread(ThreadRefusal::GateClosed { .. }))
+    }
+
+    /// The reason code of the row that a refused turn or row of a thread leaves.
+    const fn row_reason(&self) -> Option<ReasonCode> {
+        match self {
+            Self::InterruptionThread(refusal) => refusal.row_reason(),
+            Self::IdempotencyConflict { .. } => Some(ReasonCode::FailIdempotencyConflict),
+            Self::StaleVersion { .. } => Some(ReasonCode::FailStaleVersion),
             Self::Common(_)
             | Self::Policy(_)
             | Self::Loop(_)
@@ -161,8 +167,16 @@ impl Refusal {
             | Self::RecordedElsewhere { .. }
             | Self::ContradictsLog { .. }
             | Self::RestsOnUnproven { .. }
-            | Self::ApprovalNeeded => return None,
-        };
+            | Self::ApprovalNeeded => None,
+        }
+    }
+
+    /// A turn's or a row's refusal is a reason-coded row (seed PH1.X, "Failure Modes").
+    fn refused_row(&self, command: &Command, class: RefusalClass) -> Option<RowRefused> {
+        let scope = command.turn_scope()?;
+        let reason_code = self.row_reason()?;
+        // Behind a closed gate the words are still to come: the request is given again.
+        let lost = Some(command).filter(|_| !self.is_closed_gate());
         let cut = |text: &str, bytes: usize| Text::from(shown(bounded(text, bytes)));
         Some(RowRefused {
             command: command.name().into(),
@@ -176,9 +190,9 @@ impl Refusal {
             class,
             message: shown(&self.to_string()).into(),
             idempotency_key: cut(scope.idempotency_key, 128),
-            remainders: command.unsaid().into_iter().collect(),
-            tts_control: self.tts_control(),
-            issue_fingerprint: command.interrupted_issue(),
+            remainders: lost.and_then(Command::unsaid).into_iter().collect(),
+            tts_control: self.tts_control(command),
+            issue_fingerprint: lost.and_then(Command::interrupted_issue),
         })
     }
 }

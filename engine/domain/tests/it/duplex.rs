@@ -3,10 +3,12 @@
 
 use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::refusal::{CommonRefusal, Malformed};
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::interruption_thread::{
-    COMMIT_THRESHOLD, Directive, DuplexBranch, Heard, IntentClass, InterruptCandidate,
-    InterruptionThreadCommand, InterruptionThreadEvent, PLAN_LIFETIME_MS, PlanDrafted, ReasonCode,
-    ResumePolicy, SubjectRelation, TakeTurn, Thread, ThreadRefusal, ThreadState, TurnCommitted,
+    COMMIT_THRESHOLD, ConfidenceBand, Directive, DuplexBranch, Fate, FateReason, HealthReport,
+    Heard, IntentClass, InterruptCandidate, InterruptionThreadCommand, InterruptionThreadEvent,
+    PLAN_LIFETIME_MS, PendingState, PlanDrafted, ReasonCode, ResumePolicy, RowRefused,
+    SubjectRelation, TakeTurn, Thread, ThreadRefusal, ThreadState, TtsControl, TurnCommitted,
     TurnInput, TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::SessionStatus;
@@ -229,13 +231,7 @@ fn table_a_turn_is_committed_only_behind_every_gate() {
     for (candidate, session) in
         candidates.flat_map(|of| SessionStatus::ALL.iter().map(move |session| (of, *session)))
     {
-        let of = match candidate {
-            Some(_) => {
-                let barge_in = interrupting(answer(), NOW, "It rains.", 2);
-                relating(barge_in, SubjectRelation::Same, 9_000)
-            }
-            None => answer(),
-        };
+        let of = candidate.map_or_else(answer, |sure| as_sure(barge_in(), sure));
         let mut planned = stage();
         let scope = ["acme", "s-1", "anna", "phone"];
         planned.session(scope, SessionStatus::Active, NOW).events();
@@ -248,9 +244,6 @@ fn table_a_turn_is_committed_only_behind_every_gate() {
             let mut said = heard(&turn.request);
             said.transcript.is_final = is_final;
             said.hypothesis.confidence_bp = points(hypothesis);
-            if let (Some(heard), Some(confidence)) = (&mut said.candidate, candidate) {
-                heard.confidence_bp = points(confidence);
-            }
             let mut stage = planned.clone();
             let before = beyond_the_plan(&stage);
             let command = committed(&turn, &plan_key(&turn), said);
@@ -276,7 +269,7 @@ fn a_closed_gate_says_what_was_expected_and_found() {
     said.hypothesis.confidence_bp = points(6_999);
     let outcome = stage.give(&committed(&turn, &plan_key(&turn), said), NOW);
     let expected = "X_FAIL_HYPOTHESIS_NOT_SURE: heard.hypothesis.confidence_bp: expected 0.7000 \
-                    or more; ask what is meant, found 0.6999";
+                    or more, found 0.6999; ask what is meant";
     assert_eq!(outcome.refusal().unwrap().to_string(), expected);
 }
 
@@ -284,7 +277,9 @@ fn a_closed_gate_says_what_was_expected_and_found() {
 fn refused(outcome: &Outcome) -> (&'static str, &'static str) {
     let refusal = outcome.refusal().expect("a refusal");
     match refusal {
-        Refusal::InterruptionThread(ThreadRefusal::Barred { field, .. }) => (field, refusal.code()),
+        Refusal::InterruptionThread(
+            ThreadRefusal::Barred { field, .. } | ThreadRefusal::GateClosed { field, .. },
+        ) => (field, refusal.code()),
         other => panic!("{other:?}"),
     }
 }
@@ -370,6 +365,26 @@ fn a_turn_with_an_open_plan_is_taken_by_its_commit_alone() {
 }
 
 #[test]
+fn a_refusal_says_whose_plan_bars_the_way_and_no_lapsed_plan_is_called_open() {
+    let mut stage = stage();
+    let anna = second(&stage, answer());
+    draft(&mut stage, &anna);
+    let plan = format!("plan {} of turn 2 of anna", plan_key(&anna));
+    let assert_told = |command: &Command, at: u64, pieces: [&str; 3]| {
+        let told = stage.clone().give(command, at).refusal().unwrap().to_string();
+        assert!(pieces.iter().all(|piece| told.contains(piece)), "{told}");
+    };
+    let later = "take a later turn, or wait until that plan ends";
+    assert_told(&take(anna.clone()), NOW, ["found 2", &plan, "commit that plan"]);
+    let ben = second(&stage, request("ben", "weather", chat("Hello.")));
+    assert_told(&take(ben.clone()), NOW, [&plan, "is open until", later]);
+    let by_ben = committed(&ben, &plan_key(&anna), heard(&ben.request));
+    assert_told(&by_ben, NOW, ["found ben", later, ""]);
+    let late = NOW + PLAN_LIFETIME_MS * 1_000_000;
+    assert_told(&commit(&anna), late, [&plan, "lapsed at", "and no plan is open"]);
+}
+
+#[test]
 fn a_plan_ends_with_its_thread() {
     let mut stage = interrupted();
     let turn = second(&stage, answer());
@@ -401,12 +416,92 @@ fn a_plan_of_a_late_interruption_is_no_outcome() {
     let outcome = stage.give(&command, NOW + 5_000_000_001);
     assert_eq!(refused(&outcome).1, INVALID);
     let refusal = outcome.refusal().unwrap();
-    assert_eq!(refusal.tts_control(), None);
+    assert_eq!(refusal.tts_control(&command), None);
     let row = refusal.audit(&command).unwrap();
     let Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row)) = row else {
         panic!("{row:?}");
     };
     assert!(row.remainders.is_empty() && row.issue_fingerprint.is_none(), "{row:?}");
+}
+
+/// The same, and how sure its interruption is.
+fn as_sure(mut request: TurnRequest, confidence: u16) -> TurnRequest {
+    let of = request.interruption.as_mut().unwrap();
+    of.candidate_confidence_band = ConfidenceBand::Medium;
+    of.phrase_confidence_bp = points(confidence);
+    of.gate_confidences.phrase_bp = points(confidence);
+    of.subject_relation_confidence_bundle.lexical_bp = points(confidence);
+    request
+}
+
+fn barge_in() -> TurnRequest {
+    let of = interrupting(answer(), NOW, "It rains.", 2);
+    relating(of, SubjectRelation::Same, 9_000)
+}
+
+/// The row that tells of a refused command.
+fn refused_row(outcome: &Outcome, command: &Command) -> RowRefused {
+    match outcome.refusal().expect("a refusal").audit(command) {
+        Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) => row,
+        other => panic!("a row, not {other:?}"),
+    }
+}
+
+#[test]
+fn whoever_interrupts_is_not_talked_over_however_the_turn_is_refused() {
+    let mut stage = stage();
+    let turn = second(&stage, barge_in());
+    draft(&mut stage, &turn);
+    let mut early = heard(&turn.request);
+    early.transcript.is_final = false;
+    let other = TakeTurn { pending_state: PendingState::Tool, ..turn.clone() };
+    let commands = [
+        take(turn.clone()),
+        take(other),
+        committed(&turn, &plan_key(&turn), early),
+        committed(&turn, "another", heard(&turn.request)),
+    ];
+    for command in commands {
+        let outcome = stage.give(&command, NOW);
+        let stops = outcome.refusal().unwrap().tts_control(&command);
+        assert_eq!(stops, Some(TtsControl::Cancel), "{outcome:?}");
+        assert_eq!(refused_row(&outcome, &command).tts_control, stops);
+    }
+    let silent = take(second(&stage, answer()));
+    let outcome = stage.give(&silent, NOW);
+    assert_eq!(refused_row(&outcome, &silent).tts_control, None);
+}
+
+#[test]
+fn a_closed_gate_loses_no_words_and_is_no_interruption() {
+    let mut planned = stage();
+    let scope = ["acme", "s-1", "anna", "phone"];
+    planned.session(scope, SessionStatus::Active, NOW).events();
+    let turn = TakeTurn { session_id: Some("s-1".into()), ..second(&planned, barge_in()) };
+    draft(&mut planned, &turn);
+    let mut health = HealthReport::default();
+    let mut early = heard(&turn.request);
+    early.transcript.is_final = false;
+    let mut unsure = heard(&turn.request);
+    unsure.hypothesis.confidence_bp = points(6_999);
+    let mut suspended = planned.clone();
+    suspended.session(scope, SessionStatus::Suspended, NOW).events();
+    let gates =
+        [(planned.clone(), early), (planned.clone(), unsure), (suspended, heard(&turn.request))];
+    for (mut stage, said) in gates {
+        let command = committed(&turn, &plan_key(&turn), said);
+        let row = refused_row(&stage.give(&command, NOW), &command);
+        assert!(row.remainders.is_empty() && row.issue_fingerprint.is_none(), "{row:?}");
+        health.apply(stage.sequence, Timestamp::from_nanoseconds(NOW), &row.into());
+    }
+    assert_eq!((health.rows().len(), health.refusals_of("acme")), (0, 3));
+    // The same words are kept by the commit that passes.
+    let events = planned.give(&commit(&turn), NOW).events();
+    assert_eq!(passed(&events).1.decision.remainders[0].fate, Fate::Captured);
+    // Of a commit without an open plan nothing is to come.
+    let late = committed(&turn, "another", heard(&turn.request));
+    let row = refused_row(&planned.give(&late, NOW), &late);
+    assert_eq!(row.remainders[0].reason, FateReason::TurnRefused);
 }
 
 /// The field for which both a plan and a commit are malformed.
@@ -443,7 +538,11 @@ fn what_was_heard_is_about_this_very_request() {
     };
     assert_eq!(change(&barge_in, |said| said.candidate = None), "heard.candidate");
     let other_phrase = |said: &mut Heard| said.candidate.as_mut().unwrap().phrase_id = 1;
-    assert_eq!(change(&barge_in, other_phrase), "heard.candidate");
+    assert_eq!(change(&barge_in, other_phrase), "heard.candidate.phrase_id");
+    let other_time = |said: &mut Heard| said.candidate.as_mut().unwrap().t_event += 1;
+    assert_eq!(change(&barge_in, other_time), "heard.candidate.t_event");
+    let surer = |said: &mut Heard| said.candidate.as_mut().unwrap().confidence_bp = points(9_999);
+    assert_eq!(change(&barge_in, surer), "heard.candidate.confidence_bp");
     let invented = |said: &mut Heard| {
         let confidence_bp = BasisPoints::MAX;
         said.candidate = Some(InterruptCandidate { phrase_id: 9, t_event: NOW, confidence_bp });
@@ -454,7 +553,15 @@ fn what_was_heard_is_about_this_very_request() {
     let surer = |said: &mut Heard| {
         said.hypothesis.subject_relation_confidence_bp = Some(BasisPoints::MAX);
     };
-    assert_eq!(change(&plain, surer), "heard.hypothesis.subject_relation");
+    let field = "heard.hypothesis.subject_relation_confidence_bp";
+    assert_eq!(change(&plain, surer), field);
+    // A message says in words what was found.
+    let mut said = heard(&plain);
+    said.hypothesis.subject_relation = None;
+    let command = committed(&second(&interrupted(), plain.clone()), "plan", said);
+    let expected = "heard.hypothesis.subject_relation: expected the request's, found none;";
+    let told = command.check_form().unwrap_err().to_string();
+    assert!(told.starts_with(expected), "{told}");
     let other_intent = |said: &mut Heard| said.hypothesis.intent_type = Some("PAY".into());
     assert_eq!(change(&plain, other_intent), "heard.hypothesis.intent_type");
     let no_intent = |said: &mut Heard| said.hypothesis.intent_type = None;

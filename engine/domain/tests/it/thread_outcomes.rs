@@ -143,7 +143,7 @@ fn a_late_interruption_silences_speech_and_its_row_has_the_words() {
         let command = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(late));
         let Outcome::Refused(refusal) = stage.give(&command, AT) else { panic!("{command:?}") };
         assert_eq!(refusal.code(), "X_FAIL_SNAPSHOT_STALE");
-        assert_eq!(refusal.tts_control(), Some(TtsControl::Cancel));
+        assert_eq!(refusal.tts_control(&command), Some(TtsControl::Cancel));
         let audit = refusal.audit(&command);
         let Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) = &audit
         else {

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdpoint_domain::interruption_thread::{
     DecidedBy, Directive, Fate, InterruptionThreadCommand, InterruptionThreadEvent, ReasonCode,
-    TakeTurn, Thread, ThreadCommand, ThreadState, TurnInput, TurnRequest, TurnTaken,
+    TakeTurn, Thread, ThreadCommand, ThreadRefusal, ThreadState, TurnInput, TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::{RegistrationEvent, SessionStatus};
-use holdpoint_domain::{Command, Event};
+use holdpoint_domain::{Command, Event, Refusal};
 use holdpoint_testing::part::times;
 use holdpoint_testing::story::seed;
 
@@ -325,7 +325,8 @@ impl Play {
             Outcome::Refused(refusal) => {
                 let row = refusal.audit(command);
                 assert!(row.is_some() || unsaid.is_none(), "no row of {command:?}");
-                row.iter().for_each(|row| self.books.read(row, unsaid));
+                let lost = unsaid.filter(|_| !is_closed_gate(refusal));
+                row.iter().for_each(|row| self.books.read(row, lost));
                 refusal.code()
             }
         };
@@ -502,6 +503,11 @@ impl Play {
 
 fn session_name(user: &str, number: u64) -> String {
     format!("{user}-{number}")
+}
+
+/// Whether the plan stays open, so that no words are lost yet.
+fn is_closed_gate(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::InterruptionThread(ThreadRefusal::GateClosed { .. }))
 }
 
 /// The turn whose command leaves words unsaid.

@@ -8,6 +8,7 @@ use holdpoint_domain::interruption_thread::{
 };
 use holdpoint_domain::registration::{RegistrationEvent, SessionStatus};
 use holdpoint_domain::{Command, Event};
+use holdpoint_testing::threads::planned::{committed, heard, plan_key};
 use holdpoint_testing::threads::requests::{
     answering, chat, failure, intent, interrupting, nlp_clarify, relating, request, tool,
 };
@@ -515,5 +516,31 @@ fn a_session_in_which_nobody_was_answered_is_not_the_thread_s_own() {
         Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(next(&stage, None, yes)));
     let events = stage.give(&command, AT).events();
     assert_eq!(turns(&events)[0].decision.reason_code, ReasonCode::ConfirmYesDispatch);
+    stage.assert_rebuilt();
+}
+
+/// A plan is no part of the session in which it was drafted, and what is committed is decided anew.
+#[test]
+fn a_plan_outlives_its_session_and_another_request_may_be_committed() {
+    let mut stage = crate::duplex::stage();
+    let at = crate::duplex::NOW;
+    let session = |name| ["acme", name, "anna", "phone"];
+    stage.session(session("s-1"), SessionStatus::Active, at).events();
+    let planned = crate::duplex::second(&stage, crate::duplex::answer());
+    let planned = TakeTurn { session_id: Some("s-1".into()), ..planned };
+    crate::duplex::draft(&mut stage, &planned);
+    stage.session(session("s-1"), SessionStatus::Closed, at).events();
+    let said = heard(&planned.request);
+    let there = stage.give(&committed(&planned, &plan_key(&planned), said), at);
+    assert_eq!(there.refusal().unwrap().code(), "X_FAIL_TENANT_SCOPE_INVALID");
+    stage.session(session("s-2"), SessionStatus::Active, at).events();
+    let other = request("anna", "trains", chat("It leaves at nine."));
+    let elsewhere =
+        TakeTurn { session_id: Some("s-2".into()), request: other.into(), ..planned.clone() };
+    let said = heard(&elsewhere.request);
+    let events = stage.give(&committed(&elsewhere, &plan_key(&planned), said), at).events();
+    let (commit, taken) = crate::duplex::passed(&events);
+    assert_eq!(commit.decision.response.as_deref(), Some("It leaves at nine."));
+    assert_eq!(taken.session_id.as_deref(), Some("s-2"));
     stage.assert_rebuilt();
 }
