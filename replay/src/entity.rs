@@ -40,9 +40,9 @@ impl Entity {
 pub(crate) const STREAM_PREFIX: &str = "stream:";
 
 /// What has this id in a state: a loop, a request or a decision point, or the threads of this
-/// correlation, of which `TENANT/CORRELATION` names one; where there is none of these, the stream of
-/// this name, which `stream:NAME` names whatever else there is. What is overdue is so at the state's
-/// own time.
+/// correlation, of which `TENANT/CORRELATION` names one; where there is none of these, the stream
+/// of this name, which `stream:NAME` names whatever else there is. What is overdue is so at the
+/// state's own time.
 #[must_use]
 pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
     let of_loop =

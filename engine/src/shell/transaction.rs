@@ -144,7 +144,8 @@ pub(super) fn begin<'a, S: Storage>(
     })
 }
 
-/// A member as it is carried out: with what is proven of who gives it, and what the machine demands.
+/// A member as it is carried out: with what is proven of who gives it, and what the machine
+/// demands.
 struct Ready {
     command: Command,
     floors: Floors,

@@ -122,10 +122,11 @@ impl Refusal {
     }
 
     /// What happens to speech that is under way where this command is refused: whoever interrupted
-    /// it is not talked over, whatever the row says that tells of the refusal.
+    /// it is not talked over, whatever the row says that tells of the refusal. Who is out of scope
+    /// stops nobody's speech.
     #[must_use]
     pub fn tts_control(&self, command: &Command) -> Option<TtsControl> {
-        let is_row = self.row_reason().is_some();
+        let is_row = self.row_reason().is_some() && self.class() != Some(RefusalClass::Scope);
         (is_row && command.interrupts()).then_some(TtsControl::Cancel)
     }
 

@@ -468,8 +468,9 @@ fn whoever_interrupts_is_not_talked_over_however_the_turn_is_refused() {
         assert_eq!(refused_row(&outcome, &command).tts_control, stops);
     }
     let silent = take(second(&stage, answer()));
-    let outcome = stage.give(&silent, NOW);
-    assert_eq!(refused_row(&outcome, &silent).tts_control, None);
+    let strange = take(TakeTurn { device_id: "nobody's".into(), ..turn });
+    let rows = [silent, strange].map(|it| refused_row(&stage.give(&it, NOW), &it));
+    assert_eq!(rows.map(|row| row.tts_control), [None, None]);
 }
 
 #[test]
