@@ -487,9 +487,13 @@ impl Play {
         assert_eq!(of_rows.len(), 7, "a row that ends words was not reached: {of_rows:?}");
         assert!(self.accountant.sessions.disarmed >= 10, "{}", self.accountant.sessions.disarmed);
         assert!(self.outcomes["done"] > TURNS * times() / 2, "{:?}", self.outcomes);
-        // Reading rows is no part of a conversation.
+        // Reading rows is no part of a conversation, and that a closed thread cannot be closed is
+        // told by no row.
         let told: Vec<u16> = (160..=179).filter(|kind| *kind != 173).collect();
-        assert_eq!(self.stage.kinds.iter().copied().collect::<Vec<_>>(), told);
+        assert_eq!(
+            self.stage.kinds.iter().copied().filter(|it| *it != 5).collect::<Vec<_>>(),
+            told
+        );
         let gate = ["PLAN_INVALID", "TRANSCRIPT_NOT_FINAL", "HYPOTHESIS_NOT_SURE"];
         for code in gate.map(|code| format!("X_FAIL_{code}")) {
             assert!(self.outcomes.contains_key(&*code), "{code}: {:?}", self.outcomes);
