@@ -1,35 +1,20 @@
 //! Property E2 for plans: what passes the gate by, or was not let through it, is found on the log
 //! and counts for nothing.
 
-use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::Event;
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::interruption_thread::{
     Directive, DuplexBranch, PlanDrafted, RowCommitted, SpeculativePlan, TurnCommitDecision,
     TurnCommitted, TurnTaken,
 };
 use holdpoint_domain::registration::SessionStatus;
-use holdpoint_domain::{ActorId, Envelope, Event, ForbiddenEvent};
 use holdpoint_testing::threads::drawn::row;
 use holdpoint_testing::threads::planned::{committed, heard, plan_key};
 use holdpoint_testing::threads::requests::{points, request};
-use holdpoint_testing::threads::{CALLER, Stage, rows};
+use holdpoint_testing::threads::{Stage, rows};
 
 use crate::duplex::{NOW, answer, draft, passed, second, stage};
-
-/// Puts an event on the record, whether or not the rules would have made it.
-fn forged(stage: &mut Stage, event: impl Into<Event>) -> Vec<ForbiddenEvent> {
-    stage.sequence += 1;
-    let envelope = Envelope {
-        proof: None,
-        actor: ActorId { kind: Actor::Automation, id: CALLER.into() },
-        correlation: "t".into(),
-        causation: None,
-        idempotency: None,
-        event: event.into(),
-    };
-    let at = stage.world.totals().last_at;
-    stage.world.judge_and_evolve(stage.sequence, at, &envelope)
-}
+use crate::forbidden_threads::forged;
 
 #[track_caller]
 fn assert_found(stage: &mut Stage, event: impl Into<Event>) {

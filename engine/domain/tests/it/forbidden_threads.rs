@@ -30,7 +30,7 @@ fn interrupted() -> (Stage, TurnTaken, RowCommitted) {
 }
 
 /// Puts an event on the record, whether or not the rules would have made it.
-fn forged(stage: &mut Stage, event: impl Into<Event>) -> Vec<ForbiddenEvent> {
+pub(crate) fn forged(stage: &mut Stage, event: impl Into<Event>) -> Vec<ForbiddenEvent> {
     stage.sequence += 1;
     let envelope = Envelope {
         proof: None,
