@@ -16,7 +16,7 @@ const UNSAFE_FILES: [&str; 5] = [
 ];
 
 /// Which rooms a room may know: the direction of DESIGN, by crate.
-const DIRECTIONS: [(&str, &[&str]); 10] = [
+const DIRECTIONS: [(&str, &[&str]); 11] = [
     ("log-format/Cargo.toml", &[]),
     ("log-format/lanes/Cargo.toml", &[]),
     ("engine/domain/Cargo.toml", &[]),
@@ -24,6 +24,7 @@ const DIRECTIONS: [(&str, &[&str]); 10] = [
     ("log-format/index/Cargo.toml", &["log-format", "log-files"]),
     ("engine/Cargo.toml", &["log-format", "log-files", "log-index", "domain"]),
     ("replay/Cargo.toml", &["log-format", "log-files", "log-index", "domain"]),
+    ("engine/holdpoint/Cargo.toml", &["log-format", "log-files", "domain", "engine", "replay"]),
     ("replay/export/Cargo.toml", &["log-files", "domain", "replay"]),
     (
         "benches/Cargo.toml",
