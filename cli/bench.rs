@@ -5,12 +5,12 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::text::{aligned, bytes, path};
-use holdpoint_engine::shell::file_size_limit_is_an_error;
-use holdpoint_measure::Effort;
-use holdpoint_measure::machine::Machine;
-use holdpoint_measure::own_disk::{
+use holdpoint_disk_bench::Effort;
+use holdpoint_disk_bench::machine::Machine;
+use holdpoint_disk_bench::own_disk::{
     FloorGauge, Gauge, ROOM_BYTES, WRITES_ABOUT_BYTES, count, free_bytes, meaning, measure,
 };
+use holdpoint_engine::shell::file_size_limit_is_an_error;
 use indicatif::ProgressBar;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

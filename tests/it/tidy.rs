@@ -16,7 +16,7 @@ const UNSAFE_FILES: [&str; 5] = [
 ];
 
 /// Which rooms a room may know: the direction of DESIGN, by crate.
-const DIRECTIONS: [(&str, &[&str]); 11] = [
+const DIRECTIONS: [(&str, &[&str]); 12] = [
     ("log-format/Cargo.toml", &[]),
     ("log-format/lanes/Cargo.toml", &[]),
     ("engine/domain/Cargo.toml", &[]),
@@ -27,8 +27,12 @@ const DIRECTIONS: [(&str, &[&str]); 11] = [
     ("engine/holdpoint/Cargo.toml", &["log-format", "log-files", "domain", "engine", "replay"]),
     ("replay/export/Cargo.toml", &["log-files", "domain", "replay"]),
     (
-        "benches/Cargo.toml",
+        "benches/disk/Cargo.toml",
         &["log-format", "log-files", "sha256-lanes", "domain", "engine", "replay"],
+    ),
+    (
+        "benches/Cargo.toml",
+        &["log-format", "log-files", "domain", "engine", "replay", "disk-bench"],
     ),
     (
         "Cargo.toml",
@@ -41,7 +45,7 @@ const DIRECTIONS: [(&str, &[&str]); 11] = [
             "engine",
             "replay",
             "export",
-            "measure",
+            "disk-bench",
         ],
     ),
 ];
@@ -250,17 +254,85 @@ fn the_domain_and_the_log_meet_only_in_the_shell() {
     assert_none("the disk and the executor know no rule", &places);
 }
 
+/// The packages of the workspace: where each lies, and its manifest without the workspace's part.
+fn packages() -> Vec<(PathBuf, String)> {
+    let manifests = files(&["Cargo.toml"]).into_iter();
+    let of_workspace = manifests.filter(|(file, _)| !file.starts_with("fuzz/"));
+    let package = |(file, text): (String, String)| {
+        let (_, package) = text.split_once("[package]").unwrap();
+        (root().join(file).parent().unwrap().to_path_buf(), package.to_string())
+    };
+    of_workspace.map(package).collect()
+}
+
+fn is_published(package: &str) -> bool {
+    !package.lines().any(|line| line == "publish = false")
+}
+
 #[test]
-fn every_crate_is_fit_to_publish() {
-    let manifests: Vec<PathBuf> =
-        DIRECTIONS.iter().map(|(manifest, _)| root().join(manifest)).collect();
-    for manifest in manifests {
-        let text = fs::read_to_string(&manifest).unwrap();
-        for key in ["name", "description", "version", "license", "rust-version", "keywords"] {
-            let has = text.lines().any(|line| line.starts_with(key));
-            assert!(has, "{} lacks {key}", manifest.display());
+fn every_published_crate_says_what_it_is_and_brings_its_licences() {
+    let mut places = Vec::new();
+    let published = packages().into_iter().filter(|(_, package)| is_published(package));
+    for (directory, package) in published {
+        for key in [
+            "name",
+            "description",
+            "version",
+            "license",
+            "rust-version",
+            "keywords",
+            "categories",
+            "readme",
+            "include",
+        ] {
+            if !package.lines().any(|line| line.starts_with(key)) {
+                places.push(format!("{} lacks {key}", directory.display()));
+            }
+        }
+        let list = package.lines().find(|line| line.starts_with("include = ")).unwrap_or("");
+        for file in ["README.md", "LICENSE-*"] {
+            if !list.contains(&format!("\"/{file}\"")) {
+                places.push(format!("{} does not include {file}", directory.display()));
+            }
+        }
+        for file in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let same = fs::read(directory.join(file)).ok() == fs::read(root().join(file)).ok();
+            if !same {
+                places.push(format!("{} is without {file}", directory.display()));
+            }
+        }
+        if !directory.join("README.md").is_file() {
+            places.push(format!("{} has no README.md", directory.display()));
         }
     }
+    assert_none("not fit to publish", &places);
+}
+
+/// Cargo would refuse it only when it is published.
+#[test]
+fn no_published_crate_needs_one_that_is_not() {
+    let name = |package: &str| {
+        let line = package.lines().find_map(|line| line.strip_prefix("name = ")).unwrap();
+        line.trim_matches('"').to_string()
+    };
+    let (published, held_back): (Vec<_>, Vec<_>) =
+        packages().into_iter().partition(|(_, package)| is_published(package));
+    let held_back: Vec<String> = held_back.iter().map(|(_, package)| name(package)).collect();
+    assert!(published.len() > 10 && held_back.len() > 3, "{held_back:?}");
+    let mut places = Vec::new();
+    for (_, package) in published {
+        let tables = package.split("\n[").filter(|table| {
+            let title = table.lines().next().unwrap_or("");
+            title.ends_with("dependencies]") && !title.ends_with("dev-dependencies]")
+        });
+        for line in tables.flat_map(str::lines) {
+            let asked = line.split(['.', ' ', '=']).next().unwrap_or("");
+            if held_back.iter().any(|one| one == asked) {
+                places.push(format!("{} needs {asked}", name(&package)));
+            }
+        }
+    }
+    assert_none("needs what is not published", &places);
 }
 
 /// The files of the repository that name an event: by its variant, or as the log does.

@@ -18,22 +18,27 @@ pub struct Pace {
 }
 
 /// Started when it is made.
-pub(crate) struct Stopwatch {
+pub struct Stopwatch {
     begun: Instant,
     cpu: Duration,
 }
 
 impl Stopwatch {
-    pub(crate) fn start() -> Self {
+    /// Starts one.
+    #[must_use]
+    pub fn start() -> Self {
         Self { begun: Instant::now(), cpu: thread_cpu_time() }
     }
 
-    pub(crate) fn elapsed(&self) -> Duration {
+    /// The time since its start.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
     /// Seconds for each of `operations`.
-    pub(crate) fn per(&self, operations: u64) -> Sample {
+    #[must_use]
+    pub fn per(&self, operations: u64) -> Sample {
         let (wall, cpu) = (self.begun.elapsed(), thread_cpu_time() - self.cpu);
         let each = |time: Duration| time.as_secs_f64() / operations.max(1) as f64;
         Sample { value: each(wall), cpu: Some(each(cpu)) }

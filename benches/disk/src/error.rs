@@ -21,7 +21,7 @@ pub enum MeasureError {
 }
 
 /// Names what was tried where something fails.
-pub(crate) trait Doing<T> {
+pub trait Doing<T> {
     /// The value, or the failure of `operation`.
     fn doing(self, operation: &'static str) -> Result<T, MeasureError>;
 }

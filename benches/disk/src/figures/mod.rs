@@ -6,7 +6,7 @@ mod filled;
 mod lookup;
 mod open;
 mod read;
-pub(crate) mod rebuild;
+pub mod rebuild;
 
 use crate::figure::{Contender, Figure, Kind, PeerFacts, Role, Scope};
 use crate::floor;

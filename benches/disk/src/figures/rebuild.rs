@@ -18,9 +18,9 @@ use std::hint::black_box;
 use std::path::Path;
 
 /// Decoding every event of the log, and nothing else.
-pub(crate) const DECODING: &str = "decoding alone";
+pub const DECODING: &str = "decoding alone";
 /// Decoding and applying every event, from memory.
-pub(crate) const REDUCING: &str = "Holdpoint, from memory";
+pub const REDUCING: &str = "Holdpoint, from memory";
 
 /// One payload, as its record's header names it.
 struct Encoded {
