@@ -335,6 +335,22 @@ fn no_published_crate_needs_one_that_is_not() {
     assert_none("needs what is not published", &places);
 }
 
+#[test]
+fn what_contributors_are_sent_to_is_there() {
+    let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let quoted = text.split('`').skip(1).step_by(2);
+    // A name in capitals stands for any, and `NAME/` in a row of others lies beside the first.
+    let paths = quoted.filter(|word| {
+        let is_path = word.contains('/') && !word.contains([' ', '*', '\n']);
+        let stands_for_any = ["SYSTEM", "VERB"].iter().any(|any| word.contains(any));
+        is_path && !stands_for_any && !["index/", "lanes/"].contains(word)
+    });
+    let missing: Vec<String> =
+        paths.filter(|path| !root().join(path).exists()).map(String::from).collect();
+    assert!(text.contains("`engine/domain/`"));
+    assert_none("CONTRIBUTING.md names what is not there", &missing);
+}
+
 /// The files of the repository that name an event: by its variant, or as the log does.
 fn named_in(variant: &str, name: &str) -> Vec<String> {
     let mut found = files(&[".rs", ".md", ".py", ".json", ".txt", ".sql"]);
