@@ -1,21 +1,26 @@
 //! The engine, crashed at every call of a story: the state that it serves afterwards is the one
-//! that the records give when they are replayed, and no receipt is forgotten.
+//! that the records give when they are replayed, no receipt is forgotten, and of a transaction
+//! there is all or nothing.
 
 use crate::life::{DISK_SEED, quiet};
 use crate::random::Random;
 use crate::survivors::survivors;
 use crate::tally::Tally;
+use holdpoint_domain::application::{Data, RecordEvent};
 use holdpoint_domain::core::actor::Actor;
-use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, InitializeLoop};
 use holdpoint_domain::log::{LogCommand, RecordFingerprint};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Storage;
-use holdpoint_engine::shell::{Clock, EngineOptions, Origin, Reading, Submitted};
+use holdpoint_engine::shell::{
+    Clock, EngineOptions, Origin, Reading, SubmitError, Submitted, Transaction,
+};
 use holdpoint_engine::simulation::{Moment, SimulatedDisk};
 use holdpoint_replay::{ReadOptions, Until, rebuild};
-use holdpoint_testing::shell::commands::{fault, initialize, retry, whole_story};
+use holdpoint_testing::shell::commands::{dispatch, fault, initialize, retry, whole_story};
 
 /// Surviving images judged at one moment.
 const IMAGES: usize = 12;
@@ -29,23 +34,50 @@ impl Clock for Still {
     }
 }
 
-/// Tells a story to an engine and crashes it everywhere.
+/// Transactions of the story of them.
+const TRANSACTIONS: usize = 5;
+
+/// Tells a story of single commands to an engine and crashes it everywhere.
 pub(crate) fn explore(seed: u64, tally: &Tally) -> Result<(), String> {
+    let submit =
+        |engine: &Engine<SimulatedDisk>, command: &Command| engine.submit(&origin(), command);
+    crash_everywhere(&story(), submit, |_| Ok(()), seed, tally)
+}
+
+/// The same with transactions of several systems: of each there is all or nothing.
+pub(crate) fn explore_transactions(seed: u64, tally: &Tally) -> Result<(), String> {
+    let transactions: Vec<Transaction> = (0..TRANSACTIONS).map(transaction).collect();
+    let commit = |engine: &Engine<SimulatedDisk>, transaction: &Transaction| {
+        engine.commit(&origin(), None, transaction)
+    };
+    crash_everywhere(&transactions, commit, all_or_nothing, seed, tally)
+}
+
+fn crash_everywhere<T>(
+    story: &[T],
+    tell: impl Fn(&Engine<SimulatedDisk>, &T) -> Result<Submitted, SubmitError>,
+    is_whole: fn(&World) -> Result<(), String>,
+    seed: u64,
+    tally: &Tally,
+) -> Result<(), String> {
     let mut random = Random::of(seed);
     let disk = SimulatedDisk::new(DISK_SEED);
     disk.record_moments();
     let mut receipts = vec![(0, 0)];
     let engine = open(&disk)?;
-    for command in story() {
-        let told = engine.submit(&origin(), &command).map_err(|error| error.to_string())?;
+    for part in story {
+        let told = tell(&engine, part).map_err(|error| error.to_string())?;
         if let Submitted::Accepted(receipt) = told {
             receipts.push((disk.calls(), receipt.last_sequence));
         }
     }
+    // The end of the story is served whole, or what follows proves nothing.
+    engine.query(is_whole).map_err(|error| error.to_string())??;
     let moments = disk.take_moments();
     drop(engine);
     for moment in &moments {
-        every_image(moment, &receipts, &mut random, tally).map_err(|why| {
+        let judged = every_image(moment, &receipts, is_whole, &mut random, tally);
+        judged.map_err(|why| {
             tally.violation();
             format!("HOLDPOINT_SEED={seed}\nan engine, after call {}: {why}", moment.calls)
         })?;
@@ -56,6 +88,7 @@ pub(crate) fn explore(seed: u64, tally: &Tally) -> Result<(), String> {
 fn every_image(
     moment: &Moment,
     receipts: &[(u64, u64)],
+    is_whole: fn(&World) -> Result<(), String>,
     random: &mut Random,
     tally: &Tally,
 ) -> Result<(), String> {
@@ -63,7 +96,7 @@ fn every_image(
     let (_, acknowledged) = receipts[known.saturating_sub(1)];
     let judge = |image: SimulatedDisk| {
         let is_new = tally.state(image.fingerprint());
-        if is_new { live_is_rebuilt(&image, acknowledged) } else { Ok(()) }
+        if is_new { live_is_rebuilt(&image, acknowledged, is_whole) } else { Ok(()) }
     };
     judge(moment.disk.kill()).map_err(|why| format!("killed: {why}"))?;
     let all = survivors(&moment.disk.pending(), random, 4);
@@ -75,12 +108,19 @@ fn every_image(
     Ok(())
 }
 
-fn live_is_rebuilt(image: &SimulatedDisk, acknowledged: u64) -> Result<(), String> {
+fn live_is_rebuilt(
+    image: &SimulatedDisk,
+    acknowledged: u64,
+    is_whole: fn(&World) -> Result<(), String>,
+) -> Result<(), String> {
     let engine = open(image)?;
+    engine.query(is_whole).map_err(|error| error.to_string())??;
     let state = |world: &World| (world.fingerprint(), world.totals().last_sequence);
     let live = engine.query(state).map_err(|error| error.to_string())?;
     let options = ReadOptions { boot: image.boot(), is_locked: &|| Ok(false) };
-    let rebuilt = rebuild(image, Until::End, options, &mut |_| {}, &mut |_| {})
+    // The engine may go on by itself: it states the indexes of sealed segments.
+    let until = Until::Sequence(live.1);
+    let rebuilt = rebuild(image, until, options, &mut |_| {}, &mut |_| {})
         .map_err(|error| error.to_string())?;
     if rebuilt.report.failed() {
         return Err(format!("replay finds {:?}", rebuilt.report.findings));
@@ -114,6 +154,48 @@ fn story() -> Vec<Command> {
     commands.push(retry(&bad_id));
     commands.push(Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})));
     commands
+}
+
+/// Events of the application around the beginning of a loop, over several pages.
+fn transaction(number: usize) -> Transaction {
+    let begun = begun(number);
+    let loop_id = begun.loop_id();
+    let start = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begun));
+    let [first, second, last] = streams(number).map(|stream| RecordEvent {
+        stream,
+        event_type: "changed".to_string(),
+        type_version: 1,
+        content_type: "text/plain".to_string(),
+        data: Data::from("much to be torn ".repeat(300).as_str()),
+    });
+    Transaction::new()
+        .record(first)
+        .submit(start)
+        .record(second)
+        .submit(dispatch(&loop_id))
+        .record(last)
+}
+
+/// The loop of a transaction, the same whenever it is asked for.
+fn begun(number: usize) -> InitializeLoop {
+    let entropy = Entropy::from_bytes((u128::MAX - number as u128).to_be_bytes());
+    InitializeLoop { entropy, ..initialize(1) }
+}
+
+fn streams(number: usize) -> [String; 3] {
+    ["first", "second", "last"].map(|place| format!("{number}-{place}"))
+}
+
+/// What each member of a transaction left in the state, or did not.
+fn all_or_nothing(world: &World) -> Result<(), String> {
+    for number in 0..TRANSACTIONS {
+        let is_begun = world.live_loop(&begun(number).loop_id()).is_some();
+        let streams = streams(number).map(|stream| world.stream_version(&stream) > 0);
+        if streams != [is_begun; 3] {
+            return Err(format!("of transaction {number}: loop {is_begun}, streams {streams:?}"));
+        }
+    }
+    Ok(())
 }
 
 fn origin() -> Origin {

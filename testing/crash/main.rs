@@ -65,10 +65,13 @@ fn main() -> ExitCode {
         trials.extend([false, true].map(|owner| every_short_history(owner, part, seed, &tally)));
     }
     trials.extend((0..LIFE_TESTS).map(|part| random_lives(seed, part, &tally)));
-    let counted = Arc::clone(&tally);
-    trials.push(trial("crash_engine_at_every_call".to_string(), move || {
-        engine::explore(seed, &counted)
-    }));
+    for (name, explore) in [
+        ("crash_engine_at_every_call", engine::explore as fn(u64, &Tally) -> _),
+        ("crash_transactions_at_every_call", engine::explore_transactions),
+    ] {
+        let tally = Arc::clone(&tally);
+        trials.push(trial(name.to_string(), move || explore(seed, &tally)));
+    }
     trials.push(long_run(seed, &tally));
     let conclusion = libtest_mimic::run(&arguments, trials);
     if conclusion.num_passed + conclusion.num_failed > 0 {
