@@ -19,6 +19,7 @@ mod example;
 mod executor;
 mod failed_syncs;
 mod forged_records;
+mod forgotten_streams;
 mod governed;
 mod indexes;
 mod log_ahead;
