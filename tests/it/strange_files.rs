@@ -10,10 +10,13 @@ use crate::program::{Place, skip};
 use crate::strange_support::{Replaced, Strange, Swap, Swapped, Wrong, answer, judge};
 use crate::verify_py::{has_python, python, verifier};
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_format::names;
+use holdpoint_log_format::{LogId, names};
+use holdpoint_testing::hand_made::HandMade;
 use holdpoint_testing::inject::{Call, Kind, refusal, run_beside};
 use holdpoint_testing::part::step;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
 
 /// A run tries one of so many things in the place of a file, and the next seed others: a prime, so
 /// that every verb meets every place and every kind.
@@ -252,4 +255,52 @@ fn verify_py_ends_whatever_becomes_of_a_file_between_two_of_its_looks() {
             assert!(code.is_some_and(|code| is_lock || code != 0), "{call:?}: {swap:?}, {code:?}");
         }
     }
+}
+
+/// The log was intact when it was verified: no verdict on it is changed, and the check is not whole.
+#[test]
+fn caches_beside_a_segment_that_became_another_logs_are_not_all_checked() {
+    if let Some(error) = refusal() {
+        return skip(&format!(
+            "files that change: the kernel lets no filter be used here ({error})"
+        ));
+    }
+    let logs = [7, 8].map(|log| {
+        let mut made = HandMade::of(LogId([log; 16]));
+        made.run();
+        made.roll();
+        let second = made.chain.sequence + 1;
+        made.run();
+        made.roll();
+        made.run();
+        let directory = TempDir::new().unwrap();
+        made.write(directory.path());
+        (directory, segment_path(second))
+    });
+    let [(directory, segment), (other, _)] = &logs;
+    let verified = |before: &mut dyn FnMut(&Call)| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+        command.arg("--log").arg(directory.path()).args(["verify", "--caches"]);
+        let ended = run_beside(command, directory.path(), &mut |call| {
+            before(call);
+            None
+        });
+        ended.unwrap().output
+    };
+    let mut opened = Vec::new();
+    let quiet = verified(&mut |call| {
+        opened.extend((call.kind == Kind::Open && call.path == *segment).then(|| call.clone()));
+    });
+    assert_eq!(quiet.status.code(), Some(0));
+    // What reads it last builds its index.
+    let last = opened.pop().unwrap();
+    let swapped = verified(&mut |call| {
+        if *call == last {
+            std::fs::copy(other.path().join(segment), directory.path().join(segment)).unwrap();
+        }
+    });
+    let told = String::from_utf8_lossy(&swapped.stderr).into_owned();
+    assert_eq!(swapped.status.code(), Some(1), "{told}");
+    assert!(told.contains("so not all was checked: its segment is another log's"), "{told}");
+    assert!(String::from_utf8_lossy(&swapped.stdout).starts_with("verdict         intact"));
 }

@@ -185,6 +185,23 @@ fn the_index_of_a_damaged_segment_is_not_checked() {
     assert_eq!(verdict(directory.path()), Verdict::Corrupt);
 }
 
+/// As after a reading that found nothing wrong: the segment was put there since.
+#[test]
+fn the_index_of_a_segment_that_became_another_logs_is_unreadable() {
+    let (_, directory) = written(LogId([7; 16]));
+    let (_, other) = written(LogId([8; 16]));
+    write_indexes(directory.path());
+    let second = segments(directory.path())[1];
+    let segment = |of: &Path| of.join(names::SEGMENTS).join(names::segment(second));
+    fs::copy(segment(other.path()), segment(directory.path())).unwrap();
+    let caches = check_caches(&DirectoryStorage::new(directory.path()), &mut |_| {}).unwrap();
+    let states: Vec<CacheState> = caches.indexes.iter().map(|index| index.state).collect();
+    assert_eq!(states, [CacheState::Right, CacheState::Unreadable]);
+    let (file, why) = caches.unreadable().unwrap();
+    assert_eq!(file, index_path(second));
+    assert!(why.contains(&LogId([8; 16]).to_string()), "{why}");
+}
+
 #[test]
 fn a_directory_without_a_log_has_no_caches() {
     let directory = TempDir::new().unwrap();
