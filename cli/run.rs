@@ -39,6 +39,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use terms::{HoldArgs, StartArgs, attempts, names_somebody};
 
+/// What is true of a run whose log was not closed well.
+const RECORDED: &str = "the run is on record";
 /// What is true of a run that cannot be told of on stdout.
 const ON_RECORD: &str = "; the run is on record, and `holdpoint replay` shows it";
 /// What is true of one that a person was asked about.
@@ -134,17 +136,17 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let closed = engine.close();
     match outcome? {
         Outcome::Run(HeldRun::Ended(report)) => {
-            let exit = exit_of(global, report.exit_status, closed);
+            let exit = exit_of(global, RECORDED, report.exit_status, closed);
             let told = told::tell(global, &report, exit);
             told.map(|()| exit).map_err(|failure| failure.of_told_run(ON_RECORD))
         }
         Outcome::Run(HeldRun::LeftOpen(open)) => {
-            let exit = exit_of(global, EXIT_LEFT_WAITING, closed);
+            let exit = exit_of(global, RECORDED, EXIT_LEFT_WAITING, closed);
             let told = told::tell_open(global, &open, exit);
             told.map(|()| exit).map_err(|failure| failure.of_told_run(ON_RECORD))
         }
         Outcome::NotStarted(not) => {
-            let exit = exit_of(global, not.exit_status, closed);
+            let exit = exit_of(global, "the command was not started", not.exit_status, closed);
             let told = not.tell(global, exit);
             told.map(|()| exit).map_err(|failure| failure.of_told_run(NOT_STARTED))
         }
@@ -302,14 +304,14 @@ fn tell_recovery(log: &Path, report: &OpenReport) {
     }
 }
 
-/// The command's status, unless it ended well and Holdpoint did not.
-fn exit_of(global: &Global, exit_status: u8, closed: Result<(), CloseError>) -> Exit {
+/// The command's status, unless it ended well and Holdpoint did not. `done` is what is true of it.
+fn exit_of(global: &Global, done: &str, exit_status: u8, closed: Result<(), CloseError>) -> Exit {
     match closed {
         Ok(()) => Exit::of_command(exit_status),
         Err(error) => {
             complain(&format!(
-                "the run is on record, but the log {} was not closed well: {error}; \
-                 `holdpoint verify` says how it stands",
+                "{done}, but the log {} was not closed well: {error}; `holdpoint verify` says how \
+                 it stands",
                 path(&global.log)
             ));
             after_failure(exit_status)

@@ -150,6 +150,35 @@ fn crash_every_failing_call_under_run_exits_125_with_its_cause_and_the_log_goes_
     }
 }
 
+/// Nobody is told to look for a run, or for a loop, that is not on the log.
+#[test]
+fn what_was_not_started_is_not_said_to_be_on_record_and_no_loop_is_named() {
+    if !is_possible() {
+        return;
+    }
+    let mut closed_badly = 0;
+    let cases: [(&[&str], &str, bool); 2] = [
+        (&["run", "--hold", "before", "--no-wait", "--", "true"], "fdatasync", false),
+        (&["run", "--", "true"], "fsync", true),
+    ];
+    for (words, calls, may_start) in cases {
+        for number in 1..20 {
+            let place = with_a_log(true);
+            let injected = format!("{calls}:error=EIO:when={number}");
+            let Outcome { output, is_hit } = traced(&place, &injected, calls, Stdio::null(), words);
+            let said = text(&output.stderr);
+            if !is_hit {
+                break;
+            }
+            let is_started = said.contains("the run is on record");
+            assert_eq!(is_started, may_start && said.contains("closed well"), "{said}");
+            assert!(is_started || !said.contains("LOOP-"), "{said}");
+            closed_badly += u32::from(said.contains("closed well"));
+        }
+    }
+    assert!(closed_badly > 1, "{closed_badly}");
+}
+
 #[test]
 fn crash_every_failing_call_under_apply_exits_1_and_what_was_answered_is_there() {
     if !is_possible() {

@@ -82,9 +82,9 @@ pub enum SubmitError {
     #[error("the event cannot be recorded: {0}")]
     Encode(#[from] EncodeError),
     /// A run's own file cannot be made or locked, so that nobody would learn of its recorder's end.
-    #[error("cannot make the run's own file {path:?}: {source}; nothing was recorded")]
+    #[error("cannot make a file for the run in {path:?}: {source}; nothing was recorded")]
     RunFile {
-        /// The file.
+        /// The directory of such files. The file has the name of a loop that never was.
         path: PathBuf,
         /// What the disk said.
         source: io::Error,

@@ -95,7 +95,7 @@ fn begin<S: Storage>(
 ) -> Result<Option<RunFile>, SubmitError> {
     with_turn(core, |core, _, _| {
         core.caches.begin_run(loop_id).map_err(|source| SubmitError::RunFile {
-            path: core.caches.root().join(names::run(loop_id)),
+            path: core.caches.root().join(names::RUNS),
             source,
         })
     })
