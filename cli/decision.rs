@@ -43,7 +43,7 @@ pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use principal::{claimed, user};
 pub(crate) use session::{DecisionSession, Only, unproven};
-pub(crate) use shown::{how_to_answer, lines, outcome};
+pub(crate) use shown::{Doubts, how_to_answer, lines, outcome};
 #[cfg(feature = "mcp")]
 pub(crate) use {list::place, session::is_late};
 

@@ -1,6 +1,6 @@
 //! `holdpoint decision show`: what is asked, and what became of it.
 
-use super::shown::lines;
+use super::shown::{Doubts, lines};
 use super::{Look, all, known};
 use crate::arguments::Global;
 use crate::directory::Directory;
@@ -42,7 +42,8 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         for (index, round) in rounds.iter().enumerate() {
             (index > 0).then(|| out.line(""));
             let unproven = look.world().unproven_part(round);
-            let shown = lines(global, round, (look.now(), columns), unproven);
+            let doubts = Doubts { unproven, is_log_damaged: look.state.failed() };
+            let shown = lines(global, round, (look.now(), columns), doubts);
             shown.iter().for_each(|line| out.line(line));
         }
     } else if args.chain {

@@ -14,13 +14,21 @@ use holdpoint_domain::decision_point::{
 use holdpoint_replay::records_named;
 use std::time::Duration;
 
-/// The decision in lines, as seen at a time and in so many columns. Its head comes last. What may
-/// rest on these unproven records permits nothing.
+/// What keeps an approval from being spent, whatever was answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Doubts {
+    /// The unproven records that it may rest on: it permits nothing.
+    pub(crate) unproven: Option<(u64, u64)>,
+    /// The log does not verify, so that nothing is added to it.
+    pub(crate) is_log_damaged: bool,
+}
+
+/// The decision in lines, as seen at a time and in so many columns. Its head comes last.
 pub(crate) fn lines(
     global: &Global,
     point: &DecisionPoint,
     (now, columns): (Time, usize),
-    unproven: Option<(u64, u64)>,
+    doubts: Doubts,
 ) -> Vec<String> {
     let mut page = Page::new(columns);
     add_texts(&mut page, point);
@@ -28,8 +36,8 @@ pub(crate) fn lines(
     add_title(&mut page, point);
     add_terms(&mut page, point, now);
     add_purpose(&mut page, point);
-    add_answers(&mut page, point, unproven);
-    add_ways(&mut page, global, point, unproven);
+    add_answers(&mut page, point, doubts);
+    add_ways(&mut page, global, point, doubts.unproven);
     page.lines()
 }
 
@@ -213,17 +221,20 @@ fn add_purpose(page: &mut Page, point: &DecisionPoint) {
     point.terms.supersedes.iter().for_each(|other| page.row("supersedes", &named(other)));
 }
 
-fn add_answers(page: &mut Page, point: &DecisionPoint, unproven: Option<(u64, u64)>) {
+fn add_answers(page: &mut Page, point: &DecisionPoint, doubts: Doubts) {
     point.votes.iter().for_each(|vote| page.row("vote", &given(vote)));
     if point.ending.is_some() {
         page.row("outcome", &outcome(point));
     }
     let until = point.spendable_until();
-    until.iter().for_each(|until| match unproven {
-        None => page.row("approved", &format!("to be spent until {}", moment(*until))),
-        Some(_) => page.row("approved", "not to be spent: ask anew"),
+    until.iter().for_each(|until| match doubts {
+        Doubts { unproven: Some(_), .. } => page.row("approved", "not to be spent: ask anew"),
+        Doubts { is_log_damaged: true, .. } => {
+            page.row("approved", "not to be spent as the log stands: it is damaged");
+        }
+        _ => page.row("approved", &format!("to be spent until {}", moment(*until))),
     });
-    if let Some((first, last)) = unproven {
+    if let Some((first, last)) = doubts.unproven {
         page.row("unproven", &format!("it may rest on {}", records_named(first, last)));
     }
     if let Some(consumed) = &point.consumed {

@@ -2,7 +2,7 @@
 //! same time from any other process.
 
 use crate::arguments::{Global, program};
-use crate::decision::{lines, outcome};
+use crate::decision::{Doubts, lines, outcome};
 use crate::exit::complain;
 use crate::screen::{put_question, say_sentence};
 use crate::text::{moment, visible_once};
@@ -56,7 +56,7 @@ impl<'a> StartPerson<'a> {
         };
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let sentence = "holdpoint: a person decides whether this starts; nothing does before";
-        let show = |columns| lines(self.global, question, (now, columns), None);
+        let show = |columns| lines(self.global, question, (now, columns), Doubts::default());
         put_question(terminal, show, &[sentence.to_string()]);
     }
 

@@ -339,3 +339,24 @@ fn a_list_of_a_damaged_log_shows_what_is_known_and_says_that_it_is_not_whole() {
         assert!(text(&output.stderr).contains(&segment), "{what}: {}", text(&output.stderr));
     }
 }
+
+#[test]
+fn an_approval_in_a_damaged_log_is_not_said_to_be_there_to_be_spent() {
+    let place = Place::with_log();
+    let bind = ["--bind-tool", "Bash", "--bind-input", "{}", "--authentication", "claimed"];
+    let id = asked(&place, &bind);
+    done(&place, &["respond", &id, "--option", "a", "--as", "grace"]);
+    let approved = || {
+        let told = place.holdpoint(&["decision", "show", &id]);
+        let line =
+            text(&told.stdout).lines().find(|line| line.starts_with("approved")).map(String::from);
+        (status(&told), line.unwrap())
+    };
+    let (code, line) = approved();
+    assert!(code == 0 && line.contains("to be spent until"), "{line}");
+    fill(&place.log, 1, 100);
+    let head = Head::decode(&std::fs::read(place.log.join(names::HEAD)).unwrap()).unwrap();
+    flip(&place.log.join(segment_path(head.segment)), head.record_offset + 70);
+    let (code, line) = approved();
+    assert!(code == 6 && line.contains("not to be spent as the log stands"), "{line}");
+}
