@@ -62,6 +62,12 @@ fn nobody_answers_or_aborts_through_apply_under_a_name_that_is_not_theirs() {
     for refused in &found[2..] {
         assert_eq!(refused["refusal"]["code"], "CLAIM_NOT_TAKEN", "{found:#?}");
     }
+    // No proof would make an agent a person.
+    let mut by_agent = answer("planner", "API");
+    by_agent["actor"]["kind"] = "AGENT".into();
+    by_agent["submit"]["actor"] = "AGENT".into();
+    let found = answers(&apply(&place, &[by_agent]));
+    assert_eq!(found[0]["refusal"]["code"], "NOT_A_HUMAN", "{found:#?}");
     // The same user without a terminal is a program.
     let mut session = Session::begin(&place);
     let refused = session.ask(answer(&own, "API").to_string().as_bytes());

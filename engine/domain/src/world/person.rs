@@ -20,6 +20,7 @@ use crate::execution_loop::command::ExecutionLoopCommand;
 use crate::execution_loop::event::LoopInitialized;
 use crate::governed::aggregate::RequestPlace;
 use crate::human_decision::command::HumanDecisionCommand;
+use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::types::ReasonCode;
 use crate::log::command::LogCommand;
@@ -162,10 +163,10 @@ impl World {
     ) -> Result<(), Refusal> {
         match command {
             Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(c)) => {
-                self.check_answerer(&c.request_id, proof)
+                self.check_answerer(&c.request_id, c.actor, proof)
             }
             Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => {
-                self.check_answerer(&c.request_id, proof)
+                self.check_answerer(&c.request_id, c.actor, proof)
             }
             Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(c))
                 if c.condition == StopCondition::HumanAbort =>
@@ -209,12 +210,21 @@ impl World {
         }
     }
 
-    /// About a question of a loop.
-    fn check_answerer(&self, request_id: &str, proof: Option<Proof>) -> Result<(), Refusal> {
+    /// About a question of a loop. Who is no person at all needs no proof to be told so.
+    fn check_answerer(
+        &self,
+        request_id: &str,
+        found: Actor,
+        proof: Option<Proof>,
+    ) -> Result<(), Refusal> {
         let Some(RequestPlace::Live(entity, _)) = self.find_request(request_id) else {
             return Ok(());
         };
         let Some(terms) = self.person_for_loop(entity.loop_id()) else { return Ok(()) };
+        if found != Actor::Human {
+            let request_id = request_id.into();
+            return Err(HumanDecisionRefusal::NotHuman { request_id, found }.into());
+        }
         Ok(person_needed("answering this question", true, terms.admit(proof))?)
     }
 
