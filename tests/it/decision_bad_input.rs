@@ -87,6 +87,7 @@ fn texts_that_are_missing_invisible_or_too_long() {
     all_refused(&[
         (&["create", "--prompt", "", option[0], option[1]], 5, "missing_text"),
         (&["create", "", "--prompt", "Which?", option[0], option[1]], 5, "invalid_identifier"),
+        (&["create", " q9", "--prompt", "Which?", option[0], option[1]], 5, "blank_around"),
         (&["create", "--prompt", " \n\u{200b}", option[0], option[1]], 5, "missing_text"),
         (&["create", "--prompt", &prompt, option[0], option[1]], 5, "too_long"),
         (&[&ASK[..], &["--context", &context]].concat(), 5, "too_long"),

@@ -114,12 +114,26 @@ pub fn check_response_form(response: &Response, comment: Option<&str>) -> Result
     comment.map_or(Ok(()), |comment| check_length("comment", comment, MAX_RESPONSE_BYTES))
 }
 
+/// Whether nobody takes the names that a new question chooses for others. What was recorded before
+/// this was asked for is not judged by it.
+pub(crate) fn check_chosen_names(terms: &Terms) -> Result<(), No> {
+    let mut issue_id = terms.issue_id.iter();
+    issue_id.try_for_each(|name| check_no_blank_around("issue id", name))?;
+    let mut blocks = terms.blocks.iter();
+    blocks.try_for_each(|name| check_no_blank_around("name of what is blocked", name))
+}
+
+fn check_no_blank_around(field: &'static str, name: &str) -> Result<(), No> {
+    let is_blank = |c: char| BLANK_CODE_POINTS.contains(&c);
+    match name.starts_with(is_blank) || name.ends_with(is_blank) {
+        true => Err(No::BlankAround { field, found: shown(name) }),
+        false => Ok(()),
+    }
+}
+
 /// A name that nobody takes for another one: no blanks around it, and not one of Holdpoint's own.
 pub(crate) fn check_plain_name(field: &'static str, name: &str) -> Result<(), No> {
-    let is_blank = |c: char| BLANK_CODE_POINTS.contains(&c);
-    if name.starts_with(is_blank) || name.ends_with(is_blank) {
-        return Err(No::BlankAround { field, found: shown(name) });
-    }
+    check_no_blank_around(field, name)?;
     match name.starts_with(SYSTEM_PREFIX) {
         true => Err(No::ReservedName { field, found: shown(name) }),
         false => Ok(()),

@@ -12,7 +12,8 @@ use crate::core::refusal::{CommonRefusal, person_needed};
 use crate::core::text::{check_identifier, shown, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{
-    check_binding, check_length, check_plain_name, check_response_form, check_terms,
+    check_binding, check_chosen_names, check_length, check_plain_name, check_response_form,
+    check_terms,
 };
 use crate::decision_point::command::DecisionPointCommand as Command;
 use crate::decision_point::command::{
@@ -156,6 +157,7 @@ fn create(
     check_new(view, &decision_id)?;
     let terms = terms(command, at)?;
     check_terms(&terms, &command.by.id, at)?;
+    check_chosen_names(&terms)?;
     check_new_terms(view, command, &terms, at)?;
     let mut events = Vec::new();
     if let Some(other) = &terms.supersedes {

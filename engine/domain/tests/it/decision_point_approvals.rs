@@ -554,28 +554,6 @@ fn what_said_no_says_no_after_refinement_and_some_way_to_say_no_stays() {
 }
 
 #[test]
-fn names_that_could_be_taken_for_others_are_refused() {
-    let mut stage = Stage::new();
-    for issue in ["DP-1", "DP-"] {
-        let issue_id = Some(issue.into());
-        let given = stage.try_ask(CreateDecisionPoint { issue_id, ..question() });
-        assert_eq!(told(&given.map(|(_, events)| events)), Err("RESERVED_NAME"), "{issue}");
-    }
-    let id = stage.ask(question());
-    for (name, rule) in [
-        ("system:timeout", "RESERVED_NAME"),
-        ("bob ", "BLANK_AROUND"),
-        (" bob", "BLANK_AROUND"),
-        ("bob\u{3000}", "BLANK_AROUND"),
-    ] {
-        assert_eq!(told(&stage.respond(&id, &person(name), choice("yes"))), Err(rule), "{name:?}");
-        let policy = Some(policy(&[name, APPROVER], 1));
-        let given = stage.try_ask(CreateDecisionPoint { policy, ..question() });
-        assert_eq!(told(&given.map(|(_, events)| events)), Err(rule), "{name:?}");
-    }
-}
-
-#[test]
 fn the_same_answer_with_another_comment_is_kept_and_not_taken_for_a_repetition() {
     let mut stage = Stage::new();
     let (id, bob) = (stage.ask(question()), person(APPROVER));

@@ -4,17 +4,17 @@ use crate::points::{
     APPROVER, HOUR_MS, REQUESTER, Stage, action, agent, approval, bound, choice, guidance, kinds,
     option, person, policy, question, refinement, system, text, timed, told,
 };
-use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::{Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
     ActionBinding, CancelDecisionPoint, CreateDecisionPoint, DecisionOption, DecisionPointCommand,
-    DecisionPointState as State, EscalateDecisionPoint, EvidenceAttachment, MAX_CONTEXT_BYTES,
-    MAX_DESCRIPTION_BYTES, MAX_LABEL_BYTES, MAX_PROMPT_BYTES, MAX_REASON_BYTES, MAX_RESPONSE_BYTES,
-    MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, RefineDecisionPoint, RespondToDecisionPoint,
-    Response,
+    DecisionPointEvent, DecisionPointState as State, EscalateDecisionPoint, EvidenceAttachment,
+    MAX_CONTEXT_BYTES, MAX_DESCRIPTION_BYTES, MAX_LABEL_BYTES, MAX_PROMPT_BYTES, MAX_REASON_BYTES,
+    MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, RefineDecisionPoint,
+    RespondToDecisionPoint, Response,
 };
+use holdpoint_domain::{Command, Event};
 
 type Change = Box<dyn Fn(&mut CreateDecisionPoint)>;
 
@@ -507,4 +507,54 @@ fn who_repeats_a_command_at_another_terminal_asks_for_the_same() {
         first.content(),
         Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(other)).content()
     );
+}
+
+#[test]
+fn names_that_could_be_taken_for_others_are_refused() {
+    let mut stage = Stage::new();
+    for issue in ["DP-1", "DP-"] {
+        let issue_id = Some(issue.into());
+        let given = stage.try_ask(CreateDecisionPoint { issue_id, ..question() });
+        assert_eq!(told(&given.map(|(_, events)| events)), Err("RESERVED_NAME"), "{issue}");
+    }
+    for name in [" q9", "q9\t", "q9\u{3000}"] {
+        let issue = CreateDecisionPoint { issue_id: Some(name.into()), ..question() };
+        let blocks = CreateDecisionPoint { blocks: vec![name.into()], ..question() };
+        for asked in [issue, blocks] {
+            let given = stage.try_ask(asked).map(|(_, events)| events);
+            // A tab is hidden, too.
+            let rule = if name.contains('\t') { "INVALID_IDENTIFIER" } else { "BLANK_AROUND" };
+            assert_eq!(told(&given), Err(rule), "{name:?}");
+        }
+    }
+    let id = stage.ask(question());
+    for (name, rule) in [
+        ("system:timeout", "RESERVED_NAME"),
+        ("bob ", "BLANK_AROUND"),
+        (" bob", "BLANK_AROUND"),
+        ("bob\u{3000}", "BLANK_AROUND"),
+    ] {
+        assert_eq!(told(&stage.respond(&id, &person(name), choice("yes"))), Err(rule), "{name:?}");
+        let policy = Some(policy(&[name, APPROVER], 1));
+        let given = stage.try_ask(CreateDecisionPoint { policy, ..question() });
+        assert_eq!(told(&given.map(|(_, events)| events)), Err(rule), "{name:?}");
+    }
+}
+
+/// It could be asked before such names were refused.
+#[test]
+fn a_recorded_question_about_an_issue_with_blanks_around_it_stays_what_it_was() {
+    let mut stage = Stage::new();
+    let asked = CreateDecisionPoint { issue_id: Some("q9".into()), ..question() };
+    let (id, mut events) = Stage::new().try_ask(asked).unwrap();
+    let Some(Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body))) =
+        events.first_mut()
+    else {
+        panic!("{events:?}")
+    };
+    body.terms.issue_id = Some(" q9".into());
+    let by = body.by.actor();
+    events.into_iter().for_each(|event| stage.record(&by, event));
+    assert_eq!(stage.state(&id), State::Pending);
+    stage.respond(&id, &person(APPROVER), choice("yes")).unwrap();
 }
