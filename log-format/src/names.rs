@@ -24,6 +24,10 @@ pub const RUNS: &str = "runs";
 /// The directory of snapshots: derived, and ignored by whoever reads segments.
 pub const SNAPSHOTS: &str = "snapshots";
 
+/// The directory of what the application's reducers keep: derived, and read by nobody who has not
+/// the reducer.
+pub const REDUCERS: &str = "reducers";
+
 const SNAPSHOT_SUFFIX: &str = ".snapshot";
 const SNAPSHOT_TEMPORARY_SUFFIX: &str = ".snapshot.tmp";
 const SEGMENT_SUFFIX: &str = ".seg";
@@ -150,7 +154,8 @@ fn is_loop_id(name: &str) -> bool {
 /// Whether a name in the log's directory is one that a log may hold.
 #[must_use]
 pub fn is_own(name: &str) -> bool {
-    [LOCK, HEAD, HEAD_TEMPORARY, ARCHIVE, GITIGNORE, SEGMENTS, CUT, SNAPSHOTS, RUNS].contains(&name)
+    let files = [LOCK, HEAD, HEAD_TEMPORARY, ARCHIVE, GITIGNORE];
+    files.contains(&name) || [SEGMENTS, CUT, SNAPSHOTS, REDUCERS, RUNS].contains(&name)
 }
 
 fn parse(name: &str, suffix: &str) -> Option<u64> {

@@ -6,7 +6,7 @@ use crate::later::Later;
 use crate::meaning::{Meaning, Stopped, UnderRules, Unjudged};
 use crate::read::Reading;
 use crate::report::{Axes, Axis, AxisState, Report, Unproven, Verdict};
-use crate::summary::records_named;
+use crate::summary::{named_by_application, records_named};
 use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::core::forbidden::Rules;
 use holdpoint_log_files::{Place, Problem as LogProblem};
@@ -372,12 +372,17 @@ fn under_rules(meaning: &Meaning) -> String {
 
 /// What is chained as everything else, and means what the application alone knows.
 fn unjudged(meaning: &Meaning) -> String {
-    let Unjudged { application, opaque } = meaning.unjudged;
+    let Unjudged { application, opaque, reducers, has_more_reducers } = &meaning.unjudged;
     let mut text = String::new();
-    if application > 0 {
+    if *application > 0 {
         text.push_str(&format!("; contents of application events, not judged: {application}"));
     }
-    if opaque > 0 {
+    if !reducers.is_empty() {
+        let names: Vec<_> = reducers.iter().map(|name| named_by_application(name)).collect();
+        let more = if *has_more_reducers { " and more" } else { "" };
+        text.push_str(&format!("; not checked: reducer {}{more}", names.join(", ")));
+    }
+    if *opaque > 0 {
         text.push_str(&format!("; opaque records, chained and not judged: {opaque}"));
     }
     text

@@ -7,13 +7,16 @@ use crate::read::{Committed, Content, ReadError, ReadOptions};
 use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
 use crate::statements::{Statements, of_untied};
+use holdpoint_domain::application::ApplicationEvent;
 use holdpoint_domain::core::forbidden::{ForbiddenEvent, Rule};
+use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::log::{LogEvent, RecordsUnproven, UnprovenReason};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Envelope, Event, World};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Place, ReadStorage};
 use holdpoint_log_format::ChainPosition;
+use std::collections::BTreeSet;
 
 /// A world that takes batches.
 pub(crate) struct Meaning {
@@ -75,13 +78,40 @@ pub(crate) struct UnderRules {
     pub(crate) count: u64,
 }
 
+/// Of so many reducers the names are told.
+const REDUCERS_NAMED_MAX: usize = 16;
+
 /// Records that are chained, and whose contents are not judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unjudged {
     /// Events of the application.
     pub(crate) application: u64,
+    /// The reducers whose states are stated, at most [`REDUCERS_NAMED_MAX`] of them.
+    pub(crate) reducers: BTreeSet<Text>,
+    /// Whether there are more.
+    pub(crate) has_more_reducers: bool,
     /// Records of kinds that are the log's user's own.
     pub(crate) opaque: u64,
+}
+
+impl Unjudged {
+    fn take(&mut self, event: &ApplicationEvent) {
+        match event {
+            ApplicationEvent::ApplicationRecorded(_) => {
+                self.application = self.application.saturating_add(1);
+            }
+            ApplicationEvent::ReducerFingerprintRecorded(body) => {
+                if self.reducers.contains(&body.reducer) {
+                    return;
+                }
+                if self.reducers.len() < REDUCERS_NAMED_MAX {
+                    self.reducers.insert(body.reducer.clone());
+                } else {
+                    self.has_more_reducers = true;
+                }
+            }
+        }
+    }
 }
 
 /// Why events are not applied any more.
@@ -197,8 +227,8 @@ impl Meaning {
             let under = self.under_rules.get_or_insert(none);
             under.count = under.count.saturating_add(1);
         }
-        if let Event::Application(_) = event {
-            self.unjudged.application = self.unjudged.application.saturating_add(1);
+        if let Event::Application(event) = event {
+            self.unjudged.take(event);
         }
         self.follow_salvage(sequence, event);
         self.count_fingerprint(event, unchecked.is_none(), &forbidden);

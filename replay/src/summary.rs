@@ -9,7 +9,9 @@ mod threads;
 use decision_points::of_decision_point;
 use decisions::decision;
 use holdpoint_domain::Event;
-use holdpoint_domain::application::{ApplicationEvent, ApplicationRecorded};
+use holdpoint_domain::application::{
+    ApplicationEvent, ApplicationRecorded, ReducerFingerprintRecorded,
+};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::evidence_capture::{
@@ -52,6 +54,7 @@ pub(crate) fn summary(event: &Event) -> String {
         Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => fault_reported(body),
         Event::SandboxFault(SandboxFaultEvent::SandboxDecided(body)) => sandbox_decided(body),
         Event::Application(ApplicationEvent::ApplicationRecorded(body)) => recorded(body),
+        Event::Application(ApplicationEvent::ReducerFingerprintRecorded(body)) => reduced(body),
         other => of_the_log(other)
             .or_else(|| decision(other))
             .or_else(|| of_thread(other))
@@ -65,15 +68,26 @@ fn recorded(body: &ApplicationRecorded) -> String {
     let bytes = if bytes == 1 { "1 byte".to_string() } else { format!("{bytes} bytes") };
     format!(
         "{}: {} version {}, {bytes} of {}",
-        told(&body.stream),
-        told(&body.event_type),
+        named_by_application(&body.stream),
+        named_by_application(&body.event_type),
         body.type_version,
-        told(&body.content_type)
+        named_by_application(&body.content_type)
+    )
+}
+
+fn reduced(body: &ReducerFingerprintRecorded) -> String {
+    format!(
+        "reducer {} version {}: its states up to record {} as {} have the fingerprint {}",
+        named_by_application(&body.reducer),
+        body.version,
+        body.covers,
+        named_by_application(&body.encoding),
+        body.fingerprint
     )
 }
 
 /// A name of the application's: within quotation marks where it could go on as the line does.
-fn told(name: &str) -> String {
+pub(crate) fn named_by_application(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "._-/:+@".contains(c);
     if name.chars().all(is_plain) {
         return shown_escaped(name);

@@ -29,7 +29,10 @@ pub use crate::core::forbidden::ForbiddenEvent;
 pub use crate::core::ids::Idempotency;
 pub use crate::core::time::Timestamp as Time;
 pub use log::WriterCommand;
-pub use world::{Command, Envelope, Event, Refusal, World, decide, decide_for_writer, kind_name};
+pub use world::{
+    Command, Envelope, Event, Refusal, World, decide, decide_for_reducer, decide_for_writer,
+    kind_name,
+};
 
 #[doc = include_str!("weaknesses.md")]
 pub mod weaknesses {}

@@ -6,7 +6,7 @@
 mod decision_points;
 mod threads;
 
-use holdpoint_domain::application::ApplicationRecorded;
+use holdpoint_domain::application::{ApplicationRecorded, ReducerFingerprintRecorded};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::core::forbidden::RefusalClass;
@@ -87,8 +87,8 @@ pub fn samples() -> Vec<Envelope> {
     samples
 }
 
-/// Text, and bytes that are none.
-fn application_events() -> [Event; 2] {
+/// Text, bytes that are none, and what a reducer made of them.
+fn application_events() -> [Event; 3] {
     let event = |event_type: &str, type_version, content_type: &str, data| ApplicationRecorded {
         stream: "order-1".into(),
         event_type: event_type.into(),
@@ -99,6 +99,14 @@ fn application_events() -> [Event; 2] {
     [
         event("order.created", 1, "application/json", "{\"total\":12}".into()).into(),
         event("order.signed", 3, "application/octet-stream", vec![0, 0xff].into()).into(),
+        ReducerFingerprintRecorded {
+            reducer: "orders".into(),
+            version: 2,
+            encoding: "json".into(),
+            covers: 300,
+            fingerprint: sha256(b"the states of orders"),
+        }
+        .into(),
     ]
 }
 

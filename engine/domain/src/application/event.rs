@@ -1,18 +1,30 @@
-//! What happened to a stream of the application. Kinds 224 to 255.
+//! What happened to a stream of the application, and what its reducers made of that. Kinds 224 to
+//! 255.
 
 use crate::application::types::Data;
+use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::{events, recorded};
 
 events! {
-    /// What happened to a stream of the application.
+    /// What happened to a stream of the application, or what a reducer made of what happened.
     ApplicationEvent of "application" kinds 224..=255, {
         /// The application says what happened.
         224 v 1 "application.recorded" => ApplicationRecorded;
+        /// A reducer's state was fingerprinted.
+        225 v 1 "application.reducer_fingerprint_recorded" => ReducerFingerprintRecorded;
     }
+}
 
-    /// The stream that the event is about.
-    pub fn stream(body) -> &str { &body.stream }
+impl ApplicationEvent {
+    /// The stream that the event is about; `None` for what is about a reducer.
+    #[must_use]
+    pub fn stream(&self) -> Option<&str> {
+        match self {
+            Self::ApplicationRecorded(body) => Some(&body.stream),
+            Self::ReducerFingerprintRecorded(_) => None,
+        }
+    }
 }
 
 recorded! {
@@ -29,5 +41,21 @@ recorded! {
         content_type: Text,
         /// The bytes, at most 63 MiB.
         data: Data,
+    }
+
+    /// What a reducer of the application made of the events up to a record: a claim of the program
+    /// that has the reducer. Whoever has not cannot check it.
+    ReducerFingerprintRecorded {
+        /// The reducer's name: 1 to 256 bytes.
+        reducer: Text,
+        /// The version of what the reducer does, from 1.
+        version: u32,
+        /// How its states are encoded: a name of 1 to 128 bytes.
+        encoding: Text,
+        /// The last record whose event is in the states, before this one; 0: they are those before
+        /// the first.
+        covers: u64,
+        /// BLAKE3 over the encoded states: see docs/reducers.md.
+        fingerprint: Digest,
     }
 }

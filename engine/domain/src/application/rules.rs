@@ -1,9 +1,11 @@
 //! What an event of the application has to be, for decision and judgement alike.
 
 use crate::application::command::{ApplicationCommand, RecordEvent};
-use crate::application::event::{ApplicationEvent, ApplicationRecorded};
+use crate::application::event::{
+    ApplicationEvent, ApplicationRecorded, ReducerFingerprintRecorded,
+};
 use crate::application::types::{MAX_CONTENT_TYPE_BYTES, MAX_DATA_BYTES};
-use crate::core::forbidden::{Rule, RuleChecks};
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::limits::{ENTROPY_BYTES, MAX_ID_BYTES};
 use crate::core::payload::Text;
 use crate::core::refusal::{Malformed, check_name, quoted, require};
@@ -35,11 +37,30 @@ pub(crate) fn recorded(command: &ApplicationCommand) -> ApplicationEvent {
     .into()
 }
 
+/// Whether what is stated of a reducer's states is well-formed, and is about records up to the
+/// newest one.
+pub(crate) fn check_fingerprint(
+    stated: &ReducerFingerprintRecorded,
+    newest: u64,
+) -> Result<(), Malformed> {
+    let ReducerFingerprintRecorded { reducer, version, encoding, covers, .. } = stated;
+    check_own_name("reducer", reducer)?;
+    require(*version > 0, "version", "1 or more", version)?;
+    check_name("encoding", encoding, MAX_CONTENT_TYPE_BYTES, NAME_128)?;
+    require(*covers <= newest, "covers", "a record before the one that says so", covers)
+}
+
 /// What the rules forbid about an event: what no command would have asked for.
-pub(crate) fn judge(event: &ApplicationEvent, checks: &mut RuleChecks) {
-    let ApplicationEvent::ApplicationRecorded(it) = event;
-    let length = it.data.as_bytes().len();
-    let checked = check(&it.stream, &it.event_type, it.type_version, &it.content_type, length);
+pub(crate) fn judge(record: Record<'_>, event: &ApplicationEvent, checks: &mut RuleChecks) {
+    let checked = match event {
+        ApplicationEvent::ApplicationRecorded(it) => {
+            let length = it.data.as_bytes().len();
+            check(&it.stream, &it.event_type, it.type_version, &it.content_type, length)
+        }
+        ApplicationEvent::ReducerFingerprintRecorded(it) => {
+            check_fingerprint(it, record.sequence.saturating_sub(1))
+        }
+    };
     if let Err(Malformed { field, expected, found }) = checked {
         checks.forbid(Rule::ApplicationEvent, format_args!("{field}: {expected}"), found);
     }
@@ -52,17 +73,20 @@ fn check(
     content_type: &str,
     length: usize,
 ) -> Result<(), Malformed> {
-    check_name("stream", stream, MAX_ID_BYTES, NAME_256)?;
+    check_own_name("stream", stream)?;
     let expected = "no id as Holdpoint mints them: a prefix such as LOOP- and 32 digits";
     require(!is_own_id(stream), "stream", expected, quoted(stream))?;
-    check_name("type", event_type, MAX_ID_BYTES, NAME_256)?;
-    for (field, name) in [("stream", stream), ("type", event_type)] {
-        require(name.trim() == name, field, "no blanks around the name", quoted(name))?;
-    }
+    check_own_name("type", event_type)?;
     require(type_version > 0, "type_version", "1 or more", type_version)?;
     check_name("content_type", content_type, MAX_CONTENT_TYPE_BYTES, NAME_128)?;
     let fits = length <= MAX_DATA_BYTES;
     require(fits, "data", "at most 66060288 bytes (63 MiB)", format_args!("{length} bytes"))
+}
+
+/// A name of the application's.
+fn check_own_name(field: &'static str, name: &str) -> Result<(), Malformed> {
+    check_name(field, name, MAX_ID_BYTES, NAME_256)?;
+    require(name.trim() == name, field, "no blanks around the name", quoted(name))
 }
 
 /// Whether a name could be taken for one of Holdpoint's own ids.

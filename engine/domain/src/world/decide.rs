@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use alloc::{format, vec};
 use core::fmt;
 
+use crate::application::event::ReducerFingerprintRecorded;
 use crate::core::hash::Digest;
 use crate::core::ids::Entropy;
 use crate::core::limits::CLOCK_STEP_NS;
@@ -420,6 +421,19 @@ pub fn decide_for_writer(
         }
     };
     Ok(vec![event])
+}
+
+/// The event that states what a reducer of the application made of the events up to a record. Only
+/// a program that has the reducer knows that: no command says it.
+///
+/// # Errors
+/// A name of it is malformed, or it covers records that are not there.
+pub fn decide_for_reducer(
+    world: &World,
+    stated: &ReducerFingerprintRecorded,
+) -> Result<Event, Refusal> {
+    application::rules::check_fingerprint(stated, world.totals().last_sequence)?;
+    Ok(stated.clone().into())
 }
 
 /// `first` to `last` are records that there are, or were; `first` may lie before the first one.

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::application::event::ApplicationEvent;
 use crate::core::actor::{Actor, ActorId, Authentication, Proof};
 use crate::core::canonical::Reader;
 use crate::core::codec::{BodyReader, BodyWriter, DecodeError, EncodeError, read};
@@ -244,6 +245,9 @@ impl Envelope {
             Event::Log(LogEvent::RecordsUnproven(body)) => {
                 replace(&mut body.first_sequence);
                 replace(&mut body.last_sequence);
+            }
+            Event::Application(ApplicationEvent::ReducerFingerprintRecorded(body)) => {
+                replace(&mut body.covers);
             }
             Event::Log(LogEvent::Salvaged(body)) => body.runs = replaced(&body.runs, replace),
             Event::Log(_)

@@ -172,11 +172,12 @@ impl Event {
         Some(event.thread())
     }
 
-    /// The stream of the application that the event is about; `None` for events of other systems.
+    /// The stream of the application that the event is about; `None` for events of other systems,
+    /// and for what is about a reducer.
     #[must_use]
     pub fn stream(&self) -> Option<&str> {
         let Self::Application(event) = self else { return None };
-        Some(event.stream())
+        event.stream()
     }
 
     /// The decision point that the event is about; `None` for events of other systems.

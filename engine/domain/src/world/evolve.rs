@@ -130,7 +130,11 @@ fn apply(world: &mut World, record: Record<'_>, event: &Event) -> Touched {
         }
         Event::InterruptionThread(event) => apply_to_thread(world, record, event),
         Event::DecisionPoint(event) => apply_to_point(world, record, event),
-        Event::Application(event) => world.hot.streams.follow(event.stream(), record.sequence),
+        Event::Application(event) => {
+            if let Some(stream) = event.stream() {
+                world.hot.streams.follow(stream, record.sequence);
+            }
+        }
         Event::ExecutionLoop(_)
         | Event::EvidenceCapture(_)
         | Event::SandboxFault(_)
@@ -153,7 +157,7 @@ fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChec
         Event::DecisionPoint(event) => {
             decision_point::apply::judge(world.points_view(None), record, event, checks);
         }
-        Event::Application(event) => application::rules::judge(event, checks),
+        Event::Application(event) => application::rules::judge(record, event, checks),
         Event::ExecutionLoop(_)
         | Event::EvidenceCapture(_)
         | Event::SandboxFault(_)

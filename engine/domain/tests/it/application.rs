@@ -3,12 +3,13 @@
 
 use holdpoint_domain::application::{
     ApplicationCommand, ApplicationEvent, ApplicationRecorded, Data, MAX_DATA_BYTES,
-    MAX_KNOWN_STREAMS, RecordEvent,
+    MAX_KNOWN_STREAMS, RecordEvent, ReducerFingerprintRecorded,
 };
 use holdpoint_domain::core::forbidden::Rule;
+use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::world::envelope::{decode, encode};
 use holdpoint_domain::world::{FIRST_OPAQUE_KIND, Recalled, terms_of_record};
-use holdpoint_domain::{Command, Envelope, Event, Refusal, Time, World};
+use holdpoint_domain::{Command, Envelope, Event, Refusal, Time, World, decide_for_reducer};
 use holdpoint_testing::story::{Story, envelope};
 
 fn to(stream: &str) -> RecordEvent {
@@ -61,6 +62,41 @@ fn what_is_malformed_is_refused_with_its_field_and_forbidden_on_the_log() {
         let found = Story::adopted().record(event_of(body));
         let found = found.first().map(|found| found.rule);
         assert_eq!(found, Some(Rule::ApplicationEvent));
+    }
+}
+
+fn stated() -> ReducerFingerprintRecorded {
+    ReducerFingerprintRecorded {
+        reducer: "orders".into(),
+        version: 1,
+        encoding: "json".into(),
+        covers: 0,
+        fingerprint: Digest::from_bytes([7; 32]),
+    }
+}
+
+#[test]
+fn what_is_stated_of_a_reducer_leaves_the_state_as_it_is_and_is_about_records_before() {
+    let mut story = Story::adopted();
+    story.given(command(to("a")));
+    let newest = story.world.totals().last_sequence;
+    let covers = |covers| ReducerFingerprintRecorded { covers, ..stated() };
+    let decided = |body| decide_for_reducer(&story.world, &body);
+    assert_eq!(decided(covers(newest)).unwrap(), covers(newest).into());
+    decided(covers(newest + 1)).unwrap_err();
+    let before = (story.world.stream_version("a"), story.world.streams().count());
+    assert_eq!(story.record(covers(newest).into()), []);
+    assert_eq!((story.world.stream_version("a"), story.world.streams().count()), before);
+    let wrong = [
+        covers(newest + 2),
+        ReducerFingerprintRecorded { reducer: " orders".into(), ..stated() },
+        ReducerFingerprintRecorded { reducer: "x".repeat(257).as_str().into(), ..stated() },
+        ReducerFingerprintRecorded { version: 0, ..stated() },
+        ReducerFingerprintRecorded { encoding: "".into(), ..stated() },
+    ];
+    for body in wrong {
+        let found = Story::adopted().record(body.clone().into());
+        assert_eq!(found.first().map(|it| it.rule), Some(Rule::ApplicationEvent), "{body:?}");
     }
 }
 

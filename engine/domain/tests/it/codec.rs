@@ -132,6 +132,7 @@ const PINNED: &[(u16, &str)] = &[
     (206, "decision_point.approval_lapsed"),
     (207, "decision_point.released"),
     (224, "application.recorded"),
+    (225, "application.reducer_fingerprint_recorded"),
 ];
 
 #[test]
@@ -447,7 +448,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
             DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated
             LateResponseRecorded ApprovalConsumed ApprovalLapsed DependentsReleased
         }
-        Application ApplicationEvent { ApplicationRecorded }
+        Application ApplicationEvent { ApplicationRecorded ReducerFingerprintRecorded }
     }
 }
 

@@ -170,14 +170,15 @@ impl Tally {
         println!("carried out least often: {:?}", counts.iter().min());
         let rare: Vec<_> = counts.iter().filter(|(count, _)| *count < LEAST).collect();
         assert!(rare.is_empty(), "carried out less than {LEAST} times: {rare:?}");
-        // What a salvage tells is no command of anybody, and nobody is interrupted nine times in
-        // a minute here: `thread_random` does that.
+        // What a salvage or a reducer tells is no command of anybody, and nobody is interrupted
+        // nine times in a minute here: `thread_random` does that.
         let not_here = [
             "log.salvaged",
             "log.records_lost",
             "log.policy_unknown",
             "log.records_unproven",
             "interruption_thread.remainder_displaced",
+            "application.reducer_fingerprint_recorded",
         ];
         let told = REGISTRY.iter().filter(|entry| !not_here.contains(&entry.name));
         let told: BTreeSet<u16> = told.map(|entry| entry.kind).collect();

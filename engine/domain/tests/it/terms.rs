@@ -27,7 +27,8 @@ fn has(envelope: &Envelope, term: Term<'_>) -> bool {
 }
 
 /// Events that are about nothing that has an id: the log itself, and what an actor may do.
-const ABOUT_NOTHING: [&str; 14] = [
+const ABOUT_NOTHING: [&str; 15] = [
+    "application.reducer_fingerprint_recorded",
     "interruption_thread.capability_changed",
     "log.clock_stepped",
     "log.configuration_changed",
