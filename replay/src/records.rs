@@ -61,6 +61,9 @@ pub struct Line {
     /// Whether it is known to be durable, where that is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durable: Option<bool>,
+    /// Whether its batch ends with it: a state lies behind it, and none between others.
+    #[serde(skip)]
+    pub ends_batch: bool,
 }
 
 impl Line {
@@ -98,6 +101,7 @@ impl Line {
             event: envelope.map(|envelope| envelope.event.clone()),
             standing: None,
             durable: None,
+            ends_batch: !record.header.flags.more_follows(),
         }
     }
 

@@ -100,9 +100,9 @@ impl Default for EngineOptions {
 pub struct Engine<S: Storage = DirectoryStorage> {
     // Dropped in this order: what waits is carried out, the log is closed, subscriptions end.
     queue: SubmitQueue<Measured<S>>,
-    core: Arc<Core<Measured<S>>>,
+    pub(super) core: Arc<Core<Measured<S>>>,
     close_notice: CloseNotice,
-    disk: Arc<S>,
+    pub(super) disk: Arc<S>,
     report: OpenReport,
 }
 

@@ -41,6 +41,7 @@ mod read_only;
 mod rebuild;
 mod recall;
 mod receipt;
+mod reducer_access;
 mod resume;
 mod retry;
 mod run;
@@ -84,6 +85,7 @@ pub use person_terminal::{PersonTerminal, terminal_name, user_number};
 pub use prompter::{NoPrompt, PersonAnswer, Prompter, Question, WaitPolicy};
 pub use read_only::{ReadOnlyEngine, ReadOnlyError};
 pub use recall::FoundRecord;
+pub use reducer_access::{LogPosition, ReducerAccess};
 pub use resume::ResumeError;
 pub use run::{
     EXIT_ABORTED, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING,

@@ -110,19 +110,30 @@ impl Snapshot {
     /// # Errors
     /// The segment cannot be read.
     pub fn place<S: ReadStorage>(&self, storage: &S) -> Result<Option<Follower>, SurveyError> {
-        let header = &self.header;
-        let segment = match Follower::at_segment(storage, header.segment) {
-            Err(FollowError::Read(error)) => return Err(error),
-            at_start => at_start.ok().map(|place| place.header),
-        };
-        let is_inside = |segment: &SegmentHeader| {
-            segment.log == header.log
-                && segment.previous.sequence <= header.chain.sequence
-                && header.end_offset <= segment.capacity
-        };
-        let run = Run::from(header.chain, header.record_offset, header.end_offset);
-        Ok(segment.filter(is_inside).map(|header| Follower { header, run }))
+        place_of(storage, &self.header)
     }
+}
+
+/// The place in the log that a snapshot's header claims; `None` where there is no such place. That
+/// the chain leads on from it is for whoever reads on.
+///
+/// # Errors
+/// The segment cannot be read.
+pub fn place_of<S: ReadStorage>(
+    storage: &S,
+    header: &SnapshotHeader,
+) -> Result<Option<Follower>, SurveyError> {
+    let segment = match Follower::at_segment(storage, header.segment) {
+        Err(FollowError::Read(error)) => return Err(error),
+        at_start => at_start.ok().map(|place| place.header),
+    };
+    let is_inside = |segment: &SegmentHeader| {
+        segment.log == header.log
+            && segment.previous.sequence <= header.chain.sequence
+            && header.end_offset <= segment.capacity
+    };
+    let run = Run::from(header.chain, header.record_offset, header.end_offset);
+    Ok(segment.filter(is_inside).map(|header| Follower { header, run }))
 }
 
 /// Is shown the first record behind a snapshot, with its segment and its place: what is made of the

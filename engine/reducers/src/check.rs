@@ -1,0 +1,145 @@
+//! Whether what is stated of a reducer's states is what the reducer makes of the events.
+
+use crate::error::ReducerError;
+use crate::fold::Fold;
+use crate::history::StateHistory;
+use crate::reducer::Reducer;
+use crate::snapshot::ENCODING;
+use crate::table::{BlockBuilder, BlockEntry, Kept, fingerprint};
+use holdpoint_domain::Event;
+use holdpoint_domain::application::{ApplicationEvent as Recorded, ReducerFingerprintRecorded};
+use holdpoint_log_files::ReadStorage;
+use holdpoint_replay::{Filter, Order};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// What was stated of a reducer's states, each compared with what the reducer makes of the events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checked {
+    /// The reducer's name.
+    pub reducer: &'static str,
+    /// Each statement, in the order of the log.
+    pub fingerprints: Vec<CheckedFingerprint>,
+}
+
+impl Checked {
+    /// Whether no statement differs from what the reducer makes of the events.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.fingerprints.iter().all(|it| !matches!(it.outcome, Outcome::Differs { .. }))
+    }
+}
+
+/// One statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckedFingerprint {
+    /// The record that states it.
+    pub record: u64,
+    /// The last record whose event is in the states.
+    pub covers: u64,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of comparing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The reducer makes the same states.
+    Agrees,
+    /// It makes others: it is not deterministic, was changed without a new version, or the
+    /// statement is false.
+    Differs {
+        /// What is stated.
+        stated: [u8; 32],
+        /// What the reducer makes.
+        made: [u8; 32],
+    },
+    /// It is of another version or encoding.
+    NotChecked,
+}
+
+impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
+    /// Compares every fingerprint that the log states of this reducer with what the reducer makes
+    /// of the events. The log is read twice, and all states are held in memory.
+    ///
+    /// # Errors
+    /// As [`StateHistory::state`].
+    pub fn check(&self) -> Result<Checked, ReducerError> {
+        let (statements, mut due) = self.stated()?;
+        let mut made: BTreeMap<u64, [u8; 32]> = BTreeMap::new();
+        let mut fold = Fold::<R>::default();
+        let filter =
+            Filter { kind: Some(crate::history::RECORDED.to_string()), ..Filter::default() };
+        self.events(&filter, &mut |event| {
+            while let Some(covers) = due.first().copied().filter(|it| *it < event.sequence) {
+                due.pop_first();
+                made.insert(covers, fingerprint_of(&fold, covers)?);
+            }
+            fold.take(event, &mut |_| Ok(None))
+        })?;
+        for covers in due {
+            made.insert(covers, fingerprint_of(&fold, covers)?);
+        }
+        let fingerprints = statements.into_iter().map(|(record, body)| {
+            let stated = *body.fingerprint.as_bytes();
+            let made = made.get(&body.covers).filter(|_| is_of::<R>(&body));
+            let outcome = made.map_or(Outcome::NotChecked, |made| {
+                if stated == *made {
+                    return Outcome::Agrees;
+                }
+                Outcome::Differs { stated, made: *made }
+            });
+            CheckedFingerprint { record, covers: body.covers, outcome }
+        });
+        Ok(Checked { reducer: R::NAME, fingerprints: fingerprints.collect() })
+    }
+
+    /// What is stated of this reducer, each with its record, and behind which records.
+    #[expect(clippy::type_complexity, reason = "two lists that are taken apart at once")]
+    fn stated(
+        &self,
+    ) -> Result<
+        (Vec<(u64, ReducerFingerprintRecorded)>, std::collections::BTreeSet<u64>),
+        ReducerError,
+    > {
+        let mut statements = Vec::new();
+        let name = "application.reducer_fingerprint_recorded";
+        let filter = Filter { kind: Some(name.to_string()), ..Filter::default() };
+        self.search(&filter, Order::OldestFirst, &mut |line| {
+            if let Some(Event::Application(Recorded::ReducerFingerprintRecorded(body))) =
+                &line.event
+                && *body.reducer == *R::NAME
+            {
+                statements.push((line.sequence, body.clone()));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let due = statements.iter().filter(|(_, body)| is_of::<R>(body));
+        let due = due.map(|(_, body)| body.covers).collect();
+        Ok((statements, due))
+    }
+}
+
+fn is_of<R: Reducer>(body: &ReducerFingerprintRecorded) -> bool {
+    (body.version, &*body.encoding) == (R::VERSION, ENCODING)
+}
+
+/// What would be stated of the states.
+fn fingerprint_of<R: Reducer>(fold: &Fold<R>, covers: u64) -> Result<[u8; 32], ReducerError> {
+    let (states, mut builder) = (fold.encoded()?, BlockBuilder::default());
+    let mut blocks = Vec::new();
+    for (stream, (version, state)) in &states {
+        blocks.extend(builder.push(Kept { stream, version: *version, state }));
+    }
+    blocks.extend(builder.finish());
+    let entries = blocks.iter().map(|(first, bytes)| BlockEntry {
+        first: first.clone(),
+        offset: 0,
+        length: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+        digest: *blake3::hash(bytes).as_bytes(),
+    });
+    let entries: Vec<BlockEntry> = entries.collect();
+    Ok(fingerprint((R::NAME, R::VERSION, ENCODING), covers, &entries))
+}

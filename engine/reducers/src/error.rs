@@ -1,0 +1,159 @@
+//! Why there is no state.
+
+use crate::event::EventError;
+use holdpoint_domain::core::codec::DecodeError;
+use holdpoint_engine::shell::SubmitError;
+use holdpoint_log_files::FollowError;
+use holdpoint_log_files::survey::SurveyError;
+use holdpoint_replay::ReadError;
+use std::io;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Why a reducer's state cannot be told.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReducerError {
+    /// The reducer itself failed. It stays so until it is opened again, and would fail again with
+    /// the same events: mend it, and raise its version.
+    #[error(transparent)]
+    Reducer(#[from] ReducerFault),
+    /// The engine or its log failed.
+    #[error(transparent)]
+    Engine(#[from] SubmitError),
+    /// The log cannot be followed.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
+    /// A file of the log cannot be read.
+    #[error(transparent)]
+    Survey(#[from] SurveyError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// What was read of the log is not what it was.
+    #[error("the log is damaged, and no state can be told of it: {0}")]
+    Finding(String),
+    /// The whole log was read, and it is not what it was.
+    #[error(
+        "the log does not verify, and no state can be told of it: look with `holdpoint verify`"
+    )]
+    NotIntact,
+    /// A record that this program cannot read.
+    #[error("record {sequence} cannot be read ({source}): a newer holdpoint may have written it")]
+    Undecodable {
+        /// Its sequence.
+        sequence: u64,
+        /// Why not.
+        source: DecodeError,
+    },
+    /// What an event says is withheld: this is an exported copy.
+    #[error("record {sequence} is withheld, so that the state behind it is not known")]
+    Withheld {
+        /// Its sequence.
+        sequence: u64,
+    },
+    /// An event was taken over from a damaged log without proof.
+    #[error(
+        "record {sequence} was taken over from a damaged log without proof: no state is made of it \
+         unless that is asked for"
+    )]
+    Unproven {
+        /// Its sequence.
+        sequence: u64,
+    },
+    /// The log's beginning is in an archive, and no snapshot is believed.
+    #[error(
+        "the log begins at record {first}, and no snapshot of reducer {reducer} covers what is \
+         before: read the log together with its archive"
+    )]
+    BeforeAnchor {
+        /// The reducer.
+        reducer: &'static str,
+        /// The first record that is here.
+        first: u64,
+    },
+    /// A file of the reducer's own cannot be written or read.
+    #[error("{file}: {source}")]
+    File {
+        /// The file, relative to the log's directory.
+        file: String,
+        /// What the disk said, or what is wrong.
+        source: io::Error,
+    },
+    /// The reducer has one state over all streams, or one for each.
+    #[error("reducer {reducer} has {has}: ask for that")]
+    OtherScope {
+        /// The reducer.
+        reducer: &'static str,
+        /// What it has.
+        has: &'static str,
+    },
+}
+
+/// What is wrong with a reducer.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum ReducerFault {
+    /// It panicked.
+    #[error("reducer {reducer} panicked at record {sequence}: {message}")]
+    Panicked {
+        /// The reducer.
+        reducer: &'static str,
+        /// The record whose event it was given.
+        sequence: u64,
+        /// What the panic said, where it is a text.
+        message: String,
+    },
+    /// It cannot read an event.
+    #[error("reducer {reducer}: {source}")]
+    Event {
+        /// The reducer.
+        reducer: &'static str,
+        /// Why not.
+        source: Arc<EventError>,
+    },
+    /// The same events gave two states, or one state two encodings.
+    #[error(
+        "reducer {reducer} is not deterministic: the same events up to record {sequence} gave two \
+         states of {what}"
+    )]
+    NotDeterministic {
+        /// The reducer.
+        reducer: &'static str,
+        /// The last record that the state was made of.
+        sequence: u64,
+        /// Whose states: a stream's, or those of all.
+        what: String,
+    },
+    /// A state cannot be encoded, or its encoding cannot be read again.
+    #[error("reducer {reducer}: the state of {what} cannot be kept: {reason}")]
+    Encoding {
+        /// The reducer.
+        reducer: &'static str,
+        /// Whose state.
+        what: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A state is longer than can be kept.
+    #[error("reducer {reducer}: the state of {what} has {found} bytes, more than {expected}")]
+    TooLong {
+        /// The reducer.
+        reducer: &'static str,
+        /// Whose state.
+        what: String,
+        /// The most that there may be.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+}
+
+/// How a state is named in messages.
+pub(crate) fn named(key: &str) -> String {
+    if key.is_empty() {
+        return "all streams".into();
+    }
+    let shown = holdpoint_domain::core::text::bounded(key, 96);
+    format!("stream {}", holdpoint_domain::core::text::visible(shown))
+}

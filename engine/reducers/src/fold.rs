@@ -1,0 +1,153 @@
+//! States that events have changed since the newest snapshot.
+
+use crate::error::{ReducerError, ReducerFault, named};
+use crate::event::ApplicationEvent;
+use crate::reducer::Reducer;
+use crate::table::MAX_STATE_BYTES;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What an entry takes beside its name and its state.
+const ENTRY_BYTES: usize = 128;
+
+/// Gives the state that a stream had in the newest snapshot: the sequence of its last event, and
+/// its encoding.
+pub(crate) type Before<'b> = dyn FnMut(&str) -> Result<Option<(u64, Vec<u8>)>, ReducerError> + 'b;
+
+/// What was changed, state by state.
+pub(crate) struct Fold<R: Reducer> {
+    states: BTreeMap<String, Folded<R::State>>,
+    /// About how many bytes the states take: each the length of its encoding before, and of the
+    /// events since.
+    bytes: usize,
+    /// How many events are in them.
+    events: u64,
+}
+
+/// A state, made twice of the same events: where the two come to differ, the reducer is not
+/// deterministic.
+struct Folded<T> {
+    first: T,
+    second: T,
+    version: u64,
+}
+
+impl<R: Reducer> Default for Fold<R> {
+    fn default() -> Self {
+        Self { states: BTreeMap::new(), bytes: 0, events: 0 }
+    }
+}
+
+impl<R: Reducer> Fold<R> {
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Applies an event.
+    pub(crate) fn take(
+        &mut self,
+        event: &ApplicationEvent<'_>,
+        before: &mut Before<'_>,
+    ) -> Result<(), ReducerError> {
+        let key = R::SCOPE.key(event.stream());
+        if !self.states.contains_key(key) {
+            let (version, kept) = before(key)?.unzip();
+            let length = kept.as_ref().map_or(0, Vec::len);
+            let folded = Folded {
+                first: decoded::<R>(key, kept.as_deref())?,
+                second: decoded::<R>(key, kept.as_deref())?,
+                version: version.unwrap_or(0),
+            };
+            self.bytes = self.bytes.saturating_add(2 * (length + key.len() + ENTRY_BYTES));
+            self.states.insert(key.to_string(), folded);
+        }
+        if let Some(folded) = self.states.get_mut(key) {
+            applied::<R>(&mut folded.first, event)?;
+            applied::<R>(&mut folded.second, event)?;
+            folded.version = event.sequence;
+        }
+        self.bytes = self.bytes.saturating_add(2 * event.body.data.as_bytes().len());
+        self.events = self.events.saturating_add(1);
+        Ok(())
+    }
+
+    /// The state under a name, encoded, with the sequence of its last event, if it was changed.
+    pub(crate) fn get(&self, key: &str) -> Result<Option<(u64, Vec<u8>)>, ReducerFault> {
+        self.states.get(key).map(|folded| kept::<R>(key, folded)).transpose()
+    }
+
+    /// Every state that was changed, encoded.
+    pub(crate) fn encoded(&self) -> Result<BTreeMap<String, (u64, Vec<u8>)>, ReducerFault> {
+        let each = self.states.iter();
+        each.map(|(key, folded)| Ok((key.clone(), kept::<R>(key, folded)?))).collect()
+    }
+}
+
+/// What is kept of a state: that both have the same encoding, and that it can be read again.
+fn kept<R: Reducer>(key: &str, it: &Folded<R::State>) -> Result<(u64, Vec<u8>), ReducerFault> {
+    let first = encoded::<R>(key, &it.first)?;
+    let again = encoded::<R>(key, &decoded::<R>(key, Some(&first))?)?;
+    if first != encoded::<R>(key, &it.second)? || first != again {
+        return Err(ReducerFault::NotDeterministic {
+            reducer: R::NAME,
+            sequence: it.version,
+            what: named(key),
+        });
+    }
+    Ok((it.version, first))
+}
+
+/// Applies an event to a state; a panic is told and goes no further.
+pub(crate) fn applied<R: Reducer>(
+    state: &mut R::State,
+    event: &ApplicationEvent<'_>,
+) -> Result<(), ReducerFault> {
+    match catch_unwind(AssertUnwindSafe(|| R::apply(state, event))) {
+        Ok(applied) => applied
+            .map_err(|source| ReducerFault::Event { reducer: R::NAME, source: Arc::new(source) }),
+        Err(panic) => Err(ReducerFault::Panicked {
+            reducer: R::NAME,
+            sequence: event.sequence,
+            message: message_of(&*panic),
+        }),
+    }
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}
+
+/// A state's encoding.
+pub(crate) fn encoded<R: Reducer>(key: &str, state: &R::State) -> Result<Vec<u8>, ReducerFault> {
+    let bytes = guarded::<R, _>(key, || serde_json::to_vec(state))?;
+    if bytes.len() > MAX_STATE_BYTES {
+        let (expected, found) = (MAX_STATE_BYTES, bytes.len());
+        return Err(ReducerFault::TooLong { reducer: R::NAME, what: named(key), expected, found });
+    }
+    Ok(bytes)
+}
+
+/// The state of an encoding; without one the state before the first event.
+pub(crate) fn decoded<R: Reducer>(
+    key: &str,
+    encoded: Option<&[u8]>,
+) -> Result<R::State, ReducerFault> {
+    guarded::<R, _>(key, || encoded.map_or_else(|| Ok(R::State::default()), serde_json::from_slice))
+}
+
+/// The state's own code runs here, too: what it panics with is why there is no encoding.
+fn guarded<R: Reducer, T>(
+    key: &str,
+    work: impl FnOnce() -> Result<T, serde_json::Error>,
+) -> Result<T, ReducerFault> {
+    let done = catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message_of(&*panic));
+    done.and_then(|done| done.map_err(|error| error.to_string()))
+        .map_err(|reason| ReducerFault::Encoding { reducer: R::NAME, what: named(key), reason })
+}

@@ -1,0 +1,277 @@
+//! A reducer's states beside an engine: kept up to date by reading on, bounded in memory.
+
+use crate::base::{Bounds, States};
+use crate::error::{ReducerError, ReducerFault};
+use crate::fold::decoded;
+use crate::reducer::{Reducer, Scope};
+use crate::snapshot::{ENCODING, Named, Written, remove_older, write};
+use holdpoint_domain::ActorId;
+use holdpoint_domain::application::ReducerFingerprintRecorded;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_engine::Engine;
+use holdpoint_engine::log::Storage;
+use holdpoint_engine::shell::{LogPosition, Origin, ReducerAccess};
+use holdpoint_log_files::{DirectoryStorage, FollowError};
+use parking_lot::Mutex;
+
+/// How a reducer's states are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReducerOptions {
+    cache_bytes: usize,
+    snapshot_every: u64,
+    takes_unproven: bool,
+}
+
+impl Default for ReducerOptions {
+    fn default() -> Self {
+        Self { cache_bytes: 64 << 20, snapshot_every: 16_384, takes_unproven: false }
+    }
+}
+
+impl ReducerOptions {
+    /// About so many bytes are held of states, by the length of their encodings: half of them for
+    /// those that were changed since the newest snapshot, half for those that were looked at. By
+    /// default 64 MiB; at least one state is held whatever its size.
+    #[must_use]
+    pub const fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// After so many events a snapshot is made when a state is next asked for; by default 16,384,
+    /// and more where there are many streams, so that a snapshot's size is worth it; 0: only when
+    /// it is [asked for](Reduced::snapshot), or when memory asks for it.
+    #[must_use]
+    pub const fn snapshot_every(mut self, events: u64) -> Self {
+        self.snapshot_every = events;
+        self
+    }
+
+    /// Events count that were taken over from a damaged log without proof. By default they are
+    /// refused: [`ReducerError::Unproven`].
+    #[must_use]
+    pub const fn take_unproven(mut self) -> Self {
+        self.takes_unproven = true;
+        self
+    }
+
+    const fn bounds(&self) -> Bounds {
+        let half = self.cache_bytes / 2;
+        Bounds { fold_bytes: half, cache_bytes: half, takes_unproven: self.takes_unproven }
+    }
+}
+
+/// A reducer's states as of the newest durable record. Any number of threads may ask; the engine
+/// may be closed before: then each answer is that it is.
+///
+/// Opening reads what follows the newest snapshot that is believed, and without one the whole log.
+/// A snapshot is written beside the log, and its fingerprint recorded in it, in the name of the
+/// reducer.
+pub struct Reduced<R: Reducer, S: Storage = DirectoryStorage> {
+    access: ReducerAccess<S>,
+    options: ReducerOptions,
+    inner: Mutex<Inner<R, S>>,
+}
+
+/// What is known, if anything is: after a failure of the disk it is found anew.
+struct Inner<R: Reducer, S: Storage> {
+    states: Option<States<R, S>>,
+    /// Why the reducer gives no state any more.
+    fault: Option<ReducerFault>,
+    /// Events at which a snapshot that was due failed: the next one is tried so many later.
+    failed_at: u64,
+    failure: Option<String>,
+}
+
+/// A state, with the version of its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versioned<T> {
+    /// The state.
+    pub state: T,
+    /// The sequence of the stream's last event, as
+    /// [`Conditions::expected_version`](holdpoint_engine::shell::Conditions::expected_version)
+    /// takes it; 0: it has none.
+    pub version: u64,
+}
+
+impl<R: Reducer, S: Storage> Reduced<R, S> {
+    /// The states of a reducer, up to the newest record of an engine's log.
+    ///
+    /// # Errors
+    /// See [`ReducerError`].
+    pub fn open(engine: &Engine<S>, options: ReducerOptions) -> Result<Self, ReducerError> {
+        let inner = Inner { states: None, fault: None, failed_at: 0, failure: None };
+        let access = engine.reducer_access();
+        let reduced = Self { access, options, inner: Mutex::new(inner) };
+        reduced.up_to_date(&mut reduced.inner.lock()).map(drop)?;
+        Ok(reduced)
+    }
+
+    /// The state of a stream; before its first event that is the default.
+    ///
+    /// # Errors
+    /// See [`ReducerError`].
+    pub fn state(&self, stream: &str) -> Result<R::State, ReducerError> {
+        self.versioned(stream).map(|it| it.state)
+    }
+
+    /// The state of a stream, with the stream's version.
+    ///
+    /// # Errors
+    /// See [`ReducerError`].
+    pub fn versioned(&self, stream: &str) -> Result<Versioned<R::State>, ReducerError> {
+        self.of_scope(Scope::Stream, "one state over all streams")?;
+        self.get(stream)
+    }
+
+    /// The state over all streams, with the sequence of the last event that is in it.
+    ///
+    /// # Errors
+    /// See [`ReducerError`].
+    pub fn total(&self) -> Result<Versioned<R::State>, ReducerError> {
+        self.of_scope(Scope::All, "a state for each stream")?;
+        self.get(Scope::All.key(""))
+    }
+
+    /// Writes a snapshot of the states as they are, and records its fingerprint: the record up to
+    /// which it covers; `None` where nothing happened since the one before.
+    ///
+    /// # Errors
+    /// See [`ReducerError`].
+    pub fn snapshot(&self) -> Result<Option<u64>, ReducerError> {
+        let mut inner = self.inner.lock();
+        let states = self.up_to_date(&mut inner)?;
+        if states.fold.events() == 0 {
+            return Ok(None);
+        }
+        self.write_snapshot(states).map(Some).map_err(|error| inner.failed(error))
+    }
+
+    /// Why the last snapshot that was due could not be made; `None`: it was. Only opening takes
+    /// longer for it.
+    pub fn snapshot_failure(&self) -> Option<String> {
+        self.inner.lock().failure.clone()
+    }
+
+    fn of_scope(&self, scope: Scope, has: &'static str) -> Result<(), ReducerError> {
+        if R::SCOPE == scope {
+            return Ok(());
+        }
+        Err(ReducerError::OtherScope { reducer: R::NAME, has })
+    }
+
+    fn get(&self, key: &str) -> Result<Versioned<R::State>, ReducerError> {
+        let mut inner = self.inner.lock();
+        let states = self.up_to_date(&mut inner)?;
+        let found = match states.fold.get(key) {
+            Ok(None) => states.base.get(key),
+            found => found.map_err(ReducerError::from),
+        };
+        let (version, kept) = found.map_err(|error| inner.failed(error))?.unzip();
+        let state = decoded::<R>(key, kept.as_deref())?;
+        Ok(Versioned { state, version: version.unwrap_or(0) })
+    }
+
+    /// The states behind the newest record.
+    fn up_to_date<'i>(
+        &self,
+        inner: &'i mut Inner<R, S>,
+    ) -> Result<&'i mut States<R, S>, ReducerError> {
+        if let Some(fault) = &inner.fault {
+            return Err(fault.clone().into());
+        }
+        let position = self.access.position()?;
+        let read = inner
+            .states
+            .take()
+            .map(|mut states| self.read_to(&mut states, &position).map(|()| states));
+        let states = match read {
+            // What it stood behind was archived: what covers that is found anew.
+            None | Some(Err(ReducerError::Follow(FollowError::Gone { .. }))) => {
+                self.opened(&position)
+            }
+            Some(read) => read,
+        };
+        let mut states = states.map_err(|error| inner.failed(error))?;
+        self.snapshot_if_due(inner, &mut states);
+        if let Some(fault) = &inner.fault {
+            return Err(fault.clone().into());
+        }
+        Ok(inner.states.insert(states))
+    }
+
+    fn opened(&self, position: &LogPosition) -> Result<States<R, S>, ReducerError> {
+        let storage = &**self.access.storage();
+        let mut states = States::open(storage, position, self.options.bounds())?;
+        self.read_to(&mut states, position).map(|()| states)
+    }
+
+    fn read_to(
+        &self,
+        states: &mut States<R, S>,
+        position: &LogPosition,
+    ) -> Result<(), ReducerError> {
+        let bounds = self.options.bounds();
+        while !states.read_on(&**self.access.storage(), position, bounds)? {
+            self.write_snapshot(states)?;
+        }
+        Ok(())
+    }
+
+    /// A snapshot that is due and cannot be made fails nothing: it is tried again later.
+    fn snapshot_if_due(&self, inner: &mut Inner<R, S>, states: &mut States<R, S>) {
+        let Self { options: ReducerOptions { snapshot_every: every, .. }, .. } = self;
+        let blocks = states.base.snapshot.as_ref().map_or(0, |it| it.blocks() as u64);
+        // A block holds some hundred states: so a snapshot is written for an eighth of them.
+        let due = (*every).max(blocks.saturating_mul(16)).saturating_add(inner.failed_at);
+        if *every == 0 || states.fold.events() < due {
+            return;
+        }
+        match self.write_snapshot(states) {
+            Ok(_) => (inner.failed_at, inner.failure) = (0, None),
+            Err(ReducerError::Reducer(fault)) => inner.fault = Some(fault),
+            Err(error) => {
+                inner.failed_at = states.fold.events();
+                inner.failure = Some(error.to_string());
+            }
+        }
+    }
+
+    fn write_snapshot(&self, states: &mut States<R, S>) -> Result<u64, ReducerError> {
+        let (disk, States { place, fold, base }) = (&**self.access.storage(), states);
+        let newer = fold.encoded()?;
+        let entropy = self.access.entropy()?.to_string();
+        let written = Written { reducer: R::NAME, version: R::VERSION, place, unique: &entropy };
+        let snapshot = write(disk, &written, base.snapshot.as_ref(), &newer)?;
+        let covers = snapshot.covers();
+        let stated = ReducerFingerprintRecorded {
+            reducer: Text::from(R::NAME),
+            version: R::VERSION,
+            encoding: Text::from(ENCODING),
+            covers,
+            fingerprint: Digest::from_bytes(snapshot.fingerprint),
+        };
+        let actor = ActorId { kind: Actor::Automation, id: R::NAME.to_string() };
+        let origin = Origin { actor, correlation: entropy, causation: None };
+        self.access.record_fingerprint(&origin, &stated)?;
+        base.replace(snapshot);
+        *fold = Default::default();
+        // What is left of older ones is space, and nothing else.
+        let _ = remove_older(disk, R::NAME, Named { version: R::VERSION, covers });
+        Ok(covers)
+    }
+}
+
+impl<R: Reducer, S: Storage> Inner<R, S> {
+    /// What is known may be half of something. A fault of the reducer's own stays.
+    fn failed(&mut self, error: ReducerError) -> ReducerError {
+        self.states = None;
+        if let ReducerError::Reducer(fault) = &error {
+            self.fault = Some(fault.clone());
+        }
+        error
+    }
+}

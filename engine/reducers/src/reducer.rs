@@ -1,0 +1,82 @@
+//! What a reducer is: a name, a version, and what an event does to a state.
+
+use crate::event::{ApplicationEvent, EventError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Makes a state of the application's events. The same events have to give the same state, on any
+/// machine and at any time: a reducer reads no clock and no file, draws nothing at random, and its
+/// state has one encoding (a `BTreeMap`, and no `HashMap`, whose order is another in each process).
+///
+/// ```
+/// use holdpoint_reducers::{ApplicationEvent, EventError, EventType, Reducer};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Paid {
+///     cents: u64,
+/// }
+///
+/// impl EventType for Paid {
+///     const TYPE: &'static str = "order.paid";
+/// }
+///
+/// #[derive(Default, Serialize, Deserialize)]
+/// struct Balance {
+///     cents: u64,
+/// }
+///
+/// struct Balances;
+///
+/// impl Reducer for Balances {
+///     const NAME: &'static str = "balances";
+///     type State = Balance;
+///
+///     fn apply(state: &mut Balance, event: &ApplicationEvent<'_>) -> Result<(), EventError> {
+///         if let Some(paid) = event.read::<Paid>()? {
+///             state.cents += paid.cents;
+///         }
+///         Ok(())
+///     }
+/// }
+/// ```
+pub trait Reducer: 'static {
+    /// The reducer's name in the log: 1 to 256 bytes, visible, without blanks around it.
+    const NAME: &'static str;
+
+    /// The version of what the reducer does, from 1. With another one, whatever was made before is
+    /// made anew: raise it when `apply` or the state changes.
+    const VERSION: u32 = 1;
+
+    /// Whether there is a state for each stream, or one over all.
+    const SCOPE: Scope = Scope::Stream;
+
+    /// The state; before the first event it is its default. Encoded as JSON, at most 64 MiB.
+    type State: Default + Serialize + DeserializeOwned + Send;
+
+    /// What an event does to the state. Events come in the order of the log, each once.
+    ///
+    /// # Errors
+    /// An event that cannot be read ends the reducer: what is behind it is not known.
+    fn apply(state: &mut Self::State, event: &ApplicationEvent<'_>) -> Result<(), EventError>;
+}
+
+/// What there is a state for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// One for each stream.
+    Stream,
+    /// One over all streams.
+    All,
+}
+
+impl Scope {
+    /// Under which name the state is kept that an event of a stream changes.
+    pub(crate) const fn key(self, stream: &str) -> &str {
+        match self {
+            Self::Stream => stream,
+            // No stream has this name.
+            Self::All => "",
+        }
+    }
+}
