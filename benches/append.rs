@@ -120,7 +120,7 @@ struct Fresh {
 
 fn fresh(size: usize) -> Fresh {
     let directory = tempfile::tempdir().expect("there is room for a directory");
-    let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
+    let options = Options::default().ownership(Ownership::Exclusive);
     let storage = DirectoryStorage::new(directory.path());
     let (log, _) = Log::open(storage, options).expect("a new log can be made");
     Fresh { log, room: LOG_BYTES_MAX / (size as u64 + 64), _directory: directory }

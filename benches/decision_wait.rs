@@ -116,7 +116,11 @@ fn opened(directory: &Path) -> std::sync::Arc<Engine> {
 impl Desk {
     fn round(&mut self) -> Duration {
         let mut record = self.question();
-        let id = match self.engine.create_decision_point(&record).expect("it can be asked") {
+        let id = match self
+            .engine
+            .create_decision_point(&Origin::agent("agent-7"), &record)
+            .expect("it can be asked")
+        {
             Submitted::Accepted(receipt) => {
                 receipt.events.first().and_then(|event| event.decision_point().map(str::to_string))
             }
@@ -127,7 +131,10 @@ impl Desk {
         record.selected_option = Some("yes".to_string());
         record.responded_by = Some("ada".to_string());
         let begun = Instant::now();
-        let answered = self.engine.update_decision_point(&record).expect("it can be answered");
+        let answered = self
+            .engine
+            .update_decision_point(&Origin::human("ada"), &record)
+            .expect("it can be answered");
         assert!(matches!(answered, UpdatedDecisionPoint::Recorded(_)));
         let woken = self.woken.recv().expect("the wait ends");
         woken - begun

@@ -20,7 +20,7 @@ fn main() {
     (0..RUNS).for_each(|_| drop(log.run()));
     log.write(directory.path());
     let storage = DirectoryStorage::new(directory.path());
-    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
     let half = Until::Sequence(log.chain.sequence / 2);
     let to = |until| {
         let rebuilt = rebuild(&storage, until, options, &mut |_| {}, &mut |_| {}).unwrap();

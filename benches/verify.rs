@@ -20,7 +20,7 @@ fn main() {
     (0..RUNS).for_each(|_| drop(log.run()));
     log.write(directory.path());
     let storage = DirectoryStorage::new(directory.path());
-    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
     let whole = || {
         let report = verify(&storage, options, &mut |_| {}).unwrap();
         assert_eq!(report.verdict, Verdict::Intact);
@@ -31,8 +31,7 @@ fn main() {
     };
     let bytes_alone = || {
         let boot = BootId::UNKNOWN;
-        let survey_options =
-            SurveyOptions { extent: Extent::FromAnchor, boot, is_being_written: false };
+        let survey_options = SurveyOptions::new(Extent::FromAnchor, boot);
         let survey = survey(&storage, survey_options, &mut |_, _| {}).unwrap();
         assert_eq!(survey.findings, []);
     };

@@ -79,6 +79,7 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
         BisectError::Asking { after, source } => {
             source.adding(&format!(" (the state after record {after})"))
         }
+        _ => Failure::new(Exit::FAILED, "io", "the search came to nothing".to_string()),
     })?;
     let mut out = Output::stdout();
     match global.json {

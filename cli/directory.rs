@@ -76,7 +76,7 @@ impl Directory {
         reading: impl FnOnce(&ArchivedLog, ReadOptions<'_>) -> Result<T, ReadError>,
     ) -> Result<T, Failure> {
         let is_locked = || is_locked(&self.storage);
-        let options = ReadOptions { boot: this_boot(), is_locked: &is_locked };
+        let options = ReadOptions::new(this_boot(), &is_locked);
         reading(&self.log, options).map_err(|error| self.unreadable(&error))
     }
 
@@ -90,8 +90,8 @@ impl Directory {
         ) -> Result<T, ReadError>,
     ) -> Result<T, Failure> {
         let (ours, theirs) = (|| is_locked(&self.storage), || is_locked(&other.storage));
-        let options = ReadOptions { boot: this_boot(), is_locked: &ours };
-        let of_other = ReadOptions { boot: this_boot(), is_locked: &theirs };
+        let options = ReadOptions::new(this_boot(), &ours);
+        let of_other = ReadOptions::new(this_boot(), &theirs);
         let read = reading((&self.storage, options), (&other.storage, of_other));
         // The error names a file that both have.
         let both = format!("{} or {}", path(&self.path), path(&other.path));

@@ -213,7 +213,7 @@ fn tables(
 fn options(args: &Args) -> Options {
     let until = args.until.unwrap_or(Until::End);
     let selection = Selection { since: args.since, until };
-    Options { selection, include_evidence: args.include_evidence }
+    Options::new(selection).include_evidence(args.include_evidence)
 }
 
 /// What the reading itself ended with, apart from what became of the export.

@@ -127,10 +127,8 @@ pub(crate) fn open_or_make(
 /// Opens a log for writing: it waits so long for another writer, and makes the log where there is
 /// none if that is asked for.
 pub(crate) fn open_log(log: &Path, lock_wait: Duration, make: bool) -> Result<Engine, EngineError> {
-    let options = EngineOptions {
-        log: Options { lock_wait, create: make, ..Options::default() },
-        ..EngineOptions::default()
-    };
+    let options =
+        EngineOptions::default().log(Options::default().lock_wait(lock_wait).create(make));
     let log: PathBuf = log.components().collect();
     Engine::open_with(DirectoryStorage::new(&log), options)
 }
@@ -147,6 +145,7 @@ fn not_opened(global: &Global, error: &EngineError) -> Failure {
             Failure::new(Exit::NOT_FOUND, "nothing_here", message)
         }
         EngineError::Open(OpenError::Locked { .. }) => Failure::new(Exit::CONFLICT, "locked", said),
+        EngineError::Submit(error) => failed(global, error),
         _ => {
             let (exit, code) = error.exit();
             Failure::new(exit, code, said)

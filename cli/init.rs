@@ -61,7 +61,7 @@ fn init(global: &Global, turn: &LockWaitArgs) -> Result<Exit, Failure> {
 fn look(directory: &Directory) -> Result<Survey, Failure> {
     directory.read(|storage, options| {
         let (boot, is_being_written) = (options.boot, options.is_being_written()?);
-        let options = SurveyOptions { extent: Extent::FromHead, boot, is_being_written };
+        let options = SurveyOptions::new(Extent::FromHead, boot).being_written(is_being_written);
         Ok(survey(storage, options, &mut |_, _| {})?)
     })
 }

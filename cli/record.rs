@@ -153,7 +153,7 @@ impl Recorder<'_> {
             engine: KEYS_OF.to_string(),
             key: key.clone(),
         });
-        let conditions = Conditions { key, expected_version: self.args.expected_version };
+        let conditions = Conditions::of(key, self.args.expected_version);
         let submitted = self.engine.submit_when(&self.origin, &conditions, &command);
         match submitted.map_err(|error| not_recorded(self.global, &error))? {
             Submitted::Accepted(receipt) => self.tell(&receipt, false),

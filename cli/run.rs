@@ -16,11 +16,8 @@ use crate::hold;
 use crate::text::{counted, path, visible_once};
 use ask::Person;
 use before::NotStarted;
-use holdpoint_domain::ActorId;
-use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
-use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{
     CommandSpec, EnvironmentPolicy, Guard, OutputSink, Signals, Stdin,
 };
@@ -29,6 +26,7 @@ use holdpoint_engine::shell::{
     ApprovedStart, EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun,
     ResumeError, RunError, file_size_limit_is_an_error, user_name,
 };
+use holdpoint_engine::{Engine, Origin};
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
 use holdpoint_log_format::recovery::Row;
 use screen::Screen;
@@ -131,7 +129,9 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let run = governed(args, &in_force, &configuration)?;
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
     let mut screen = Screen::new(global.json, run.command.stdin);
-    let mut carried = Carried { global, engine: &engine, in_force: &in_force, hold: &hold, run };
+    let (engine_of, in_force, hold) = (&engine, &in_force, &hold);
+    let origin = Origin::automation(user_name());
+    let mut carried = Carried { global, engine: engine_of, in_force, hold, origin, run };
     let outcome = carried.out(&start, &mut screen, &mut signals);
     let closed = engine.close();
     match outcome? {
@@ -167,6 +167,7 @@ struct Carried<'a> {
     engine: &'a Engine,
     in_force: &'a InForce,
     hold: &'a HoldArgs,
+    origin: Origin,
     run: GovernedRun,
 }
 
@@ -182,12 +183,13 @@ impl Carried<'_> {
         let mut person = Person::new(global, self.hold.no_wait);
         if let Some(request) = &start.resume {
             let request = hold::find(engine, request).unwrap_or_else(|| request.clone());
-            let resumed = engine.resume_held(&self.run, &request, &mut person, sink, signals);
+            let resumed =
+                engine.resume_held(&self.origin, &self.run, &request, &mut person, sink, signals);
             return resumed.map(Outcome::Run).map_err(|error| not_resumed(global, error));
         }
         if !self.in_force.gate.before && start.approval.is_none() {
             let terms = &self.in_force.hold;
-            let ran = engine.run_held(&self.run, terms, &mut person, sink, signals);
+            let ran = engine.run_held(&self.origin, &self.run, terms, &mut person, sink, signals);
             return ran.map(Outcome::Run).map_err(|error| unrecorded(global, error));
         }
         let bound = before::bind(self, start, signals)?;
@@ -201,7 +203,7 @@ impl Carried<'_> {
         let (run, terms, policy) = (&self.run, &self.in_force.hold, &self.in_force.policy);
         let (bound, decision_id) = (&bound, &*decision_id);
         let approved = ApprovedStart { run, terms, policy, bound, decision_id };
-        let ran = engine.run_approved(&approved, &mut person, sink, signals);
+        let ran = engine.run_approved(&self.origin, &approved, &mut person, sink, signals);
         ran.map(Outcome::Run).map_err(|error| before::failure(global, error))
     }
 }
@@ -242,7 +244,6 @@ fn governed(
             guard: Some(Guard::of_own_program().adopting()),
         },
         environment: redacted.fold(policy, EnvironmentPolicy::redact),
-        actor: ActorId { kind: Actor::Automation, id: user_name() },
         max_attempts,
         retry_ceiling: RetryPolicy::RetryLimited,
         gate: in_force.gate.clone(),
@@ -267,12 +268,13 @@ fn working_directory() -> Result<PathBuf, Failure> {
 
 fn open(global: &Global, lock_wait: Duration, without_head: bool) -> Result<Engine, Failure> {
     let log: PathBuf = global.log.components().collect();
-    let options = EngineOptions {
-        log: Options { lock_wait, without_head, ..Options::default() },
-        ..EngineOptions::default()
-    };
-    let engine = Engine::open_with(DirectoryStorage::new(&log), options)
-        .map_err(|error| not_started("log", why_not_opened(&error)))?;
+    let options = EngineOptions::default()
+        .log(Options::default().lock_wait(lock_wait).without_head(without_head));
+    let opened = Engine::open_with(DirectoryStorage::new(&log), options);
+    let engine = opened.map_err(|error| match error {
+        EngineError::Submit(error) => unrecorded(global, error.into()),
+        error => not_started("log", why_not_opened(&error)),
+    })?;
     tell_recovery(&log, engine.report());
     Ok(engine)
 }

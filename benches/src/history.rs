@@ -230,7 +230,7 @@ impl History {
 /// Once for its key.
 fn under(key: &str) -> Conditions {
     let (tenant, engine, key) = (TENANT.to_string(), ISSUER.to_string(), key.to_string());
-    Conditions { key: Some(IdempotencyKey { tenant, engine, key }), expected_version: None }
+    Conditions::once(IdempotencyKey { tenant, engine, key })
 }
 
 #[cfg(test)]
@@ -251,12 +251,10 @@ mod tests {
     /// A history of so many commands, and what lived at its end.
     fn happen(at: &Path, seed: u64, commands: u64) -> usize {
         let mut history = History::new(seed, LIVE);
-        let options = EngineOptions {
-            clock: Box::new(history.clock()),
-            entropy: Box::new(SeededEntropy::new(seed)),
-            level: Level::Staged,
-            ..EngineOptions::simulated()
-        };
+        let options = EngineOptions::simulated()
+            .clock(Box::new(history.clock()))
+            .entropy(Box::new(SeededEntropy::new(seed)))
+            .level(Level::Staged);
         let engine = Engine::open_with(DirectoryStorage::new(at), options).expect("it opens");
         for _ in 0..commands {
             history.next(&engine).expect("every command is carried out");
@@ -272,7 +270,7 @@ mod tests {
 
     fn envelopes(at: &Path) -> Vec<(u64, Envelope)> {
         let extent = Extent::FromAnchor;
-        let options = SurveyOptions { extent, boot: BootId::UNKNOWN, is_being_written: false };
+        let options = SurveyOptions::new(extent, BootId::UNKNOWN);
         let mut all = Vec::new();
         let storage = DirectoryStorage::new(at);
         let surveyed = survey(&storage, options, &mut |_, record| {

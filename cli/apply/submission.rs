@@ -160,7 +160,7 @@ impl Line<IgnoredAny> {
                 correlation: correlation.unwrap_or_default(),
                 causation,
             },
-            conditions: Conditions { key, expected_version: self.expected_version },
+            conditions: Conditions::of(key, self.expected_version),
             command,
             has_entropy: false,
         })

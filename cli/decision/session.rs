@@ -53,7 +53,7 @@ impl Only {
             engine: KEY_ENGINE.to_string(),
             key: key.clone(),
         });
-        Conditions { key, expected_version: self.expect_version }
+        Conditions::of(key, self.expect_version)
     }
 }
 

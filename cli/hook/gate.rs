@@ -148,7 +148,7 @@ impl Gate {
         let key = self.ask.key(before.as_ref(), so_far.salt);
         let (engine, tenant) = (KEY_ENGINE.to_string(), KEY_TENANT.to_string());
         let key = Some(IdempotencyKey { tenant, engine, key });
-        let conditions = Conditions { key, expected_version: None };
+        let conditions = Conditions::of(key, None);
         let entropy = self.engine.entropy().map_err(said)?;
         let command = self.ask.command(entropy);
         let origin = self.origin(before.as_ref().map(|point| point.created_sequence));

@@ -81,7 +81,8 @@ pub(super) fn ask(
         timeout: in_force.approval_timeout.unwrap_or(HumanDecisionTimeout::DEFAULT),
     };
     let mut person = StartPerson::new(global, carried.hold.no_wait);
-    let asked = carried.engine.ask_before(&carried.run, bound, &ask, &mut person, signals);
+    let asked =
+        carried.engine.ask_before(&carried.origin, &carried.run, bound, &ask, &mut person, signals);
     Ok(match asked.map_err(|error| failure(global, error))? {
         Asked::Approved(point) => Ok(point.decision_id.to_string()),
         Asked::Ended(point) => Err(NotStarted::ended(*point)),

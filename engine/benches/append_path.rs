@@ -119,7 +119,7 @@ fn record(number: u64, length: usize) -> NewRecord {
 }
 
 fn open(directory: &Path) -> Result<Log, Failure> {
-    let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
+    let options = Options::default().ownership(Ownership::Exclusive);
     Ok(Log::open(DirectoryStorage::new(directory), options)?.0)
 }
 

@@ -2,8 +2,8 @@
 //!
 //! `cargo run -p holdpoint-engine --example decision_handling_response [DIRECTORY]`
 
-use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{DecisionPointRecord, Submitted, UpdatedDecisionPoint};
+use holdpoint_engine::{Engine, Origin};
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ fn ask(engine: &Engine) -> Result<(), Box<dyn Error>> {
         requested_by: "agent-session-xyz".to_string(),
         ..DecisionPointRecord::default()
     };
-    match engine.create_decision_point(&record)? {
+    match engine.create_decision_point(&Origin::agent("agent-session-xyz"), &record)? {
         Submitted::Refused(refusal) => Err(refusal.into()),
         Submitted::Accepted(_) | Submitted::Repeated(_) => Ok(()),
     }
@@ -45,7 +45,7 @@ fn choose(engine: &Engine, option: &str) -> Result<(), Box<dyn Error>> {
     let mut record = engine.get_decision_point(ISSUE)?.ok_or("nothing is asked")?;
     record.selected_option = Some(option.to_string());
     record.responded_by = Some("ada".to_string());
-    match engine.update_decision_point(&record)? {
+    match engine.update_decision_point(&Origin::human("ada"), &record)? {
         UpdatedDecisionPoint::Refused(refusal) => Err(refusal.into()),
         UpdatedDecisionPoint::Recorded(_) | UpdatedDecisionPoint::Repeated => Ok(()),
     }

@@ -2,8 +2,8 @@
 //!
 //! `cargo run -p holdpoint-engine --example decision_yes_no [DIRECTORY]`
 
-use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{DecisionPointRecord, Submitted};
+use holdpoint_engine::{Engine, Origin};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,9 @@ fn ask(directory: &Path) -> Result<String, Box<dyn Error>> {
         ..DecisionPointRecord::default()
     };
     // A refusal by a rule is an answer; an error is the disk's, or that the issue has one already.
-    if let Submitted::Refused(refusal) = engine.create_decision_point(&record)? {
+    if let Submitted::Refused(refusal) =
+        engine.create_decision_point(&Origin::agent("agent-session-xyz"), &record)?
+    {
         return Err(refusal.into());
     }
     let waiting = engine.list_pending_decisions()?;

@@ -87,7 +87,7 @@ fn write_all(plan: &Plan) -> Result<(), Failure> {
     // What cannot be written is found out before a log is made.
     record(plan.records, plan.payload)?;
     // The only writer: its threads share their syncs.
-    let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
+    let options = Options::default().ownership(Ownership::Exclusive);
     let (log, _) = Log::open(DirectoryStorage::new(&plan.directory), options)?;
     let taken = AtomicU64::new(0);
     std::thread::scope(|scope| {

@@ -11,4 +11,4 @@ pub mod shell;
 pub mod simulation;
 mod sync;
 
-pub use shell::Engine;
+pub use shell::{Engine, Origin};

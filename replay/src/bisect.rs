@@ -98,6 +98,7 @@ pub struct Bisected {
 
 /// Why a bisection has no outcome.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum BisectError<E> {
     /// The log cannot be read.
     #[error(transparent)]

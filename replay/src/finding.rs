@@ -16,6 +16,7 @@ use std::fmt;
 
 /// One thing wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// File relative to the log's directory, offset in bytes, sequence.
     pub place: Place,
@@ -25,6 +26,7 @@ pub struct Finding {
 
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Problem {
     /// Bytes, files or witnesses.
     Log(LogProblem),

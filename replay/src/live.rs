@@ -101,7 +101,7 @@ enum Look {
 
 fn look<S: ReadStorage>(storage: &S, options: ReadOptions<'_>) -> Result<Look, FollowError> {
     let (extent, is_being_written) = (Extent::FromHead, options.is_being_written()?);
-    let end = SurveyOptions { extent, boot: options.boot, is_being_written };
+    let end = SurveyOptions::new(extent, options.boot).being_written(is_being_written);
     let survey = survey(storage, end, &mut |_, _| {})?;
     if survey.evidence.tail != TailShape::Zero {
         return Ok(Look::Unsettled);

@@ -37,6 +37,7 @@ const THREADS_MAX: usize = 8;
 
 /// What the reader is told about the machine.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct ReadOptions<'a> {
     /// This boot; see [`crate::machine::this_boot`].
     pub boot: BootId,
@@ -46,7 +47,13 @@ pub struct ReadOptions<'a> {
     pub is_locked: &'a dyn Fn() -> io::Result<bool>,
 }
 
-impl ReadOptions<'_> {
+impl<'a> ReadOptions<'a> {
+    /// What is told.
+    #[must_use]
+    pub const fn new(boot: BootId, is_locked: &'a dyn Fn() -> io::Result<bool>) -> Self {
+        Self { boot, is_locked }
+    }
+
     /// Whether a living writer holds LOCK now.
     ///
     /// # Errors
@@ -288,7 +295,8 @@ pub(crate) fn read<S: ReadStorage>(
         // The last reading takes whatever follows the newest record as "not yet".
         let is_being_written = options.is_being_written()? || attempt.is_last();
         batches.restart();
-        let survey_options = SurveyOptions { extent, boot: options.boot, is_being_written };
+        let survey_options =
+            SurveyOptions::new(extent, options.boot).being_written(is_being_written);
         let mut take = |place: &RecordPlace, record: &Record<'_>, content| {
             batches.take(*place, record, content);
         };
@@ -510,7 +518,7 @@ fn find_cut_off(survey: &mut Survey, stated: u64) {
     let first = run.chain.sequence.saturating_add(1);
     let problem = LogProblem::BelowMark { first, last: stated };
     if survey.findings.iter().all(|finding| finding.place != place) {
-        survey.findings.push(LogFinding { place, problem });
+        survey.findings.push(LogFinding::new(place, problem));
     }
 }
 

@@ -21,6 +21,7 @@ pub const MEANING_FINDINGS_MAX: usize = 1_000;
 
 /// What a reading says of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// All in one.
     pub verdict: Verdict,

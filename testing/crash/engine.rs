@@ -117,7 +117,7 @@ fn live_is_rebuilt(
     engine.query(is_whole).map_err(|error| error.to_string())??;
     let state = |world: &World| (world.fingerprint(), world.totals().last_sequence);
     let live = engine.query(state).map_err(|error| error.to_string())?;
-    let options = ReadOptions { boot: image.boot(), is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(image.boot(), &|| Ok(false));
     // The engine may go on by itself: it states the indexes of sealed segments.
     let until = Until::Sequence(live.1);
     let rebuilt = rebuild(image, until, options, &mut |_| {}, &mut |_| {})
@@ -135,8 +135,7 @@ fn live_is_rebuilt(
 }
 
 fn open(disk: &SimulatedDisk) -> Result<Engine<SimulatedDisk>, String> {
-    let options =
-        EngineOptions { log: quiet(false), clock: Box::new(Still), ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().log(quiet(false)).clock(Box::new(Still));
     Engine::open_with(disk.clone(), options).map_err(|error| format!("no engine: {error}"))
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Life {
 /// Options under which nothing happens in the background.
 pub(crate) fn quiet(is_exclusive: bool) -> Options {
     let ownership = if is_exclusive { Ownership::Exclusive } else { Ownership::PerTransaction };
-    Options { ownership, head_delay: NEVER, lock_wait: Duration::ZERO, ..Options::default() }
+    Options::default().ownership(ownership).head_delay(NEVER).lock_wait(Duration::ZERO)
 }
 
 impl Life {

@@ -87,7 +87,7 @@ fn is_refusal(row: Row) -> bool {
 
 fn surveyed(image: &SimulatedDisk, extent: Extent) -> Result<Survey, String> {
     let boot = image.boot();
-    let options = SurveyOptions { extent, boot, is_being_written: false };
+    let options = SurveyOptions::new(extent, boot);
     survey(image, options, &mut |_, _| {}).map_err(|error| format!("no survey: {error}"))
 }
 

@@ -182,7 +182,7 @@ fn a_move_that_ends_while_a_log_is_read_leaves_one_sequence() {
                     Ok(Archives { read: vec![Archive { storage, path, head }], unread: None })
                 }),
             );
-            let options = ReadOptions { boot: this_boot(), is_locked: &|| Ok(false) };
+            let options = ReadOptions::new(this_boot(), &|| Ok(false));
             let report = verify(&joined, options, &mut |_| {}).unwrap();
             assert_eq!(report.findings, [], "{before:?}");
             assert_eq!(report.head.unwrap().sequence, report.records, "{before:?}");

@@ -23,7 +23,7 @@ type Structure = (&'static str, Range<usize>, Option<u64>);
 
 fn report(image: &Image) -> Report {
     let boot = Lock::decode(image.bytes("LOCK")).unwrap().boot;
-    let options = ReadOptions { boot, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(boot, &|| Ok(false));
     let asked = Asked { map: true, ..Asked::default() };
     verify_asked(image, options, &asked, &mut |_| {}).unwrap()
 }

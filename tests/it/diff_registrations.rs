@@ -17,8 +17,7 @@ use holdpoint_replay::{Change, Difference, ReadOptions, Timeline, Until, diff, s
 use holdpoint_testing::hand_made::HandMade;
 use serde_json::json;
 
-const OPTIONS: ReadOptions<'static> =
-    ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+const OPTIONS: ReadOptions<'static> = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
 
 fn capability(is_granted: bool) -> Event {
     let (actor_kind, actor_id) = (Actor::Automation, "os".into());

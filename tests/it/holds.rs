@@ -493,7 +493,7 @@ fn tamper_any_byte_of_what_the_person_saw_is_found() {
         let mut changed = whole.clone();
         changed[at] ^= 1;
         std::fs::write(&segment, &changed).unwrap();
-        let options = ReadOptions { boot: this_boot(), is_locked: &|| Ok(false) };
+        let options = ReadOptions::new(this_boot(), &|| Ok(false));
         let report = verify(&storage, options, &mut |_| {}).unwrap();
         assert!(!report.findings.is_empty(), "byte {at} of {from}..{until}");
     }

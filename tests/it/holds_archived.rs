@@ -21,7 +21,7 @@ use holdpoint_engine::shell::{
     Submitted, WaitPolicy, Wake,
 };
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_testing::shell::{SECOND_NS, SetClock, shell};
+use holdpoint_testing::shell::{SECOND_NS, SetClock, origin, shell};
 use serde_json::{Value, json};
 use std::process::{Child, Output, Stdio};
 
@@ -168,11 +168,8 @@ struct Meanwhile<'a> {
 
 impl Meanwhile<'_> {
     fn decide(&self, question: &Question) {
-        let options = EngineOptions {
-            clock: Box::new(self.clock.clone()),
-            level: Level::Os,
-            ..EngineOptions::simulated()
-        };
+        let options =
+            EngineOptions::simulated().clock(Box::new(self.clock.clone())).level(Level::Os);
         let storage = DirectoryStorage::new(&self.place.log);
         let other = Engine::open_with(storage, options).unwrap();
         match self.decision {
@@ -231,12 +228,19 @@ impl Prompter for Meanwhile<'_> {
 
 fn run_meanwhile(decision: Option<HumanDecision>) -> Result<HeldRun, RunError> {
     let (place, clock) = (Place::new(), SetClock::new());
-    let options = EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().clock(Box::new(clock.clone()));
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let timeout = HumanDecisionTimeout::from_milliseconds(10_000).unwrap();
     let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let mut prompter = Meanwhile { place: &place, clock, decision, is_done: false };
-    engine.run_held(&shell("exit 9"), &terms, &mut prompter, &mut Discard, &mut NoSignals)
+    engine.run_held(
+        &origin(),
+        &shell("exit 9"),
+        &terms,
+        &mut prompter,
+        &mut Discard,
+        &mut NoSignals,
+    )
 }
 
 #[test]

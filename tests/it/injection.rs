@@ -105,7 +105,7 @@ fn leave_unfinished(log: &Path) {
 
 fn survey_of(log: &Path) -> Survey {
     let (extent, boot) = (Extent::FromHead, this_boot());
-    let options = SurveyOptions { extent, boot, is_being_written: true };
+    let options = SurveyOptions::new(extent, boot).being_written(true);
     survey(&DirectoryStorage::new(log), options, &mut |_, _| {}).unwrap()
 }
 

@@ -21,7 +21,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 fn engine_on<S: Storage>(storage: S) -> Engine<S> {
-    let options = EngineOptions { log: quiet(), ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().log(quiet());
     Engine::open_with(storage, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -46,7 +46,7 @@ fn archive(log: &Path, to: &Path, plan: ArchivePlan) -> Result<ArchiveReport, Mo
 }
 
 fn options() -> ReadOptions<'static> {
-    ReadOptions { boot: this_boot(), is_locked: &|| Ok(false) }
+    ReadOptions::new(this_boot(), &|| Ok(false))
 }
 
 fn verified(path: &Path) -> Report {
@@ -304,7 +304,7 @@ fn tampering_with_the_beginning_or_with_the_archive_is_found() {
     let corrupt = |what: &str| {
         let report = verified(&place.log);
         assert!(report.failed(), "{what}: {report:#?}");
-        let options = EngineOptions { log: quiet(), ..EngineOptions::simulated() };
+        let options = EngineOptions::simulated().log(quiet());
         let opened = Engine::open_with(DirectoryStorage::new(&place.log), options);
         assert!(opened.is_err(), "{what}");
         duplicate(&whole, &place.log);
@@ -462,7 +462,7 @@ fn an_archive_is_read_and_never_written_to() {
     let archived = beside(&place, "archive");
     archive(&place.log, &archived, ArchivePlan::default()).unwrap();
     let before = contents(&archived);
-    let options = EngineOptions { log: quiet(), ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().log(quiet());
     let opened = Engine::open_with(DirectoryStorage::new(&archived), options).map(drop);
     assert!(matches!(opened, Err(EngineError::Open(OpenError::Archive { .. }))), "{opened:?}");
     let of_archive = Place { log: archived.clone(), directory: tempfile::tempdir().unwrap() };
@@ -511,7 +511,7 @@ fn an_unfinished_archive_is_named_as_one_and_finished_by_the_next_move() {
             assert!(said.contains("unfinished archive"), "{said}");
             assert!(said.contains("log archive"), "{said}");
         }
-        let options = EngineOptions { log: quiet(), ..EngineOptions::simulated() };
+        let options = EngineOptions::simulated().log(quiet());
         let opened = Engine::open_with(DirectoryStorage::new(&archived), options).map(drop);
         assert!(matches!(opened, Err(EngineError::Open(OpenError::Archive { .. }))));
     }

@@ -125,7 +125,7 @@ fn every_copy_taken_while_others_write_holds_what_was_acknowledged_before() {
     for ownership in [Ownership::PerTransaction, Ownership::Exclusive] {
         let directory = memory_directory();
         let path = directory.path().join("log");
-        let options = holdpoint_engine::log::Options { ownership, ..exclusive() };
+        let options = exclusive().ownership(ownership);
         let log = open(&path, options);
         let acknowledged = AtomicU64::new(append(&log, 0, 9_000));
         let copies = std::thread::scope(|threads| {

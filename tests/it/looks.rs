@@ -544,7 +544,7 @@ fn what_has_no_witness_yet_is_shown_so_and_states_no_snapshot() {
 fn write_snapshot(log: &Path) {
     let fingerprints =
         FingerprintDistance { records: u64::MAX, bytes: u64::MAX, records_at_close: 1 };
-    let options = EngineOptions { fingerprints, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().fingerprints(fingerprints);
     let engine = Engine::open_with(DirectoryStorage::new(log), options).unwrap();
     engine.query(|_| ()).unwrap();
     engine.close().unwrap();
@@ -556,8 +556,8 @@ fn lists_and_shows_are_told_beside_an_exclusive_owner() {
     let decision = asked(&place, &["PROJ-1"]);
     interrupted(&place, "acme", "talk", "It is sunny today. Tomorrow it rains.");
     write_snapshot(&place.log);
-    let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
-    let options = EngineOptions { log, ..EngineOptions::simulated() };
+    let log = Options::default().ownership(Ownership::Exclusive);
+    let options = EngineOptions::simulated().log(log);
     let owner = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let kept = owner.query(|world| world.fingerprint()).unwrap();
     for words in [

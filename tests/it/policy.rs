@@ -329,11 +329,8 @@ fn a_policy_that_pins_a_log_lets_nothing_begin_in_another() {
 
 /// An engine of somebody's own program, under the floor in this file.
 fn embedded(log: &Path, floor: &Path) -> Engine {
-    let options = EngineOptions {
-        log: Options::default(),
-        floors: FloorFiles::simulated(&[floor]),
-        ..EngineOptions::default()
-    };
+    let options =
+        EngineOptions::default().log(Options::default()).floors(FloorFiles::simulated(&[floor]));
     Engine::open_with(DirectoryStorage::new(log), options).unwrap()
 }
 

@@ -139,8 +139,8 @@ fn recorded_bytes(place: &Place) -> Vec<(PathBuf, Vec<u8>)> {
 #[test]
 fn a_log_that_another_process_holds_is_waited_for_and_then_its_holder_named() {
     let place = recorded();
-    let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
-    let options = EngineOptions { log, ..EngineOptions::simulated() };
+    let log = Options::default().ownership(Ownership::Exclusive);
+    let options = EngineOptions::simulated().log(log);
     let holder = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let named = format!("locked by process {}", std::process::id());
     assert_refused_untouched(&place, &[&named, "waited"]);

@@ -223,7 +223,7 @@ fn where_there_is_nothing_the_exit_is_3() {
 fn a_log_that_may_only_be_read_is_salvaged_and_a_living_writer_is_named() {
     let place = place();
     let storage = DirectoryStorage::new(&place.log);
-    let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
+    let options = Options::default().ownership(Ownership::Exclusive);
     let (writer, _) = Log::open(storage, options).unwrap();
     for (path, mode) in [("segments", 0o500), ("", 0o500)] {
         let permissions = std::fs::Permissions::from_mode(mode);

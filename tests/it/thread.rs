@@ -301,7 +301,7 @@ pub(crate) fn submit(engine: &Engine, line: &Value) {
 pub(crate) fn interrupted_then(place: &Place) -> (Engine, Arc<AtomicU64>) {
     let clock = Arc::new(AtomicU64::new(THEN));
     let standing = Box::new(Standing(Arc::clone(&clock)));
-    let options = EngineOptions { clock: standing, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().clock(standing);
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let mut lines = setting("acme", "talk");
     lines.push(turn("acme", "talk", 1, chat(TEXT)));

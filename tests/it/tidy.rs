@@ -377,3 +377,47 @@ fn an_event_is_named_in_at_most_eight_files() {
     assert!(found.iter().any(|file| file == "engine/domain/tests/golden/events_json.txt"));
     assert!(found.len() <= 8, "{found:#?}");
 }
+
+/// Where the public crates are of which errors, findings, reports and options may grow.
+const GROWING: [&str; 7] = [
+    "engine/src/",
+    "engine/holdpoint/src/",
+    "replay/src/",
+    "replay/export/src/",
+    "log-format/src/",
+    "log-format/files/src/",
+    "log-format/index/src/",
+];
+
+#[test]
+fn errors_findings_reports_and_options_may_grow() {
+    let mut places = Vec::new();
+    for (file, text) in files(&[".rs"]) {
+        if !GROWING.iter().any(|crate_of| file.starts_with(crate_of)) {
+            continue;
+        }
+        let mut is_marked = false;
+        for line in text.lines().map(str::trim) {
+            match grows(line) {
+                Some(name) if !is_marked => places.push(format!("{file}: {name}")),
+                Some(_) => {}
+                None => {
+                    is_marked = line == "#[non_exhaustive]" || (is_marked && !line.is_empty());
+                    continue;
+                }
+            }
+            is_marked = false;
+        }
+    }
+    assert_none("an enum or struct without #[non_exhaustive], see docs/embedding.md", &places);
+}
+
+/// The name of a public type that may grow, where a line declares one.
+fn grows(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("pub ")?;
+    let rest = rest.strip_prefix("enum ").or_else(|| rest.strip_prefix("struct "))?;
+    let name = rest.split(|letter: char| !letter.is_alphanumeric()).next()?;
+    let is_one = ["Finding", "Problem"].contains(&name)
+        || ["Error", "Fault", "Report", "Options"].iter().any(|ending| name.ends_with(ending));
+    is_one.then_some(name)
+}

@@ -160,7 +160,7 @@ fn tamper_every_byte_of_a_snapshot_counts() {
     let place = place();
     let fingerprints =
         FingerprintDistance { records: u64::MAX, bytes: u64::MAX, records_at_close: 1 };
-    let options = EngineOptions { fingerprints, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().fingerprints(fingerprints);
     let storage = DirectoryStorage::new(&place.log);
     let engine = Engine::open_with(storage.clone(), options).unwrap();
     engine.query(|_| ()).unwrap();

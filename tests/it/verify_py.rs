@@ -150,7 +150,7 @@ pub(crate) fn rust(directory: &Path) -> Said {
 
 pub(crate) fn report(directory: &Path) -> Report {
     let storage = DirectoryStorage::new(directory);
-    let options = ReadOptions { boot: this_boot(), is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(this_boot(), &|| Ok(false));
     verify(&storage, options, &mut |_| {}).unwrap()
 }
 

@@ -201,13 +201,11 @@ fn say(line: &impl Serialize) -> Result<(), MeasureError> {
 
 /// As a service has it: the log is its own, and nobody else writes.
 fn engine(at: &Path, clock: HistoryClock, seed: u64, level: Level) -> Result<Engine, MeasureError> {
-    let options = EngineOptions {
-        log: Options { ownership: Ownership::Exclusive, ..Options::default() },
-        level,
-        clock: Box::new(clock),
-        entropy: Box::new(SeededEntropy::new(seed)),
-        ..EngineOptions::simulated()
-    };
+    let options = EngineOptions::simulated()
+        .log(Options::default().ownership(Ownership::Exclusive))
+        .level(level)
+        .clock(Box::new(clock))
+        .entropy(Box::new(SeededEntropy::new(seed)));
     Engine::open_with(DirectoryStorage::new(at), options).doing("open the engine")
 }
 
@@ -345,7 +343,7 @@ fn look_up(at: &Path, clock_ns: u64, keyed: &[Keyed]) -> Result<(), MeasureError
 fn list(at: &Path, what: Listed) -> Result<(), MeasureError> {
     let storage = DirectoryStorage::new(at);
     let is_locked = || is_locked(&storage);
-    let options = ReadOptions { boot: this_boot(), is_locked: &is_locked };
+    let options = ReadOptions::new(this_boot(), &is_locked);
     let begun = Instant::now();
     let found = stated(&storage, options).doing("look at the state")?;
     let world = found.ok_or("no snapshot is believed").doing("look at the state")?.world;
@@ -368,7 +366,7 @@ fn list(at: &Path, what: Listed) -> Result<(), MeasureError> {
 }
 
 fn travel(at: &Path, sequence: u64) -> Result<(), MeasureError> {
-    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
     let (storage, until) = (DirectoryStorage::new(at), Until::Sequence(sequence));
     let begun = Instant::now();
     let rebuilt = rebuild(&storage, until, options, &mut |_| {}, &mut |_| {});

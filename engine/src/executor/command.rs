@@ -46,7 +46,61 @@ pub struct CommandSpec {
     pub guard: Option<Guard>,
 }
 
+/// How much of each output stream [`CommandSpec::new`] keeps.
+const OUTPUT_KEPT: u64 = 1 << 20;
+
 impl CommandSpec {
+    /// A program without arguments, in `/`, with no input and no bound on its time, which is found
+    /// in `/usr/bin` or `/bin`: its environment is that `PATH` and nothing else. 1 MiB of each
+    /// output stream is kept.
+    #[must_use]
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            directory: "/".into(),
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            stdin: Stdin::Null,
+            timeout: None,
+            max_memory_bytes: None,
+            max_output_bytes: OUTPUT_KEPT,
+            guard: None,
+        }
+    }
+
+    /// With an argument behind the others.
+    #[must_use]
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// With arguments behind the others.
+    #[must_use]
+    pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// In this working directory.
+    #[must_use]
+    pub fn directory(self, directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), ..self }
+    }
+
+    /// With a variable in its environment.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// With at most this time.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+
     /// The value that the command will see for a name in its environment.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let found = self.environment.iter().rev().find(|(key, _)| key == name);

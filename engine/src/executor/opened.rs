@@ -32,6 +32,7 @@ const SCRIPT: &[u8] = b"#!";
 
 /// Why a program was not opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenProgramError {
     /// It, or an interpreter of it, cannot be executed.
     #[error(transparent)]

@@ -19,6 +19,7 @@ const SIGNAL_STATUS_BASE: u8 = 128;
 
 /// Everything that is known about one execution once it is over.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ExecutionReport {
     /// How the execution ended.
     pub outcome: Outcome,
@@ -145,6 +146,7 @@ pub struct SinkFailure {
 
 /// Why there is no report: this machine failed, not the command.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExecuteError {
     /// The command was not started, and the reason lies in the program itself.
     #[error(transparent)]

@@ -30,6 +30,7 @@ pub(super) struct PolicyTable {
 
 /// What is wrong with a file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileFault {
     line: usize,
     column: usize,

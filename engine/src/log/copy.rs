@@ -171,7 +171,7 @@ fn look<R: ReadStorage>(
     boot: BootId,
     is_being_written: bool,
 ) -> Result<Found, CopyError> {
-    let options = SurveyOptions { extent: Extent::FromAnchor, boot, is_being_written };
+    let options = SurveyOptions::new(Extent::FromAnchor, boot).being_written(is_being_written);
     let mut batch_ends = BatchEnds::default();
     let survey = survey(source, options, &mut |place, record| {
         batch_ends.take(place, record.header.flags.more_follows());
@@ -200,7 +200,7 @@ fn short_of(last: &LastSegment, durable: u64) -> Finding {
         sequence: last.run.stop_sequence,
     };
     let first = last.run.chain.sequence.saturating_add(1);
-    Finding { place, problem: Problem::BelowMark { first, last: durable } }
+    Finding::new(place, Problem::BelowMark { first, last: durable })
 }
 
 /// The bytes up to the newest record that ends a batch.
@@ -317,7 +317,7 @@ fn verify_copy<W: Storage>(target: &W, found: &Found) -> Result<(), CopyError> {
 /// Every record of a log that nobody writes.
 pub(super) fn survey_whole<W: Storage>(target: &W) -> Result<Survey, SurveyError> {
     let boot = target.boot();
-    let options = SurveyOptions { extent: Extent::FromAnchor, boot, is_being_written: false };
+    let options = SurveyOptions::new(Extent::FromAnchor, boot);
     survey(target, options, &mut |_, _| {})
 }
 

@@ -18,6 +18,7 @@ pub enum Ownership {
 
 /// How a log is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Who may write in between.
     pub ownership: Ownership,
@@ -48,6 +49,44 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// The same with another [owner](Options::ownership) of the lock.
+    #[must_use]
+    pub fn ownership(self, ownership: Ownership) -> Self {
+        Self { ownership, ..self }
+    }
+
+    /// The same with another [wait for the lock](Options::lock_wait).
+    #[must_use]
+    pub fn lock_wait(self, lock_wait: Duration) -> Self {
+        Self { lock_wait, ..self }
+    }
+
+    /// The same, where a log [is made](Options::create) or not.
+    #[must_use]
+    pub fn create(self, create: bool) -> Self {
+        Self { create, ..self }
+    }
+
+    /// The same, where one goes on [without HEAD](Options::without_head) or not.
+    #[must_use]
+    pub fn without_head(self, without_head: bool) -> Self {
+        Self { without_head, ..self }
+    }
+
+    /// The same with another [delay of HEAD](Options::head_delay).
+    #[must_use]
+    pub fn head_delay(self, head_delay: Duration) -> Self {
+        Self { head_delay, ..self }
+    }
+
+    /// The same with another [least size](Options::prepare_ahead) of what is made ready.
+    #[must_use]
+    pub fn prepare_ahead(self, prepare_ahead: u64) -> Self {
+        Self { prepare_ahead, ..self }
+    }
+}
+
 /// What recovery did, if anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
@@ -73,6 +112,7 @@ pub struct Recovered {
 
 /// What opening found and did.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OpenReport {
     /// The log's identity.
     pub log: LogId,

@@ -58,8 +58,7 @@ pub(super) fn settle<S: Storage>(
 /// What opening for writing looks at. An archive is refused whatever state it is in.
 pub(super) fn survey_tail<S: Storage>(storage: &S) -> Result<Survey, OpenError> {
     let path = || storage.root().to_path_buf();
-    let options =
-        SurveyOptions { extent: Extent::FromHead, boot: storage.boot(), is_being_written: false };
+    let options = SurveyOptions::new(Extent::FromHead, storage.boot());
     let survey = survey(storage, options, &mut |_, _| {})
         .map_err(|source| OpenError::Survey { path: path(), source })?;
     match survey.is_archive {

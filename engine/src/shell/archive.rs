@@ -30,6 +30,7 @@ pub struct ArchivePlan {
 
 /// What was moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ArchiveReport {
     /// The first record that was moved, and the last; `None`: there was nothing to move.
     pub moved: Option<(u64, ChainPosition)>,

@@ -18,7 +18,16 @@ use std::fmt::Display;
 const FOUND_BYTES_MAX: usize = 96;
 
 /// What has to hold for a command to be carried out. By default nothing.
+///
+/// ```
+/// use holdpoint_engine::shell::Conditions;
+///
+/// // Once under this key, and only where the stream still stands at record 7.
+/// let conditions = Conditions::once("payment-1").expecting(7);
+/// assert_eq!(conditions.expected_version, Some(7));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Conditions {
     /// The key under which the command is carried out once (property E5): asked again with the same
     /// content it is answered with the first receipt, with other content it conflicts. Keys are
@@ -34,7 +43,8 @@ pub struct Conditions {
     pub expected_version: Option<u64>,
 }
 
-/// A caller's own name for one command.
+/// A caller's own name for one command. A text alone is a key of the application's: tenant and
+/// engine are then [`IdempotencyKey::APPLICATION`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// Whose keys these are.
@@ -43,6 +53,33 @@ pub struct IdempotencyKey {
     pub engine: String,
     /// The key itself.
     pub key: String,
+}
+
+impl IdempotencyKey {
+    /// Tenant and engine of a key that is a text alone.
+    pub const APPLICATION: &str = "application";
+
+    /// A key of an engine of a tenant.
+    #[must_use]
+    pub fn new(
+        tenant: impl Into<String>,
+        engine: impl Into<String>,
+        key: impl Into<String>,
+    ) -> Self {
+        Self { tenant: tenant.into(), engine: engine.into(), key: key.into() }
+    }
+}
+
+impl From<&str> for IdempotencyKey {
+    fn from(key: &str) -> Self {
+        Self::new(Self::APPLICATION, Self::APPLICATION, key)
+    }
+}
+
+impl From<String> for IdempotencyKey {
+    fn from(key: String) -> Self {
+        Self::new(Self::APPLICATION, Self::APPLICATION, key)
+    }
 }
 
 /// Nothing is to be written: the command was carried out before, with these records. Where the last
@@ -68,6 +105,37 @@ pub(super) struct Known<'a> {
 }
 
 impl Conditions {
+    /// None: as [`Conditions::default`].
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { key: None, expected_version: None }
+    }
+
+    /// As they are given: a key, a version, both or none.
+    #[must_use]
+    pub fn of(key: Option<IdempotencyKey>, expected_version: Option<u64>) -> Self {
+        Self { key, expected_version }
+    }
+
+    /// Once under a key.
+    #[must_use]
+    pub fn once(key: impl Into<IdempotencyKey>) -> Self {
+        Self::new().key(key)
+    }
+
+    /// And once under a key.
+    #[must_use]
+    pub fn key(self, key: impl Into<IdempotencyKey>) -> Self {
+        Self { key: Some(key.into()), ..self }
+    }
+
+    /// And only on this version of what it is about: see [`Conditions::expected_version`].
+    #[must_use]
+    pub const fn expecting(mut self, version: u64) -> Self {
+        self.expected_version = Some(version);
+        self
+    }
+
     /// The rules see events only, so the names in their envelopes are checked here.
     pub(super) fn check(&self, command: &Command) -> Result<(), Refusal> {
         let Some(key) = &self.key else { return Ok(()) };

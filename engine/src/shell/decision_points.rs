@@ -14,8 +14,9 @@ pub use wait::{WaitError, WaitOutcome, Waited};
 
 use super::engine::Engine;
 use super::error::SubmitError;
+use super::submit::Origin;
 use crate::log::Storage;
-use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::actor::{Authentication, Principal};
 use holdpoint_domain::decision_point::DecisionPoint;
 
 /// By what means somebody is named who is only a name to the library.
@@ -32,8 +33,10 @@ impl<S: Storage> Engine<S> {
     }
 }
 
-/// Somebody of whom the library knows a name that was claimed.
-fn named(kind: Actor, name: &str) -> Principal {
-    let (id, means) = (name.into(), MEANS.into());
+/// The origin's actor, of whom the library knows a name that was claimed. Another name that a record
+/// claims is kept for the rules to refuse.
+fn named(origin: &Origin, name: &str) -> Principal {
+    let (kind, own) = (origin.actor.kind, origin.actor.id.as_str());
+    let (id, means) = (if name.is_empty() { own } else { name }.into(), MEANS.into());
     Principal { kind, id, authenticated_by: Authentication::None, means }
 }

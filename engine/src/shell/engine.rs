@@ -1,13 +1,14 @@
 //! The engine: a log open for writing and the state that follows it.
 
-use super::clock::{Clock, Reading, SystemClock};
-use super::conditions::{Conditions, IdempotencyKey};
-use super::entropy::{Drawn, EntropySource, SystemEntropy};
+use super::clock::{Clock, Reading};
+use super::conditions::Conditions;
+use super::engine_options::EngineOptions;
+use super::entropy::{Drawn, EntropySource};
 use super::error::{EngineError, SubmitError};
 use super::fingerprint::FingerprintDistance;
 use super::identity::Identity;
 use super::lost::Settled;
-use super::metrics::{Meter, Metrics, NoMetrics};
+use super::metrics::{Meter, NoMetrics};
 use super::metrics_storage::Measured;
 use super::read_only::{ReadOnlyEngine, ReadOnlyError};
 use super::rebuild::LiveState;
@@ -19,10 +20,10 @@ use super::submit_queue::{QueueError, SubmitQueue};
 use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_notifier::{CloseNotice, Notifier};
 use super::ticket::Ticket;
-use super::transaction::Transaction;
+use super::transaction::{Transaction, TransactionDraft};
 use super::writers_own::{record, recovery_performed};
 use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
-use crate::log::{CloseError, Level, Log, OpenReport, Options, Storage};
+use crate::log::{CloseError, Level, Log, OpenReport, Storage};
 use crate::sync::Mutex;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
@@ -37,61 +38,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-
-/// How an engine is opened.
-pub struct EngineOptions {
-    /// How its log is opened.
-    pub log: Options,
-    /// How durable a record is when its receipt is returned.
-    pub level: Level,
-    /// How durable a person's decision is when its receipt is returned, where `level` is
-    /// [`Level::Always`]: what a person decided is worth a witness.
-    pub decision_level: Level,
-    /// The clock.
-    pub clock: Box<dyn Clock>,
-    /// The source of ids.
-    pub entropy: Box<dyn EntropySource>,
-    /// What is told of appends, turns, writes and syncs.
-    pub metrics: Arc<dyn Metrics>,
-    /// How far apart fingerprints of the state are recorded, and snapshots written.
-    pub fingerprints: FingerprintDistance,
-    /// Who runs this process, as far as that is proven.
-    pub identity: Identity,
-    /// The files that say what every hold point has to keep.
-    pub floors: FloorFiles,
-    /// Where the keys of runs are kept whose questions are left open; `None`: where
-    /// [`ApprovalKeys::of_user`] says.
-    pub keys: Option<ApprovalKeys>,
-    /// How many commands may wait for their turn after [`Engine::submit_later`]; at least 1.
-    pub queue: usize,
-}
-
-impl EngineOptions {
-    /// Options of a test in which whoever is named counts as proven.
-    #[cfg(feature = "simulated-people")]
-    #[must_use]
-    pub fn simulated() -> Self {
-        Self { identity: Identity::simulated(), ..Self::default() }
-    }
-}
-
-impl Default for EngineOptions {
-    fn default() -> Self {
-        Self {
-            log: Options::default(),
-            level: Level::Always,
-            decision_level: Level::Witnessed,
-            clock: Box::new(SystemClock),
-            entropy: Box::new(SystemEntropy),
-            metrics: Arc::new(NoMetrics),
-            fingerprints: FingerprintDistance::default(),
-            identity: Identity::of_process(),
-            floors: FloorFiles::of_machine(),
-            keys: None,
-            queue: 256,
-        }
-    }
-}
 
 /// A log open for writing and the state that follows it. `Send` and `Sync`: submissions from
 /// several threads take turns.
@@ -140,7 +86,11 @@ impl Engine {
     /// command, every receipt durable.
     ///
     /// # Errors
-    /// The log cannot be opened, or holds a record that this program cannot read.
+    /// [`EngineError::Open`] where the log cannot be opened: what is there is no directory, a link
+    /// to one, a directory of other files or an archive; its file system cannot be relied on; another
+    /// process keeps the lock for ten seconds; it is damaged, or HEAD is missing; it is of a newer
+    /// format; there is no space, or the disk says no. [`EngineError::Submit`] where the state
+    /// cannot be made: a record cannot be read by this program. What is refused is left as it was.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, EngineError> {
         let storage = DirectoryStorage::new(directory.as_ref());
         Self::open_with(storage, EngineOptions::default())
@@ -161,7 +111,7 @@ impl<S: Storage> Engine<S> {
     /// Opens a log with options, rebuilds the state, and records what recovery did.
     ///
     /// # Errors
-    /// The log cannot be opened, or holds a record that this program cannot read.
+    /// As [`Engine::open`]; and there is no log where the options say not to make one.
     pub fn open_with(storage: S, options: EngineOptions) -> Result<Self, EngineError> {
         let disk = Arc::new(storage);
         let measured = Measured::new(Arc::clone(&disk), Arc::clone(&options.metrics));
@@ -170,10 +120,12 @@ impl<S: Storage> Engine<S> {
         let caches = Arc::new(Measured::new(Arc::clone(&disk), Arc::new(NoMetrics)));
         // What cannot be read on the way is found again where the log is read whole.
         let newest = log.position();
-        let hot = match snapshot::newest_state(&*caches, newest.sequence, &newest) {
+        let mut hot = match snapshot::newest_state(&*caches, newest.sequence, &newest) {
             Ok(Some((hot, _))) => hot,
             Ok(None) | Err(_) => LiveState::open(&log)?,
         };
+        // A record that this program cannot read is told of here, and not by the first command.
+        hot.catch_up(&log.begin().map_err(SubmitError::from)?)?;
         let core = Core {
             log,
             level: options.level,
@@ -251,7 +203,7 @@ impl<S: Storage> Engine<S> {
 
     /// Carries a transaction out: all of its members, in one batch and at one time, or none of
     /// them. A refusal is the first member's that is refused; then nothing is recorded but that,
-    /// where it is a fact. Under a key, the same transaction again is answered with its receipt.
+    /// where it is a fact.
     ///
     /// # Errors
     /// As [`Engine::submit`]. Over 256 MiB in all is
@@ -260,12 +212,32 @@ impl<S: Storage> Engine<S> {
     pub fn commit(
         &self,
         origin: &Origin,
-        key: Option<&IdempotencyKey>,
+        transaction: &Transaction,
+    ) -> Result<Submitted, SubmitError> {
+        self.commit_when(origin, &Conditions::new(), transaction)
+    }
+
+    /// As [`Engine::commit`], once for a key: the same transaction again is answered with its
+    /// receipt. Versions are expected of members: see [`Transaction::expecting`].
+    ///
+    /// # Errors
+    /// As [`Engine::commit`].
+    pub fn commit_when(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
         transaction: &Transaction,
     ) -> Result<Submitted, SubmitError> {
         let (submitted_at, proof) = (Instant::now(), self.core.identity.proof_of(&origin.actor));
-        let begun = super::transaction::begin(&self.core, origin, proof, key, transaction)?;
+        let begun = super::transaction::begin(&self.core, origin, proof, conditions, transaction)?;
         Submission { meter: &self.core.meter, submitted_at, begun }.acknowledged()
+    }
+
+    /// Begins to write a [`Transaction`] down: nothing is locked and nothing is decided before it
+    /// is [committed](TransactionDraft::commit).
+    #[must_use]
+    pub fn transaction<'a>(&'a self, origin: &'a Origin) -> TransactionDraft<'a, S> {
+        TransactionDraft::new(self, origin)
     }
 
     /// Records the warnings and timeouts that are due by now, and what interruption threads kept
@@ -288,7 +260,20 @@ impl<S: Storage> Engine<S> {
     /// The command was not taken in, and nothing will be recorded for it: above all because
     /// [too many](EngineOptions::queue) wait already.
     pub fn submit_later(&self, origin: &Origin, command: &Command) -> Result<Ticket, QueueError> {
-        self.queue.take_in(origin.clone(), command.clone())
+        self.submit_later_when(origin, &Conditions::new(), command)
+    }
+
+    /// As [`Engine::submit_later`], under conditions: see [`Engine::submit_when`].
+    ///
+    /// # Errors
+    /// As [`Engine::submit_later`].
+    pub fn submit_later_when(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
+        command: &Command,
+    ) -> Result<Ticket, QueueError> {
+        self.queue.take_in(origin.clone(), conditions.clone(), command.clone())
     }
 
     /// Every committed record from sequence `from` on, and then each as it is committed; 0 stands

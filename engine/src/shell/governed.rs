@@ -7,6 +7,7 @@ use super::error::SubmitError;
 use super::hold_point::Next;
 use super::instruction::{drop_raw, evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
+use super::keyed_run::{loop_of, story_of};
 use super::outcome::{Told, exit, exit_status, told};
 use super::prompter::{NoPrompt, Prompter, Question};
 use super::run::{
@@ -35,6 +36,7 @@ use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, ReportFault, SandboxDecision, SandboxFaultCommand, SandboxFaultEvent,
 };
 use holdpoint_domain::{ActorId, Command, Event, Proof};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 impl<S: Storage> Engine<S> {
@@ -46,11 +48,12 @@ impl<S: Storage> Engine<S> {
     /// The log failed, or a rule refused what the run had to record.
     pub fn run(
         &self,
+        origin: &Origin,
         run: &GovernedRun,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<RunReport, RunError> {
-        match self.run_held(run, &HoldTerms::never(), &mut NoPrompt, sink, signals)? {
+        match self.run_held(origin, run, &HoldTerms::never(), &mut NoPrompt, sink, signals)? {
             HeldRun::Ended(report) => Ok(*report),
             HeldRun::LeftOpen(open) => Err(RunError::Unfinished { loop_id: open.loop_id }),
         }
@@ -65,13 +68,14 @@ impl<S: Storage> Engine<S> {
     /// As [`Engine::run`].
     pub fn run_held(
         &self,
+        origin: &Origin,
         run: &GovernedRun,
         terms: &HoldTerms,
         prompter: &mut dyn Prompter,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, RunError> {
-        Runner::begin(self, run, terms)?.conclude(prompter, sink, signals)
+        Runner::begin(self, origin, run, terms)?.conclude(prompter, sink, signals)
     }
 }
 
@@ -106,21 +110,44 @@ impl<'a, S: Storage> Runner<'a, S> {
     /// The loop begins to exist.
     pub(super) fn begin(
         engine: &'a Engine<S>,
+        origin: &Origin,
         run: &'a GovernedRun,
         terms: &'a HoldTerms,
     ) -> Result<Self, RunError> {
+        match Self::begin_when(engine, origin, &Conditions::new(), run, terms)? {
+            ControlFlow::Continue(runner) => Ok(runner),
+            // Only a key stands for what was done before.
+            ControlFlow::Break(first) => Err(RunError::Unfinished { loop_id: loop_of(&first) }),
+        }
+    }
+
+    /// As [`Runner::begin`], under conditions. The first receipt, where the loop was begun before
+    /// under the same key.
+    pub(super) fn begin_when(
+        engine: &'a Engine<S>,
+        origin: &Origin,
+        conditions: &Conditions,
+        run: &'a GovernedRun,
+        terms: &'a HoldTerms,
+    ) -> Result<ControlFlow<Receipt, Self>, RunError> {
         let envelope = InstructionEnvelope::of(&run.command, &run.environment);
         let initialize = initialize(engine, run, terms, &envelope)?;
-        let origin = origin(engine, run)?;
+        let origin = story_of(engine, origin, run)?;
         let mut runner = Self::new(engine, run, terms, origin, initialize.loop_id())?;
-        match runner
-            .submit(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)))
-        {
-            Ok(_) => Ok(runner),
-            Err(error) => {
+        let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize));
+        let submitted = engine.submit_when(&runner.origin, conditions, &command);
+        match submitted.map_err(RunError::from) {
+            Ok(Submitted::Repeated(first)) => {
                 runner.seat.leave();
-                Err(error)
+                Ok(ControlFlow::Break(first))
             }
+            begun => match begun.and_then(|begun| runner.follow(begun)) {
+                Ok(_) => Ok(ControlFlow::Continue(runner)),
+                Err(error) => {
+                    runner.seat.leave();
+                    Err(error)
+                }
+            },
         }
     }
 
@@ -158,12 +185,13 @@ impl<'a, S: Storage> Runner<'a, S> {
     /// A loop that exists, whose last question was decided as RETRY when nobody waited for it.
     pub(super) fn resume(
         engine: &'a Engine<S>,
+        actor: &ActorId,
         run: &'a GovernedRun,
         entity: &'a ExecutionLoop,
         decided: &Decided,
     ) -> Result<Self, RunError> {
         let origin = Origin {
-            actor: run.actor.clone(),
+            actor: actor.clone(),
             correlation: entity.correlation.clone(),
             causation: Some(decided.sequence),
         };
@@ -574,23 +602,6 @@ impl<'a, S: Storage> Runner<'a, S> {
             details: self.details,
         })))
     }
-}
-
-/// A run that was approved belongs to the story of its question, and is caused by the answer.
-fn origin<S: Storage>(engine: &Engine<S>, run: &GovernedRun) -> Result<Origin, RunError> {
-    let actor = run.actor.clone();
-    let asked = match &run.approval {
-        Some(approval) => engine.query(|world| {
-            let point = world.decision_point(&approval.decision_id)?;
-            let answered = point.ending.as_ref().map(|ending| ending.sequence);
-            Some((point.correlation.clone(), answered))
-        })?,
-        None => None,
-    };
-    Ok(match asked {
-        Some((correlation, causation)) => Origin { actor, correlation, causation },
-        None => Origin { actor, correlation: engine.entropy()?.to_string(), causation: None },
-    })
 }
 
 fn is_not_authorized(refusal: &StartRefusal) -> bool {

@@ -16,6 +16,7 @@ mod clock;
 mod conditions;
 mod decision_points;
 mod engine;
+mod engine_options;
 mod entropy;
 mod error;
 mod file_limit;
@@ -26,12 +27,14 @@ mod identity;
 mod indexer;
 mod instruction;
 mod interrupt;
+mod keyed_run;
 mod lookup;
 mod lost;
 mod metrics;
 mod metrics_storage;
 #[cfg(all(test, feature = "model"))]
 mod model;
+mod origin;
 mod origin_of_user;
 mod outcome;
 mod owner;
@@ -72,7 +75,8 @@ pub use decision_points::{
     CreateDecisionPointError, DecisionPointRecord, FindDecisionPointError, NotOptions,
     UpdateDecisionPointError, UpdatedDecisionPoint, WaitError, WaitOutcome, Waited,
 };
-pub use engine::{Engine, EngineOptions};
+pub use engine::Engine;
+pub use engine_options::EngineOptions;
 pub use entropy::{EntropySource, SystemEntropy};
 pub use error::{EngineError, SubmitError};
 pub use file_limit::file_size_limit_is_an_error;
@@ -89,7 +93,8 @@ pub use reducer_access::{LogPosition, ReducerAccess};
 pub use resume::ResumeError;
 pub use run::{
     EXIT_ABORTED, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING,
-    EXIT_NOBODY_ANSWERED, FaultOutcome, GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
+    EXIT_NOBODY_ANSWERED, EarlierRun, FaultOutcome, GovernedRun, HeldRun, KeyedRun, LeftOpen,
+    RunError, RunReport,
 };
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
 pub use start::{
@@ -100,7 +105,7 @@ pub use submit_queue::QueueError;
 pub use subscription::{Delivered, Subscription, SubscriptionError};
 pub use threads::{AuditRow, ReadMode, RowContent, ThreadReadError};
 pub use ticket::{Outcome, Ticket};
-pub use transaction::{MAX_MEMBERS, Transaction};
+pub use transaction::{MAX_MEMBERS, Transaction, TransactionDraft};
 pub(crate) use user::{home_of_user, is_nobody};
 pub use user::{name_of_user, user_name};
 pub use watch::{Wake, Watch};

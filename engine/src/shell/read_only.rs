@@ -206,7 +206,7 @@ impl End {
         let unread = |source| ReadOnlyError::Read { path: path(), source };
         let is_being_written = disk.is_locked().map_err(io_error(names::LOCK)).map_err(unread)?;
         let (extent, boot) = (Extent::FromHead, disk.boot());
-        let options = SurveyOptions { extent, boot, is_being_written };
+        let options = SurveyOptions::new(extent, boot).being_written(is_being_written);
         let found = survey(disk, options, &mut |_, _| {}).map_err(unread)?;
         if found.row.verdict() == Verdict::NothingHere {
             return Err(ReadOnlyError::NothingHere { path: path() });

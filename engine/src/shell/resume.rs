@@ -7,6 +7,7 @@ use super::prompter::Prompter;
 use super::rebuild::{find_event, first_kept};
 use super::run::{BINDING_MISMATCH, GovernedRun, HeldRun, KEY_MISSING, RunError};
 use super::start::{ApprovedProgram, StartError};
+use super::submit::Origin;
 use crate::executor::{CommandSpec, InstructionEnvelope, OutputSink, ShownValue, SignalSource};
 use crate::executor::{command_line, visible as shown};
 use crate::log::Storage;
@@ -119,12 +120,14 @@ impl<S: Storage> Engine<S> {
     /// Begins the next attempt of a loop whose question was decided as RETRY, and goes on as
     /// [`Engine::run_held`] does under the terms that the loop began with. The command has to be
     /// the loop's own, to the byte, and the log the one in which the question was left open, in its
-    /// place. Of two that try, one begins the attempt.
+    /// place. Of two that try, one begins the attempt. It goes on in the loop's story, because of
+    /// the answer: of the origin the actor counts.
     ///
     /// # Errors
     /// See [`ResumeError`].
     pub fn resume_held(
         &self,
+        origin: &Origin,
         run: &GovernedRun,
         request_id: &str,
         prompter: &mut dyn Prompter,
@@ -146,7 +149,8 @@ impl<S: Storage> Engine<S> {
         let mut run = run.clone();
         run.gate.before = true;
         self.take_retry_key(request_id, entity.loop_id())?;
-        let resumed = Runner::resume(self, &run, &entity, &decided).and_then(|mut runner| {
+        let resumed = Runner::resume(self, &origin.actor, &run, &entity, &decided);
+        let resumed = resumed.and_then(|mut runner| {
             if let Some(program) = approved {
                 runner.expect_program(program);
             }

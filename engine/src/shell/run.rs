@@ -3,11 +3,11 @@
 use super::error::SubmitError;
 use super::prompter::Question;
 use crate::executor::{CommandSpec, EnvironmentPolicy, ExecutionReport};
+use holdpoint_domain::Refusal;
 use holdpoint_domain::execution_loop::{LoopHalted, SpentApproval};
 use holdpoint_domain::human_decision::HumanDecisionRecord;
 use holdpoint_domain::log::GateTerms;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxDecision};
-use holdpoint_domain::{ActorId, Refusal};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -29,15 +29,27 @@ pub(super) const BINDING_MISMATCH: &str = "BINDING_MISMATCH";
 /// The reason code where the key is missing that is kept outside of the log.
 pub(super) const KEY_MISSING: &str = "APPROVAL_KEY_MISSING";
 
-/// What to run, for whom, and within which bounds.
+/// What to run, and within which bounds.
+///
+/// ```
+/// # use holdpoint_engine::{Engine, Origin};
+/// # use holdpoint_engine::executor::{CommandSpec, Discard, NoSignals};
+/// # use holdpoint_engine::shell::GovernedRun;
+/// # let home = tempfile::tempdir()?;
+/// # let engine = Engine::open(home.path().join("log"))?;
+/// let hello = GovernedRun::of(CommandSpec::new("echo").arg("hello"));
+/// let report =
+///     engine.run(&Origin::automation("nightly build"), &hello, &mut Discard, &mut NoSignals)?;
+/// assert_eq!(report.exit_status, 0);
+/// # engine.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct GovernedRun {
     /// The command and its bounds.
     pub command: CommandSpec,
     /// Which part of the environment goes on record.
     pub environment: EnvironmentPolicy,
-    /// Who asked for it.
-    pub actor: ActorId,
     /// How many attempts there may be, after faults that permit another one and at a person's
     /// word alike: 1 to 3.
     pub max_attempts: u8,
@@ -49,8 +61,31 @@ pub struct GovernedRun {
     pub approval: Option<SpentApproval>,
 }
 
+impl GovernedRun {
+    /// One attempt of a command, about which nobody is asked. What of its environment goes on
+    /// record is [`EnvironmentPolicy::default`].
+    #[must_use]
+    pub fn of(command: CommandSpec) -> Self {
+        Self {
+            command,
+            environment: EnvironmentPolicy::default(),
+            max_attempts: 1,
+            retry_ceiling: RetryPolicy::RetryLimited,
+            gate: GateTerms::default(),
+            approval: None,
+        }
+    }
+
+    /// With up to so many attempts.
+    #[must_use]
+    pub fn max_attempts(self, max_attempts: u8) -> Self {
+        Self { max_attempts, ..self }
+    }
+}
+
 /// What came of a run. All of it is on the log.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct RunReport {
     /// The loop.
     pub loop_id: String,
@@ -108,6 +143,27 @@ pub struct LeftOpen {
     pub execution: Option<ExecutionReport>,
     /// As [`RunReport::is_evidence_dropped`].
     pub is_evidence_dropped: bool,
+}
+
+/// What came of a run under a key.
+#[derive(Debug)]
+pub enum KeyedRun {
+    /// It was carried out.
+    Now(HeldRun),
+    /// It was begun before, under the same key. Nothing was started.
+    Before(EarlierRun),
+}
+
+/// A run that was begun before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EarlierRun {
+    /// Its loop; empty where its first records were moved to an archive.
+    pub loop_id: String,
+    /// How the loop ended. `None`: it did not end by now, or its end was moved to an archive.
+    pub halted: Option<LoopHalted>,
+    /// Sequence of the run's first record.
+    pub first_sequence: u64,
 }
 
 /// What Phase-21 made of a fault.

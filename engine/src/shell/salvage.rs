@@ -59,6 +59,7 @@ const PROGRESS_STEP: u64 = 1_024;
 
 /// What came of a salvage.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SalvageReport {
     /// The new log's directory, links resolved.
     pub path: PathBuf,
@@ -182,7 +183,7 @@ fn plan_of(
 /// The newest record that was durable, as the recovery table has it.
 fn mark_of(storage: &DirectoryStorage) -> Result<u64, SalvageError> {
     let (extent, boot) = (Extent::FromHead, storage.boot());
-    let options = SurveyOptions { extent, boot, is_being_written: false };
+    let options = SurveyOptions::new(extent, boot);
     Ok(survey(storage, options, &mut |_, _| {})?.mark)
 }
 

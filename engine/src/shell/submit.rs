@@ -8,6 +8,7 @@ use super::fingerprint;
 use super::lookup::Scope;
 use super::lost;
 use super::metrics::TurnWatch;
+pub use super::origin::Origin;
 use super::owner::check_owner;
 use super::rebuild::{LiveState, first_kept, read_events};
 use super::recall::{self, FoundRecord};
@@ -19,22 +20,8 @@ use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, Storage, WriteTransaction};
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::world::{Recalled, Term};
-use holdpoint_domain::{
-    ActorId, Command, Event, Proof, Refusal, Time, World, WriterCommand, decide,
-};
+use holdpoint_domain::{Command, Event, Proof, Refusal, Time, World, WriterCommand, decide};
 use std::convert::Infallible;
-
-/// Who asks, within what story, and because of which record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// Who asks.
-    pub actor: ActorId,
-    /// The story that the command belongs to: 128 random bits in hex, or the caller's own name.
-    pub correlation: String,
-    /// Sequence of the record that caused the command. `None`: the one that asked, where the
-    /// command is about a question; else a story begins.
-    pub causation: Option<u64>,
-}
 
 /// Who acts within a story, and what proves it.
 #[derive(Clone, Copy)]

@@ -75,6 +75,7 @@ struct Waiting {
 
 struct Job {
     origin: Origin,
+    conditions: Conditions,
     command: Command,
     resolver: Resolver,
 }
@@ -87,14 +88,19 @@ impl<S: Storage> SubmitQueue<S> {
     }
 
     /// Takes a command in, behind all that were taken in before.
-    pub(super) fn take_in(&self, origin: Origin, command: Command) -> Result<Ticket, QueueError> {
+    pub(super) fn take_in(
+        &self,
+        origin: Origin,
+        conditions: Conditions,
+        command: Command,
+    ) -> Result<Ticket, QueueError> {
         // Before any mutex, which a thread that a forked child does not have may hold.
         if std::process::id() != self.owner {
             return Err(QueueError::Forked { owner: self.owner });
         }
         self.start_worker()?;
         let (ticket, resolver) = Ticket::pair();
-        self.queue.push(Job { origin, command, resolver })?;
+        self.queue.push(Job { origin, conditions, command, resolver })?;
         Ok(ticket)
     }
 
@@ -166,8 +172,8 @@ fn resolve_settled(queue: &Queue) {
 fn settle<S: Storage>(queue: &Queue, core: &Core<S>, first: Job) -> Vec<(Resolver, Outcome)> {
     let (mut begun, began) = (Vec::new(), sync::now());
     let mut next = Some(first);
-    while let Some(Job { origin, command, resolver }) = next {
-        let submission = guarded(|| core.begin(&origin, &Conditions::default(), &command));
+    while let Some(Job { origin, conditions, command, resolver }) = next {
+        let submission = guarded(|| core.begin(&origin, &conditions, &command));
         let is_ok = submission.is_ok();
         begun.push((resolver, submission));
         let is_early = sync::now().duration_since(began) < PIPELINE_TIME;

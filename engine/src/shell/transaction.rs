@@ -1,14 +1,14 @@
 //! Several commands as one batch: all of what they decide is recorded, or none of it.
 
 use super::append::{append_made, asked_for, envelope, rules_first};
-use super::conditions::{Conditions, DoneBefore, IdempotencyKey, Known, receipt_of};
-use super::engine::Core;
+use super::conditions::{Conditions, DoneBefore, Known, receipt_of};
+use super::engine::{Core, Engine};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
 use super::recall;
 use super::submit::{
-    Answer, Asked, Begun, By, Origin, check, come_up_to_date, demanded, done_before, receipt,
-    record_refusal, time_of_next,
+    Answer, Asked, Begun, By, Origin, Submitted, check, come_up_to_date, demanded, done_before,
+    receipt, record_refusal, time_of_next,
 };
 use crate::floors::Floors;
 use crate::log::{Level, Storage, WriteTransaction};
@@ -87,18 +87,84 @@ impl Transaction {
         digests.fold(start, |hash, digest| hash.digest(&digest)).finish()
     }
 
-    fn check(&self, origin: &Origin, key: Option<&IdempotencyKey>) -> Result<(), Refusal> {
+    fn check(&self, origin: &Origin, conditions: &Conditions) -> Result<(), Refusal> {
         if self.members.is_empty() || self.members.len() > MAX_MEMBERS {
             let found = format!("{}", self.members.len());
             let expected = "1 to 1024 members";
             return Err(Malformed { field: "members", expected, found }.into());
         }
-        let conditions = Conditions { key: key.cloned(), expected_version: None };
+        if let Some(version) = conditions.expected_version {
+            let (field, expected) = ("expected_version", "none: each member expects its own");
+            return Err(Malformed { field, expected, found: version.to_string() }.into());
+        }
         self.members.iter().try_for_each(|Member { command, .. }| {
-            check(origin, &conditions, command)?;
+            check(origin, conditions, command)?;
             command.check_form()?;
             goes_with_others(command)
         })
+    }
+}
+
+/// A [`Transaction`] that is being written down for an engine. Dropped, it was never anything.
+///
+/// ```
+/// # use holdpoint_domain::application::RecordEvent;
+/// # use holdpoint_engine::{Engine, Origin};
+/// # use holdpoint_engine::shell::Conditions;
+/// # let home = tempfile::tempdir()?;
+/// # let engine = Engine::open(home.path().join("log"))?;
+/// let origin = Origin::automation("shop");
+/// let paid = engine
+///     .transaction(&origin)
+///     .record(RecordEvent::new("order-1", "order.paid", "42"))
+///     .expecting(0)
+///     .record(RecordEvent::new("stock", "stock.taken", "1"))
+///     .commit_when(&Conditions::once("payment-7"))?;
+/// assert_eq!(paid.receipt().map(|receipt| receipt.events.len()), Some(2));
+/// # engine.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is recorded before it is committed"]
+pub struct TransactionDraft<'a, S: Storage> {
+    engine: &'a Engine<S>,
+    origin: &'a Origin,
+    transaction: Transaction,
+}
+
+impl<'a, S: Storage> TransactionDraft<'a, S> {
+    pub(super) const fn new(engine: &'a Engine<S>, origin: &'a Origin) -> Self {
+        Self { engine, origin, transaction: Transaction::new() }
+    }
+
+    /// See [`Transaction::submit`].
+    pub fn submit(self, command: impl Into<Command>) -> Self {
+        Self { transaction: self.transaction.submit(command), ..self }
+    }
+
+    /// See [`Transaction::record`].
+    pub fn record(self, event: RecordEvent) -> Self {
+        Self { transaction: self.transaction.record(event), ..self }
+    }
+
+    /// See [`Transaction::expecting`].
+    pub fn expecting(self, version: u64) -> Self {
+        Self { transaction: self.transaction.expecting(version), ..self }
+    }
+
+    /// See [`Engine::commit`].
+    ///
+    /// # Errors
+    /// As [`Engine::commit`].
+    pub fn commit(self) -> Result<Submitted, SubmitError> {
+        self.engine.commit(self.origin, &self.transaction)
+    }
+
+    /// See [`Engine::commit_when`].
+    ///
+    /// # Errors
+    /// As [`Engine::commit`].
+    pub fn commit_when(self, conditions: &Conditions) -> Result<Submitted, SubmitError> {
+        self.engine.commit_when(self.origin, conditions, &self.transaction)
     }
 }
 
@@ -116,10 +182,10 @@ pub(super) fn begin<'a, S: Storage>(
     engine: &'a Core<S>,
     origin: &Origin,
     proof: Proof,
-    key: Option<&IdempotencyKey>,
+    conditions: &Conditions,
     transaction: &Transaction,
 ) -> Result<Begun<'a, S>, SubmitError> {
-    if let Err(refusal) = transaction.check(origin, key) {
+    if let Err(refusal) = transaction.check(origin, conditions) {
         return Ok(Begun::refused(engine, refusal));
     }
     // Files are read before the turn: nobody waits for them.
@@ -130,7 +196,7 @@ pub(super) fn begin<'a, S: Storage>(
     };
     let members = transaction.members.iter().map(ready);
     let members = members.collect::<Result<Vec<Ready>, SubmitError>>()?;
-    let idempotency = key.map(|key| Idempotency {
+    let idempotency = conditions.key.as_ref().map(|key| Idempotency {
         tenant: key.tenant.clone(),
         engine: key.engine.clone(),
         key: key.key.clone(),
@@ -225,7 +291,8 @@ impl Batch<'_> {
             if key.is_none() && member.expected_version.is_none() {
                 continue;
             }
-            let conditions = Conditions { key: None, expected_version: member.expected_version };
+            let expected_version = member.expected_version;
+            let conditions = Conditions { expected_version, ..Conditions::new() };
             let seen = conditions.seen(key);
             let found = recall::recall(engine, hot, turn, origin, seen, &member.command)?;
             if let Some(key) = key.take() {

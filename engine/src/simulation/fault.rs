@@ -17,6 +17,7 @@ pub enum Effect {
 /// What goes wrong with a call that changes the disk. A fault that does not fit the call does not
 /// happen: see [`super::SimulatedDisk::happened`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fault {
     /// `ENOSPC`, on a call that needs space: a write, or making a file or directory.
     NoSpace(Effect),
@@ -45,6 +46,7 @@ pub enum Fault {
 
 /// What goes wrong with a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadFault {
     /// `EIO`.
     Io,

@@ -93,10 +93,7 @@ fn seeds() -> Vec<u64> {
 /// Threads that hand over, a second engine that submits, and readers, all at once.
 fn one_round(seed: u64) {
     let place = Place::new();
-    let engine = Engine::open_with(
-        place.storage(),
-        EngineOptions { queue: 4, ..EngineOptions::simulated() },
-    );
+    let engine = Engine::open_with(place.storage(), EngineOptions::simulated().queue(4));
     let engine = engine.expect("the log opens");
     let early = engine.subscribe(0).expect("it can be followed");
     let late = engine.subscribe(5).expect("it can be followed");

@@ -65,9 +65,9 @@ impl Metrics for Counting {
 
 /// HEAD follows at the end only, so that the counts depend on nothing but what is submitted.
 fn options(metrics: &Arc<Counting>) -> EngineOptions {
-    let log = Options { head_delay: Duration::MAX, ..Options::default() };
+    let log = Options::default().head_delay(Duration::MAX);
     let metrics: Arc<Counting> = Arc::clone(metrics);
-    EngineOptions { log, metrics, ..EngineOptions::simulated() }
+    EngineOptions::simulated().log(log).metrics(metrics)
 }
 
 fn counted<S: Storage>(storage: S) -> (Engine<S>, Arc<Counting>) {
@@ -102,11 +102,11 @@ fn appends_refusals_turns_syncs_and_bytes_are_counted() {
 fn a_lock_that_is_not_to_be_had_is_counted() {
     let place = Place::new();
     let metrics = Arc::new(Counting::default());
-    let log = Options { lock_wait: Duration::ZERO, ..options(&metrics).log };
-    let waiting = EngineOptions { log: log.clone(), ..options(&metrics) };
+    let log = options(&metrics).log.lock_wait(Duration::ZERO);
+    let waiting = options(&metrics).log(log.clone());
     let waiting = Engine::open_with(place.storage(), waiting).expect("the log opens");
-    let log = Options { ownership: Ownership::Exclusive, ..log };
-    let owner = EngineOptions { log, ..EngineOptions::simulated() };
+    let log = log.ownership(Ownership::Exclusive);
+    let owner = EngineOptions::simulated().log(log);
     let owner = Engine::open_with(place.storage(), owner).expect("the log opens");
     waiting.submit(&origin(), &dispatch("LOOP-unknown")).expect_err("the lock is held");
     assert_eq!((metrics.so_far().turns, metrics.so_far().turns_not_had), (1, 1));
@@ -151,7 +151,7 @@ fn what_is_told_of_a_command_is_told_outside_of_every_lock() {
     let place = Place::new();
     let metrics = Arc::new(Asking::default());
     let hooks: Arc<Asking> = Arc::clone(&metrics);
-    let options = EngineOptions { metrics: hooks, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().metrics(hooks);
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let engine = Arc::new(engine);
     metrics.engine.set(Arc::downgrade(&engine)).expect("it is set once");
@@ -165,7 +165,7 @@ fn hooks_that_are_not_written_do_nothing() {
     struct Silent;
     impl Metrics for Silent {}
     let place = Place::new();
-    let options = EngineOptions { metrics: Arc::new(Silent), ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().metrics(Arc::new(Silent));
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     accept(&engine, 1);
     engine.close().expect("it closes");

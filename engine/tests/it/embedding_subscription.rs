@@ -255,8 +255,8 @@ fn at_a_weaker_level_records_come_when_the_log_proves_them() {
 fn an_owners_own_syncs_are_known_at_once() {
     let place = Place::new();
     let ownership = Ownership::Exclusive;
-    let log = Options { ownership, head_delay: Duration::MAX, ..Options::default() };
-    let options = EngineOptions { log, ..EngineOptions::simulated() };
+    let log = Options::default().ownership(ownership).head_delay(Duration::MAX);
+    let options = EngineOptions::simulated().log(log);
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let mut subscription = engine.subscribe(2).expect("it can be followed");
     for number in 0..3 {

@@ -6,8 +6,8 @@ use holdpoint_domain::Command;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{
-    AppendMeasure, Clock, EngineOptions, Metrics, Outcome, QueueError, Reading, SubmitError,
-    Submitted,
+    AppendMeasure, Clock, Conditions, EngineOptions, Metrics, Outcome, QueueError, Reading,
+    SubmitError, Submitted,
 };
 use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::commands::small;
@@ -238,8 +238,7 @@ impl Metrics for Panicking {
 #[test]
 fn a_hook_that_panics_leaves_no_ticket_waiting() {
     let place = Place::new();
-    let options =
-        EngineOptions { metrics: Arc::new(Panicking::default()), ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().metrics(Arc::new(Panicking::default()));
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let (first, second) = (hand_over(&engine, 1), hand_over(&engine, 2));
     assert!(matches!(first.wait(), Err(SubmitError::Panicked)));
@@ -257,7 +256,7 @@ fn a_panic_in_a_turn_discards_the_state_and_the_log_stays_whole() {
         }
     }
     let place = Place::new();
-    let options = EngineOptions { clock: Box::new(Broken), ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().clock(Box::new(Broken));
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let (first, second) = (hand_over(&engine, 1), hand_over(&engine, 2));
     assert!(matches!(first.wait(), Err(SubmitError::Panicked)));
@@ -294,4 +293,22 @@ fn an_awaited_ticket_gives_its_outcome_once_and_then_says_so() {
     assert!(matches!(poll(), Poll::Ready(Err(SubmitError::Taken))));
     assert!(ticket.is_resolved());
     assert!(matches!(ticket.wait(), Err(SubmitError::Taken)));
+}
+
+#[test]
+fn a_command_that_was_handed_over_is_carried_out_under_its_conditions() {
+    let place = Place::new();
+    let engine = place.engine();
+    let hand_over =
+        |content| engine.submit_later_when(&origin(), &Conditions::once("one"), &small(content));
+    let tickets = [1, 1, 2].map(|content| hand_over(content).expect("it is taken in").wait());
+    let [
+        Ok(Submitted::Accepted(first)),
+        Ok(Submitted::Repeated(again)),
+        Ok(Submitted::Refused(no)),
+    ] = tickets
+    else {
+        panic!("{tickets:?}")
+    };
+    assert_eq!((first, no.code()), (again, "IDEMPOTENCY_CONFLICT"));
 }

@@ -62,8 +62,7 @@ fn zeros_over_a_torn_tail_are_written_again_where_their_sync_failed() {
     let log = open(&disk);
     log.append(&[record(2, 100)], 2, Level::Witnessed).unwrap();
     log.close().unwrap();
-    let options =
-        SurveyOptions { extent: Extent::FromAnchor, boot: disk.boot(), is_being_written: false };
+    let options = SurveyOptions::new(Extent::FromAnchor, disk.boot());
     let seen = survey(&disk.power_loss(&[]), options, &mut |_, _| {}).unwrap();
     assert_eq!((seen.row, seen.findings.len()), (Row::Clean, 0), "{:?}", seen.findings);
 }

@@ -2,7 +2,6 @@
 //! that the run exits with. Nothing here waits for time to pass: commands that would run for ever
 //! are ended by the run itself.
 
-use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::decision_point::{ApprovalPolicy, DecisionPoint};
 use holdpoint_domain::evidence_capture::{
@@ -13,8 +12,7 @@ use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecisionTimeout};
 use holdpoint_domain::log::GatePolicy;
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxFaultEvent};
-use holdpoint_domain::{ActorId, Event, Refusal};
-use holdpoint_engine::Engine;
+use holdpoint_domain::{Event, Refusal};
 use holdpoint_engine::executor::{
     Discard, ForwardedSignal, NoSignals, OutputSink, OutputStream as Stream, SignalSender,
     signal_channel,
@@ -23,8 +21,9 @@ use holdpoint_engine::shell::{
     ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, EXIT_FAULT_TERMINATED, EngineOptions,
     GovernedRun, HeldRun, Identity, NoPrompt, RunError, RunReport, StartPrompter, WaitPolicy, Wake,
 };
+use holdpoint_engine::{Engine, Origin};
 use holdpoint_testing::shell::brittle::Brittle;
-use holdpoint_testing::shell::{Place, names, run_of, shell};
+use holdpoint_testing::shell::{Place, names, origin, run_of, shell};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -87,7 +86,7 @@ impl End {
 /// loop is settled, its chain sealed, nothing is live and no event is forbidden.
 fn finished(place: &Place, run: &GovernedRun) -> RunReport {
     let engine = place.engine();
-    let report = engine.run(run, &mut Discard, &mut NoSignals).expect("the log works");
+    let report = engine.run(&origin(), run, &mut Discard, &mut NoSignals).expect("the log works");
     engine.close().expect("it closes");
     check(place, &report);
     report
@@ -270,7 +269,14 @@ fn what_is_terminated_under_a_hold_never_exits_with_0() {
         for policy in [HoldPolicy::After, HoldPolicy::OnFailure] {
             let (place, (_folder, run)) = (Place::new(), held_open(status));
             let (engine, terms) = (place.engine(), HoldTerms::of(policy));
-            let held = engine.run_held(&run, &terms, &mut NoPrompt, &mut Discard, &mut NoSignals);
+            let held = engine.run_held(
+                &origin(),
+                &run,
+                &terms,
+                &mut NoPrompt,
+                &mut Discard,
+                &mut NoSignals,
+            );
             let Ok(HeldRun::Ended(report)) = held else { panic!("{held:?}") };
             engine.close().expect("it closes");
             check(&place, &report);
@@ -320,7 +326,8 @@ fn a_signal_before_the_start_keeps_the_command_from_starting() {
     sender.send(ForwardedSignal::Interrupt).expect("the receiver lives");
     let witness = place.beside("witness");
     let run = shell(&format!("touch {}", witness.display()));
-    let report = place.engine().run(&run, &mut Discard, &mut signals).expect("the log works");
+    let report =
+        place.engine().run(&origin(), &run, &mut Discard, &mut signals).expect("the log works");
     assert_eq!(End::of(&report), End::interrupted(130, 0));
     assert!(!witness.exists());
     check(&place, &report);
@@ -355,7 +362,8 @@ fn a_signal_of_nobody_known_while_the_command_runs_is_no_human_abort() {
         let (sender, mut signals) = signal_channel().expect("descriptors");
         let mut sink = Impatient { sender, signal };
         let run = GovernedRun { max_attempts: 3, ..shell(script) };
-        let report = place.engine().run(&run, &mut sink, &mut signals).expect("the log works");
+        let report =
+            place.engine().run(&origin(), &run, &mut sink, &mut signals).expect("the log works");
         assert_eq!(End::of(&report), End::interrupted(status, 1), "{script}");
         assert_eq!(captured(&place, OutputStream::Stdout), [b"ready\n"]);
         check(&place, &report);
@@ -450,7 +458,7 @@ fn a_command_does_not_start_when_the_log_cannot_be_written() {
     disk.break_down();
     let witness = place.beside("witness");
     let run = shell(&format!("touch {}", witness.display()));
-    let failed = engine.run(&run, &mut Discard, &mut NoSignals);
+    let failed = engine.run(&origin(), &run, &mut Discard, &mut NoSignals);
     assert!(matches!(failed, Err(RunError::Submit(_))), "{failed:?}");
     assert!(!witness.exists());
 }
@@ -471,7 +479,7 @@ fn a_log_that_fails_under_a_command_is_told_with_the_status_that_the_command_ran
     let disk = Brittle::new(place.storage());
     let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
     let run = shell("echo hello; exit 7");
-    let failed = engine.run(&run, &mut Saboteur(disk), &mut NoSignals);
+    let failed = engine.run(&origin(), &run, &mut Saboteur(disk), &mut NoSignals);
     assert!(matches!(failed, Err(RunError::NotRecorded { exit_status: 7, .. })), "{failed:?}");
     drop(engine);
     let live = place.engine().query(|world| world.live_loops().count());
@@ -537,7 +545,7 @@ fn spend(
 ) -> Result<HeldRun, &'static str> {
     let (terms, policy) = (&HoldTerms::never(), &GatePolicy::default());
     let start = ApprovedStart { run, terms, policy, bound, decision_id };
-    let ran = engine.run_approved(&start, &mut NoPrompt, &mut Discard, &mut NoSignals);
+    let ran = engine.run_approved(&origin(), &start, &mut NoPrompt, &mut Discard, &mut NoSignals);
     ran.map_err(|error| error.code())
 }
 
@@ -549,13 +557,15 @@ fn an_embedder_asks_before_a_start_and_an_approval_starts_exactly_that_once() {
     let ask = ask(HumanDecisionTimeout::DEFAULT);
     let put = |says: Option<bool>| {
         let mut desk = Desk::saying(says);
-        engine.ask_before(&run, &bound, &ask, &mut desk, &mut NoSignals).expect("it is asked")
+        engine
+            .ask_before(&origin(), &run, &bound, &ask, &mut desk, &mut NoSignals)
+            .expect("it is asked")
     };
     let unasked = GovernedRun {
         gate: holdpoint_domain::log::GateTerms { before: true, ..run.gate.clone() },
         ..run.clone()
     };
-    let refused = engine.run(&unasked, &mut Discard, &mut NoSignals);
+    let refused = engine.run(&origin(), &unasked, &mut Discard, &mut NoSignals);
     assert!(matches!(refused, Err(RunError::Refused(Refusal::ApprovalNeeded))), "{refused:?}");
     let Asked::LeftOpen(open) = put(None) else { panic!("nobody waits") };
     let Asked::Ended(denied) = put(Some(false)) else { panic!("it was denied") };
@@ -581,14 +591,14 @@ fn an_embedder_asks_before_a_start_and_an_approval_starts_exactly_that_once() {
 fn an_embedders_program_is_not_the_person_who_approves_its_start() {
     let place = Place::new();
     let identity = Identity::simulated_process(1000, "ada", None);
-    let options = EngineOptions { identity, ..EngineOptions::default() };
+    let options = EngineOptions::default().identity(identity);
     let engine = Engine::open_with(place.storage(), options).expect("it opens");
-    let (mut run, bound) = bound_run(&place);
-    run.actor = ActorId { kind: Actor::Automation, id: "ada".to_string() };
+    let (run, bound) = bound_run(&place);
+    let ada = Origin::automation("ada");
     let (sender, mut signals) = signal_channel().expect("descriptors");
     let mut desk = Desk { end: Some(sender), ..Desk::saying(Some(true)) };
     let ask = ask(HumanDecisionTimeout::DEFAULT);
-    let asked = engine.ask_before(&run, &bound, &ask, &mut desk, &mut signals);
+    let asked = engine.ask_before(&ada, &run, &bound, &ask, &mut desk, &mut signals);
     let Ok(Asked::Interrupted { question, .. }) = asked else { panic!("{asked:?}") };
     assert_eq!(desk.refused, ["NO_TERMINAL"]);
     assert!(spend(&engine, &run, &bound, &question.decision_id).is_err());

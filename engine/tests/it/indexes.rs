@@ -29,20 +29,17 @@ pub(crate) fn engine(place: &Place) -> Engine {
 }
 
 pub(crate) fn options() -> EngineOptions {
-    let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
-    EngineOptions {
-        log,
-        level: Level::Os,
-        // Opened again and again: each goes on from a snapshot.
-        fingerprints: FingerprintDistance { records_at_close: 1, ..FingerprintDistance::default() },
-        ..EngineOptions::simulated()
-    }
+    let log = Options::default().ownership(Ownership::Exclusive);
+    // Opened again and again: each goes on from a snapshot.
+    let fingerprints =
+        FingerprintDistance { records_at_close: 1, ..FingerprintDistance::default() };
+    EngineOptions::simulated().log(log).level(Level::Os).fingerprints(fingerprints)
 }
 
 pub(crate) fn keyed(number: usize) -> Conditions {
     let key = format!("command {number}");
     let key = IdempotencyKey { tenant: "acme".into(), engine: "ci".into(), key };
-    Conditions { key: Some(key), expected_version: None }
+    Conditions::of(Some(key), None)
 }
 
 fn submit(engine: &Engine, number: usize, content: i64) -> Submitted {

@@ -24,7 +24,7 @@ fn identity(path: &Path) -> u64 {
 
 /// Everything is made ahead that can be.
 fn eager() -> Options {
-    Options { prepare_ahead: 0, ..exclusive() }
+    exclusive().prepare_ahead(0)
 }
 
 fn open_faulty(directory: &Path) -> (Log<FaultyStorage>, FaultyStorage) {
@@ -127,7 +127,7 @@ fn crash_what_a_killed_owner_made_ahead_is_removed_by_whoever_opens_next() {
 #[test]
 fn owners_who_give_the_lock_back_between_turns_make_nothing_ahead() {
     let directory = tempfile::tempdir().unwrap();
-    let log = open(directory.path(), Options { prepare_ahead: 0, ..quiet() });
+    let log = open(directory.path(), quiet().prepare_ahead(0));
     append(&log, 1, 40_000);
     log.prepare_next().unwrap();
     assert!(!prepared(directory.path()).exists());

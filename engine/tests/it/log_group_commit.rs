@@ -275,7 +275,7 @@ fn another_handle_gets_its_turn_while_threads_never_stop() {
 #[test]
 fn head_follows_in_the_background_while_group_commits_go_on() {
     let directory = memory_directory();
-    let options = Options { head_delay: Duration::from_millis(1), ..exclusive() };
+    let options = exclusive().head_delay(Duration::from_millis(1));
     let log = open(directory.path(), options);
     let is_over = std::sync::atomic::AtomicBool::new(false);
     thread::scope(|scope| {

@@ -63,7 +63,7 @@ fn job_of_another_process() {
     assert_eq!(job.name, "record on a clock that was set");
     let clock = SetClock::new();
     clock.step(job.number.cast_signed() - (HALFWAY_NS));
-    let options = EngineOptions { clock: Box::new(clock), ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().clock(Box::new(clock));
     let engine = Engine::open_with(DirectoryStorage::new(&job.directory), options);
     let engine = engine.expect("the log opens");
     // Entropy that no other process draws.

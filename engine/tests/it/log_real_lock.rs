@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Waits for nobody.
 fn impatient() -> Options {
-    Options { lock_wait: Duration::ZERO, ..quiet() }
+    quiet().lock_wait(Duration::ZERO)
 }
 
 fn lock_of(directory: &Path) -> Lock {

@@ -2,7 +2,7 @@
 //! that FORMAT.md names; nothing acknowledged is lost, nothing is cut that was not copied, and a
 //! log that is refused is left as it was, byte for byte.
 
-use holdpoint_engine::log::{Level, NewRecord, OpenError, OpenReport, Options};
+use holdpoint_engine::log::{Level, NewRecord, OpenError, OpenReport};
 use holdpoint_log_format::recovery::{OpenAction, Row};
 use holdpoint_log_format::{BootId, ChainPosition, Head, OwnerState};
 use holdpoint_testing::log as log_support;
@@ -571,7 +571,7 @@ fn without_head_a_log_opens_only_when_told_and_the_report_says_so() {
         assert_refused(&image, Row::NoWitness);
         let directory = memory_directory();
         image.restore(directory.path());
-        let told = Options { without_head: true, ..quiet() };
+        let told = quiet().without_head(true);
         let (log, report): (_, OpenReport) = try_open(directory.path(), told.clone()).unwrap();
         assert!(report.recovered.without_head);
         append(&log, 6, 10);

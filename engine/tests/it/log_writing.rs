@@ -151,7 +151,7 @@ fn staged_records_are_written_later_and_others_at_once() {
 #[test]
 fn what_an_interval_promised_becomes_durable_and_head_follows_without_another_call() {
     let directory = directory();
-    let options = Options { head_delay: Duration::ZERO, ..Options::default() };
+    let options = Options::default().head_delay(Duration::ZERO);
     let log = open(directory.path(), options);
     log.append(&[record(1, 100)], 1, Level::Interval(Duration::ZERO)).unwrap();
     while log.durable_sequence() < 1 || head_of(directory.path()).newest_sequence < 1 {
@@ -278,7 +278,7 @@ fn an_exclusive_owner_keeps_others_out_and_is_named() {
     let directory = directory();
     let held = open(directory.path(), exclusive());
     append(&held, 1, 10);
-    let impatient = Options { lock_wait: Duration::ZERO, ..quiet() };
+    let impatient = quiet().lock_wait(Duration::ZERO);
     let refused = try_open(directory.path(), impatient.clone()).map(drop);
     let Err(OpenError::Locked { pid, .. }) = refused else { panic!("{refused:?}") };
     assert_eq!(pid, std::process::id());
@@ -297,7 +297,7 @@ fn an_exclusive_owner_keeps_others_out_and_is_named() {
 fn a_turn_keeps_other_handles_waiting_and_a_wait_that_runs_out_changes_nothing() {
     let directory = directory();
     let log = open(directory.path(), quiet());
-    let impatient = Options { lock_wait: Duration::ZERO, ..quiet() };
+    let impatient = quiet().lock_wait(Duration::ZERO);
     let waiting = open(directory.path(), impatient);
     let mut turn = log.begin().unwrap();
     turn.append(&[record(1, 10)], 1).unwrap();
@@ -501,7 +501,7 @@ fn what_no_log_can_be_in_is_refused_and_left_as_it_is() {
         let message = refused.unwrap_err().to_string();
         assert!(message.contains(name.trim_end_matches('/')), "{message}");
     }
-    let absent = Options { create: false, ..quiet() };
+    let absent = quiet().create(false);
     let nothing = try_open(&path("absent"), absent).map(drop);
     assert!(matches!(nothing, Err(OpenError::NothingHere { .. })), "{nothing:?}");
     assert_eq!(content_of(directory.path()).len(), before);
@@ -527,7 +527,7 @@ fn a_log_can_be_used_from_several_threads_through_one_handle() {
 #[test]
 fn head_follows_as_soon_as_another_owner_lets_go() {
     let directory = directory();
-    let options = Options { head_delay: Duration::ZERO, ..Options::default() };
+    let options = Options::default().head_delay(Duration::ZERO);
     let log = open(directory.path(), options);
     let other = open(directory.path(), quiet());
     append(&log, 1, 10);

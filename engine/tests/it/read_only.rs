@@ -21,8 +21,8 @@ use std::time::Duration;
 fn owner<S: Storage>(disk: S) -> Engine<S> {
     let fingerprints =
         FingerprintDistance { records: 8, bytes: u64::MAX, records_at_close: u64::MAX };
-    let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
-    Engine::open_with(disk, EngineOptions { log, fingerprints, ..EngineOptions::simulated() })
+    let log = Options::default().ownership(Ownership::Exclusive);
+    Engine::open_with(disk, EngineOptions::simulated().log(log).fingerprints(fingerprints))
         .expect("the log opens")
 }
 
@@ -169,8 +169,8 @@ fn damage_before_the_snapshot_is_not_in_its_reach_and_damage_behind_it_is_refuse
 
 /// What an owner who never closed the log has left, in a directory of its own.
 fn left_open(place: &Place) -> PathBuf {
-    let log = Options { head_delay: Duration::MAX, ..Options::default() };
-    let options = EngineOptions { log, ..EngineOptions::simulated() };
+    let log = Options::default().head_delay(Duration::MAX);
+    let options = EngineOptions::simulated().log(log);
     let engine = Engine::open_with(place.storage(), options).unwrap();
     live(&engine, 10);
     let left = place.beside("left");
@@ -226,8 +226,7 @@ fn where_no_snapshot_is_believed_every_record_is_read() {
 #[test]
 fn it_goes_on_where_the_records_it_stood_behind_were_moved_to_an_archive() {
     let place = Place::new();
-    let options =
-        EngineOptions { fingerprints: FingerprintDistance::NEVER, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().fingerprints(FingerprintDistance::NEVER);
     let engine = Engine::open_with(place.storage(), options).unwrap();
     live(&engine, 3);
     let mut looking = Engine::open_read_only(place.log()).unwrap();
@@ -251,9 +250,9 @@ fn it_goes_on_where_the_records_it_stood_behind_were_moved_to_an_archive() {
 #[test]
 fn a_snapshot_is_kept_that_is_stated_up_to_head() {
     let (place, _) = closed();
-    let log = Options { head_delay: Duration::MAX, ..Options::default() };
+    let log = Options::default().head_delay(Duration::MAX);
     let fingerprints = FingerprintDistance { records: 8, ..FingerprintDistance::default() };
-    let options = EngineOptions { log, fingerprints, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().log(log).fingerprints(fingerprints);
     let engine = Engine::open_with(place.storage(), options).unwrap();
     live(&engine, 40);
     let looking = Engine::open_read_only(place.log()).unwrap();

@@ -30,11 +30,10 @@ use std::fs;
 const DECISIONS: usize = MAX_CLOSED_DECISION_POINTS + 40;
 
 fn engine(place: &Place) -> Engine {
-    let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
+    let log = Options::default().ownership(Ownership::Exclusive);
     let fingerprints =
         FingerprintDistance { records_at_close: 1, ..FingerprintDistance::default() };
-    let options =
-        EngineOptions { log, level: Level::Os, fingerprints, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().log(log).level(Level::Os).fingerprints(fingerprints);
     Engine::open_with(place.storage(), options).expect("the log opens")
 }
 

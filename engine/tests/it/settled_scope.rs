@@ -68,12 +68,13 @@ enum Without {
 }
 
 fn engine(place: &Place, clock: &SetClock) -> Engine {
-    let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
+    let log = Options::default().ownership(Ownership::Exclusive);
     let fingerprints =
         FingerprintDistance { records_at_close: 1, ..FingerprintDistance::default() };
     let clock = Box::new(clock.clone());
     let level = Level::Os;
-    let options = EngineOptions { log, level, clock, fingerprints, ..EngineOptions::simulated() };
+    let options =
+        EngineOptions::simulated().log(log).level(level).clock(clock).fingerprints(fingerprints);
     Engine::open_with(place.storage(), options).expect("the log opens")
 }
 
@@ -233,7 +234,7 @@ fn answer(submitted: Submitted) -> Answer {
 /// What everything is answered with, and what is written of it.
 fn answers(place: &Place, engine: &Engine) -> (Vec<Answer>, Vec<Event>) {
     let before = place.lines().len();
-    let seen = Conditions { key: None, expected_version: Some(1) };
+    let seen = Conditions::of(None, Some(1));
     let origin = Origin { actor: caller(), correlation: THREAD.to_string(), causation: None };
     let new = At { turn_id: 19, pending_state: PendingState::None, key: "turn 19" };
     let stale = engine.submit_when(&origin, &seen, &take_turn(&new, "It is late."));

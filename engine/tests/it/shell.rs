@@ -228,11 +228,7 @@ fn what_a_live_engine_cuts_on_taking_over_is_on_record_too() {
 /// What a power loss in the middle of a write may leave: bytes after the last record, and a LOCK
 /// of another boot.
 fn tear(place: &Place) -> Vec<u8> {
-    let options = SurveyOptions {
-        extent: Extent::FromAnchor,
-        boot: BootId::UNKNOWN,
-        is_being_written: false,
-    };
+    let options = SurveyOptions::new(Extent::FromAnchor, BootId::UNKNOWN);
     let found = survey(&place.storage(), options, &mut |_, _| {}).expect("it can be read");
     let end = found.last.expect("a segment").run.end_offset;
     let path = place.log().join("segments/00000000000000000001.seg");
@@ -265,8 +261,8 @@ fn a_log_without_head_is_refused_untouched_unless_told_to_go_on_and_that_is_on_r
     assert!(is_no_witness, "{refused}");
     assert_eq!(place.bytes(), before);
 
-    let log = Options { without_head: true, ..Options::default() };
-    let options = EngineOptions { log, ..EngineOptions::simulated() };
+    let log = Options::default().without_head(true);
+    let options = EngineOptions::simulated().log(log);
     let engine = Engine::open_with(place.storage(), options).expect("it goes on");
     let Some(Event::Log(LogEvent::HeadMissingAccepted(event))) = place.events().pop() else {
         unreachable!("it is the newest event")

@@ -17,11 +17,10 @@ use holdpoint_engine::shell::{
 };
 use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::commands::{complete, dispatch, fresh, initialize, whole_story};
-use holdpoint_testing::shell::{Place, SECOND_NS, SetClock, names, origin};
+use holdpoint_testing::shell::{Line, Place, SECOND_NS, SetClock, names, origin};
 
 fn key(key: &str) -> Conditions {
-    let [tenant, engine, key] = ["acme", "ci", key].map(str::to_string);
-    Conditions { key: Some(IdempotencyKey { tenant, engine, key }), expected_version: None }
+    Conditions::once(IdempotencyKey::new("acme", "ci", key))
 }
 
 fn accepted<S: Storage>(engine: &Engine<S>, command: &Command) -> Receipt {
@@ -110,7 +109,7 @@ fn a_stale_version_conflicts_and_the_version_that_was_seen_does_not() {
     let loop_id = command.loop_id();
     let first =
         accepted(&engine, &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
-    let seen = |version| Conditions { key: None, expected_version: Some(version) };
+    let seen = |version| Conditions::of(None, Some(version));
     let submit = |version, command: &Command| {
         engine.submit_when(&origin(), &seen(version), command).expect("the log works")
     };
@@ -194,7 +193,7 @@ fn nothing_derived_from_what_is_not_durable_leaves() {
         let loop_id = command.loop_id();
         let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
         // Written by another engine and not synced by anybody.
-        let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
+        let options = EngineOptions::simulated().level(Level::Os);
         let writer = Engine::open_with(place.storage(), options).expect("the log opens");
         let disk = Brittle::new(place.storage());
         let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
@@ -213,5 +212,31 @@ fn nothing_derived_from_what_is_not_durable_leaves() {
         assert!(engine.query(|_| ()).is_err());
         drop((engine, writer));
         place.rebuilt();
+    }
+}
+
+#[test]
+fn an_origin_begins_a_story_of_its_own_or_goes_on_in_one_that_has_a_name() {
+    let place = Place::new();
+    let engine = place.engine();
+    let [first, second] = [Origin::automation("ci"), Origin::agent("claude")];
+    assert_ne!(first.correlation, second.correlation);
+    let receipt = accepted_by(&engine, &first);
+    accepted_by(&engine, &second.within("order-1").caused_by(receipt.last_sequence));
+    let lines = place.asked_lines();
+    let mut of_first = lines.iter().filter(|line| line.envelope.correlation == first.correlation);
+    let begun = of_first.next().expect("the first story");
+    assert_eq!((begun.envelope.correlation.len(), begun.envelope.causation), (32, None));
+    let in_order = |line: &&Line| line.envelope.correlation == "order-1";
+    let caused: Vec<_> =
+        lines.iter().filter(in_order).map(|line| line.envelope.causation).collect();
+    assert_eq!(caused.first(), Some(&Some(receipt.last_sequence)));
+}
+
+fn accepted_by(engine: &Engine, origin: &Origin) -> Receipt {
+    let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1)));
+    match engine.submit(origin, &command).expect("the log works") {
+        Submitted::Accepted(receipt) => receipt,
+        other => unreachable!("{other:?}"),
     }
 }

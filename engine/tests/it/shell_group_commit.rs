@@ -50,7 +50,7 @@ fn opened(place: &Place, options: EngineOptions) -> (Engine<GatedStorage>, Gated
 }
 
 fn options(log: Options) -> EngineOptions {
-    EngineOptions { log, ..EngineOptions::simulated() }
+    EngineOptions::simulated().log(log)
 }
 
 #[test]
@@ -59,8 +59,7 @@ fn threads_share_syncs_and_no_receipt_leaves_before_its_sync_has_returned() {
         let place = Place::new();
         let (looks, metrics) = (Looks::default(), Arc::new(Syncs::default()));
         let (clock, hooks) = (Box::new(looks.clone()), Arc::clone(&metrics));
-        let (engine, storage) =
-            opened(&place, EngineOptions { clock, metrics: hooks, ..options(log) });
+        let (engine, storage) = opened(&place, options(log).clock(clock).metrics(hooks));
         let (gate_before, told_before) = (storage.syncs(), metrics.0.load(Ordering::SeqCst));
         storage.shut();
         let returned = AtomicU32::new(0);
@@ -171,10 +170,10 @@ fn a_persons_decision_has_a_witness_when_its_receipt_is_returned() {
 #[test]
 fn the_level_of_a_persons_decision_is_the_embedders_to_choose() {
     let decision_level = Level::Always;
-    let (_, _, after) = answered(EngineOptions { decision_level, ..options(quiet()) });
+    let (_, _, after) = answered(options(quiet()).decision_level(decision_level));
     assert_eq!(after, 0);
     // Who asks less of everything asks less of this.
-    let (_, _, after) = answered(EngineOptions { level: Level::Os, ..options(quiet()) });
+    let (_, _, after) = answered(options(quiet()).level(Level::Os));
     assert_eq!(after, 0);
 }
 

@@ -93,7 +93,7 @@ fn state(engine: &Engine) -> ([u8; 32], u64) {
 
 fn open(place: &Place, clock: &SetClock) -> Engine {
     let clock = Box::new(clock.clone());
-    let options = EngineOptions { clock, level: Level::Os, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().clock(clock).level(Level::Os);
     Engine::open_with(place.storage(), options).expect("the log opens")
 }
 

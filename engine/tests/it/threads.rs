@@ -222,14 +222,7 @@ fn a_turn_takes_no_other_key_and_no_other_story() {
     let (place, _, engine) = set_up_place();
     let before = place.bytes();
     let command = turn(1, chat("order", "It ships on Monday."));
-    let key = |key: &str| Conditions {
-        key: Some(IdempotencyKey {
-            tenant: TENANT.to_string(),
-            engine: "PH1.X".to_string(),
-            key: key.to_string(),
-        }),
-        expected_version: None,
-    };
+    let key = |key| Conditions::once(IdempotencyKey::new(TENANT, "PH1.X", key));
     let elsewhere = Origin { correlation: "another story".to_string(), ..origin_of(caller()) };
     let field_of = |submitted: Submitted| match submitted {
         Submitted::Refused(refusal) => refusal.to_string(),
@@ -251,7 +244,7 @@ fn malformed_turns_leave_no_trace_whoever_gives_them_under_whatever_key() {
     let before = place.bytes();
     let malformed = |turn_id| turn(turn_id, chat(" ", "It ships on Monday."));
     let known_key = malformed(1);
-    let stale = Conditions { key: None, expected_version: Some(1) };
+    let stale = Conditions::of(None, Some(1));
     for (actor, conditions, command) in [
         (stranger(), Conditions::default(), malformed(2)),
         (caller(), Conditions::default(), known_key),
@@ -272,7 +265,7 @@ fn nobody_else_takes_a_key_of_turns_and_rows() {
         engine: "PH1.X".to_string(),
         key: "turn 1".to_string(),
     };
-    let conditions = Conditions { key: Some(key), expected_version: None };
+    let conditions = Conditions::of(Some(key), None);
     let command = Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {}));
     let submitted = engine.submit_when(&origin_of(stranger()), &conditions, &command);
     assert_eq!(refused(submitted.expect("the log works")), "MALFORMED_REQUEST");
@@ -283,7 +276,7 @@ fn nobody_else_takes_a_key_of_turns_and_rows() {
 #[test]
 fn a_turn_on_a_version_that_is_stale_conflicts() {
     let (place, _, engine) = set_up_place();
-    let seen = |version| Conditions { key: None, expected_version: Some(version) };
+    let seen = |version| Conditions::of(None, Some(version));
     let submit = |version, command: &Command| {
         engine.submit_when(&origin_of(caller()), &seen(version), command).expect("the log works")
     };
@@ -436,7 +429,7 @@ fn a_closed_session_gives_up_the_words_left_in_it_in_the_threads_own_story() {
 fn a_thread_remembers_its_keys_while_it_lives_and_the_log_remembers_them_afterwards() {
     let place = Place::new();
     let open = || {
-        let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
+        let options = EngineOptions::simulated().level(Level::Os);
         Engine::open_with(place.storage(), options).expect("the log opens")
     };
     let engine = open();
@@ -465,7 +458,7 @@ fn use_up_keys(engine: &Engine) {
             engine: "test".to_string(),
             key: number.to_string(),
         };
-        let conditions = Conditions { key: Some(key), expected_version: None };
+        let conditions = Conditions::of(Some(key), None);
         let submitted = engine.submit_when(&origin_of(caller()), &conditions, &step);
         assert!(matches!(submitted, Ok(Submitted::Accepted(_))));
     }
@@ -494,9 +487,8 @@ mod on_a_simulated_disk {
     use std::time::Duration;
 
     fn open(disk: &SimulatedDisk, clock: &SetClock) -> Engine<SimulatedDisk> {
-        let log = Options { head_delay: Duration::MAX, ..Options::default() };
-        let options =
-            EngineOptions { log, clock: Box::new(clock.clone()), ..EngineOptions::simulated() };
+        let log = Options::default().head_delay(Duration::MAX);
+        let options = EngineOptions::simulated().log(log).clock(Box::new(clock.clone()));
         Engine::open_with(disk.clone(), options).expect("the log opens")
     }
 

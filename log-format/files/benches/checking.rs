@@ -122,7 +122,7 @@ impl Floor {
 
 fn options() -> SurveyOptions {
     let extent = Extent::FromAnchor;
-    SurveyOptions { extent, boot: BootId::UNKNOWN, is_being_written: false }
+    SurveyOptions::new(extent, BootId::UNKNOWN)
 }
 
 fn check(storage: &DirectoryStorage, threads: usize, records: usize) {

@@ -45,11 +45,20 @@ pub(crate) fn wrong_witnessed(head: &Head, header: &RecordHeader) -> Option<Prob
 /// One thing wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {problem}")]
+#[non_exhaustive]
 pub struct Finding {
     /// Where.
     pub place: Place,
     /// What.
     pub problem: Problem,
+}
+
+impl Finding {
+    /// What is wrong there.
+    #[must_use]
+    pub const fn new(place: Place, problem: Problem) -> Self {
+        Self { place, problem }
+    }
 }
 
 /// What is wrong: a closed list.

@@ -21,6 +21,7 @@ pub const SNAPSHOTS_TRIED_MAX: usize = 8;
 
 /// Why no snapshot is looked for.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum SnapshotsFault {
     /// The disk says no.
     #[error("{0}")]
@@ -36,6 +37,7 @@ pub enum SnapshotsFault {
 
 /// Why there is no snapshot in a file.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum SnapshotFault {
     /// The disk says no.
     #[error("{0}")]

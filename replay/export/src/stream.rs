@@ -9,11 +9,26 @@ use thiserror::Error;
 
 /// What is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Which batches.
     pub selection: Selection,
     /// Whether the bytes of raw evidence leave the log.
     pub include_evidence: bool,
+}
+
+impl Options {
+    /// These batches, without the bytes of raw evidence.
+    #[must_use]
+    pub const fn new(selection: Selection) -> Self {
+        Self { selection, include_evidence: false }
+    }
+
+    /// Whether the bytes of raw evidence leave the log.
+    #[must_use]
+    pub fn include_evidence(self, include_evidence: bool) -> Self {
+        Self { include_evidence, ..self }
+    }
 }
 
 /// What was exported.

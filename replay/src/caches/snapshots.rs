@@ -44,7 +44,7 @@ pub(super) fn check_snapshots<S: ReadStorage>(
             let reason = format!("{} in place of a directory: no snapshot is kept", noun(found));
             return vec![in_place_of_all(CacheState::Damaged, reason)];
         }
-        Err(SnapshotsFault::Unreadable(error)) => {
+        Err(error) => {
             return vec![in_place_of_all(CacheState::Unreadable, error.to_string())];
         }
     };

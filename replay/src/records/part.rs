@@ -61,7 +61,7 @@ impl Extend<LogFinding> for Part {
 /// That of a record only the digest is there; no event can authorise one.
 pub(crate) fn withheld_at(place: &RecordPlace, sequence: u64) -> LogFinding {
     let place = Place { file: segment_path(place.segment), offset: place.offset, sequence };
-    LogFinding { place, problem: Problem::Withheld }
+    LogFinding::new(place, Problem::Withheld)
 }
 
 /// The ends of a log.
@@ -150,7 +150,7 @@ fn end_from_head<S: ReadStorage>(
     storage: &S,
     boot: BootId,
 ) -> Result<(Vec<LogFinding>, bool), SurveyError> {
-    let options = SurveyOptions { extent: Extent::FromHead, boot, is_being_written: false };
+    let options = SurveyOptions::new(Extent::FromHead, boot);
     let Survey { mut findings, last, .. } = survey(storage, options, &mut |_, _| {})?;
     findings.retain(|finding| matches!(finding.problem, Problem::BelowMark { .. }));
     Ok((findings, last.is_some_and(|last| last.tail_end.is_some())))

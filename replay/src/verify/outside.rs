@@ -24,6 +24,7 @@ pub struct OutsideHead {
 
 /// Bytes that are no head.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum OutsideHeadError {
     /// A copy of HEAD that does not hold.
     #[error("it begins like a copy of HEAD and is none: {0}")]

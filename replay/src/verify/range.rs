@@ -50,6 +50,7 @@ impl FromStr for Range {
 
 /// What a range of records proves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RangeReport {
     /// All in one. `NothingHere`: there is no log, or it does not hold the whole range.
     pub verdict: Verdict,

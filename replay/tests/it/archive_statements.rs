@@ -37,7 +37,7 @@ fn verified(change: Change) -> (Report, u64) {
     change(&mut stated);
     log.events(vec![Event::from(stated)]);
     log.write(directory.path());
-    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
     let storage = with_archives(DirectoryStorage::new(directory.path()), Vec::new());
     (verify(&storage, options, &mut |_| {}).unwrap(), log.chain.sequence)
 }
@@ -101,7 +101,7 @@ fn a_false_statement_about_an_index_is_found_in_an_archive_that_is_verified_with
         anchor_link: anchor.link,
         ..head
     });
-    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
     let (archive, log) = (DirectoryStorage::new(archive), DirectoryStorage::new(path));
     let both = verify_together((&archive, options), (&log, options), &mut |_| {}).unwrap();
     let found: Vec<_> = both.archive.findings.iter().map(|it| it.name()).collect();

@@ -100,7 +100,7 @@ impl Sample {
         most: usize,
     ) -> (Vec<u64>, u64, Part) {
         let mut found = Vec::new();
-        let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
         let reach = search(storage, filter, order, options, &mut |_| {}, &mut |line, standing| {
             assert_eq!(standing, Standing::Proven);
             found.push(line.sequence);

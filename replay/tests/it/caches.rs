@@ -66,7 +66,7 @@ fn states(directory: &Path) -> Vec<CacheState> {
 }
 
 fn verdict(directory: &Path) -> Verdict {
-    let options = ReadOptions { boot: BootId([1; 16]), is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(BootId([1; 16]), &|| Ok(false));
     verify(&DirectoryStorage::new(directory), options, &mut |_| {}).unwrap().verdict
 }
 

@@ -16,7 +16,7 @@ const LATE_NS: u64 = 2 * BEGINNING_NS;
 
 fn map(directory: &Path) -> DamageMap {
     let storage = DirectoryStorage::new(directory);
-    let options = ReadOptions { boot: OTHER_BOOT, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(OTHER_BOOT, &|| Ok(false));
     let asked = Asked { map: true, ..Asked::default() };
     verify_asked(&storage, options, &asked, &mut |_| {}).unwrap().damage.unwrap()
 }

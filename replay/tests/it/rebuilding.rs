@@ -13,8 +13,7 @@ use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, SECRET, flip};
 use std::path::Path;
 use tempfile::TempDir;
 
-const OPTIONS: ReadOptions<'static> =
-    ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+const OPTIONS: ReadOptions<'static> = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
 
 fn rebuilt(directory: &Path, until: Until) -> Rebuilt {
     let storage = DirectoryStorage::new(directory);

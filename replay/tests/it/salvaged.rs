@@ -20,7 +20,7 @@ fn report_of(log: &HandMade) -> Report {
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
     let storage = DirectoryStorage::new(directory.path());
-    let options = ReadOptions { boot: OTHER_BOOT, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(OTHER_BOOT, &|| Ok(false));
     verify(&storage, options, &mut |_| {}).unwrap()
 }
 

@@ -23,8 +23,8 @@ const THIS_BOOT: BootId = BootId([1; 16]);
 
 fn report_in(directory: &Path, boot: BootId) -> Report {
     let storage = DirectoryStorage::new(directory);
-    let options = ReadOptions { boot, is_locked: &|| is_locked(&storage) };
-    verify(&storage, options, &mut |_| {}).unwrap()
+    let is_written = || is_locked(&storage);
+    verify(&storage, ReadOptions::new(boot, &is_written), &mut |_| {}).unwrap()
 }
 
 fn report(directory: &Path) -> Report {
@@ -223,7 +223,7 @@ fn a_batch_that_is_completed_while_it_is_read_is_read_again() {
     };
     let storage = DirectoryStorage::new(directory.path());
     let mut seen = 0;
-    let options = ReadOptions { boot: OTHER_BOOT, is_locked: &is_locked };
+    let options = ReadOptions::new(OTHER_BOOT, &is_locked);
     let mut count = |_| seen += 1;
     let report = records(&storage, &Filter::default(), options, &mut |_| {}, &mut count).unwrap();
     assert_eq!(report.verdict, Verdict::TailUnproven, "{report:#?}");
@@ -365,7 +365,7 @@ fn a_newer_format_is_an_error_that_names_the_version() {
     let head = directory.path().join("HEAD");
     make_newer(&head);
     let storage = DirectoryStorage::new(directory.path());
-    let options = ReadOptions { boot: THIS_BOOT, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(THIS_BOOT, &|| Ok(false));
     let error: ReadError = verify(&storage, options, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("log format version 2"), "{error}");
 }
@@ -409,7 +409,7 @@ fn damage_before_the_record_of_a_head_kept_outside_is_a_finding_of_a_range_that_
     log.run();
     log.write_with_head(directory.path(), &early);
     let storage = DirectoryStorage::new(directory.path());
-    let options = ReadOptions { boot: THIS_BOOT, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(THIS_BOOT, &|| Ok(false));
     let kept = OutsideHead { from: "kept".into(), sequence, link, log: None };
     let verified = || {
         let range = "1..2".parse().unwrap();

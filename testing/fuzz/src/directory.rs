@@ -71,11 +71,11 @@ fn read_whole(disk: &SimulatedDisk) -> Option<Found> {
 }
 
 fn survey_options(disk: &SimulatedDisk, extent: Extent) -> SurveyOptions {
-    SurveyOptions { extent, boot: disk.boot(), is_being_written: false }
+    SurveyOptions::new(extent, disk.boot())
 }
 
 fn read_options(disk: &SimulatedDisk) -> ReadOptions<'static> {
-    ReadOptions { boot: disk.boot(), is_locked: &|| Ok(false) }
+    ReadOptions::new(disk.boot(), &|| Ok(false))
 }
 
 fn must<T>(read: Result<T, ReadError>) -> T {
@@ -128,7 +128,7 @@ fn check_newer_is_refused(image: &Image, disk: &SimulatedDisk) {
 }
 
 fn options() -> Options {
-    Options { lock_wait: Duration::ZERO, head_delay: Duration::from_secs(3_600), ..<_>::default() }
+    Options::default().lock_wait(Duration::ZERO).head_delay(Duration::from_secs(3_600))
 }
 
 /// Opening refuses what verifying calls corrupt, as far as it reads, and then changes nothing.

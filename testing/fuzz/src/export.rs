@@ -26,7 +26,7 @@ fn try_read(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Damage::happen(&mut image, &written, input)?;
     let disk = image.disk();
     let selection = Selection { since: place(input)?, until: place(input)?.unwrap_or(Until::End) };
-    let options = Options { selection, include_evidence: input.arbitrary()? };
+    let options = Options::new(selection).include_evidence(input.arbitrary()?);
     let log_bytes: usize = image.0.keys().filter_map(|path| image.file(path)).map(Vec::len).sum();
     check(&disk, options, log_bytes);
     Ok(())
@@ -67,7 +67,7 @@ fn check_tables(disk: &SimulatedDisk, options: Options, exported: &Exported) {
 }
 
 fn reading(disk: &SimulatedDisk) -> ReadOptions<'static> {
-    ReadOptions { boot: disk.boot(), is_locked: &|| Ok(false) }
+    ReadOptions::new(disk.boot(), &|| Ok(false))
 }
 
 /// Nothing where the log is of a newer format, or begins behind the place that was asked for.

@@ -124,12 +124,8 @@ impl Life {
     fn begin(is_exclusive: bool) -> Self {
         let disk = SimulatedDisk::new(7);
         let ownership = if is_exclusive { Ownership::Exclusive } else { Ownership::PerTransaction };
-        let options = Options {
-            ownership,
-            lock_wait: Duration::ZERO,
-            head_delay: NEVER,
-            ..Options::default()
-        };
+        let options =
+            Options::default().ownership(ownership).lock_wait(Duration::ZERO).head_delay(NEVER);
         let mut life = Self { disk, log: None, model: Model::default(), options, clock: 0 };
         life.open(true);
         life
@@ -250,8 +246,7 @@ impl Crash {
 /// The payloads of every record of every complete batch, in order, of a log that is not corrupt.
 fn payloads(disk: &SimulatedDisk) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
-    let options =
-        SurveyOptions { extent: Extent::FromAnchor, boot: disk.boot(), is_being_written: false };
+    let options = SurveyOptions::new(Extent::FromAnchor, disk.boot());
     let found = survey(disk, options, &mut |_, record| all.push(record.payload.to_vec()));
     let found = found.unwrap_or_else(|error| unreachable!("no read was asked to fail: {error}"));
     assert_ne!(found.row.verdict(), Verdict::Corrupt, "{:?}", found.findings);

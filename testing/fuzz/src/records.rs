@@ -49,7 +49,7 @@ fn of(all: &[Line]) -> Option<Span> {
 }
 
 fn reading(disk: &SimulatedDisk) -> ReadOptions<'static> {
-    ReadOptions { boot: disk.boot(), is_locked: &|| Ok(false) }
+    ReadOptions::new(disk.boot(), &|| Ok(false))
 }
 
 /// Nothing where a file is of a newer format.

@@ -56,7 +56,7 @@ fn damaged(written: &Written, input: &mut Unstructured<'_>) -> arbitrary::Result
 }
 
 fn reading(disk: &SimulatedDisk) -> ReadOptions<'static> {
-    ReadOptions { boot: disk.boot(), is_locked: &|| Ok(false) }
+    ReadOptions::new(disk.boot(), &|| Ok(false))
 }
 
 /// Nothing where a file is of a newer format, or the state at the log's beginning is not known.

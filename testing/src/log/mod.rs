@@ -27,12 +27,12 @@ pub const NEVER: Duration = Duration::from_secs(1 << 30);
 
 /// Options under which nothing happens in the background.
 pub fn quiet() -> Options {
-    Options { head_delay: NEVER, ..Options::default() }
+    Options::default().head_delay(NEVER)
 }
 
 /// The same, as the only writer.
 pub fn exclusive() -> Options {
-    Options { ownership: Ownership::Exclusive, ..quiet() }
+    quiet().ownership(Ownership::Exclusive)
 }
 
 pub fn try_open(directory: &Path, options: Options) -> Result<(Log, OpenReport), OpenError> {
@@ -100,7 +100,7 @@ pub fn read_whole(directory: &Path) -> (Survey, Vec<Stored>) {
 }
 
 pub fn read_storage<S: ReadStorage>(storage: &S, boot: BootId) -> (Survey, Vec<Stored>) {
-    let options = SurveyOptions { extent: Extent::FromAnchor, boot, is_being_written: false };
+    let options = SurveyOptions::new(Extent::FromAnchor, boot);
     let mut records = Vec::new();
     let survey = survey(storage, options, &mut |place, record| {
         records.push(Stored {

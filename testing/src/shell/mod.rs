@@ -4,12 +4,11 @@ pub mod brittle;
 pub mod commands;
 
 use holdpoint_domain::core::actor::Actor;
-use holdpoint_domain::log::GateTerms;
 use holdpoint_domain::log::RULES_ADOPTED;
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::{ActorId, Envelope, Event, Time, World};
 use holdpoint_engine::Engine;
-use holdpoint_engine::executor::{CommandSpec, EnvironmentPolicy, Stdin};
+use holdpoint_engine::executor::CommandSpec;
 use holdpoint_engine::shell::{Clock, EngineOptions, GovernedRun, Origin, Reading};
 use holdpoint_log_files::{DirectoryStorage, Extent, Follower, SurveyOptions, survey};
 use holdpoint_log_format::BootId;
@@ -65,8 +64,7 @@ impl Place {
     }
 
     pub fn engine_with(&self, clock: &SetClock) -> Engine {
-        let options =
-            EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::simulated() };
+        let options = EngineOptions::simulated().clock(Box::new(clock.clone()));
         Engine::open_with(self.storage(), options).expect("the log opens")
     }
 
@@ -110,11 +108,7 @@ impl Place {
 
     /// Asserts that the whole log survives a survey without a finding.
     pub fn assert_intact(&self) {
-        let options = SurveyOptions {
-            extent: Extent::FromAnchor,
-            boot: BootId::UNKNOWN,
-            is_being_written: false,
-        };
+        let options = SurveyOptions::new(Extent::FromAnchor, BootId::UNKNOWN);
         let found = survey(&self.storage(), options, &mut |_, _| {}).expect("it can be read");
         assert_eq!(found.findings, [], "row {:?}", found.row);
     }
@@ -209,25 +203,9 @@ pub fn origin() -> Origin {
 
 /// A run of `program` in `/`, once, without bounds.
 pub fn run_of(program: &str, arguments: &[&str]) -> GovernedRun {
-    GovernedRun {
-        command: CommandSpec {
-            program: program.into(),
-            arguments: arguments.iter().map(OsString::from).collect(),
-            directory: "/".into(),
-            environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
-            stdin: Stdin::Null,
-            timeout: None,
-            max_memory_bytes: None,
-            max_output_bytes: 1024 * 1024,
-            guard: None,
-        },
-        environment: EnvironmentPolicy::default(),
-        actor: actor(),
-        max_attempts: 1,
-        retry_ceiling: holdpoint_domain::sandbox_fault::RetryPolicy::RetryLimited,
-        gate: GateTerms::default(),
-        approval: None,
-    }
+    let command = CommandSpec::new(program).args(arguments.iter().map(OsString::from));
+    let environment = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
+    GovernedRun::of(CommandSpec { environment, ..command })
 }
 
 /// A run of a shell script.

@@ -81,7 +81,7 @@ fn grow(place: &Place, runs: usize) {
 fn write_snapshot(log: &Path) {
     let fingerprints =
         FingerprintDistance { records: u64::MAX, bytes: u64::MAX, records_at_close: 1 };
-    let options = EngineOptions { fingerprints, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().fingerprints(fingerprints);
     let engine = Engine::open_with(DirectoryStorage::new(log), options).unwrap();
     engine.query(|_| ()).unwrap();
     engine.close().unwrap();

@@ -81,7 +81,7 @@ impl Image {
     /// The survey of every record, in the boot in which the log was written.
     pub(crate) fn survey(&self) -> Survey {
         let boot = Lock::decode(self.bytes("LOCK")).unwrap().boot;
-        let options = SurveyOptions { extent: Extent::FromAnchor, boot, is_being_written: false };
+        let options = SurveyOptions::new(Extent::FromAnchor, boot);
         survey(self, options, &mut |_, _| {}).unwrap()
     }
 

@@ -18,8 +18,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Nobody else is there.
-pub(crate) const OPTIONS: ReadOptions<'static> =
-    ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+pub(crate) const OPTIONS: ReadOptions<'static> = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
 
 /// A log that was checked whole.
 pub(crate) fn opened(storage: &DirectoryStorage) -> Timeline<'_, DirectoryStorage> {

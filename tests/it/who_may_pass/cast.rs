@@ -109,13 +109,11 @@ impl Clock for SetClock {
 /// Opens the log for each process, under the floor in this file.
 pub(crate) fn engines(log: &Path, floor: &Path, clock: &SetClock) -> Vec<Engine> {
     let open = |process: &Process| {
-        let options = EngineOptions {
-            level: Level::Os,
-            clock: Box::new(clock.clone()),
-            identity: process.identity(),
-            floors: FloorFiles::simulated(&[floor]),
-            ..EngineOptions::default()
-        };
+        let options = EngineOptions::default()
+            .level(Level::Os)
+            .clock(Box::new(clock.clone()))
+            .identity(process.identity())
+            .floors(FloorFiles::simulated(&[floor]));
         Engine::open_with(DirectoryStorage::new(log), options).unwrap()
     };
     CAST.iter().map(open).collect()

@@ -99,7 +99,7 @@ fn each_event(
     at: &Path,
     visit: &mut dyn FnMut(&Envelope) -> ControlFlow<()>,
 ) -> Result<(), MeasureError> {
-    let options = Options { create: false, ..Options::default() };
+    let options = Options::default().create(false);
     let (log, _) = Log::open(DirectoryStorage::new(at), options).doing("open the log")?;
     let mut undecoded = None;
     log.read_from(1, &mut |_, record| {

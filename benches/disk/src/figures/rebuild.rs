@@ -67,7 +67,7 @@ fn replay(plan: &Plan, to_half: bool) -> Work {
         let at = filled.ready()?;
         let records = events(at)?.len() as u64;
         let until = if to_half { Until::Sequence(records / 2) } else { Until::End };
-        let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
         let storage = DirectoryStorage::new(at);
         let watch = Stopwatch::start();
         let rebuilt = rebuild(&storage, until, options, &mut |_| {}, &mut |_| {});
@@ -127,7 +127,7 @@ fn decoded(event: &Encoded) -> Result<Envelope, MeasureError> {
 
 fn events(at: &Path) -> Result<Vec<Encoded>, MeasureError> {
     let extent = Extent::FromAnchor;
-    let options = SurveyOptions { extent, boot: BootId::UNKNOWN, is_being_written: false };
+    let options = SurveyOptions::new(extent, BootId::UNKNOWN);
     let mut events = Vec::new();
     survey(&DirectoryStorage::new(at), options, &mut |_, record| {
         events.push(Encoded {

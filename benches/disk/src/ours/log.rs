@@ -42,7 +42,7 @@ fn open(at: &Path, mode: Mode, payload: &str) -> Result<Box<dyn Store>, MeasureE
 }
 
 fn opened(at: &Path) -> Result<Log, MeasureError> {
-    let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
+    let options = Options::default().ownership(Ownership::Exclusive);
     let (log, _) = Log::open(DirectoryStorage::new(at), options).doing("open the log")?;
     Ok(log)
 }
@@ -74,7 +74,7 @@ fn grow(at: &Path, bytes: u64) -> Result<(), MeasureError> {
 }
 
 fn scan(at: &Path, records: u64, _threads: usize) -> Result<(), MeasureError> {
-    let options = Options { ownership: Ownership::Exclusive, create: false, ..Options::default() };
+    let options = Options::default().ownership(Ownership::Exclusive).create(false);
     let (log, _) = Log::open(DirectoryStorage::new(at), options).doing("open the log")?;
     let (mut seen, mut bytes) = (0, 0);
     log.read_from(1, &mut |_, record| {
@@ -89,11 +89,7 @@ fn scan(at: &Path, records: u64, _threads: usize) -> Result<(), MeasureError> {
 
 /// Every byte: headers, checksums, chain, seals, marks, and the tail.
 fn verify(at: &Path, records: u64, threads: usize) -> Result<(), MeasureError> {
-    let options = SurveyOptions {
-        extent: Extent::FromAnchor,
-        boot: BootId::UNKNOWN,
-        is_being_written: false,
-    };
+    let options = SurveyOptions::new(Extent::FromAnchor, BootId::UNKNOWN);
     let storage = DirectoryStorage::new(at);
     let surveyed = survey_in_threads(&storage, options, threads, &|_, _| (), &mut |_, _, ()| {});
     let surveyed = surveyed.doing("verify the log")?;

@@ -64,8 +64,8 @@ impl OpenEngine {
             Mode::Os => Level::Os,
             Mode::Durable => Level::Always,
         };
-        let log = Options { ownership: Ownership::Exclusive, ..Options::default() };
-        let options = EngineOptions { log, level, ..EngineOptions::default() };
+        let log = Options::default().ownership(Ownership::Exclusive);
+        let options = EngineOptions::default().log(log).level(level);
         let engine = Engine::open_with(DirectoryStorage::new(at), options).doing("open")?;
         // Ids of loops are made of a command's random bits: no other opening gave the same ones.
         let commands = engine.report().position.sequence << 32;

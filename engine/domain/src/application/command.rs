@@ -34,6 +34,36 @@ bodies! {
     }
 }
 
+impl RecordEvent {
+    /// The first version of an event, as bytes of no stated kind.
+    #[must_use]
+    pub fn new(
+        stream: impl Into<String>,
+        event_type: impl Into<String>,
+        data: impl Into<Data>,
+    ) -> Self {
+        Self {
+            stream: stream.into(),
+            event_type: event_type.into(),
+            type_version: first_version(),
+            content_type: bytes(),
+            data: data.into(),
+        }
+    }
+
+    /// The same, of this version.
+    #[must_use]
+    pub fn version(self, type_version: u32) -> Self {
+        Self { type_version, ..self }
+    }
+
+    /// The same, of this media type.
+    #[must_use]
+    pub fn content_type(self, content_type: impl Into<String>) -> Self {
+        Self { content_type: content_type.into(), ..self }
+    }
+}
+
 const fn first_version() -> u32 {
     1
 }

@@ -52,6 +52,7 @@ pub struct DecisionPointRecord {
     "the options are no JSON array of {{\"id\", \"short\", \"label\", \"description\", \
      \"reject\"}}: {0}; mend it"
 )]
+#[non_exhaustive]
 pub struct NotOptions(#[from] serde_json::Error);
 
 impl Default for DecisionPointRecord {

@@ -6,7 +6,6 @@ use super::super::error::SubmitError;
 use super::super::submit::{Origin, Submitted, begin_where};
 use super::{DecisionPointRecord, named};
 use crate::log::Storage;
-use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{CreateDecisionPoint, DecisionPoint, DecisionPointCommand};
 use holdpoint_domain::{Command, World};
@@ -61,8 +60,8 @@ pub enum FindDecisionPointError {
 }
 
 impl<S: Storage> Engine<S> {
-    /// Asks a question about an issue (seed: `CreateDecisionPoint`), in the name of the agent in
-    /// `requested_by`. It has no deadline: a [`CreateDecisionPoint`] that is
+    /// Asks a question about an issue (seed: `CreateDecisionPoint`), in the name of the origin's
+    /// actor. What the record says of `requested_by` is that name, or nothing. It has no deadline: a [`CreateDecisionPoint`] that is
     /// [submitted](Engine::submit) may have one, and an approval policy. The new id is in the
     /// receipt's event.
     ///
@@ -70,21 +69,40 @@ impl<S: Storage> Engine<S> {
     /// See [`CreateDecisionPointError`]. A refusal by a rule is an answer, not an error.
     pub fn create_decision_point(
         &self,
+        origin: &Origin,
+        record: &DecisionPointRecord,
+    ) -> Result<Submitted, CreateDecisionPointError> {
+        self.create_decision_point_when(origin, &Conditions::new(), record)
+    }
+
+    /// As [`Engine::create_decision_point`], under conditions: see [`Engine::submit_when`]. Asked
+    /// again under its key, a question is answered with the first receipt while it is the issue's
+    /// open one too.
+    ///
+    /// # Errors
+    /// As [`Engine::create_decision_point`].
+    pub fn create_decision_point_when(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
         record: &DecisionPointRecord,
     ) -> Result<Submitted, CreateDecisionPointError> {
         check_new(record)?;
-        let command = self.creation(record)?;
-        let origin = Origin {
-            actor: command.by.actor(),
-            correlation: self.entropy()?.to_string(),
-            causation: None,
-        };
+        let command = self.creation(origin, record)?;
         let command =
             Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
         let (core, begun_at) = (self.core(), Instant::now());
         let proof = core.identity.proof_of(&origin.actor);
-        let is_free = |world: &World| free(world, &record.issue_id);
-        let begun = begin_where(core, &origin, proof, &Conditions::default(), &command, is_free)?;
+        // A key knows better than the issue whether this very question was asked before.
+        let is_known = conditions.idempotency(origin, &command).map(|key| {
+            let correlation = origin.correlation.clone();
+            move |world: &World| !matches!(world.receipt_of(&correlation, &key), Ok(None))
+        });
+        let is_free = |world: &World| match &is_known {
+            Some(is_known) if is_known(world) => Ok(()),
+            _ => free(world, &record.issue_id),
+        };
+        let begun = begin_where(core, origin, proof, conditions, &command, is_free)?;
         let submitted = begun?.acknowledged()?;
         core.meter.submitted(begun_at, &submitted);
         Ok(submitted)
@@ -117,8 +135,12 @@ impl<S: Storage> Engine<S> {
         })
     }
 
-    fn creation(&self, record: &DecisionPointRecord) -> Result<CreateDecisionPoint, SubmitError> {
-        let (by, options) = (named(Actor::Agent, &record.requested_by), record.options.clone());
+    fn creation(
+        &self,
+        origin: &Origin,
+        record: &DecisionPointRecord,
+    ) -> Result<CreateDecisionPoint, SubmitError> {
+        let (by, options) = (named(origin, &record.requested_by), record.options.clone());
         Ok(CreateDecisionPoint {
             issue_id: Some(record.issue_id.clone()),
             default_option: record.default_option.clone(),

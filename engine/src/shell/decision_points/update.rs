@@ -1,12 +1,12 @@
 //! The seed's update: it appends what changed, and never overwrites.
 
+use super::super::conditions::Conditions;
 use super::super::engine::Engine;
 use super::super::error::SubmitError;
 use super::super::submit::{Origin, Receipt, Submitted};
 use super::storage::{FindDecisionPointError, current};
 use super::{DecisionPointRecord, named};
 use crate::log::Storage;
-use holdpoint_domain::core::actor::{Actor, Principal};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::decision_point::{
     DecisionPoint, DecisionPointCommand, DecisionPointEvent, DecisionPointRefusal,
@@ -78,54 +78,53 @@ impl From<SubmitError> for UpdateDecisionPointError {
 }
 
 impl<S: Storage> Engine<S> {
-    /// Records what changed against what is recorded (seed: `UpdateDecisionPoint`): an answer in
-    /// the name of the person in `responded_by`, guidance, which opens the next round, or, where
-    /// guidance asked for it, another proposal of the agent in `requested_by`. The round is the one
+    /// Records what changed against what is recorded (seed: `UpdateDecisionPoint`), in the name of
+    /// the origin's actor: an answer of the person in `responded_by`, guidance, which opens the next
+    /// round, or, where guidance asked for it, another proposal of the agent in `requested_by`.
+    /// Whoever the record names has to be the origin's actor. The round is the one
     /// of the question with that `iteration`. Answered once, it stays as it is.
     ///
     /// # Errors
     /// See [`UpdateDecisionPointError`]. A refusal by a rule is an answer, not an error.
     pub fn update_decision_point(
         &self,
+        origin: &Origin,
+        record: &DecisionPointRecord,
+    ) -> Result<UpdatedDecisionPoint, UpdateDecisionPointError> {
+        self.update_decision_point_when(origin, &Conditions::new(), record)
+    }
+
+    /// As [`Engine::update_decision_point`], under conditions: see [`Engine::submit_when`].
+    ///
+    /// # Errors
+    /// As [`Engine::update_decision_point`].
+    pub fn update_decision_point_when(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
         record: &DecisionPointRecord,
     ) -> Result<UpdatedDecisionPoint, UpdateDecisionPointError> {
         let point = self.query(|world| round_of(world, record))??;
-        let changed = change(&point, record).map_err(|fixed| fixed.of(&point))?;
-        let (by, command, field) = match changed {
+        let changed = change(&point, origin, record).map_err(|fixed| fixed.of(&point))?;
+        let (command, field) = match changed {
             Change::Nothing => return Ok(UpdatedDecisionPoint::Repeated),
             Change::Answer(field, command) => (
-                command.by.clone(),
                 Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(command)),
                 Some(field),
             ),
-            Change::Proposal(command) => (
-                command.by.clone(),
-                Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(command)),
-                None,
-            ),
+            Change::Proposal(command) => {
+                (Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(command)), None)
+            }
         };
-        self.record_change(&point, &by, command, field, record)
-    }
-
-    fn record_change(
-        &self,
-        point: &DecisionPoint,
-        by: &Principal,
-        command: Command,
-        answered: Option<&'static str>,
-        record: &DecisionPointRecord,
-    ) -> Result<UpdatedDecisionPoint, UpdateDecisionPointError> {
-        let correlation = point.correlation.clone();
-        let origin = Origin { actor: by.actor(), correlation, causation: None };
         let command = match command.entropy() {
             Some(_) => command.with_entropy(self.entropy()?),
             None => command,
         };
-        let submitted = self.submit(&origin, &command)?;
-        match (answered, is_too_late(&submitted)) {
+        let submitted = self.submit_when(origin, conditions, &command)?;
+        match (field, is_too_late(&submitted)) {
             (Some(field), true) => {
                 let now = self.decision_point(&point.decision_id)?;
-                Err(ended(now.as_ref().unwrap_or(point), field, record))
+                Err(ended(now.as_ref().unwrap_or(&point), field, record))
             }
             _ => Ok(match submitted {
                 Submitted::Accepted(receipt) => UpdatedDecisionPoint::Recorded(receipt),
@@ -181,11 +180,15 @@ fn round_of(
 }
 
 /// What changed, if it may.
-fn change(point: &DecisionPoint, record: &DecisionPointRecord) -> Result<Change, Fixed> {
+fn change(
+    point: &DecisionPoint,
+    origin: &Origin,
+    record: &DecisionPointRecord,
+) -> Result<Change, Fixed> {
     let before = DecisionPointRecord::of(point);
     check_fixed(&before, record)?;
     let answer = answer(&before, record)?;
-    let refined = proposal(point, &before, record)?;
+    let refined = proposal(point, origin, &before, record)?;
     match (answer, refined) {
         (Some((field, _)), Some((other, _))) => Err(Fixed {
             field: other,
@@ -193,8 +196,7 @@ fn change(point: &DecisionPoint, record: &DecisionPointRecord) -> Result<Change,
             found: "another one".to_string(),
         }),
         (Some((field, response)), None) => {
-            let command = respond(point, record, response)?;
-            Ok(Change::Answer(field, command))
+            Ok(Change::Answer(field, respond(point, origin, record, response)))
         }
         (None, Some((_, refine))) => check_unanswered(&before, record).map(|()| refine),
         (None, None) => check_unanswered(&before, record).map(|()| Change::Nothing),
@@ -276,26 +278,23 @@ fn answer(
 
 fn respond(
     point: &DecisionPoint,
+    origin: &Origin,
     record: &DecisionPointRecord,
     response: Response,
-) -> Result<RespondToDecisionPoint, Fixed> {
-    let by = record.responded_by.as_deref().ok_or_else(|| Fixed {
-        field: "responded_by",
-        expected: "the name of who answers".to_string(),
-        found: "nothing".to_string(),
-    })?;
-    Ok(RespondToDecisionPoint {
+) -> RespondToDecisionPoint {
+    RespondToDecisionPoint {
         decision_id: point.decision_id.to_string(),
         entropy: Default::default(),
-        by: named(Actor::Human, by),
+        by: named(origin, record.responded_by.as_deref().unwrap_or_default()),
         response,
         comment: None,
-    })
+    }
 }
 
 /// The proposal that an update makes, where the round waits for one, and its first field.
 fn proposal(
     point: &DecisionPoint,
+    origin: &Origin,
     before: &DecisionPointRecord,
     record: &DecisionPointRecord,
 ) -> Result<Option<(&'static str, Change)>, Fixed> {
@@ -320,7 +319,7 @@ fn proposal(
     }
     let refine = RefineDecisionPoint {
         decision_id: point.decision_id.to_string(),
-        by: named(Actor::Agent, &record.requested_by),
+        by: named(origin, &record.requested_by),
         prompt: (before.prompt != record.prompt).then(|| record.prompt.clone()),
         context: None,
         options: has_options.then_some(options),

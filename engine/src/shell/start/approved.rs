@@ -10,6 +10,8 @@ use crate::shell::engine::Engine;
 use crate::shell::governed::Runner;
 use crate::shell::prompter::Prompter;
 use crate::shell::run::{GovernedRun, HeldRun, RunError};
+use crate::shell::submit::Origin;
+use holdpoint_domain::ActorId;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{ApprovalPolicy, DecisionPoint, DecisionPointRefusal};
 use holdpoint_domain::execution_loop::SpentApproval;
@@ -41,13 +43,14 @@ impl<S: Storage> Engine<S> {
     /// is spent: nothing is started then.
     pub fn run_approved(
         &self,
+        origin: &Origin,
         start: &ApprovedStart<'_>,
         prompter: &mut dyn Prompter,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, StartError> {
-        let (run, program) = self.check_approved(start)?;
-        let mut runner = match Runner::begin(self, &run, start.terms) {
+        let (run, program) = self.check_approved(&origin.actor, start)?;
+        let mut runner = match Runner::begin(self, origin, &run, start.terms) {
             Err(RunError::Refused(refusal)) => return Err(StartError::Refused(refusal)),
             begun => begun?,
         };
@@ -59,6 +62,7 @@ impl<S: Storage> Engine<S> {
     /// The run with its approval, where it is for exactly this.
     fn check_approved(
         &self,
+        actor: &ActorId,
         start: &ApprovedStart<'_>,
     ) -> Result<(GovernedRun, super::ApprovedProgram), StartError> {
         let decision_id = start.decision_id;
@@ -86,7 +90,6 @@ impl<S: Storage> Engine<S> {
             let decision_id = decision_id.to_string();
             return Err(StartError::Differs { decision_id, differences });
         }
-        let actor = &start.run.actor;
         let by = self.identity().principal(actor.kind, &actor.id);
         let approval = SpentApproval { decision_id: decision_id.to_string(), by, details };
         let mut run = start.run.clone();

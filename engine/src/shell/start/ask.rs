@@ -77,7 +77,7 @@ pub trait StartPrompter {
 }
 
 impl<S: Storage> Engine<S> {
-    /// Asks whether a command may start, in the name of whoever the run is for, and waits for the
+    /// Asks whether a command may start, in the name and the story of the origin, and waits for the
     /// answer. The question is bound to everything that the start is made of: approved, it is spent
     /// by [`Engine::run_approved`].
     ///
@@ -85,6 +85,7 @@ impl<S: Storage> Engine<S> {
     /// Something cannot be bound, the log failed, or a rule said no to the question.
     pub fn ask_before(
         &self,
+        origin: &Origin,
         run: &GovernedRun,
         bound: &Bound,
         ask: &AskBefore,
@@ -94,8 +95,8 @@ impl<S: Storage> Engine<S> {
         // Watched first, looked at then: an answer in between wakes the wait.
         let watch = Watch::of_log(self.root());
         self.forget_keys_of_what_is_over(bound)?;
-        let by = self.identity().principal(run.actor.kind, &run.actor.id);
-        let decision_id = self.put_question(run, bound, ask, &by)?;
+        let by = self.identity().principal(origin.actor.kind, &origin.actor.id);
+        let decision_id = self.put_question(origin, run, bound, ask, &by)?;
         let waiting = Waiting { engine: self, decision_id, by, watch };
         let asked = waiting.until_over(prompter, signals);
         let over = match &asked {
@@ -113,6 +114,7 @@ impl<S: Storage> Engine<S> {
     /// Puts the question on record, and keeps its key.
     fn put_question(
         &self,
+        origin: &Origin,
         run: &GovernedRun,
         bound: &Bound,
         ask: &AskBefore,
@@ -134,11 +136,9 @@ impl<S: Storage> Engine<S> {
             ..CreateDecisionPoint::asking(entropy, by.clone(), prompt(run), options().to_vec())
         };
         let id = command.decision_id();
-        let origin =
-            Origin { actor: run.actor.clone(), correlation: entropy.to_string(), causation: None };
         bound.keys.keep(&id, &key)?;
         let submitted = self.submit(
-            &origin,
+            origin,
             &Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into())),
         );
         match submitted {

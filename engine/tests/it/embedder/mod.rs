@@ -58,14 +58,13 @@ impl Clock for Gate {
 
 /// An engine whose clock is the gate, with a queue of this length.
 pub(crate) fn gated<S: Storage>(storage: S, gate: &Gate, queue: usize) -> Engine<S> {
-    let options =
-        EngineOptions { clock: Box::new(gate.clone()), queue, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().clock(Box::new(gate.clone())).queue(queue);
     Engine::open_with(storage, options).expect("the log opens")
 }
 
 /// An engine whose receipts promise nothing of the power.
 pub(crate) fn unsynced(place: &Place) -> Engine {
-    let options = EngineOptions { level: Level::Os, ..EngineOptions::simulated() };
+    let options = EngineOptions::simulated().level(Level::Os);
     Engine::open_with(place.storage(), options).expect("the log opens")
 }
 

@@ -47,6 +47,7 @@ pub enum Extent {
 
 /// What the survey is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SurveyOptions {
     /// How much is read.
     pub extent: Extent,
@@ -54,6 +55,20 @@ pub struct SurveyOptions {
     pub boot: BootId,
     /// Somebody is writing now: what follows the newest record is "not yet", not damage.
     pub is_being_written: bool,
+}
+
+impl SurveyOptions {
+    /// So much of the log, on this boot of the machine, while nobody writes.
+    #[must_use]
+    pub const fn new(extent: Extent, boot: BootId) -> Self {
+        Self { extent, boot, is_being_written: false }
+    }
+
+    /// Whether somebody is writing now.
+    #[must_use]
+    pub fn being_written(self, is_being_written: bool) -> Self {
+        Self { is_being_written, ..self }
+    }
 }
 
 /// Why no survey could be made.

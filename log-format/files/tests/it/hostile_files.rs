@@ -77,11 +77,7 @@ fn directory_of(files: &[(&str, Vec<u8>)]) -> tempfile::TempDir {
 }
 
 fn survey_of(directory: &Path) -> Survey {
-    let options = SurveyOptions {
-        extent: Extent::FromAnchor,
-        boot: BootId([1; 16]),
-        is_being_written: false,
-    };
+    let options = SurveyOptions::new(Extent::FromAnchor, BootId([1; 16]));
     survey(&DirectoryStorage::new(directory), options, &mut |_, _| {}).unwrap()
 }
 
@@ -196,7 +192,7 @@ fn a_writer_that_began_and_died_while_the_log_was_read_is_not_taken_for_damage()
         let inner = DirectoryStorage::new(directory.path());
         let storage = ChangingLock { inner, readings: Cell::new(0) };
         let extent = Extent::FromAnchor;
-        let options = SurveyOptions { extent, boot, is_being_written: false };
+        let options = SurveyOptions::new(extent, boot);
         assert_eq!(survey(&storage, options, &mut |_, _| {}).unwrap().row, row, "{later:?}");
     }
 }

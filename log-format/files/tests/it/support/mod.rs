@@ -191,7 +191,7 @@ impl Image {
 }
 
 pub(crate) fn options(extent: Extent) -> SurveyOptions {
-    SurveyOptions { extent, boot: BOOT, is_being_written: false }
+    SurveyOptions::new(extent, BOOT)
 }
 
 impl ReadStorage for Image {

@@ -1,0 +1,143 @@
+//! How an engine is opened.
+
+use super::clock::{Clock, SystemClock};
+use super::entropy::{EntropySource, SystemEntropy};
+use super::fingerprint::FingerprintDistance;
+use super::identity::Identity;
+use super::metrics::{Metrics, NoMetrics};
+use super::start::ApprovalKeys;
+use crate::floors::FloorFiles;
+use crate::log::{Level, Options};
+use std::sync::Arc;
+
+/// How an engine is opened.
+///
+/// ```
+/// # use holdpoint_engine::log::{Level, Options};
+/// # use holdpoint_engine::shell::EngineOptions;
+/// use std::time::Duration;
+///
+/// let log = Options::default().lock_wait(Duration::from_secs(1));
+/// let options = EngineOptions::default().log(log).level(Level::Interval);
+/// assert_eq!(options.level, Level::Interval);
+/// ```
+#[non_exhaustive]
+pub struct EngineOptions {
+    /// How its log is opened.
+    pub log: Options,
+    /// How durable a record is when its receipt is returned.
+    pub level: Level,
+    /// How durable a person's decision is when its receipt is returned, where `level` is
+    /// [`Level::Always`]: what a person decided is worth a witness.
+    pub decision_level: Level,
+    /// The clock.
+    pub clock: Box<dyn Clock>,
+    /// The source of ids.
+    pub entropy: Box<dyn EntropySource>,
+    /// What is told of appends, turns, writes and syncs.
+    pub metrics: Arc<dyn Metrics>,
+    /// How far apart fingerprints of the state are recorded, and snapshots written.
+    pub fingerprints: FingerprintDistance,
+    /// Who runs this process, as far as that is proven.
+    pub identity: Identity,
+    /// The files that say what every hold point has to keep.
+    pub floors: FloorFiles,
+    /// Where the keys of runs are kept whose questions are left open; `None`: where
+    /// [`ApprovalKeys::of_user`] says.
+    pub keys: Option<ApprovalKeys>,
+    /// How many commands may wait for their turn after [`Engine::submit_later`](super::Engine::submit_later); at least 1.
+    pub queue: usize,
+}
+
+impl EngineOptions {
+    /// Options of a test in which whoever is named counts as proven.
+    #[cfg(feature = "simulated-people")]
+    #[must_use]
+    pub fn simulated() -> Self {
+        Self { identity: Identity::simulated(), ..Self::default() }
+    }
+
+    /// The same opened so: see [`EngineOptions::log`].
+    #[must_use]
+    pub fn log(self, log: Options) -> Self {
+        Self { log, ..self }
+    }
+
+    /// The same with this level of a receipt: see [`EngineOptions::level`].
+    #[must_use]
+    pub fn level(self, level: Level) -> Self {
+        Self { level, ..self }
+    }
+
+    /// The same with this level of a person's decision: see [`EngineOptions::decision_level`].
+    #[must_use]
+    pub fn decision_level(self, decision_level: Level) -> Self {
+        Self { decision_level, ..self }
+    }
+
+    /// The same with this clock: see [`EngineOptions::clock`].
+    #[must_use]
+    pub fn clock(self, clock: Box<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// The same with this source of ids: see [`EngineOptions::entropy`].
+    #[must_use]
+    pub fn entropy(self, entropy: Box<dyn EntropySource>) -> Self {
+        Self { entropy, ..self }
+    }
+
+    /// The same where this is told of what goes on: see [`EngineOptions::metrics`].
+    #[must_use]
+    pub fn metrics(self, metrics: Arc<dyn Metrics>) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// The same with this distance between fingerprints: see [`EngineOptions::fingerprints`].
+    #[must_use]
+    pub fn fingerprints(self, fingerprints: FingerprintDistance) -> Self {
+        Self { fingerprints, ..self }
+    }
+
+    /// The same run by somebody else: see [`EngineOptions::identity`].
+    #[must_use]
+    pub fn identity(self, identity: Identity) -> Self {
+        Self { identity, ..self }
+    }
+
+    /// The same with other files that say what every hold point has to keep: see [`EngineOptions::floors`].
+    #[must_use]
+    pub fn floors(self, floors: FloorFiles) -> Self {
+        Self { floors, ..self }
+    }
+
+    /// The same with another place for the keys of runs: see [`EngineOptions::keys`].
+    #[must_use]
+    pub fn keys(self, keys: Option<ApprovalKeys>) -> Self {
+        Self { keys, ..self }
+    }
+
+    /// The same with a queue of this length: see [`EngineOptions::queue`].
+    #[must_use]
+    pub fn queue(self, queue: usize) -> Self {
+        Self { queue, ..self }
+    }
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            log: Options::default(),
+            level: Level::Always,
+            decision_level: Level::Witnessed,
+            clock: Box::new(SystemClock),
+            entropy: Box::new(SystemEntropy),
+            metrics: Arc::new(NoMetrics),
+            fingerprints: FingerprintDistance::default(),
+            identity: Identity::of_process(),
+            floors: FloorFiles::of_machine(),
+            keys: None,
+            queue: 256,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A run under a key: it is carried out once, and whoever asks again is told of the first one.
+
+use super::conditions::Conditions;
+use super::engine::Engine;
+use super::error::SubmitError;
+use super::governed::Runner;
+use super::prompter::{NoPrompt, Prompter};
+use super::receipt::Receipt;
+use super::run::{EarlierRun, GovernedRun, KeyedRun, RunError};
+use super::submit::Origin;
+use crate::executor::{OutputSink, SignalSource};
+use crate::log::Storage;
+use holdpoint_domain::Event;
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::world::Term;
+use std::ops::ControlFlow;
+
+impl<S: Storage> Engine<S> {
+    /// As [`Engine::run`], under conditions. Asked again with the same key and the same command,
+    /// terms and actor, nothing is started, and the answer is the first run's loop: how it ended,
+    /// or that it did not end yet, which is not waited for. With another content under the key the
+    /// run is refused with `IDEMPOTENCY_CONFLICT`. The key stands in the origin's correlation, so
+    /// that whoever tries again names the story with [`Origin::within`].
+    ///
+    /// # Errors
+    /// As [`Engine::run`].
+    pub fn run_when(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
+        run: &GovernedRun,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<KeyedRun, RunError> {
+        let never = HoldTerms::never();
+        match Runner::begin_when(self, origin, conditions, run, &never)? {
+            ControlFlow::Break(first) => self.earlier_run(&first).map(KeyedRun::Before),
+            ControlFlow::Continue(runner) => {
+                runner.conclude(&mut NoPrompt, sink, signals).map(KeyedRun::Now)
+            }
+        }
+    }
+
+    /// As [`Engine::run_held`], under conditions: see [`Engine::run_when`].
+    ///
+    /// # Errors
+    /// As [`Engine::run_held`].
+    #[expect(clippy::too_many_arguments, reason = "each is somebody else's: who, when, what, ...")]
+    pub fn run_held_when(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
+        run: &GovernedRun,
+        terms: &HoldTerms,
+        prompter: &mut dyn Prompter,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<KeyedRun, RunError> {
+        match Runner::begin_when(self, origin, conditions, run, terms)? {
+            ControlFlow::Break(first) => self.earlier_run(&first).map(KeyedRun::Before),
+            ControlFlow::Continue(runner) => {
+                runner.conclude(prompter, sink, signals).map(KeyedRun::Now)
+            }
+        }
+    }
+
+    /// What the log tells of a run that was begun before.
+    fn earlier_run(&self, first: &Receipt) -> Result<EarlierRun, RunError> {
+        let loop_id = loop_of(first);
+        let records = self.records_with(&Term::Loop(&loop_id))?;
+        let halted = records.into_iter().rev().find_map(|record| match record.envelope.event {
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(halted)) => Some(halted),
+            _ => None,
+        });
+        Ok(EarlierRun { loop_id, halted, first_sequence: first.first_sequence })
+    }
+}
+
+/// The loop that a receipt tells the beginning of; nothing where its records were archived.
+pub(super) fn loop_of(receipt: &Receipt) -> String {
+    let begun = receipt.events.iter().find_map(|event| match event {
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(begun)) => {
+            Some(begun.loop_id.to_string())
+        }
+        _ => None,
+    });
+    begun.unwrap_or_default()
+}
+
+/// A run that was approved belongs to the story of its question, and is caused by the answer.
+pub(super) fn story_of<S: Storage>(
+    engine: &Engine<S>,
+    origin: &Origin,
+    run: &GovernedRun,
+) -> Result<Origin, SubmitError> {
+    let Some(approval) = &run.approval else { return Ok(origin.clone()) };
+    let asked = engine.query(|world| {
+        let point = world.decision_point(&approval.decision_id)?;
+        let answered = point.ending.as_ref().map(|ending| ending.sequence);
+        Some((point.correlation.clone(), answered))
+    })?;
+    Ok(match asked {
+        Some((correlation, causation)) => Origin { correlation, causation, ..origin.clone() },
+        None => origin.clone(),
+    })
+}

@@ -1,0 +1,102 @@
+//! A run under a key is carried out once.
+
+use holdpoint_domain::execution_loop::HaltReason;
+use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_engine::Engine;
+use holdpoint_engine::executor::{Discard, NoSignals, OutputSink, OutputStream};
+use holdpoint_engine::shell::{
+    Conditions, EarlierRun, GovernedRun, HeldRun, KeyedRun, NoPrompt, RunError, RunReport,
+};
+use holdpoint_testing::shell::{Place, names, origin, shell};
+use std::io;
+
+fn run(engine: &Engine, run: &GovernedRun, sink: &mut dyn OutputSink) -> KeyedRun {
+    let key = Conditions::once("nightly 2026-01-25");
+    engine.run_when(&origin(), &key, run, sink, &mut NoSignals).expect("the log works")
+}
+
+fn now(keyed: KeyedRun) -> RunReport {
+    match keyed {
+        KeyedRun::Now(HeldRun::Ended(report)) => *report,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn before(keyed: KeyedRun) -> EarlierRun {
+    match keyed {
+        KeyedRun::Before(earlier) => earlier,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_same_run_under_its_key_is_not_started_and_answers_with_the_first_ones_loop() {
+    let place = Place::new();
+    let marks = place.beside("marks");
+    let script = shell(&format!("echo once >> {}; exit 3", marks.display()));
+    let engine = place.engine();
+    let first = now(run(&engine, &script, &mut Discard));
+    engine.close().expect("it closes");
+
+    let written = place.lines().len();
+    let engine = place.engine();
+    let again = before(run(&engine, &script, &mut Discard));
+    let held = engine.run_held_when(
+        &origin(),
+        &Conditions::once("nightly 2026-01-25"),
+        &script,
+        &HoldTerms::never(),
+        &mut NoPrompt,
+        &mut Discard,
+        &mut NoSignals,
+    );
+    assert_eq!(before(held.expect("the log works")), again);
+    engine.close().expect("it closes");
+    assert_eq!((again.loop_id, again.first_sequence), (first.loop_id, first.first_sequence));
+    assert_eq!(again.halted.map(|end| end.reason), Some(HaltReason::ResponseRejected));
+    assert_eq!(std::fs::read_to_string(&marks).expect("it ran"), "once\n");
+    let begun = place.events();
+    assert_eq!(names(&begun).iter().filter(|name| **name == "initialized").count(), 1);
+    assert_eq!(place.lines().len(), written);
+    place.assert_intact();
+}
+
+#[test]
+fn another_run_under_the_same_key_conflicts_and_is_not_started() {
+    let place = Place::new();
+    let engine = place.engine();
+    now(run(&engine, &shell("exit 0"), &mut Discard));
+    let key = Conditions::once("nightly 2026-01-25");
+    let other = engine.run_when(&origin(), &key, &shell("exit 1"), &mut Discard, &mut NoSignals);
+    let Err(RunError::Refused(refusal)) = other else { panic!("{other:?}") };
+    assert_eq!(refusal.code(), "IDEMPOTENCY_CONFLICT");
+    engine.close().expect("it closes");
+    place.rebuilt();
+}
+
+/// Asks for the same run while it is under way.
+struct Meanwhile<'a> {
+    engine: &'a Engine,
+    script: &'a GovernedRun,
+    found: Option<EarlierRun>,
+}
+
+impl OutputSink for Meanwhile<'_> {
+    fn accept(&mut self, _: OutputStream, chunk: &[u8]) -> io::Result<usize> {
+        self.found = Some(before(run(self.engine, self.script, &mut Discard)));
+        Ok(chunk.len())
+    }
+}
+
+#[test]
+fn while_the_first_run_is_under_way_its_loop_is_told_and_nobody_waits() {
+    let place = Place::new();
+    let (engine, script) = (place.engine(), shell("echo under way"));
+    let mut sink = Meanwhile { engine: &engine, script: &script, found: None };
+    let report = now(run(&engine, &script, &mut sink));
+    let found = sink.found.expect("the command said something");
+    assert_eq!((found.loop_id, found.halted), (report.loop_id, None));
+    assert_eq!(report.exit_status, 0);
+    engine.close().expect("it closes");
+    place.rebuilt();
+}
