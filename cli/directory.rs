@@ -7,8 +7,9 @@ use crate::locate::how_to_make;
 use crate::text::path;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage, SurveyError};
 use holdpoint_log_format::names;
-use holdpoint_replay::machine::{is_locked, this_boot};
-use holdpoint_replay::{ArchivedLog, Later, ReadError, ReadOptions, Report, Verdict, told_of};
+use holdpoint_replay::{
+    ArchivedLog, Later, ReadError, ReadOptions, Report, Verdict, read_directory, told_of,
+};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -75,9 +76,8 @@ impl Directory {
         &self,
         reading: impl FnOnce(&ArchivedLog, ReadOptions<'_>) -> Result<T, ReadError>,
     ) -> Result<T, Failure> {
-        let is_locked = || is_locked(&self.storage);
-        let options = ReadOptions::new(this_boot(), &is_locked);
-        reading(&self.log, options).map_err(|error| self.unreadable(&error))
+        let read = read_directory(&self.storage, |options| reading(&self.log, options));
+        read.map_err(|error| self.unreadable(&error))
     }
 
     /// [`Directory::read`] of this one and another at once.
@@ -89,10 +89,11 @@ impl Directory {
             (&DirectoryStorage, ReadOptions<'_>),
         ) -> Result<T, ReadError>,
     ) -> Result<T, Failure> {
-        let (ours, theirs) = (|| is_locked(&self.storage), || is_locked(&other.storage));
-        let options = ReadOptions::new(this_boot(), &ours);
-        let of_other = ReadOptions::new(this_boot(), &theirs);
-        let read = reading((&self.storage, options), (&other.storage, of_other));
+        let read = read_directory(&self.storage, |ours| {
+            read_directory(&other.storage, |theirs| {
+                reading((&self.storage, ours), (&other.storage, theirs))
+            })
+        });
         // The error names a file that both have.
         let both = format!("{} or {}", path(&self.path), path(&other.path));
         read.map_err(|error| unreadable_in(&both, &error))

@@ -14,6 +14,7 @@ use crate::text::{bytes, counted, moment, path};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::joined::ArchivePlace;
+use holdpoint_replay::report::FINDINGS_SHOWN_MAX;
 use holdpoint_replay::{
     Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Reach, Report,
     Together, Unproven, Verdict, Witnessed, check_caches, leading, records_named, verify_asked,
@@ -21,9 +22,6 @@ use holdpoint_replay::{
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-
-/// Findings shown to a person; `--json` shows all.
-const FINDINGS_SHOWN_MAX: usize = 20;
 
 /// Ranges of records without proof that are named.
 const RANGES_SHOWN_MAX: usize = 4;
@@ -277,11 +275,7 @@ fn show(global: &Global, shown: &Shown<'_>) -> Result<(), Failure> {
 fn show_to_person(out: &mut Output, report: &Report) {
     let verdict = out.paint(style_of(report), report.verdict);
     out.line(format_args!("verdict         {verdict}"));
-    let axes = &report.axes;
-    show_axis(out, "integrity", &axes.integrity);
-    show_axis(out, "completeness", &axes.completeness);
-    show_axis(out, "authenticity", &axes.authenticity);
-    show_axis(out, "meaning", &axes.meaning);
+    report.axes.all().iter().for_each(|(name, axis)| show_axis(out, name, axis));
     show_reach(out, report);
     show_unproven(out, &report.unproven_records);
     show_heads(out, &report.heads);

@@ -7,6 +7,7 @@ use crate::later::Later;
 use crate::meaning::place_of;
 use crate::progress::{Meter, Progress};
 use crate::report::{MEANING_FINDINGS_MAX, Unproven};
+use holdpoint_domain::application::{ApplicationEvent, ApplicationRecorded};
 use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, SALVAGED, UnprovenRecords};
@@ -130,6 +131,15 @@ impl Committed {
         if self.content != Content::NotRead {
             let ranges = unproven_by(&self.header, self.envelope().map(|it| &it.event));
             ranges.into_iter().for_each(|(first, last)| unproven.add(first, last));
+        }
+    }
+
+    /// What the application says happened, where the record is an event of the application.
+    #[must_use]
+    pub fn application(&self) -> Option<&ApplicationRecorded> {
+        match &self.envelope()?.event {
+            Event::Application(ApplicationEvent::ApplicationRecorded(event)) => Some(event),
+            _ => None,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::reach::Reach;
 use crate::read::Reading;
 use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::World;
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::ArchivePlaces;
 use holdpoint_log_format::ChainPosition;
@@ -18,6 +19,9 @@ use std::fmt;
 /// How many findings about events are kept; the rest is counted. A log can hold as many as it has
 /// records.
 pub const MEANING_FINDINGS_MAX: usize = 1_000;
+
+/// How many findings are shown where a report is told in lines.
+pub const FINDINGS_SHOWN_MAX: usize = 20;
 
 /// What a reading says of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -317,6 +321,38 @@ impl Verdict {
             LogVerdict::Intact => Self::Intact,
             LogVerdict::TailUnproven => Self::TailUnproven,
             LogVerdict::Corrupt => Self::Corrupt,
+        }
+    }
+}
+
+impl Axes {
+    /// All four, with their names.
+    #[must_use]
+    pub const fn all(&self) -> [(&'static str, &Axis); 4] {
+        [
+            ("integrity", &self.integrity),
+            ("completeness", &self.completeness),
+            ("authenticity", &self.authenticity),
+            ("meaning", &self.meaning),
+        ]
+    }
+}
+
+/// The verdict, the four axes, and what was found: `holdpoint verify` begins with the same lines.
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "verdict         {}", self.verdict)?;
+        for (name, axis) in self.axes.all() {
+            let (state, reason) = (axis.state.to_string(), visible(&axis.reason));
+            write!(out, "\n  {name:<14}{state:<11}  {reason}")?;
+        }
+        for (finding, number) in self.findings.iter().zip(1..).take(FINDINGS_SHOWN_MAX) {
+            write!(out, "\n  {number}. {}", visible(&finding.to_string()))?;
+        }
+        let shown = self.findings.len().min(FINDINGS_SHOWN_MAX) as u64;
+        match (self.findings.len() as u64 + self.findings_left_out).saturating_sub(shown) {
+            0 => Ok(()),
+            more => write!(out, "\n  ... and {more} more"),
         }
     }
 }

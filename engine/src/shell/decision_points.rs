@@ -33,8 +33,8 @@ impl<S: Storage> Engine<S> {
     }
 }
 
-/// The origin's actor, of whom the library knows a name that was claimed. Another name that a record
-/// claims is kept for the rules to refuse.
+/// The origin's actor, of whom the library knows a name that was claimed. Another name that a
+/// record claims is kept for the rules to refuse.
 fn named(origin: &Origin, name: &str) -> Principal {
     let (kind, own) = (origin.actor.kind, origin.actor.id.as_str());
     let (id, means) = (if name.is_empty() { own } else { name }.into(), MEANS.into());

@@ -25,6 +25,7 @@ use super::writers_own::{record, recovery_performed};
 use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Storage};
 use crate::sync::Mutex;
+use holdpoint_domain::application::{ApplicationCommand, RecordEvent};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::DecisionPointCommand;
@@ -87,10 +88,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::Open`] where the log cannot be opened: what is there is no directory, a link
-    /// to one, a directory of other files or an archive; its file system cannot be relied on; another
-    /// process keeps the lock for ten seconds; it is damaged, or HEAD is missing; it is of a newer
-    /// format; there is no space, or the disk says no. [`EngineError::Submit`] where the state
-    /// cannot be made: a record cannot be read by this program. What is refused is left as it was.
+    /// to one, a directory of other files or an archive; its file system cannot be relied on;
+    /// another process keeps the lock for ten seconds; it is damaged, or HEAD is missing; it is of
+    /// a newer format; there is no space, or the disk says no. [`EngineError::Submit`] where the
+    /// state cannot be made: a record cannot be read by this program. What is refused is left as
+    /// it was.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, EngineError> {
         let storage = DirectoryStorage::new(directory.as_ref());
         Self::open_with(storage, EngineOptions::default())
@@ -199,6 +201,27 @@ impl<S: Storage> Engine<S> {
         command: &Command,
     ) -> Result<Submitted, SubmitError> {
         self.core.submit(origin, conditions, command)
+    }
+
+    /// Records that something happened to a stream of the application: see [`Engine::submit`].
+    ///
+    /// # Errors
+    /// As [`Engine::submit`].
+    pub fn record(&self, origin: &Origin, event: RecordEvent) -> Result<Submitted, SubmitError> {
+        self.record_when(origin, &Conditions::new(), event)
+    }
+
+    /// As [`Engine::record`], under conditions: see [`Engine::submit_when`].
+    ///
+    /// # Errors
+    /// As [`Engine::submit`].
+    pub fn record_when(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
+        event: RecordEvent,
+    ) -> Result<Submitted, SubmitError> {
+        self.submit_when(origin, conditions, &ApplicationCommand::RecordEvent(event).into())
     }
 
     /// Carries a transaction out: all of its members, in one batch and at one time, or none of

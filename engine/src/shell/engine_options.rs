@@ -45,7 +45,8 @@ pub struct EngineOptions {
     /// Where the keys of runs are kept whose questions are left open; `None`: where
     /// [`ApprovalKeys::of_user`] says.
     pub keys: Option<ApprovalKeys>,
-    /// How many commands may wait for their turn after [`Engine::submit_later`](super::Engine::submit_later); at least 1.
+    /// How many commands may wait for their turn after
+    /// [`Engine::submit_later`](super::Engine::submit_later); at least 1.
     pub queue: usize,
 }
 
@@ -105,7 +106,7 @@ impl EngineOptions {
         Self { identity, ..self }
     }
 
-    /// The same with other files that say what every hold point has to keep: see [`EngineOptions::floors`].
+    /// The same with other files that bind every hold point: see [`EngineOptions::floors`].
     #[must_use]
     pub fn floors(self, floors: FloorFiles) -> Self {
         Self { floors, ..self }

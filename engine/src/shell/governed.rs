@@ -7,14 +7,14 @@ use super::error::SubmitError;
 use super::hold_point::Next;
 use super::instruction::{drop_raw, evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
-use super::keyed_run::{loop_of, story_of};
 use super::outcome::{Told, exit, exit_status, told};
-use super::prompter::{NoPrompt, Prompter, Question};
+use super::prompter::{Prompter, Question};
 use super::run::{
     BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun,
     HeldRun, LeftOpen, RunError, RunReport,
 };
 use super::run_seat::RunSeat;
+use super::runs::{loop_of, story_of};
 use super::start::ApprovedProgram;
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
@@ -38,46 +38,6 @@ use holdpoint_domain::sandbox_fault::{
 use holdpoint_domain::{ActorId, Command, Event, Proof};
 use std::ops::ControlFlow;
 use std::time::Duration;
-
-impl<S: Storage> Engine<S> {
-    /// Runs a command under an execution loop, without a hold point: what Phase-21 permits is done
-    /// at once. Whatever happens to the command is a fact on the log and in the report; if the log
-    /// cannot be written the command does not start.
-    ///
-    /// # Errors
-    /// The log failed, or a rule refused what the run had to record.
-    pub fn run(
-        &self,
-        origin: &Origin,
-        run: &GovernedRun,
-        sink: &mut dyn OutputSink,
-        signals: &mut dyn SignalSource,
-    ) -> Result<RunReport, RunError> {
-        match self.run_held(origin, run, &HoldTerms::never(), &mut NoPrompt, sink, signals)? {
-            HeldRun::Ended(report) => Ok(*report),
-            HeldRun::LeftOpen(open) => Err(RunError::Unfinished { loop_id: open.loop_id }),
-        }
-    }
-
-    /// As [`Engine::run`], with a hold point: where the terms say so, nothing goes on before a
-    /// person decided. CONTINUE ends the loop as the attempt left it, RETRY runs the command again
-    /// under the same loop, ESCALATE asks somebody else, ABORT halts, and so does a deadline that
-    /// nobody met. Nobody holds a lock while a person thinks.
-    ///
-    /// # Errors
-    /// As [`Engine::run`].
-    pub fn run_held(
-        &self,
-        origin: &Origin,
-        run: &GovernedRun,
-        terms: &HoldTerms,
-        prompter: &mut dyn Prompter,
-        sink: &mut dyn OutputSink,
-        signals: &mut dyn SignalSource,
-    ) -> Result<HeldRun, RunError> {
-        Runner::begin(self, origin, run, terms)?.conclude(prompter, sink, signals)
-    }
-}
 
 /// A run under way.
 pub(super) struct Runner<'a, S: Storage> {

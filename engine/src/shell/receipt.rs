@@ -27,6 +27,33 @@ impl Submitted {
             Self::Refused(_) => None,
         }
     }
+
+    /// The receipt, for whoever goes on only with one.
+    ///
+    /// ```
+    /// # use holdpoint_domain::application::RecordEvent;
+    /// # use holdpoint_engine::{Engine, Origin};
+    /// # let home = tempfile::tempdir()?;
+    /// # let engine = Engine::open(home.path().join("log"))?;
+    /// let placed = RecordEvent::new("order-1", "order.placed", "42");
+    /// let receipt = engine.record(&Origin::automation("shop"), placed)?.accepted()?;
+    /// assert_eq!(receipt.events.len(), 1);
+    ///
+    /// let nameless = RecordEvent::new("", "order.placed", "42");
+    /// let refusal = engine.record(&Origin::automation("shop"), nameless)?.accepted();
+    /// assert_eq!(refusal.expect_err("a stream has a name").code(), "MALFORMED_INPUT");
+    /// # engine.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn accepted(self) -> Result<Receipt, Refusal> {
+        match self {
+            Self::Accepted(receipt) | Self::Repeated(receipt) => Ok(receipt),
+            Self::Refused(refusal) => Err(refusal),
+        }
+    }
 }
 
 /// Proof that a command was carried out.

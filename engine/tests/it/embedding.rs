@@ -58,18 +58,6 @@ fn the_example_for_async_code_does_what_it_says() {
     place.assert_intact();
 }
 
-/// The README shows the example and what it prints.
-#[test]
-fn the_example_of_the_readme_is_the_one_that_compiles_and_prints_what_is_shown() {
-    let readme = include_str!("../../../README.md");
-    let shown = format!("```rust\n{}```", include_str!("../../examples/append_and_verify.rs"));
-    assert!(readme.contains(&shown), "another example than engine/examples/append_and_verify.rs");
-    let place = Place::new();
-    let printed = example::printed("append_and_verify", &place.log());
-    assert!(readme.contains(&format!("```text\n{printed}```")), "it prints {printed}");
-    place.assert_intact();
-}
-
 #[test]
 fn any_interleaving_records_everything_in_order_and_delivers_it_once() {
     for seed in seeds() {

@@ -269,14 +269,8 @@ fn what_is_terminated_under_a_hold_never_exits_with_0() {
         for policy in [HoldPolicy::After, HoldPolicy::OnFailure] {
             let (place, (_folder, run)) = (Place::new(), held_open(status));
             let (engine, terms) = (place.engine(), HoldTerms::of(policy));
-            let held = engine.run_held(
-                &origin(),
-                &run,
-                &terms,
-                &mut NoPrompt,
-                &mut Discard,
-                &mut NoSignals,
-            );
+            let (by, sink) = (origin(), &mut Discard);
+            let held = engine.run_held(&by, &run, &terms, &mut NoPrompt, sink, &mut NoSignals);
             let Ok(HeldRun::Ended(report)) = held else { panic!("{held:?}") };
             engine.close().expect("it closes");
             check(&place, &report);
@@ -557,9 +551,8 @@ fn an_embedder_asks_before_a_start_and_an_approval_starts_exactly_that_once() {
     let ask = ask(HumanDecisionTimeout::DEFAULT);
     let put = |says: Option<bool>| {
         let mut desk = Desk::saying(says);
-        engine
-            .ask_before(&origin(), &run, &bound, &ask, &mut desk, &mut NoSignals)
-            .expect("it is asked")
+        let asked = engine.ask_before(&origin(), &run, &bound, &ask, &mut desk, &mut NoSignals);
+        asked.expect("it is asked")
     };
     let unasked = GovernedRun {
         gate: holdpoint_domain::log::GateTerms { before: true, ..run.gate.clone() },

@@ -61,9 +61,9 @@ pub enum FindDecisionPointError {
 
 impl<S: Storage> Engine<S> {
     /// Asks a question about an issue (seed: `CreateDecisionPoint`), in the name of the origin's
-    /// actor. What the record says of `requested_by` is that name, or nothing. It has no deadline: a [`CreateDecisionPoint`] that is
-    /// [submitted](Engine::submit) may have one, and an approval policy. The new id is in the
-    /// receipt's event.
+    /// actor. What the record says of `requested_by` is that name, or nothing. It has no deadline:
+    /// a [`CreateDecisionPoint`] that is [submitted](Engine::submit) may have one, and an approval
+    /// policy. The new id is in the receipt's event.
     ///
     /// # Errors
     /// See [`CreateDecisionPointError`]. A refusal by a rule is an answer, not an error.

@@ -79,9 +79,9 @@ impl From<SubmitError> for UpdateDecisionPointError {
 
 impl<S: Storage> Engine<S> {
     /// Records what changed against what is recorded (seed: `UpdateDecisionPoint`), in the name of
-    /// the origin's actor: an answer of the person in `responded_by`, guidance, which opens the next
-    /// round, or, where guidance asked for it, another proposal of the agent in `requested_by`.
-    /// Whoever the record names has to be the origin's actor. The round is the one
+    /// the origin's actor: an answer of the person in `responded_by`, guidance, which opens the
+    /// next round, or, where guidance asked for it, another proposal of the agent in
+    /// `requested_by`. Whoever the record names has to be the origin's actor. The round is the one
     /// of the question with that `iteration`. Answered once, it stays as it is.
     ///
     /// # Errors

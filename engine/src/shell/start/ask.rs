@@ -5,9 +5,9 @@ use super::facts::Facts;
 use super::{Bound, StartError};
 use crate::executor::{InstructionEnvelope, SignalSource, command_line};
 use crate::log::Storage;
-use crate::shell::WaitPolicy;
 use crate::shell::engine::Engine;
 use crate::shell::interrupt::Interrupt;
+use crate::shell::prompter::{NoPrompt, WaitPolicy};
 use crate::shell::run::GovernedRun;
 use crate::shell::start::keys::Key;
 use crate::shell::submit::{Origin, Submitted};
@@ -74,6 +74,24 @@ pub trait StartPrompter {
 
     /// The question is over.
     fn settled(&mut self, question: &DecisionPoint);
+}
+
+/// Only waits: the answer comes from another process.
+impl StartPrompter for NoPrompt {
+    fn asked(&mut self, _question: &DecisionPoint) -> WaitPolicy {
+        WaitPolicy::Wait
+    }
+
+    fn wait(&mut self, _question: &DecisionPoint, wake: &Wake<'_>) -> Option<bool> {
+        wake.wait(None);
+        None
+    }
+
+    fn changed(&mut self, _question: &DecisionPoint) {}
+
+    fn refused(&mut self, _question: &DecisionPoint, _refusal: &Refusal) {}
+
+    fn settled(&mut self, _question: &DecisionPoint) {}
 }
 
 impl<S: Storage> Engine<S> {

@@ -1,4 +1,5 @@
-//! A run under a key: it is carried out once, and whoever asks again is told of the first one.
+//! Where a run begins, in its own story or in that of its approval. Under a key it is carried out
+//! once, and whoever asks again is told of the first one.
 
 use super::conditions::Conditions;
 use super::engine::Engine;
@@ -6,7 +7,7 @@ use super::error::SubmitError;
 use super::governed::Runner;
 use super::prompter::{NoPrompt, Prompter};
 use super::receipt::Receipt;
-use super::run::{EarlierRun, GovernedRun, KeyedRun, RunError};
+use super::run::{EarlierRun, GovernedRun, HeldRun, KeyedRun, RunError, RunReport};
 use super::submit::Origin;
 use crate::executor::{OutputSink, SignalSource};
 use crate::log::Storage;
@@ -17,6 +18,44 @@ use holdpoint_domain::world::Term;
 use std::ops::ControlFlow;
 
 impl<S: Storage> Engine<S> {
+    /// Runs a command under an execution loop, without a hold point: what Phase-21 permits is done
+    /// at once. Whatever happens to the command is a fact on the log and in the report; if the log
+    /// cannot be written the command does not start.
+    ///
+    /// # Errors
+    /// The log failed, or a rule refused what the run had to record.
+    pub fn run(
+        &self,
+        origin: &Origin,
+        run: &GovernedRun,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<RunReport, RunError> {
+        match self.run_held(origin, run, &HoldTerms::never(), &mut NoPrompt, sink, signals)? {
+            HeldRun::Ended(report) => Ok(*report),
+            HeldRun::LeftOpen(open) => Err(RunError::Unfinished { loop_id: open.loop_id }),
+        }
+    }
+
+    /// As [`Engine::run`], with a hold point: where the terms say so, nothing goes on before a
+    /// person decided. CONTINUE ends the loop as the attempt left it, RETRY runs the command again
+    /// under the same loop, ESCALATE asks somebody else, ABORT halts, and so does a deadline that
+    /// nobody met. Nobody holds a lock while a person thinks.
+    ///
+    /// # Errors
+    /// As [`Engine::run`].
+    pub fn run_held(
+        &self,
+        origin: &Origin,
+        run: &GovernedRun,
+        terms: &HoldTerms,
+        prompter: &mut dyn Prompter,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<HeldRun, RunError> {
+        Runner::begin(self, origin, run, terms)?.conclude(prompter, sink, signals)
+    }
+
     /// As [`Engine::run`], under conditions. Asked again with the same key and the same command,
     /// terms and actor, nothing is started, and the answer is the first run's loop: how it ended,
     /// or that it did not end yet, which is not waited for. With another content under the key the
