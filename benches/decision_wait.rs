@@ -3,8 +3,8 @@
 
 use criterion::Criterion;
 use holdpoint_domain::decision_point::DecisionOption;
-use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{DecisionPointRecord, Submitted, UpdatedDecisionPoint};
+use holdpoint_engine::{Engine, Origin};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read, Write};

@@ -1,30 +1,30 @@
-//! A shop that records what is paid, asks a person before it refunds, and proves its log.
-
+//! A shop records what is paid, asks a person before it refunds, and proves its log.
 use holdpoint::prelude::*;
-use std::time::Duration;
 
-/// The reducer of the shop's own events: what an order comes to, in cents.
-fn apply(cents: &mut u64, event: &ApplicationRecorded) {
-    if event.event_type.as_str() == "order.paid" {
-        *cents += event.data.as_text().and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Paid(u64);
+impl EventType for Paid {
+    const TYPE: &'static str = "order.paid";
+}
+
+struct Balance;
+impl Reducer for Balance {
+    const NAME: &'static str = "balance";
+    type State = u64;
+    fn apply(cents: &mut u64, event: &ApplicationEvent<'_>) -> Result<(), EventError> {
+        *cents += event.read::<Paid>()?.map_or(0, |paid| paid.0);
+        Ok(())
     }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let log = std::env::args().nth(1).ok_or("name a directory for the log")?;
-    let (engine, shop) = (Engine::open(&log)?, Origin::automation("shop").within("order-1"));
-    for cents in ["1200", "300"] {
-        engine.record(&shop, RecordEvent::new("order-1", "order.paid", cents))?.accepted()?;
-    }
-    // A gate: a person must answer, in this process or another one, within so much time.
-    let refund = Question::approval("Refund order-1?").about("order-1");
-    let asked = ask(&engine, &shop, &refund, Duration::from_millis(100))?;
-    println!("refund {}: {}", asked.outcome.name(), asked.point.approves());
+    let (engine, shop) = (Engine::open(&log)?, Origin::automation("shop"));
+    engine.record(&shop, Paid(1500).of("order-1")?)?.accepted()?;
+    let cents = Reduced::<Balance>::open(&engine, ReducerOptions::default())?.state("order-1")?;
+    let refund = Question::approval(format!("Refund {cents} cents?")).about("order-1");
+    let asked = ask(&engine, &shop, &refund, std::time::Duration::from_millis(100))?;
     engine.close()?;
-    let mut cents = 0;
-    state_at(&log, Until::End, &mut |record| {
-        record.application().into_iter().for_each(|event| apply(&mut cents, event));
-    })?;
-    println!("order-1 comes to {cents} cents\n{}", verify(&log)?);
+    println!("{cents} cents paid, refund: {}\n{}", asked.outcome.name(), verify(&log)?);
     Ok(())
 }

@@ -12,6 +12,7 @@
 //! | say who asks | [`Origin`] |
 //! | do something once, or only on a version | [`Conditions`], [`IdempotencyKey`] |
 //! | record an event of one's own | [`RecordEvent`], [`Engine::record`] |
+//! | make a state of one's own of them | [`EventType`], [`Reducer`], [`Reduced`], [`StateHistory`] |
 //! | record several things or none | [`Engine::transaction`], [`Transaction`] |
 //! | run a command on the record | [`GovernedRun`], [`Engine::run`], [`RunReport`] |
 //! | ask a person and wait | [`ask`], [`Question`], [`respond`], [`DecisionPoint`] |
@@ -19,8 +20,8 @@
 //! | follow what is recorded | [`Engine::subscribe`], [`Subscription`] |
 //! | know what the log proves | [`verify`], [`Report`], [`Verdict`], [`Axes`] |
 //!
-//! Beside that whole crates are here under short names: [`domain`], [`engine`], [`replay`],
-//! [`log_files`] and [`log_format`].
+//! Beside that whole crates are here under short names: [`domain`], [`engine`], [`reducers`],
+//! [`replay`], [`log_files`] and [`log_format`].
 #![cfg(not(windows))]
 #![forbid(unsafe_code)]
 
@@ -34,15 +35,32 @@ pub use holdpoint_engine as engine;
 pub use holdpoint_log_files as log_files;
 /// What the bytes of a log mean.
 pub use holdpoint_log_format as log_format;
+/// States of an application's own, rebuilt by replay from its events.
+pub use holdpoint_reducers as reducers;
 /// What the records of a log prove: verifying, rebuilding, telling.
 pub use holdpoint_replay as replay;
 
 pub use ask::{AskError, Question, ask, ask_when, respond};
-pub use holdpoint_domain::application::{ApplicationEvent, ApplicationRecorded, Data, RecordEvent};
+pub use holdpoint_domain::application::{ApplicationRecorded, Data, RecordEvent};
 pub use holdpoint_domain::core::actor::{Actor, Principal};
-pub use holdpoint_domain::decision_point::{
-    ApprovalPolicy, DecisionOption, DecisionPoint, DecisionPointState,
-};
+/// ```
+/// use holdpoint::prelude::*;
+/// # let home = tempfile::tempdir()?;
+/// # let engine = Engine::open(home.path().join("log"))?;
+/// let question = Question::choice("Which cache?").option("redis", "Redis");
+/// let time = std::time::Duration::from_millis(10);
+/// let asked = ask(&engine, &Origin::agent("agent-7"), &question, time)?;
+///
+/// // As it stands on the log: who asked what, and how it ended.
+/// let point = engine.decision_point(&asked.point.decision_id)?.ok_or("it was asked just now")?;
+/// assert_eq!(&*point.requested_by.id, "agent-7");
+/// assert_eq!((point.state, point.selected_option()), (DecisionPointState::Aborted, None));
+/// # engine.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(inline)]
+pub use holdpoint_domain::decision_point::DecisionPoint;
+pub use holdpoint_domain::decision_point::{ApprovalPolicy, DecisionOption, DecisionPointState};
 pub use holdpoint_domain::execution_loop::HaltReason;
 pub use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms, HumanDecision};
 pub use holdpoint_domain::{ActorId, Command, Envelope, Event, Proof, Refusal, Time, World};
@@ -59,17 +77,79 @@ pub use holdpoint_engine::shell::{
     WaitOutcome, Waited,
 };
 pub use holdpoint_log_files::DirectoryStorage;
+/// ```
+/// use holdpoint::prelude::*;
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Paid(u64);
+/// impl EventType for Paid {
+///     const TYPE: &'static str = "order.paid";
+/// }
+///
+/// struct Balance;
+/// impl Reducer for Balance {
+///     const NAME: &'static str = "balance";
+///     type State = u64;
+///     fn apply(cents: &mut u64, event: &ApplicationEvent<'_>) -> Result<(), EventError> {
+///         *cents += event.read::<Paid>()?.map_or(0, |paid| paid.0);
+///         Ok(())
+///     }
+/// }
+///
+/// # let home = tempfile::tempdir()?;
+/// # let log = home.path().join("log");
+/// let engine = Engine::open(&log)?;
+/// let balances = Reduced::<Balance>::open(&engine, ReducerOptions::default())?;
+/// let shop = Origin::automation("shop");
+/// let first = engine.record(&shop, Paid(1200).of("order-1")?)?.accepted()?.last_sequence;
+/// engine.record(&shop, Paid(300).of("order-1")?)?.accepted()?;
+/// assert_eq!(balances.state("order-1")?, 1500);
+/// drop(balances);
+/// engine.close()?;
+///
+/// // At any record, beside whoever writes.
+/// assert_eq!(StateHistory::<Balance>::of(&log).state("order-1", first)?, 1200);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(inline)]
+pub use holdpoint_reducers::Reduced;
+pub use holdpoint_reducers::{
+    ApplicationEvent, EventError, EventType, Reducer, ReducerError, ReducerFault, ReducerOptions,
+    Scope, StateHistory, Versioned,
+};
+/// ```
+/// use holdpoint::{AxisState, Engine, Origin, RecordEvent, Until, Verdict, state_at, verify};
+/// # let home = tempfile::tempdir()?;
+/// # let log = home.path().join("log");
+/// let engine = Engine::open(&log)?;
+/// engine.record(&Origin::automation("shop"), RecordEvent::new("order-1", "placed", "42"))?;
+/// engine.close()?;
+///
+/// let report = verify(&log)?;
+/// assert_eq!(report.verdict, Verdict::Intact);
+/// assert_eq!(report.axes.integrity.state, AxisState::Proven);
+/// assert_eq!(report.axes.authenticity.state, AxisState::NotChecked);
+/// println!("{report}");
+///
+/// // The state as it was behind the first record.
+/// let before = state_at(&log, Until::Sequence(1), &mut |_| {})?;
+/// assert_eq!(before.world.stream_version("order-1"), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(inline)]
+pub use holdpoint_replay::Report;
 pub use holdpoint_replay::rebuild_directory as state_at;
 pub use holdpoint_replay::verify_directory as verify;
 pub use holdpoint_replay::{
-    Axes, Axis, AxisState, Committed, Content, Finding, ReadError, Rebuilt, Report, Until, Verdict,
+    Axes, Axis, AxisState, Committed, Content, Finding, ReadError, Rebuilt, Until, Verdict,
 };
 
 /// What most programs name: `use holdpoint::prelude::*`.
 pub mod prelude {
     pub use crate::{
-        ApplicationRecorded, CommandSpec, Conditions, DecisionPointState, Discard, Engine,
-        EngineOptions, GovernedRun, NoSignals, Origin, Question, RecordEvent, Refusal, Submitted,
+        ApplicationEvent, CommandSpec, Conditions, DecisionPointState, Discard, Engine,
+        EngineOptions, EventError, EventType, GovernedRun, NoSignals, Origin, Question,
+        RecordEvent, Reduced, Reducer, ReducerOptions, Refusal, StateHistory, Submitted,
         Transaction, Until, Verdict, ask, respond, state_at, verify,
     };
 }

@@ -257,7 +257,7 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
         visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
     ) -> Result<Searched, ReducerError> {
         let is_locked = || (self.is_locked)(&self.storage);
-        let options = ReadOptions { boot: this_boot(), is_locked: &is_locked };
+        let options = ReadOptions::new(this_boot(), &is_locked);
         let searched = search(&self.storage, filter, order, options, &mut |_| {}, visit)?;
         match &searched {
             Searched::Whole(report) if report.verdict == Verdict::Corrupt => {

@@ -255,7 +255,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
             fingerprint: Digest::from_bytes(snapshot.fingerprint),
         };
         let actor = ActorId { kind: Actor::Automation, id: R::NAME.to_string() };
-        let origin = Origin { actor, correlation: entropy, causation: None };
+        let origin = Origin::new(actor);
         self.access.record_fingerprint(&origin, &stated)?;
         base.replace(snapshot);
         *fold = Default::default();

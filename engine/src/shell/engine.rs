@@ -44,6 +44,22 @@ use std::time::Instant;
 /// several threads take turns.
 ///
 /// Dropping it does what [`Engine::close`] does, as far as that works, and tells nobody.
+///
+/// ```
+/// # use holdpoint_domain::application::RecordEvent;
+/// # use holdpoint_engine::{Engine, Origin};
+/// # let home = tempfile::tempdir()?;
+/// # let directory = home.path().join("log");
+/// let engine = Engine::open(&directory)?;
+/// let placed = RecordEvent::new("order-1", "order.placed", "42");
+/// let receipt = engine.record(&Origin::automation("shop"), placed)?.accepted()?;
+///
+/// // From here on it is on the disk, and in the state.
+/// let version = engine.query(|world| world.stream_version("order-1"))?;
+/// assert_eq!(version, receipt.last_sequence);
+/// engine.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Engine<S: Storage = DirectoryStorage> {
     // Dropped in this order: what waits is carried out, the log is closed, subscriptions end.
     queue: SubmitQueue<Measured<S>>,

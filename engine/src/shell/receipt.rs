@@ -6,6 +6,21 @@ use holdpoint_domain::{Event, Refusal, Time};
 use std::ops::ControlFlow;
 
 /// What became of a command.
+///
+/// ```
+/// # use holdpoint_domain::application::RecordEvent;
+/// # use holdpoint_engine::{Engine, Origin};
+/// # use holdpoint_engine::shell::{Conditions, Submitted};
+/// # let home = tempfile::tempdir()?;
+/// # let engine = Engine::open(home.path().join("log"))?;
+/// let (shop, key) = (Origin::automation("shop"), Conditions::once("payment-7"));
+/// let pay = |cents| engine.record_when(&shop, &key, RecordEvent::new("order-1", "paid", cents));
+/// assert!(matches!(pay("42")?, Submitted::Accepted(_)));
+/// assert!(matches!(pay("42")?, Submitted::Repeated(_)));
+/// assert!(matches!(pay("43")?, Submitted::Refused(_)));
+/// # engine.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Submitted {
     /// Recorded.

@@ -71,6 +71,23 @@ impl From<SurveyError> for SubscriptionError {
 /// When the engine is closed, what is durable by then is still given; then the subscription ends.
 ///
 /// As an [`Iterator`] it waits for each record, and ends when the engine closed or after an error.
+///
+/// ```
+/// # use holdpoint_domain::application::RecordEvent;
+/// # use holdpoint_engine::{Engine, Origin};
+/// # let home = tempfile::tempdir()?;
+/// # let engine = Engine::open(home.path().join("log"))?;
+/// let placed = RecordEvent::new("order-1", "order.placed", "42");
+/// let receipt = engine.record(&Origin::automation("shop"), placed)?.accepted()?;
+///
+/// let mut records = engine.subscribe(receipt.first_sequence)?;
+/// let record = records.try_next()?.expect("it is durable");
+/// assert_eq!(record.sequence, receipt.first_sequence);
+/// assert_eq!(record.envelope.event.kind().name, "application.recorded");
+/// assert!(records.try_next()?.is_none());
+/// # engine.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Subscription<S: ReadStorage = DirectoryStorage> {
     reader: Reader<S>,
     notifier: Notifier,

@@ -25,6 +25,25 @@ pub const MAX_MEMBERS: usize = 1_024;
 ///
 /// Each member is decided on the state after those before it. They have one time, and one key: what
 /// is asked for under it is all of them, in their order.
+///
+/// ```
+/// # use holdpoint_domain::application::RecordEvent;
+/// # use holdpoint_engine::{Engine, Origin};
+/// # use holdpoint_engine::shell::Transaction;
+/// # let home = tempfile::tempdir()?;
+/// # let engine = Engine::open(home.path().join("log"))?;
+/// let placed = RecordEvent::new("order-1", "order.placed", "42");
+/// let taken = RecordEvent::new("stock", "stock.taken", "1");
+/// // The order is a new one: its stream has no event yet.
+/// let both = Transaction::new().record(placed).expecting(0).record(taken);
+/// let first = engine.commit(&Origin::automation("shop"), &both)?.accepted()?;
+/// assert_eq!(first.last_sequence, first.first_sequence + 1);
+///
+/// let again = engine.commit(&Origin::automation("shop"), &both)?.accepted();
+/// assert_eq!(again.expect_err("it is there by now").code(), "STALE_VERSION");
+/// # engine.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transaction {
     members: Vec<Member>,

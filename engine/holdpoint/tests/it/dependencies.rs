@@ -6,10 +6,11 @@ use std::fs;
 use std::process::Command;
 
 /// The crates that the library is made of, by the directories of their manifests.
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 9] = [
     "engine/holdpoint",
     "engine",
     "engine/domain",
+    "engine/reducers",
     "replay",
     "log-format",
     "log-format/files",

@@ -51,7 +51,7 @@ fn the_version_of_a_state_is_the_one_that_a_command_may_expect() {
     let balances = Reduced::<Balances>::open(&engine, never()).unwrap();
     let seen = balances.versioned("order-1").unwrap().version;
     let pay = || -> Command { ApplicationCommand::RecordEvent(paid(1, "order-1")).into() };
-    let conditions = Conditions { key: None, expected_version: Some(seen) };
+    let conditions = Conditions::new().expecting(seen);
     let first = engine.submit_when(&origin(), &conditions, &pay()).unwrap();
     assert!(matches!(first, Submitted::Accepted(_)));
     let second = engine.submit_when(&origin(), &conditions, &pay()).unwrap();

@@ -80,7 +80,7 @@ impl Place {
 
     /// Nothing is synced: what is tested here does not depend on it.
     pub(crate) fn engine(&self) -> Engine {
-        let options = EngineOptions { level: Level::Os, ..EngineOptions::default() };
+        let options = EngineOptions::default().level(Level::Os);
         Engine::open_with(DirectoryStorage::new(self.log()), options).unwrap()
     }
 
@@ -106,7 +106,7 @@ pub(crate) fn record<S: Storage>(
     events: impl IntoIterator<Item = RecordEvent>,
 ) -> u64 {
     let all = events.into_iter().fold(Transaction::new(), Transaction::record);
-    match engine.commit(&origin(), None, &all).unwrap() {
+    match engine.commit(&origin(), &all).unwrap() {
         Submitted::Accepted(receipt) => receipt.last_sequence,
         other => unreachable!("{other:?}"),
     }
