@@ -264,7 +264,7 @@ fn the_rooms_on_the_map_are_there() {
         .filter_map(|line| line.split_whitespace().next())
         .filter(|w| w.len() > 1 && w.ends_with('/'))
         .collect();
-    assert_eq!(rooms.len(), 8);
+    assert_eq!(rooms.len(), 9);
     for room in rooms {
         assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(room).is_dir(), "{room}");
     }

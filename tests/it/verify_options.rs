@@ -260,3 +260,22 @@ fn ten_thousand_tiny_segments_are_mapped_with_a_bounded_answer() {
     assert_eq!(damage["stretches"][0]["last"], log.chain.sequence);
     assert_eq!(damage["salvage"]["records_kept"], log.chain.sequence);
 }
+
+#[test]
+fn the_program_begins_with_what_the_library_says_of_a_directory() {
+    for damage in [false, true] {
+        let (directory, ..) = sample();
+        if damage {
+            flip(&segment(directory.path(), 1), FIRST_RECORD + 70);
+        }
+        let report = holdpoint_replay::verify_directory(directory.path()).unwrap();
+        assert_eq!(report.failed(), damage);
+        let told = report.to_string();
+        let axes: String = told.lines().take(5).map(|line| format!("{line}\n")).collect();
+        let printed = String::from_utf8(holdpoint(directory.path(), &[]).stdout).unwrap();
+        assert!(printed.starts_with(&axes), "{printed}\n{told}");
+        assert_eq!(told.lines().count() > 5, damage, "{told}");
+        let as_json: Value = serde_json::to_value(&report).unwrap();
+        assert_eq!(json(directory.path(), &[], if damage { 6 } else { 0 }), as_json);
+    }
+}

@@ -12,7 +12,7 @@
 //! | say who asks | [`Origin`] |
 //! | do something once, or only on a version | [`Conditions`], [`IdempotencyKey`] |
 //! | record an event of one's own | [`RecordEvent`], [`Engine::record`] |
-//! | make a state of one's own of them | [`EventType`], [`Reducer`], [`Reduced`], [`StateHistory`] |
+//! | make a state of them | [`Reducer`], [`Reduced`], [`StateHistory`], [`EventType`] |
 //! | record several things or none | [`Engine::transaction`], [`Transaction`] |
 //! | run a command on the record | [`GovernedRun`], [`Engine::run`], [`RunReport`] |
 //! | ask a person and wait | [`ask`], [`Question`], [`respond`], [`DecisionPoint`] |

@@ -274,7 +274,6 @@ impl<S: Storage> Engine<S> {
 
     /// Begins to write a [`Transaction`] down: nothing is locked and nothing is decided before it
     /// is [committed](TransactionDraft::commit).
-    #[must_use]
     pub fn transaction<'a>(&'a self, origin: &'a Origin) -> TransactionDraft<'a, S> {
         TransactionDraft::new(self, origin)
     }

@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// use std::time::Duration;
 ///
 /// let log = Options::default().lock_wait(Duration::from_secs(1));
-/// let options = EngineOptions::default().log(log).level(Level::Interval);
-/// assert_eq!(options.level, Level::Interval);
+/// let options = EngineOptions::default().log(log).level(Level::Os);
+/// assert_eq!(options.level, Level::Os);
 /// ```
 #[non_exhaustive]
 pub struct EngineOptions {

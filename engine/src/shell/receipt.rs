@@ -56,7 +56,7 @@ impl Submitted {
     ///
     /// let nameless = RecordEvent::new("", "order.placed", "42");
     /// let refusal = engine.record(&Origin::automation("shop"), nameless)?.accepted();
-    /// assert_eq!(refusal.expect_err("a stream has a name").code(), "MALFORMED_INPUT");
+    /// assert_eq!(refusal.expect_err("a stream has a name").code(), "MALFORMED_REQUEST");
     /// # engine.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

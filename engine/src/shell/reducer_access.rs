@@ -81,7 +81,7 @@ impl<S: Storage> ReducerAccess<S> {
         with_turn(&*core, |engine, hot, turn| {
             come_up_to_date(engine, hot, turn)?;
             let at = time_of_next(engine, turn);
-            let events = vec![decide_for_reducer(&hot.world, &stated)?];
+            let events = vec![decide_for_reducer(&hot.world, stated)?];
             let by = By { origin, proof: Some(proof) };
             let (appended, events) = append(hot, turn, by, None, events, at)?;
             Ok(receipt(&appended, at, events))
