@@ -327,8 +327,12 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]
              nothing from it on can be judged: use that one"
         )),
         Some(Stopped::Undecodable(sequence)) => failed(format!("record {sequence} is unreadable")),
-        _ if hole.is_some() => not_checked(so_far + &behind_hole(meaning) + &under_rules(meaning)),
-        _ if meaning.under_rules.is_some() => not_checked(so_far + &under_rules(meaning)),
+        _ if hole.is_some() => {
+            not_checked(so_far + &behind_hole(meaning) + &under_rules(meaning) + &unjudged(meaning))
+        }
+        _ if meaning.under_rules.is_some() => {
+            not_checked(so_far + &under_rules(meaning) + &unjudged(meaning))
+        }
         Some(Stopped::Until) => proven(so_far),
         None if is_corrupt(reading) => {
             not_checked(format!("{so_far}; what lies behind the damage cannot be judged"))

@@ -2,6 +2,7 @@
 //! at work for damage.
 
 use holdpoint_domain::Event;
+use holdpoint_domain::application::ReducerFingerprintRecorded;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::execution_loop::LoopDispatched;
 use holdpoint_domain::log::{ClockStepped, FingerprintRecorded, LogEvent};
@@ -281,6 +282,31 @@ fn what_only_a_newer_program_knows_is_not_checked_and_no_finding() {
         assert_eq!(report.axes.meaning.state, AxisState::NotChecked);
         assert!(report.axes.meaning.reason.contains("only a newer holdpoint knows"), "{report:#?}");
     }
+}
+
+#[test]
+fn reducers_whose_states_are_stated_are_named_as_not_checked() {
+    let mut log = HandMade::new();
+    log.run();
+    log.events(vec![reduced("orders"), reduced("orders"), reduced("c; all is proven")]);
+    let report = report_of(&log);
+    assert_eq!((report.verdict, report.findings.len()), (Verdict::Intact, 0), "{report:#?}");
+    let reason = &report.axes.meaning.reason;
+    assert!(reason.contains("; not checked: reducer \"c; all is proven\", orders"), "{reason}");
+    log.events((0..20).map(|at| reduced(&format!("r{at}"))).collect());
+    let reason = report_of(&log).axes.meaning.reason;
+    assert!(reason.contains(", r7, r8, r9 and more"), "{reason}");
+}
+
+fn reduced(reducer: &str) -> Event {
+    ReducerFingerprintRecorded {
+        reducer: reducer.into(),
+        version: 1,
+        encoding: "json".into(),
+        covers: 1,
+        fingerprint: Digest::from_bytes([7; 32]),
+    }
+    .into()
 }
 
 #[test]
