@@ -54,7 +54,7 @@ fn unknown(place: &Path, error: &io::Error) -> String {
 /// The directory of the log and what lies in it.
 fn inside(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut places = vec![root.to_path_buf()];
-    let directories = [names::SEGMENTS, names::RUNS, names::CUT, names::SNAPSHOTS];
+    let directories = [names::SEGMENTS, names::RUNS, names::CUT, names::SNAPSHOTS, names::REDUCERS];
     let directories = std::iter::once(root.to_path_buf()).chain(directories.map(|d| root.join(d)));
     for directory in directories.filter(|directory| !directory.is_symlink()) {
         match entries(&directory) {

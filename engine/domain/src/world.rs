@@ -485,7 +485,7 @@ impl World {
 
     /// The newest record of a stream of the application that is known no longer; 0: all are.
     #[must_use]
-    pub const fn streams_forgotten(&self) -> u64 {
+    pub fn streams_forgotten(&self) -> u64 {
         self.hot.streams.forgotten()
     }
 

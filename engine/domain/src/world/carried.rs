@@ -210,9 +210,9 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "application",
         version: 1,
-        write: |hot| encoded(&hot.streams.carried()),
+        write: |hot| hot.streams.write(|carried| encoded(carried)),
         read: |bytes, hot| {
-            hot.streams = Streams::from_carried(decoded(bytes)?);
+            hot.streams = Streams::from_carried(bytes);
             Ok(())
         },
         older: &[],
@@ -301,11 +301,12 @@ impl World {
 
     /// Decodes what is decoded when it is asked for, and makes anew what follows from it.
     fn decode(&mut self) -> Result<(), CarriedError> {
-        let LiveState { loops, requests, decision_points, .. } = &mut self.hot;
+        let LiveState { loops, requests, decision_points, streams, .. } = &mut self.hot;
         let rooms = [
             ("execution_loop", loops.decode()),
             ("human_decision", requests.decode(loops)),
             ("decision_point", decision_points.decode()),
+            ("application", streams.decode()),
         ];
         match rooms.into_iter().find(|(_, is_decoded)| !is_decoded) {
             Some((place, _)) => Err(Fault::Malformed(String::from("one of its parts")).at(place)),
