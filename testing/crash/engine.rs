@@ -48,7 +48,7 @@ pub(crate) fn explore(seed: u64, tally: &Tally) -> Result<(), String> {
 pub(crate) fn explore_transactions(seed: u64, tally: &Tally) -> Result<(), String> {
     let transactions: Vec<Transaction> = (0..TRANSACTIONS).map(transaction).collect();
     let commit = |engine: &Engine<SimulatedDisk>, transaction: &Transaction| {
-        engine.commit(&origin(), None, transaction)
+        engine.commit(&origin(), transaction)
     };
     crash_everywhere(&transactions, commit, all_or_nothing, seed, tally)
 }

@@ -6,9 +6,6 @@
 //! stands its floor: one `pread` of as many bytes as a block of states has.
 #![allow(clippy::expect_used, reason = "a bench that cannot go on says where")]
 
-use holdpoint_domain::ActorId;
-use holdpoint_domain::application::ApplicationCommand;
-use holdpoint_domain::core::actor::Actor;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Options, Ownership};
 use holdpoint_engine::shell::{EngineOptions, Origin};
@@ -97,21 +94,20 @@ fn each_in_its_own_process(plan: &Plan) {
 }
 
 fn engine(directory: &Path, ownership: Ownership) -> Engine {
-    let log = Options { ownership, ..Options::default() };
-    let options = EngineOptions { level: Level::Os, log, ..EngineOptions::default() };
+    let log = Options::default().ownership(ownership);
+    let options = EngineOptions::default().level(Level::Os).log(log);
     Engine::open_with(DirectoryStorage::new(directory), options).expect("it opens")
 }
 
 fn record(plan: &Plan) {
     let (engine, begun) = (engine(&plan.directory, Ownership::Exclusive), Instant::now());
-    let actor = ActorId { kind: Actor::Automation, id: "bench".into() };
-    let origin = Origin { actor, correlation: "bench".into(), causation: None };
+    let origin = Origin::automation("bench").within("bench");
     for at in 0..plan.events {
         // Streams take turns out of order: neighbours in the log are none in a snapshot.
         let stream = at.wrapping_mul(2_654_435_761) % plan.streams;
         let event = Paid { cents: at }.of(format!("order-{stream}")).expect("it has JSON");
-        let submitted = engine.submit(&origin, &ApplicationCommand::RecordEvent(event).into());
-        assert!(submitted.expect("the log works").receipt().is_some(), "{at}");
+        let recorded = engine.record(&origin, event).expect("the log works");
+        recorded.accepted().expect("nothing refuses it");
     }
     engine.close().expect("it closes");
     told("recording", begun.elapsed());

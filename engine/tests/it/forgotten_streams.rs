@@ -34,7 +34,7 @@ fn fill(place: &Place) -> (u64, u64) {
     let batch = |number: usize| {
         let streams = number * MAX_MEMBERS..(number + 1) * MAX_MEMBERS;
         let transaction = streams.map(to).fold(Transaction::new(), Transaction::record);
-        match engine.commit(&origin(), None, &transaction).expect("the log works") {
+        match engine.commit(&origin(), &transaction).expect("the log works") {
             Submitted::Accepted(receipt) => receipt.last_sequence,
             other => panic!("{other:?}"),
         }
@@ -48,7 +48,7 @@ fn fill(place: &Place) -> (u64, u64) {
 /// Records an event where the stream is at a version, and says what became of it.
 fn expecting<S: Storage>(engine: &Engine<S>, stream: usize, version: u64) -> Result<u64, String> {
     let command = Command::Application(ApplicationCommand::RecordEvent(to(stream)));
-    let conditions = Conditions { key: None, expected_version: Some(version) };
+    let conditions = Conditions::new().expecting(version);
     match engine.submit_when(&origin(), &conditions, &command).expect("the log works") {
         Submitted::Accepted(receipt) => Ok(receipt.last_sequence),
         Submitted::Refused(refusal) => Err(refusal.code().to_string()),
@@ -95,7 +95,7 @@ fn the_version_of_a_forgotten_stream_is_found_and_its_story_told() {
 /// What `replay` and `diff` say of the streams of the first batch, which the end has forgotten.
 fn travels(place: &Place, first: u64, last: u64) {
     let storage = DirectoryStorage::new(place.log());
-    let options = ReadOptions { boot: BootId::UNKNOWN, is_locked: &|| Ok(false) };
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
     let line = Timeline::open(&storage, options, &mut |_| {}).unwrap();
     let name = to(0).stream;
     let watched = line.at_watching(Until::End, &name).unwrap();
