@@ -107,6 +107,10 @@ pub(crate) struct LiveState {
     pub(crate) streams: Streams,
 }
 
+/// What is known of streams, outside of the state: see [`World::take_streams`].
+#[derive(Debug)]
+pub struct TakenStreams(Streams);
+
 impl World {
     /// The same world, which from now on also keeps what settles.
     #[must_use]
@@ -493,6 +497,28 @@ impl World {
     #[must_use]
     pub fn knows_stream(&self, stream: &str) -> bool {
         self.hot.streams.version(stream).is_some()
+    }
+
+    /// Takes out what is known of streams: so a copy of the state costs what lives, and not 65,536
+    /// names. Until it is [given back](World::give_streams_back), no fingerprint of the state is
+    /// one, and no stream is known.
+    #[must_use]
+    pub fn take_streams(&mut self) -> TakenStreams {
+        TakenStreams(core::mem::take(&mut self.hot.streams))
+    }
+
+    /// Gives back what was taken out, with the events that came meanwhile, in their order.
+    pub fn give_streams_back<'a>(
+        &mut self,
+        taken: TakenStreams,
+        meanwhile: impl IntoIterator<Item = (u64, &'a Event)>,
+    ) {
+        self.hot.streams = taken.0;
+        for (sequence, event) in meanwhile {
+            if let Some(stream) = event.stream() {
+                self.hot.streams.follow(stream, sequence);
+            }
+        }
     }
 
     /// The application's streams that are known, in the order of their last events.

@@ -15,6 +15,7 @@ use crate::log::{Level, Storage, WriteTransaction};
 use holdpoint_domain::application::{ApplicationCommand, RecordEvent};
 use holdpoint_domain::core::hash::{Digest, HashBuilder};
 use holdpoint_domain::core::refusal::{CommonRefusal, Malformed};
+use holdpoint_domain::log::LogCommand;
 use holdpoint_domain::{Command, Envelope, Event, Idempotency, Proof, Refusal, Time, World};
 
 /// Most members of a transaction.
@@ -277,23 +278,40 @@ impl Batch<'_> {
             Ok(None) => {}
             Err(refused) => return self.refuse(hot, turn, refused, at),
         }
+        // A copy of the state is the way back. No member looks at streams, but for a fingerprint.
+        let streams = (!self.states_fingerprint()).then(|| hot.world.take_streams());
         let before = hot.world.clone();
         let appended = match self.decide(engine, hot, turn, at) {
-            Ok(Ok(Made { envelopes, adopts })) => append_made(hot, turn, envelopes, at)
-                .map(|(appended, batch)| asked_for(appended, batch, adopts)),
-            Ok(Err(refused)) => {
-                hot.world = before;
-                return self.refuse(hot, turn, refused, at);
+            Ok(Ok(Made { envelopes, adopts })) => {
+                append_made(hot, turn, envelopes, at).map(|appended| Ok((appended, adopts)))
             }
+            Ok(Err(refused)) => Ok(Err(refused)),
             Err(error) => Err(error),
         };
-        match appended {
-            Ok((appended, events)) => Ok(Answer::Accepted(receipt(&appended, at, events))),
-            Err(error) => {
+        let batch = match &appended {
+            Ok(Ok(((_, batch), _))) => batch.as_slice(),
+            Ok(Err(_)) | Err(_) => {
                 hot.world = before;
-                Err(error)
+                &[]
             }
+        };
+        if let Some(streams) = streams {
+            let meanwhile = batch.iter().map(|it| (it.sequence, &it.envelope.event));
+            hot.world.give_streams_back(streams, meanwhile);
         }
+        match appended? {
+            Ok(((appended, batch), adopts)) => {
+                let (appended, events) = asked_for(appended, batch, adopts);
+                Ok(Answer::Accepted(receipt(&appended, at, events)))
+            }
+            Err(refused) => self.refuse(hot, turn, refused, at),
+        }
+    }
+
+    fn states_fingerprint(&self) -> bool {
+        let is_one =
+            |it: &Ready| matches!(it.command, Command::Log(LogCommand::RecordFingerprint(_)));
+        self.members.iter().any(is_one)
     }
 
     /// Whether it was carried out before under its key, and whether what its members are about is

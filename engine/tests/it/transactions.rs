@@ -4,13 +4,14 @@
 use holdpoint_domain::application::{ApplicationCommand, Data, RecordEvent};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
-use holdpoint_domain::log::LogEvent;
-use holdpoint_domain::{ActorId, Command, Event};
+use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint};
+use holdpoint_domain::{ActorId, Command, Event, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Storage;
 use holdpoint_engine::shell::{
     Conditions, IdempotencyKey, MAX_MEMBERS, Origin, Receipt, Submitted, Transaction,
 };
+use holdpoint_replay::verify_directory;
 use holdpoint_testing::shell::commands::{dispatch, initialize};
 use holdpoint_testing::shell::{Place, names, origin};
 
@@ -99,6 +100,27 @@ fn one_that_refuses_leaves_nothing_of_the_others_and_the_state_as_it_was() {
     accepted(&engine, &transaction);
     engine.close().expect("it closes");
     place.rebuilt();
+}
+
+#[test]
+fn a_fingerprint_among_them_is_of_the_state_behind_those_before_it() {
+    let place = Place::new();
+    let engine = place.engine();
+    accepted(&engine, &Transaction::new().record(to("order-1", "placed")));
+    let fingerprint = LogCommand::RecordFingerprint(RecordFingerprint {});
+    let between = Transaction::new().record(to("order-2", "placed")).submit(fingerprint);
+    accepted(&engine, &between.record(to("order-1", "paid")));
+    let versions = engine.query(|world| {
+        ["order-1", "order-2"]
+            .map(|stream| world.totals().last_sequence - world.stream_version(stream))
+    });
+    assert_eq!(versions.expect("the log works"), [0, 2]);
+    let live = engine.query(World::fingerprint).expect("the log works");
+    assert_eq!(place.rebuilt().fingerprint(), live);
+    engine.close().expect("it closes");
+    let report = verify_directory(place.log()).expect("it can be read");
+    let reason = report.axes.meaning.reason;
+    assert!(report.findings.is_empty() && reason.contains("fingerprints match"), "{reason}");
 }
 
 #[test]
