@@ -24,8 +24,8 @@ const HEADER_BYTES: u64 = 64;
 /// How states are encoded.
 pub(crate) const ENCODING: &str = "json";
 
-/// A longer directory is not read: it is one of over 10 million streams of the longest names.
-const DIRECTORY_BYTES_MAX: u64 = 1 << 30;
+/// A longer directory is neither written nor read: it is one of 13 GiB of states or more. In bytes.
+const DIRECTORY_BYTES_MAX: u64 = 256 << 20;
 
 /// Files that are looked at before what states are made from lies further back.
 pub(crate) const TRIED_MAX: usize = 8;
@@ -364,6 +364,9 @@ impl<'d, S: Storage> Writer<'d, S> {
         };
         let encoded = bincode::serde::encode_to_vec(&directory, bincode::config::standard());
         let encoded = encoded.map_err(io::Error::other)?;
+        if encoded.len() as u64 > DIRECTORY_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         self.disk.write_at(&self.file, self.offset, &encoded)?;
         let mut header = Vec::with_capacity(HEADER_BYTES as usize);
         header.extend_from_slice(&MAGIC);
