@@ -257,7 +257,8 @@ fn verify_py_ends_whatever_becomes_of_a_file_between_two_of_its_looks() {
     }
 }
 
-/// The log was intact when it was verified: no verdict on it is changed, and the check is not whole.
+/// The log was intact when it was verified: no verdict on it is changed, and the check is
+/// not whole.
 #[test]
 fn caches_beside_a_segment_that_became_another_logs_are_not_all_checked() {
     if let Some(error) = refusal() {
