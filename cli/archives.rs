@@ -44,6 +44,7 @@ impl Directory {
         let given = args.archive.iter().map(|archive| self.open_archive(archive));
         let given: Vec<Self> = given.collect::<Result<_, _>>()?;
         let storages = given.iter().map(|archive| archive.storage.clone()).collect();
+        self.reads_archives = !args.no_archive;
         self.log = match args.no_archive {
             true => without_archives(self.storage.clone()),
             false => with_archives(self.storage.clone(), storages),
@@ -113,6 +114,7 @@ impl Directory {
     pub(crate) fn advice(&self, unread: &Unread) -> &'static str {
         match unread.why.as_deref() {
             _ if self.is_salvaged() => FITS_NONE,
+            _ if !self.reads_archives => "; leave --no-archive away, and it is read",
             None | Some(Unfit::Missing) => "; name its directory with --archive DIR",
             Some(_) => "; if it lies elsewhere, name that directory with --archive DIR",
         }

@@ -21,6 +21,8 @@ pub(crate) struct Directory {
     pub(crate) log: ArchivedLog,
     /// Its path.
     pub(crate) path: PathBuf,
+    /// Whether archives are looked for at all.
+    pub(crate) reads_archives: bool,
     option: &'static str,
 }
 
@@ -68,7 +70,7 @@ impl Directory {
         check(&path, option)?;
         let storage = DirectoryStorage::new(&path);
         let log = ArchivedLog::alone(storage.clone());
-        Ok(Self { storage, log, path, option })
+        Ok(Self { storage, log, path, reads_archives: true, option })
     }
 
     /// Runs a reading of the log, with what it must know of the machine.

@@ -54,7 +54,8 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
     assert_eq!(error["code"], "before_the_log", "{refused:#}");
     assert_eq!(error["archive"].as_str(), sample.archive.to_str(), "{refused:#}");
     assert_eq!(error["archived_to_sequence"].as_u64(), Some(anchor));
-    sample.expect("a log alone", "trace 3 --no-archive", 3, "--archive DIR");
+    let alone = sample.expect("a log alone", "trace 3 --no-archive", 3, "leave --no-archive away");
+    assert!(!text(&alone.stderr).contains("--archive DIR"), "{}", text(&alone.stderr));
 }
 
 /// Puts something in the place of the archive; says what is told of it.

@@ -84,8 +84,8 @@ fn health_says_from_which_record_on_it_counts() {
     let archive = place.directory.path().join("archive");
     let output = place.holdpoint(&["health", "--no-archive"]);
     let not_counted = format!(
-        "records 1 to {anchor} are in an archive, which was not read: they are not counted; name \
-         its directory with --archive DIR"
+        "records 1 to {anchor} are in an archive, which was not read: they are not counted; \
+         leave --no-archive away, and it is read"
     );
     let line = format!("counted from record {} on; {not_counted}", anchor + 1);
     assert_eq!(text(&output.stdout).lines().last(), Some(line.as_str()));
