@@ -60,7 +60,7 @@ pub use later::{Later, told_of};
 pub use live::{Stated, is_salvaged, stated};
 pub use prefix::{CommonPrefix, common_prefix};
 pub use progress::Progress;
-pub use reach::{Reach, durable_to, said_unproven};
+pub use reach::{Reach, durable_to};
 pub use read::{Committed, Content, ReadError, ReadOptions};
 pub use rebuild::{Rebuilt, Until, rebuild, rebuild_live};
 pub use records::{

@@ -208,19 +208,6 @@ pub(crate) fn tie<S: ReadStorage>(storage: &S, report: &mut Report) -> Result<()
     Ok(())
 }
 
-/// The records that a log which was verified says are unproven. Up to HEAD's record, indexes tell
-/// where to look, where tied records vouch for them; all else is read.
-///
-/// # Errors
-/// The log cannot be read.
-pub fn said_unproven<S: ReadStorage>(storage: &S) -> Result<Vec<Unproven>, ReadError> {
-    let reader = LogReader::of(storage)?;
-    let mut found = Disregard("the log was verified");
-    let mut tied = Tied::begin(&reader, &mut found)?;
-    tied.back_to(&reader, 0, &mut found)?;
-    Ok(tied.said_unproven().iter().map(Unproven::from).collect())
-}
-
 /// The newest record that is known to be durable. Reads HEAD, LOCK and the records behind HEAD's.
 ///
 /// # Errors

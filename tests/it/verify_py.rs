@@ -13,7 +13,7 @@ use holdpoint_domain::log::ClockStepped;
 use holdpoint_log_files::{DirectoryStorage, LogReader, Ties};
 use holdpoint_log_format::{Flags, Head, LogId, SegmentHeader, names};
 use holdpoint_replay::machine::this_boot;
-use holdpoint_replay::{Problem, ReadOptions, Report, Verdict, said_unproven, verify};
+use holdpoint_replay::{Problem, ReadOptions, Report, Verdict, verify};
 use holdpoint_testing::hand_made as support;
 use holdpoint_testing::hand_made::{HandMade, change_head, encoded};
 use holdpoint_testing::part::part;
@@ -130,7 +130,7 @@ pub(crate) fn assert_standing(directory: &Path, parts: &[Part], what: &str) {
     while ties.due(&reader).is_some() {
         ties.read(&reader, &mut Vec::new(), &mut |_| {}).unwrap();
     }
-    let unproven = said_unproven(&storage).unwrap();
+    let unproven = report(directory).unproven_records;
     let is_said = |at: u64| unproven.iter().any(|range| (range.first..=range.last).contains(&at));
     for (first, last, standing) in parts {
         let behind_first = first.saturating_add(COMPARED).min(*last);
