@@ -246,6 +246,17 @@ pub(super) fn check_story(origin: &Origin, command: &Command) -> Result<(), Refu
     }
 }
 
+/// What caused a command is on record before the command is carried out.
+pub(super) fn check_cause(origin: &Origin, newest: u64) -> Result<(), Refusal> {
+    match origin.causation {
+        Some(cause) if !(1..=newest).contains(&cause) => {
+            let expected = "a record that is there";
+            Err(malformed("causation", expected, &cause.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn malformed(field: &'static str, expected: &'static str, found: &str) -> Refusal {
     let found = bounded(&visible(found).to_string(), FOUND_BYTES_MAX).to_string();
     Malformed { field, expected, found }.into()

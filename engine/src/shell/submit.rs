@@ -1,7 +1,7 @@
 //! One turn, in order: what is due, command, decide, encode, append, evolve, sync, receipt.
 
 use super::append::append;
-use super::conditions::{Conditions, DoneBefore, Known, check_story};
+use super::conditions::{Conditions, DoneBefore, Known, check_cause, check_story};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::fingerprint;
@@ -156,8 +156,9 @@ fn carry_out<S: Storage>(
     let Asked { by, command, .. } = asked;
     let By { origin, proof } = by;
     let idempotency = conditions.idempotency(origin, command);
-    if let Err(malformed) = command.check_form() {
-        return Ok(Answer::Refused(malformed.into()));
+    let form = command.check_form().map_err(Refusal::from);
+    if let Err(refusal) = form.and_then(|()| check_cause(origin, turn.position().sequence)) {
+        return Ok(Answer::Refused(refusal));
     }
     let seen = conditions.seen(idempotency.as_ref());
     let recalled = recall::recall(engine, hot, turn, origin, seen, command)?;

@@ -1,7 +1,7 @@
 //! Several commands as one batch: all of what they decide is recorded, or none of it.
 
 use super::append::{append_made, asked_for, envelope, rules_first};
-use super::conditions::{Conditions, DoneBefore, Known, receipt_of};
+use super::conditions::{Conditions, DoneBefore, Known, check_cause, receipt_of};
 use super::engine::{Core, Engine};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
@@ -273,6 +273,9 @@ impl Batch<'_> {
         turn: &mut WriteTransaction<'_, S>,
     ) -> Result<Answer, SubmitError> {
         let at = time_of_next(engine, turn);
+        if let Err(refusal) = check_cause(self.by.origin, turn.position().sequence) {
+            return Ok(Answer::Refused(refusal));
+        }
         match self.look(engine, hot, turn)? {
             Ok(Some(done)) => return done_before(engine, hot, done),
             Ok(None) => {}

@@ -124,6 +124,25 @@ fn a_fingerprint_among_them_is_of_the_state_behind_those_before_it() {
 }
 
 #[test]
+fn a_cause_is_a_record_that_is_there_before_the_batch() {
+    let place = Place::new();
+    let engine = place.engine();
+    let newest = accepted(&engine, &Transaction::new().record(to("a", "1"))).last_sequence;
+    let caused_by = |causation: u64| {
+        let origin = Origin { causation: Some(causation), ..origin() };
+        let both = Transaction::new().record(to("a", "2")).record(to("b", "1"));
+        engine.commit(&origin, &both).expect("the log works")
+    };
+    for missing in [0, newest + 1, newest + 2] {
+        let told = refused(caused_by(missing));
+        assert!(told.starts_with("MALFORMED_REQUEST causation"), "{told}");
+    }
+    assert!(matches!(caused_by(newest), Submitted::Accepted(_)));
+    engine.close().expect("it closes");
+    place.rebuilt();
+}
+
+#[test]
 fn versions_are_those_of_the_state_before_the_batch() {
     let place = Place::new();
     let engine = place.engine();
