@@ -34,11 +34,10 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError};
 use holdpoint_engine::shell::{EngineError, SubmitError};
-use lines::{InputLine, next_line};
+use lines::{InputLine, next_line, open_input};
 use serde::de::DeserializeOwned;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead};
+use std::path::PathBuf;
 use std::time::Duration;
 use submission::{Defaults, Submission};
 
@@ -90,7 +89,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 fn apply(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let configuration = Configuration::load(global)?;
     floors()?;
-    let mut input = input_of(args.file.as_deref())?;
+    let mut input = open_input(args.file.as_deref())?;
     let engine = open(global, args.lock_wait)?;
     configuration.record(&engine).map_err(|error| failed(global, &error))?;
     let demands = Demands::of(&global.log, &engine)?;
@@ -104,17 +103,6 @@ fn apply(global: &Global, args: &Args) -> Result<Exit, Failure> {
         Failure::new(exit, code, format!("the log {log} was not closed well: {error}"))
     })?;
     Ok(exit)
-}
-
-fn input_of(file: Option<&Path>) -> Result<Box<dyn BufRead>, Failure> {
-    let Some(file) = file.filter(|file| *file != Path::new("-")) else {
-        return Ok(Box::new(io::stdin().lock()));
-    };
-    let opened = File::open(file).map_err(|error| {
-        let message = format!("cannot read {}: {error}; name a file of commands", path(file));
-        Failure::new(Exit::FAILED, "io", message)
-    })?;
-    Ok(Box::new(BufReader::new(opened)))
 }
 
 fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {

@@ -1,12 +1,13 @@
 //! `holdpoint record`: events of an application, from a file or a pipe.
 
-use crate::apply::lines::{InputLine, LINE_BYTES_MAX, next_line};
+use crate::apply::lines::{InputLine, LINE_BYTES_MAX, next_line, open_input};
 use crate::arguments::Global;
 use crate::damage::LogError;
 use crate::exit::{Exit, Failure, settle};
 use crate::hold::{LockWaitArgs, failed, open_or_make};
 use crate::output::Output;
 use crate::text::{path, visible_once};
+use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::application::{ApplicationCommand, BYTES, Data, MAX_DATA_BYTES, RecordEvent};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::{ActorId, Command};
@@ -15,9 +16,8 @@ use holdpoint_engine::shell::{
     Conditions, IdempotencyKey, Origin, Receipt, SubmitError, Submitted, user_name,
 };
 use serde::Serialize;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, Read};
+use std::path::PathBuf;
 
 /// What is said below the options.
 const MORE: &str = "\
@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// The record that caused the event.
     #[arg(long, value_name = "RECORD")]
     causation: Option<u64>,
+    /// Act under this name instead of the user's own. Nothing proves it.
+    #[arg(long = "as", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    name: Option<String>,
     /// Your own name for this event: given again in the same story, it is recorded once. Needs
     /// --correlation.
     #[arg(long, value_name = "KEY", requires = "correlation")]
@@ -76,7 +79,7 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 }
 
 fn record(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let mut input = input_of(args.file.as_deref())?;
+    let mut input = open_input(args.file.as_deref())?;
     // A file is read before the log is opened: nobody waits for what cannot be read.
     let whole = if args.lines { None } else { Some(all_of(&mut input)?) };
     let engine = open_or_make(global, &args.turn, true)?;
@@ -112,7 +115,8 @@ fn recorder<'a>(
     engine: &'a Engine,
     args: &'a Args,
 ) -> Result<Recorder<'a>, Failure> {
-    let actor = ActorId { kind: Actor::Automation, id: user_name() };
+    let id = args.name.clone().unwrap_or_else(user_name);
+    let actor = ActorId { kind: Actor::Automation, id };
     let correlation = match &args.correlation {
         Some(given) => given.clone(),
         None => engine.entropy().map_err(|error| not_recorded(global, &error))?.to_string(),
@@ -188,14 +192,6 @@ impl Recorder<'_> {
 /// How much of the input is on the record, for whoever goes on behind it.
 fn lines_before(count: usize) -> String {
     format!("; lines recorded before: {count}")
-}
-
-fn input_of(file: Option<&Path>) -> Result<Box<dyn BufRead>, Failure> {
-    let Some(file) = file.filter(|file| *file != Path::new("-")) else {
-        return Ok(Box::new(io::stdin().lock()));
-    };
-    let opened = File::open(file).map_err(|error| unreadable(&path(file), &error))?;
-    Ok(Box::new(BufReader::new(opened)))
 }
 
 /// No more is read than an event may hold, and one byte.

@@ -1,6 +1,10 @@
 //! Lines of at most so many bytes: a longer one is passed over and never held.
 
-use std::io::{self, BufRead};
+use crate::exit::{Exit, Failure};
+use crate::text::path;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
 
 /// The longest line that is read, in bytes without its end (16 MiB).
 pub(crate) const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -12,6 +16,18 @@ pub enum InputLine {
     Whole(Vec<u8>),
     /// It has this many bytes, more than a line may have.
     TooLong(u64),
+}
+
+/// The input of a verb: a file, or standard input where none is named, or `-`.
+pub(crate) fn open_input(file: Option<&Path>) -> Result<Box<dyn BufRead>, Failure> {
+    let Some(file) = file.filter(|file| *file != Path::new("-")) else {
+        return Ok(Box::new(io::stdin().lock()));
+    };
+    let opened = File::open(file).map_err(|error| {
+        let message = format!("cannot read {}: {error}; name a file that can be read", path(file));
+        Failure::new(Exit::FAILED, "io", message)
+    })?;
+    Ok(Box::new(BufReader::new(opened)))
 }
 
 /// The next line, or `None` at the end. What follows the last newline is a line if it is not

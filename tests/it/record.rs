@@ -104,3 +104,29 @@ fn a_type_that_goes_on_as_the_line_does_is_shown_within_quotation_marks() {
     let shown = text(&place.holdpoint(&["log", "show"]).stdout);
     assert!(shown.contains(&format!("s: \"{forged}\" version 1, 1 byte")), "{shown}");
 }
+
+#[test]
+fn an_event_is_recorded_under_the_name_that_is_claimed() {
+    let place = Place::new();
+    write(&place, "data", b"1");
+    assert_eq!(status(&place.holdpoint(&to("s", &["--as", "shop", "data"]))), 0);
+    assert_eq!(status(&place.holdpoint(&to("s", &["--as", "", "data"]))), 2);
+    let shown = values(&place.holdpoint(&["log", "show", "--entity", "s", "--json"]));
+    let actor = &shown.last().unwrap()["actor"];
+    assert_eq!((&actor["kind"], &actor["id"]), (&"AUTOMATION".into(), &"shop".into()));
+}
+
+#[test]
+fn a_cause_that_is_not_on_record_is_refused_and_nothing_is_recorded() {
+    let place = Place::new();
+    write(&place, "data", b"1");
+    assert_eq!(status(&place.holdpoint(&to("s", &["data"]))), 0);
+    for missing in ["0", "3", "18446744073709551615"] {
+        let output = place.holdpoint(&to("s", &["--causation", missing, "data"]));
+        let stderr = text(&output.stderr);
+        assert_eq!(status(&output), 5, "{missing}: {stderr}");
+        assert!(stderr.contains("causation") && stderr.contains(missing), "{stderr}");
+    }
+    let output = place.holdpoint(&to("s", &["--causation", "2", "data"]));
+    assert_eq!(text(&output.stdout), "record 3: s\n");
+}
