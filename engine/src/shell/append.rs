@@ -22,8 +22,13 @@ pub(super) fn append<S: Storage>(
     at: Time,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
     hot.world.check_rules()?;
-    let events = events.into().into_iter();
-    let events = events.map(|event| envelope(&hot.world, by, idempotency, event));
+    let events = events.into();
+    // A turn that was planned comes of its plan, with all that its batch holds.
+    let drafted = events.iter().find_map(|event| hot.world.drafted_with(event));
+    let events = events.into_iter().map(|event| {
+        let made = envelope(&hot.world, by, idempotency, event);
+        Envelope { causation: made.causation.or(drafted), ..made }
+    });
     let adopted = rules_first(&hot.world);
     let adopts = usize::from(adopted.is_some());
     let mut envelopes: Vec<Envelope> = adopted.into_iter().chain(events).collect();

@@ -28,7 +28,8 @@ fn a_plan_outlives_a_restart_and_is_committed_once() {
     let third = taken(turn(3, switching(chat("weather", "It will rain."))));
     let plan = drafted(&third, heard(&third.request));
     let before = thread(&engine).map(|thread| thread.state);
-    assert_eq!(names(&accepted(&engine, &plan).events), ["plan_drafted"]);
+    let draft = accepted(&engine, &plan);
+    assert_eq!(names(&draft.events), ["plan_drafted"]);
     assert_eq!(thread(&engine).map(|thread| thread.state), before);
     engine.close().expect("it closes");
 
@@ -43,6 +44,10 @@ fn a_plan_outlives_a_restart_and_is_committed_once() {
     let commit = committed(&third, &plan_key(&third), heard(&third.request));
     let events = names(&accepted(&engine, &commit).events);
     assert_eq!(events, ["turn_committed", "turn_taken", "row_committed"]);
+    // Its caller names no cause: it comes of the plan.
+    let lines = place.lines();
+    let causes = lines.iter().rev().take(3).map(|line| line.envelope.causation);
+    assert!(causes.eq([Some(draft.last_sequence); 3]), "{:?}", lines.last());
     assert!(matches!(give(&engine, &commit), Submitted::Repeated(_)));
     let again = TakeTurn { idempotency_key: "again".to_string(), ..third.clone() };
     let again = committed(&again, &plan_key(&third), heard(&third.request));

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::hash::{Digest, HashBuilder};
 use crate::core::ids::Idempotency;
 use crate::core::limits::MAX_RETIRED_KEYS;
+use crate::interruption_thread::decision::ENGINE_ID;
 use crate::interruption_thread::event::InterruptionThreadEvent;
 use crate::world::command::Command;
 use crate::world::envelope::Envelope;
@@ -99,6 +100,18 @@ impl World {
             .receipts
             .get(&scope)
             .map_or(Ok(None), |receipt| receipt.given_again(idempotency))
+    }
+
+    /// The record that drafted the plan which this event commits: the plan's key is that of its
+    /// draft. `None` of any other event.
+    #[must_use]
+    pub fn drafted_with(&self, event: &Event) -> Option<u64> {
+        let Event::InterruptionThread(InterruptionThreadEvent::TurnCommitted(body)) = event else {
+            return None;
+        };
+        let scope =
+            KeyScope::hashed(&body.tenant_id, ENGINE_ID, &body.correlation_id, &body.plan_key);
+        self.hot.keys.receipts.get(&scope).map(|receipt| receipt.last_sequence)
     }
 
     /// Whether tenant, user, device and session of a turn or a row may be used now. Of any other
