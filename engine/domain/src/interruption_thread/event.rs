@@ -140,8 +140,8 @@ recorded! {
         /// The key that the command names.
         idempotency_key: Text,
         /// The words that the turn left unsaid, if any: nothing of a refused turn is kept, so they
-        /// are DISCARDED, with the reason TURN_REFUSED. None for a commit behind a closed gate,
-        /// which is given again.
+        /// are DISCARDED, with the reason TURN_REFUSED. None for a commit behind a closed gate
+        /// and for a turn that its speaker's own plan bars, which are given again.
         remainders: List<Remainder>,
         /// What happens to speech that is under way: CANCEL where somebody interrupted it.
         tts_control: Option<TtsControl>,

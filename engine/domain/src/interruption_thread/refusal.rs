@@ -24,8 +24,8 @@ refusals! {
         /// What it is.
         found: String,
     } by reason_code: ReasonCode,
-    /// The gate of a commit is closed, and its plan stays open: a reason-coded row is written, and
-    /// the request is given again.
+    /// The gate of a commit is closed, or the speaker's own plan bars the turn. The plan stays
+    /// open: a reason-coded row is written, and the request is given again, with the commit.
     #[error("{reason_code}: {field}: expected {expected}, found {found}")]
     GateClosed {
         /// Why.

@@ -490,12 +490,13 @@ fn a_closed_gate_loses_no_words_and_is_no_interruption() {
     let gates =
         [(planned.clone(), early), (planned.clone(), unsure), (suspended, heard(&turn.request))];
     for (mut stage, said) in gates {
-        let command = committed(&turn, &plan_key(&turn), said);
-        let row = refused_row(&stage.give(&command, NOW), &command);
-        assert!(row.remainders.is_empty() && row.issue_fingerprint.is_none(), "{row:?}");
-        health.apply(stage.sequence, Timestamp::from_nanoseconds(NOW), &row.into());
+        for command in [committed(&turn, &plan_key(&turn), said), take(turn.clone())] {
+            let row = refused_row(&stage.give(&command, NOW), &command);
+            assert!(row.remainders.is_empty() && row.issue_fingerprint.is_none(), "{row:?}");
+            health.apply(stage.sequence, Timestamp::from_nanoseconds(NOW), &row.into());
+        }
     }
-    assert_eq!((health.rows().len(), health.refusals_of("acme")), (0, 3));
+    assert_eq!((health.rows().len(), health.refusals_of("acme")), (0, 6));
     // The same words are kept by the commit that passes.
     let events = planned.give(&commit(&turn), NOW).events();
     assert_eq!(passed(&events).1.decision.remainders[0].fate, Fate::Captured);
