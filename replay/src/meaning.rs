@@ -168,6 +168,7 @@ impl Meaning {
         if self.stopped.is_some() {
             return false;
         }
+        self.check_labels(batch);
         for record in batch {
             if let Some(envelope) = record.envelope() {
                 self.evolve(record, envelope);
@@ -180,6 +181,33 @@ impl Meaning {
                 ChainPosition { sequence: header.sequence, link: header.link, time: header.time };
         }
         true
+    }
+
+    /// Labels are of their own batch, and its last record. What else they have to be is judged with
+    /// every event.
+    fn check_labels(&mut self, batch: &[Committed]) {
+        let first = batch.first().map_or(0, |record| record.header.sequence);
+        for (place, record) in batch.iter().enumerate() {
+            let Some(envelope) = record.envelope() else { continue };
+            let Event::Log(LogEvent::RecordsLabelled(body)) = &envelope.event else { continue };
+            let is_last = place.saturating_add(1) == batch.len();
+            let is_checked = self.world.rules_not_checked(&envelope.event).is_none();
+            if !is_checked || (is_last && body.first_sequence >= first) {
+                continue;
+            }
+            let (sequence, from) = (record.header.sequence, body.first_sequence);
+            self.find(
+                record,
+                Problem::Forbidden(ForbiddenEvent {
+                    sequence,
+                    kind: record.header.kind,
+                    loop_id: None,
+                    rule: Rule::Labels,
+                    expected: format!("the last record of its batch, from record {first} on"),
+                    found: format!("record {sequence}, from record {from} on"),
+                }),
+            );
+        }
     }
 
     /// An event that cannot be read changes the state in a way that is not known, so that nothing

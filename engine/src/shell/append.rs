@@ -1,6 +1,7 @@
 //! Events as records: who made them, in which story, because of what, and under which key; and how
 //! a batch of them is appended.
 
+use super::conditions::Conditions;
 use super::error::SubmitError;
 use super::rebuild::{LiveState, Recorded};
 use super::submit::{By, Origin};
@@ -21,6 +22,19 @@ pub(super) fn append<S: Storage>(
     events: impl Into<Vec<Event>>,
     at: Time,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
+    append_labelled(hot, turn, by, (idempotency, &Conditions::new()), events, at)
+}
+
+/// As [`append`], with the labels of the command's conditions behind its events. What is given back
+/// is without them.
+pub(super) fn append_labelled<S: Storage>(
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
+    by: By<'_>,
+    (idempotency, conditions): (Option<&Idempotency>, &Conditions),
+    events: impl Into<Vec<Event>>,
+    at: Time,
+) -> Result<(Appended, Vec<Event>), SubmitError> {
     hot.world.check_rules()?;
     let events = events.into();
     // A turn that was planned comes of its plan, with all that its batch holds.
@@ -32,6 +46,9 @@ pub(super) fn append<S: Storage>(
     let adopted = rules_first(&hot.world);
     let adopts = usize::from(adopted.is_some());
     let mut envelopes: Vec<Envelope> = adopted.into_iter().chain(events).collect();
+    if envelopes.len() > adopts {
+        envelopes.extend(labels_last(&hot.world, turn, by, conditions, adopts));
+    }
     if let [adopted, events @ ..] = &mut *envelopes
         && adopts > 0
     {
@@ -47,15 +64,35 @@ pub(super) fn rules_first(world: &World) -> Option<Envelope> {
     world.rules_to_adopt().map(|body| adoption(world, body))
 }
 
-/// What was asked for of a batch: what it begins with of its own is no part of that.
+/// The labels that a batch ends with, where its caller gave any: of all that is asked for in it.
+pub(super) fn labels_last<S: Storage>(
+    world: &World,
+    turn: &WriteTransaction<'_, S>,
+    by: By<'_>,
+    conditions: &Conditions,
+    adopts: usize,
+) -> Option<Envelope> {
+    let first = turn.position().sequence.saturating_add(1).saturating_add(adopts as u64);
+    conditions.labels_from(first).map(|labels| envelope(world, by, None, labels.into()))
+}
+
+/// What was asked for of a batch: what it begins with of its own is no part of that, and neither
+/// are the labels that it ends with.
 pub(super) fn asked_for(
     appended: Appended,
-    batch: Vec<Recorded>,
+    mut batch: Vec<Recorded>,
     adopts: usize,
 ) -> (Appended, Vec<Event>) {
     let first_sequence = appended.first_sequence.saturating_add(adopts as u64);
+    batch.retain(|event| !is_label(&event.envelope.event));
+    let last_sequence = batch.last().map_or(appended.last_sequence, |event| event.sequence);
     let events = batch.into_iter().skip(adopts).map(|event| event.envelope.event);
-    (Appended { first_sequence, ..appended }, events.collect())
+    (Appended { first_sequence, last_sequence, ..appended }, events.collect())
+}
+
+/// Whether an event is what a caller calls the others of its batch.
+pub(super) const fn is_label(event: &Event) -> bool {
+    matches!(event, Event::Log(LogEvent::RecordsLabelled(_)))
 }
 
 /// Encodes and appends one batch, and follows it with everything but the state itself.

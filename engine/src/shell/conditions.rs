@@ -10,8 +10,10 @@ use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{HumanDecisionCommand, HumanDecisionRefusal};
 use holdpoint_domain::interruption_thread::ENGINE_ID;
+use holdpoint_domain::log::{MAX_LABELS, RecordsLabelled};
 use holdpoint_domain::world::KeyReceipt;
 use holdpoint_domain::{Command, Idempotency, Proof, Refusal, World};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// Bytes that a refusal shows of a name that it found.
@@ -22,8 +24,8 @@ const FOUND_BYTES_MAX: usize = 96;
 /// ```
 /// use holdpoint_engine::shell::Conditions;
 ///
-/// // Once under this key, and only where the stream still stands at record 7.
-/// let conditions = Conditions::once("payment-1").expecting(7);
+/// // Once under this key, and only where the stream still stands at record 7; and as what.
+/// let conditions = Conditions::once("payment-1").expecting(7).labelled("build", "42");
 /// assert_eq!(conditions.expected_version, Some(7));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +43,12 @@ pub struct Conditions {
     /// Another version by now is a conflict. Ignored by commands that are about none of them, or
     /// about a decision point that is not known.
     pub expected_version: Option<u64>,
+    /// What the caller calls what is recorded: at most 32 labels, whose names and values are
+    /// visible texts of 1 to 256 bytes. They are claims, of no meaning to any rule, and are
+    /// recorded in the same batch (`log.labelled`). They are no part of what a key stands for:
+    /// asked again with others, the command is answered with the first receipt, and nothing is
+    /// recorded.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// A caller's own name for one command. A text alone is a key of the application's: tenant and
@@ -108,13 +116,13 @@ impl Conditions {
     /// None: as [`Conditions::default`].
     #[must_use]
     pub const fn new() -> Self {
-        Self { key: None, expected_version: None }
+        Self { key: None, expected_version: None, labels: BTreeMap::new() }
     }
 
     /// As they are given: a key, a version, both or none.
     #[must_use]
     pub fn of(key: Option<IdempotencyKey>, expected_version: Option<u64>) -> Self {
-        Self { key, expected_version }
+        Self { key, expected_version, labels: BTreeMap::new() }
     }
 
     /// Once under a key.
@@ -136,8 +144,22 @@ impl Conditions {
         self
     }
 
+    /// And with a label on what is recorded: see [`Conditions::labels`].
+    #[must_use]
+    pub fn labelled(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.insert(name.into(), value.into());
+        self
+    }
+
+    /// The labels as an event, where there are any.
+    pub(super) fn labels_from(&self, first_sequence: u64) -> Option<RecordsLabelled> {
+        let labels = self.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        (!self.labels.is_empty()).then(|| RecordsLabelled::of(first_sequence, labels))
+    }
+
     /// The rules see events only, so the names in their envelopes are checked here.
     pub(super) fn check(&self, command: &Command) -> Result<(), Refusal> {
+        self.check_labels()?;
         let Some(key) = &self.key else { return Ok(()) };
         if matches!(command, Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))) {
             return Err(DecisionPointRefusal::KeyNotTaken.into());
@@ -158,6 +180,15 @@ impl Conditions {
                 &format!("{} of {} of {}", key.key, key.engine, key.tenant),
             )),
             _ => Ok(()),
+        }
+    }
+
+    /// A list of an event takes no more than it holds: their number is looked at before.
+    fn check_labels(&self) -> Result<(), Refusal> {
+        match self.labels.len() {
+            0 => Ok(()),
+            1..=MAX_LABELS => Ok(self.labels_from(0).map_or(Ok(()), |labels| labels.check())?),
+            count => Err(malformed("labels", "at most 32 labels", &count.to_string())),
         }
     }
 

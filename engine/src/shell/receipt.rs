@@ -1,5 +1,6 @@
 //! What became of a command.
 
+use super::append::is_label;
 use super::conditions::DoneBefore;
 use super::rebuild::Recorded;
 use holdpoint_domain::{Event, Refusal, Time};
@@ -95,6 +96,9 @@ impl Receipt {
     /// Takes the next of its events, up to `last` or to the end of the batch.
     pub(super) fn take(&mut self, event: Recorded, last: Option<u64>) -> ControlFlow<()> {
         let is_last = last.map_or(event.ends_batch, |last| event.sequence >= last);
+        if is_label(&event.envelope.event) {
+            return if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        }
         (self.last_sequence, self.at) = (event.sequence, Some(event.at));
         self.events.push(event.envelope.event);
         if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -1,6 +1,6 @@
 //! One turn, in order: what is due, command, decide, encode, append, evolve, sync, receipt.
 
-use super::append::append;
+use super::append::{append, append_labelled};
 use super::conditions::{Conditions, DoneBefore, Known, check_cause, check_story};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
@@ -175,7 +175,8 @@ fn carry_out<S: Storage>(
     turn.may_take_room_of(command.subject());
     match decided {
         Ok(events) => {
-            let (appended, events) = append(hot, turn, by, idempotency.as_ref(), events, at)?;
+            let under = (idempotency.as_ref(), conditions);
+            let (appended, events) = append_labelled(hot, turn, by, under, events, at)?;
             Ok(Answer::Accepted(receipt(&appended, at, events)))
         }
         Err(refusal) => match refusal.done_before() {

@@ -1,6 +1,6 @@
 //! Several commands as one batch: all of what they decide is recorded, or none of it.
 
-use super::append::{append_made, asked_for, envelope, rules_first};
+use super::append::{append_made, asked_for, envelope, labels_last, rules_first};
 use super::conditions::{Conditions, DoneBefore, Known, check_cause, receipt_of};
 use super::engine::{Core, Engine};
 use super::error::SubmitError;
@@ -223,7 +223,8 @@ pub(super) fn begin<'a, S: Storage>(
         content: transaction.content(origin),
     });
     let by = By { origin, proof: Some(proof) };
-    let batch = Batch { by, idempotency: idempotency.as_ref(), members: &members };
+    let idempotency = idempotency.as_ref();
+    let batch = Batch { by, idempotency, conditions, members: &members };
     Begun::in_turn(engine, batch.level(engine), |engine, hot, turn| {
         come_up_to_date(engine, hot, turn)?;
         batch.carry_out(engine, hot, turn)
@@ -243,6 +244,7 @@ struct Ready {
 struct Batch<'a> {
     by: By<'a>,
     idempotency: Option<&'a Idempotency>,
+    conditions: &'a Conditions,
     members: &'a [Ready],
 }
 
@@ -376,6 +378,11 @@ impl Batch<'_> {
                 go_on(&mut hot.world, &made);
                 envelopes.push(made);
             }
+        }
+        if envelopes.len() > adopts {
+            let labels = labels_last(&hot.world, turn, self.by, self.conditions, adopts);
+            labels.iter().for_each(|made| go_on(&mut hot.world, made));
+            envelopes.extend(labels);
         }
         Ok(Ok(Made { envelopes, adopts }))
     }

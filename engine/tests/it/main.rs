@@ -23,6 +23,7 @@ mod forgotten_streams;
 mod governed;
 mod indexes;
 mod keyed_runs;
+mod labels;
 mod log_ahead;
 mod log_claims;
 mod log_failing;

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use holdpoint_domain::Event;
 use holdpoint_domain::log::{
     ClockStepped, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted, HistoryArchived,
-    LogEvent, PolicyChanged, PolicyUnknown, RecordsLost, RecordsUnproven, RecoveryPerformed,
-    RulesAdopted, Salvaged, SegmentIndexed, UnprovenReason,
+    Label, LogEvent, PolicyChanged, PolicyUnknown, RecordsLabelled, RecordsLost, RecordsUnproven,
+    RecoveryPerformed, RulesAdopted, Salvaged, SegmentIndexed, UnprovenReason,
 };
 
-use super::{short, shown};
+use super::{named_by_application, short, shown};
 
 /// What happened, in one line; `None` for events of other systems.
 pub(super) fn of_the_log(event: &Event) -> Option<String> {
@@ -27,6 +27,7 @@ pub(super) fn of_the_log(event: &Event) -> Option<String> {
         Event::Log(LogEvent::PolicyUnknown(body)) => policy_unknown(body),
         Event::Log(LogEvent::RecordsUnproven(body)) => records_unproven(body),
         Event::Log(LogEvent::RulesAdopted(body)) => rules_adopted(body),
+        Event::Log(LogEvent::RecordsLabelled(body)) => labelled(body),
         _ => return None,
     })
 }
@@ -100,6 +101,14 @@ fn rules_adopted(body: &RulesAdopted) -> String {
         Some(number) if numbers.len() == 1 => format!("rules {number} are in force from here on"),
         _ => format!("rules in force from here on: {}", each().collect::<Vec<_>>().join(", ")),
     }
+}
+
+fn labelled(body: &RecordsLabelled) -> String {
+    let one = |it: &Label| {
+        format!("{}={}", named_by_application(&it.name), named_by_application(&it.value))
+    };
+    let labels: Vec<_> = body.labels.iter().map(one).collect();
+    format!("labels of record {} and what follows here: {}", body.first_sequence, labels.join(", "))
 }
 
 fn segment_indexed(body: &SegmentIndexed) -> String {

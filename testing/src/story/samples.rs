@@ -32,8 +32,8 @@ use holdpoint_domain::human_decision::{
 use holdpoint_domain::log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, GatePolicy, GateTerms,
     HeadMissingAccepted, HistoryArchived, LogEvent, PolicyChanged, PolicyUnknown, RecordRange,
-    RecordsLost, RecordsUnproven, RecoveryPerformed, RulesAdopted, Salvaged, SalvagedRun,
-    SegmentIndexed, SystemRules, UnprovenReason,
+    RecordsLabelled, RecordsLost, RecordsUnproven, RecoveryPerformed, RulesAdopted, Salvaged,
+    SalvagedRun, SegmentIndexed, SystemRules, UnprovenReason,
 };
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, FaultReported, RetryPolicy, SandboxDecided, SandboxDecision,
@@ -84,6 +84,8 @@ pub fn samples() -> Vec<Envelope> {
     samples.extend(threads::outcome_rows().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.extend(threads::plans().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.extend(application_events().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
+    let labels = [("build", "42"), ("env", "prod \u{e9}")];
+    samples.push(enveloped(0, RecordsLabelled::of(300, labels).into()));
     samples
 }
 

@@ -43,6 +43,8 @@ closed_enum! {
         RulesNumbers = "RULES_NUMBERS",
         /// What is said to be unproven are records before the event that says so.
         UnprovenRecords = "UNPROVEN_RECORDS",
+        /// Labels are within their bounds, in order, and of the records before them in their batch.
+        Labels = "LABELS",
         /// An event is about a loop that exists and is not settled.
         LoopIsLive = "LOOP_IS_LIVE",
         /// A loop is initialized once, with a well-formed id and bounds.

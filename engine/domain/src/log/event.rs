@@ -39,6 +39,8 @@ events! {
         13 v 1 "log.records_unproven" => RecordsUnproven;
         /// A writer states the numbers of its rules.
         14 v 1 "log.rules_adopted" => RulesAdopted;
+        /// A caller put labels on what it had recorded.
+        15 v 1 "log.labelled" => RecordsLabelled;
     }
 }
 
@@ -315,6 +317,39 @@ recorded! {
         /// That state, carried ([`World::carry`](crate::World::carry)): what the records that
         /// follow are applied to.
         state: Raw,
+    }
+}
+
+/// Most labels of a batch.
+pub const MAX_LABELS: usize = 32;
+
+recorded! {
+    /// What a caller calls the records before this one in their batch: a claim, of no meaning to
+    /// any rule. It is the last record of its batch.
+    RecordsLabelled {
+        /// The first record that is labelled; the last one is the one before this.
+        first_sequence: u64,
+        /// The labels, 1 to 32, in the ascending order of their names.
+        labels: List<Label, MAX_LABELS>,
+    }
+
+    /// A label.
+    Label {
+        /// Its name: 1 to 256 bytes, visible.
+        name: Text,
+        /// Its value: 1 to 256 bytes, visible.
+        value: Text,
+    }
+}
+
+impl RecordsLabelled {
+    /// Labels of the records from one on, in the order of their names.
+    pub fn of<'a>(
+        first_sequence: u64,
+        labels: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let label = |(name, value): (&str, &str)| Label { name: name.into(), value: value.into() };
+        Self { first_sequence, labels: labels.into_iter().map(label).collect() }
     }
 }
 

@@ -11,9 +11,13 @@ use thiserror::Error;
 
 use crate::core::forbidden::Rules;
 use crate::core::hash::Digest;
+use crate::core::limits::MAX_ID_BYTES;
 use crate::core::payload::Text;
+use crate::core::refusal::{Malformed, check_name, quoted, require};
 use crate::core::text::visible;
-use crate::log::event::{RulesAdopted, SegmentIndexed, SystemRules};
+use crate::log::event::{
+    Label, MAX_LABELS, RecordsLabelled, RulesAdopted, SegmentIndexed, SystemRules,
+};
 
 /// The index of a sealed segment, as the chain has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -238,6 +242,29 @@ impl PartialEq for Beginning {
 }
 
 impl Eq for Beginning {}
+
+const NAME_256: &str = "1 to 256 bytes, visible, without control characters";
+
+impl RecordsLabelled {
+    /// Whether the labels are within their bounds and in their order.
+    ///
+    /// # Errors
+    /// [`Malformed`] says what is not.
+    pub fn check(&self) -> Result<(), Malformed> {
+        let (labels, count) = (&self.labels, self.labels.len());
+        require((1..=MAX_LABELS).contains(&count), "labels", "1 to 32 labels", count)?;
+        for Label { name, value } in labels.iter() {
+            check_name("label", name, MAX_ID_BYTES, NAME_256)?;
+            check_name("label value", value, MAX_ID_BYTES, NAME_256)?;
+        }
+        let unordered = labels.windows(2).find_map(|pair| match pair {
+            [before, after] if before.name >= after.name => Some(after.name.as_str()),
+            _ => None,
+        });
+        let found = quoted(unordered.unwrap_or_default());
+        require(unordered.is_none(), "labels", "names in ascending order, each once", found)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -246,6 +246,7 @@ impl Envelope {
                 replace(&mut body.first_sequence);
                 replace(&mut body.last_sequence);
             }
+            Event::Log(LogEvent::RecordsLabelled(body)) => replace(&mut body.first_sequence),
             Event::Application(ApplicationEvent::ReducerFingerprintRecorded(body)) => {
                 replace(&mut body.covers);
             }

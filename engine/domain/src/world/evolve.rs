@@ -14,6 +14,7 @@ use crate::core::actor::{Actor, PersonTerms};
 use crate::core::forbidden::{ForbiddenEvent, Record, Rule, RuleChecks, Rules};
 use crate::core::hash::Digest;
 use crate::core::ids::{digits, id};
+use crate::core::refusal::Malformed;
 use crate::core::time::Timestamp;
 use crate::decision_point::event::DecisionPointEvent;
 use crate::evidence_capture::event::EvidenceCaptureEvent;
@@ -24,7 +25,7 @@ use crate::human_decision::event::HumanDecisionEvent;
 use crate::interruption_thread::apply::Context;
 use crate::interruption_thread::event::InterruptionThreadEvent;
 use crate::log::event::{
-    FingerprintRecorded, LogEvent, RULES_ADOPTED, RulesAdopted, are_records_before,
+    FingerprintRecorded, LogEvent, RULES_ADOPTED, RecordsLabelled, RulesAdopted, are_records_before,
 };
 use crate::log::state::RulesNumbers;
 use crate::sandbox_fault::event::SandboxFaultEvent;
@@ -197,6 +198,7 @@ fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
         | LogEvent::HeadMissingAccepted(_)
         | LogEvent::CommandRefused(_)
         | LogEvent::FingerprintRecorded(_)
+        | LogEvent::RecordsLabelled(_)
         | LogEvent::RecordsLost(_) => {}
         LogEvent::Salvaged(body) => {
             let ranges = body.unproven_behind(record.sequence);
@@ -241,6 +243,7 @@ fn judge_log(world: &World, record: Record<'_>, event: &LogEvent, checks: &mut R
             check_before(Rule::UnprovenRecords, first, last, record, checks);
         }
         LogEvent::RulesAdopted(body) => drop(adopted(world, record, body, checks)),
+        LogEvent::RecordsLabelled(body) => judge_labels(record, body, checks),
         LogEvent::FingerprintRecorded(body) => judge_fingerprint(world, body, checks),
         LogEvent::PolicyChanged(body) => {
             policy::may_change(world, record, body, checks);
@@ -452,6 +455,16 @@ fn judge_fingerprint(world: &World, body: &FingerprintRecorded, checks: &mut Rul
     if body.schema == STATE_SCHEMA_VERSION {
         checks.expect(Rule::Fingerprint, world.known_fingerprint(), body.fingerprint);
     }
+}
+
+/// Where its batch begins is known to whoever reads it: that the labels are of the same one is
+/// judged there.
+fn judge_labels(record: Record<'_>, body: &RecordsLabelled, checks: &mut RuleChecks) {
+    if let Err(Malformed { field, expected, found }) = body.check() {
+        checks.forbid(Rule::Labels, format_args!("{field}: {expected}"), found);
+    }
+    let last = record.sequence.saturating_sub(1);
+    check_before(Rule::Labels, body.first_sequence, last, record, checks);
 }
 
 /// What is said of records is said of some before the one that says it.

@@ -77,6 +77,7 @@ const PINNED: &[(u16, &str)] = &[
     (12, "log.policy_unknown"),
     (13, "log.records_unproven"),
     (14, "log.rules_adopted"),
+    (15, "log.labelled"),
     (32, "execution_loop.initialized"),
     (33, "execution_loop.dispatched"),
     (34, "execution_loop.response_awaited"),
@@ -418,7 +419,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         Log LogEvent {
             RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded CommandRefused
             ConfigurationChanged Salvaged RecordsLost HistoryArchived SegmentIndexed PolicyChanged
-            PolicyUnknown RecordsUnproven RulesAdopted
+            PolicyUnknown RecordsUnproven RulesAdopted RecordsLabelled
         }
         ExecutionLoop ExecutionLoopEvent {
             LoopInitialized LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted

@@ -494,6 +494,7 @@ fn every_rule_has_a_test() {
         include_str!("policy.rs"),
         include_str!("rules_numbers.rs"),
         include_str!("application.rs"),
+        include_str!("log_events.rs"),
     );
     for rule in Rule::ALL {
         assert!(source.contains(&format!("Rule::{rule:?})")), "{rule} has no test");

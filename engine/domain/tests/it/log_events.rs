@@ -1,12 +1,13 @@
 //! What happened to the log itself is recorded as its writer says, where the state does not
 //! contradict it, and changes no other state.
 
+use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::{Raw, RawData};
 use holdpoint_domain::execution_loop::ExecutionLoopState;
 use holdpoint_domain::log::{
     ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, LogCommand,
-    RecordsUnproven, RecoveryPerformed, SegmentIndexed, UnprovenReason,
+    RecordsLabelled, RecordsUnproven, RecoveryPerformed, SegmentIndexed, UnprovenReason,
 };
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Command, World, WriterCommand};
@@ -139,4 +140,32 @@ fn parts(world: &World) -> (Vec<String>, Vec<String>) {
     let loops = world.live_loops().map(|entity| text(entity)).collect();
     let requests = world.open_requests().map(|(_, held)| text(held)).collect();
     (loops, requests)
+}
+
+#[test]
+fn labels_are_bounded_in_order_and_of_records_before_and_leave_the_state_as_it_is() {
+    let labels = |from, labels: &[(&str, &str)]| RecordsLabelled::of(from, labels.iter().copied());
+    let mut story = Story::in_state(ExecutionLoopState::Dispatched);
+    let fingerprint = |story: &Story| {
+        let world = &story.world;
+        (world.live_loops().count(), world.streams().count(), world.totals().loops_initialized)
+    };
+    let (before, newest) = (fingerprint(&story), story.world.totals().last_sequence);
+    assert_eq!(story.record(labels(newest, &[("build", "42"), ("env", "prod")]).into()), []);
+    assert_eq!(fingerprint(&story), before);
+    let long = "x".repeat(257);
+    let wrong = [
+        labels(newest + 10, &[("a", "1")]),
+        labels(0, &[("a", "1")]),
+        labels(newest, &[]),
+        labels(newest, &[("b", "1"), ("a", "1")]),
+        labels(newest, &[("a", "1"), ("a", "2")]),
+        labels(newest, &[("", "1")]),
+        labels(newest, &[("a", &long)]),
+        labels(newest, &[("a\n", "1")]),
+    ];
+    for body in wrong {
+        let found = story.record(body.clone().into());
+        assert_eq!(found.first().map(|it| it.rule), Some(Rule::Labels), "{body:?}");
+    }
 }

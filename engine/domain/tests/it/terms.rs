@@ -27,7 +27,7 @@ fn has(envelope: &Envelope, term: Term<'_>) -> bool {
 }
 
 /// Events that are about nothing that has an id: the log itself, and what an actor may do.
-const ABOUT_NOTHING: [&str; 15] = [
+const ABOUT_NOTHING: [&str; 16] = [
     "application.reducer_fingerprint_recorded",
     "interruption_thread.capability_changed",
     "log.clock_stepped",
@@ -35,6 +35,7 @@ const ABOUT_NOTHING: [&str; 15] = [
     "log.fingerprint_recorded",
     "log.head_missing_accepted",
     "log.history_archived",
+    "log.labelled",
     "log.policy_changed",
     "log.policy_unknown",
     "log.records_lost",
