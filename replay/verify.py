@@ -5,7 +5,7 @@
 Written from log-format/FORMAT.md alone; numbers in parentheses name its sections. It never writes,
 and knows the events that state where a log begins and what is unproven. Exit codes: 0 nothing
 failed, 3 nothing here, 6 corrupt or forbidden events, 1 unreadable, 2 usage."""
-import argparse, fcntl, hashlib, json, os, pathlib, stat, struct, sys, zlib
+import argparse, fcntl, hashlib, json, os, pathlib, signal, stat, struct, sys, zlib
 from collections import namedtuple
 PAGE, CAPACITY_MAX, NO_CLAIM, READINGS, MORE_FOLLOWS, WITHHELD = 4096, 268443648, 2**32-1, 4, 1, 4
 IDLE, IN_TRANSACTION, RECOVERING, REPORT, ARCHIVED, TAKEN = 1, 2, 3, 7, 9, 13
@@ -447,4 +447,4 @@ def main():
                  f"together: {verdict}, from record {both.first} on"]
     print(json.dumps(found) if arguments.json else "\n".join(lines))
     sys.exit({NOTHING: 3, CORRUPT: 6, FORBIDDEN: 6}.get(verdict, 0))
-if __name__ == "__main__": main()
+if __name__ == "__main__": signal.signal(signal.SIGPIPE, signal.SIG_DFL); main()

@@ -5,7 +5,7 @@
 
 use crate::filler::fill;
 use crate::program;
-use crate::program::{Place, skip, status};
+use crate::program::{Place, skip, status, text};
 use crate::tamper::memory::{ACTIVE, Image, SEALED};
 use crate::verify_py_support;
 use crate::verify_py_support::Damage;
@@ -527,6 +527,19 @@ fn exits(place: &Place) -> [i32; 2] {
 }
 
 #[test]
+fn the_other_verifier_ends_quietly_where_nobody_reads_what_it_says() {
+    if !has_python() {
+        return;
+    }
+    let place = Place::with_log();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut verify = python(&[verifier().to_str().unwrap()]);
+    let ended = verify.arg(&place.log).stdout(writer).output().unwrap();
+    assert_eq!(text(&ended.stderr), "");
+}
+
+#[test]
 fn the_other_verifier_is_short_and_needs_the_standard_library_alone() {
     let text = fs::read_to_string(verifier()).unwrap();
     assert!(text.lines().count() <= 450 && text.lines().all(|line| line.len() <= 100));
@@ -534,6 +547,7 @@ fn the_other_verifier_is_short_and_needs_the_standard_library_alone() {
         .lines()
         .filter(|line| line.starts_with("import ") || line.starts_with("from "))
         .collect();
-    let standard = "import argparse, fcntl, hashlib, json, os, pathlib, stat, struct, sys, zlib";
+    let standard =
+        "import argparse, fcntl, hashlib, json, os, pathlib, signal, stat, struct, sys, zlib";
     assert_eq!(imports, [standard, "from collections import namedtuple"]);
 }
