@@ -1,7 +1,7 @@
 //! `holdpoint thread list`: every thread in a line.
 
 use super::reading::{read, threads};
-use super::shown::{Seen, now};
+use super::shown::now;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -40,7 +40,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if global.json {
         let shown = found.iter().map(|thread| {
             let records = (thread.started_sequence, thread.version);
-            state.with_standing(Seen::of(thread, seen_from), records)
+            state.with_standing(thread.view(seen_from), records)
         });
         out.json(&shown.collect::<Vec<_>>());
         missing.iter().for_each(|missing| complain(missing));

@@ -1,7 +1,7 @@
 //! `holdpoint thread show`: the state of one thread.
 
 use super::reading::{Name, Reading, tenants};
-use super::shown::{Seen, end, expiry, now, pending, quoted};
+use super::shown::{end, expiry, now, pending, quoted};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::text::moment;
 use crate::travel::parse_until;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread};
+use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread, ThreadView};
 use holdpoint_domain::{Time, World};
 use holdpoint_replay::{Head, Until};
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut out = Output::stdout();
     if global.json {
         let records = (thread.started_sequence, version);
-        let shown = State { thread: Seen::of(thread, seen_from), place };
+        let shown = State { thread: thread.view(seen_from), place };
         out.json(&state.with_standing(shown, records));
     } else {
         let lines = lines(thread, seen_from);
@@ -89,7 +89,7 @@ fn whole(directory: &Directory, args: &Args) -> Result<Found, Failure> {
 #[derive(Serialize)]
 struct State<'a> {
     #[serde(flatten)]
-    thread: Seen<'a>,
+    thread: ThreadView<'a>,
     #[serde(flatten)]
     place: Place,
 }

@@ -4,29 +4,12 @@
 use crate::text::moment;
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::{bounded, visible};
-use holdpoint_domain::interruption_thread::{Clarify, Pending, Remainder, Thread, ThreadView};
+use holdpoint_domain::interruption_thread::{Clarify, Pending, Remainder};
 use holdpoint_engine::shell::{Clock, SystemClock};
-use serde::Serialize;
 use std::time::Duration;
 
 /// Longest piece of what was said in a line, in bytes.
 const SAID_BYTES_MAX: usize = 240;
-
-/// A thread as it is seen from a moment.
-#[derive(Serialize)]
-pub(super) struct Seen<'a> {
-    #[serde(flatten)]
-    thread: ThreadView<'a>,
-    /// The time of what is planned is over: nothing comes of it any more.
-    open_plan_lapsed: bool,
-}
-
-impl<'a> Seen<'a> {
-    pub(super) fn of(thread: &'a Thread, seen_from: Time) -> Self {
-        let open_plan_lapsed = thread.open_plan().is_some_and(|open| open.is_lapsed(seen_from));
-        Self { thread: thread.view(), open_plan_lapsed }
-    }
-}
 
 /// What time it is.
 pub(super) fn now() -> Time {

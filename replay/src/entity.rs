@@ -26,9 +26,9 @@ impl Entity {
         Self { system, id: id.to_string(), state: value(state) }
     }
 
-    fn of_thread(thread: &Thread) -> Self {
+    fn of_thread(thread: &Thread, now: Timestamp) -> Self {
         let id = format!("{}/{}", thread.tenant_id, thread.correlation_id);
-        Self::new("interruption_thread", &id, thread.view())
+        Self::new("interruption_thread", &id, thread.view(now))
     }
 
     fn of_decision_point(point: &DecisionPoint, now: Timestamp) -> Self {
@@ -57,7 +57,7 @@ pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
     let now = world.totals().last_at;
     let point = || world.decision_point(id).map(|point| Entity::of_decision_point(point, now));
     let found = of_loop.or_else(request).or_else(|| settled_request(world, id)).or_else(point);
-    let found = found.map_or_else(|| threads(world, id), |entity| vec![entity]);
+    let found = found.map_or_else(|| threads(world, id, now), |entity| vec![entity]);
     if found.is_empty() { stream(world, id).into_iter().collect() } else { found }
 }
 
@@ -77,13 +77,14 @@ fn settled_request(world: &World, id: &str) -> Option<Entity> {
     Some(Entity::new("human_decision", id, view))
 }
 
-fn threads(world: &World, id: &str) -> Vec<Entity> {
+fn threads(world: &World, id: &str, now: Timestamp) -> Vec<Entity> {
     let is_named = |thread: &&Thread| {
         *thread.correlation_id == *id
             || id.split_once('/') == Some((&thread.tenant_id, &thread.correlation_id))
     };
     let all = world.live_threads().chain(world.closed_threads());
-    let mut found: Vec<Entity> = all.filter(is_named).map(Entity::of_thread).collect();
+    let named = all.filter(is_named);
+    let mut found: Vec<Entity> = named.map(|thread| Entity::of_thread(thread, now)).collect();
     // One that was closed and has begun again is meant as it is now.
     found.sort_by(|a, b| a.id.cmp(&b.id));
     found.dedup_by(|a, b| a.id == b.id);

@@ -42,7 +42,7 @@ pub fn state_of(moment: &Moment) -> Value {
         "decision_point_totals": world.decision_point_totals(),
         "execution_loops": loops(world),
         "human_decisions": requests(world),
-        "interruption_threads": threads(world),
+        "interruption_threads": threads(world, now),
         "decision_points": points(world, now),
         (STREAMS): streams(world),
         (REGISTRATIONS): registrations(world),
@@ -124,13 +124,13 @@ fn requests(world: &World) -> Map<String, Value> {
     closed.chain(of_loops).map(|(id, view)| (id.to_string(), view)).collect()
 }
 
-fn threads(world: &World) -> Map<String, Value> {
+fn threads(world: &World, now: Timestamp) -> Map<String, Value> {
     let mut tenants = Map::new();
     // A thread that was closed and has begun again is shown as it is now.
     for thread in world.closed_threads().chain(world.live_threads()) {
         let of_tenant = tenants.entry(thread.tenant_id.to_string()).or_insert_with(|| json!({}));
         if let Value::Object(of_tenant) = of_tenant {
-            of_tenant.insert(thread.correlation_id.to_string(), value(thread.view()));
+            of_tenant.insert(thread.correlation_id.to_string(), value(thread.view(now)));
         }
     }
     tenants

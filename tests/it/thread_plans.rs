@@ -2,7 +2,7 @@
 
 use crate::apply_support::{answers, apply};
 use crate::archive_support::values;
-use crate::program::{Place, json, text};
+use crate::program::{Place, json, status, text};
 use crate::thread::{interrupted_then, submit};
 use crate::thread_support::{accepted, chat, line, scope, setting, turn};
 use serde_json::{Value, json};
@@ -165,6 +165,16 @@ fn a_plan_whose_time_is_over_is_shown_as_lapsed() {
     assert!(then.contains("open until") && !then.contains("lapsed"), "{then}");
     let turn = "turn 2: WAIT X_INTERRUPT_CANCEL\n";
     assert!(then.contains(turn), "the record of the plan is not that of a turn: {then}");
+    // As it was at the newest record of a state.
+    let later = place.holdpoint(&["record", "--stream", "s", "--type", "later"]);
+    assert_eq!(status(&later), 0, "{}", text(&later.stderr));
+    for (until, is_lapsed) in [(&*drafted, false), ("18446744073709551615", true)] {
+        let replayed = json(&place.holdpoint(&["replay", "--until", until, "--live", "--json"]));
+        let thread = &replayed["interruption_threads"]["acme"]["talk"];
+        assert_eq!(thread["open_plan_lapsed"], is_lapsed, "{replayed:#}");
+    }
+    let replayed = json(&place.holdpoint(&["replay", "--json"]));
+    assert_eq!(replayed["interruption_threads"][0]["open_plan_lapsed"], true, "{replayed:#}");
 }
 
 /// What a snapshot, a rebuilt state and the verb for one thread say is the same.

@@ -308,7 +308,7 @@ impl World {
             unproven_records: self.unproven_records(),
             human_decisions: self.request_views(&loops),
             execution_loops: loops.into_iter().map(ExecutionLoop::view).collect(),
-            interruption_threads: threads.map(Thread::view).collect(),
+            interruption_threads: threads.map(|thread| thread.view(now)).collect(),
             decision_points: points.map(|point| point.view(now, None)).collect(),
             streams: self.streams().collect(),
         }

@@ -306,6 +306,8 @@ pub struct ThreadView<'a> {
     pub active_session_id: Option<&'a Text>,
     /// What is planned for its next turn: words, of which nothing comes but by their commit.
     pub open_plan: Option<&'a OpenPlan>,
+    /// The time of what is planned is over: nothing comes of it any more.
+    pub open_plan_lapsed: bool,
     /// What was said last, and to whom, oldest first: digests alone.
     pub said: &'a [Said],
     /// The newest turn.
@@ -329,9 +331,9 @@ pub struct ThreadView<'a> {
 }
 
 impl Thread {
-    /// The readable form.
+    /// The readable form, as it is seen at this time.
     #[must_use]
-    pub fn view(&self) -> ThreadView<'_> {
+    pub fn view(&self, seen_from: Timestamp) -> ThreadView<'_> {
         let (state, marks) = (&self.state, &self.state.marks);
         let (check, has_turns) = (marks.return_check, self.turns > 0);
         ThreadView {
@@ -351,6 +353,7 @@ impl Thread {
             active_speaker_user_id: marks.active_speaker_user_id.as_ref(),
             active_session_id: marks.active_session_id.as_ref(),
             open_plan: self.open_plan(),
+            open_plan_lapsed: self.open_plan().is_some_and(|open| open.is_lapsed(seen_from)),
             said: &state.said,
             last_turn_id: self.last_turn_id,
             last_directive: has_turns.then_some(self.last_directive),

@@ -110,7 +110,7 @@ pub(crate) fn branches() -> Vec<(DuplexBranch, Stage, TurnRequest)> {
 /// The thread but for its plan, and but for the record that changed it last.
 fn beyond_the_plan(stage: &Stage) -> serde_json::Value {
     let Some(thread) = stage.world.thread("acme", "t") else { return serde_json::Value::Null };
-    let mut view = serde_json::to_value(thread.view()).unwrap();
+    let mut view = serde_json::to_value(thread.view(Timestamp::default())).unwrap();
     let fields = view.as_object_mut().unwrap();
     assert!(fields.remove("open_plan").is_some() && fields.remove("version").is_some());
     view
