@@ -243,7 +243,9 @@ impl Report {
         let mut reach = Reach::of_whole(&survey, first, newest.sequence, verdict);
         reach.unproven_records.clone_from(&unproven_records);
         let tail = survey.last.as_ref().and_then(tail_of);
-        reach.followed = tail.is_some() && !reading.is_being_written;
+        // In a corrupt log it is what the damage left unreadable.
+        let is_damage = verdict == Verdict::Corrupt;
+        reach.followed = tail.is_some() && !reading.is_being_written && !is_damage;
         Self {
             verdict,
             axes,

@@ -4,6 +4,7 @@
 use crate::decision_support::{asked, decision, done, id_of, refused};
 use crate::program::{Place, json, status, text};
 use holdpoint_forger::Log;
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::{Head, Link};
 use holdpoint_testing::hand_made::change_head;
 use serde_json::{Value, json};
@@ -238,4 +239,40 @@ fn every_reading_says_that_an_interrupted_write_follows_the_newest_record() {
         assert!(!before.1.contains("interrupted write"), "{words:?}: {}", before.1);
         assert!(told.contains("an interrupted write follows"), "{words:?}: {told}");
     }
+}
+
+/// The bytes behind a changed one are records, which can be read no more.
+#[test]
+fn no_reading_calls_a_changed_byte_an_interrupted_write() {
+    let verbs: [&[&str]; 6] = [
+        &["log", "show"],
+        &["log", "tail", "-n", "2"],
+        &["trace", "3"],
+        &["export"],
+        &["replay"],
+        &["log", "stat"],
+    ];
+    let place = Place::new();
+    let words = ["first", "second", "third", "newest"];
+    for word in words {
+        std::fs::write(place.directory.path().join("data"), word).unwrap();
+        let record = ["record", "--stream", "s", "--type", "t", "data"];
+        assert_eq!(status(&place.holdpoint(&record)), 0);
+    }
+    let file = place.log.join(segment_path(1));
+    let whole = std::fs::read(&file).unwrap();
+    let mut failed = 0;
+    for word in words {
+        let mut bytes = whole.clone();
+        let found = bytes.windows(word.len()).rposition(|found| found == word.as_bytes());
+        bytes[found.unwrap()] ^= 1;
+        std::fs::write(&file, bytes).unwrap();
+        for words in verbs {
+            let output = place.holdpoint(words);
+            let told = text(&output.stderr);
+            failed += u32::from(status(&output) == 6);
+            assert!(!told.contains("interrupted write"), "{word}, {words:?}: {told}");
+        }
+    }
+    assert!(failed > 16, "{failed}");
 }

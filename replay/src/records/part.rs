@@ -116,7 +116,7 @@ pub fn newest<S: ReadStorage>(storage: &S) -> Result<Option<u64>, ReadError> {
 
 /// What is missing at the end of a log: what LOCK of this boot says was durable, or what a record
 /// behind damage does, where something that is no record follows the newest one. While LOCK is
-/// held, that is "not yet". Says whether something follows otherwise.
+/// held, that is "not yet". Says whether something follows where nothing is missing.
 ///
 /// # Errors
 /// The log cannot be read.
@@ -140,6 +140,8 @@ pub(crate) fn check_end<S: ReadStorage>(
             }
         }
     }
+    // What stands in the place of records that were durable is damage, and no interrupted write.
+    follows &= missing.is_empty();
     found.extend(missing);
     Ok(follows)
 }
