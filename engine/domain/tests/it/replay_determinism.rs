@@ -170,8 +170,8 @@ impl Tally {
         println!("carried out least often: {:?}", counts.iter().min());
         let rare: Vec<_> = counts.iter().filter(|(count, _)| *count < LEAST).collect();
         assert!(rare.is_empty(), "carried out less than {LEAST} times: {rare:?}");
-        // What a salvage, a reducer or a label tells is no command of anybody, and nobody is interrupted
-        // nine times in a minute here: `thread_random` does that.
+        // What a salvage, a reducer or a label tells is no command of anybody, and nobody is
+        // interrupted nine times in a minute here: `thread_random` does that.
         let not_here = [
             "log.salvaged",
             "log.records_lost",
