@@ -4,7 +4,7 @@ use crate::error::ReducerError;
 use crate::event::ApplicationEvent;
 use crate::fold::Fold;
 use crate::reducer::Reducer;
-use crate::snapshot::{Cache, ENCODING, Named, Snapshot, TRIED_MAX, list};
+use crate::snapshot::{Cache, Named, Snapshot, TRIED_MAX, list};
 use crate::table::entries;
 use holdpoint_domain::application::{ApplicationEvent as Recorded, ApplicationRecorded};
 use holdpoint_domain::core::time::Timestamp;
@@ -16,6 +16,7 @@ use holdpoint_engine::shell::LogPosition;
 use holdpoint_log_files::snapshot::place_of;
 use holdpoint_log_files::{FollowError, Follower, LogReader, ReadFile};
 use holdpoint_log_format::Record;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// The kinds that are read: what the application recorded, and what is stated of reducers.
@@ -68,14 +69,15 @@ pub(crate) struct Bounds {
 
 impl<R: Reducer, S: Storage> States<R, S> {
     /// The states behind the newest record, or behind one that leads there: from the newest
-    /// snapshot that is believed, else from the log's first record.
+    /// snapshot that is believed and not known to be broken, else from the log's first record.
     pub(crate) fn open(
         storage: &S,
         position: &LogPosition,
         bounds: Bounds,
+        broken: &BTreeSet<u64>,
     ) -> Result<Self, ReducerError> {
         let known = list(storage, R::NAME).into_iter().rev();
-        let known = known.filter(|it| it.version == R::VERSION);
+        let known = known.filter(|it| it.version == R::VERSION && !broken.contains(&it.covers));
         let before = known.filter(|it| it.covers < position.newest.sequence);
         for named in before.take(TRIED_MAX) {
             if let Some(found) = Self::believed(storage, named, position, bounds)? {
@@ -99,7 +101,8 @@ impl<R: Reducer, S: Storage> States<R, S> {
         position: &LogPosition,
         bounds: Bounds,
     ) -> Result<Option<Self>, ReducerError> {
-        let Some(snapshot) = Snapshot::open(storage, R::NAME, named) else { return Ok(None) };
+        let whose = (R::NAME, R::SCOPE.encoding());
+        let Some(snapshot) = Snapshot::open(storage, whose, named) else { return Ok(None) };
         let Some(place) = place_of(storage, &snapshot.place())? else { return Ok(None) };
         let fingerprint = snapshot.fingerprint;
         let mut base = Base::new(Some(snapshot), bounds.cache_bytes);
@@ -125,6 +128,7 @@ impl<R: Reducer, S: Storage> States<R, S> {
         };
         match (reached.filter(|_| is_stated), failure) {
             (None, _) => Ok(None),
+            (Some(_), Some(ReducerError::BrokenSnapshot)) => Ok(None),
             (Some(_), Some(failure)) => Err(failure),
             (Some(place), None) if is_whole => Ok(Some(Self { place, fold, base })),
             (Some(_), None) => Ok(Some(Self { place: from, fold: Fold::default(), base })),
@@ -173,7 +177,7 @@ fn states_fingerprint<R: Reducer>(record: &Record<'_>, covers: u64, expected: [u
     let Event::Application(Recorded::ReducerFingerprintRecorded(body)) = &envelope.event else {
         return false;
     };
-    (&*body.reducer, body.version, &*body.encoding) == (R::NAME, R::VERSION, ENCODING)
+    (&*body.reducer, body.version, &*body.encoding) == (R::NAME, R::VERSION, R::SCOPE.encoding())
         && body.covers == covers
         && *body.fingerprint.as_bytes() == expected
 }

@@ -4,13 +4,12 @@ use crate::error::ReducerError;
 use crate::fold::Fold;
 use crate::history::StateHistory;
 use crate::reducer::Reducer;
-use crate::snapshot::ENCODING;
 use crate::table::{BlockBuilder, BlockEntry, Kept, fingerprint};
 use holdpoint_domain::Event;
 use holdpoint_domain::application::{ApplicationEvent as Recorded, ReducerFingerprintRecorded};
 use holdpoint_log_files::ReadStorage;
 use holdpoint_replay::{Filter, Order};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// What was stated of a reducer's states, each compared with what the reducer makes of the events.
@@ -24,10 +23,14 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Whether no statement differs from what the reducer makes of the events.
+    /// Whether what is stated is what the reducer makes of the events; `None`: nothing could be
+    /// compared.
     #[must_use]
-    pub fn agrees(&self) -> bool {
-        self.fingerprints.iter().all(|it| !matches!(it.outcome, Outcome::Differs { .. }))
+    pub fn agrees(&self) -> Option<bool> {
+        let outcomes = self.fingerprints.iter().map(|it| it.outcome);
+        let mut compared = outcomes.filter(|it| *it != Outcome::NotChecked).peekable();
+        compared.peek()?;
+        Some(compared.all(|it| it == Outcome::Agrees))
     }
 }
 
@@ -56,9 +59,12 @@ pub enum Outcome {
         /// What the reducer makes.
         made: [u8; 32],
     },
-    /// It is of another version or encoding.
+    /// It is of another version or scope.
     NotChecked,
 }
+
+/// A record, and what it states.
+type Stated = (u64, ReducerFingerprintRecorded);
 
 impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
     /// Compares every fingerprint that the log states of this reducer with what the reducer makes
@@ -97,13 +103,7 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
     }
 
     /// What is stated of this reducer, each with its record, and behind which records.
-    #[expect(clippy::type_complexity, reason = "two lists that are taken apart at once")]
-    fn stated(
-        &self,
-    ) -> Result<
-        (Vec<(u64, ReducerFingerprintRecorded)>, std::collections::BTreeSet<u64>),
-        ReducerError,
-    > {
+    fn stated(&self) -> Result<(Vec<Stated>, BTreeSet<u64>), ReducerError> {
         let mut statements = Vec::new();
         let name = "application.reducer_fingerprint_recorded";
         let filter = Filter { kind: Some(name.to_string()), ..Filter::default() };
@@ -123,7 +123,7 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
 }
 
 fn is_of<R: Reducer>(body: &ReducerFingerprintRecorded) -> bool {
-    (body.version, &*body.encoding) == (R::VERSION, ENCODING)
+    (body.version, &*body.encoding) == (R::VERSION, R::SCOPE.encoding())
 }
 
 /// What would be stated of the states.
@@ -141,5 +141,5 @@ fn fingerprint_of<R: Reducer>(fold: &Fold<R>, covers: u64) -> Result<[u8; 32], R
         digest: *blake3::hash(bytes).as_bytes(),
     });
     let entries: Vec<BlockEntry> = entries.collect();
-    Ok(fingerprint((R::NAME, R::VERSION, ENCODING), covers, &entries))
+    Ok(fingerprint((R::NAME, R::VERSION, R::SCOPE.encoding()), covers, &entries))
 }

@@ -80,6 +80,33 @@ pub enum ReducerError {
         /// What the disk said, or what is wrong.
         source: io::Error,
     },
+    /// Its name or its version cannot be recorded.
+    #[error("a reducer cannot be named {reducer:?} in version {version}: {reason}")]
+    Misnamed {
+        /// The beginning of the name.
+        reducer: &'static str,
+        /// The version.
+        version: u32,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The reducer asked for its own states while it applied an event.
+    #[error("reducer {reducer} asked for its own states while it makes them")]
+    Reentered {
+        /// The reducer.
+        reducer: &'static str,
+    },
+    /// A range ends before it begins.
+    #[error("records {from} to {to} are no range: give the earlier record first")]
+    Backwards {
+        /// Where it was to begin.
+        from: u64,
+        /// Where it was to end.
+        to: u64,
+    },
+    /// A snapshot is not what it was when it was opened. Whoever meets this goes on without it.
+    #[error("a snapshot was changed since it was opened")]
+    BrokenSnapshot,
     /// The reducer has one state over all streams, or one for each.
     #[error("reducer {reducer} has {has}: ask for that")]
     OtherScope {
@@ -112,10 +139,11 @@ pub enum ReducerFault {
         /// Why not.
         source: Arc<EventError>,
     },
-    /// The same events gave two states, or one state two encodings.
+    /// The same events gave two states, or one state two encodings: or something of the state is not
+    /// in its encoding.
     #[error(
-        "reducer {reducer} is not deterministic: the same events up to record {sequence} gave two \
-         states of {what}"
+        "reducer {reducer} is not deterministic, or its state is more than its encoding: the same \
+         events up to record {sequence} gave two states of {what}"
     )]
     NotDeterministic {
         /// The reducer.

@@ -18,7 +18,7 @@ pub(crate) type Before<'b> = dyn FnMut(&str) -> Result<Option<(u64, Vec<u8>)>, R
 
 /// What was changed, state by state.
 pub(crate) struct Fold<R: Reducer> {
-    states: BTreeMap<String, Folded<R::State>>,
+    states: BTreeMap<String, Twin<R>>,
     /// About how many bytes the states take: each the length of its encoding before, and of the
     /// events since.
     bytes: usize,
@@ -27,11 +27,53 @@ pub(crate) struct Fold<R: Reducer> {
 }
 
 /// A state, made twice of the same events: where the two come to differ, the reducer is not
-/// deterministic.
-struct Folded<T> {
-    first: T,
-    second: T,
+/// deterministic, or its state is more than its encoding.
+pub(crate) struct Twin<R: Reducer> {
+    first: R::State,
+    /// Now and then what its own encoding gives, as after a snapshot.
+    second: R::State,
+    /// The sequence of the last event.
     version: u64,
+    /// How many events were applied.
+    applied: u64,
+}
+
+impl<R: Reducer> Twin<R> {
+    /// The state as it was kept; without that the one before the first event.
+    pub(crate) fn of(key: &str, version: u64, kept: Option<&[u8]>) -> Result<Self, ReducerFault> {
+        let (first, second) = (decoded::<R>(key, kept)?, decoded::<R>(key, kept)?);
+        Ok(Self { first, second, version, applied: 0 })
+    }
+
+    /// Applies an event.
+    pub(crate) fn take(
+        &mut self,
+        key: &str,
+        event: &ApplicationEvent<'_>,
+    ) -> Result<(), ReducerFault> {
+        applied::<R>(&mut self.first, event)?;
+        applied::<R>(&mut self.second, event)?;
+        (self.version, self.applied) = (event.sequence, self.applied.saturating_add(1));
+        // Behind the first event, the second, the fourth, and so on: so it costs little.
+        if self.applied.is_power_of_two() {
+            self.second = decoded::<R>(key, Some(&encoded::<R>(key, &self.second)?))?;
+        }
+        Ok(())
+    }
+
+    /// What is kept of the state: that both have the same encoding, and that it can be read again.
+    pub(crate) fn kept(&self, key: &str) -> Result<(u64, Vec<u8>), ReducerFault> {
+        let first = encoded::<R>(key, &self.first)?;
+        let again = encoded::<R>(key, &decoded::<R>(key, Some(&first))?)?;
+        if first != encoded::<R>(key, &self.second)? || first != again {
+            return Err(ReducerFault::NotDeterministic {
+                reducer: R::NAME,
+                sequence: self.version,
+                what: named(key),
+            });
+        }
+        Ok((self.version, first))
+    }
 }
 
 impl<R: Reducer> Default for Fold<R> {
@@ -59,18 +101,12 @@ impl<R: Reducer> Fold<R> {
         if !self.states.contains_key(key) {
             let (version, kept) = before(key)?.unzip();
             let length = kept.as_ref().map_or(0, Vec::len);
-            let folded = Folded {
-                first: decoded::<R>(key, kept.as_deref())?,
-                second: decoded::<R>(key, kept.as_deref())?,
-                version: version.unwrap_or(0),
-            };
+            let twin = Twin::of(key, version.unwrap_or(0), kept.as_deref())?;
             self.bytes = self.bytes.saturating_add(2 * (length + key.len() + ENTRY_BYTES));
-            self.states.insert(key.to_string(), folded);
+            self.states.insert(key.to_string(), twin);
         }
-        if let Some(folded) = self.states.get_mut(key) {
-            applied::<R>(&mut folded.first, event)?;
-            applied::<R>(&mut folded.second, event)?;
-            folded.version = event.sequence;
+        if let Some(twin) = self.states.get_mut(key) {
+            twin.take(key, event)?;
         }
         self.bytes = self.bytes.saturating_add(2 * event.body.data.as_bytes().len());
         self.events = self.events.saturating_add(1);
@@ -79,32 +115,18 @@ impl<R: Reducer> Fold<R> {
 
     /// The state under a name, encoded, with the sequence of its last event, if it was changed.
     pub(crate) fn get(&self, key: &str) -> Result<Option<(u64, Vec<u8>)>, ReducerFault> {
-        self.states.get(key).map(|folded| kept::<R>(key, folded)).transpose()
+        self.states.get(key).map(|twin| twin.kept(key)).transpose()
     }
 
     /// Every state that was changed, encoded.
     pub(crate) fn encoded(&self) -> Result<BTreeMap<String, (u64, Vec<u8>)>, ReducerFault> {
         let each = self.states.iter();
-        each.map(|(key, folded)| Ok((key.clone(), kept::<R>(key, folded)?))).collect()
+        each.map(|(key, twin)| Ok((key.clone(), twin.kept(key)?))).collect()
     }
-}
-
-/// What is kept of a state: that both have the same encoding, and that it can be read again.
-fn kept<R: Reducer>(key: &str, it: &Folded<R::State>) -> Result<(u64, Vec<u8>), ReducerFault> {
-    let first = encoded::<R>(key, &it.first)?;
-    let again = encoded::<R>(key, &decoded::<R>(key, Some(&first))?)?;
-    if first != encoded::<R>(key, &it.second)? || first != again {
-        return Err(ReducerFault::NotDeterministic {
-            reducer: R::NAME,
-            sequence: it.version,
-            what: named(key),
-        });
-    }
-    Ok((it.version, first))
 }
 
 /// Applies an event to a state; a panic is told and goes no further.
-pub(crate) fn applied<R: Reducer>(
+fn applied<R: Reducer>(
     state: &mut R::State,
     event: &ApplicationEvent<'_>,
 ) -> Result<(), ReducerFault> {

@@ -3,7 +3,7 @@
 use crate::base::body_of;
 use crate::error::{ReducerError, ReducerFault, named};
 use crate::event::ApplicationEvent;
-use crate::fold::{applied, decoded, encoded};
+use crate::fold::{Twin, decoded};
 use crate::reducer::{Reducer, Scope};
 use holdpoint_log_files::{DirectoryStorage, ReadStorage, Standing};
 use holdpoint_replay::machine::{is_locked, this_boot};
@@ -68,7 +68,7 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
     }
 
     /// The state of a stream behind a record. A batch counts whole or not at all: behind a record
-    /// within one, the state is the one before it.
+    /// within one, the state is the one before it, and behind the end it is the newest.
     ///
     /// # Errors
     /// See [`ReducerError`]: what cannot be read, is damaged, withheld or unproven gives no state.
@@ -92,14 +92,15 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
     /// # Errors
     /// As [`StateHistory::state`].
     pub fn diff(&self, stream: &str, from: u64, to: u64) -> Result<Patch, ReducerError> {
-        let before = self.json(stream, &self.state_of(stream, from)?)?;
-        let after = self.json(stream, &self.state_of(stream, to)?)?;
+        let before = self.json(stream, &self.kept_at(stream, from)?)?;
+        let after = self.json(stream, &self.kept_at(stream, to)?)?;
         Ok(diff(&before, &after))
     }
 
     /// The first record behind which something holds of a stream's state, as JSON, between two
     /// records. The middle is asked about, again and again: where it begins to hold more than once,
-    /// one of those is found. Of one state over all, the stream is not looked at.
+    /// one of those is found. Of one state over all, the stream is not looked at. A panic of `holds`
+    /// goes on to the caller.
     ///
     /// # Errors
     /// As [`StateHistory::state`].
@@ -109,19 +110,21 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
         (from, to): (u64, u64),
         holds: &mut dyn FnMut(&Value) -> bool,
     ) -> Result<Bisected, ReducerError> {
+        if from > to {
+            return Err(ReducerError::Backwards { from, to });
+        }
         let (mut low, mut high) = (self.batch_end(from)?, self.batch_end(to)?);
-        let mut before = self.state_of(stream, low)?;
+        let mut before = self.kept_at(stream, low)?;
         if holds(&self.json(stream, &before)?) {
             return Ok(Bisected::HoldsFromTheStart);
         }
-        if !holds(&self.json(stream, &self.state_of(stream, high)?)?) {
+        if !holds(&self.json(stream, &self.kept_at(stream, high)?)?) {
             return Ok(Bisected::DoesNotHoldAtTheEnd);
         }
         // Behind `low` it does not hold, and behind `high` it does.
         let mut middle = self.batch_end(low.midpoint(high))?;
         while let Some(at) = self.between(low, middle, high)? {
-            let mut state = decoded::<R>(stream, Some(&encoded::<R>(stream, &before)?))?;
-            self.fold(stream, low, at, &mut state)?;
+            let state = self.fold(stream, low, at, Some(&before))?;
             if holds(&self.json(stream, &state)?) {
                 high = at;
             } else {
@@ -143,17 +146,17 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
     }
 
     fn state_of(&self, stream: &str, at: u64) -> Result<R::State, ReducerError> {
-        let key = R::SCOPE.key(stream);
-        let mut state = decoded::<R>(key, None)?;
-        self.fold(stream, 0, self.batch_end(at)?, &mut state)?;
-        Ok(state)
+        Ok(decoded::<R>(R::SCOPE.key(stream), Some(&self.kept_at(stream, at)?))?)
     }
 
-    fn json(&self, stream: &str, state: &R::State) -> Result<Value, ReducerError> {
-        let key = R::SCOPE.key(stream);
-        let bytes = encoded::<R>(key, state)?;
-        serde_json::from_slice(&bytes).map_err(|error| {
-            let (what, reason) = (named(key), error.to_string());
+    /// A state as it is kept.
+    fn kept_at(&self, stream: &str, at: u64) -> Result<Vec<u8>, ReducerError> {
+        self.fold(stream, 0, self.batch_end(at)?, None)
+    }
+
+    fn json(&self, stream: &str, kept: &[u8]) -> Result<Value, ReducerError> {
+        serde_json::from_slice(kept).map_err(|error| {
+            let (what, reason) = (named(R::SCOPE.key(stream)), error.to_string());
             ReducerFault::Encoding { reducer: R::NAME, what, reason }.into()
         })
     }
@@ -179,17 +182,17 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
         Ok(end)
     }
 
-    /// Applies the events behind `after` up to `to`, which ends a batch.
+    /// The state that was kept behind `after`, with the events behind that up to `to`, which ends a
+    /// batch: as it is kept.
     fn fold(
         &self,
         stream: &str,
         after: u64,
         to: u64,
-        state: &mut R::State,
-    ) -> Result<(), ReducerError> {
-        if to <= after {
-            return Ok(());
-        }
+        kept: Option<&[u8]>,
+    ) -> Result<Vec<u8>, ReducerError> {
+        let key = R::SCOPE.key(stream);
+        let mut twin = Twin::<R>::of(key, after, kept)?;
         let filter = Filter {
             first: Some(after.saturating_add(1)),
             last: Some(to),
@@ -197,12 +200,15 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
             entity: (R::SCOPE == Scope::Stream).then(|| stream.to_string()),
             ..Filter::default()
         };
-        self.events(&filter, &mut |event| {
-            if R::SCOPE == Scope::All || event.stream() == stream {
-                applied::<R>(state, event)?;
-            }
-            Ok(())
-        })
+        if to > after {
+            self.events(&filter, &mut |event| {
+                if R::SCOPE == Scope::All || event.stream() == stream {
+                    twin.take(key, event)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(twin.kept(key)?.1)
     }
 
     /// Shows the application's events among the records that are wanted.

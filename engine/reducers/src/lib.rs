@@ -32,5 +32,6 @@ pub use error::{ReducerError, ReducerFault};
 pub use event::{ApplicationEvent, EventError, EventType};
 
 pub use history::{Bisected, StateHistory};
+pub use json_patch::Patch;
 pub use reduced::{Reduced, ReducerOptions, Versioned};
 pub use reducer::{Reducer, Scope};

@@ -4,17 +4,23 @@ use crate::base::{Bounds, States};
 use crate::error::{ReducerError, ReducerFault};
 use crate::fold::decoded;
 use crate::reducer::{Reducer, Scope};
-use crate::snapshot::{ENCODING, Named, Written, remove_older, write};
-use holdpoint_domain::ActorId;
+use crate::snapshot::{Named, TRIED_MAX, Written, remove_older, write};
 use holdpoint_domain::application::ReducerFingerprintRecorded;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::core::text::bounded;
+use holdpoint_domain::{ActorId, World, decide_for_reducer};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Storage;
 use holdpoint_engine::shell::{LogPosition, Origin, ReducerAccess};
 use holdpoint_log_files::{DirectoryStorage, FollowError};
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::thread::{ThreadId, current};
+
+/// With less, snapshots would follow upon one another.
+const CACHE_BYTES_MIN: usize = 1 << 20;
 
 /// How a reducer's states are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +40,8 @@ impl Default for ReducerOptions {
 impl ReducerOptions {
     /// About so many bytes are held of states, by the length of their encodings: half of them for
     /// those that were changed since the newest snapshot, half for those that were looked at. By
-    /// default 64 MiB; at least one state is held whatever its size.
+    /// default 64 MiB, and never less than 1 MiB; at least one state is held whatever its size. Where
+    /// more states change than fit, a snapshot is made each time that it is full, with a record.
     #[must_use]
     pub const fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = bytes;
@@ -59,7 +66,8 @@ impl ReducerOptions {
     }
 
     const fn bounds(&self) -> Bounds {
-        let half = self.cache_bytes / 2;
+        let half =
+            if self.cache_bytes < CACHE_BYTES_MIN { CACHE_BYTES_MIN } else { self.cache_bytes } / 2;
         Bounds { fold_bytes: half, cache_bytes: half, takes_unproven: self.takes_unproven }
     }
 }
@@ -74,6 +82,8 @@ pub struct Reduced<R: Reducer, S: Storage = DirectoryStorage> {
     access: ReducerAccess<S>,
     options: ReducerOptions,
     inner: Mutex<Inner<R, S>>,
+    /// The thread that has the lock of the states: the reducer's code runs in it.
+    asking: Mutex<Option<ThreadId>>,
 }
 
 /// What is known, if anything is: after a failure of the disk it is found anew.
@@ -84,6 +94,8 @@ struct Inner<R: Reducer, S: Storage> {
     /// Events at which a snapshot that was due failed: the next one is tried so many later.
     failed_at: u64,
     failure: Option<String>,
+    /// The snapshots that are not what they were, by the record that they cover.
+    broken: BTreeSet<u64>,
 }
 
 /// A state, with the version of its stream.
@@ -103,11 +115,11 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     /// # Errors
     /// See [`ReducerError`].
     pub fn open(engine: &Engine<S>, options: ReducerOptions) -> Result<Self, ReducerError> {
-        let inner = Inner { states: None, fault: None, failed_at: 0, failure: None };
+        check_name::<R>()?;
         let access = engine.reducer_access();
-        let reduced = Self { access, options, inner: Mutex::new(inner) };
-        reduced.up_to_date(&mut reduced.inner.lock()).map(drop)?;
-        Ok(reduced)
+        let inner = Mutex::new(Inner::default());
+        let reduced = Self { access, options, inner, asking: Mutex::new(None) };
+        reduced.with_states(&mut |_| Ok(())).map(|()| reduced)
     }
 
     /// The state of a stream; before its first event that is the default.
@@ -142,12 +154,10 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     /// # Errors
     /// See [`ReducerError`].
     pub fn snapshot(&self) -> Result<Option<u64>, ReducerError> {
-        let mut inner = self.inner.lock();
-        let states = self.up_to_date(&mut inner)?;
-        if states.fold.events() == 0 {
-            return Ok(None);
-        }
-        self.write_snapshot(states).map(Some).map_err(|error| inner.failed(error))
+        self.with_states(&mut |states| match states.fold.events() {
+            0 => Ok(None),
+            _ => self.write_snapshot(states).map(Some),
+        })
     }
 
     /// Why the last snapshot that was due could not be made; `None`: it was. Only opening takes
@@ -164,15 +174,37 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     }
 
     fn get(&self, key: &str) -> Result<Versioned<R::State>, ReducerError> {
-        let mut inner = self.inner.lock();
-        let states = self.up_to_date(&mut inner)?;
-        let found = match states.fold.get(key) {
+        let found = self.with_states(&mut |states| match states.fold.get(key) {
             Ok(None) => states.base.get(key),
             found => found.map_err(ReducerError::from),
-        };
-        let (version, kept) = found.map_err(|error| inner.failed(error))?.unzip();
+        });
+        let (version, kept) = found?.unzip();
         let state = decoded::<R>(key, kept.as_deref())?;
         Ok(Versioned { state, version: version.unwrap_or(0) })
+    }
+
+    /// Does something with the states behind the newest record. A snapshot that turns out to be
+    /// broken is as if it were not there: the states are made anew without it.
+    fn with_states<T>(
+        &self,
+        work: &mut dyn FnMut(&mut States<R, S>) -> Result<T, ReducerError>,
+    ) -> Result<T, ReducerError> {
+        if *self.asking.lock() == Some(current().id()) {
+            return Err(ReducerError::Reentered { reducer: R::NAME });
+        }
+        let mut inner = self.inner.lock();
+        let _asking = Asking::begin(&self.asking);
+        for _ in 0..=TRIED_MAX {
+            let done = match self.up_to_date(&mut inner) {
+                Ok(states) => work(states),
+                Err(error) => Err(error),
+            };
+            match done.map_err(|error| inner.failed(error)) {
+                Err(ReducerError::BrokenSnapshot) => {}
+                done => return done,
+            }
+        }
+        Err(ReducerError::BrokenSnapshot)
     }
 
     /// The states behind the newest record.
@@ -191,11 +223,11 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
         let states = match read {
             // What it stood behind was archived: what covers that is found anew.
             None | Some(Err(ReducerError::Follow(FollowError::Gone { .. }))) => {
-                self.opened(&position)
+                self.opened(&position, &mut inner.broken)
             }
             Some(read) => read,
         };
-        let mut states = states.map_err(|error| inner.failed(error))?;
+        let mut states = states?;
         self.snapshot_if_due(inner, &mut states);
         if let Some(fault) = &inner.fault {
             return Err(fault.clone().into());
@@ -203,10 +235,19 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
         Ok(inner.states.insert(states))
     }
 
-    fn opened(&self, position: &LogPosition) -> Result<States<R, S>, ReducerError> {
+    fn opened(
+        &self,
+        position: &LogPosition,
+        broken: &mut BTreeSet<u64>,
+    ) -> Result<States<R, S>, ReducerError> {
         let storage = &**self.access.storage();
-        let mut states = States::open(storage, position, self.options.bounds())?;
-        self.read_to(&mut states, position).map(|()| states)
+        let mut states = States::open(storage, position, self.options.bounds(), broken)?;
+        let base = states.base.snapshot.as_ref().map(|it| it.covers());
+        let read = self.read_to(&mut states, position);
+        if let Err(ReducerError::BrokenSnapshot) = read {
+            broken.extend(base);
+        }
+        read.map(|()| states)
     }
 
     fn read_to(
@@ -244,13 +285,14 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
         let (disk, States { place, fold, base }) = (&**self.access.storage(), states);
         let newer = fold.encoded()?;
         let entropy = self.access.entropy()?.to_string();
-        let written = Written { reducer: R::NAME, version: R::VERSION, place, unique: &entropy };
+        let (version, encoding) = (R::VERSION, R::SCOPE.encoding());
+        let written = Written { reducer: R::NAME, version, encoding, place, unique: &entropy };
         let snapshot = write(disk, &written, base.snapshot.as_ref(), &newer)?;
         let covers = snapshot.covers();
         let stated = ReducerFingerprintRecorded {
             reducer: Text::from(R::NAME),
             version: R::VERSION,
-            encoding: Text::from(ENCODING),
+            encoding: Text::from(R::SCOPE.encoding()),
             covers,
             fingerprint: Digest::from_bytes(snapshot.fingerprint),
         };
@@ -265,13 +307,58 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     }
 }
 
+impl<R: Reducer, S: Storage> Default for Inner<R, S> {
+    fn default() -> Self {
+        let broken = BTreeSet::new();
+        Self { states: None, fault: None, failed_at: 0, failure: None, broken }
+    }
+}
+
 impl<R: Reducer, S: Storage> Inner<R, S> {
     /// What is known may be half of something. A fault of the reducer's own stays.
     fn failed(&mut self, error: ReducerError) -> ReducerError {
-        self.states = None;
-        if let ReducerError::Reducer(fault) = &error {
-            self.fault = Some(fault.clone());
+        let states = self.states.take();
+        match &error {
+            ReducerError::Reducer(fault) => self.fault = Some(fault.clone()),
+            ReducerError::BrokenSnapshot => {
+                let base = states.as_ref().and_then(|it| it.base.snapshot.as_ref());
+                self.broken.extend(base.map(|it| it.covers()));
+            }
+            _ => {}
         }
         error
+    }
+}
+
+/// What the log would refuse of a reducer is refused before anything is made.
+fn check_name<R: Reducer>() -> Result<(), ReducerError> {
+    let stated = ReducerFingerprintRecorded {
+        reducer: Text::from(R::NAME),
+        version: R::VERSION,
+        encoding: Text::from(R::SCOPE.encoding()),
+        covers: 0,
+        fingerprint: Digest::from_bytes([0; 32]),
+    };
+    let checked = decide_for_reducer(&World::default(), &stated);
+    checked.map(drop).map_err(|refusal| ReducerError::Misnamed {
+        reducer: bounded(R::NAME, 96),
+        version: R::VERSION,
+        reason: refusal.to_string(),
+    })
+}
+
+/// A thread has the lock of the states: whoever asks from within it would wait for itself.
+struct Asking<'a>(&'a Mutex<Option<ThreadId>>);
+
+impl<'a> Asking<'a> {
+    fn begin(of: &'a Mutex<Option<ThreadId>>) -> Self {
+        *of.lock() = Some(current().id());
+        Self(of)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
     }
 }

@@ -41,7 +41,8 @@ use serde::de::DeserializeOwned;
 /// }
 /// ```
 pub trait Reducer: 'static {
-    /// The reducer's name in the log: 1 to 256 bytes, visible, without blanks around it.
+    /// The reducer's name in the log: 1 to 256 bytes, visible, without blanks around it. No other
+    /// reducer of the log has it.
     const NAME: &'static str;
 
     /// The version of what the reducer does, from 1. With another one, whatever was made before is
@@ -51,10 +52,13 @@ pub trait Reducer: 'static {
     /// Whether there is a state for each stream, or one over all.
     const SCOPE: Scope = Scope::Stream;
 
-    /// The state; before the first event it is its default. Encoded as JSON, at most 64 MiB.
+    /// The state; before the first event it is its default. Encoded as JSON, at most 64 MiB: the
+    /// encoding has to be all of it. What `#[serde(skip)]` leaves out is lost with each snapshot, and
+    /// an `Option<f64>` that is infinite, or an `Option<Option<T>>`, comes back as another.
     type State: Default + Serialize + DeserializeOwned + Send;
 
-    /// What an event does to the state. Events come in the order of the log, each once.
+    /// What an event does to the state. Events come in the order of the log, each once. It is called
+    /// twice for each event, on two states, and may not ask for its own states meanwhile.
     ///
     /// # Errors
     /// An event that cannot be read ends the reducer: what is behind it is not known.
@@ -77,6 +81,14 @@ impl Scope {
             Self::Stream => stream,
             // No stream has this name.
             Self::All => "",
+        }
+    }
+
+    /// How states are encoded: those of the one kind are none of the other.
+    pub(crate) const fn encoding(self) -> &'static str {
+        match self {
+            Self::Stream => "json",
+            Self::All => "json over all streams",
         }
     }
 }

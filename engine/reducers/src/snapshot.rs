@@ -21,9 +21,6 @@ const MAGIC: [u8; 8] = *b"HOLDREDU";
 const LAYOUT: u32 = 1;
 const HEADER_BYTES: u64 = 64;
 
-/// How states are encoded.
-pub(crate) const ENCODING: &str = "json";
-
 /// A longer directory is neither written nor read: it is one of 13 GiB of states or more. In bytes.
 const DIRECTORY_BYTES_MAX: u64 = 256 << 20;
 
@@ -51,7 +48,6 @@ struct Directory {
 
 /// A file of states, with its directory.
 pub(crate) struct Snapshot<F> {
-    path: String,
     file: F,
     directory: Directory,
     pub(crate) fingerprint: [u8; 32],
@@ -98,7 +94,7 @@ impl<F: ReadFile> Snapshot<F> {
     /// cannot be read is none.
     pub(crate) fn open<S: ReadStorage<File = F>>(
         storage: &S,
-        reducer: &str,
+        (reducer, encoding): (&str, &str),
         named: Named,
     ) -> Option<Self> {
         let path = path_of(reducer, named);
@@ -122,16 +118,16 @@ impl<F: ReadFile> Snapshot<F> {
             bincode::serde::decode_from_slice(&bytes, config).ok()?;
         let is_fitting = read == bytes.len()
             && directory.reducer == reducer
-            && directory.encoding == ENCODING
+            && directory.encoding == encoding
             && (Named { version: directory.version, covers: directory.sequence }) == named;
-        is_fitting.then(|| Self::of(path, file, directory))
+        is_fitting.then(|| Self::of(file, directory))
     }
 
-    fn of(path: String, file: F, directory: Directory) -> Self {
+    fn of(file: F, directory: Directory) -> Self {
         let Directory { reducer, version, encoding, sequence, blocks, .. } = &directory;
         let whose = (reducer.as_str(), *version, encoding.as_str());
         let fingerprint = fingerprint(whose, *sequence, blocks);
-        Self { path, file, directory, fingerprint }
+        Self { file, directory, fingerprint }
     }
 
     /// The place in the log that the states claim to stand behind.
@@ -170,25 +166,19 @@ impl<F: ReadFile> Snapshot<F> {
 
     /// A block's bytes, which are those that the fingerprint covers.
     pub(crate) fn block(&self, at: usize) -> Result<Vec<u8>, ReducerError> {
-        let block = self.directory.blocks.get(at).ok_or_else(|| self.broken("no such block"))?;
+        let block = self.directory.blocks.get(at).ok_or(ReducerError::BrokenSnapshot)?;
         let length = usize::try_from(block.length).unwrap_or(usize::MAX);
         if length > MAX_BLOCK_BYTES {
-            return Err(self.broken("a block is longer than any can be"));
+            return Err(ReducerError::BrokenSnapshot);
         }
         let mut bytes = vec![0; length];
-        exactly(&self.file, block.offset, &mut bytes).map_err(|source| self.failed(source))?;
-        if *blake3::hash(&bytes).as_bytes() != block.digest {
-            return Err(self.broken("it was changed since it was written: remove it"));
+        // It is a cache: whatever cannot be read of it is as if it were not there.
+        let is_read = exactly(&self.file, block.offset, &mut bytes).is_ok();
+        if is_read && *blake3::hash(&bytes).as_bytes() == block.digest {
+            Ok(bytes)
+        } else {
+            Err(ReducerError::BrokenSnapshot)
         }
-        Ok(bytes)
-    }
-
-    fn broken(&self, message: &'static str) -> ReducerError {
-        self.failed(io::Error::new(io::ErrorKind::InvalidData, message))
-    }
-
-    fn failed(&self, source: io::Error) -> ReducerError {
-        ReducerError::File { file: self.path.clone(), source }
     }
 }
 
@@ -247,6 +237,7 @@ impl Cache {
 pub(crate) struct Written<'a> {
     pub(crate) reducer: &'a str,
     pub(crate) version: u32,
+    pub(crate) encoding: &'a str,
     pub(crate) place: &'a Follower,
     /// A name that nobody else writes to.
     pub(crate) unique: &'a str,
@@ -260,7 +251,7 @@ pub(crate) fn write<S: Storage>(
     base: Option<&Snapshot<S::File>>,
     newer: &BTreeMap<String, (u64, Vec<u8>)>,
 ) -> Result<Snapshot<S::File>, ReducerError> {
-    let Written { reducer, version, place, unique } = written;
+    let Written { reducer, version, place, unique, .. } = written;
     let covers = place.run.chain.sequence;
     let path = path_of(reducer, Named { version: *version, covers });
     let temporary = format!("{path}.{unique}.tmp");
@@ -274,7 +265,7 @@ pub(crate) fn write<S: Storage>(
         .and_then(|directory| {
             disk.rename(&temporary, &path).map_err(failed)?;
             let file = disk.open(&path).and_then(|it| it.ok_or(io::ErrorKind::NotFound.into()));
-            Ok(Snapshot::of(path.clone(), file.map_err(failed)?, directory))
+            Ok(Snapshot::of(file.map_err(failed)?, directory))
         });
     made.inspect_err(|_| drop(disk.remove(&temporary)))
 }
@@ -348,11 +339,11 @@ impl<'d, S: Storage> Writer<'d, S> {
         if let Some(rest) = self.block.finish() {
             self.write_block(rest)?;
         }
-        let Written { reducer, version, place, .. } = written;
+        let Written { reducer, version, encoding, place, .. } = written;
         let directory = Directory {
             reducer: reducer.to_string(),
             version: *version,
-            encoding: ENCODING.to_string(),
+            encoding: encoding.to_string(),
             log: place.header.log.0,
             sequence: covers,
             link: place.run.chain.link.0,

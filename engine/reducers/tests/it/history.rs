@@ -2,7 +2,8 @@
 
 use crate::support::{Balance, Balances, Place, Turnover, paid, record};
 use holdpoint_reducers::{
-    ApplicationEvent, Bisected, EventError, Outcome, Reduced, Reducer, ReducerOptions, StateHistory,
+    ApplicationEvent, Bisected, EventError, Outcome, Reduced, Reducer, ReducerError,
+    ReducerOptions, StateHistory,
 };
 use serde_json::json;
 
@@ -55,6 +56,8 @@ fn a_bisection_names_the_record_with_which_something_began_to_hold() {
     let never = history.bisect("order-1", all, &mut |_| false).unwrap();
     let always = history.bisect("order-1", all, &mut |_| true).unwrap();
     assert_eq!((never, always), (Bisected::DoesNotHoldAtTheEnd, Bisected::HoldsFromTheStart));
+    let backwards = history.bisect("order-1", (2, 1), &mut |_| true);
+    assert!(matches!(backwards, Err(ReducerError::Backwards { from: 2, to: 1 })));
 }
 
 /// As [`Balances`] under the same name and version, with another rule.
@@ -96,13 +99,14 @@ fn what_is_stated_of_states_is_compared_with_what_the_reducer_makes() {
     record(&engine, [paid(1, "order-1")]);
     let checked = StateHistory::<Balances>::of(place.log()).check().unwrap();
     let outcomes: Vec<_> = checked.fingerprints.iter().map(|it| it.outcome).collect();
-    assert_eq!((outcomes, checked.agrees()), (vec![Outcome::Agrees; 3], true));
+    assert_eq!((outcomes, checked.agrees()), (vec![Outcome::Agrees; 3], Some(true)));
     let changed = StateHistory::<OtherBalances>::of(place.log()).check().unwrap();
-    assert!(!changed.agrees());
+    assert_eq!(changed.agrees(), Some(false));
     let differ = changed.fingerprints.iter();
     assert!(differ.clone().all(|it| matches!(it.outcome, Outcome::Differs { .. })));
     let new = StateHistory::<NewBalances>::of(place.log()).check().unwrap();
-    assert!(new.fingerprints.iter().all(|it| it.outcome == Outcome::NotChecked) && new.agrees());
+    assert!(new.fingerprints.iter().all(|it| it.outcome == Outcome::NotChecked));
+    assert_eq!(new.agrees(), None);
     // Of another version no snapshot is taken up: the states are made anew.
     let new = Reduced::<NewBalances>::open(&engine, options()).unwrap();
     assert_eq!(new.state("order-612").unwrap().payments, 9);

@@ -10,6 +10,7 @@ use holdpoint_reducers::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 fn open<R: Reducer>(place: &Place) -> Result<R::State, ReducerError> {
     let engine = place.engine();
@@ -97,6 +98,108 @@ fn a_reducer_that_is_not_deterministic_is_found_and_named() {
     }
     // And it states nothing.
     assert_eq!(place.states().len(), 0);
+    let history = StateHistory::<Counts>::of(place.log());
+    let told = history.state("order-1", at).unwrap_err();
+    assert!(matches!(told, ReducerError::Reducer(ReducerFault::NotDeterministic { .. })), "{told}");
+}
+
+/// Of which a part is lost with each snapshot.
+#[derive(Default, Serialize, Deserialize)]
+struct Half {
+    sum: u64,
+    #[serde(skip)]
+    hidden: u64,
+}
+
+struct Halves;
+
+impl Reducer for Halves {
+    const NAME: &'static str = "halves";
+    type State = Half;
+
+    fn apply(state: &mut Half, _: &ApplicationEvent<'_>) -> Result<(), EventError> {
+        state.hidden += 1;
+        state.sum += state.hidden;
+        Ok(())
+    }
+}
+
+struct Infinite;
+
+impl Reducer for Infinite {
+    const NAME: &'static str = "infinite";
+    type State = (Option<f64>, u64);
+
+    fn apply(state: &mut Self::State, _: &ApplicationEvent<'_>) -> Result<(), EventError> {
+        state.1 += if state.0.is_some() { 100 } else { 1 };
+        state.0 = Some(f64::INFINITY);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_state_that_is_more_than_its_encoding_is_found_before_it_is_given() {
+    let place = Place::new();
+    record(&place.engine(), (0..4).map(|_| paid(3, "order-1")));
+    for fault in [fault::<Halves>(&place), fault::<Infinite>(&place)] {
+        assert!(matches!(fault, ReducerFault::NotDeterministic { .. }), "{fault}");
+    }
+}
+
+#[test]
+fn a_name_that_the_log_would_refuse_is_refused_at_once() {
+    struct Blank;
+    impl Reducer for Blank {
+        const NAME: &'static str = " blank";
+        type State = u64;
+
+        fn apply(_: &mut u64, _: &ApplicationEvent<'_>) -> Result<(), EventError> {
+            Ok(())
+        }
+    }
+    struct Unversioned;
+    impl Reducer for Unversioned {
+        const NAME: &'static str = "unversioned";
+        const VERSION: u32 = 0;
+        type State = u64;
+
+        fn apply(_: &mut u64, _: &ApplicationEvent<'_>) -> Result<(), EventError> {
+            Ok(())
+        }
+    }
+    let place = Place::new();
+    for told in [open::<Blank>(&place), open::<Unversioned>(&place)] {
+        assert!(matches!(told, Err(ReducerError::Misnamed { .. })), "{told:?}");
+    }
+}
+
+static OWN: Mutex<Option<Arc<Reduced<Asks>>>> = Mutex::new(None);
+
+/// Asks for its own states.
+struct Asks;
+
+impl Reducer for Asks {
+    const NAME: &'static str = "asks";
+    type State = u64;
+
+    fn apply(state: &mut u64, event: &ApplicationEvent<'_>) -> Result<(), EventError> {
+        let own = OWN.lock().unwrap().clone();
+        let Some(own) = own else { return Ok(()) };
+        let sequence = event.sequence;
+        let refused = |it: ReducerError| EventError::Refused { sequence, reason: it.to_string() };
+        own.state("order-2").map(|other| *state += other).map_err(refused)
+    }
+}
+
+#[test]
+fn a_reducer_that_asks_for_its_own_states_is_told_so() {
+    let place = Place::new();
+    let engine = place.engine();
+    let asks = Arc::new(Reduced::<Asks>::open(&engine, ReducerOptions::default()).unwrap());
+    *OWN.lock().unwrap() = Some(Arc::clone(&asks));
+    record(&engine, [paid(3, "order-1")]);
+    let told = asks.state("order-1").unwrap_err().to_string();
+    assert!(told.contains("asked for its own states while it makes them"), "{told}");
 }
 
 /// Payments as they are counted since their third version, in a currency.

@@ -6,7 +6,7 @@ use holdpoint_domain::{Command, Event};
 use holdpoint_engine::shell::{ArchivePlan, Conditions, SubmitError, Submitted};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_reducers::{
-    ApplicationEvent, EventError, Reduced, Reducer, ReducerError, ReducerOptions,
+    ApplicationEvent, EventError, Reduced, Reducer, ReducerError, ReducerOptions, Scope,
 };
 use quickcheck::{Arbitrary, Gen};
 use std::collections::BTreeMap;
@@ -112,7 +112,7 @@ fn what_a_snapshot_covers_is_not_applied_again() {
 }
 
 #[test]
-fn a_file_that_no_record_states_or_that_was_changed_is_not_believed() {
+fn a_file_that_no_record_states_or_that_was_changed_is_as_if_it_were_not_there() {
     let place = Place::new();
     let engine = place.engine();
     record(&engine, (0..300).map(|at| paid(at + 1, &format!("order-{at}"))));
@@ -120,27 +120,29 @@ fn a_file_that_no_record_states_or_that_was_changed_is_not_believed() {
     balances.snapshot().unwrap();
     let [file] = &place.states()[..] else { unreachable!() };
     let whole = fs::read(file).unwrap();
+    let check = |balances: &Reduced<Balances>, what: &str| {
+        for stream in [0, 150, 299] {
+            let found = balances.state(&format!("order-{stream}")).unwrap();
+            assert_eq!(found.cents, stream + 1, "{what}");
+        }
+    };
     for at in (0..whole.len()).step_by(whole.len() / 37) {
         let mut changed = whole.clone();
         changed[at] ^= 1;
         fs::write(file, &changed).unwrap();
-        // Either it is passed over at once, or a block that was changed is named.
-        let opened = Reduced::<Balances>::open(&engine, never());
-        for stream in [0, 150, 299] {
-            let name = format!("order-{stream}");
-            let found = opened.as_ref().map(|it| it.state(&name));
-            match found {
-                Ok(Ok(found)) => assert_eq!(found.cents, stream + 1, "byte {at}"),
-                Ok(Err(ReducerError::File { .. })) => {}
-                other => unreachable!("byte {at}: {other:?}"),
-            }
-        }
+        check(&Reduced::<Balances>::open(&engine, never()).unwrap(), &format!("byte {at}"));
     }
     for cut in [0, 10, 64, 65, whole.len() - 1] {
         fs::write(file, &whole[..cut]).unwrap();
-        let opened = Reduced::<Balances>::open(&engine, never()).unwrap();
-        assert_eq!(opened.state("order-299").unwrap().cents, 300, "cut at {cut}");
+        check(&Reduced::<Balances>::open(&engine, never()).unwrap(), &format!("cut at {cut}"));
     }
+    // The same under a handle that had it open.
+    fs::write(file, &whole).unwrap();
+    let opened = Reduced::<Balances>::open(&engine, never()).unwrap();
+    fs::write(file, vec![0; whole.len()]).unwrap();
+    check(&opened, "while it was open");
+    record(&engine, [paid(7, "order-299")]);
+    assert_eq!(opened.state("order-299").unwrap().cents, 307);
 }
 
 #[test]
@@ -162,23 +164,53 @@ fn a_snapshot_of_another_log_is_not_believed() {
 fn memory_is_bounded_whatever_the_number_of_streams() {
     let place = Place::new();
     let engine = place.engine();
-    let small = never().cache_bytes(64 << 10);
-    let balances = Reduced::<Balances>::open(&engine, small).unwrap();
+    let balances = Reduced::<Balances>::open(&engine, never().cache_bytes(0)).unwrap();
     for batch in 0..8u64 {
-        record(
-            &engine,
-            (0..512).map(|at| paid(1, &format!("order-{}", (at + batch * 256) % 2_048))),
-        );
+        let stream = |at: u64| format!("order-{}", (at + batch * 512) % 4_096);
+        record(&engine, (0..1_024).map(|at| paid(1, &stream(at))));
     }
-    let mut all = 0;
-    for at in 0..2_048 {
-        all += balances.state(&format!("order-{at}")).unwrap().payments;
-    }
-    assert_eq!(all, 8 * 512);
+    let sum = || {
+        let states = (0..4_096).map(|at| balances.state(&format!("order-{at}")).unwrap());
+        states.map(|it| it.payments).sum::<u64>()
+    };
+    assert_eq!(sum(), 8 * 1_024);
     // What did not fit was written: and at most two files of it stay.
-    assert_eq!(place.states().len(), 2);
+    assert!((1..=2).contains(&place.states().len()), "{:?}", place.states());
+    // To look at what has not changed writes nothing.
+    let newest = || engine.query(|world| world.totals().last_sequence).unwrap();
+    let before = newest();
+    assert_eq!((sum(), newest()), (8 * 1_024, before));
     let again = Reduced::<Balances>::open(&engine, never()).unwrap();
-    assert_eq!(again.state("order-256").unwrap().payments, 2);
+    assert_eq!(again.state("order-512").unwrap().payments, 2);
+}
+
+/// As [`Balances`] under the same name, with one state over all.
+struct AllBalances;
+
+impl Reducer for AllBalances {
+    const NAME: &'static str = Balances::NAME;
+    const SCOPE: Scope = Scope::All;
+    type State = Balance;
+
+    fn apply(state: &mut Balance, event: &ApplicationEvent<'_>) -> Result<(), EventError> {
+        Balances::apply(state, event)
+    }
+}
+
+#[test]
+fn states_of_each_stream_are_not_taken_for_one_over_all() {
+    let place = Place::new();
+    let engine = place.engine();
+    record(&engine, (0..10).map(|at| paid(at + 1, &format!("order-{at}"))));
+    Reduced::<Balances>::open(&engine, never()).unwrap().snapshot().unwrap();
+    let all = Reduced::<AllBalances>::open(&engine, never()).unwrap();
+    assert_eq!(all.total().unwrap().state.cents, 55);
+    record(&engine, [paid(1, "order-1")]);
+    all.snapshot().unwrap();
+    let each = Reduced::<Balances>::open(&engine, never()).unwrap();
+    assert_eq!(each.state("order-1").unwrap().cents, 3);
+    let all = Reduced::<AllBalances>::open(&engine, never()).unwrap();
+    assert_eq!(all.total().unwrap().state.cents, 56);
 }
 
 #[test]
