@@ -38,7 +38,8 @@ pub struct Reach {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durable_to: Option<u64>,
     /// Whether something that is no record follows the newest one, where the reading came to it,
-    /// nobody was writing and nothing is damaged: an interrupted write, as [`crate::verify()`] tells.
+    /// nobody was writing and nothing is damaged: an interrupted write, as [`crate::verify()`]
+    /// tells.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub followed: bool,
     /// Records that others say are unproven.
