@@ -119,7 +119,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
         let access = engine.reducer_access();
         let inner = Mutex::new(Inner::default());
         let reduced = Self { access, options, inner, asking: Mutex::new(None) };
-        reduced.with_states(&mut |_| Ok(())).map(|()| reduced)
+        reduced.with_states(|_| Ok(())).map(|()| reduced)
     }
 
     /// The state of a stream; before its first event that is the default.
@@ -154,7 +154,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     /// # Errors
     /// See [`ReducerError`].
     pub fn snapshot(&self) -> Result<Option<u64>, ReducerError> {
-        self.with_states(&mut |states| match states.fold.events() {
+        self.with_states(|states| match states.fold.events() {
             0 => Ok(None),
             _ => self.write_snapshot(states).map(Some),
         })
@@ -174,7 +174,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     }
 
     fn get(&self, key: &str) -> Result<Versioned<R::State>, ReducerError> {
-        let found = self.with_states(&mut |states| match states.fold.get(key) {
+        let found = self.with_states(|states| match states.fold.get(key) {
             Ok(None) => states.base.get(key),
             found => found.map_err(ReducerError::from),
         });
@@ -187,7 +187,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     /// broken is as if it were not there: the states are made anew without it.
     fn with_states<T>(
         &self,
-        work: &mut dyn FnMut(&mut States<R, S>) -> Result<T, ReducerError>,
+        mut work: impl FnMut(&mut States<R, S>) -> Result<T, ReducerError>,
     ) -> Result<T, ReducerError> {
         if *self.asking.lock() == Some(current().id()) {
             return Err(ReducerError::Reentered { reducer: R::NAME });
