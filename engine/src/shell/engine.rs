@@ -25,7 +25,7 @@ use super::writers_own::{record, recovery_performed};
 use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Storage};
 use crate::sync::Mutex;
-use holdpoint_domain::application::{ApplicationCommand, RecordEvent};
+use holdpoint_domain::application::RecordEvent;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::DecisionPointCommand;
@@ -237,7 +237,7 @@ impl<S: Storage> Engine<S> {
         conditions: &Conditions,
         event: RecordEvent,
     ) -> Result<Submitted, SubmitError> {
-        self.submit_when(origin, conditions, &ApplicationCommand::RecordEvent(event).into())
+        self.submit_when(origin, conditions, &event.into())
     }
 
     /// Carries a transaction out: all of its members, in one batch and at one time, or none of

@@ -12,7 +12,7 @@ use super::submit::{
 };
 use crate::floors::Floors;
 use crate::log::{Level, Storage, WriteTransaction};
-use holdpoint_domain::application::{ApplicationCommand, RecordEvent};
+use holdpoint_domain::application::RecordEvent;
 use holdpoint_domain::core::hash::{Digest, HashBuilder};
 use holdpoint_domain::core::refusal::{CommonRefusal, Malformed};
 use holdpoint_domain::log::LogCommand;
@@ -74,7 +74,7 @@ impl Transaction {
     /// With an event of the application.
     #[must_use]
     pub fn record(self, event: RecordEvent) -> Self {
-        self.submit(ApplicationCommand::RecordEvent(event))
+        self.submit(event)
     }
 
     /// Where what the last member is about still has this version, in the state before all of

@@ -2,7 +2,7 @@
 //! travels through it is told of them as what they are.
 
 use crate::indexes::{engine, indexes, options, settle};
-use holdpoint_domain::application::{ApplicationCommand, Data, MAX_KNOWN_STREAMS, RecordEvent};
+use holdpoint_domain::application::{Data, MAX_KNOWN_STREAMS, RecordEvent};
 use holdpoint_domain::{Command, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Storage;
@@ -47,7 +47,7 @@ fn fill(place: &Place) -> (u64, u64) {
 
 /// Records an event where the stream is at a version, and says what became of it.
 fn expecting<S: Storage>(engine: &Engine<S>, stream: usize, version: u64) -> Result<u64, String> {
-    let command = Command::Application(ApplicationCommand::RecordEvent(to(stream)));
+    let command = Command::from(to(stream));
     let conditions = Conditions::new().expecting(version);
     match engine.submit_when(&origin(), &conditions, &command).expect("the log works") {
         Submitted::Accepted(receipt) => Ok(receipt.last_sequence),

@@ -1,7 +1,7 @@
 //! Several commands as one batch: all of it or nothing, on the state that was seen, once for its
 //! key, at one time.
 
-use holdpoint_domain::application::{ApplicationCommand, Data, RecordEvent};
+use holdpoint_domain::application::{Data, RecordEvent};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint};
@@ -224,7 +224,7 @@ fn a_transaction_written_at_its_engine_is_what_the_value_is() {
     let place = Place::new();
     let (engine, origin) = (place.engine(), origin());
     let draft = engine.transaction(&origin).record(to("a", "1")).expecting(0);
-    let draft = draft.submit(ApplicationCommand::RecordEvent(to("b", "1")));
+    let draft = draft.submit(to("b", "1"));
     let value = Transaction::new().record(to("a", "1")).expecting(0).record(to("b", "1"));
     let conditions = Conditions::once("both");
     let first = match draft.commit_when(&conditions).expect("the log works") {

@@ -11,7 +11,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::application::command::ApplicationCommand;
+use crate::application::command::{ApplicationCommand, RecordEvent};
 use crate::application::rules::check_command as check_application;
 use crate::core::actor::{ActorId, Authentication, Principal};
 use crate::core::hash::{Digest, HashBuilder, sha256};
@@ -172,6 +172,12 @@ systems! {
         DecisionPoint(DecisionPointCommand),
         /// What the application records.
         Application(ApplicationCommand),
+    }
+}
+
+impl From<RecordEvent> for Command {
+    fn from(event: RecordEvent) -> Self {
+        ApplicationCommand::RecordEvent(event).into()
     }
 }
 

@@ -2,8 +2,8 @@
 //! state knows.
 
 use holdpoint_domain::application::{
-    ApplicationCommand, ApplicationEvent, ApplicationRecorded, Data, MAX_DATA_BYTES,
-    MAX_KNOWN_STREAMS, RecordEvent, ReducerFingerprintRecorded,
+    ApplicationEvent, ApplicationRecorded, Data, MAX_DATA_BYTES, MAX_KNOWN_STREAMS, RecordEvent,
+    ReducerFingerprintRecorded,
 };
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::Digest;
@@ -23,7 +23,7 @@ fn to(stream: &str) -> RecordEvent {
 }
 
 fn command(body: RecordEvent) -> Command {
-    Command::Application(ApplicationCommand::RecordEvent(body))
+    body.into()
 }
 
 fn event_of(body: RecordEvent) -> Event {
