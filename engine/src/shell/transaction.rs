@@ -48,6 +48,8 @@ pub const MAX_MEMBERS: usize = 1_024;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transaction {
     members: Vec<Member>,
+    /// A version that was expected before there was a member to expect it.
+    expected_of_none: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +62,7 @@ impl Transaction {
     /// Nothing yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { members: Vec::new() }
+        Self { members: Vec::new(), expected_of_none: None }
     }
 
     /// With a command behind the others. One that brings a key of its own, as turns and rows of
@@ -78,11 +80,13 @@ impl Transaction {
     }
 
     /// Where what the last member is about still has this version, in the state before all of
-    /// them: see [`Conditions::expected_version`].
+    /// them: see [`Conditions::expected_version`]. Before any member it makes the transaction
+    /// malformed: it is refused when it is committed.
     #[must_use]
     pub fn expecting(mut self, version: u64) -> Self {
-        if let Some(last) = self.members.last_mut() {
-            last.expected_version = Some(version);
+        match self.members.last_mut() {
+            Some(last) => last.expected_version = Some(version),
+            None => self.expected_of_none = Some(version),
         }
         self
     }
@@ -113,9 +117,15 @@ impl Transaction {
             let expected = "1 to 1024 members";
             return Err(Malformed { field: "members", expected, found }.into());
         }
-        if let Some(version) = conditions.expected_version {
-            let (field, expected) = ("expected_version", "none: each member expects its own");
-            return Err(Malformed { field, expected, found: version.to_string() }.into());
+        let expected_of_all = [
+            (conditions.expected_version, "none: each member expects its own"),
+            (self.expected_of_none, "behind the member that expects it"),
+        ];
+        for (version, expected) in expected_of_all {
+            if let Some(version) = version {
+                let (field, found) = ("expected_version", version.to_string());
+                return Err(Malformed { field, expected, found }.into());
+            }
         }
         self.members.iter().try_for_each(|Member { command, .. }| {
             check(origin, conditions, command)?;

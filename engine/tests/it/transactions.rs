@@ -248,3 +248,17 @@ fn a_version_is_expected_of_a_member_and_not_of_all() {
     assert!(refused(told.expect("the log works")).contains("each member expects its own"));
     assert_eq!(engine.query(|world| world.stream_version("a")).expect("the log works"), 0);
 }
+
+#[test]
+fn a_version_that_is_expected_before_any_member_is_refused() {
+    let place = Place::new();
+    let (engine, origin) = (place.engine(), origin());
+    let value = Transaction::new().expecting(7).record(to("a", "1"));
+    let draft = engine.transaction(&origin).expecting(7).record(to("a", "1")).expecting(0);
+    for told in [engine.commit(&origin, &value), draft.commit()] {
+        let told = refused(told.expect("the log works"));
+        assert!(told.starts_with("MALFORMED_REQUEST expected_version"), "{told}");
+        assert!(told.contains("behind the member that expects it, found 7"), "{told}");
+    }
+    assert_eq!(engine.query(|world| world.stream_version("a")).expect("the log works"), 0);
+}
