@@ -89,6 +89,53 @@ impl Question {
     pub fn policy(self, policy: ApprovalPolicy) -> Self {
         Self { policy, ..self }
     }
+
+    /// The command by which [`ask`] asks it in this origin's name, to be answered for so long. It
+    /// brings fresh random bits, so each is a question of its own. It may go into a transaction.
+    ///
+    /// ```
+    /// use holdpoint::prelude::*;
+    /// use std::time::Duration;
+    /// # let home = tempfile::tempdir()?;
+    /// # let engine = Engine::open(home.path().join("log"))?;
+    /// let (shop, time) = (Origin::automation("shop"), Duration::from_millis(20));
+    /// let refund = Question::approval("Refund 12 EUR for order-1?").about("order-1");
+    /// let both = engine
+    ///     .transaction(&shop)
+    ///     .record(RecordEvent::new("order-1", "refund.requested", "1200"))
+    ///     .submit(refund.command(&engine, &shop, time)?)
+    ///     .commit()?
+    ///     .accepted()?;
+    ///
+    /// // Its end may be waited for whenever it suits, in any process.
+    /// let id = both.events.iter().find_map(|event| event.decision_point()).ok_or("it was asked")?;
+    /// let asked = engine.wait_for_decision(id, Duration::from_secs(5))?;
+    /// assert_eq!(asked.point.state, DecisionPointState::Aborted);
+    /// # engine.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The system has no random bits to give.
+    pub fn command<S: Storage>(
+        &self,
+        engine: &Engine<S>,
+        origin: &Origin,
+        time: Duration,
+    ) -> Result<Command, SubmitError> {
+        let (by, entropy) = (principal(engine, &origin.actor), engine.entropy()?);
+        let create = CreateDecisionPoint {
+            issue_id: self.issue.clone(),
+            context: self.context.clone(),
+            allow_text: Some(false),
+            max_iterations: Some(1),
+            on_timeout: Some(OnTimeout::Abort),
+            timeout_ms: Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            policy: Some(self.policy.clone()),
+            ..CreateDecisionPoint::asking(entropy, by, &self.prompt, self.options.clone())
+        };
+        Ok(DecisionPointCommand::CreateDecisionPoint(Box::new(create)).into())
+    }
 }
 
 /// A question was not asked, or its end is not known.
@@ -131,25 +178,11 @@ pub fn ask_when<S: Storage>(
     question: &Question,
     time: Duration,
 ) -> Result<Waited, AskError> {
-    let (by, entropy) = (principal(engine, &origin.actor), engine.entropy()?);
-    let options = question.options.clone();
-    let command = CreateDecisionPoint {
-        issue_id: question.issue.clone(),
-        context: question.context.clone(),
-        allow_text: Some(false),
-        max_iterations: Some(1),
-        on_timeout: Some(OnTimeout::Abort),
-        timeout_ms: Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
-        policy: Some(question.policy.clone()),
-        ..CreateDecisionPoint::asking(entropy, by, &question.prompt, options)
-    };
-    let id = command.decision_id();
-    let command =
-        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(command)));
+    let command = question.command(engine, origin, time)?;
     let receipt = engine.submit_when(origin, conditions, &command)?.accepted()?;
     // Under a key the question that was asked first is meant.
     let asked = receipt.events.iter().find_map(|event| event.decision_point());
-    let id = asked.unwrap_or(&id);
+    let id = asked.unwrap_or_default();
     Ok(engine.wait_for_decision(id, time.saturating_add(GRACE))?)
 }
 

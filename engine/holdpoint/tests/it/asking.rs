@@ -2,7 +2,7 @@
 
 use holdpoint::{
     Conditions, DecisionPointState, DirectoryStorage, Engine, EngineOptions, Event, Origin,
-    Question, Submitted, Verdict, WaitOutcome, ask, ask_when, respond, verify,
+    Question, RecordEvent, Submitted, Verdict, WaitOutcome, ask, ask_when, respond, verify,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -77,4 +77,27 @@ fn nobody_but_a_person_answers_and_silence_decides_nothing() {
     assert!(!counts, "{late:?}");
     engine.close().unwrap();
     assert!(!verify(&log).unwrap().failed());
+}
+
+#[test]
+fn a_question_in_a_transaction_is_asked_with_its_event_or_not_at_all() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    let engine = simulated(&log);
+    let (shop, key) = (Origin::automation("shop").within("order-1"), Conditions::once("refund"));
+    let refund = Question::approval("Refund?").about("order-1");
+    let both = |version: u64| {
+        let requested = RecordEvent::new("order-1", "refund.requested", "1200");
+        let command = refund.command(&engine, &shop, LONG).unwrap();
+        engine.transaction(&shop).record(requested).expecting(version).submit(command)
+    };
+    assert!(matches!(both(7).commit().unwrap(), Submitted::Refused(_)));
+    assert_eq!(engine.query(|world| world.live_decision_points().count()).unwrap(), 0);
+
+    let first = both(0).commit_when(&key).unwrap().accepted().unwrap();
+    let again = both(0).commit_when(&key).unwrap();
+    assert_eq!(again, Submitted::Repeated(first.clone()), "its random bits are no part of it");
+    let id = first.events.iter().find_map(|event| event.decision_point()).unwrap();
+    respond(&engine, &Origin::human("ada"), id, "approve").unwrap();
+    assert!(engine.wait_for_decision(id, LONG).unwrap().point.approves());
 }
