@@ -89,6 +89,8 @@ pub use holdpoint_log_files::DirectoryStorage;
 /// struct Balance;
 /// impl Reducer for Balance {
 ///     const NAME: &'static str = "balance";
+///     // As where nothing is said: a state for each stream.
+///     const SCOPE: Scope = Scope::Stream;
 ///     type State = u64;
 ///     fn apply(cents: &mut u64, event: &ApplicationEvent<'_>) -> Result<(), EventError> {
 ///         *cents += event.read::<Paid>()?.map_or(0, |paid| paid.0);
@@ -102,20 +104,27 @@ pub use holdpoint_log_files::DirectoryStorage;
 /// let balances = Reduced::<Balance>::open(&engine, ReducerOptions::default())?;
 /// let shop = Origin::automation("shop");
 /// let first = engine.record(&shop, Paid(1200).of("order-1")?)?.accepted()?.last_sequence;
-/// engine.record(&shop, Paid(300).of("order-1")?)?.accepted()?;
+/// // The event is a command too, to be handed over.
+/// let paid = engine.submit_later(&shop, &Paid(300).of("order-1")?.into())?.wait()?;
+/// let last = paid.accepted()?.last_sequence;
 /// assert_eq!(balances.state("order-1")?, 1500);
 /// drop(balances);
 /// engine.close()?;
 ///
 /// // At any record, beside whoever writes.
-/// assert_eq!(StateHistory::<Balance>::of(&log).state("order-1", first)?, 1200);
+/// let history = StateHistory::<Balance>::of(&log);
+/// assert_eq!(history.state("order-1", first)?, 1200);
+/// let found = history.bisect("order-1", (0, last), &mut |cents| cents.as_u64() > Some(1200))?;
+/// assert_eq!(found, Bisected::Found { record: last });
+/// let checked: Result<Checked, ReducerError> = history.check();
+/// assert!(checked?.agrees());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(inline)]
 pub use holdpoint_reducers::Reduced;
 pub use holdpoint_reducers::{
-    ApplicationEvent, EventError, EventType, Reducer, ReducerError, ReducerFault, ReducerOptions,
-    Scope, StateHistory, Versioned,
+    ApplicationEvent, Bisected, Checked, CheckedFingerprint, EventError, EventType, Reducer,
+    ReducerError, ReducerFault, ReducerOptions, Scope, StateHistory, Versioned,
 };
 /// ```
 /// use holdpoint::{AxisState, Engine, Origin, RecordEvent, Until, Verdict, state_at, verify};
@@ -147,9 +156,9 @@ pub use holdpoint_replay::{
 /// What most programs name: `use holdpoint::prelude::*`.
 pub mod prelude {
     pub use crate::{
-        ApplicationEvent, CommandSpec, Conditions, DecisionPointState, Discard, Engine,
-        EngineOptions, EventError, EventType, GovernedRun, NoSignals, Origin, Question,
-        RecordEvent, Reduced, Reducer, ReducerOptions, Refusal, StateHistory, Submitted,
-        Transaction, Until, Verdict, ask, respond, state_at, verify,
+        ApplicationEvent, Bisected, Checked, CommandSpec, Conditions, DecisionPointState, Discard,
+        Engine, EngineOptions, EventError, EventType, GovernedRun, NoSignals, Origin, Question,
+        RecordEvent, Reduced, Reducer, ReducerError, ReducerOptions, Refusal, Scope, StateHistory,
+        Submitted, Transaction, Until, Verdict, ask, respond, state_at, verify,
     };
 }
