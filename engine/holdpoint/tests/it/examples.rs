@@ -89,7 +89,7 @@ fn a_service_records_an_order_once_and_answers_from_the_state() {
     let home = tempfile::tempdir().unwrap();
     let log = home.path().join("log");
     let mut service = Command::new(program("service"))
-        .args([text(&log), "6"])
+        .args([text(&log), "8"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -102,7 +102,9 @@ fn a_service_records_an_order_once_and_answers_from_the_state() {
         post(address, "order-1", "k1", "1200"),
         post(address, "order-1", "k1", "1200"),
         post(address, "order-1", "k2", "1200"),
+        post(address, "order-2", "k3", "a few"),
         get(),
+        asked(address, "GET /stock HTTP/1.1\r\n\r\n"),
         asked(address, "GET /elsewhere HTTP/1.1\r\n\r\n"),
     ];
     let expected = [
@@ -110,7 +112,9 @@ fn a_service_records_an_order_once_and_answers_from_the_state() {
         ("201 Created", "placed in record 3\n"),
         ("200 OK", "placed before, in record 3\n"),
         ("409 Conflict", "STALE_VERSION\n"),
+        ("400 Bad Request", "how many pieces?\n"),
         ("200 OK", "order-1 stands at record 2\n"),
+        ("200 OK", "1200 pieces taken\n"),
         ("404 Not Found", "no such place\n"),
     ];
     let answers: Vec<_> = answers.iter().map(|(status, body)| (&**status, &**body)).collect();
