@@ -15,9 +15,7 @@ name = "outside"
 version = "0.1.0"
 edition = "2024"
 
-[dependencies]
-holdpoint = { path = "HOLDPOINT" }
-serde = { version = "1", features = ["derive"] }
+DEPENDENCIES
 
 [profile.dev]
 debug = false
@@ -33,10 +31,15 @@ fn block<'a>(readme: &'a str, behind: &str, fence: &str) -> &'a str {
     rest.split_once("\n```").map(|(block, _)| block).unwrap()
 }
 
-fn cargo_project(directory: &Path, program: &str) {
-    let holdpoint = env!("CARGO_MANIFEST_DIR");
+/// The library is taken from this tree, and not from a registry.
+fn cargo_project(directory: &Path, dependencies: &str, program: &str) {
+    let version =
+        concat!("\"", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), "\"");
+    let here = format!("{{ path = {:?} }}", env!("CARGO_MANIFEST_DIR"));
+    assert!(dependencies.contains(version), "{dependencies}");
+    let manifest = MANIFEST.replace("DEPENDENCIES", &dependencies.replacen(version, &here, 1));
     fs::create_dir(directory.join("src")).unwrap();
-    fs::write(directory.join("Cargo.toml"), MANIFEST.replace("HOLDPOINT", holdpoint)).unwrap();
+    fs::write(directory.join("Cargo.toml"), manifest).unwrap();
     fs::write(directory.join("src/main.rs"), program).unwrap();
     fs::copy(workspace().join("Cargo.lock"), directory.join("Cargo.lock")).unwrap();
 }
@@ -48,7 +51,8 @@ fn the_readmes_example_compiles_outside_of_the_workspace_and_prints_what_is_show
     assert_eq!(format!("{program}\n"), EXAMPLE, "engine/holdpoint/examples/hello.rs");
     assert!(program.lines().count() <= 30);
     let home = tempfile::tempdir().unwrap();
-    cargo_project(home.path(), program);
+    let dependencies = block(&readme, "## Embed it", "```toml\n");
+    cargo_project(home.path(), dependencies, program);
     let test = std::env::current_exe().unwrap();
     let target = test.ancestors().nth(3).unwrap();
     let output = Command::new(env!("CARGO"))
