@@ -181,13 +181,15 @@ fn closing_refuses_what_waits_behind_a_failure() {
         sender.send(late.map(|ticket| ticket.wait())).expect("the test listens");
     };
     let (place, outcomes) = outcomes_when_the_callback(hand_over_and_drop, true);
-    for outcome in outcomes {
-        assert!(matches!(outcome, Err(SubmitError::Append(_))), "they shared a sync: {outcome:?}");
+    let later = later.recv().expect("the callback is called");
+    let outcomes: Vec<Outcome> = outcomes.into_iter().chain(later).collect();
+    // How many of the first four shared the sync that failed is a matter of time. The first one
+    // behind them is tried, and fails at once.
+    let failed = outcomes.iter().take_while(|it| matches!(it, Err(SubmitError::Append(_)))).count();
+    assert!((2..=5).contains(&failed), "{outcomes:?}");
+    for outcome in &outcomes[failed..] {
+        assert!(matches!(outcome, Err(SubmitError::Closed)), "{outcomes:?}");
     }
-    let [fifth, sixth, seventh] = later.recv().expect("the callback is called");
-    assert!(matches!(fifth, Err(SubmitError::Append(_))), "{fifth:?}");
-    assert!(matches!(sixth, Err(SubmitError::Closed)), "{sixth:?}");
-    assert!(matches!(seventh, Err(SubmitError::Closed)), "{seventh:?}");
     drop(place.engine());
     assert!(place.asked_lines().len() <= 4, "nothing is recorded for what was refused");
 }
