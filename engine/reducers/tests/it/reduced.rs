@@ -1,7 +1,7 @@
 //! States beside an engine.
 
 use crate::support::{Balance, Balances, Place, Turnover, origin, paid, record};
-use holdpoint_domain::application::{ApplicationCommand, ApplicationEvent as Recorded};
+use holdpoint_domain::application::ApplicationEvent as Recorded;
 use holdpoint_domain::{Command, Event};
 use holdpoint_engine::shell::{ArchivePlan, Conditions, SubmitError, Submitted};
 use holdpoint_log_files::DirectoryStorage;
@@ -50,7 +50,7 @@ fn the_version_of_a_state_is_the_one_that_a_command_may_expect() {
     record(&engine, [paid(500, "order-1")]);
     let balances = Reduced::<Balances>::open(&engine, never()).unwrap();
     let seen = balances.versioned("order-1").unwrap().version;
-    let pay = || -> Command { ApplicationCommand::RecordEvent(paid(1, "order-1")).into() };
+    let pay = || Command::from(paid(1, "order-1"));
     let conditions = Conditions::new().expecting(seen);
     let first = engine.submit_when(&origin(), &conditions, &pay()).unwrap();
     assert!(matches!(first, Submitted::Accepted(_)));
