@@ -139,8 +139,8 @@ pub enum ReducerFault {
         /// Why not.
         source: Arc<EventError>,
     },
-    /// The same events gave two states, or one state two encodings: or something of the state is not
-    /// in its encoding.
+    /// The same events gave two states, or one state two encodings: or something of the state is
+    /// not in its encoding.
     #[error(
         "reducer {reducer} is not deterministic, or its state is more than its encoding: the same \
          events up to record {sequence} gave two states of {what}"

@@ -99,8 +99,8 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
 
     /// The first record behind which something holds of a stream's state, as JSON, between two
     /// records. The middle is asked about, again and again: where it begins to hold more than once,
-    /// one of those is found. Of one state over all, the stream is not looked at. A panic of `holds`
-    /// goes on to the caller.
+    /// one of those is found. Of one state over all, the stream is not looked at. A panic of
+    /// `holds` goes on to the caller.
     ///
     /// # Errors
     /// As [`StateHistory::state`].

@@ -40,8 +40,9 @@ impl Default for ReducerOptions {
 impl ReducerOptions {
     /// About so many bytes are held of states, by the length of their encodings: half of them for
     /// those that were changed since the newest snapshot, half for those that were looked at. By
-    /// default 64 MiB, and never less than 1 MiB; at least one state is held whatever its size. Where
-    /// more states change than fit, a snapshot is made each time that it is full, with a record.
+    /// default 64 MiB, and never less than 1 MiB; at least one state is held whatever its size.
+    /// Where more states change than fit, a snapshot is made each time that it is full, with a
+    /// record.
     #[must_use]
     pub const fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = bytes;

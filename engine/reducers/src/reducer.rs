@@ -53,12 +53,12 @@ pub trait Reducer: 'static {
     const SCOPE: Scope = Scope::Stream;
 
     /// The state; before the first event it is its default. Encoded as JSON, at most 64 MiB: the
-    /// encoding has to be all of it. What `#[serde(skip)]` leaves out is lost with each snapshot, and
-    /// an `Option<f64>` that is infinite, or an `Option<Option<T>>`, comes back as another.
+    /// encoding has to be all of it. What `#[serde(skip)]` leaves out is lost with each snapshot,
+    /// and an `Option<f64>` that is infinite, or an `Option<Option<T>>`, comes back as another.
     type State: Default + Serialize + DeserializeOwned + Send;
 
-    /// What an event does to the state. Events come in the order of the log, each once. It is called
-    /// twice for each event, on two states, and may not ask for its own states meanwhile.
+    /// What an event does to the state. Events come in the order of the log, each once. It is
+    /// called twice for each event, on two states, and may not ask for its own states meanwhile.
     ///
     /// # Errors
     /// An event that cannot be read ends the reducer: what is behind it is not known.
