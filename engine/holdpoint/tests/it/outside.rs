@@ -1,6 +1,5 @@
 //! The README's example is a program of its own outside of this workspace, with one dependency.
 
-use crate::examples::{printed, text};
 use crate::workspace;
 use std::fs;
 use std::path::Path;
@@ -8,7 +7,6 @@ use std::process::Command;
 
 const EXAMPLE: &str = include_str!("../../examples/hello.rs");
 
-/// As little as possible is built, and it is kept for the next time.
 const MANIFEST: &str = r#"
 [package]
 name = "outside"
@@ -17,11 +15,9 @@ edition = "2024"
 
 DEPENDENCIES
 
-[profile.dev]
-debug = false
-incremental = false
-
 [workspace]
+
+PROFILE
 "#;
 
 /// What stands between this fence and the next one, behind the first mention of a text.
@@ -31,13 +27,18 @@ fn block<'a>(readme: &'a str, behind: &str, fence: &str) -> &'a str {
     rest.split_once("\n```").map(|(block, _)| block).unwrap()
 }
 
-/// The library is taken from this tree, and not from a registry.
+/// The library is taken from this tree, and not from a registry. With the profile of this
+/// workspace, what it depends on is what was built for it already.
 fn cargo_project(directory: &Path, dependencies: &str, program: &str) {
     let version =
         concat!("\"", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), "\"");
     let here = format!("{{ path = {:?} }}", env!("CARGO_MANIFEST_DIR"));
     assert!(dependencies.contains(version), "{dependencies}");
+    let ours = fs::read_to_string(workspace().join("Cargo.toml")).unwrap();
+    let (_, profile) = ours.split_once("\n[profile.dev]\n").unwrap();
+    let (profile, _) = profile.split_once("\n[package]\n").unwrap();
     let manifest = MANIFEST.replace("DEPENDENCIES", &dependencies.replacen(version, &here, 1));
+    let manifest = manifest.replace("PROFILE", &format!("[profile.dev]\n{profile}"));
     fs::create_dir(directory.join("src")).unwrap();
     fs::write(directory.join("Cargo.toml"), manifest).unwrap();
     fs::write(directory.join("src/main.rs"), program).unwrap();
@@ -54,16 +55,14 @@ fn the_readmes_example_compiles_outside_of_the_workspace_and_prints_what_is_show
     let dependencies = block(&readme, "## Embed it", "```toml\n");
     cargo_project(home.path(), dependencies, program);
     let test = std::env::current_exe().unwrap();
-    let target = test.ancestors().nth(3).unwrap();
     let output = Command::new(env!("CARGO"))
         .current_dir(home.path())
         .env_remove("RUSTFLAGS")
-        .env("CARGO_TARGET_DIR", target.join("outside"))
-        .args(["check", "--offline", "--quiet"])
+        .env("CARGO_TARGET_DIR", test.ancestors().nth(3).unwrap())
+        .args(["run", "--offline", "--quiet", "--", "log"])
         .output()
         .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // The same text, which cargo built beside the tests: to build all of it twice takes too long.
-    let printed = printed("hello", &[text(&home.path().join("log"))]);
     assert_eq!(printed, format!("{}\n", block(&readme, "## Embed it", "```text\n")));
 }
