@@ -226,6 +226,16 @@ pub enum RunError {
         /// Sequence of the first record that the log holds.
         first_kept: u64,
     },
+    /// The run was begun before under its key, and its records are in an archive: its loop is not
+    /// known here.
+    #[error(
+        "the run was begun before, with record {first_sequence}, which is in the log's archive: \
+         look there; nothing was started"
+    )]
+    BeginningArchived {
+        /// The record that it began with.
+        first_sequence: u64,
+    },
     /// The rules did not end the loop: it stays open on the log.
     #[error("the loop {loop_id} did not come to an end, and stays open on the log")]
     Unfinished {

@@ -106,13 +106,16 @@ impl<S: Storage> Engine<S> {
 
     /// What the log tells of a run that was begun before.
     fn earlier_run(&self, first: &Receipt) -> Result<EarlierRun, RunError> {
-        let loop_id = loop_of(first);
+        let (loop_id, first_sequence) = (loop_of(first), first.first_sequence);
+        if loop_id.is_empty() {
+            return Err(RunError::BeginningArchived { first_sequence });
+        }
         let records = self.records_with(&Term::Loop(&loop_id))?;
         let halted = records.into_iter().rev().find_map(|record| match record.envelope.event {
             Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(halted)) => Some(halted),
             _ => None,
         });
-        Ok(EarlierRun { loop_id, halted, first_sequence: first.first_sequence })
+        Ok(EarlierRun { loop_id, halted, first_sequence })
     }
 }
 

@@ -1,12 +1,15 @@
 //! A run under a key is carried out once.
 
+use holdpoint_domain::application::RecordEvent;
 use holdpoint_domain::execution_loop::HaltReason;
 use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{Discard, NoSignals, OutputSink, OutputStream};
 use holdpoint_engine::shell::{
-    Conditions, EarlierRun, GovernedRun, HeldRun, KeyedRun, NoPrompt, RunError, RunReport,
+    ArchivePlan, Conditions, EarlierRun, GovernedRun, HeldRun, KeyedRun, NoPrompt, RunError,
+    RunReport,
 };
+use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::shell::{Place, names, origin, shell};
 use std::io;
 
@@ -72,6 +75,27 @@ fn another_run_under_the_same_key_conflicts_and_is_not_started() {
     assert_eq!(refusal.code(), "IDEMPOTENCY_CONFLICT");
     engine.close().expect("it closes");
     place.rebuilt();
+}
+
+#[test]
+fn a_run_whose_records_were_archived_is_not_started_again_and_said_to_be_there() {
+    let place = Place::new();
+    let engine = place.engine();
+    let first = now(run(&engine, &shell("exit 0"), &mut Discard));
+    let archive = DirectoryStorage::new(place.beside("archive"));
+    let filler = || RecordEvent::new("filler", "filled", "x".repeat(8 << 10).as_str());
+    let plan = || ArchivePlan { keep_segments: 0, ..ArchivePlan::default() };
+    for _ in 0..400 {
+        engine.record(&origin(), filler()).expect("the log works").accepted().expect("it fits");
+        if engine.archive(&archive, plan()).expect("it can be moved").moved.is_some() {
+            break;
+        }
+    }
+    let key = Conditions::once("nightly 2026-01-25");
+    let again = engine.run_when(&origin(), &key, &shell("exit 0"), &mut Discard, &mut NoSignals);
+    let Err(RunError::BeginningArchived { first_sequence }) = again else { panic!("{again:?}") };
+    assert_eq!(first_sequence, first.first_sequence);
+    engine.close().expect("it closes");
 }
 
 /// Asks for the same run while it is under way.
