@@ -108,7 +108,7 @@ pub use holdpoint_log_files::DirectoryStorage;
 /// let paid = engine.submit_later(&shop, &Paid(300).of("order-1")?.into())?.wait()?;
 /// let last = paid.accepted()?.last_sequence;
 /// assert_eq!(balances.state("order-1")?, 1500);
-/// drop(balances);
+/// balances.snapshot()?;
 /// engine.close()?;
 ///
 /// // At any record, beside whoever writes.
@@ -117,7 +117,7 @@ pub use holdpoint_log_files::DirectoryStorage;
 /// let found = history.bisect("order-1", (0, last), &mut |cents| cents.as_u64() > Some(1200))?;
 /// assert_eq!(found, Bisected::Found { record: last });
 /// let checked: Result<Checked, ReducerError> = history.check();
-/// assert!(checked?.agrees());
+/// assert_eq!(checked?.agrees(), Some(true));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(inline)]
