@@ -116,26 +116,24 @@ impl Streams {
 
     /// Decodes them now and forgets the bytes. Says whether they are streams.
     pub(crate) fn decode(&mut self) -> bool {
-        let bytes = self.carried.take();
-        let is_read = bytes.as_deref().is_none_or(|bytes| read(bytes).is_some());
-        self.known = OnceCell::from(bytes.map_or_else(Default::default, |bytes| known_of(&bytes)));
+        let Some(bytes) = self.carried.take() else { return true };
+        let known = known_of(&bytes);
+        let is_read = known.is_some();
+        self.known = OnceCell::from(known.unwrap_or_default());
         is_read
     }
 
     /// Bytes that are no streams are none of them. A state that is believed has no such bytes: it
     /// was carried by a program that had the streams.
     fn known(&self) -> &Known {
-        self.known.get_or_init(|| self.carried.get().map_or_else(Known::default, |it| known_of(it)))
+        let carried = || self.carried.get().and_then(|bytes| known_of(bytes));
+        self.known.get_or_init(|| carried().unwrap_or_default())
     }
 }
 
-fn read(bytes: &[u8]) -> Option<Carried<&str>> {
-    let (carried, read) = read_first(bytes).ok()?;
-    (read == bytes.len()).then_some(carried)
-}
-
-fn known_of(bytes: &[u8]) -> Known {
-    read(bytes).map(Known::from_carried).unwrap_or_default()
+fn known_of(bytes: &[u8]) -> Option<Known> {
+    let (carried, read) = read_first::<Carried<&str>>(bytes).ok()?;
+    (read == bytes.len()).then(|| Known::from_carried(carried))
 }
 
 impl Known {
