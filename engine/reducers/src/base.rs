@@ -128,7 +128,7 @@ impl<R: Reducer, S: Storage> States<R, S> {
         };
         match (reached.filter(|_| is_stated), failure) {
             (None, _) => Ok(None),
-            (Some(_), Some(ReducerError::BrokenSnapshot)) => Ok(None),
+            (Some(_), Some(ReducerError::BrokenSnapshot { .. })) => Ok(None),
             (Some(_), Some(failure)) => Err(failure),
             (Some(place), None) if is_whole => Ok(Some(Self { place, fold, base })),
             (Some(_), None) => Ok(Some(Self { place: from, fold: Fold::default(), base })),

@@ -105,8 +105,11 @@ pub enum ReducerError {
         to: u64,
     },
     /// A snapshot is not what it was when it was opened. Whoever meets this goes on without it.
-    #[error("a snapshot was changed since it was opened")]
-    BrokenSnapshot,
+    #[error("the snapshot up to record {covers} was changed since it was opened")]
+    BrokenSnapshot {
+        /// The record up to which it covers.
+        covers: u64,
+    },
     /// The reducer has one state over all streams, or one for each.
     #[error("reducer {reducer} has {has}: ask for that")]
     OtherScope {

@@ -73,7 +73,7 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
     /// # Errors
     /// See [`ReducerError`]: what cannot be read, is damaged, withheld or unproven gives no state.
     pub fn state(&self, stream: &str, at: u64) -> Result<R::State, ReducerError> {
-        self.of_scope(Scope::Stream, "one state over all streams")?;
+        Scope::Stream.check::<R>()?;
         self.state_of(stream, at)
     }
 
@@ -82,7 +82,7 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
     /// # Errors
     /// As [`StateHistory::state`].
     pub fn total(&self, at: u64) -> Result<R::State, ReducerError> {
-        self.of_scope(Scope::All, "a state for each stream")?;
+        Scope::All.check::<R>()?;
         self.state_of("", at)
     }
 
@@ -292,12 +292,5 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
             ControlFlow::Continue(())
         })?;
         found.map_or(Ok(()), |sequence| Err(ReducerError::Unproven { sequence }))
-    }
-
-    fn of_scope(&self, scope: Scope, has: &'static str) -> Result<(), ReducerError> {
-        if R::SCOPE == scope {
-            return Ok(());
-        }
-        Err(ReducerError::OtherScope { reducer: R::NAME, has })
     }
 }

@@ -4,7 +4,7 @@ use crate::base::{Bounds, States};
 use crate::error::{ReducerError, ReducerFault};
 use crate::fold::decoded;
 use crate::reducer::{Reducer, Scope};
-use crate::snapshot::{Named, TRIED_MAX, Written, remove_older, write};
+use crate::snapshot::{Named, Written, remove_older, write};
 use holdpoint_domain::application::ReducerFingerprintRecorded;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::Digest;
@@ -136,7 +136,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     /// # Errors
     /// See [`ReducerError`].
     pub fn versioned(&self, stream: &str) -> Result<Versioned<R::State>, ReducerError> {
-        self.of_scope(Scope::Stream, "one state over all streams")?;
+        Scope::Stream.check::<R>()?;
         self.get(stream)
     }
 
@@ -145,7 +145,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     /// # Errors
     /// See [`ReducerError`].
     pub fn total(&self) -> Result<Versioned<R::State>, ReducerError> {
-        self.of_scope(Scope::All, "a state for each stream")?;
+        Scope::All.check::<R>()?;
         self.get(Scope::All.key(""))
     }
 
@@ -165,13 +165,6 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     /// longer for it.
     pub fn snapshot_failure(&self) -> Option<String> {
         self.inner.lock().failure.clone()
-    }
-
-    fn of_scope(&self, scope: Scope, has: &'static str) -> Result<(), ReducerError> {
-        if R::SCOPE == scope {
-            return Ok(());
-        }
-        Err(ReducerError::OtherScope { reducer: R::NAME, has })
     }
 
     fn get(&self, key: &str) -> Result<Versioned<R::State>, ReducerError> {
@@ -195,17 +188,14 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
         }
         let mut inner = self.inner.lock();
         let _asking = Asking::begin(&self.asking);
-        for _ in 0..=TRIED_MAX {
-            let done = match self.up_to_date(&mut inner) {
-                Ok(states) => work(states),
-                Err(error) => Err(error),
-            };
+        // Each time one fewer is believed, and without any there is none to be broken.
+        loop {
+            let done = self.up_to_date(&mut inner).and_then(&mut work);
             match done.map_err(|error| inner.failed(error)) {
-                Err(ReducerError::BrokenSnapshot) => {}
+                Err(ReducerError::BrokenSnapshot { covers }) if inner.broken.insert(covers) => {}
                 done => return done,
             }
         }
-        Err(ReducerError::BrokenSnapshot)
     }
 
     /// The states behind the newest record.
@@ -224,7 +214,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
         let states = match read {
             // What it stood behind was archived: what covers that is found anew.
             None | Some(Err(ReducerError::Follow(FollowError::Gone { .. }))) => {
-                self.opened(&position, &mut inner.broken)
+                self.opened(&position, &inner.broken)
             }
             Some(read) => read,
         };
@@ -239,16 +229,11 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     fn opened(
         &self,
         position: &LogPosition,
-        broken: &mut BTreeSet<u64>,
+        broken: &BTreeSet<u64>,
     ) -> Result<States<R, S>, ReducerError> {
         let storage = &**self.access.storage();
         let mut states = States::open(storage, position, self.options.bounds(), broken)?;
-        let base = states.base.snapshot.as_ref().map(|it| it.covers());
-        let read = self.read_to(&mut states, position);
-        if let Err(ReducerError::BrokenSnapshot) = read {
-            broken.extend(base);
-        }
-        read.map(|()| states)
+        self.read_to(&mut states, position).map(|()| states)
     }
 
     fn read_to(
@@ -265,11 +250,11 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
 
     /// A snapshot that is due and cannot be made fails nothing: it is tried again later.
     fn snapshot_if_due(&self, inner: &mut Inner<R, S>, states: &mut States<R, S>) {
-        let Self { options: ReducerOptions { snapshot_every: every, .. }, .. } = self;
+        let every = self.options.snapshot_every;
         let blocks = states.base.snapshot.as_ref().map_or(0, |it| it.blocks() as u64);
         // A block holds some hundred states: so a snapshot is written for an eighth of them.
-        let due = (*every).max(blocks.saturating_mul(16)).saturating_add(inner.failed_at);
-        if *every == 0 || states.fold.events() < due {
+        let due = every.max(blocks.saturating_mul(16)).saturating_add(inner.failed_at);
+        if every == 0 || states.fold.events() < due {
             return;
         }
         match self.write_snapshot(states) {
@@ -290,13 +275,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
         let written = Written { reducer: R::NAME, version, encoding, place, unique: &entropy };
         let snapshot = write(disk, &written, base.snapshot.as_ref(), &newer)?;
         let covers = snapshot.covers();
-        let stated = ReducerFingerprintRecorded {
-            reducer: Text::from(R::NAME),
-            version: R::VERSION,
-            encoding: Text::from(R::SCOPE.encoding()),
-            covers,
-            fingerprint: Digest::from_bytes(snapshot.fingerprint),
-        };
+        let stated = stated::<R>(covers, snapshot.fingerprint);
         let actor = ActorId { kind: Actor::Automation, id: R::NAME.to_string() };
         let origin = Origin::new(actor);
         self.access.record_fingerprint(&origin, &stated)?;
@@ -318,29 +297,28 @@ impl<R: Reducer, S: Storage> Default for Inner<R, S> {
 impl<R: Reducer, S: Storage> Inner<R, S> {
     /// What is known may be half of something. A fault of the reducer's own stays.
     fn failed(&mut self, error: ReducerError) -> ReducerError {
-        let states = self.states.take();
-        match &error {
-            ReducerError::Reducer(fault) => self.fault = Some(fault.clone()),
-            ReducerError::BrokenSnapshot => {
-                let base = states.as_ref().and_then(|it| it.base.snapshot.as_ref());
-                self.broken.extend(base.map(|it| it.covers()));
-            }
-            _ => {}
+        self.states = None;
+        if let ReducerError::Reducer(fault) = &error {
+            self.fault = Some(fault.clone());
         }
         error
     }
 }
 
-/// What the log would refuse of a reducer is refused before anything is made.
-fn check_name<R: Reducer>() -> Result<(), ReducerError> {
-    let stated = ReducerFingerprintRecorded {
+/// What the log is told of the reducer's states.
+fn stated<R: Reducer>(covers: u64, fingerprint: [u8; 32]) -> ReducerFingerprintRecorded {
+    ReducerFingerprintRecorded {
         reducer: Text::from(R::NAME),
         version: R::VERSION,
         encoding: Text::from(R::SCOPE.encoding()),
-        covers: 0,
-        fingerprint: Digest::from_bytes([0; 32]),
-    };
-    let checked = decide_for_reducer(&World::default(), &stated);
+        covers,
+        fingerprint: Digest::from_bytes(fingerprint),
+    }
+}
+
+/// What the log would refuse of a reducer is refused before anything is made.
+fn check_name<R: Reducer>() -> Result<(), ReducerError> {
+    let checked = decide_for_reducer(&World::default(), &stated::<R>(0, [0; 32]));
     checked.map(drop).map_err(|refusal| ReducerError::Misnamed {
         reducer: bounded(R::NAME, 96),
         version: R::VERSION,

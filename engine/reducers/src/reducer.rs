@@ -1,5 +1,6 @@
 //! What a reducer is: a name, a version, and what an event does to a state.
 
+use crate::error::ReducerError;
 use crate::event::{ApplicationEvent, EventError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -82,6 +83,22 @@ impl Scope {
             // No stream has this name.
             Self::All => "",
         }
+    }
+
+    /// What a reducer of this scope has.
+    const fn told(self) -> &'static str {
+        match self {
+            Self::Stream => "a state for each stream",
+            Self::All => "one state over all streams",
+        }
+    }
+
+    /// Whether this is what a reducer's states are asked for by.
+    pub(crate) fn check<R: Reducer>(self) -> Result<(), ReducerError> {
+        if R::SCOPE == self {
+            return Ok(());
+        }
+        Err(ReducerError::OtherScope { reducer: R::NAME, has: R::SCOPE.told() })
     }
 
     /// How states are encoded: those of the one kind are none of the other.

@@ -164,12 +164,16 @@ impl<F: ReadFile> Snapshot<F> {
         block_of(&self.directory.blocks, stream)
     }
 
+    const fn broken(&self) -> ReducerError {
+        ReducerError::BrokenSnapshot { covers: self.covers() }
+    }
+
     /// A block's bytes, which are those that the fingerprint covers.
     pub(crate) fn block(&self, at: usize) -> Result<Vec<u8>, ReducerError> {
-        let block = self.directory.blocks.get(at).ok_or(ReducerError::BrokenSnapshot)?;
+        let block = self.directory.blocks.get(at).ok_or_else(|| self.broken())?;
         let length = usize::try_from(block.length).unwrap_or(usize::MAX);
         if length > MAX_BLOCK_BYTES {
-            return Err(ReducerError::BrokenSnapshot);
+            return Err(self.broken());
         }
         let mut bytes = vec![0; length];
         // It is a cache: whatever cannot be read of it is as if it were not there.
@@ -177,7 +181,7 @@ impl<F: ReadFile> Snapshot<F> {
         if is_read && *blake3::hash(&bytes).as_bytes() == block.digest {
             Ok(bytes)
         } else {
-            Err(ReducerError::BrokenSnapshot)
+            Err(self.broken())
         }
     }
 }
