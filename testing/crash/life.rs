@@ -2,6 +2,7 @@
 
 use crate::history::{History, NEVER, Operation, Sure};
 use crate::model::{Model, new_records};
+use crate::oracle::only_locked_segments_are_written;
 use crate::random::Random;
 use crate::survivors::one_of;
 use holdpoint_engine::log::{AppendError, Log, Options, Ownership};
@@ -104,7 +105,7 @@ impl Life {
             Operation::Fault { seed } => self.plan_fault(&mut Random::of(*seed)),
         }
         self.promises.push((self.disk.calls(), self.model.clone()));
-        Ok(())
+        only_locked_segments_are_written(&self.disk)
     }
 
     /// The old machine does nothing more, whatever its handles try; the next one takes its disk.

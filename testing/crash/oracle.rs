@@ -172,6 +172,13 @@ fn check_goes_on(
     Ok(())
 }
 
+pub(crate) fn only_locked_segments_are_written(disk: &SimulatedDisk) -> Result<(), String> {
+    match disk.written_unlocked().as_slice() {
+        [] => Ok(()),
+        segments => Err(format!("written while nobody had locked them: {segments:?}")),
+    }
+}
+
 /// Recovery dies at one of its calls, by a kill or by power loss; what is found then is judged by
 /// the same promises.
 fn crash_recovery(
@@ -186,6 +193,7 @@ fn crash_recovery(
     let moments = recovering.take_moments();
     recovering.turn_off();
     drop(opened);
+    only_locked_segments_are_written(&recovering)?;
     if moments.is_empty() {
         return Ok(());
     }

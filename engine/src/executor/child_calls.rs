@@ -3,7 +3,7 @@
 //! This is the only file of the crate that holds unsafe code.
 #![expect(
     unsafe_code,
-    reason = "wait4, waitid, close, sigaction, pthread_sigmask, pthread_atfork, kcmp, leases and \
+    reason = "wait4, waitid, close, sigaction, pthread_sigmask, mmap, madvise, kcmp, leases and \
               the execution of an open file through libc"
 )]
 
@@ -170,30 +170,50 @@ impl Drop for TerminalStopBlocked {
     }
 }
 
-/// How many forks made this process since the first process of them asked: a number that differs
-/// between a process and its forked child, to be had without a system call. `None` where the C
-/// library cannot count, and a child that it did not fork is not counted.
+/// A number that this process has and none of those that it was forked from, to be had without a
+/// system call: it stands in memory that the kernel empties in every forked child, whoever forked
+/// it. `None` where the kernel has no such memory.
 #[cfg(target_os = "linux")]
-pub(crate) fn forks() -> Option<u64> {
-    static ARE_COUNTED: OnceLock<bool> = OnceLock::new();
-    // SAFETY: `count_fork` may run in any forked child: it is a function of this program that takes
-    // nothing, and adds to an atomic number, which needs no lock and no memory to be allotted.
-    let count = || unsafe { libc::pthread_atfork(None, None, Some(count_fork)) == 0 };
-    ARE_COUNTED.get_or_init(count).then(|| FORKS.load(Ordering::Relaxed))
+pub(crate) fn process_mark() -> Option<u64> {
+    static MARK: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
+    // A child goes on counting where its parent was when it was forked.
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let mark = (*MARK.get_or_init(emptied_in_children))?;
+    let found = mark.load(Ordering::Relaxed);
+    if found != 0 {
+        return Some(found);
+    }
+    let drawn = NEXT.fetch_add(1, Ordering::Relaxed);
+    let set = mark.compare_exchange(0, drawn, Ordering::Relaxed, Ordering::Relaxed);
+    Some(set.map_or_else(|another_threads| another_threads, |_| drawn))
 }
 
-/// How many forks made this process: not known on this system.
+/// A number that is 0 in every forked child until that sets it.
+#[cfg(target_os = "linux")]
+fn emptied_in_children() -> Option<&'static AtomicU64> {
+    const LENGTH: usize = size_of::<AtomicU64>();
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping wherever the kernel has room, which overlaps nothing.
+    let page = unsafe { libc::mmap(ptr::null_mut(), LENGTH, protection, flags, -1, 0) };
+    if page == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the page was mapped just now, is nobody else's, and holds zeros alone.
+    if unsafe { libc::madvise(page, LENGTH, libc::MADV_WIPEONFORK) } != 0 {
+        // SAFETY: nothing refers to the page.
+        unsafe { libc::munmap(page, LENGTH) };
+        return None;
+    }
+    // SAFETY: a page is aligned for every number, holds zeros, is never unmapped, and is touched
+    // through this reference alone.
+    Some(unsafe { &*page.cast::<AtomicU64>() })
+}
+
+/// A number of this process alone: not known on this system.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn forks() -> Option<u64> {
+pub(crate) fn process_mark() -> Option<u64> {
     None
-}
-
-#[cfg(target_os = "linux")]
-static FORKS: AtomicU64 = AtomicU64::new(0);
-
-#[cfg(target_os = "linux")]
-extern "C" fn count_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Whether two processes share one address space, as they do between `vfork` and `exec`. `false`
@@ -367,3 +387,27 @@ pub(super) fn keep_writers_away(file: &File) {
 /// Nobody can be kept away on this system.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn keep_writers_away(_: &File) {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_has_another_mark_than_its_parent_also_where_the_c_library_did_not_fork_it() {
+        let marks = || (process_mark(), process_mark());
+        let ours = marks();
+        assert!(ours.0.is_some() && ours.0 == ours.1, "{ours:?}");
+        // SAFETY: without flags this is a fork. The child reads atomic numbers, and ends by
+        // `_exit` without running anything else of this process.
+        let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+        if child == 0 {
+            let theirs = marks();
+            let is_another = theirs.0.is_some() && theirs.0 == theirs.1 && theirs.0 != ours.0;
+            // SAFETY: it ends the process and nothing else.
+            unsafe { libc::_exit(i32::from(!is_another)) };
+        }
+        let child = Pid::from_raw(i32::try_from(child).unwrap()).unwrap();
+        assert!(wait_with_usage(child).unwrap().0.success());
+        assert_eq!(marks(), ours);
+    }
+}

@@ -1,7 +1,8 @@
 //! The active segment: where the next record goes, and what is staged for it.
 
 use super::error::PoisonCause;
-use super::storage::Storage;
+use super::segment_lock::LockedFile;
+use super::storage::{Storage, WriteFile};
 use super::zeros::Zeros;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Follower, Run};
@@ -11,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 
 /// Staging buffers larger than this are given back once they are written.
-const STAGING_KEPT: usize = 4 * PIECE_LENGTH;
+const STAGING_KEPT: usize = PIECE_LENGTH;
 
 /// A failed call on the disk.
 #[derive(Debug)]
@@ -33,11 +34,18 @@ pub(super) trait Named<T>: Sized {
     fn named(self, operation: &'static str, file: &str) -> DiskResult<T> {
         self.named_needing(operation, file, PAGE)
     }
+
+    /// As [`Named::named`], where the file's name is not at hand and a failure is rare.
+    fn named_as(self, operation: &'static str, file: impl FnOnce() -> String) -> DiskResult<T>;
 }
 
 impl<T> Named<T> for io::Result<T> {
     fn named_needing(self, operation: &'static str, file: &str, needed: u64) -> DiskResult<T> {
         self.map_err(|source| DiskError { operation, file: file.to_string(), source, needed })
+    }
+
+    fn named_as(self, operation: &'static str, file: impl FnOnce() -> String) -> DiskResult<T> {
+        self.map_err(|source| DiskError { operation, file: file(), source, needed: PAGE })
     }
 }
 
@@ -81,7 +89,7 @@ impl Point {
 
 /// The segment that is appended to.
 #[derive(Debug)]
-pub(super) struct Active<W> {
+pub(super) struct Active<W: WriteFile> {
     /// The header and the newest appended record, staged ones included.
     pub(super) follower: Follower,
     /// Shared with whoever syncs while others append.
@@ -92,13 +100,23 @@ pub(super) struct Active<W> {
     written: Follower,
     /// What comes behind the records.
     pub(super) zeros: Zeros,
+    /// Of the writer's file, while the log's lock is held.
+    pub(super) lock: Option<LockedFile<W>>,
 }
 
-impl<W> Active<W> {
-    pub(super) fn new(follower: Follower, writer: W) -> Self {
+impl<W: WriteFile> Active<W> {
+    /// The segment of a locked file.
+    pub(super) fn new(follower: Follower, lock: LockedFile<W>) -> Self {
         let written = follower.clone();
         let zeros = Zeros::behind(follower.run.end_offset);
-        Self { follower, writer: Arc::new(writer), staged: Vec::new(), written, zeros }
+        let writer = Arc::clone(lock.file());
+        Self { follower, writer, staged: Vec::new(), written, zeros, lock: Some(lock) }
+    }
+
+    /// Catching up has led into another file.
+    pub(super) fn goes_on_in(&mut self, writer: W) {
+        self.writer = Arc::new(writer);
+        self.zeros = Zeros::behind(self.follower.run.end_offset);
     }
 
     pub(super) fn chain(&self) -> ChainPosition {
@@ -153,31 +171,40 @@ impl<W> Active<W> {
 
     /// Writes what is staged, in order, in pieces that end at a page of the file or at the end.
     pub(super) fn write_staged<S: Storage<Writer = W>>(&mut self, storage: &S) -> DiskResult<()> {
+        if self.staged.is_empty() {
+            return Ok(());
+        }
         let start = self.follower.run.end_offset - self.staged.len() as u64;
-        let path = self.path();
-        write_pieces(storage, &self.writer, &path, start, &self.staged)?;
+        write_pieces(storage, self.locked()?, &|| self.path(), start, &self.staged)?;
         self.staged.clear();
         self.staged.shrink_to(STAGING_KEPT);
         self.written.clone_from(&self.follower);
         Ok(())
     }
 
+    /// The file, for a write: nothing is written without its lock.
+    pub(super) fn locked(&self) -> DiskResult<&W> {
+        let missing = || io::Error::other("this process does not hold the segment's lock");
+        let lock = self.lock.as_ref().ok_or_else(missing).named_as("write", || self.path())?;
+        Ok(lock.file())
+    }
+
     /// A sync is next: counts it, and writes the zeros that the commits after it will want.
     pub(super) fn write_zeros<S: Storage<Writer = W>>(&mut self, storage: &S) -> DiskResult<()> {
         let (end, capacity) = (self.follower.run.end_offset, self.header().capacity);
         let Some(due) = self.zeros.due(end, capacity) else { return Ok(()) };
-        let written = storage.write_zeros(&self.writer, due.start, due.end - due.start);
-        written.named("write", &self.path())
+        let written = storage.write_zeros(self.locked()?, due.start, due.end - due.start);
+        written.named_as("write", || self.path())
     }
 }
 
-/// Writes `bytes` at `start` in pieces of up to 64 KiB, each ending at a multiple of 4 096 in the
+/// Writes `bytes` at `start` in pieces of up to 256 KiB, each ending at a multiple of 4 096 in the
 /// file or at the end of the bytes: what a killed process leaves is then always a prefix that ends
 /// at such a multiple.
 pub(super) fn write_pieces<S: Storage>(
     storage: &S,
     writer: &S::Writer,
-    path: &str,
+    path: &dyn Fn() -> String,
     start: u64,
     bytes: &[u8],
 ) -> DiskResult<()> {
@@ -185,7 +212,7 @@ pub(super) fn write_pieces<S: Storage>(
     let mut rest = bytes;
     while !rest.is_empty() {
         let (piece, after) = rest.split_at(piece_length(offset, rest.len()));
-        storage.write_at(writer, offset, piece).named("write", path)?;
+        storage.write_at(writer, offset, piece).named_as("write", path)?;
         offset += piece.len() as u64;
         rest = after;
     }

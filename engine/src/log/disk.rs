@@ -1,7 +1,7 @@
 //! The real disk.
 
 use super::run_file::{self, RunFile};
-use super::storage::{LockFile, RootState, Storage};
+use super::storage::{LockFile, RootState, Storage, WriteFile};
 use holdpoint_log_files::storage::{is_locked, open_regular};
 use holdpoint_log_files::{DirectoryStorage, ReadFile, file_system};
 use holdpoint_log_format::limits::PAGE;
@@ -130,22 +130,22 @@ impl Storage for DirectoryStorage {
         let path = self.path(names::LOCK);
         loop {
             let file = open_lock(&path, self.root())?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-                Ok(()) => {
-                    let lock = HeldLock::new(file, path.clone())?;
-                    if lock.has_its_name()? {
-                        return Ok(Some(lock));
-                    }
-                }
+            if !WriteFile::try_lock(&file)? {
+                return Ok(None);
+            }
+            let lock = HeldLock::new(file, path.clone())?;
+            if lock.has_its_name()? {
+                return Ok(Some(lock));
             }
         }
     }
 
-    fn lock_holder(&self) -> Option<u32> {
-        let named = lstat(self.path(names::LOCK)).ok()?;
+    fn is_named(&self, path: &str, file: &File) -> io::Result<bool> {
+        stands_for(&self.path(path), identity(&fstat(file)?))
+    }
+
+    fn lock_holder(&self, path: &str) -> Option<u32> {
+        let named = lstat(self.path(path)).ok()?;
         holder_in(&std::fs::read_to_string("/proc/locks").ok()?, named.st_ino)
     }
 
@@ -166,13 +166,27 @@ impl Storage for DirectoryStorage {
     }
 }
 
+impl WriteFile for File {
+    fn try_lock(&self) -> io::Result<bool> {
+        let lock = || flock(self, FlockOperation::NonBlockingLockExclusive);
+        match rustix::io::retry_on_intr(lock) {
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            other => Ok(other.map(|()| true)?),
+        }
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        Ok(flock(self, FlockOperation::Unlock)?)
+    }
+}
+
 /// The lock of a real directory: held until it is dropped by the process that took it.
 #[derive(Debug)]
 pub struct HeldLock {
     file: File,
     path: PathBuf,
     /// Device and inode of the file.
-    identity: (rustix::fs::Dev, u64),
+    identity: Identity,
     owner: u32,
 }
 
@@ -189,7 +203,7 @@ impl Drop for HeldLock {
     fn drop(&mut self) {
         if std::process::id() == self.owner {
             // The file is closed next, which releases the lock where this did not.
-            let _ = flock(&self.file, FlockOperation::Unlock);
+            let _ = WriteFile::unlock(&self.file);
         }
     }
 }
@@ -204,11 +218,7 @@ impl LockFile for HeldLock {
 
     /// Somebody may have removed the file and made it again between open and lock, or later.
     fn has_its_name(&self) -> io::Result<bool> {
-        match lstat(&self.path) {
-            Ok(named) => Ok(identity(&named) == self.identity),
-            Err(rustix::io::Errno::NOENT) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        stands_for(&self.path, self.identity)
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
@@ -251,9 +261,20 @@ fn shared_directory_mode() -> Mode {
     Mode::RWXU | Mode::RWXG | Mode::SGID
 }
 
-/// What tells a file from every other one of the machine.
-fn identity(stat: &rustix::fs::Stat) -> (rustix::fs::Dev, u64) {
+/// What tells a file from every other one of the machine: its device and inode.
+type Identity = (rustix::fs::Dev, u64);
+
+fn identity(stat: &rustix::fs::Stat) -> Identity {
     (stat.st_dev, stat.st_ino)
+}
+
+/// Whether a path stands for a file.
+fn stands_for(path: &Path, file: Identity) -> io::Result<bool> {
+    match lstat(path) {
+        Ok(named) => Ok(identity(&named) == file),
+        Err(rustix::io::Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Makes a directory and its missing parents, owner only whatever the umask, each name durable.

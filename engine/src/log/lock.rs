@@ -23,14 +23,24 @@ pub(super) fn acquire<S: Storage>(
     storage: &S,
     wait: Duration,
 ) -> DiskResult<Result<S::Lock, Held>> {
+    let mut attempt = || storage.try_lock().named("lock", names::LOCK);
+    until(wait, &mut attempt, || holder(storage))
+}
+
+/// Tries until it has a lock or `wait` is over; the inner error names who holds it.
+pub(super) fn until<L>(
+    wait: Duration,
+    attempt: &mut dyn FnMut() -> DiskResult<Option<L>>,
+    holder: impl FnOnce() -> u32,
+) -> DiskResult<Result<L, Held>> {
     let began = sync::now();
     loop {
-        if let Some(lock) = storage.try_lock().named("lock", names::LOCK)? {
+        if let Some(lock) = attempt()? {
             return Ok(Ok(lock));
         }
         let waited = sync::now().duration_since(began);
         if waited >= wait {
-            return Ok(Err(Held { pid: holder(storage), waited }));
+            return Ok(Err(Held { pid: holder(), waited }));
         }
         thread::sleep(RETRY.min(wait - waited));
     }
@@ -86,7 +96,7 @@ pub(super) fn write(lock: &impl LockFile, content: &Lock) -> DiskResult<()> {
 /// The process that has the lock: as the system says, else as LOCK says of an owner that has not
 /// left; 0 when neither does.
 fn holder<S: Storage>(storage: &S) -> u32 {
-    storage.lock_holder().unwrap_or_else(|| {
+    storage.lock_holder(names::LOCK).unwrap_or_else(|| {
         let mut bytes = [0; LOCK_LENGTH];
         let file = storage.open(names::LOCK).ok().flatten();
         let read = file.and_then(|file| file.read_at(0, &mut bytes).ok()).unwrap_or(0);

@@ -7,10 +7,12 @@ use super::lock::{self, acquire};
 use super::options::{OpenReport, Options, Ownership};
 use super::owner::Owner;
 use super::preallocate::Preallocated;
-use super::recovery::{Settled, disk, is_refusal, refused, row_for, settle, survey_tail};
+use super::recovery::{
+    Settled, disk, is_refusal, locked_by, refused, row_for, settle, survey_tail,
+};
 use super::state::{LockUses, Shared, State, lock_content};
 use super::storage::{RootState, Storage};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{self, Condvar, Mutex};
 use holdpoint_log_format::recovery::Row;
 use holdpoint_log_format::{OwnerState, names};
 use std::io;
@@ -83,11 +85,7 @@ fn has_lock<S: Storage>(storage: &S) -> bool {
 }
 
 fn take_lock<S: Storage>(storage: &S, options: &Options) -> Result<S::Lock, OpenError> {
-    acquire(storage, options.lock_wait).map_err(disk(storage))?.map_err(|held| OpenError::Locked {
-        path: storage.root().to_path_buf(),
-        pid: held.pid,
-        waited: held.waited,
-    })
+    acquire(storage, options.lock_wait).map_err(disk(storage))?.map_err(locked_by(storage))
 }
 
 fn new_state<S: Storage>(
@@ -104,6 +102,7 @@ fn new_state<S: Storage>(
         preallocated: Preallocated::Nothing,
         rooms: Vec::new(),
         lock: None,
+        looked: sync::now(),
         uses: LockUses::default(),
         wall_minus_boot: same_boot.map_or(0, |lock| lock.wall_minus_boot),
     };
@@ -114,7 +113,10 @@ fn new_state<S: Storage>(
     let durable = state.active.chain().sequence;
     let content = lock_content(&state, owner_state, storage.boot(), durable);
     lock::write(&held, &content).map_err(disk(storage))?;
-    state.lock = (options.ownership == Ownership::Exclusive).then(|| Arc::new(held));
+    match options.ownership {
+        Ownership::PerTransaction => state.active.lock = None,
+        Ownership::Exclusive => state.lock = Some(Arc::new(held)),
+    }
     Ok(state)
 }
 

@@ -1,39 +1,34 @@
 //! The process that opened a log. A forked child has the memory of the handle and none of its
 //! threads: it must open the log again.
 
-use crate::executor::forks;
+use crate::executor::process_mark;
 
 /// The process that a handle belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) pid: u32,
-    /// Forks that led to the process; `None` where they cannot be counted.
-    forks: Option<u64>,
+    /// `None` where the system gives none.
+    mark: Option<u64>,
 }
 
 impl Owner {
     pub(super) fn this_process() -> Self {
-        Self { pid: std::process::id(), forks: forks() }
+        Self { pid: std::process::id(), mark: process_mark() }
     }
 
-    /// Whether this is still that process: told without a system call, at every door of the handle.
-    /// A child that the C library did not fork is not told from its parent.
+    /// Whether this is still that process, whoever forked it: told without a system call where the
+    /// system allows it, at every door of the handle and before anything is written.
     pub(super) fn is_here(self) -> bool {
-        match (self.forks, forks()) {
-            (Some(then), Some(now)) => then == now,
-            _ => self.is_here_for_sure(),
+        match self.mark {
+            Some(mark) => process_mark() == Some(mark),
+            None => std::process::id() == self.pid,
         }
-    }
-
-    /// Whether this is still that process, whoever forked it: asked before anything is written.
-    pub(super) fn is_here_for_sure(self) -> bool {
-        std::process::id() == self.pid
     }
 
     /// The owner of a handle that a forked child has.
     #[cfg(test)]
     pub(super) fn parent() -> Self {
         let here = Self::this_process();
-        Self { pid: here.pid + 1, forks: here.forks.map(|forks| forks + 1) }
+        Self { pid: here.pid + 1, mark: here.mark.map(|mark| mark + 1) }
     }
 }

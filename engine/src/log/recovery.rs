@@ -5,10 +5,11 @@ use super::active::{Active, DiskError, DiskResult, Named, Point};
 use super::create;
 use super::error::OpenError;
 use super::head_file;
-use super::lock;
+use super::lock::{self, Held};
 use super::options::{Options, Recovered};
 use super::roll;
-use super::storage::Storage;
+use super::segment_lock::{LockedFile, lock_last};
+use super::storage::{Storage, WriteFile};
 use super::tail::{copy_aside, free_cut_path, open_window, overwrite, rewrite};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::LastSegment;
@@ -20,7 +21,7 @@ use holdpoint_log_format::{Head, OwnerState, names};
 use std::ops::ControlFlow;
 
 /// A log that may be served: its tail is on the disk, and nothing follows it.
-pub(super) struct Settled<W> {
+pub(super) struct Settled<W: WriteFile> {
     pub(super) active: Active<W>,
     pub(super) head: Head,
     pub(super) recovered: Recovered,
@@ -29,25 +30,30 @@ pub(super) struct Settled<W> {
 /// More actions than any state needs: a state that does not come to rest is refused.
 const ACTIONS_MAX: usize = 6;
 
-/// Brings a log to a state in which it may be written, or refuses and changes nothing.
+/// Brings a log to a state in which it may be written, or refuses and changes nothing. Its last
+/// segment is locked before anything is looked at, and is when this returns.
 pub(super) fn settle<S: Storage>(
     storage: &S,
     lock: &S::Lock,
     options: &Options,
 ) -> Result<Settled<S::Writer>, OpenError> {
     let mut recovered = Recovered::default();
+    let mut segment = None;
     for _ in 0..ACTIONS_MAX {
+        let locked = lock_last(storage, segment.take(), options.lock_wait);
         let survey = survey_tail(storage)?;
         let row = row_for(&survey, options);
         if is_refusal(row) {
             return Err(refused(storage, row, survey));
         }
+        segment = locked.map_err(disk(storage))?.map_err(locked_by(storage))?;
         match row.action() {
             OpenAction::Create if !options.create => {
                 return Err(OpenError::NothingHere { path: storage.root().to_path_buf() });
             }
             OpenAction::Proceed | OpenAction::CutTail => {
-                return finish(storage, lock, survey, row, recovered).map_err(disk(storage));
+                let finished = finish(storage, lock, segment, survey, row, recovered);
+                return finished.map_err(disk(storage));
             }
             action => act(storage, lock, &survey, action, &mut recovered).map_err(disk(storage))?,
         }
@@ -155,16 +161,16 @@ fn resume_roll<S: Storage>(storage: &S, mark: u64, last: &LastSegment) -> DiskRe
 fn finish<S: Storage>(
     storage: &S,
     lock: &S::Lock,
+    segment: Option<LockedFile<S::Writer>>,
     survey: Survey,
     row: Row,
     mut recovered: Recovered,
 ) -> DiskResult<Settled<S::Writer>> {
-    let Some(last) = survey.last.clone() else {
+    let (Some(last), Some(segment)) = (survey.last.clone(), segment) else {
         return Err(std::io::Error::other("no segment is left")).named("open", names::SEGMENTS);
     };
     let path = segment_path(last.header.first_sequence());
-    let opened = storage.open_writer(&path);
-    let writer = opened.named_needing("open", &path, last.header.capacity)?;
+    let writer = segment.file();
     let cuts = row.action() == OpenAction::CutTail;
     if cuts || !left_cleanly(&survey) {
         let was_cut = !recovered.created && was_overwriting(&survey);
@@ -179,17 +185,17 @@ fn finish<S: Storage>(
             lock::mark_overwriting(lock)?;
         }
         if cuts || was_cut {
-            overwrite(storage, &writer, &path, reached, last.header.capacity)?;
+            overwrite(storage, writer, &path, reached, last.header.capacity)?;
         }
         recovered.rewritten_bytes = reached - from;
-        rewrite(storage, &writer, &path, from, reached)?;
-        storage.sync(&writer).named("sync", &path)?;
+        rewrite(storage, writer, &path, from, reached)?;
+        storage.sync(writer).named("sync", &path)?;
         sync_names(storage)?;
     }
     recovered.proven_sequence = survey.mark;
     recovered.newest_sequence = last.run.chain.sequence;
     let run = Run::from(last.run.chain, last.run.record_offset, last.run.end_offset);
-    let active = Active::new(Follower { header: last.header, run }, writer);
+    let active = Active::new(Follower { header: last.header, run }, segment);
     let head = witness_settled(storage, lock, &survey, &active, &mut recovered)?;
     Ok(Settled { active, head, recovered })
 }
@@ -296,6 +302,12 @@ fn mark_end<S: Storage>(storage: &S, mark: u64, last: &LastSegment) -> DiskResul
     };
     let run = walk(&mut window, header, last.began.clone(), &mut until_mark);
     Ok(run.named("read", &path)?.end_offset)
+}
+
+/// A lock that somebody else has, as opening reports it.
+pub(super) fn locked_by<S: Storage>(storage: &S) -> impl Fn(Held) -> OpenError {
+    let root = storage.root().to_path_buf();
+    move |Held { pid, waited }| OpenError::Locked { path: root.clone(), pid, waited }
 }
 
 /// A failed call on the disk, as opening reports it.

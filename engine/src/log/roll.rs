@@ -5,11 +5,14 @@
 //! into the prepared file and synced, rename, directory synced, publish.
 
 use super::active::{Active, DiskResult, Named};
+use super::segment_lock::LockedFile;
 use super::storage::Storage;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Follower, Run};
 use holdpoint_log_format::limits::{PAGE, SEAL_LENGTH, next_capacity};
 use holdpoint_log_format::{Seal, SegmentHeader, names};
+use std::io;
+use std::sync::Arc;
 
 /// Segments up to this capacity are written through with zeros when they are made: that takes less
 /// time than the journal's part in the syncs of their records.
@@ -79,7 +82,7 @@ pub(super) fn remove_prepared<S: Storage>(storage: &S) {
     }
 }
 
-/// Gives a prepared file its header and its name.
+/// Gives a prepared file its header and its name, and locks it before it has that.
 pub(super) fn publish<S: Storage>(
     storage: &S,
     prepared: Prepared<S::Writer>,
@@ -87,11 +90,18 @@ pub(super) fn publish<S: Storage>(
 ) -> DiskResult<Active<S::Writer>> {
     let Prepared { writer, path: from, .. } = prepared;
     let to = segment_path(header.first_sequence());
+    let writer = Arc::new(writer);
+    let lock = LockedFile::try_new(&writer).and_then(|lock| lock.ok_or_else(held_by_another));
+    let lock = lock.named("lock", &from)?;
     storage.write_at(&writer, 0, &header.encode()).named("write", &from)?;
     storage.sync(&writer).named("sync", &from)?;
     storage.rename(&from, &to).named("rename", &from)?;
     storage.sync_directory(names::SEGMENTS).named("sync", names::SEGMENTS)?;
-    Ok(Active::new(Follower { header, run: Run::at_start(&header) }, writer))
+    Ok(Active::new(Follower { header, run: Run::at_start(&header) }, lock))
+}
+
+fn held_by_another() -> io::Error {
+    io::Error::other("another process has locked it")
 }
 
 /// A larger file in place of an active segment that holds no record, because the first batch does
@@ -113,7 +123,7 @@ pub(super) fn seal<S: Storage>(storage: &S, active: &Active<S::Writer>) -> DiskR
     let seal = Seal { last: active.chain(), offset };
     let path = active.path();
     let bytes = seal.encode(active.header().seed());
-    storage.write_at(&active.writer, offset, &bytes).named("write", &path)?;
+    storage.write_at(active.locked()?, offset, &bytes).named("write", &path)?;
     storage.sync(&active.writer).named("sync", &path)?;
     Ok(seal)
 }

@@ -11,10 +11,7 @@ use super::owner::Owner;
 use super::preallocate::Preallocated;
 use super::roll::Prepared;
 use super::storage::{LockFile, Storage};
-use super::zeros::Zeros;
 use crate::sync::{self, Condvar, Mutex, MutexGuard};
-use holdpoint_log_files::Follower;
-use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::{BootId, Head, Lock, LogId, OwnerState, names};
 use std::io;
 use std::sync::Arc;
@@ -23,6 +20,9 @@ use std::time::{Duration, Instant};
 /// Threads that follow one another keep the lock for at most this long before every other process
 /// gets its chance.
 const SHARED_HOLD: Duration = Duration::from_millis(50);
+
+/// How often whoever writes looks whether LOCK is still there, where no sync does.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What the handle, its turns and its flusher share.
 pub(super) struct Shared<S: Storage> {
@@ -49,6 +49,8 @@ pub(super) struct State<S: Storage> {
     pub(super) head: Head,
     /// Held while turns and acknowledgements rely on it, or always by an exclusive owner.
     pub(super) lock: Option<Arc<S::Lock>>,
+    /// When its name was last looked at.
+    pub(super) looked: Instant,
     pub(super) uses: LockUses,
     /// Wall clock minus time since boot as the caller last gave it, for LOCK.
     pub(super) wall_minus_boot: i64,
@@ -108,7 +110,6 @@ impl<S: Storage> Shared<S> {
             let filled = state.active.write_zeros(&self.storage);
             let synced =
                 filled.and_then(|()| self.storage.sync(&state.active.writer).named("sync", &path));
-            // Whoever took over meanwhile may have written over what was synced.
             let relied_on = synced.and_then(|()| state.check_lock());
             relied_on.map_err(|error| self.poisoned_by(state, &error))?;
         }
@@ -116,13 +117,10 @@ impl<S: Storage> Shared<S> {
         Ok(())
     }
 
-    /// Nothing is written where LOCK was removed or replaced: whoever holds the one that has the
-    /// name now may have appended at the same place, and told its caller so.
+    /// Writes what is staged, under the segment's lock.
     pub(super) fn write_staged(&self, state: &mut State<S>) -> Result<(), AppendError> {
-        if !self.owner.is_here_for_sure() {
-            return Err(self.forked());
-        }
-        let written = state.check_lock().and_then(|()| state.active.write_staged(&self.storage));
+        self.check_owner()?;
+        let written = state.look_at_lock().and_then(|()| state.active.write_staged(&self.storage));
         written.map_err(|error| self.poisoned_by(state, &error))
     }
 
@@ -133,8 +131,9 @@ impl<S: Storage> Shared<S> {
     }
 
     /// Replaces HEAD with the newest durable record whose place is known, within a turn.
-    pub(super) fn write_head(&self, state: &State<S>) -> Result<(), DiskError> {
+    pub(super) fn write_head(&self, state: &mut State<S>) -> Result<(), DiskError> {
         let _at_the_disk = self.commit.take(self.commit.durable());
+        state.check_lock()?;
         self.schedule.head_is_done();
         self.replace_head(&state.head)
     }
@@ -190,6 +189,8 @@ impl<S: Storage> Shared<S> {
         };
         if let Some(held) = state.lock.take() {
             let written = lock::write(&held, &content);
+            // Before LOCK: who gets that finds this one free.
+            state.active.lock = None;
             if let Err(error) = written {
                 self.poisoned_by(state, &error);
             }
@@ -247,9 +248,17 @@ impl<S: Storage> State<S> {
         self.lock.is_some() && self.uses.are_worn_out()
     }
 
-    /// Whether the lock, if it is held, still keeps everybody else out.
-    fn check_lock(&self) -> DiskResult<()> {
+    /// Whether LOCK, if it is held, is still the one that others come to. The segment's lock keeps
+    /// them out where it is not; yet who holds a LOCK without a name does not know who waits.
+    pub(super) fn check_lock(&mut self) -> DiskResult<()> {
+        self.looked = sync::now();
         self.lock.as_ref().map_or(Ok(()), check_name)
+    }
+
+    /// As [`State::check_lock`], unless that was done less than [`LOOK_EVERY`] ago.
+    fn look_at_lock(&mut self) -> DiskResult<()> {
+        let is_due = sync::now().duration_since(self.looked) >= LOOK_EVERY;
+        if is_due { self.check_lock() } else { Ok(()) }
     }
 }
 
@@ -260,7 +269,7 @@ impl LockUses {
     }
 }
 
-/// The lock keeps everybody else out only while LOCK is the file that was locked.
+/// LOCK keeps everybody else out only while it is the file that was locked.
 pub(super) fn check_name(held: &impl LockFile) -> DiskResult<()> {
     let named = held.has_its_name().and_then(|has_its_name| {
         let lost = || io::Error::other("it was removed or replaced while this process held it");
@@ -284,20 +293,4 @@ pub(super) fn lock_content<S: Storage>(
         durable_sequence: durable,
         wall_minus_boot: state.wall_minus_boot,
     }
-}
-
-/// Reopens the active segment where catching up has moved it.
-pub(super) fn reopen<S: Storage>(
-    storage: &S,
-    active: &mut Active<S::Writer>,
-    before: &Follower,
-) -> Result<(), DiskError> {
-    let same_file = before.header.first_sequence() == active.header().first_sequence();
-    if same_file && before.run.record_offset > 0 {
-        return Ok(());
-    }
-    let path = segment_path(active.header().first_sequence());
-    active.writer = storage.open_writer(&path).named("open", &path)?.into();
-    active.zeros = Zeros::behind(active.follower.run.end_offset);
-    Ok(())
 }

@@ -24,7 +24,7 @@ pub enum RootState {
 /// Writing calls on one log's directory. Paths are relative to it; `""` is the directory itself.
 pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// A file open for writing at any offset.
-    type Writer: ReadFile + Send + Sync;
+    type Writer: WriteFile + Send + Sync;
     /// The held lock; dropping it releases.
     type Lock: LockFile + Send + Sync;
 
@@ -145,8 +145,20 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// What the disk says.
     fn try_lock(&self) -> io::Result<Option<Self::Lock>>;
 
-    /// The process that holds the lock now, as the system knows it; `None` where it does not say.
-    fn lock_holder(&self) -> Option<u32> {
+    /// Whether a name stands for an open file. A disk on which nobody but a log's writers changes
+    /// names need not look.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn is_named(&self, path: &str, file: &Self::Writer) -> io::Result<bool> {
+        let _ = (path, file);
+        Ok(true)
+    }
+
+    /// The process that holds the lock of a file now, as the system knows it; `None` where it does
+    /// not say.
+    fn lock_holder(&self, path: &str) -> Option<u32> {
+        let _ = path;
         None
     }
 
@@ -186,6 +198,27 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// The system has none to give.
     fn draw(&self, bytes: &mut [u8]) -> io::Result<()> {
         getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()))
+    }
+}
+
+/// A file open for writing, which one process at a time may lock. Where LOCK can be neither removed
+/// nor replaced it alone keeps others out, and a disk need not lock anything else.
+pub trait WriteFile: ReadFile {
+    /// Takes its lock; false where somebody has it. The lock goes with the open file: a second
+    /// handle of the same file, in this process or another one, is somebody else.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn try_lock(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    /// Gives its lock back, also one that a forked child has with the open file.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn unlock(&self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn rewrite<S: Storage>(
     until: u64,
 ) -> DiskResult<()> {
     copy_range(storage, path, from, until, &mut |offset, bytes| {
-        write_pieces(storage, writer, path, offset, bytes)
+        write_pieces(storage, writer, &|| path.to_string(), offset, bytes)
     })
 }
 
@@ -55,7 +55,7 @@ pub(super) fn overwrite<S: Storage>(
     while at < capacity {
         let length = usize::try_from(capacity - at).unwrap_or(PIECE_LENGTH).min(PIECE_LENGTH);
         let piece = zeros.get(..length).unwrap_or_default();
-        write_pieces(storage, writer, path, at, piece)?;
+        write_pieces(storage, writer, &|| path.to_string(), at, piece)?;
         at += length as u64;
     }
     Ok(())

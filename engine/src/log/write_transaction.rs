@@ -6,13 +6,14 @@ use super::batch::{NewRecord, PreparedBatch, check_kinds};
 use super::error::{AppendError, OpenError};
 use super::group_commit::Goal;
 use super::level::Level;
-use super::lock;
+use super::lock::{self, Held};
 use super::options::{Ownership, Recovered};
 use super::recovery::settle;
 use super::roll::{self, Prepared};
-use super::state::{Shared, State, reopen};
+use super::segment_lock::{CHANGES_MAX, LockedFile};
+use super::state::{Shared, State};
 use super::storage::Storage;
-use crate::sync::MutexGuard;
+use crate::sync::{self, MutexGuard};
 use holdpoint_log_files::{FollowError, Follower, RecordPlace, Stop};
 use holdpoint_log_format::limits::{PIECE_LENGTH, next_capacity};
 use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
@@ -69,8 +70,11 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             is_handed_over: false,
             takes_room_of: None,
         };
-        if turn.state.lock.is_none() {
-            turn.take_lock(wait)?;
+        if turn.state.lock.is_none()
+            && let Err(error) = turn.take_lock(wait)
+        {
+            turn.state.active.lock = None;
+            return Err(error);
         }
         Ok(turn)
     }
@@ -254,7 +258,8 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             },
         };
         self.shared.sync(&mut self.state)?;
-        let rolled = self.roll_into(prepared);
+        let relied_on = self.state.check_lock();
+        let rolled = relied_on.and_then(|()| self.roll_into(prepared));
         rolled.map_err(|error| self.poisoned_by(&error))?;
         self.follow_with_head()
     }
@@ -293,7 +298,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     }
 
     pub(super) fn write_head(&mut self) -> Result<(), DiskError> {
-        self.shared.write_head(&self.state)
+        self.shared.write_head(&mut self.state)
     }
 
     fn follow_with_head(&mut self) -> Result<(), AppendError> {
@@ -313,8 +318,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             lock::let_others_in();
         }
         let acquired = lock::acquire(storage, wait).map_err(|error| self.poisoned_by(&error))?;
-        let held =
-            acquired.map_err(|held| AppendError::Locked { pid: held.pid, waited: held.waited })?;
+        let held = acquired.map_err(locked)?;
         let boot = storage.boot();
         let before = lock::read(&held).filter(|lock| lock.boot == boot && boot != BootId::UNKNOWN);
         self.previous_wall_minus_boot = before.map(|lock| lock.wall_minus_boot);
@@ -322,37 +326,73 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         self.state.wall_minus_boot =
             before.map_or(self.state.wall_minus_boot, |lock| lock.wall_minus_boot);
         match before.filter(|lock| lock.state == OwnerState::Idle) {
-            Some(clean) => self.catch_up_cleanly(&held, &clean)?,
+            Some(clean) => self.catch_up_cleanly(&held, &clean, wait)?,
             None => self.take_over(&held)?,
         }
         let content = self.shared.lock_content(&self.state, OwnerState::InTransaction);
         lock::write(&held, &content).map_err(|error| self.poisoned_by(&error))?;
-        self.state.lock = Some(Arc::new(held));
+        (self.state.lock, self.state.looked) = (Some(Arc::new(held)), sync::now());
         Ok(())
     }
 
     /// The last owner left cleanly: what it appended is read, and what it synced is durable.
-    fn catch_up_cleanly(&mut self, held: &S::Lock, clean: &Lock) -> Result<(), AppendError> {
-        let storage = &self.shared.storage;
-        let state = &mut *self.state;
-        let before = state.active.follower.clone();
-        let caught_up = state.active.follower.catch_up(storage, &mut |_, _| {});
-        let run = &state.active.follower.run;
-        let is_whole = caught_up.is_ok()
-            && matches!(run.stop, Stop::Nothing)
-            && run.stop_offset == run.end_offset
-            && run.chain.sequence >= clean.durable_sequence;
-        if !is_whole {
-            state.active.follower = before;
-            return self.take_over(held);
+    fn catch_up_cleanly(
+        &mut self,
+        held: &S::Lock,
+        clean: &Lock,
+        wait: Duration,
+    ) -> Result<(), AppendError> {
+        let before = self.state.active.follower.clone();
+        loop {
+            let locked = self.state.active.header().first_sequence();
+            if !self.lock_active(wait)? || !self.read_on(clean.durable_sequence) {
+                (self.state.active.follower, self.state.active.lock) = (before, None);
+                return self.take_over(held);
+            }
+            // The newest record stands in the locked segment: nobody else goes on from it.
+            if self.state.active.header().first_sequence() == locked {
+                break;
+            }
         }
-        let reopened = reopen(storage, &mut state.active, &before);
-        reopened.map_err(|error| self.shared.poisoned_by(state, &error))?;
         self.shared.commit.is_durable(clean.durable_sequence, None);
-        if self.shared.commit.durable() == state.active.chain().sequence {
-            self.shared.all_durable(state);
+        if self.shared.commit.durable() == self.state.active.chain().sequence {
+            self.shared.all_durable(&self.state);
         }
         Ok(())
+    }
+
+    /// Locks the segment that this handle stands in, opened anew where its name stands for another
+    /// file; false where it cannot be opened.
+    fn lock_active(&mut self, wait: Duration) -> Result<bool, AppendError> {
+        let storage = &self.shared.storage;
+        let path = self.state.active.path();
+        // Of the segment before, where this one follows it: nothing is written there any more.
+        self.state.active.lock = None;
+        for _ in 0..CHANGES_MAX {
+            let lock = LockedFile::within(storage, &self.state.active.writer, &path, wait);
+            let lock = lock.map_err(|error| self.poisoned_by(&error))?.map_err(locked)?;
+            let is_named = storage.is_named(&path, lock.file()).named("look at", &path);
+            if is_named.map_err(|error| self.poisoned_by(&error))? {
+                self.state.active.lock = Some(lock);
+                return Ok(true);
+            }
+            drop(lock);
+            // Whoever takes over from what is left there is told what is wrong with it.
+            let Ok(writer) = storage.open_writer(&path) else { return Ok(false) };
+            self.state.active.goes_on_in(writer);
+        }
+        Ok(false)
+    }
+
+    /// Reads what others appended; false where that is not whole.
+    fn read_on(&mut self, durable: u64) -> bool {
+        let follower = &mut self.state.active.follower;
+        let caught_up = follower.catch_up(&self.shared.storage, &mut |_, _| {});
+        let run = &follower.run;
+        caught_up.is_ok()
+            && matches!(run.stop, Stop::Nothing)
+            && run.stop_offset == run.end_offset
+            && run.chain.sequence >= durable
     }
 
     /// The last owner did not leave cleanly: recovery as at opening. The log that comes out must go
@@ -364,6 +404,9 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             Ok(settled) => settled,
             // Nothing was changed and nothing acknowledged is at stake: the next turn takes over.
             Err(OpenError::NoSpace { needed, .. }) => return Err(AppendError::NoSpace { needed }),
+            Err(OpenError::Locked { pid, waited, .. }) => {
+                return Err(AppendError::Locked { pid, waited });
+            }
             Err(error) => return Err(self.poisoned_by_opening(error)),
         };
         let mut follower = self.state.active.follower.clone();
@@ -393,6 +436,10 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         }
         AppendError::Reopen(Box::new(error))
     }
+}
+
+fn locked(held: Held) -> AppendError {
+    AppendError::Locked { pid: held.pid, waited: held.waited }
 }
 
 impl<S: Storage> Drop for WriteTransaction<'_, S> {

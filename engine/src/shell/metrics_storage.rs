@@ -111,8 +111,12 @@ impl<S: Storage> Storage for Measured<S> {
         self.disk.try_lock()
     }
 
-    fn lock_holder(&self) -> Option<u32> {
-        self.disk.lock_holder()
+    fn is_named(&self, path: &str, file: &Self::Writer) -> io::Result<bool> {
+        self.disk.is_named(path, file)
+    }
+
+    fn lock_holder(&self, path: &str) -> Option<u32> {
+        self.disk.lock_holder(path)
     }
 
     fn is_locked(&self) -> io::Result<bool> {

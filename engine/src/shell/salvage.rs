@@ -45,7 +45,7 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::log::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Source};
 use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
-use holdpoint_log_format::LogId;
+use holdpoint_log_format::{LogId, names};
 use sequences::Sequences;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ pub struct SalvageProgress {
 /// The process that has the log open for writing now, where the system tells. Takes no lock.
 #[must_use]
 pub fn writer_of(source: &Path) -> Option<u32> {
-    DirectoryStorage::new(source).lock_holder()
+    DirectoryStorage::new(source).lock_holder(names::LOCK)
 }
 
 /// Copies what verifies of the log at `source` into a new log at `target`, which must be missing or

@@ -4,7 +4,7 @@ use super::disk::SimulatedDisk;
 use super::fault::Call;
 use super::machine::{Machine, NameChange};
 use super::names::{Node, parent};
-use crate::log::{LockFile, RootState, Storage};
+use crate::log::{LockFile, RootState, Storage, WriteFile};
 use holdpoint_log_files::{Entry, EntryKind, ReadFile, ReadStorage};
 use holdpoint_log_format::{BootId, names};
 use parking_lot::Mutex;
@@ -39,6 +39,19 @@ impl ReadFile for SimulatedFile {
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.machine.lock().read(self.file, offset, buffer)
+    }
+}
+
+impl WriteFile for SimulatedFile {
+    fn try_lock(&self) -> io::Result<bool> {
+        let mut machine = self.machine.lock();
+        machine.check_power()?;
+        Ok(machine.locked.insert(self.file))
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        self.machine.lock().locked.remove(&self.file);
+        Ok(())
     }
 }
 
@@ -150,6 +163,12 @@ impl Storage for SimulatedDisk {
     fn punch(&self, file: &SimulatedFile, offset: u64, length: u64) -> io::Result<()> {
         let range = offset..offset.saturating_add(length);
         self.machine.lock().punch(&file.path, file.file, range)
+    }
+
+    fn is_named(&self, path: &str, file: &SimulatedFile) -> io::Result<bool> {
+        let machine = self.machine.lock();
+        machine.check_power()?;
+        Ok(machine.names.get(path) == Some(Node::File(file.file)))
     }
 
     fn try_lock(&self) -> io::Result<Option<SimulatedLock>> {

@@ -6,6 +6,7 @@ use super::machine::Machine;
 use super::names::Node;
 use super::pages::SECTOR;
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A disk in memory that a log can be written to, with everything that can go wrong with one.
@@ -107,6 +108,12 @@ impl SimulatedDisk {
         self.machine.lock().read_faults.insert(read, fault);
     }
 
+    /// The segments that were written to while nobody had locked them: none, whatever happens.
+    #[must_use]
+    pub fn written_unlocked(&self) -> Vec<String> {
+        self.machine.lock().written_unlocked.iter().cloned().collect()
+    }
+
     /// The names of the faults that happened, in order.
     #[must_use]
     pub fn happened(&self) -> Vec<&'static str> {
@@ -152,6 +159,7 @@ impl SimulatedDisk {
     pub fn kill(&self) -> Self {
         let mut machine = self.machine.lock().copy();
         machine.is_locked = false;
+        machine.locked.clear();
         machine.reads = 0;
         machine.happened.clear();
         Self::of(machine)
@@ -204,8 +212,9 @@ impl SimulatedDisk {
         machine.files.retain(|file, _| named.contains(file));
         machine.files.values_mut().for_each(super::file::FileContent::come_back);
         let boot = machine.boot.wrapping_add(1);
-        let (is_locked, reads, happened) = (false, 0, Vec::new());
-        Self::of(Machine { boot, is_locked, reads, happened, ..machine })
+        let (is_locked, locked) = (false, BTreeSet::new());
+        let (reads, happened) = (0, Vec::new());
+        Self::of(Machine { boot, is_locked, locked, reads, happened, ..machine })
     }
 
     /// A number that tells what can be read on this disk, and the boot, from any other state.

@@ -5,7 +5,8 @@ use super::fault::{Call, Effect, Fault, Made, ReadFault};
 use super::file::FileContent;
 use super::names::{Names, Node};
 use super::pages::{Hash, PAGE};
-use std::collections::BTreeMap;
+use holdpoint_log_format::names::{SEGMENTS, parse_segment};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 
@@ -23,6 +24,10 @@ pub(super) struct Machine {
     pub(super) files: BTreeMap<u64, FileContent>,
     pub(super) next_file: u64,
     pub(super) is_locked: bool,
+    /// Files that are locked, LOCK apart.
+    pub(super) locked: BTreeSet<u64>,
+    /// Segments that were written to while nobody had locked them.
+    pub(super) written_unlocked: BTreeSet<String>,
     pub(super) made: Vec<Made>,
     pub(super) reads: u64,
     pub(super) faults: BTreeMap<u64, Fault>,
@@ -164,6 +169,7 @@ impl Machine {
         offset: u64,
         bytes: &[u8],
     ) -> io::Result<usize> {
+        self.check_segments_lock(file);
         let fault = self.begin(call, path)?;
         let half = half_of(offset, bytes.len());
         let failure = fault.as_ref().and_then(Fault::failure);
@@ -179,6 +185,15 @@ impl Machine {
         };
         self.write_pages(file, offset, bytes.get(..count).unwrap_or_default());
         failure.map_or(Ok(count), |(error, _)| Err(error))
+    }
+
+    fn check_segments_lock(&mut self, written: u64) {
+        let is_it = |(_, node): &(&str, Node)| *node == Node::File(written);
+        let named = self.names.list(SEGMENTS).find(is_it).map(|(name, _)| name.to_string());
+        let segment = named.filter(|name| parse_segment(name).is_some());
+        if let Some(name) = segment.filter(|_| !self.locked.contains(&written)) {
+            self.written_unlocked.insert(name);
+        }
     }
 
     /// A process can be killed between two pages of a write.

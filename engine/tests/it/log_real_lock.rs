@@ -27,20 +27,22 @@ fn lock_of(directory: &Path) -> Lock {
 
 // ---- Children ----------------------------------------------------------------------------------
 
-/// The descriptor under which this or another process has the file LOCK open.
-fn descriptor_of_lock(process: u32, directory: &Path) -> i32 {
-    let lock = directory.canonicalize().unwrap().join("LOCK");
+const LOCKED: [&str; 2] = ["LOCK", "segments/00000000000000000001.seg"];
+
+/// The descriptor under which this or another process has a file of the log open.
+fn descriptor_of(process: u32, directory: &Path, file: &str) -> i32 {
+    let path = directory.canonicalize().unwrap().join(file);
     let listed = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
     let mut open = listed.map(|entry| entry.unwrap().path());
-    let found = open.find(|entry| std::fs::read_link(entry).is_ok_and(|to| to == lock));
+    let found = open.find(|entry| std::fs::read_link(entry).is_ok_and(|to| to == path));
     found.unwrap().file_name().unwrap().to_str().unwrap().parse().unwrap()
 }
 
-/// The lock of a process as its forked child has it: one more descriptor of the same open file.
-fn inherited_lock(process: u32, directory: &Path) -> Option<OwnedFd> {
+/// The lock of a file as a forked child has it: one more descriptor of the same open file.
+fn inherited_lock(process: u32, directory: &Path, file: &str) -> Option<OwnedFd> {
     let pid = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
     let process_file = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    let descriptor = descriptor_of_lock(process, directory);
+    let descriptor = descriptor_of(process, directory, file);
     pidfd_getfd(process_file, descriptor, PidfdGetfdFlags::empty()).ok()
 }
 
@@ -90,41 +92,45 @@ fn job_of_another_process() {
 }
 
 #[test]
-fn a_child_that_inherited_the_lock_does_not_keep_it_when_the_owner_leaves() {
-    let directory = tempfile::tempdir().unwrap();
-    let log = open(directory.path(), exclusive());
-    append(&log, 1, 100);
-    let Some(lock) = inherited_lock(std::process::id(), directory.path()) else {
-        return skip("an inherited lock: descriptors cannot be taken over here");
-    };
-    let child = child_with(lock);
-    assert!(matches!(try_open(directory.path(), impatient()), Err(OpenError::Locked { .. })));
-    log.close().unwrap();
-    let log = open(directory.path(), impatient());
-    assert_eq!(append(&log, 2, 100), 2);
-    end(child);
+fn a_child_that_inherited_a_lock_does_not_keep_it_when_the_owner_leaves() {
+    for file in LOCKED {
+        let directory = tempfile::tempdir().unwrap();
+        let log = open(directory.path(), exclusive());
+        append(&log, 1, 100);
+        let Some(lock) = inherited_lock(std::process::id(), directory.path(), file) else {
+            return skip("an inherited lock: descriptors cannot be taken over here");
+        };
+        let child = child_with(lock);
+        assert!(matches!(try_open(directory.path(), impatient()), Err(OpenError::Locked { .. })));
+        log.close().unwrap();
+        let log = open(directory.path(), impatient());
+        assert_eq!(append(&log, 2, 100), 2);
+        end(child);
+    }
 }
 
 /// Nobody but the owner gives the lock back: where it was killed, a child that was forked and
 /// became no other program keeps it, and is waited for like any owner. The log is as it was left.
 #[test]
 fn crash_a_forked_child_keeps_the_lock_of_an_owner_who_was_killed_and_changes_nothing() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut owner = Other::start(module_path!(), "own until killed", directory.path(), 0);
-    assert_eq!(owner.heard(), Some(1));
-    let Some(lock) = inherited_lock(owner.id(), directory.path()) else {
-        return skip("an inherited lock: descriptors cannot be taken over here");
-    };
-    let child = child_with(lock);
-    owner.kill();
-    let refused = try_open(directory.path(), impatient()).map(drop);
-    assert!(matches!(refused, Err(OpenError::Locked { .. })), "{refused:?}");
-    end(child);
-    let (log, report) = open_reporting(directory.path(), impatient());
-    assert_eq!(report.position.sequence, 1);
-    append(&log, 2, 100);
-    log.close().unwrap();
-    assert_eq!(survey_whole(directory.path()).row, Row::Clean);
+    for file in LOCKED {
+        let directory = tempfile::tempdir().unwrap();
+        let mut owner = Other::start(module_path!(), "own until killed", directory.path(), 0);
+        assert_eq!(owner.heard(), Some(1));
+        let Some(lock) = inherited_lock(owner.id(), directory.path(), file) else {
+            return skip("an inherited lock: descriptors cannot be taken over here");
+        };
+        let child = child_with(lock);
+        owner.kill();
+        let refused = try_open(directory.path(), impatient()).map(drop);
+        assert!(matches!(refused, Err(OpenError::Locked { .. })), "{refused:?}");
+        end(child);
+        let (log, report) = open_reporting(directory.path(), impatient());
+        assert_eq!(report.position.sequence, 1);
+        append(&log, 2, 100);
+        log.close().unwrap();
+        assert_eq!(survey_whole(directory.path()).row, Row::Clean);
+    }
 }
 
 #[test]
@@ -184,27 +190,69 @@ fn take_away(directory: &Path, is_replaced: bool) {
     }
 }
 
-/// Whoever opens then finds no lock taken, and appends where the owner would have.
+/// Refused by the lock of the segment, whose holder is named: a fresh LOCK alone is not enough.
+fn assert_kept_out(directory: &Path) {
+    match try_open(directory, impatient()).map(drop) {
+        Err(OpenError::Locked { pid, .. }) => assert_eq!(pid, std::process::id()),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
-fn crash_an_owner_whose_lock_was_removed_writes_nothing_over_what_others_append() {
+fn crash_a_fresh_lock_alone_lets_nobody_write_beside_the_owner() {
     for (is_replaced, length) in [(false, 100), (true, 100), (false, 300), (true, 20)] {
         let directory = tempfile::tempdir().unwrap();
         let owner = open(directory.path(), exclusive());
         append(&owner, 1, 100);
         take_away(directory.path(), is_replaced);
-        let other = open(directory.path(), quiet());
-        assert_eq!(append(&other, 10, 100), 2);
-        let refused = owner.append(&[record(2, length)], 2, Level::Always);
+        assert_kept_out(directory.path());
+        owner.append(&[record(2, length)], 2, Level::Os).unwrap();
+        assert_kept_out(directory.path());
+        let refused = owner.append(&[record(3, length)], 3, Level::Always);
         let Err(AppendError::Failed(cause)) = refused else { panic!("{refused:?}") };
         let message = cause.to_string();
         assert!(message.contains("LOCK: it was removed or replaced"), "{message}");
-        assert_eq!(append(&other, 11, 50), 3);
+        // Who has failed has given back what it held, and writes nothing more.
+        let other = open(directory.path(), quiet());
+        assert_eq!(append(&other, 10, 100), 4, "what the owner wrote is there");
         other.close().unwrap();
         assert!(owner.close().is_err());
         let tags: Vec<u64> = records_of(directory.path()).iter().map(|one| one.tag()).collect();
-        assert_eq!(tags, [1, 10, 11]);
+        assert_eq!(tags, [1, 2, 3, 10]);
         assert_eq!(survey_whole(directory.path()).row, Row::Clean);
     }
+}
+
+#[test]
+fn crash_the_owner_of_a_log_that_rolled_keeps_others_out_of_the_new_segment() {
+    let directory = tempfile::tempdir().unwrap();
+    let owner = open(directory.path(), exclusive());
+    append(&owner, 1, 50_000);
+    append(&owner, 2, 50_000);
+    take_away(directory.path(), false);
+    assert_kept_out(directory.path());
+    drop(owner);
+    let other = open(directory.path(), quiet());
+    assert_eq!(append(&other, 3, 100), 3);
+    other.close().unwrap();
+    assert_eq!(survey_whole(directory.path()).row, Row::Clean);
+}
+
+/// A first batch too large for an empty segment replaces its file: the handle that has the old one
+/// open goes on in the new one.
+#[test]
+fn a_segment_that_another_process_replaced_is_opened_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let (first, second) = (open(directory.path(), quiet()), open(directory.path(), quiet()));
+    assert_eq!(append(&second, 1, 100_000), 1);
+    assert_eq!(append(&first, 2, 100), 2);
+    assert_eq!(append(&second, 3, 200_000), 3, "and where it rolled, in the next");
+    assert_eq!(append(&first, 4, 100), 4);
+    first.close().unwrap();
+    second.close().unwrap();
+    let tags: Vec<u64> = records_of(directory.path()).iter().map(|one| one.tag()).collect();
+    assert_eq!(tags, [1, 2, 3, 4]);
+    assert_eq!(survey_whole(directory.path()).row, Row::Clean);
 }
 
 #[test]

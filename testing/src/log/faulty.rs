@@ -1,6 +1,6 @@
 //! A real directory whose calls fail when the test says so.
 
-use holdpoint_engine::log::{RootState, Storage};
+use holdpoint_engine::log::{RootState, Storage, WriteFile};
 use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};
 use holdpoint_log_format::BootId;
 use std::fs::File;
@@ -128,6 +128,16 @@ impl holdpoint_log_files::ReadFile for NamedFile {
     }
 }
 
+impl WriteFile for NamedFile {
+    fn try_lock(&self) -> io::Result<bool> {
+        WriteFile::try_lock(&self.0)
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        WriteFile::unlock(&self.0)
+    }
+}
+
 impl ReadStorage for FaultyStorage {
     type File = File;
 
@@ -192,6 +202,10 @@ impl Storage for FaultyStorage {
 
     fn punch(&self, file: &NamedFile, offset: u64, length: u64) -> io::Result<()> {
         self.run(Call::Punch, &file.1, || self.inner.punch(&file.0, offset, length))
+    }
+
+    fn is_named(&self, path: &str, file: &NamedFile) -> io::Result<bool> {
+        self.inner.is_named(path, &file.0)
     }
 
     fn try_lock(&self) -> io::Result<Option<Self::Lock>> {

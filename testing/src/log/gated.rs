@@ -1,6 +1,6 @@
 //! A real directory whose syncs of segments stop at a gate, and are counted.
 
-use holdpoint_engine::log::{RootState, Storage};
+use holdpoint_engine::log::{RootState, Storage, WriteFile};
 use holdpoint_log_files::{DirectoryStorage, Entry, ReadFile, ReadStorage};
 use holdpoint_log_format::{BootId, names};
 use std::fs::File;
@@ -82,6 +82,16 @@ impl ReadFile for GatedFile {
     }
 }
 
+impl WriteFile for GatedFile {
+    fn try_lock(&self) -> io::Result<bool> {
+        WriteFile::try_lock(&self.0)
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        WriteFile::unlock(&self.0)
+    }
+}
+
 impl ReadStorage for GatedStorage {
     type File = File;
 
@@ -148,6 +158,10 @@ impl Storage for GatedStorage {
 
     fn punch(&self, file: &GatedFile, offset: u64, length: u64) -> io::Result<()> {
         self.inner.punch(&file.0, offset, length)
+    }
+
+    fn is_named(&self, path: &str, file: &GatedFile) -> io::Result<bool> {
+        self.inner.is_named(path, &file.0)
     }
 
     fn try_lock(&self) -> io::Result<Option<Self::Lock>> {

@@ -146,6 +146,10 @@ impl Storage for Brittle {
         self.disk.punch(file, offset, length)
     }
 
+    fn is_named(&self, path: &str, file: &Self::Writer) -> io::Result<bool> {
+        self.disk.is_named(path, file)
+    }
+
     fn try_lock(&self) -> io::Result<Option<Self::Lock>> {
         self.disk.try_lock()
     }

@@ -2,13 +2,13 @@
 //! covers what was written when it began and counts when it returns, and the rules that bind
 //! whoever is at the disk are checked at every call.
 
-use crate::log::{LockFile, RootState, Storage};
+use crate::log::{LockFile, RootState, Storage, WriteFile};
 use crate::sync::thread;
 use holdpoint_log_files::{Entry, EntryKind, Follower, ReadFile, ReadStorage};
 use holdpoint_log_format::{BootId, Head, Lock, names};
 use parking_lot::Mutex;
 use shuttle::rand::{Rng, thread_rng};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +23,8 @@ struct Inside {
     durable_names: BTreeMap<String, usize>,
     files: Vec<Bytes>,
     is_locked: bool,
+    /// Files that are locked, LOCK apart.
+    locked: BTreeSet<usize>,
     syncs_going_on: u32,
     plan: Plan,
     counts: Counts,
@@ -167,7 +169,12 @@ impl Inside {
         self.names.get(&path) == Some(&number)
     }
 
-    fn write_begins(&mut self, is_segment: bool) -> io::Result<()> {
+    fn write_begins(&mut self, file: &ModelFile) -> io::Result<()> {
+        let is_segment = file.is_segment;
+        let is_named =
+            |(path, number): (&String, &usize)| path.ends_with(".seg") && *number == file.number;
+        let is_free = !self.locked.contains(&file.number);
+        assert!(!is_free || !self.names.iter().any(is_named), "a segment is written unlocked");
         match &mut self.plan.good_writes {
             Some(0) if is_segment => Err(io::Error::other("a failure of the model")),
             Some(left) if is_segment => {
@@ -226,6 +233,18 @@ impl ReadFile for ModelFile {
 
 /// Bytes of a segment that are read word by word: the first records.
 const TORN: std::ops::Range<usize> = 4_096..4_096 + 512;
+
+impl WriteFile for ModelFile {
+    fn try_lock(&self) -> io::Result<bool> {
+        thread::yield_now();
+        Ok(self.disk.0.lock().locked.insert(self.number))
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        self.disk.0.lock().locked.remove(&self.number);
+        Ok(())
+    }
+}
 
 impl ReadStorage for ModelDisk {
     type File = ModelFile;
@@ -291,7 +310,7 @@ impl Storage for ModelDisk {
 
     fn write_some_at(&self, file: &ModelFile, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         let offset = usize::try_from(offset).expect("it is small");
-        self.0.lock().write_begins(file.is_segment)?;
+        self.0.lock().write_begins(file)?;
         let is_torn = self.0.lock().plan.is_torn && file.is_segment;
         let whole = || std::iter::once(0..bytes.len()).collect();
         let mut pieces = if is_torn { words(offset, bytes.len()) } else { whole() };
@@ -361,6 +380,10 @@ impl Storage for ModelDisk {
 
     fn punch(&self, _file: &ModelFile, _offset: u64, _length: u64) -> io::Result<()> {
         Ok(())
+    }
+
+    fn is_named(&self, path: &str, file: &ModelFile) -> io::Result<bool> {
+        Ok(self.0.lock().names.get(path) == Some(&file.number))
     }
 
     fn try_lock(&self) -> io::Result<Option<ModelLock>> {
