@@ -27,8 +27,9 @@ pub const LOCK_LENGTH: usize = 64;
 /// Writes end at a multiple of this in the file, or at the end of a batch.
 pub const PAGE: u64 = 4_096;
 
-/// Largest single write to a segment.
-pub const PIECE_LENGTH: usize = 64 * 1_024;
+/// Largest single write to a segment: smaller ones leave smaller folios in the page cache, which
+/// cost the writer and every later reader.
+pub const PIECE_LENGTH: usize = 256 * 1_024;
 
 /// Largest payload of a record: 64 MiB.
 pub const PAYLOAD_LENGTH_MAX: usize = 64 * 1_024 * 1_024;

@@ -18,7 +18,7 @@ pub enum Level {
     Interval(Duration),
     /// Written: they survive the process, not the power.
     Os,
-    /// A place in the chain and no promise: written with a later call, or when 64 KiB have
+    /// A place in the chain and no promise: written with a later call, or when 256 KiB have
     /// gathered.
     Staged,
 }

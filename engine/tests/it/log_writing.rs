@@ -5,7 +5,7 @@
 use holdpoint_engine::log::{AppendError, Level, Log, NewRecord, OpenError, Options};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::limits::{
-    BATCH_LENGTH_MAX, PAYLOAD_LENGTH_MAX, SEGMENT_CAPACITY_MIN, record_footprint,
+    BATCH_LENGTH_MAX, PAYLOAD_LENGTH_MAX, PIECE_LENGTH, SEGMENT_CAPACITY_MIN, record_footprint,
 };
 use holdpoint_log_format::recovery::Row;
 use holdpoint_log_format::{Head, Lock, OwnerState, SegmentHeader};
@@ -144,7 +144,7 @@ fn staged_records_are_written_later_and_others_at_once() {
     assert_eq!((written(directory.path()), log.durable_sequence()), (2, 0));
     log.append(&[record(3, 100)], 1, Level::Always).unwrap();
     assert_eq!((written(directory.path()), log.durable_sequence()), (3, 3));
-    log.append(&[record(4, 70_000)], 1, Level::Staged).unwrap();
+    log.append(&[record(4, PIECE_LENGTH)], 1, Level::Staged).unwrap();
     assert_eq!((written(directory.path()), log.durable_sequence()), (4, 3));
 }
 

@@ -13,8 +13,8 @@ use holdpoint_log_format::tail::{Tail, TailShape};
 use holdpoint_log_format::{Lock, OwnerState, SegmentHeader, names};
 use std::io;
 
-/// Unused space that every opening looks through, in bytes: four of the largest writes.
-const LOOKED_AT_MIN: u64 = 4 * PIECE_LENGTH as u64;
+/// Unused space that every opening looks through, in bytes: as long as the largest write.
+const LOOKED_AT_MIN: u64 = PIECE_LENGTH as u64;
 
 impl<S: ReadStorage> Surveyor<'_, S> {
     pub(super) fn walk_last<T: Send>(
