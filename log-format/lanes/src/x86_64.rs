@@ -10,38 +10,37 @@ use crate::drive::{Engine, Fresh, INITIAL, Resume, Unfinished, drive, finish};
 use crate::lane::Block;
 use std::arch::x86_64::*;
 
-/// Fewest busy lanes of four that are not slower than `sha2` on one message after the other: a
-/// step of four takes as long as two blocks alone (measured on Zen 4: 70 ns and 2 * 35 ns).
-const ENOUGH_OF_FOUR: usize = 3;
-
-/// Fewest busy lanes of sixteen before SHA-NI takes over: sixteen blocks at once take no less
-/// than sixteen in fours (measured on Zen 4: 300 ns and 4 * 70 ns).
-const ENOUGH_OF_SIXTEEN: usize = 16;
-
-/// The same where there is no SHA-NI: a round of sixteen lanes then has about as many instructions
-/// as one of `sha2` alone. Reckoned, not measured: no such processor was at hand.
-const ENOUGH_WITHOUT_SHA_NI: usize = 2;
-
-/// Digests four messages at once; `false`, and nothing is done, where the processor lacks SHA-NI.
+/// Digests four messages at once as long as `enough` lanes are busy, and what is left one after the
+/// other; `false`, and nothing is done, where the processor lacks SHA-NI.
 pub(crate) fn in_four_lanes<'m, 'd>(
     work: impl Iterator<Item = (&'m [u8], &'d mut [u8; 32])>,
+    enough: usize,
 ) -> bool {
     let engine = ShaNi::new();
-    engine.map(|mut engine| finish(drive(&mut engine, Fresh(work), ENOUGH_OF_FOUR))).is_some()
+    engine.map(|mut engine| finish(drive(&mut engine, Fresh(work), enough))).is_some()
 }
 
-/// Digests sixteen messages at once; `false`, and nothing is done, where the processor lacks
-/// AVX-512.
+/// Digests sixteen messages at once as long as `enough` lanes are busy, and what is left one after
+/// the other; `false`, and nothing is done, where the processor lacks AVX-512 or the operating
+/// system does not save its registers.
 pub(crate) fn in_sixteen_lanes<'m, 'd>(
     work: impl Iterator<Item = (&'m [u8], &'d mut [u8; 32])>,
+    enough: usize,
 ) -> bool {
-    let Some(mut engine) = Avx512::new() else { return false };
-    if let Some(mut four) = ShaNi::new() {
-        let unfinished = drive(&mut engine, Fresh(work), ENOUGH_OF_SIXTEEN);
-        finish(drive(&mut four, Unfinished(unfinished), ENOUGH_OF_FOUR));
-    } else {
-        finish(drive(&mut engine, Fresh(work), ENOUGH_WITHOUT_SHA_NI));
-    }
+    let engine = Avx512::new();
+    engine.map(|mut engine| finish(drive(&mut engine, Fresh(work), enough))).is_some()
+}
+
+/// Digests sixteen messages at once as long as `enough` lanes are busy, and what is left in four
+/// lanes, as [`in_four_lanes`] does; `false`, and nothing is done, where either is lacking.
+pub(crate) fn in_sixteen_then_four<'m, 'd>(
+    work: impl Iterator<Item = (&'m [u8], &'d mut [u8; 32])>,
+    enough: usize,
+    enough_of_four: usize,
+) -> bool {
+    let (Some(mut sixteen), Some(mut four)) = (Avx512::new(), ShaNi::new()) else { return false };
+    let unfinished = drive(&mut sixteen, Fresh(work), enough);
+    finish(drive(&mut four, Unfinished(unfinished), enough_of_four));
     true
 }
 
@@ -90,7 +89,8 @@ pub(crate) struct ShaNi {
 }
 
 impl ShaNi {
-    /// The engine, where the processor has SHA-NI.
+    /// The engine, where the processor has SHA-NI. Its registers are those of SSE, which every
+    /// system for this architecture saves.
     pub(crate) fn new() -> Option<Self> {
         let is_there = is_x86_feature_detected!("sha")
             && is_x86_feature_detected!("sse4.1")
@@ -245,7 +245,9 @@ pub(crate) struct Avx512 {
 }
 
 impl Avx512 {
-    /// The engine, where the processor has AVX-512 with its byte and word instructions.
+    /// The engine, where the processor has AVX-512 with its byte and word instructions and the
+    /// system saves its registers: the macro says "detected" only where OSXSAVE is set and XCR0 has
+    /// the states of SSE, AVX and AVX-512 (bits 1, 2 and 5 to 7).
     pub(crate) fn new() -> Option<Self> {
         let is_there = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
         is_there.then_some(Self { states: [Words([0; 16]); 8], fresh: 0 })
@@ -525,22 +527,5 @@ mod tests {
             }
         }
         assert_eq!(available().next(), Some(Lanes::One));
-    }
-
-    #[test]
-    fn sixteen_lanes_also_finish_where_there_is_no_other_engine() {
-        let Some(mut engine) = super::Avx512::new() else { return };
-        let bytes: Vec<u8> =
-            (0..8_000_u32).map(|at| (at.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
-        for count in 0..40 {
-            let messages: Vec<&[u8]> = (0..count).map(|at| &bytes[at..][..at * 97]).collect();
-            let mut digests = vec![[0; 32]; count];
-            let work = messages.iter().copied().zip(&mut digests);
-            let enough = super::ENOUGH_WITHOUT_SHA_NI;
-            super::finish(super::drive(&mut engine, super::Fresh(work), enough));
-            for (message, digest) in messages.iter().zip(digests) {
-                assert_eq!(digest, <[u8; 32]>::from(Sha256::digest(message)), "of {count}");
-            }
-        }
     }
 }
