@@ -1,6 +1,7 @@
 //! Following a log from a known record on, across rolls: what a writer does to catch up with what
 //! others appended, and what a reader at the tail does.
 
+use crate::blocks::{BlockLength, Workers, walk_blocks_while};
 use crate::finding::{Finding, Place, Problem};
 use crate::mapped::Mapped;
 use crate::reader::OpenSegment;
@@ -201,8 +202,21 @@ impl Follower {
         }
         let (run, header) = (&self.run, &self.header);
         let from = Run::from(run.chain, run.record_offset, run.end_offset);
-        let mut visit = |place: &RecordPlace, record: &Record<'_>| visit(header, place, record);
-        self.run = walk(&mut window, header, from, &mut visit).map_err(io_error(&file))?;
+        // From a segment's start many records are to be expected, which are hashed in lanes.
+        let walked = match run.record_offset {
+            0 => {
+                let workers = Workers::new(1, BlockLength::default(), &|_, _| ());
+                let mut visit =
+                    |place: &RecordPlace, record: &Record<'_>, ()| visit(header, place, record);
+                walk_blocks_while(&window, header, from, &workers, &mut visit)
+            }
+            _ => {
+                let mut visit =
+                    |place: &RecordPlace, record: &Record<'_>| visit(header, place, record);
+                walk(&mut window, header, from, &mut visit)
+            }
+        };
+        self.run = walked.map_err(io_error(&file))?;
         Ok(())
     }
 

@@ -102,7 +102,8 @@ pub fn walk<F: ReadFile>(
         }
         let onward = visit(&step.place(length), &record);
         if onward.is_break() {
-            return Ok(step.asked_behind(&record.header, length));
+            let stop = step.asked_behind(&record.header, length);
+            return Ok(step.stopped(stop));
         }
         step.onto(&record.header, length);
     }
@@ -115,6 +116,8 @@ pub(crate) struct Step {
     chain: ChainPosition,
     offset: u64,
     ends: BatchEnds,
+    /// The offset and the sequence of the record behind which the visitor had enough.
+    asked_at: Option<(u64, u64)>,
 }
 
 impl Step {
@@ -122,7 +125,8 @@ impl Step {
     pub(crate) fn begun(header: &SegmentHeader, from: Run) -> Self {
         let (chain, offset) = (from.chain, from.end_offset);
         let ends = BatchEnds { after: chain.sequence, count: 0, bits: Vec::new() };
-        Self { run: from, segment: header.first_sequence(), chain, offset, ends }
+        let segment = header.first_sequence();
+        Self { run: from, segment, chain, offset, ends, asked_at: None }
     }
 
     /// The place of a record of so many bytes that comes next.
@@ -155,19 +159,19 @@ impl Step {
         }
     }
 
-    /// Stops where the next item is due.
+    /// Stops where the next item is due, or where the visitor had enough.
     pub(crate) fn stopped(mut self, stop: Stop) -> Run {
-        self.run.stop_offset = self.offset;
-        self.run.stop_sequence = self.chain.sequence.saturating_add(1);
+        let next = (self.offset, self.chain.sequence.saturating_add(1));
+        (self.run.stop_offset, self.run.stop_sequence) = self.asked_at.unwrap_or(next);
         self.run.stop = stop;
         self.run
     }
 
-    /// Stops because the visitor asked for it, behind the next record: the stop is at that record.
-    fn asked_behind(mut self, header: &RecordHeader, length: u64) -> Run {
-        let (stop_offset, stop_sequence) = (self.offset, self.chain.sequence.saturating_add(1));
+    /// Goes on behind the next record, with which the visitor had enough: the stop is at it.
+    pub(crate) fn asked_behind(&mut self, header: &RecordHeader, length: u64) -> Stop {
+        self.asked_at = Some((self.offset, self.chain.sequence.saturating_add(1)));
         self.onto(header, length);
-        Run { stop_offset, stop_sequence, ..self.stopped(Stop::Asked) }
+        Stop::Asked
     }
 
     /// A seal counts only where it says it is: behind the record that it names, with no batch open.

@@ -18,6 +18,7 @@ use check::Checked;
 use cut::{Cutter, End};
 use holdpoint_log_format::{Record, SegmentHeader};
 use std::io;
+use std::ops::ControlFlow;
 use workers::Line;
 pub use workers::{Make, Workers};
 
@@ -40,8 +41,10 @@ impl Default for BlockLength {
 /// Called with each valid record, its place, and what a worker made of it, in order.
 pub type VisitMade<'a, T> = dyn FnMut(&RecordPlace, &Record<'_>, T) + 'a;
 
-/// Checks the records from the end of `from` on, as [`crate::run::walk`] does, in blocks. `visit`
-/// sees the same records in the same order, those of an unfinished batch too.
+/// As [`VisitMade`], until it has had enough.
+pub type VisitMadeWhile<'a, T> = dyn FnMut(&RecordPlace, &Record<'_>, T) -> ControlFlow<()> + 'a;
+
+/// [`walk_blocks_while`], to the end.
 ///
 /// # Errors
 /// What the disk says.
@@ -51,6 +54,25 @@ pub fn walk_blocks<F: ReadFile + Sync, T: Send>(
     from: Run,
     workers: &Workers<'_, T>,
     visit: &mut VisitMade<'_, T>,
+) -> io::Result<Run> {
+    walk_blocks_while(window, header, from, workers, &mut |place, record, made| {
+        visit(place, record, made);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Checks the records from the end of `from` on, as [`crate::run::walk`] does, in blocks. `visit`
+/// sees the same records in the same order, those of an unfinished batch too; when it has had
+/// enough, up to a block for each thread was read and checked that it does not see.
+///
+/// # Errors
+/// What the disk says.
+pub fn walk_blocks_while<F: ReadFile + Sync, T: Send>(
+    window: &Window<F>,
+    header: &SegmentHeader,
+    from: Run,
+    workers: &Workers<'_, T>,
+    visit: &mut VisitMadeWhile<'_, T>,
 ) -> io::Result<Run> {
     let line = Line::new(workers, Cutter::new(window, *header, &from, workers.block_length()));
     let mut step = Step::begun(header, from);
@@ -74,7 +96,7 @@ fn step_through<T>(
     step: &mut Step,
     checked: Checked<T>,
     workers: &Workers<'_, T>,
-    visit: &mut VisitMade<'_, T>,
+    visit: &mut VisitMadeWhile<'_, T>,
 ) -> Option<Stop> {
     let Checked { block, valid, made, fault } = checked;
     for (cut, (header, made)) in block.records.iter().zip(valid.into_iter().zip(made)) {
@@ -84,8 +106,13 @@ fn step_through<T>(
         }
         let payload = block.payload(cut, &header);
         let record = Record { header, payload };
-        visit(&block.place(cut), &record, made);
-        step.onto(&record.header, cut.length as u64);
+        let length = cut.length as u64;
+        if visit(&block.place(cut), &record, made).is_break() {
+            let stop = step.asked_behind(&record.header, length);
+            workers.give_back(block.bytes);
+            return Some(stop);
+        }
+        step.onto(&record.header, length);
     }
     let stop = match (fault, block.end) {
         (Some(fault), _) | (None, Some(End::Fault(fault))) => Some(Stop::Fault(fault)),

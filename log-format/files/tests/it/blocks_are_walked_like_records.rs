@@ -3,7 +3,7 @@
 //! they are cut into blocks, and with however many threads.
 
 use crate::support::{LOG, Memory, Segment, digest_of};
-use holdpoint_log_files::blocks::{BlockLength, Workers, walk_blocks};
+use holdpoint_log_files::blocks::{BlockLength, Workers, walk_blocks, walk_blocks_while};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{ReadFile, RecordPlace, Run, Stop};
@@ -58,6 +58,36 @@ fn assert_same(bytes: &[u8], segment: &Segment, what: &str) -> Run {
         assert_eq!(found, expected, "{what}, in blocks of {length}");
     }
     expected.1
+}
+
+/// Wherever the visitor has had enough: in a batch, at its end, at the last record.
+#[test]
+fn who_has_had_enough_stops_at_the_same_record() {
+    let segment = sealed();
+    let from = Run::at_start(&segment.header);
+    for enough in 1..=8 {
+        let onward = |sequence| match sequence {
+            at if at == enough => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let mut window = Window::new(Memory(segment.bytes.clone())).unwrap();
+        let expected = walk(&mut window, &segment.header, from.clone(), &mut |_, record| {
+            onward(record.header.sequence)
+        });
+        for length in LENGTHS {
+            let length = BlockLength { first: length, most: length * 2 };
+            let workers = Workers::new(1, length, &|_, _| ());
+            let mut seen = 0;
+            let mut visit = |_: &RecordPlace, record: &Record<'_>, ()| {
+                seen += 1;
+                onward(record.header.sequence)
+            };
+            let found =
+                walk_blocks_while(&window, &segment.header, from.clone(), &workers, &mut visit);
+            assert_eq!(found.unwrap(), *expected.as_ref().unwrap(), "enough at {enough}");
+            assert_eq!(seen, enough.min(7));
+        }
+    }
 }
 
 /// Batches of one, of three, of one, a withheld record, a long payload.
