@@ -7,6 +7,7 @@ use holdpoint_log_format::limits::{
 use holdpoint_log_format::link::payload_digest;
 use holdpoint_log_format::record::{NO_CLAIM, encode_into};
 use holdpoint_log_format::{ChainPosition, ChecksumSeed, Flags, LinkPrefix, LogId, RecordHeader};
+use holdpoint_sha256_lanes::digest_each;
 
 /// A record to append.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,12 +49,21 @@ impl<'a> PreparedBatch<'a> {
     pub(super) fn new(log: LogId, records: &'a [NewRecord]) -> Result<Self, AppendError> {
         let footprint = checked_footprint(records)?;
         let (first, rest) = records.split_first().ok_or(AppendError::Empty)?;
-        let prepare = |(index, record)| {
+        if rest.is_empty() {
+            let digest = payload_digest(&first.payload);
+            let first = PreparedRecord::new(log, Flags::NONE, first, &digest);
+            return Ok(Self { first, rest: Vec::new(), footprint });
+        }
+        let payloads: Vec<&[u8]> = records.iter().map(|record| &*record.payload).collect();
+        let mut digests = vec![[0; 32]; records.len()];
+        digest_each(&payloads, &mut digests);
+        let prepare = |(index, (record, digest))| {
             let flags = if index == rest.len() { Flags::NONE } else { Flags::MORE_FOLLOWS };
-            PreparedRecord::new(log, flags, record)
+            PreparedRecord::new(log, flags, record, digest)
         };
-        let first = prepare((0, first));
-        Ok(Self { first, rest: (1..).zip(rest).map(prepare).collect(), footprint })
+        let mut prepared = records.iter().zip(&digests).enumerate().map(prepare);
+        let first = prepared.next().ok_or(AppendError::Empty)?;
+        Ok(Self { first, rest: prepared.collect(), footprint })
     }
 
     /// Appends the encoded batch to `out` and gives the place behind it and the offset of its last
@@ -96,9 +106,8 @@ impl<'a> PreparedBatch<'a> {
 }
 
 impl<'a> PreparedRecord<'a> {
-    fn new(log: LogId, flags: Flags, record: &'a NewRecord) -> Self {
-        let digest = payload_digest(&record.payload);
-        let prefix = LinkPrefix::new(log, record.kind, record.version, flags, &digest);
+    fn new(log: LogId, flags: Flags, record: &'a NewRecord, digest: &[u8; 32]) -> Self {
+        let prefix = LinkPrefix::new(log, record.kind, record.version, flags, digest);
         Self { prefix, flags, record }
     }
 }
@@ -119,6 +128,7 @@ fn checked_footprint(records: &[NewRecord]) -> Result<u64, AppendError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdpoint_log_format::{Link, Record};
 
     #[test]
     fn a_batch_beyond_its_limits_is_refused_before_anything_is_encoded() {
@@ -131,5 +141,29 @@ mod tests {
         let four = vec![at_limit; 4];
         let refused = PreparedBatch::new(log, &four);
         assert!(matches!(refused, Err(AppendError::BatchTooLarge { .. })));
+    }
+
+    #[test]
+    fn every_record_of_a_batch_follows_from_the_one_before_however_many_there_are() {
+        let (log, seed) = (LogId([3; 16]), ChecksumSeed::new(LogId([3; 16]), 1));
+        let before = ChainPosition { sequence: 4, link: Link([9; 32]), time: 1 };
+        for count in 1..=40 {
+            let record =
+                |at: usize| NewRecord { kind: 40_000, version: 1, payload: vec![7; at * 11] };
+            let records: Vec<NewRecord> = (0..count).map(record).collect();
+            let batch = PreparedBatch::new(log, &records).unwrap();
+            let mut bytes = Vec::new();
+            let (last, _) = batch.encode(&mut bytes, seed, &before, 1, 4);
+            assert_eq!(bytes.len() as u64, batch.footprint);
+            let (mut chain, mut rest) = (before, &bytes[..]);
+            for (at, record) in records.iter().enumerate() {
+                let found = Record::decode(rest, seed).unwrap();
+                chain = chain.advance(log, &found).unwrap();
+                assert_eq!(found.payload, record.payload);
+                assert_eq!(found.header.flags.more_follows(), at + 1 < count);
+                rest = &rest[found.header.footprint() as usize..];
+            }
+            assert_eq!((chain, rest), (last, &[][..]));
+        }
     }
 }
