@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::text::{aligned, bytes, path};
 use holdpoint_disk_bench::Effort;
+use holdpoint_disk_bench::hashing::Hashing;
 use holdpoint_disk_bench::machine::Machine;
 use holdpoint_disk_bench::own_disk::{
     FloorGauge, Gauge, ROOM_BYTES, WRITES_ABOUT_BYTES, count, free_bytes, meaning, measure,
@@ -30,7 +31,10 @@ floor: the same bytes copied, hashed, written or synced by nothing but a loop, i
 
 Ours and its floors take turns in rounds. A time is the median of the rounds, and +- is the
 interquartile range in percent of it. `ours over floor` is the median of the rounds' own ratios, so
-it need not be the one median over the other.";
+it need not be the one median over the other.
+
+Many messages at once are hashed in the fastest way that this processor has: which one, and how long
+each takes, is said first. HOLDPOINT_SHA256_LANES asks for one of them: sha2, sha-ni or avx-512.";
 
 /// Said below the table.
 const READ_SO: &str = "\
@@ -63,7 +67,10 @@ fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let effort = if args.smoke { Effort::Smoke } else { Effort::Quick };
     let said = format!("writes about {} below", bytes(WRITES_ABOUT_BYTES));
     eprintln!("holdpoint: {said} {} and removes it again", path(&args.dir));
-    let machine = Machine::of(&args.dir);
+    let (machine, hashing) = (Machine::of(&args.dir), Hashing::here());
+    if let Some(in_vain) = hashing.in_vain() {
+        eprintln!("holdpoint: {in_vain}");
+    }
     let bar = progress();
     let heard = Arc::clone(&signal);
     let is_stopped = Rc::new(move || heard.load(Ordering::SeqCst) != 0);
@@ -81,10 +88,11 @@ fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
         true => out.json(&json!({
             "machine": machine,
             "directory": args.dir,
+            "hashing": hashing,
             "figures": gauges,
             "meaning": meaning(&gauges),
         })),
-        false => show(&mut out, &machine, &gauges),
+        false => show(&mut out, &machine, &hashing, &gauges),
     }
     out.finish()?;
     Ok(if tell_absent(&gauges) { Exit::FAILED } else { Exit::DONE })
@@ -229,9 +237,10 @@ fn progress() -> ProgressBar {
     }
 }
 
-fn show(out: &mut Output, machine: &Machine, gauges: &[Gauge]) {
+fn show(out: &mut Output, machine: &Machine, hashing: &Hashing, gauges: &[Gauge]) {
     let Machine { cpu, cores, kernel, file_system, device, .. } = machine;
     out.line(format_args!("{cpu}, {cores} cores, Linux {kernel}, {file_system} on {device}"));
+    out.line(hashing);
     out.line("");
     let header = ["", "ours", "+-", "floor", "", "ours over floor", "+-"].map(String::from);
     let rows: Vec<[String; 7]> =

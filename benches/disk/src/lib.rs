@@ -10,6 +10,7 @@ pub mod error;
 pub mod figure;
 pub mod figures;
 pub mod floor;
+pub mod hashing;
 pub mod machine;
 pub mod ours;
 pub mod own_disk;
