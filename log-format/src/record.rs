@@ -196,17 +196,31 @@ impl<'a> Record<'a> {
 /// Appends the record to `out`: header with its checksum, payload, padding. The header's size and
 /// checksum are computed here; the caller has checked the payload's length.
 pub fn encode_into(out: &mut Vec<u8>, header: &RecordHeader, payload: &[u8], seed: ChecksumSeed) {
-    let (start, size) = (out.len(), size_for(payload.len()));
+    let start = out.len();
+    encode_without_header(out, payload);
+    encode_header(out.get_mut(start..).unwrap_or_default(), header, payload.len(), seed);
+}
+
+/// As [`encode_into`], with zeros where the header belongs, which [`encode_header`] gives later.
+pub fn encode_without_header(out: &mut Vec<u8>, payload: &[u8]) {
+    let end = out.len() + padded(u64::from(size_for(payload.len()))) as usize;
+    out.extend_from_slice(&[0; RECORD_HEADER_LENGTH]);
+    out.extend_from_slice(payload);
+    out.resize(end, 0);
+}
+
+/// Writes the header of a record whose payload of `length` bytes is in its place: at the beginning
+/// of `record`, which is left as it is where it is too short for that.
+pub fn encode_header(record: &mut [u8], header: &RecordHeader, length: usize, seed: ChecksumSeed) {
+    let size = size_for(length);
+    let Some(frame) = record.get_mut(..size as usize) else { return };
+    let Some(place) = frame.first_chunk_mut::<RECORD_HEADER_LENGTH>() else { return };
     // The size stands in the checksum's place as well: what the checksum covers is then one piece.
-    let mut encoded = RecordHeader { size, checksum: size, ..header.clone() }.encode();
-    let checksum = seed.of(&[encoded.get(4..).unwrap_or_default(), payload]);
-    if let Some(place) = encoded.get_mut(4..8) {
+    *place = RecordHeader { size, checksum: size, ..header.clone() }.encode();
+    let checksum = seed.of(&[frame.get(4..).unwrap_or_default()]);
+    if let Some(place) = frame.get_mut(4..8) {
         place.copy_from_slice(&checksum.to_le_bytes());
     }
-    out.extend_from_slice(&encoded);
-    out.extend_from_slice(payload);
-    let end = start + padded(u64::from(size)) as usize;
-    out.resize(end, 0);
 }
 
 /// The header of the record with `payload` that follows `previous` at the same time, claiming

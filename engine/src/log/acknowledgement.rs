@@ -65,7 +65,7 @@ fn reach<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> 
 fn lead<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> {
     shared.commit.wait_for_company();
     let mut state = shared.state.lock();
-    let newest = state.active.chain().sequence;
+    let newest = state.active.sequence();
     let Some(token) = shared.commit.try_take(newest) else { return Ok(()) };
     shared.check_usable()?;
     let cut = Cut::of(shared, &mut state, goal)?;

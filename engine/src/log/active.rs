@@ -1,8 +1,10 @@
 //! The active segment: where the next record goes, and what is staged for it.
 
+use super::batch::{NewRecord, PreparedBatch, claim};
 use super::error::PoisonCause;
 use super::segment_lock::LockedFile;
 use super::storage::{Storage, WriteFile};
+use super::unhashed::Unhashed;
 use super::zeros::Zeros;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Follower, Run};
@@ -90,12 +92,14 @@ impl Point {
 /// The segment that is appended to.
 #[derive(Debug)]
 pub(super) struct Active<W: WriteFile> {
-    /// The header and the newest appended record, staged ones included.
+    /// The header and the newest record that is hashed, staged ones included.
     pub(super) follower: Follower,
+    /// What was appended behind that one.
+    unhashed: Unhashed,
     /// Shared with whoever syncs while others append.
     pub(super) writer: Arc<W>,
-    /// Encoded records that are not written yet; they end at `follower.run.end_offset`.
-    pub(super) staged: Vec<u8>,
+    /// Encoded records that are not written yet; the unhashed ones lack their headers.
+    staged: Vec<u8>,
     /// The newest record that is written.
     written: Follower,
     /// What comes behind the records.
@@ -110,7 +114,8 @@ impl<W: WriteFile> Active<W> {
         let written = follower.clone();
         let zeros = Zeros::behind(follower.run.end_offset);
         let writer = Arc::clone(lock.file());
-        Self { follower, writer, staged: Vec::new(), written, zeros, lock: Some(lock) }
+        let (unhashed, staged) = (Unhashed::default(), Vec::new());
+        Self { follower, unhashed, writer, staged, written, zeros, lock: Some(lock) }
     }
 
     /// Catching up has led into another file.
@@ -119,8 +124,24 @@ impl<W: WriteFile> Active<W> {
         self.zeros = Zeros::behind(self.follower.run.end_offset);
     }
 
+    /// The newest record that is hashed: the newest appended one behind [`Active::hash_staged`].
     pub(super) fn chain(&self) -> ChainPosition {
         self.follower.run.chain
+    }
+
+    /// Sequence of the newest appended record.
+    pub(super) fn sequence(&self) -> u64 {
+        self.chain().sequence + self.unhashed.count()
+    }
+
+    /// Its time.
+    pub(super) fn time(&self) -> u64 {
+        self.unhashed.time().unwrap_or(self.chain().time)
+    }
+
+    /// Offset behind it.
+    pub(super) fn end_offset(&self) -> u64 {
+        self.follower.run.end_offset + self.unhashed.bytes()
     }
 
     /// The newest record that is written: behind the appended ones while some are staged.
@@ -138,19 +159,19 @@ impl<W: WriteFile> Active<W> {
 
     /// Whether the segment holds no record.
     pub(super) fn is_empty(&self) -> bool {
-        self.chain().sequence == self.header().previous.sequence
+        self.sequence() == self.header().previous.sequence
     }
 
     /// Whether a batch of `footprint` bytes and the seal still fit.
     pub(super) fn has_room(&self, footprint: u64) -> bool {
-        self.follower.run.end_offset.saturating_add(footprint) <= self.header().records_end()
+        self.end_offset().saturating_add(footprint) <= self.header().records_end()
     }
 
     /// Whether what is staged and a batch of `footprint` bytes are more than one piece: what is
     /// staged is then written before, so that it takes one call.
     pub(super) fn is_piece_full(&self, footprint: u64) -> bool {
         let staged = self.staged.len() as u64;
-        let start = self.follower.run.end_offset - staged;
+        let start = self.end_offset() - staged;
         staged > 0 && staged + footprint > PIECE_LENGTH as u64 - start % PAGE
     }
 
@@ -163,10 +184,39 @@ impl<W: WriteFile> Active<W> {
         (!self.is_empty()).then(|| self.point())
     }
 
-    /// Steps behind a batch whose bytes were just staged.
-    pub(super) fn advance(&mut self, chain: ChainPosition, last_offset: u64, footprint: u64) {
+    /// Stages a batch, and steps behind it.
+    pub(super) fn stage(&mut self, batch: &PreparedBatch<'_>, time: u64, durable: u64) {
+        self.hash_staged();
+        let (seed, before) = (self.header().seed(), self.chain());
+        let (chain, last_offset) = batch.encode(&mut self.staged, seed, &before, time, durable);
         let start = self.follower.run.end_offset;
-        self.follower.run = Run::from(chain, start + last_offset, start + footprint);
+        self.follower.run = Run::from(chain, start + last_offset, start + batch.footprint);
+    }
+
+    /// Stages a record that is hashed when its link is asked for, or when it is written.
+    pub(super) fn stage_unhashed(&mut self, record: &NewRecord, time: u64, durable: u64) {
+        let unsynced = claim(self.sequence(), durable);
+        self.unhashed.stage(&mut self.staged, record, unsynced, time);
+    }
+
+    /// Makes the hashes that are still to be made.
+    pub(super) fn hash_staged(&mut self) {
+        if !self.unhashed.is_empty() {
+            let (log, seed) = (self.header().log, self.header().seed());
+            let run = self.unhashed.hash(&mut self.staged, &self.follower.run, log, seed);
+            self.follower.run = run;
+        }
+    }
+
+    /// Whether what is staged is to be written now.
+    pub(super) fn is_piece_staged(&self) -> bool {
+        self.staged.len() >= PIECE_LENGTH
+    }
+
+    /// Forgets what is staged: the handle has failed.
+    pub(super) fn discard_staged(&mut self) {
+        self.staged.clear();
+        self.unhashed.clear();
     }
 
     /// Writes what is staged, in order, in pieces that end at a page of the file or at the end.
@@ -174,7 +224,8 @@ impl<W: WriteFile> Active<W> {
         if self.staged.is_empty() {
             return Ok(());
         }
-        let start = self.follower.run.end_offset - self.staged.len() as u64;
+        self.hash_staged();
+        let start = self.end_offset() - self.staged.len() as u64;
         write_pieces(storage, self.locked()?, &|| self.path(), start, &self.staged)?;
         self.staged.clear();
         self.staged.shrink_to(STAGING_KEPT);
@@ -191,7 +242,7 @@ impl<W: WriteFile> Active<W> {
 
     /// A sync is next: counts it, and writes the zeros that the commits after it will want.
     pub(super) fn write_zeros<S: Storage<Writer = W>>(&mut self, storage: &S) -> DiskResult<()> {
-        let (end, capacity) = (self.follower.run.end_offset, self.header().capacity);
+        let (end, capacity) = (self.end_offset(), self.header().capacity);
         let Some(due) = self.zeros.due(end, capacity) else { return Ok(()) };
         let written = storage.write_zeros(self.locked()?, due.start, due.end - due.start);
         written.named_as("write", || self.path())

@@ -84,7 +84,7 @@ impl<'a> PreparedBatch<'a> {
             std::iter::once(&self.first).chain(&self.rest)
         {
             let sequence = chain.sequence + 1;
-            let unsynced = u32::try_from(chain.sequence - durable).unwrap_or(NO_CLAIM);
+            let unsynced = claim(chain.sequence, durable);
             let link = prefix.link(&chain.link, unsynced, sequence, time);
             let header = RecordHeader {
                 size: 0,
@@ -105,6 +105,11 @@ impl<'a> PreparedBatch<'a> {
     }
 }
 
+/// What a record behind `previous` claims of those before it.
+pub(super) fn claim(previous: u64, durable: u64) -> u32 {
+    u32::try_from(previous - durable).unwrap_or(NO_CLAIM)
+}
+
 impl<'a> PreparedRecord<'a> {
     fn new(log: LogId, flags: Flags, record: &'a NewRecord, digest: &[u8; 32]) -> Self {
         let prefix = LinkPrefix::new(log, record.kind, record.version, flags, digest);
@@ -112,7 +117,8 @@ impl<'a> PreparedRecord<'a> {
     }
 }
 
-fn checked_footprint(records: &[NewRecord]) -> Result<u64, AppendError> {
+/// Bytes that a batch takes in a segment.
+pub(super) fn checked_footprint(records: &[NewRecord]) -> Result<u64, AppendError> {
     let limit = PAYLOAD_LENGTH_MAX as u64;
     let largest = records.iter().map(|record| record.payload.len() as u64).max();
     if let Some(length) = largest.filter(|length| *length > limit) {

@@ -1,11 +1,11 @@
 //! The handle on a log open for writing.
 
-use super::batch::{PreparedBatch, check_kinds};
+use super::batch::{PreparedBatch, check_kinds, checked_footprint};
 use super::error::{AppendError, CloseError, OpenError, PoisonCause};
 use super::flusher::Flusher;
 use super::group_commit::Goal;
 use super::level::Level;
-use super::options::{OpenReport, Options};
+use super::options::{OpenReport, Options, Ownership};
 use super::state::Shared;
 use super::storage::Storage;
 use super::write_transaction::{Appended, WriteTransaction};
@@ -80,8 +80,16 @@ impl<S: Storage> Log<S> {
         level: Level,
     ) -> Result<Appended, AppendError> {
         self.shared.check_usable()?;
+        let is_kept = self.shared.options.ownership == Ownership::Exclusive;
+        if let ([record], Level::Staged, true) = (records, level, is_kept) {
+            let footprint = checked_footprint(records)?;
+            let mut turn = WriteTransaction::begin(&self.shared)?;
+            let appended = turn.append_unhashed(record, footprint, clock)?;
+            turn.finish(level)?;
+            return Ok(appended);
+        }
         let batch = PreparedBatch::new(self.shared.log, records)?;
-        let mut turn = self.begin()?;
+        let mut turn = WriteTransaction::begin(&self.shared)?;
         let appended = turn.append_prepared(&batch, clock)?;
         turn.finish(level)?;
         Ok(appended)
@@ -120,7 +128,9 @@ impl<S: Storage> Log<S> {
     /// The lock is not to be had in time, the handle is poisoned or forked, or another writer left
     /// the log damaged.
     pub fn begin(&self) -> Result<WriteTransaction<'_, S>, AppendError> {
-        WriteTransaction::begin(&self.shared)
+        let mut turn = WriteTransaction::begin(&self.shared)?;
+        turn.hash_staged();
+        Ok(turn)
     }
 
     /// The place before the first record that the log holds: where a reader begins that then goes
@@ -179,10 +189,13 @@ impl<S: Storage> Log<S> {
         preallocate::prepare_next(&self.shared)
     }
 
-    /// The newest appended record.
+    /// The newest appended record. Hashes what was appended at [`Level::Staged`] since this was
+    /// asked last, one record at a time: what nobody asks for is hashed together when it is written.
     #[must_use]
     pub fn position(&self) -> ChainPosition {
-        self.shared.state.lock().active.chain()
+        let mut state = self.shared.state.lock();
+        state.active.hash_staged();
+        state.active.chain()
     }
 
     /// Newest sequence known to be durable.
@@ -246,7 +259,7 @@ fn close<S: Storage>(shared: &Arc<Shared<S>>) -> Result<(), CloseError> {
     let is_done = {
         let state = shared.state.lock();
         shared.check_usable()?;
-        let newest = state.active.chain().sequence;
+        let newest = state.active.sequence();
         state.lock.is_none() && shared.commit.reached().covers(Goal::Witnessed(newest))
     };
     if is_done { Ok(()) } else { close_turn(shared) }

@@ -40,6 +40,7 @@ mod segment_lock;
 mod state;
 mod storage;
 mod tail;
+mod unhashed;
 pub(crate) mod vacancy;
 mod write_transaction;
 mod zeros;

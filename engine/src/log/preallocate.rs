@@ -37,7 +37,7 @@ impl<S: Storage> State<S> {
     /// Whether the next segment is worth making now: half of this one is used up.
     pub(super) fn wants_next(&self) -> bool {
         let active = &self.active;
-        active.follower.run.end_offset >= active.header().capacity / 2
+        active.end_offset() >= active.header().capacity / 2
             && matches!(self.preallocated, Preallocated::Nothing)
     }
 

@@ -119,7 +119,7 @@ pub(super) fn replace_empty<S: Storage>(
 /// Writes the seal behind the newest record and syncs it. The records were synced before: a seal
 /// proves them.
 pub(super) fn seal<S: Storage>(storage: &S, active: &Active<S::Writer>) -> DiskResult<Seal> {
-    let offset = active.follower.run.end_offset;
+    let offset = active.end_offset();
     let seal = Seal { last: active.chain(), offset };
     let path = active.path();
     let bytes = seal.encode(active.header().seed());

@@ -86,7 +86,7 @@ impl<S: Storage> Shared<S> {
     /// Remembers the first failure, also in LOCK; the handle does nothing more.
     pub(super) fn poisoned_by(&self, state: &mut State<S>, error: &DiskError) -> AppendError {
         let cause = self.commit.fail(error.cause());
-        state.active.staged.clear();
+        state.active.discard_staged();
         if let Some(held) = &state.lock {
             // Where this fails, LOCK says that a transaction goes on, which is not clean either.
             let _ = lock::mark_poisoned(held);
@@ -102,7 +102,7 @@ impl<S: Storage> Shared<S> {
     /// the newest, within a turn. A crash before the sync returns may lose or tear what was written
     /// since the last one, and nothing of it was acknowledged; a crash after finds all of it.
     pub(super) fn sync(&self, state: &mut State<S>) -> Result<(), AppendError> {
-        let _at_the_disk = self.commit.take(state.active.chain().sequence);
+        let _at_the_disk = self.commit.take(state.active.sequence());
         self.check_usable()?;
         self.write_staged(state)?;
         if self.commit.durable() < state.active.chain().sequence {

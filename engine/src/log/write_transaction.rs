@@ -1,7 +1,7 @@
 //! A turn: the time in which one thread of one process may append.
 
 use super::acknowledgement::Acknowledgement;
-use super::active::{DiskError, Named};
+use super::active::{Active, DiskError, Named};
 use super::batch::{NewRecord, PreparedBatch, check_kinds};
 use super::error::{AppendError, OpenError};
 use super::group_commit::Goal;
@@ -15,7 +15,7 @@ use super::state::{Shared, State};
 use super::storage::Storage;
 use crate::sync::{self, MutexGuard};
 use holdpoint_log_files::{FollowError, Follower, RecordPlace, Stop};
-use holdpoint_log_format::limits::{PIECE_LENGTH, next_capacity};
+use holdpoint_log_format::limits::next_capacity;
 use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,28 +151,54 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         batch: &PreparedBatch<'_>,
         clock: u64,
     ) -> Result<Appended, AppendError> {
+        self.append_by(batch.footprint, clock, |active, time, durable| {
+            active.stage(batch, time, durable);
+        })
+    }
+
+    /// As [`WriteTransaction::append_prepared`], for one record that is hashed later.
+    pub(super) fn append_unhashed(
+        &mut self,
+        record: &NewRecord,
+        footprint: u64,
+        clock: u64,
+    ) -> Result<Appended, AppendError> {
+        self.append_by(footprint, clock, |active, time, durable| {
+            active.stage_unhashed(record, time, durable);
+        })
+    }
+
+    /// Makes room for so many bytes and lets them be staged, given their time and the newest
+    /// durable sequence.
+    fn append_by(
+        &mut self,
+        footprint: u64,
+        clock: u64,
+        stage: impl FnOnce(&mut Active<S::Writer>, u64, u64),
+    ) -> Result<Appended, AppendError> {
         self.check_usable()?;
-        if !self.state.active.has_room(batch.footprint) {
-            self.make_room(batch.footprint)?;
+        if !self.state.active.has_room(footprint) {
+            self.make_room(footprint)?;
         }
         let state = &mut *self.state;
-        if state.active.is_piece_full(batch.footprint) {
+        if state.active.is_piece_full(footprint) {
             self.shared.write_staged(state)?;
         }
-        let before = state.active.chain();
-        let time = clock.max(before.time);
-        let seed = state.active.header().seed();
-        let durable = self.shared.commit.durable();
-        let staged = &mut state.active.staged;
-        let (chain, last_offset) = batch.encode(staged, seed, &before, time, durable);
-        state.active.advance(chain, last_offset, batch.footprint);
-        if state.active.staged.len() >= PIECE_LENGTH {
+        let (before, time) = (state.active.sequence(), clock.max(state.active.time()));
+        stage(&mut state.active, time, self.shared.commit.durable());
+        let last_sequence = state.active.sequence();
+        if state.active.is_piece_staged() {
             self.shared.write_staged(state)?;
         }
         if state.wants_next() {
             self.shared.want_next(state);
         }
-        Ok(Appended { first_sequence: before.sequence + 1, last_sequence: chain.sequence, time })
+        Ok(Appended { first_sequence: before + 1, last_sequence, time })
+    }
+
+    /// Makes the hashes that are still to be made: the turn's user may ask for links.
+    pub(super) fn hash_staged(&mut self) {
+        self.state.active.hash_staged();
     }
 
     /// Makes everything appended so far durable.
@@ -181,7 +207,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     /// A failed write or sync poisons the handle.
     pub fn sync(&mut self) -> Result<(), AppendError> {
         self.check_usable()?;
-        let had_unsynced = self.shared.commit.durable() < self.position().sequence;
+        let had_unsynced = self.shared.commit.durable() < self.state.active.sequence();
         self.shared.sync(&mut self.state)?;
         if had_unsynced {
             self.shared.schedule.head_is_due(&self.shared.options);
@@ -227,7 +253,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     ) -> Result<Acknowledgement<'a, S>, AppendError> {
         self.check_usable()?;
         self.is_handed_over = true;
-        Ok(Acknowledgement::pending(self.shared, goal(self.position().sequence)))
+        Ok(Acknowledgement::pending(self.shared, goal(self.state.active.sequence())))
     }
 
     fn check_usable(&self) -> Result<(), AppendError> {
@@ -246,7 +272,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             return Ok(());
         }
         let needed = next_capacity(self.state.active.header().capacity, footprint);
-        let next_first = self.state.active.chain().sequence + 1;
+        let next_first = self.state.active.sequence() + 1;
         let prepared = match self.state.take_ahead(storage, needed) {
             Some(prepared) => prepared,
             None => match roll::prepare(storage, next_first, needed) {
@@ -286,7 +312,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
 
     /// A full disk while space is reserved leaves everything as it was; anything else poisons.
     fn no_space_or(&mut self, error: DiskError, needed: u64) -> AppendError {
-        let prepared = roll::prepared_path(self.state.active.chain().sequence + 1);
+        let prepared = roll::prepared_path(self.state.active.sequence() + 1);
         if error.is_full() && error.file == prepared && error.operation.starts_with("reserve") {
             return AppendError::NoSpace { needed };
         }

@@ -148,6 +148,43 @@ fn staged_records_are_written_later_and_others_at_once() {
     assert_eq!((written(directory.path()), log.durable_sequence()), (4, 3));
 }
 
+/// Staged one by one they are hashed together, when somebody asks or when they are written: the
+/// records, their order and the places that are told are the same.
+#[test]
+fn records_staged_one_by_one_have_the_links_that_are_told_of_them() {
+    let directory = directory();
+    let log = open(directory.path(), exclusive());
+    let (mut told, mut appended) = (Vec::new(), 0);
+    for step in 0..3_000_u64 {
+        let length = usize::try_from(step * 37 % 700).unwrap();
+        // Longer than a piece, so that it rolls too.
+        let length = if step % 500 == 499 { PIECE_LENGTH + length } else { length };
+        let records: Vec<NewRecord> = match step % 50 {
+            7 => (0..5).map(|at| record(step * 10 + at, length)).collect(),
+            _ => vec![record(step, length)],
+        };
+        let level = if step % 90 == 89 { Level::Os } else { Level::Staged };
+        let at = log.append(&records, step, level).unwrap();
+        assert_eq!((at.first_sequence, at.time), (appended + 1, step));
+        appended += records.len() as u64;
+        assert_eq!(at.last_sequence, appended);
+        if step % 71 == 70 {
+            told.push(log.position());
+        }
+        if step % 700 == 699 {
+            log.commit(appended, Level::Always).unwrap();
+        }
+    }
+    log.close().unwrap();
+    let stored = records_of(directory.path());
+    assert_eq!((stored.len() as u64, stored.len() > 3_000), (appended, true));
+    for place in told {
+        let header = &stored[usize::try_from(place.sequence).unwrap() - 1].header;
+        assert_eq!((header.link, header.time), (place.link, place.time));
+    }
+    assert_eq!(survey_whole(directory.path()).row, Row::Clean);
+}
+
 #[test]
 fn what_an_interval_promised_becomes_durable_and_head_follows_without_another_call() {
     let directory = directory();
