@@ -15,6 +15,7 @@ use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Zeros are written in pieces of this many bytes where space cannot be reserved without.
 const ZERO_PIECE: usize = 1 << 20;
@@ -394,12 +395,16 @@ fn holder_in(table: &str, inode: u64) -> Option<u32> {
     holders.into_iter().next()
 }
 
-/// The kernel's random boot id; [`BootId::UNKNOWN`] where there is none.
+/// The kernel's random boot id, read once: no process outlives its boot. [`BootId::UNKNOWN`] where
+/// there is none.
 #[must_use]
 pub(crate) fn boot_id() -> BootId {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    u128::from_str_radix(&digits, 16).map_or(BootId::UNKNOWN, |id| BootId(id.to_be_bytes()))
+    static BOOT: LazyLock<BootId> = LazyLock::new(|| {
+        let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+        u128::from_str_radix(&digits, 16).map_or(BootId::UNKNOWN, |id| BootId(id.to_be_bytes()))
+    });
+    *BOOT
 }
 
 #[cfg(test)]
