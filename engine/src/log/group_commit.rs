@@ -131,10 +131,12 @@ impl GroupCommit {
         if self.has_failed() { self.progress.lock().failure.clone() } else { None }
     }
 
-    /// Publishes a failure and gives the first one.
+    /// Publishes a failure and gives the first one. Who is told of it finds the handle failed.
     pub(super) fn fail(&self, cause: PoisonCause) -> PoisonCause {
-        let first = self.progress.lock().failure.get_or_insert(cause).clone();
+        let mut progress = self.progress.lock();
+        let first = progress.failure.get_or_insert(cause).clone();
         self.has_failed.store(true, Ordering::Release);
+        drop(progress);
         for trip in &self.trips {
             trip.notify_all();
         }
