@@ -2,7 +2,7 @@
 
 use super::active::{DiskError, Named, Point};
 use super::error::AppendError;
-use super::group_commit::{Goal, Joined};
+use super::group_commit::{Gatherer, Goal, Joined};
 use super::state::{Shared, State, check_name};
 use super::storage::Storage;
 use holdpoint_log_format::Head;
@@ -51,22 +51,26 @@ impl<S: Storage> Drop for Acknowledgement<'_, S> {
     }
 }
 
-/// Waits for the goal, going to the disk whenever nobody else is there.
+/// Waits for the goal, going to the disk whenever nobody else is there or about to go.
 fn reach<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> {
     loop {
         match shared.commit.join(goal).map_err(AppendError::Failed)? {
             Joined::Covered => return Ok(()),
-            Joined::Lead => lead(shared, goal)?,
+            Joined::Lead(gatherer) => lead(shared, goal, gatherer)?,
         }
     }
 }
 
 /// Goes to the disk for everything appended by now, unless somebody was faster.
-fn lead<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> {
-    shared.commit.wait_for_company();
+fn lead<S: Storage>(
+    shared: &Shared<S>,
+    goal: Goal,
+    gatherer: Gatherer<'_>,
+) -> Result<(), AppendError> {
+    gatherer.wait_for_company();
     let mut state = shared.state.lock();
     let newest = state.active.sequence();
-    let Some(token) = shared.commit.try_take(newest) else { return Ok(()) };
+    let Some(token) = gatherer.try_take(newest) else { return Ok(()) };
     shared.check_usable()?;
     let cut = Cut::of(shared, &mut state, goal)?;
     drop(state);

@@ -1,5 +1,5 @@
-//! Group commit: many threads append, whoever waits first goes to the disk for all. The end of a
-//! trip wakes whom it covers and one thread to lead the next.
+//! Group commit: many threads append, whoever waits first gathers and goes to the disk for all. The
+//! end of a trip wakes whom it covers and one thread to gather for the next.
 //!
 //! The protocol, apart from the disk, so that every interleaving of it can be tried.
 //!
@@ -10,8 +10,9 @@
 //!   for the state. So the owner of a turn may wait for the token.
 //! - `durable` and `witnessed` only grow, and only after the call on the disk has returned.
 //! - The first failure counts, and it is published before the token is given back.
-//! - While somebody waits for a trip that has not begun, the token is taken, or whoever leads next
-//!   was woken and is on its way.
+//! - One thread at a time gathers: it has the [`Gatherer`]. Everybody else waits for a trip.
+//! - While somebody waits for a trip that has not begun, the token is taken, or somebody gathers,
+//!   or was woken to gather and is on its way. So whoever stops gathering without a trip wakes one.
 
 use super::active::Point;
 use super::error::PoisonCause;
@@ -26,7 +27,7 @@ pub(super) enum Goal {
     Witnessed(u64),
 }
 
-/// Looks that a leader takes, and yields between, for those who were acknowledged just before it.
+/// Looks that a gatherer takes, and yields between, for those who were acknowledged just before it.
 const PATIENCE_MAX: u32 = if cfg!(feature = "model") { 2 } else { 64 };
 
 /// How far the log is on the disk, and who is there now.
@@ -48,6 +49,7 @@ pub(super) struct GroupCommit {
 struct Progress {
     reached: Reached,
     failure: Option<PoisonCause>,
+    is_gathering: bool,
     is_token_taken: bool,
     /// HEAD may have been renamed without its directory being synced.
     is_head_in_doubt: bool,
@@ -58,8 +60,8 @@ struct Progress {
     company: Company,
 }
 
-/// Who was acknowledged by the last trip is about to append again: who leads next waits a moment
-/// for as many, and less and less where they do not come.
+/// Who was acknowledged by the last trip is about to append again: who gathers waits a moment for
+/// as many, and less and less where they do not come.
 #[derive(Debug)]
 struct Company {
     /// Threads that wait for a trip, by its parity.
@@ -83,22 +85,22 @@ pub(super) struct Reached {
 }
 
 /// What waiting came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Joined {
+#[derive(Debug)]
+pub(super) enum Joined<'a> {
     /// The goal is reached.
     Covered,
-    /// It is not, and nobody is at the disk.
-    Lead,
+    /// It is not, and nobody is at the disk or about to go there.
+    Lead(Gatherer<'a>),
 }
 
 impl GroupCommit {
     pub(super) fn new(reached: Reached) -> Self {
         let company = Company { waiting: [0; 2], expected: 0, arrived: 0, patience: PATIENCE_MAX };
-        let (failure, is_token_taken) = (None, false);
         let progress = Progress {
             reached,
-            failure,
-            is_token_taken,
+            failure: None,
+            is_gathering: false,
+            is_token_taken: false,
             is_head_in_doubt: false,
             trip: 0,
             covers: 0,
@@ -143,17 +145,17 @@ impl GroupCommit {
         first
     }
 
-    /// Waits while somebody is at the disk and the goal is not reached.
+    /// Waits while somebody is at the disk, or gathers, and the goal is not reached.
     ///
     /// # Errors
     /// The first failure: what was not covered before it never will be.
-    pub(super) fn join(&self, goal: Goal) -> Result<Joined, PoisonCause> {
+    pub(super) fn join(&self, goal: Goal) -> Result<Joined<'_>, PoisonCause> {
         let mut progress = self.progress.lock();
         progress.company.arrived += 1;
         let mut awaited = 0;
         loop {
             if progress.reached.covers(goal) {
-                // Woken to lead, and has no need to: another one who waits for that trip does.
+                // Woken to gather, and has no need to: another one who waits for that trip does.
                 if awaited > progress.trip {
                     self.trip(awaited).notify_one();
                 }
@@ -162,11 +164,12 @@ impl GroupCommit {
             if let Some(cause) = &progress.failure {
                 return Err(cause.clone());
             }
-            if !progress.is_token_taken {
-                return Ok(Joined::Lead);
+            if !progress.is_token_taken && !progress.is_gathering {
+                progress.is_gathering = true;
+                return Ok(Joined::Lead(Gatherer { commit: self }));
             }
-            let is_later = goal.sequence() > progress.covers;
-            awaited = progress.trip + u64::from(is_later);
+            let is_on_its_way = progress.is_token_taken && goal.sequence() <= progress.covers;
+            awaited = progress.trip + u64::from(!is_on_its_way);
             self.wait_for(awaited, &mut progress);
         }
     }
@@ -180,25 +183,6 @@ impl GroupCommit {
     fn trip(&self, number: u64) -> &Condvar {
         let [even, odd] = &self.trips;
         if number.is_multiple_of(2) { even } else { odd }
-    }
-
-    /// Waits a moment for those who are about to append again, so that they get their records into
-    /// the same sync: for whoever is about to lead.
-    pub(super) fn wait_for_company(&self) {
-        let patience = self.progress.lock().company.patience;
-        for _ in 0..patience {
-            if self.progress.lock().company.is_there(patience) {
-                return;
-            }
-            thread::yield_now();
-        }
-        self.progress.lock().company.patience = (patience / 2).max(1);
-    }
-
-    /// The right to go to the disk, for what is appended up to `newest`, unless somebody is there.
-    /// Only for who has the log's state.
-    pub(super) fn try_take(&self, newest: u64) -> Option<Token<'_>> {
-        self.token_of(&mut self.progress.lock(), newest)
     }
 
     /// The right to go to the disk, for what is appended up to `newest`, once nobody is there. Only
@@ -309,8 +293,52 @@ impl Company {
     }
 }
 
+/// The right to gather: to wait for others, and to take the token then. Dropping it lets somebody
+/// else gather, and wakes one of those who wait for the next trip, unless that has begun: its end
+/// wakes one then.
+#[derive(Debug)]
+#[must_use = "it is given back at once when it is not kept"]
+pub(super) struct Gatherer<'a> {
+    commit: &'a GroupCommit,
+}
+
+impl<'a> Gatherer<'a> {
+    /// Waits a moment for those who are about to append again, so that they get their records into
+    /// the same sync.
+    pub(super) fn wait_for_company(&self) {
+        let progress = &self.commit.progress;
+        let patience = progress.lock().company.patience;
+        for _ in 0..patience {
+            if progress.lock().company.is_there(patience) {
+                return;
+            }
+            thread::yield_now();
+        }
+        progress.lock().company.patience = (patience / 2).max(1);
+    }
+
+    /// The right to go to the disk, for what is appended up to `newest`, unless somebody is there.
+    /// Only for who has the log's state.
+    pub(super) fn try_take(self, newest: u64) -> Option<Token<'a>> {
+        let mut progress = self.commit.progress.lock();
+        self.commit.token_of(&mut progress, newest)
+    }
+}
+
+impl Drop for Gatherer<'_> {
+    fn drop(&mut self) {
+        let mut progress = self.commit.progress.lock();
+        progress.is_gathering = false;
+        let next = (!progress.is_token_taken).then_some(progress.trip + 1);
+        drop(progress);
+        if let Some(next) = next {
+            self.commit.trip(next).notify_one();
+        }
+    }
+}
+
 /// The right to sync the active segment and to replace HEAD. Dropping it lets the next one go, and
-/// wakes who waited for this trip, and one of those who wait for the next: to lead it.
+/// wakes who waited for this trip, and one of those who wait for the next: to gather for it.
 #[derive(Debug)]
 #[must_use = "it is given back at once when it is not kept"]
 pub(super) struct Token<'a> {

@@ -11,6 +11,7 @@ use crate::sync::Mutex;
 use holdpoint_log_format::OwnerState;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -201,64 +202,144 @@ fn model_a_turn_may_sync_while_others_wait_for_theirs() {
     });
 }
 
-/// The protocol alone, small enough for every schedule there is: two records are appended, `state`
-/// stands for the log's, and `disk` for what the last sync covered.
-fn commit_small(commit: &GroupCommit, state: &Mutex<u64>, disk: &AtomicU64, sequence: u64) {
-    let goal = Goal::Durable(sequence);
-    while commit.join(goal).expect("nothing fails") == Joined::Lead {
-        let newest = state.lock();
-        let cut = *newest;
-        let Some(token) = commit.try_take(cut) else { continue };
-        drop(newest);
-        disk.store(cut, Ordering::Relaxed);
-        commit.is_durable(cut, None);
-        drop(token);
+/// The protocol alone, small enough for every schedule there is.
+#[derive(Default)]
+struct Small {
+    commit: GroupCommit,
+    /// Newest appended sequence: stands for the log's state.
+    state: Mutex<u64>,
+    /// What the last sync covered.
+    disk: AtomicU64,
+    /// Threads that gather.
+    gatherers: AtomicU64,
+}
+
+/// How it ends with a thread that comes to gather.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It makes its trip.
+    Trip,
+    /// It returns without a trip.
+    Return,
+    Panic,
+    PanicAtTheDisk,
+    /// Its sync fails.
+    Failure,
+}
+
+impl Small {
+    fn append(&self) -> u64 {
+        let mut newest = self.state.lock();
+        *newest += 1;
+        *newest
     }
-    assert!(sequence <= disk.load(Ordering::Relaxed), "acknowledged before its sync");
+
+    /// Waits until the record is durable; gives whether it is.
+    fn commit(&self, sequence: u64, end: End) -> Result<bool, PoisonCause> {
+        while let Joined::Lead(gatherer) = self.commit.join(Goal::Durable(sequence))? {
+            let others = self.gatherers.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(others, 0, "one gathers at a time");
+            let newest = self.state.lock();
+            self.gatherers.fetch_sub(1, Ordering::Relaxed);
+            match end {
+                End::Return => return Ok(false),
+                // Without the message of a panic.
+                End::Panic => resume_unwind(Box::new(())),
+                End::Trip | End::PanicAtTheDisk | End::Failure => {}
+            }
+            let cut = *newest;
+            let Some(_token) = gatherer.try_take(cut) else { continue };
+            drop(newest);
+            match end {
+                End::PanicAtTheDisk => resume_unwind(Box::new(())),
+                End::Failure => return Err(self.commit.fail(failure())),
+                End::Trip | End::Return | End::Panic => {}
+            }
+            if let Some(cause) = self.commit.failure() {
+                return Err(cause);
+            }
+            self.disk.store(cut, Ordering::Relaxed);
+            self.commit.is_durable(cut, None);
+        }
+        let durable = self.disk.load(Ordering::Relaxed);
+        assert!(sequence <= durable, "acknowledged before its sync");
+        Ok(true)
+    }
+
+    /// Appends a record and waits for it. Panics of the model are its end and no news.
+    fn append_and_commit(&self, end: End) {
+        let sequence = self.append();
+        let ended = catch_unwind(AssertUnwindSafe(|| self.commit(sequence, end)));
+        match ended {
+            Ok(Ok(is_durable)) => assert!(is_durable || end == End::Return, "{end:?}"),
+            Ok(Err(cause)) => assert_eq!(Some(cause), self.commit.failure()),
+            Err(panic) if panic.is::<()>() => {}
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+}
+
+impl Default for GroupCommit {
+    fn default() -> Self {
+        Self::new(Reached::default())
+    }
+}
+
+fn failure() -> PoisonCause {
+    PoisonCause { operation: "sync", file: String::new(), message: String::new() }
 }
 
 #[test]
 fn model_every_schedule_of_two_committers_ends_with_both_acknowledged() {
     let schedules = explore_all(|| {
-        let commit = Arc::new(GroupCommit::new(Reached::default()));
-        let (state, disk) = (Arc::new(Mutex::new(2)), Arc::new(AtomicU64::new(0)));
+        let small = Arc::new(Small { state: Mutex::new(2), ..Small::default() });
         let other = {
-            let (commit, state, disk) = (commit.clone(), state.clone(), disk.clone());
-            thread::spawn(move || commit_small(&commit, &state, &disk, 1))
+            let small = small.clone();
+            thread::spawn(move || assert_eq!(small.commit(1, End::Trip), Ok(true)))
         };
-        commit_small(&commit, &state, &disk, 2);
+        assert_eq!(small.commit(2, End::Trip), Ok(true));
         other.join().unwrap();
-        assert_eq!(commit.durable(), 2);
+        assert_eq!(small.commit.durable(), 2);
     });
     assert!(schedules > 100, "{schedules}");
-}
-
-/// Appends a record and commits it.
-fn append_small(commit: &GroupCommit, state: &Mutex<u64>, disk: &AtomicU64) {
-    let sequence = {
-        let mut newest = state.lock();
-        *newest += 1;
-        *newest
-    };
-    commit_small(commit, state, disk, sequence);
 }
 
 #[test]
 fn model_somebody_is_woken_to_lead_for_whoever_waits_for_the_next_trip() {
     explore(8_000, || {
-        let commit = GroupCommit::new(Reached::default());
-        let (state, disk) = (Mutex::new(0), AtomicU64::new(0));
+        let small = Small::default();
         thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| append_small(&commit, &state, &disk));
+                scope.spawn(|| small.append_and_commit(End::Trip));
             }
             // The owner of a turn waits for the token while it has the state.
             scope.spawn(|| {
-                let newest = state.lock();
-                drop(commit.take(commit.durable()));
+                let newest = small.state.lock();
+                drop(small.commit.take(small.commit.durable()));
                 drop(newest);
             });
         });
-        assert_eq!(commit.durable(), 4, "and nobody waits for ever");
+        assert_eq!(small.commit.durable(), 4, "and nobody waits for ever");
+    });
+}
+
+#[test]
+fn model_a_gatherer_that_returns_or_panics_hands_over_and_nobody_waits_for_ever() {
+    explore(12_000, || {
+        let small = Small::default();
+        let ends = [End::Return, End::Panic, End::PanicAtTheDisk, End::Failure];
+        let end = ends[thread_rng().gen_range(0..ends.len())];
+        thread::scope(|scope| {
+            for end in [End::Trip, end, End::Trip, end] {
+                let small = &small;
+                scope.spawn(move || small.append_and_commit(end));
+            }
+            scope.spawn(|| {
+                let newest = small.state.lock();
+                drop(small.commit.take(small.commit.durable()));
+                drop(newest);
+            });
+        });
+        assert!(end == End::Failure || small.commit.failure().is_none());
     });
 }
