@@ -56,21 +56,27 @@ fn reach<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> 
     loop {
         match shared.commit.join(goal).map_err(AppendError::Failed)? {
             Joined::Covered => return Ok(()),
-            Joined::Lead(gatherer) => lead(shared, goal, gatherer)?,
+            Joined::Lead(gatherer) => {
+                // Joining again would count as another record's arrival.
+                if lead(shared, goal, gatherer)? {
+                    return Ok(());
+                }
+            }
         }
     }
 }
 
-/// Goes to the disk for everything appended by now, unless somebody was faster.
+/// Goes to the disk for everything appended by now, its own goal included, and gives `true`, unless
+/// somebody was faster.
 fn lead<S: Storage>(
     shared: &Shared<S>,
     goal: Goal,
     gatherer: Gatherer<'_>,
-) -> Result<(), AppendError> {
+) -> Result<bool, AppendError> {
     gatherer.wait_for_company();
     let mut state = shared.state.lock();
     let newest = state.active.sequence();
-    let Some(token) = gatherer.try_take(newest) else { return Ok(()) };
+    let Some(token) = gatherer.try_take(newest) else { return Ok(false) };
     shared.check_usable()?;
     let cut = Cut::of(shared, &mut state, goal)?;
     drop(state);
@@ -83,7 +89,7 @@ fn lead<S: Storage>(
     }
     drop(token);
     match carried_out {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(true),
         Err(Failure::Disk(error)) => Err(shared.poisoned_by(&mut shared.state.lock(), &error)),
         Err(Failure::Unwitnessed(reason)) => {
             shared.schedule.head_is_put_off(&shared.options);
