@@ -1,6 +1,9 @@
 //! The locks, threads and clock of the protocols between threads, in one place, so that a model
 //! checker can stand in for them.
 
+/// Locks and conditions for many who wait for the same moment.
+#[cfg(feature = "model")]
+pub(crate) use modelled as crowd;
 #[cfg(feature = "model")]
 pub(crate) use modelled::{Condvar, Mutex, MutexGuard, now, thread};
 #[cfg(not(feature = "model"))]
@@ -24,9 +27,78 @@ mod real {
     }
 }
 
+/// The same calls on the locks of the standard library: a condition wakes all who wait for it with
+/// one system call, where `parking_lot` wakes one and lets it wake the next. They are not fair: for
+/// what is never held for long.
+#[cfg(not(feature = "model"))]
+pub(crate) mod crowd {
+    use std::ops::{Deref, DerefMut};
+    use std::sync::{self, LockResult, PoisonError};
+
+    #[derive(Debug)]
+    pub(crate) struct Mutex<T>(sync::Mutex<T>);
+
+    /// The held lock; empty only while a condition is waited for.
+    #[derive(Debug)]
+    pub(crate) struct MutexGuard<'a, T>(Option<sync::MutexGuard<'a, T>>);
+
+    #[derive(Debug)]
+    pub(crate) struct Condvar(sync::Condvar);
+
+    const HELD: &str = "a guard is empty only inside of `wait`";
+
+    impl<T> Mutex<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            Self(sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            MutexGuard(Some(unpoisoned(self.0.lock())))
+        }
+    }
+
+    /// As the other locks, which know no poison.
+    fn unpoisoned<T>(result: LockResult<T>) -> T {
+        result.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            self.0.as_ref().expect(HELD)
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            self.0.as_mut().expect(HELD)
+        }
+    }
+
+    impl Condvar {
+        pub(crate) const fn new() -> Self {
+            Self(sync::Condvar::new())
+        }
+
+        pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+            let held = guard.0.take().expect(HELD);
+            guard.0 = Some(unpoisoned(self.0.wait(held)));
+        }
+
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
+}
+
 /// The same calls on the model checker's locks, threads and randomness.
 #[cfg(feature = "model")]
-mod modelled {
+pub(crate) mod modelled {
     use shuttle::rand::{Rng, thread_rng};
     use std::cell::Cell;
     use std::ops::{Deref, DerefMut};

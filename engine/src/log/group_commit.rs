@@ -16,7 +16,8 @@
 
 use super::active::Point;
 use super::error::PoisonCause;
-use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, thread};
+use crate::sync::crowd::{Condvar, Mutex, MutexGuard};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, thread};
 
 /// What a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
