@@ -25,10 +25,11 @@ impl TermHash {
 pub type TermsOfRecord = fn(u16, u8, &[u8], &mut dyn FnMut(&[u8], bool));
 
 /// The terms and idempotency keys of one record, gathered before it is added to an index.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct RecordTerms {
     terms: Vec<TermHash>,
     keys: Vec<TermHash>,
+    lately: LatelyHashed,
 }
 
 impl RecordTerms {
@@ -52,12 +53,12 @@ impl RecordTerms {
 
     /// The record holds the term with these canonical bytes.
     pub fn add_term(&mut self, canonical: &[u8]) {
-        self.terms.push(TermHash::of(canonical));
+        self.terms.push(self.lately.hash(canonical));
     }
 
     /// The record holds the idempotency key with these canonical bytes.
     pub fn add_key(&mut self, canonical: &[u8]) {
-        self.keys.push(TermHash::of(canonical));
+        self.keys.push(self.lately.hash(canonical));
     }
 
     /// Forgets them, for the next record.
@@ -79,6 +80,51 @@ impl RecordTerms {
     }
 }
 
+/// The terms that were hashed last: records in a row have most of theirs in common. One term has
+/// one place, which the last one keeps that came there.
+#[derive(Clone, Debug, Default)]
+struct LatelyHashed(Vec<Hashed>);
+
+#[derive(Clone, Debug)]
+struct Hashed {
+    canonical: Vec<u8>,
+    hash: TermHash,
+}
+
+/// As many as a story of some loops at a time has.
+const LATELY_HASHED: usize = 64;
+
+/// Longer terms are rare, and hashed each time.
+const REMEMBERED_BYTES_MAX: usize = 512;
+
+impl LatelyHashed {
+    /// [`TermHash::of`] the same bytes.
+    fn hash(&mut self, canonical: &[u8]) -> TermHash {
+        if self.0.is_empty() {
+            let empty = Hashed { canonical: Vec::new(), hash: TermHash::of(&[]) };
+            self.0.resize(LATELY_HASHED, empty);
+        }
+        match self.0.get_mut(place_of(canonical)) {
+            Some(known) if known.canonical == canonical => known.hash,
+            Some(known) if canonical.len() <= REMEMBERED_BYTES_MAX => {
+                known.canonical.clear();
+                known.canonical.extend_from_slice(canonical);
+                known.hash = TermHash::of(canonical);
+                known.hash
+            }
+            _ => TermHash::of(canonical),
+        }
+    }
+}
+
+/// A term begins with what it is, and ends in what tells one id from the next; short ones are told
+/// apart by their second byte.
+fn place_of(canonical: &[u8]) -> usize {
+    let byte = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or(0));
+    let (first, second) = (byte(canonical.first()), byte(canonical.get(1)));
+    (first * 5 + second * 3 + byte(canonical.last()) * 7) % LATELY_HASHED
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +135,17 @@ mod tests {
         hasher.update(b"term");
         assert_eq!(hasher.finalize().as_bytes()[..8], TermHash::of(b"term").0.to_le_bytes());
         assert_ne!(TermHash::of(b"term"), TermHash::of(b"ter"));
+    }
+
+    #[test]
+    fn a_remembered_hash_is_that_of_its_own_term() {
+        let long = vec![b'x'; REMEMBERED_BYTES_MAX + 1];
+        let mut terms: Vec<Vec<u8>> = (0..=u8::MAX).map(|last| vec![7, 1, b'a', last]).collect();
+        terms.extend([Vec::new(), long, vec![9], vec![9, 1, 0]]);
+        let mut lately = LatelyHashed::default();
+        for term in terms.iter().chain(&terms).chain(terms.iter().rev()) {
+            assert_eq!(lately.hash(term), TermHash::of(term));
+            assert_eq!(lately.hash(term), TermHash::of(term));
+        }
     }
 }
