@@ -54,7 +54,7 @@ pub fn export<S: ReadStorage>(
     visit: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Report, ReadError> {
     let Selection { since, until } = selection;
-    let (reading, (mut meaning, reach)) = steadily(options, |attempt| {
+    let (reading, (mut meaning, reach)) = steadily(options, |mut attempt| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
@@ -65,6 +65,7 @@ pub fn export<S: ReadStorage>(
             visit(Seen::Beginning(&meaning.world));
         }
         let reach = tie_whole(storage)?;
+        attempt.builds_indexes = until == Until::End;
         let wanted = |header: &RecordHeader| until.includes(header);
         let reading = read(storage, anchor, attempt, &wanted, progress, &mut |batch| {
             let Some(last) = batch.last().filter(|last| until.includes(&last.header)) else {
@@ -79,7 +80,7 @@ pub fn export<S: ReadStorage>(
         Ok((reading, (meaning, reach)))
     })?;
     if until == Until::End {
-        meaning.check_statements(storage, !reading.survey.findings.is_empty(), options)?;
+        meaning.check_statements(storage, &reading, options)?;
     }
     let mut report = report(reading, Some(&meaning));
     report.reach.tied_from = reach.tied_from;

@@ -24,6 +24,7 @@ pub mod directory;
 pub mod entity;
 pub mod export;
 pub mod finding;
+mod indexed_as_read;
 mod later;
 pub mod live;
 pub mod machine;

@@ -3,7 +3,7 @@
 use crate::anchor::{Anchor, Archived, Before, Start};
 use crate::archive_statements::ArchiveStatements;
 use crate::finding::{Finding, Problem};
-use crate::read::{Committed, Content, ReadError, ReadOptions};
+use crate::read::{Committed, Content, ReadError, ReadOptions, Reading};
 use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
 use crate::statements::{Statements, of_untied};
@@ -351,11 +351,12 @@ impl Meaning {
     pub(crate) fn check_statements<S: ReadStorage>(
         &mut self,
         storage: &S,
-        is_damaged: bool,
+        reading: &Reading,
         options: ReadOptions<'_>,
     ) -> Result<(), ReadError> {
-        let mut found =
-            self.statements.check(storage, self.anchor.position.sequence, is_damaged)?;
+        let is_damaged = !reading.survey.findings.is_empty();
+        let as_read = (!is_damaged).then_some(&reading.indexes);
+        let mut found = self.statements.check(storage, self.anchor.position.sequence, as_read)?;
         let moves = std::mem::take(&mut self.moves);
         found.extend(moves.check(storage, &self.anchor, is_damaged, options)?);
         if is_damaged {

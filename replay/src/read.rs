@@ -3,6 +3,7 @@
 
 use crate::anchor::Anchor;
 use crate::finding::{Finding, Problem};
+use crate::indexed_as_read::IndexedAsRead;
 use crate::later::Later;
 use crate::meaning::place_of;
 use crate::progress::{Meter, Progress};
@@ -211,6 +212,8 @@ pub(crate) struct Reading {
     pub(crate) later: Option<Later>,
     /// The records that others of them say are unproven.
     pub(crate) unproven: UnprovenRecords,
+    /// The indexes of segments, where they were asked for.
+    pub(crate) indexes: IndexedAsRead,
 }
 
 impl Reading {
@@ -240,6 +243,8 @@ pub(crate) struct Attempt<'a> {
     options: ReadOptions<'a>,
     /// How much of the log is read.
     pub(crate) extent: Extent,
+    /// Whether the indexes of its segments are built.
+    pub(crate) builds_indexes: bool,
     begun: &'a Cell<u32>,
 }
 
@@ -268,7 +273,8 @@ pub(crate) fn steadily<T>(
     mut read: impl FnMut(Attempt<'_>) -> Result<(Reading, T), ReadError>,
 ) -> Result<(Reading, T), ReadError> {
     let begun = Cell::new(0);
-    let attempt = Attempt { options, extent: Extent::FromAnchor, begun: &begun };
+    let extent = Extent::FromAnchor;
+    let attempt = Attempt { options, extent, builds_indexes: false, begun: &begun };
     let mut file = names::HEAD.to_string();
     while attempt.begins() {
         match read(attempt) {
@@ -300,11 +306,11 @@ pub(crate) fn read<S: ReadStorage>(
     let threads = available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX));
     let content = |_: &RecordPlace, record: &Record<'_>| content_of(record, wanted);
     let mut batches = Batches::new(storage, Meter::new(storage, progress), anchor, visit);
-    let Attempt { options, extent, .. } = attempt;
+    let Attempt { options, extent, builds_indexes, .. } = attempt;
     loop {
         // The last reading takes whatever follows the newest record as "not yet".
         let is_being_written = options.is_being_written()? || attempt.is_last();
-        batches.restart();
+        batches.restart(builds_indexes);
         let survey_options =
             SurveyOptions::new(extent, options.boot).being_written(is_being_written);
         let mut take = |place: &RecordPlace, record: &Record<'_>, content| {
@@ -384,6 +390,7 @@ struct Batches<'s, 'v, S> {
     stated: u64,
     /// What the disk said of a header that was read again.
     failed: Option<SurveyError>,
+    indexes: Option<IndexedAsRead>,
 }
 
 impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
@@ -407,6 +414,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             unproven: UnprovenRecords::default(),
             stated: 0,
             failed: None,
+            indexes: None,
         }
     }
 
@@ -428,6 +436,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             archives: self.storage.archives(),
             later: None,
             unproven: self.unproven,
+            indexes: self.indexes.unwrap_or_default(),
         })
     }
 
@@ -440,7 +449,8 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         }
     }
 
-    fn restart(&mut self) {
+    fn restart(&mut self, builds_indexes: bool) {
+        self.indexes = builds_indexes.then(IndexedAsRead::default);
         self.segment = 0;
         self.record_bytes = 0;
         self.cut_off = None;
@@ -453,6 +463,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             // A batch ends in the segment in which it began.
             self.pending.clear();
         }
+        self.add_to_index(&place, &record.header, &content);
         let due = self.last.sequence.saturating_add(1).saturating_add(self.pending.len() as u64);
         if self.cut_off.is_some() || record.header.sequence < due {
             return;
@@ -466,6 +477,16 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         if !record.header.flags.more_follows() {
             self.hand_on(record);
         }
+    }
+
+    /// Where a header cannot be read again, the index is built from the segment when it is needed.
+    fn add_to_index(&mut self, place: &RecordPlace, header: &RecordHeader, content: &Content) {
+        let Some(indexes) = &mut self.indexes else { return };
+        if place.offset == SEGMENT_HEADER_LENGTH as u64 {
+            let header = read_header(self.storage, place.segment).ok().flatten();
+            indexes.begin_segment(header.as_ref());
+        }
+        indexes.add(place.offset, header, content);
     }
 
     fn hand_on(&mut self, record: &Record<'_>) {

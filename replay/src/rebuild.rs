@@ -106,7 +106,7 @@ fn rebuild_from<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     witness: &mut dyn FnMut(&Committed),
 ) -> Result<Rebuilt, ReadError> {
-    let (reading, (mut meaning, inside_batch_until)) = steadily(options, |attempt| {
+    let (reading, (mut meaning, inside_batch_until)) = steadily(options, |mut attempt| {
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         if !until.reaches(&anchor.position) {
@@ -114,6 +114,7 @@ fn rebuild_from<S: ReadStorage>(
         }
         let mut meaning = Meaning::new(keeping(start), until);
         let mut inside_batch_until = None;
+        attempt.builds_indexes = until == Until::End;
         let wanted = |header: &RecordHeader| until.includes(header);
         let reading = read(storage, anchor, attempt, &wanted, progress, &mut |batch| {
             if meaning.apply(batch) {
@@ -125,7 +126,7 @@ fn rebuild_from<S: ReadStorage>(
         Ok((reading, (meaning, inside_batch_until)))
     })?;
     if until == Until::End {
-        meaning.check_statements(storage, !reading.survey.findings.is_empty(), options)?;
+        meaning.check_statements(storage, &reading, options)?;
     }
     let mut report = report(reading, Some(&meaning));
     tie(storage, &mut report)?;

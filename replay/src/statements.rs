@@ -4,6 +4,7 @@
 //! hides records, whoever made it, and only building the index again tells.
 
 use crate::finding::{Finding, Problem};
+use crate::indexed_as_read::{Built, IndexedAsRead};
 use crate::meaning::place_of;
 use crate::read::Committed;
 use crate::records::indexes::{Stated, statement_of};
@@ -13,7 +14,7 @@ use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{LogReader, Place, ReadStorage, SurveyError, Ties};
-use holdpoint_log_format::{ChainPosition, Link};
+use holdpoint_log_format::Link;
 use holdpoint_log_index::IndexDigest;
 use holdpoint_log_index::file::{BuildError, build_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
@@ -57,9 +58,9 @@ impl Statements {
         }
     }
 
-    /// Builds the index of every segment that is spoken of. Gives the statements that are false.
-    /// Of a segment behind the log's beginning, and of one that does not hold, nothing is said
-    /// here.
+    /// Builds the index of every segment that is spoken of, unless it was built as the segment was
+    /// read, in a log that is not damaged. Gives the statements that are false. Of a segment before
+    /// the log's beginning, and of one that does not hold, nothing is said here.
     ///
     /// # Errors
     /// A segment cannot be read, or does not hold in a log that is not damaged: it was changed
@@ -68,13 +69,14 @@ impl Statements {
         &mut self,
         storage: &S,
         anchor: u64,
-        is_damaged: bool,
+        as_read: Option<&IndexedAsRead>,
     ) -> Result<Vec<Finding>, SurveyError> {
         let mut findings = Vec::new();
         for (first, made) in std::mem::take(&mut self.made) {
-            let built = match first > anchor {
-                true => build(storage, first, due_of(first, &made, is_damaged))?,
-                false => None,
+            let built = match as_read.and_then(|indexes| indexes.of(first)) {
+                _ if first <= anchor => None,
+                Some(built) => Some(built),
+                None => build(storage, first, due_of(first, &made, as_read.is_none()))?,
             };
             let Some((last, digest)) = built else {
                 self.not_checked = self.not_checked.saturating_add(made.len() as u64);
@@ -171,10 +173,8 @@ fn due_of(first: u64, made: &[Statement], is_damaged: bool) -> Due {
     }
 }
 
-type Built = Option<(ChainPosition, Digest)>;
-
 /// The last record of a segment, and the digest of its index; `None` where it has none.
-fn build<S: ReadStorage>(storage: &S, first: u64, due: Due) -> Result<Built, SurveyError> {
+fn build<S: ReadStorage>(storage: &S, first: u64, due: Due) -> Result<Option<Built>, SurveyError> {
     let built = build_index(storage, first, TERMS_VERSION, &mut |record, terms| {
         terms.add_record(record, terms_of_record);
     });

@@ -130,6 +130,7 @@ fn judge_asked<S: ReadStorage>(
                 meaning.apply(batch);
             }
         };
+        attempt.builds_indexes = true;
         if asked.fail_fast {
             attempt.extent = Extent::UntilFinding;
         }
@@ -143,7 +144,7 @@ fn judge_asked<S: ReadStorage>(
     }
     // Behind damage an index cannot be built, and the damage is told.
     if !asked.fail_fast || meaning.findings.is_empty() {
-        meaning.check_statements(storage, !reading.survey.findings.is_empty(), options)?;
+        meaning.check_statements(storage, &reading, options)?;
     }
     Ok((reading, meaning, compared))
 }
