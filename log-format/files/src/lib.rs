@@ -40,5 +40,6 @@ pub use reader::{LogReader, Standing, Ties};
 pub use run::{RecordPlace, Run, Stop};
 pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage, Stamp};
 pub use survey::{
-    Extent, READINGS_MAX, Survey, SurveyError, SurveyOptions, survey, survey_in_threads,
+    Extent, READINGS_MAX, Survey, SurveyError, SurveyOptions, survey, survey_completing,
+    survey_in_threads,
 };

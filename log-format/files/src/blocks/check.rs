@@ -2,7 +2,7 @@
 //! all records in lanes, then the places in order.
 
 use super::cut::Block;
-use super::workers::Make;
+use super::workers::Workers;
 use holdpoint_log_format::link::{PREIMAGE_LENGTH, preimage};
 use holdpoint_log_format::{Fault, Link, Record, RecordHeader};
 use holdpoint_sha256_lanes::digest_each;
@@ -20,16 +20,17 @@ pub(super) struct Checked<T> {
 }
 
 /// Checks the records of a block, given that the one before them holds.
-pub(super) fn check<T>(block: Block, make: &Make<'_, T>) -> Checked<T> {
+pub(super) fn check<T>(block: Block, workers: &Workers<'_, T>) -> Checked<T> {
     let mut valid = Vec::with_capacity(block.records.len());
     let frame_fault = block.decode_frames(&mut valid).err();
     let place_fault = block.check_places(&mut valid).err();
     let records = valid.iter().zip(&block.records);
     let made = records.map(|(header, cut)| {
         let payload = block.payload(cut, header);
-        make(&block.place(cut), &Record { header: header.clone(), payload })
+        workers.make(&block.place(cut), &Record { header: header.clone(), payload })
     });
-    let made = made.collect();
+    let mut made: Vec<T> = made.collect();
+    workers.complete(&mut made);
     Checked { block, valid, made, fault: place_fault.or(frame_fault) }
 }
 

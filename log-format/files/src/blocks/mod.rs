@@ -20,7 +20,7 @@ use holdpoint_log_format::{Record, SegmentHeader};
 use std::io;
 use std::ops::ControlFlow;
 use workers::Line;
-pub use workers::{Make, Workers};
+pub use workers::{Complete, Make, Workers};
 
 /// How much is read and checked as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

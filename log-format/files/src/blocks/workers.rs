@@ -17,6 +17,10 @@ use std::thread;
 /// in any thread.
 pub type Make<'m, T> = dyn Fn(&RecordPlace, &Record<'_>) -> T + Sync + 'm;
 
+/// Goes once more over what was made of a block's records, in their order: what is cheaper for many
+/// at once is left to it. It is called in the thread that made them.
+pub type Complete<'m, T> = dyn Fn(&mut [T]) + Sync + 'm;
+
 /// More buffers than this are not kept.
 const BUFFERS_MAX: usize = 64;
 
@@ -24,6 +28,7 @@ const BUFFERS_MAX: usize = 64;
 /// record.
 pub struct Workers<'m, T> {
     make: &'m Make<'m, T>,
+    complete: Option<&'m Complete<'m, T>>,
     threads: usize,
     length: BlockLength,
     buffers: Mutex<Vec<Vec<u8>>>,
@@ -34,7 +39,24 @@ impl<'m, T> Workers<'m, T> {
     /// for them: with one, none ever is.
     #[must_use]
     pub fn new(threads: usize, length: BlockLength, make: &'m Make<'m, T>) -> Self {
-        Self { make, threads: threads.max(1), length, buffers: Mutex::default() }
+        let threads = threads.max(1);
+        Self { make, complete: None, threads, length, buffers: Mutex::default() }
+    }
+
+    /// The same, which also complete what was made of each block.
+    #[must_use]
+    pub fn completing(self, complete: &'m Complete<'m, T>) -> Self {
+        Self { complete: Some(complete), ..self }
+    }
+
+    pub(super) fn make(&self, place: &RecordPlace, record: &Record<'_>) -> T {
+        (self.make)(place, record)
+    }
+
+    pub(super) fn complete(&self, made: &mut [T]) {
+        if let Some(complete) = self.complete {
+            complete(made);
+        }
     }
 
     pub(super) fn block_length(&self) -> BlockLength {
@@ -198,7 +220,7 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
     /// Cuts a block and checks it; `false` when there is none, or no room.
     fn check_one(&self) -> bool {
         let Some((number, block)) = self.cut_one() else { return false };
-        let checked = check(block, self.workers.make);
+        let checked = check(block, self.workers);
         lock(&self.state).checked.insert(number, checked);
         self.changed.notify_all();
         true

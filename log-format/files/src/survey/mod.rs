@@ -6,7 +6,7 @@ mod segments;
 mod tail;
 mod witness;
 
-use crate::blocks::{BlockLength, Make, VisitMade, Workers};
+use crate::blocks::{BlockLength, Complete, Make, VisitMade, Workers};
 use crate::finding::{Finding, Place, Problem};
 use crate::run::{RecordPlace, Run};
 use crate::storage::ReadStorage;
@@ -255,11 +255,25 @@ pub fn survey_in_threads<S: ReadStorage, T: Send>(
     make: &Make<'_, T>,
     visit: &mut VisitMade<'_, T>,
 ) -> Result<Survey, SurveyError> {
+    survey_completing(storage, options, threads, (make, &|_: &mut [T]| ()), visit)
+}
+
+/// As [`survey_in_threads`], where what was made of a block's records is completed as one.
+///
+/// # Errors
+/// As [`survey`].
+pub fn survey_completing<S: ReadStorage, T: Send>(
+    storage: &S,
+    options: SurveyOptions,
+    threads: usize,
+    (make, complete): (&Make<'_, T>, &Complete<'_, T>),
+    visit: &mut VisitMade<'_, T>,
+) -> Result<Survey, SurveyError> {
     let mut surveyor = Surveyor::begun(storage, options)?;
     surveyor.check_layout();
     surveyor.check_successors()?;
     let threads = if surveyor.is_small() { 1 } else { threads };
-    let workers = Workers::new(threads, BlockLength::default(), make);
+    let workers = Workers::new(threads, BlockLength::default(), make).completing(complete);
     let mut records = Records { workers: &workers, visit };
     surveyor.walk_earlier(&mut records)?;
     surveyor.walk_last(&mut records)?;

@@ -39,11 +39,18 @@ fn in_blocks<F: ReadFile>(
 ) -> Walked {
     let window = Window::new(file).unwrap();
     let length = BlockLength { first: length, most: length * 2 };
-    let make = |place: &RecordPlace, record: &Record<'_>| (*place, record.payload.to_vec());
+    let make = |place: &RecordPlace, record: &Record<'_>| (*place, record.payload.to_vec(), 0);
+    let complete = |block: &mut [(RecordPlace, Vec<u8>, u64)]| {
+        let mut offset = block.first().map_or(0, |(place, ..)| place.offset);
+        for (place, _, completed) in block {
+            assert_eq!(place.offset, offset, "one behind the other");
+            (offset, *completed) = (offset + place.length, *completed + 1);
+        }
+    };
     let mut seen = Vec::new();
-    let workers = Workers::new(threads, length, &make);
+    let workers = Workers::new(threads, length, &make).completing(&complete);
     let run = walk_blocks(&window, &segment.header, from, &workers, &mut |place, record, made| {
-        assert_eq!(made, (*place, record.payload.to_vec()), "made of this very record");
+        assert_eq!(made, (*place, record.payload.to_vec(), 1), "made of this very record, once");
         seen.push((*place, record.header.clone(), made.1));
     });
     (seen, run.unwrap())
