@@ -141,7 +141,8 @@ fn fingerprints_at<S: ReadStorage>(
     options: ReadOptions<'_>,
     wanted: &BTreeSet<u64>,
 ) -> Result<BTreeMap<u64, Digest>, ReadError> {
-    let (_, found) = steadily(options, |attempt| {
+    let (_, found) = steadily(options, |mut attempt| {
+        attempt.judges = true;
         let start = Start::of(storage)?;
         let anchor = start.anchor;
         let (mut meaning, mut found) = (Meaning::new(start, Until::End), BTreeMap::new());

@@ -65,7 +65,7 @@ pub fn export<S: ReadStorage>(
             visit(Seen::Beginning(&meaning.world));
         }
         let reach = tie_whole(storage)?;
-        attempt.builds_indexes = until == Until::End;
+        (attempt.judges, attempt.builds_indexes) = (true, until == Until::End);
         let wanted = |header: &RecordHeader| until.includes(header);
         let reading = read(storage, anchor, attempt, &wanted, progress, &mut |batch| {
             let Some(last) = batch.last().filter(|last| until.includes(&last.header)) else {

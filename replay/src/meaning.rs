@@ -249,7 +249,8 @@ impl Meaning {
     fn evolve(&mut self, record: &Committed, envelope: &Envelope) {
         let (sequence, event) = (record.header.sequence, &envelope.event);
         let unchecked = self.world.rules_not_checked(event);
-        let forbidden = self.world.judge_and_evolve(sequence, record.time(), envelope);
+        let (at, evidence) = (record.time(), record.beside.evidence);
+        let forbidden = self.world.judge_and_evolve_hashed(sequence, at, envelope, evidence);
         if let Some(number) = unchecked {
             let none = UnderRules { number, first: sequence, count: 0 };
             let under = self.under_rules.get_or_insert(none);

@@ -1,6 +1,8 @@
 //! Reading a log whole, once: the survey of the log's rooms, with batches handed on only when they
 //! are complete and follow from everything before them.
 
+mod content;
+
 use crate::anchor::Anchor;
 use crate::finding::{Finding, Problem};
 use crate::indexed_as_read::IndexedAsRead;
@@ -8,20 +10,22 @@ use crate::later::Later;
 use crate::meaning::place_of;
 use crate::progress::{Meter, Progress};
 use crate::report::{MEANING_FINDINGS_MAX, Unproven};
+pub(crate) use content::{Beside, content_of};
+use content::{Made, hash_evidence};
 use holdpoint_domain::application::{ApplicationEvent, ApplicationRecorded};
 use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::time::Timestamp;
-use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, SALVAGED, UnprovenRecords};
+use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, UnprovenRecords};
 use holdpoint_domain::world::FIRST_OPAQUE_KIND;
-use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::{Envelope, Event};
+use holdpoint_log_files::blocks::{Complete, Make};
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::run::{Stop, walk};
 use holdpoint_log_files::survey::{LastSegment, io_error, segment_path};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
     ArchivePlaces, Extent, Finding as LogFinding, Place, Problem as LogProblem, READINGS_MAX,
-    ReadStorage, RecordPlace, Run, Survey, SurveyError, SurveyOptions, survey_in_threads,
+    ReadStorage, RecordPlace, Run, Survey, SurveyError, SurveyOptions, survey_completing,
 };
 use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::tail::TailShape;
@@ -103,6 +107,7 @@ pub struct Committed {
     pub header: RecordHeader,
     /// What it says.
     pub content: Content,
+    pub(crate) beside: Beside,
 }
 
 /// What a record says.
@@ -124,7 +129,7 @@ impl Committed {
     /// A record as it lies there.
     pub(crate) fn of(place: &RecordPlace, record: &Record<'_>) -> Self {
         let content = content_of(record, &|_| true);
-        Self { place: *place, header: record.header.clone(), content }
+        Self { place: *place, header: record.header.clone(), content, beside: Beside::default() }
     }
 
     /// Adds the records that it says are unproven.
@@ -243,6 +248,8 @@ pub(crate) struct Attempt<'a> {
     options: ReadOptions<'a>,
     /// How much of the log is read.
     pub(crate) extent: Extent,
+    /// Whether its events are judged, so that their evidence is hashed.
+    pub(crate) judges: bool,
     /// Whether the indexes of its segments are built.
     pub(crate) builds_indexes: bool,
     begun: &'a Cell<u32>,
@@ -273,8 +280,8 @@ pub(crate) fn steadily<T>(
     mut read: impl FnMut(Attempt<'_>) -> Result<(Reading, T), ReadError>,
 ) -> Result<(Reading, T), ReadError> {
     let begun = Cell::new(0);
-    let extent = Extent::FromAnchor;
-    let attempt = Attempt { options, extent, builds_indexes: false, begun: &begun };
+    let (extent, judges, builds_indexes) = (Extent::FromAnchor, false, false);
+    let attempt = Attempt { options, extent, judges, builds_indexes, begun: &begun };
     let mut file = names::HEAD.to_string();
     while attempt.begins() {
         match read(attempt) {
@@ -304,7 +311,12 @@ pub(crate) fn read<S: ReadStorage>(
     visit: &mut dyn FnMut(&[Committed]),
 ) -> Result<Reading, ReadError> {
     let threads = available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX));
-    let content = |_: &RecordPlace, record: &Record<'_>| content_of(record, wanted);
+    let made = |_: &RecordPlace, record: &Record<'_>| Made::of(content_of(record, wanted));
+    let complete = |block: &mut [Made]| {
+        if attempt.judges {
+            hash_evidence(block);
+        }
+    };
     let mut batches = Batches::new(storage, Meter::new(storage, progress), anchor, visit);
     let Attempt { options, extent, builds_indexes, .. } = attempt;
     loop {
@@ -313,10 +325,11 @@ pub(crate) fn read<S: ReadStorage>(
         batches.restart(builds_indexes);
         let survey_options =
             SurveyOptions::new(extent, options.boot).being_written(is_being_written);
-        let mut take = |place: &RecordPlace, record: &Record<'_>, content| {
-            batches.take(*place, record, content);
+        let mut take = |place: &RecordPlace, record: &Record<'_>, made| {
+            batches.take(*place, record, made);
         };
-        let survey = survey_in_threads(storage, survey_options, threads, &content, &mut take)
+        let make: (&Make<'_, Made>, &Complete<'_, Made>) = (&made, &complete);
+        let survey = survey_completing(storage, survey_options, threads, make, &mut take)
             .map_err(|error| batches.moved(error))?;
         if is_being_written || is_settled(storage, options, &survey)? {
             return Ok(batches.into_reading(survey, is_being_written)?);
@@ -457,13 +470,13 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         self.pending.clear();
     }
 
-    fn take(&mut self, place: RecordPlace, record: &Record<'_>, content: Content) {
+    fn take(&mut self, place: RecordPlace, record: &Record<'_>, made: Made) {
         self.record_bytes = self.record_bytes.saturating_add(place.length);
         if place.offset == SEGMENT_HEADER_LENGTH as u64 {
             // A batch ends in the segment in which it began.
             self.pending.clear();
         }
-        self.add_to_index(&place, &record.header, &content);
+        self.add_to_index(&place, &record.header, &made.content);
         let due = self.last.sequence.saturating_add(1).saturating_add(self.pending.len() as u64);
         if self.cut_off.is_some() || record.header.sequence < due {
             return;
@@ -473,7 +486,8 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             self.cut_off = Some(place.segment);
             return;
         }
-        self.pending.push(Committed { place, header: record.header.clone(), content });
+        let (header, Made { content, beside }) = (record.header.clone(), made);
+        self.pending.push(Committed { place, header, content, beside });
         if !record.header.flags.more_follows() {
             self.hand_on(record);
         }
@@ -550,24 +564,5 @@ fn find_cut_off(survey: &mut Survey, stated: u64) {
     let problem = LogProblem::BelowMark { first, last: stated };
     if survey.findings.iter().all(|finding| finding.place != place) {
         survey.findings.push(LogFinding::new(place, problem));
-    }
-}
-
-/// The kinds of events that say which records are unproven.
-pub(crate) const SAY_UNPROVEN: [u16; 2] = [SALVAGED, RECORDS_UNPROVEN];
-
-/// What a record says. One that is not wanted is decoded only where it says what is unproven.
-pub(crate) fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> bool) -> Content {
-    let header = &record.header;
-    if header.flags.withheld() {
-        return Content::Withheld;
-    }
-    if !wanted(header) && !SAY_UNPROVEN.contains(&header.kind) {
-        return Content::NotRead;
-    }
-    match decode(header.kind, header.version, record.payload) {
-        Ok(envelope) => Content::Event(Box::new(envelope)),
-        Err(error) if error.is_opaque() => Content::Opaque,
-        Err(error) => Content::Undecodable(error),
     }
 }

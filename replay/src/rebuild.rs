@@ -114,7 +114,7 @@ fn rebuild_from<S: ReadStorage>(
         }
         let mut meaning = Meaning::new(keeping(start), until);
         let mut inside_batch_until = None;
-        attempt.builds_indexes = until == Until::End;
+        (attempt.judges, attempt.builds_indexes) = (true, until == Until::End);
         let wanted = |header: &RecordHeader| until.includes(header);
         let reading = read(storage, anchor, attempt, &wanted, progress, &mut |batch| {
             if meaning.apply(batch) {

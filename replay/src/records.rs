@@ -10,7 +10,7 @@ mod whole;
 
 use crate::finding::named;
 use crate::reach::Reach;
-use crate::read::{Committed, Content, content_of};
+use crate::read::{Beside, Committed, Content, content_of};
 use crate::summary::summary;
 pub use filter::{ActorWanted, Filter, TextWanted, is_kind};
 use holdpoint_domain::core::actor::ActorId;
@@ -77,7 +77,8 @@ impl Line {
             return None;
         }
         let content = content_of(record, &|_| true);
-        let committed = Committed { place: *place, header: record.header.clone(), content };
+        let header = record.header.clone();
+        let committed = Committed { place: *place, header, content, beside: Beside::default() };
         filter.wants(&committed).then(|| Self::of(&committed))
     }
 

@@ -130,7 +130,7 @@ fn judge_asked<S: ReadStorage>(
                 meaning.apply(batch);
             }
         };
-        attempt.builds_indexes = true;
+        (attempt.judges, attempt.builds_indexes) = (true, true);
         if asked.fail_fast {
             attempt.extent = Extent::UntilFinding;
         }

@@ -23,7 +23,7 @@ const DIRECTIONS: [(&str, &[&str]); 13] = [
     ("log-format/files/Cargo.toml", &["log-format", "sha256-lanes"]),
     ("log-format/index/Cargo.toml", &["log-format", "log-files"]),
     ("engine/Cargo.toml", &["log-format", "log-files", "log-index", "sha256-lanes", "domain"]),
-    ("replay/Cargo.toml", &["log-format", "log-files", "log-index", "domain"]),
+    ("replay/Cargo.toml", &["log-format", "log-files", "log-index", "sha256-lanes", "domain"]),
     ("engine/reducers/Cargo.toml", &["log-format", "log-files", "domain", "engine", "replay"]),
     (
         "engine/holdpoint/Cargo.toml",

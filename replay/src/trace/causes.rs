@@ -1,7 +1,7 @@
 //! From a record back to where its story began.
 
 use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
-use crate::read::{Committed, ReadError, content_of};
+use crate::read::{Beside, Committed, ReadError, content_of};
 use crate::records::Line;
 use crate::records::part::{Part, withheld_at};
 use holdpoint_domain::log::RULES_ADOPTED;
@@ -253,7 +253,8 @@ impl Step {
             return;
         }
         let content = content_of(record, &|_| true);
-        let record = Committed { place: *place, header: record.header.clone(), content };
+        let header = record.header.clone();
+        let record = Committed { place: *place, header, content, beside: Beside::default() };
         // Before somebody's first words a writer says by which rules, which nobody asked for.
         let is_preface = record.header.kind == RULES_ADOPTED && record.header.flags.more_follows();
         if self.actor.is_none()

@@ -180,6 +180,9 @@ pub(crate) struct Record<'a> {
     /// The hashes of the evidence that it captures, once somebody needed them: of the raw bytes,
     /// the seed's, and the injective one.
     pub(crate) hashes: &'a OnceCell<[Digest; 3]>,
+    /// Those of them that follow from the record alone, where they were computed before: of the raw
+    /// bytes, and the seed's.
+    pub(crate) known_hashes: Option<[Digest; 2]>,
 }
 
 /// What is found about one event. Where nobody asks, nothing is kept and no text is made: a guard

@@ -4,12 +4,16 @@
 //! The seed's evidence hash is kept beside the injective hashes that are relied on.
 
 use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use thiserror::Error;
 
 use crate::core::hash::{Digest, HashBuilder, Preimage, nul_joined_sha256, sha256};
+use crate::evidence_capture::event::EvidenceCaptured;
 use crate::evidence_capture::types::{
     EvidenceRecord, EvidenceType, ObservationContext, ObservationPoint, OfferedEvidence,
 };
@@ -137,17 +141,37 @@ impl<'a> RecordView<'a> {
         }
     }
 
+    /// What an event says.
+    pub(crate) fn of_event(body: &'a EvidenceCaptured) -> Self {
+        Self {
+            record_id: &body.record_id,
+            observation_point: body.observation_point,
+            evidence_type: body.evidence_type,
+            timestamp: &body.timestamp,
+            raw_data: body.raw_data.as_bytes(),
+            prior_hash: &body.prior_hash,
+            self_hash: &body.self_hash,
+            offered: body.offered.as_ref().map(|offered| {
+                (offered.observation_point, offered.evidence_type, offered.raw_data.as_bytes())
+            }),
+        }
+    }
+
     /// See [`evidence_hash`].
     #[must_use]
     pub fn seed_hash(&self) -> Digest {
-        nul_joined_sha256(&[
+        nul_joined_sha256(&self.seed_parts())
+    }
+
+    const fn seed_parts(&self) -> [&'a [u8]; 6] {
+        [
             self.record_id.as_bytes(),
             self.observation_point.name().as_bytes(),
             self.evidence_type.name().as_bytes(),
             self.timestamp.as_bytes(),
             self.raw_data,
             self.prior_hash.as_bytes(),
-        ])
+        ]
     }
 
     /// The injective hash of the record after this head of this session's chain: its place and all
@@ -176,6 +200,86 @@ impl<'a> RecordView<'a> {
             Some(offered) => add_offered(&mut fields, offered),
         }
         fields.finish()
+    }
+}
+
+/// The hashes of evidence that follow from its record alone, as [`EvidenceMessages`] gives them: of
+/// its raw bytes, and the seed's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EvidenceHashes(pub(crate) [Digest; 2]);
+
+impl EvidenceHashes {
+    /// Of what an event captured.
+    pub(crate) fn of(body: &EvidenceCaptured) -> Self {
+        Self([body.raw_data.sha256(), RecordView::of_event(body).seed_hash()])
+    }
+}
+
+/// Evidence whose hashes are computed together, by whoever can hash many messages at once.
+#[derive(Debug, Default)]
+pub struct EvidenceMessages {
+    /// What the seed hashes of each, one behind the other.
+    bytes: Vec<u8>,
+    evidence: Vec<Message>,
+}
+
+#[derive(Debug)]
+enum Message {
+    /// Where its raw bytes lie, within what the seed hashes.
+    Gathered { raw: Range<usize>, seed: Range<usize> },
+    /// It is not copied.
+    Hashed(EvidenceHashes),
+}
+
+/// Whether raw bytes are few enough to be copied beside others; more fill a hash function alone.
+const fn is_gathered(raw: &[u8]) -> bool {
+    raw.len() <= 16 * 1024
+}
+
+impl EvidenceMessages {
+    /// Adds what an event captured.
+    pub fn add(&mut self, body: &EvidenceCaptured) {
+        if !is_gathered(body.raw_data.as_bytes()) {
+            return self.evidence.push(Message::Hashed(EvidenceHashes::of(body)));
+        }
+        let start = self.bytes.len();
+        let [id, point, kind, timestamp, raw, prior] = RecordView::of_event(body).seed_parts();
+        for part in [id, point, kind, timestamp] {
+            self.bytes.extend_from_slice(part);
+            self.bytes.push(0);
+        }
+        let raw_start = self.bytes.len();
+        self.bytes.extend_from_slice(raw);
+        let raw = raw_start..self.bytes.len();
+        self.bytes.push(0);
+        self.bytes.extend_from_slice(prior);
+        self.evidence.push(Message::Gathered { raw, seed: start..self.bytes.len() });
+    }
+
+    /// The hashes of each, in the order in which they were added. `digest_each` writes the SHA-256
+    /// of each message to its place.
+    pub fn hashes(
+        &self,
+        digest_each: impl FnOnce(&[&[u8]], &mut [[u8; 32]]),
+    ) -> impl Iterator<Item = EvidenceHashes> {
+        let of = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
+        let messages: Vec<&[u8]> =
+            self.gathered().flat_map(|(raw, seed)| [of(raw), of(seed)]).collect();
+        let mut digests = vec![[0; 32]; messages.len()];
+        digest_each(&messages, &mut digests);
+        let mut digests = digests.into_iter().map(Digest::from_bytes);
+        let mut next = move || digests.next().unwrap_or(Digest::from_bytes([0; 32]));
+        self.evidence.iter().map(move |message| match message {
+            Message::Hashed(hashes) => *hashes,
+            Message::Gathered { .. } => EvidenceHashes([next(), next()]),
+        })
+    }
+
+    fn gathered(&self) -> impl Iterator<Item = (&Range<usize>, &Range<usize>)> {
+        self.evidence.iter().filter_map(|message| match message {
+            Message::Gathered { raw, seed } => Some((raw, seed)),
+            Message::Hashed(_) => None,
+        })
     }
 }
 
@@ -241,4 +345,47 @@ pub struct ChainFinding {
     pub expected: String,
     /// What the record says.
     pub found: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::{EvidenceHashes, EvidenceMessages, is_gathered};
+    use crate::core::hash::{Digest, sha256};
+    use crate::evidence_capture::event::EvidenceCaptured;
+    use crate::evidence_capture::types::{EvidenceContent, EvidenceType, ObservationPoint};
+
+    fn captured(length: usize) -> EvidenceCaptured {
+        EvidenceCaptured {
+            loop_id: "LOOP-1".into(),
+            chain_id: "CHAIN-1".into(),
+            index: 0,
+            record_id: "REC-1".into(),
+            observation_point: ObservationPoint::PostDispatch,
+            evidence_type: EvidenceType::ExecutorOutput,
+            timestamp: "2026-01-01T00:00:00Z".into(),
+            raw_data: vec![7; length].into(),
+            prior_hash: "".into(),
+            self_hash: "".into(),
+            injective_hash: Digest::from_bytes([0; 32]),
+            content: EvidenceContent::Opaque,
+            offered: None,
+        }
+    }
+
+    /// Long evidence stands among short: each has its own hashes.
+    #[test]
+    fn evidence_of_every_length_has_the_same_hashes_together_as_alone() {
+        let most = 16 * 1024;
+        assert!(is_gathered(&vec![0; most]) && !is_gathered(&vec![0; most + 1]));
+        let bodies = [0, 1, most + 1, 55, 64, most, 2 * most, 300].map(captured);
+        let mut messages = EvidenceMessages::default();
+        bodies.iter().for_each(|body| messages.add(body));
+        let together = messages.hashes(|messages, digests| {
+            let hashed = messages.iter().map(|message| *sha256(message).as_bytes());
+            hashed.zip(digests).for_each(|(digest, place)| *place = digest);
+        });
+        assert!(together.eq(bodies.iter().map(EvidenceHashes::of)));
+    }
 }

@@ -12,7 +12,7 @@ use crate::core::limits::{
 };
 use crate::core::payload::Raw;
 use crate::core::time::{TimeFault, check_follows};
-use crate::evidence_capture::chain::{ChainHead, RecordView};
+use crate::evidence_capture::chain::{ChainHead, EvidenceHashes, RecordView};
 use crate::evidence_capture::command::{CaptureEvidence, EvidenceItem};
 use crate::evidence_capture::event::{
     ChainSealed, EvidenceCaptured, ObserverAttached, StopConditionDetected,
@@ -231,9 +231,11 @@ fn hashes(
     body: &EvidenceCaptured,
 ) -> [Digest; 3] {
     *record.hashes.get_or_init(|| {
-        let (evidence, raw) = (record_view(body), body.raw_data.sha256());
-        let injective = evidence.injective_hash(chain.session(context), &chain.head, &raw);
-        [raw, evidence.seed_hash(), injective]
+        let known = record.known_hashes;
+        let [raw_sha256, seed_hash] = known.unwrap_or_else(|| EvidenceHashes::of(body).0);
+        let evidence = RecordView::of_event(body);
+        let injective = evidence.injective_hash(chain.session(context), &chain.head, &raw_sha256);
+        [raw_sha256, seed_hash, injective]
     })
 }
 
@@ -300,27 +302,11 @@ fn is_linked(
     body: &EvidenceCaptured,
     checks: &mut RuleChecks,
 ) -> bool {
-    let link = chain.head.link(&record_view(body), &hash);
+    let link = chain.head.link(&RecordView::of_event(body), &hash);
     if let Err(finding) = &link {
         checks.forbid(Rule::ChainLink, &finding.expected, &finding.found);
     }
     link.is_ok() & checks.expect(Rule::ChainLink, injective, body.injective_hash)
-}
-
-/// What Phase-31's hashes are made of.
-fn record_view(body: &EvidenceCaptured) -> RecordView<'_> {
-    RecordView {
-        record_id: &body.record_id,
-        observation_point: body.observation_point,
-        evidence_type: body.evidence_type,
-        timestamp: &body.timestamp,
-        raw_data: body.raw_data.as_bytes(),
-        prior_hash: &body.prior_hash,
-        self_hash: &body.self_hash,
-        offered: body.offered.as_ref().map(|offered| {
-            (offered.observation_point, offered.evidence_type, offered.raw_data.as_bytes())
-        }),
-    }
 }
 
 fn chain_record(record: Record<'_>, body: &EvidenceCaptured, raw_sha256: Digest) -> ChainRecord {

@@ -15,7 +15,7 @@ use crate::core::codec::{BodyReader, BodyWriter, DecodeError, EncodeError};
 use crate::core::time::Timestamp;
 use crate::core::{joined, union_of};
 use crate::decision_point::event::DecisionPointEvent;
-use crate::evidence_capture::event::EvidenceCaptureEvent;
+use crate::evidence_capture::event::{EvidenceCaptureEvent, EvidenceCaptured};
 use crate::evidence_capture::types::EvidenceContent;
 use crate::execution_loop::event::ExecutionLoopEvent;
 use crate::execution_loop::types::HaltReason;
@@ -125,6 +125,15 @@ impl From<GovernedEvent> for Event {
 }
 
 impl Event {
+    /// The evidence that the event says was captured.
+    #[must_use]
+    pub const fn captured(&self) -> Option<&EvidenceCaptured> {
+        let Self::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = self else {
+            return None;
+        };
+        Some(body)
+    }
+
     /// The loop that the event belongs to; `None` for events of the log itself, of threads and of
     /// decision points.
     #[must_use]

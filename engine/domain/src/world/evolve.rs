@@ -17,6 +17,7 @@ use crate::core::ids::{digits, id};
 use crate::core::refusal::Malformed;
 use crate::core::time::Timestamp;
 use crate::decision_point::event::DecisionPointEvent;
+use crate::evidence_capture::chain::EvidenceHashes;
 use crate::evidence_capture::event::EvidenceCaptureEvent;
 use crate::execution_loop::event::{ExecutionLoopEvent, LoopInitialized};
 use crate::governed::aggregate::ExecutionLoop;
@@ -39,8 +40,19 @@ impl World {
     /// Applies one record: its sequence, its time, its payload. Never refuses and never panics.
     /// What would open, permit or grant something, and is forbidden, counts for nothing.
     pub fn evolve(&mut self, sequence: u64, at: Timestamp, envelope: &Envelope) {
+        self.evolve_hashed(sequence, at, envelope, None);
+    }
+
+    /// [`evolve`](Self::evolve), where the event's evidence was hashed before.
+    pub fn evolve_hashed(
+        &mut self,
+        sequence: u64,
+        at: Timestamp,
+        envelope: &Envelope,
+        evidence: Option<EvidenceHashes>,
+    ) {
         let hashes = OnceCell::new();
-        self.apply(record(sequence, at, envelope, &hashes), envelope);
+        self.apply(record(sequence, at, envelope, &hashes, evidence), envelope);
     }
 
     /// What the rules forbid about a record that is to be applied to this very world: empty for
@@ -48,7 +60,7 @@ impl World {
     #[must_use]
     pub fn judge(&self, sequence: u64, at: Timestamp, envelope: &Envelope) -> Vec<ForbiddenEvent> {
         let hashes = OnceCell::new();
-        self.findings(record(sequence, at, envelope, &hashes), envelope)
+        self.findings(record(sequence, at, envelope, &hashes, None), envelope)
     }
 
     /// [`judge`](Self::judge), then [`evolve`](Self::evolve); evidence is hashed once for both.
@@ -58,8 +70,19 @@ impl World {
         at: Timestamp,
         envelope: &Envelope,
     ) -> Vec<ForbiddenEvent> {
+        self.judge_and_evolve_hashed(sequence, at, envelope, None)
+    }
+
+    /// [`judge_and_evolve`](Self::judge_and_evolve), where the event's evidence was hashed before.
+    pub fn judge_and_evolve_hashed(
+        &mut self,
+        sequence: u64,
+        at: Timestamp,
+        envelope: &Envelope,
+        evidence: Option<EvidenceHashes>,
+    ) -> Vec<ForbiddenEvent> {
         let hashes = OnceCell::new();
-        let record = record(sequence, at, envelope, &hashes);
+        let record = record(sequence, at, envelope, &hashes, evidence);
         let findings = self.findings(record, envelope);
         self.apply(record, envelope);
         findings
@@ -108,9 +131,11 @@ fn record<'a>(
     at: Timestamp,
     envelope: &'a Envelope,
     hashes: &'a OnceCell<[Digest; 3]>,
+    evidence: Option<EvidenceHashes>,
 ) -> Record<'a> {
     let Envelope { actor, proof, correlation, .. } = envelope;
-    Record { sequence, at, actor, proof: *proof, correlation, hashes }
+    let known_hashes = evidence.map(|EvidenceHashes(hashes)| hashes);
+    Record { sequence, at, actor, proof: *proof, correlation, hashes, known_hashes }
 }
 
 /// What became of the loop that an event is about.

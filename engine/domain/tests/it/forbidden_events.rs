@@ -541,7 +541,7 @@ fn replay_survives_any_events_in_any_order() {
 }
 
 /// Commands go on being decided in the world that results.
-fn disordered(random: &mut Gen) -> Story {
+pub(crate) fn disordered(random: &mut Gen) -> Story {
     let mut story = Story::new();
     for _ in 0..80 {
         let command = next_command(&mut story, random);

@@ -31,6 +31,7 @@ mod forbidden_plans;
 mod forbidden_threads;
 mod gate_policies;
 mod golden_json;
+mod hashed_evidence;
 mod hashes;
 mod health;
 mod hold_terms;

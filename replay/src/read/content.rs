@@ -1,0 +1,71 @@
+//! What the threads that check records make of them: events, decoded, and the hashes of their
+//! evidence.
+
+use super::Content;
+use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceHashes, EvidenceMessages};
+use holdpoint_domain::log::{RECORDS_UNPROVEN, SALVAGED};
+use holdpoint_domain::world::envelope::decode;
+use holdpoint_log_format::{Record, RecordHeader};
+use holdpoint_sha256_lanes::digest_each;
+
+/// What a worker makes of a record.
+pub(super) struct Made {
+    pub(super) content: Content,
+    pub(super) beside: Beside,
+}
+
+/// What a worker tells of a content, of which none is part of the record: records are equal that
+/// are so without it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Beside {
+    /// What its evidence hashes to, where it was hashed with that of others.
+    pub(crate) evidence: Option<EvidenceHashes>,
+}
+
+impl PartialEq for Beside {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Beside {}
+
+impl Made {
+    pub(super) fn of(content: Content) -> Self {
+        Self { content, beside: Beside::default() }
+    }
+
+    fn captured(&self) -> Option<&EvidenceCaptured> {
+        let Content::Event(envelope) = &self.content else { return None };
+        envelope.event.captured()
+    }
+}
+
+/// Hashes the evidence of a block of records at once: most of what judging them takes.
+pub(super) fn hash_evidence(block: &mut [Made]) {
+    let mut messages = EvidenceMessages::default();
+    block.iter().filter_map(Made::captured).for_each(|body| messages.add(body));
+    let captured = block.iter_mut().filter(|made| made.captured().is_some());
+    for (made, hashes) in captured.zip(messages.hashes(digest_each)) {
+        made.beside.evidence = Some(hashes);
+    }
+}
+
+/// The kinds of events that say which records are unproven.
+const SAY_UNPROVEN: [u16; 2] = [SALVAGED, RECORDS_UNPROVEN];
+
+/// What a record says. One that is not wanted is decoded only where it says what is unproven.
+pub(crate) fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> bool) -> Content {
+    let header = &record.header;
+    if header.flags.withheld() {
+        return Content::Withheld;
+    }
+    if !wanted(header) && !SAY_UNPROVEN.contains(&header.kind) {
+        return Content::NotRead;
+    }
+    match decode(header.kind, header.version, record.payload) {
+        Ok(envelope) => Content::Event(Box::new(envelope)),
+        Err(error) if error.is_opaque() => Content::Opaque,
+        Err(error) => Content::Undecodable(error),
+    }
+}
