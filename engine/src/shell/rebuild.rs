@@ -6,6 +6,7 @@ use super::fingerprint::Since;
 use super::lookup::Lookup;
 use super::recall::each_from;
 use crate::log::{Log, Storage, WriteTransaction};
+use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceMessages};
 use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::{FIRST_OPAQUE_KIND, STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Envelope, Event, Time, World, kind_name};
@@ -13,6 +14,7 @@ use holdpoint_log_files::survey::Visit;
 use holdpoint_log_files::{FollowError, Follower};
 use holdpoint_log_format::limits::OPAQUE_KIND_MIN;
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
+use holdpoint_sha256_lanes::digest_each;
 use std::ops::ControlFlow;
 
 /// The state and the place in the log that it stands for.
@@ -106,22 +108,99 @@ impl LiveState {
     /// Evolves the state by every record that is shown. Records of a batch are held back until one
     /// ends it.
     pub(super) fn follow(&mut self, catch_up: &CatchUp<'_>) -> Result<(), SubmitError> {
-        let mut batch = Vec::new();
+        let mut pending = Pending::default();
         let mut failure = None;
         let (world, since, lookup) = (&mut self.world, &mut self.since, &mut self.lookup);
-        catch_up(&mut self.place, &mut |_, record| match recorded(record) {
+        let mut follow = |event: &Recorded| {
+            since.count(event);
+            lookup.follow(event);
+        };
+        let caught_up = catch_up(&mut self.place, &mut |_, record| match recorded(record) {
             _ if failure.is_some() => {}
             Err(error) => failure = Some(error),
             Ok(event) => {
-                batch.extend(event);
-                if !record.header.flags.more_follows() {
-                    evolve_batch(world, since, &batch, &record.header);
-                    batch.iter().for_each(|event| lookup.follow(event));
-                    batch.clear();
+                pending.take(event, &record.header);
+                if pending.is_much() {
+                    pending.evolve(world, &mut follow);
                 }
             }
-        })?;
+        });
+        pending.evolve(world, &mut follow);
+        caught_up?;
         failure.map_or(Ok(()), Err)
+    }
+}
+
+/// So many records are evolved by together: their evidence is hashed at once.
+const HASHED_TOGETHER: usize = 64;
+
+/// Payloads of so many bytes are not held back for others.
+const HELD_BACK_BYTES: usize = 256 * 1_024;
+
+/// Records by which the state is not evolved yet.
+#[derive(Default)]
+pub(super) struct Pending {
+    /// Those of whole batches.
+    whole: Vec<Followed>,
+    /// Bytes of the payloads that came since the state was evolved last.
+    bytes: usize,
+    /// Those of a batch that has not ended.
+    begun: Vec<Followed>,
+}
+
+/// What follows of a record.
+#[expect(clippy::large_enum_variant, reason = "nearly every record is an event")]
+enum Followed {
+    Event(Recorded),
+    /// No event, at its place.
+    Opaque(u64, Time),
+}
+
+impl Pending {
+    pub(super) fn take(&mut self, event: Option<Recorded>, header: &RecordHeader) {
+        self.bytes = self.bytes.saturating_add(event.as_ref().map_or(0, |event| event.length));
+        let opaque = || Followed::Opaque(header.sequence, Time::from_nanoseconds(header.time));
+        self.begun.push(event.map_or_else(opaque, Followed::Event));
+        if !header.flags.more_follows() {
+            self.whole.append(&mut self.begun);
+        }
+    }
+
+    fn is_much(&self) -> bool {
+        self.whole.len() >= HASHED_TOGETHER || self.bytes >= HELD_BACK_BYTES
+    }
+
+    /// Whether every record was evolved by.
+    pub(super) fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.begun.is_empty()
+    }
+
+    /// Evolves the state by all whole batches, and shows their events. What the rules forbid about
+    /// them is for whoever verifies the log.
+    pub(super) fn evolve(&mut self, world: &mut World, follow: &mut dyn FnMut(&Recorded)) {
+        let mut messages = EvidenceMessages::default();
+        self.whole.iter().filter_map(Followed::captured).for_each(|body| messages.add(body));
+        let mut hashes = messages.hashes(digest_each);
+        for followed in &self.whole {
+            let evidence = followed.captured().and_then(|_| hashes.next());
+            match followed {
+                Followed::Event(event) => {
+                    world.evolve_hashed(event.sequence, event.at, &event.envelope, evidence);
+                    follow(event);
+                }
+                Followed::Opaque(sequence, at) => world.pass_over(*sequence, *at),
+            }
+        }
+        drop(hashes);
+        self.whole.clear();
+        self.bytes = 0;
+    }
+}
+
+impl Followed {
+    fn captured(&self) -> Option<&EvidenceCaptured> {
+        let Self::Event(event) = self else { return None };
+        event.envelope.event.captured()
     }
 }
 
@@ -160,29 +239,8 @@ pub(super) fn take_up(event: &HistoryArchived) -> Result<World, String> {
     Ok(world)
 }
 
-/// Evolves by a whole batch. What the rules forbid about it is for whoever verifies the log.
-pub(super) fn evolve_all(world: &mut World, since: &mut Since, batch: &[Recorded]) {
-    for event in batch {
-        since.count(event);
-        world.evolve(event.sequence, event.at, &event.envelope);
-    }
-}
-
 // Who appends and who judges know the same kinds for opaque.
 const _: () = assert!(FIRST_OPAQUE_KIND == OPAQUE_KIND_MIN);
-
-/// As [`evolve_all`], for a batch of which this is the last record: it may be no event.
-pub(super) fn evolve_batch(
-    world: &mut World,
-    since: &mut Since,
-    batch: &[Recorded],
-    last: &RecordHeader,
-) {
-    evolve_all(world, since, batch);
-    if last.kind >= FIRST_OPAQUE_KIND {
-        world.pass_over(last.sequence, Time::from_nanoseconds(last.time));
-    }
-}
 
 /// The event of a record; `None` where it is opaque.
 pub(super) fn recorded(record: &Record<'_>) -> Result<Option<Recorded>, SubmitError> {

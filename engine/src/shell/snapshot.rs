@@ -8,7 +8,7 @@
 //! - That one cannot be written, or not be read, never fails anything.
 
 use super::fingerprint::Since;
-use super::rebuild::{LiveState, Recorded, evolve_batch, recorded};
+use super::rebuild::{LiveState, Pending, recorded};
 use crate::log::Storage;
 use holdpoint_domain::World;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -105,8 +105,8 @@ pub(super) fn newest_state<S: ReadStorage>(
         &mut |following, _, _, record| following.take(record),
     )?;
     // What the log says is unproven states nothing.
-    let stated = stated.filter(|(Following { hot, batch, stated_by }, _)| {
-        batch.is_empty() && !hot.world.unproven_records().contains(*stated_by)
+    let stated = stated.filter(|(Following { hot, pending, stated_by }, _)| {
+        pending.is_empty() && !hot.world.unproven_records().contains(*stated_by)
     });
     Ok(stated.map(|(following, place)| (LiveState { place, ..following.hot }, following.stated_by)))
 }
@@ -114,8 +114,7 @@ pub(super) fn newest_state<S: ReadStorage>(
 /// A snapshot's state on its way to the newest record.
 struct Following {
     hot: LiveState,
-    /// Records are held back until one ends their batch.
-    batch: Vec<Recorded>,
+    pending: Pending,
     stated_by: u64,
 }
 
@@ -124,18 +123,15 @@ impl Following {
         let event = recorded(record).ok()??;
         let world = World::stated_by(snapshot.state(), &event.envelope.event)?;
         let hot = LiveState { since: Since::snapshot(), ..LiveState::from(world, from.clone()) };
-        Some(Self { hot, batch: Vec::new(), stated_by: event.sequence })
+        Some(Self { hot, pending: Pending::default(), stated_by: event.sequence })
     }
 
     fn take(&mut self, record: &Record<'_>) -> ControlFlow<()> {
         // What cannot be read leads nowhere.
         let Ok(event) = recorded(record) else { return ControlFlow::Break(()) };
-        self.batch.extend(event);
-        if !record.header.flags.more_follows() {
-            let LiveState { world, since, .. } = &mut self.hot;
-            evolve_batch(world, since, &self.batch, &record.header);
-            self.batch.clear();
-        }
+        self.pending.take(event, &record.header);
+        let LiveState { world, since, .. } = &mut self.hot;
+        self.pending.evolve(world, &mut |event| since.count(event));
         ControlFlow::Continue(())
     }
 }
