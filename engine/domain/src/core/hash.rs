@@ -40,9 +40,16 @@ impl Digest {
 
     /// Whether this is the digest's text.
     pub(crate) fn is_text(&self, text: &str) -> bool {
-        let mut own = [0; HEX_LENGTH];
-        base16ct::lower::encode(&self.0, &mut own).is_ok_and(|own| own == text.as_bytes())
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        let are_own = |(byte, pair): (&u8, &[u8; 2])| *pair == [digit(byte >> 4), digit(byte & 15)];
+        text.len() == HEX_LENGTH && rest.is_empty() && self.0.iter().zip(pairs).all(are_own)
     }
+}
+
+/// A lower-case hexadecimal digit. What is compared is no secret, and need not take the same time
+/// whatever it is.
+const fn digit(nibble: u8) -> u8 {
+    if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 }
 }
 
 impl fmt::Display for Digest {
@@ -369,6 +376,25 @@ mod tests {
     use alloc::string::ToString as _;
 
     use super::{nul_joined_sha256_hex, sha256};
+
+    #[test]
+    fn a_digest_has_one_text() {
+        for first in 0..=u8::MAX {
+            let digest = sha256(&[first]);
+            let text = digest.to_string();
+            assert!(digest.is_text(&text));
+            for other in [&text[1..], &text[..63], "", &alloc::format!("{text}0")] {
+                assert!(!digest.is_text(other));
+            }
+            for at in 0..text.len() {
+                let mut changed = text.clone().into_bytes();
+                changed[at] ^= 1;
+                assert!(!digest.is_text(core::str::from_utf8(&changed).unwrap()));
+            }
+            let upper = text.to_uppercase();
+            assert_eq!(digest.is_text(&upper), upper == text);
+        }
+    }
 
     #[test]
     fn the_seeds_recipe_has_nul_only_between_parts() {

@@ -3,7 +3,7 @@
 //! Text and raw evidence decode by borrowing from the payload first, so that a hostile length is
 //! compared with the bytes that are there before anything is allocated; lists grow as items arrive.
 
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Borrow, ToOwned};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -109,6 +109,13 @@ impl PartialOrd for Text {
 impl Ord for Text {
     fn cmp(&self, other: &Self) -> Ordering {
         self.as_str().cmp(other.as_str())
+    }
+}
+
+/// Texts are compared and ordered as what they hold.
+impl Borrow<str> for Text {
+    fn borrow(&self) -> &str {
+        self.as_str()
     }
 }
 

@@ -31,7 +31,7 @@ pub fn is_empty(text: &str) -> bool {
 /// Whether the text is missing in the wider sense: empty, or made only of blank code points.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| BLANK_CODE_POINTS.contains(&c))
+    text.chars().all(|c| !c.is_ascii_graphic() && BLANK_CODE_POINTS.contains(&c))
 }
 
 /// Whether a reader would see anything: some character that is neither blank, nor a control, nor

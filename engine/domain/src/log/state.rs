@@ -90,8 +90,7 @@ impl RulesNumbers {
     /// The number in force of a system.
     #[must_use]
     pub fn of(&self, system: &str) -> u32 {
-        let stated = self.0.iter().find(|(name, _)| ***name == *system);
-        stated.map_or(1, |(_, number)| *number)
+        self.0.get(system).copied().unwrap_or(1)
     }
 
     /// The numbers that an event states, where it may: of every system in force, in order, none of
