@@ -2,6 +2,7 @@
 //! are complete and follow from everything before them.
 
 mod content;
+mod stock;
 
 use crate::anchor::Anchor;
 use crate::finding::{Finding, Problem};
@@ -11,7 +12,7 @@ use crate::meaning::place_of;
 use crate::progress::{Meter, Progress};
 use crate::report::{MEANING_FINDINGS_MAX, Unproven};
 pub(crate) use content::{Beside, content_of};
-use content::{Made, hash_evidence};
+use content::{Made, complete};
 use holdpoint_domain::application::{ApplicationEvent, ApplicationRecorded};
 use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::time::Timestamp;
@@ -36,6 +37,7 @@ use std::cell::Cell;
 use std::io;
 use std::ops::ControlFlow;
 use std::thread::available_parallelism;
+use stock::{Returns, Spent};
 use thiserror::Error;
 
 /// More threads than this do not check and decode: the state is rebuilt by one.
@@ -312,12 +314,13 @@ pub(crate) fn read<S: ReadStorage>(
 ) -> Result<Reading, ReadError> {
     let threads = available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX));
     let made = |_: &RecordPlace, record: &Record<'_>| Made::of(content_of(record, wanted));
+    let returns = Returns::default();
     let complete = |block: &mut [Made]| {
-        if attempt.judges {
-            hash_evidence(block);
-        }
+        returns.take_own();
+        complete(block, attempt.judges);
     };
-    let mut batches = Batches::new(storage, Meter::new(storage, progress), anchor, visit);
+    let meter = Meter::new(storage, progress);
+    let mut batches = Batches::new(storage, meter, anchor, returns.spent(), visit);
     let Attempt { options, extent, builds_indexes, .. } = attempt;
     loop {
         // The last reading takes whatever follows the newest record as "not yet".
@@ -397,6 +400,7 @@ struct Batches<'s, 'v, S> {
     /// The segment in which something does not follow.
     cut_off: Option<u64>,
     pending: Vec<Committed>,
+    spent: Spent<'v>,
     withheld: Vec<Finding>,
     unproven: UnprovenRecords,
     /// The newest record that the report of a salvage says is there.
@@ -411,6 +415,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         storage: &'s S,
         meter: Meter<'v>,
         anchor: Anchor,
+        spent: Spent<'v>,
         visit: &'v mut dyn FnMut(&[Committed]),
     ) -> Self {
         Self {
@@ -423,6 +428,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             segment: 0,
             cut_off: None,
             pending: Vec::new(),
+            spent,
             withheld: Vec::new(),
             unproven: UnprovenRecords::default(),
             stated: 0,
@@ -473,8 +479,9 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
     fn take(&mut self, place: RecordPlace, record: &Record<'_>, made: Made) {
         self.record_bytes = self.record_bytes.saturating_add(place.length);
         if place.offset == SEGMENT_HEADER_LENGTH as u64 {
-            // A batch ends in the segment in which it began.
+            // A batch ends in the segment in which it began, and each segment has its own threads.
             self.pending.clear();
+            self.spent.free_all();
         }
         self.add_to_index(&place, &record.header, &made.content);
         let due = self.last.sequence.saturating_add(1).saturating_add(self.pending.len() as u64);
@@ -518,7 +525,9 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         }
         (self.visit)(&self.pending);
         self.meter.reached(header.sequence);
-        self.pending.clear();
+        for Committed { header, content, beside, .. } in self.pending.drain(..) {
+            self.spent.take(beside.made_by, content, header.size);
+        }
     }
 
     fn find_withheld(&mut self) {

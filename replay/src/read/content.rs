@@ -2,11 +2,12 @@
 //! evidence.
 
 use super::Content;
+use super::stock::decode_boxed;
 use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceHashes, EvidenceMessages};
 use holdpoint_domain::log::{RECORDS_UNPROVEN, SALVAGED};
-use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_format::{Record, RecordHeader};
 use holdpoint_sha256_lanes::digest_each;
+use std::thread::{self, ThreadId};
 
 /// What a worker makes of a record.
 pub(super) struct Made {
@@ -20,6 +21,8 @@ pub(super) struct Made {
 pub(crate) struct Beside {
     /// What its evidence hashes to, where it was hashed with that of others.
     pub(crate) evidence: Option<EvidenceHashes>,
+    /// The thread that decoded it.
+    pub(crate) made_by: Option<ThreadId>,
 }
 
 impl PartialEq for Beside {
@@ -41,8 +44,17 @@ impl Made {
     }
 }
 
-/// Hashes the evidence of a block of records at once: most of what judging them takes.
-pub(super) fn hash_evidence(block: &mut [Made]) {
+/// Says of a block of records who decoded it. Where they are judged, their evidence is hashed at
+/// once.
+pub(super) fn complete(block: &mut [Made], are_judged: bool) {
+    let own = thread::current().id();
+    block.iter_mut().for_each(|made| made.beside.made_by = Some(own));
+    if are_judged {
+        hash_evidence(block);
+    }
+}
+
+fn hash_evidence(block: &mut [Made]) {
     let mut messages = EvidenceMessages::default();
     block.iter().filter_map(Made::captured).for_each(|body| messages.add(body));
     let captured = block.iter_mut().filter(|made| made.captured().is_some());
@@ -63,8 +75,8 @@ pub(crate) fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> 
     if !wanted(header) && !SAY_UNPROVEN.contains(&header.kind) {
         return Content::NotRead;
     }
-    match decode(header.kind, header.version, record.payload) {
-        Ok(envelope) => Content::Event(Box::new(envelope)),
+    match decode_boxed(header.kind, header.version, record.payload) {
+        Ok(envelope) => Content::Event(envelope),
         Err(error) if error.is_opaque() => Content::Opaque,
         Err(error) => Content::Undecodable(error),
     }
