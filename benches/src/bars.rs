@@ -1,11 +1,11 @@
 //! The bars that a run has to clear, as ratios wherever the machine would else decide.
 
-use crate::figure::{Kind, Line, Outcome, PeerFacts, Role, Scope};
-use crate::figures::rebuild::{DECODING, REDUCING};
+use crate::figure::{Kind, Line, Outcome, PeerFacts, Scope};
+use crate::figures::rebuild::{ALL_CORES, EVOLVING};
+use crate::figures::{APPEND_ALONE, ONE_THREAD};
 use crate::floor;
-use crate::machine::Machine;
 use crate::rounds::Samples;
-use crate::scale::{Scale, WRITERS_MEMORY};
+use crate::scale::{Look, OPENING_GROWS, Scale, Spread, WRITERS_MEMORY};
 use serde::Serialize;
 
 /// On which side of its limit a bar is cleared.
@@ -69,13 +69,15 @@ struct Reading {
     value: f64,
     /// `None` where it was measured once.
     noise_percent: Option<f64>,
+    /// It is of the lengths that the bar asks for, and not of shorter logs.
+    is_of_the_bar: bool,
 }
 
 struct Bar {
     key: &'static str,
     says: &'static str,
     sense: Sense,
-    limit: fn(&Machine) -> f64,
+    limit: f64,
     read: fn(&Found<'_>) -> Option<Reading>,
 }
 
@@ -92,7 +94,7 @@ pub struct Verdict {
     pub value: Option<f64>,
     /// Interquartile range in percent of the value; `None` where it was measured once.
     pub noise_percent: Option<f64>,
-    /// Whether it was cleared; `None` where this run has not measured it.
+    /// Whether it was cleared; `None` where this run has not measured it, or on shorter logs alone.
     pub passed: Option<bool>,
     /// It was cleared, but its noise reaches past the limit.
     pub is_within_noise: bool,
@@ -112,19 +114,19 @@ impl Verdict {
 
 /// Every bar, against what was measured.
 #[must_use]
-pub fn judge(found: &Found<'_>, machine: &Machine) -> Vec<Verdict> {
-    BARS.iter().map(|bar| bar.judge(found, machine)).collect()
+pub fn judge(found: &Found<'_>) -> Vec<Verdict> {
+    bars().map(|bar| bar.judge(found)).collect()
 }
 
 impl Bar {
-    fn judge(&self, found: &Found<'_>, machine: &Machine) -> Verdict {
+    fn judge(&self, found: &Found<'_>) -> Verdict {
         let reading = (self.read)(found).filter(|reading| reading.value.is_finite());
-        let limit = (self.limit)(machine);
+        let limit = self.limit;
         let stands = |reading: Reading| {
-            let Reading { value, noise_percent } = reading;
+            let Reading { value, noise_percent, .. } = reading;
             self.sense.standing(value, noise_percent, limit)
         };
-        let standing = reading.map(stands);
+        let standing = reading.filter(|reading| reading.is_of_the_bar).map(stands);
         let sign = if self.sense == Sense::AtMost { "<=" } else { ">=" };
         Verdict {
             key: self.key,
@@ -141,7 +143,7 @@ impl Bar {
 const fn at_most(
     key: &'static str,
     says: &'static str,
-    limit: fn(&Machine) -> f64,
+    limit: f64,
     read: fn(&Found<'_>) -> Option<Reading>,
 ) -> Bar {
     Bar { key, says, sense: Sense::AtMost, limit, read }
@@ -150,161 +152,230 @@ const fn at_most(
 const fn at_least(
     key: &'static str,
     says: &'static str,
-    limit: fn(&Machine) -> f64,
+    limit: f64,
     read: fn(&Found<'_>) -> Option<Reading>,
 ) -> Bar {
     Bar { key, says, sense: Sense::AtLeast, limit, read }
 }
 
-const BARS: &[Bar] = &[
+/// Every bar, in the order of the report.
+fn bars() -> impl Iterator<Item = &'static Bar> {
+    [WRITING, DURABLE, READING, EVENTS, LOOKS, LENGTHS, BYTES].into_iter().flatten()
+}
+
+/// Appends that no sync ends.
+const WRITING: &[Bar] = &[
+    at_least(
+        "append-os/floor",
+        "digest, link, CRC-32 and pwrite, same state of the file, over append, Os",
+        0.8,
+        |all| floor_over_ours(all, Kind::AppendOs, floor::WRITE_HASHED),
+    ),
+    at_least("append-os/audit-trail", "audit-trail over append, Os", 1.2, |all| {
+        peer_over_ours(all, Kind::AppendOs, is_audit_trail)
+    }),
     at_most(
         "append-staged/floor",
-        "append + chain, Staged, 256 B, over the bare SHA-256 chain of the same bytes",
-        |_| 1.8,
+        "append + chain, Staged, link asked for each, flushed, over the bare SHA-256 chain",
+        1.8,
         |all| ours_over_floor(all, Kind::AppendStaged, floor::CHAIN),
     ),
     at_least(
         "append-staged/chained-peer",
-        "best chained peer over append + chain, Staged, 256 B",
-        |_| 1.5,
+        "best peer that has hashed when it returns over the same append",
+        1.5,
         |all| peer_over_ours(all, Kind::AppendStaged, |_, facts| facts.is_chained),
     ),
-    at_least(
-        "durable-1/floor",
-        "raw pwrite+fdatasync over one durable writer, 256 B",
-        |_| 0.9,
-        |all| floor_over_ours(all, Kind::DurableOne, floor::WRITE_AND_SYNC),
-    ),
-    at_least(
-        "durable-8/peer",
-        "best peer that acknowledges after its sync over eight durable writers, 256 B",
-        |_| 1.2,
-        |all| peer_over_ours(all, Kind::DurableEight, |_, _| true),
-    ),
-    at_least(
-        "commit-64/peer",
-        "best peer over 64 records per commit, 256 B",
-        |_| 1.35,
-        |all| peer_over_ours(all, Kind::CommitOfMany, |_, _| true),
-    ),
-    at_least(
-        "verify-1/audit-trail",
-        "audit-trail over full verify, one thread, 256 B",
-        |machine| if machine.has_avx512 { 2.7 } else { 2.0 },
-        |all| peer_over_ours(all, Kind::VerifyOne, |name, _| name.starts_with("audit-trail")),
-    ),
     at_most(
-        "verify-1/floor",
-        "full verify, one thread, 256 B, over the hash lanes of the same blocks",
-        |_| 1.3,
-        |all| ours_over_floor(all, Kind::VerifyOne, floor::LANES),
-    ),
-    at_least(
-        "verify-2/verify-1",
-        "full verify on one thread over the same on two, 256 B",
-        |_| 1.8,
-        |all| second_over_ours(of_payload(all, Kind::VerifyTwo)?),
-    ),
-    at_most(
-        "scan/peer",
-        "scan + CRC over the best peer that checks too, 256 B",
-        |_| 0.6,
-        |all| {
-            let outcome = of_payload(all, Kind::Scan)?;
-            ours_over(outcome, outcome.best_peer(|_, _| true)?)
-        },
-    ),
-    at_most(
-        "open-clean/log",
-        "clean open of a log of 1M records, milliseconds",
-        |_| 1.0,
-        |all| milliseconds(of_records(all, Kind::OpenClean, 1_000_000)?, "Holdpoint"),
-    ),
-    at_most(
-        "open-clean/engine",
-        "clean open of an engine of 1M records, milliseconds",
-        |_| 1.0,
-        |all| milliseconds(of_records(all, Kind::OpenClean, 1_000_000)?, "Holdpoint engine"),
-    ),
-    at_most(
-        "open-clean/10M",
-        "clean open of a log of 10M records over one of 1M",
-        |_| 1.2,
-        |all| grown(all, Kind::OpenClean, 10_000_000, 1_000_000, "Holdpoint"),
-    ),
-    at_most(
-        "open-clean/10M-engine",
-        "clean open of an engine of 10M records over one of 1M",
-        |_| 1.2,
-        |all| grown(all, Kind::OpenClean, 10_000_000, 1_000_000, "Holdpoint engine"),
-    ),
-    at_most(
-        "latency/10M",
-        "append latency p50 at 10M records over at 10k",
-        |_| 1.1,
-        |all| grown(all, Kind::Latency, 10_000_000, 10_000, "Holdpoint"),
-    ),
-    at_most(
-        WRITERS_MEMORY,
-        "memory of a writer at 10M records over at 1M, as many live entities (section Scale)",
-        |_| 1.2,
-        |all| of_scale(all.scale?, WRITERS_MEMORY),
-    ),
-    at_most(
-        "disk-bytes",
-        "bytes on the disk per 256 B record, without what is reserved",
-        |_| 322.0,
-        |all| ours(of_payload(all, Kind::DiskBytes)?),
-    ),
-    at_most(
-        "device-bytes",
-        "bytes to the device per 256 B record, each synced",
-        |_| 4_608.0,
-        |all| ours(of_payload(all, Kind::DeviceBytes)?),
-    ),
-    at_least(
-        "typed-os/batpak",
-        "batpak over typed submit, level Os, same 256 B payload",
-        |_| 10.0,
-        |all| peer_over_ours(all, Kind::TypedOs, |_, _| true),
-    ),
-    at_least(
-        "rebuild/events",
-        "events decoded and applied per second, one core, millions",
-        |_| 2.0,
-        |all| {
-            millions_each_second(all.outcomes.iter().find(|outcome| outcome.kind == Kind::Rebuild)?)
-        },
-    ),
-    at_most(
-        "rebuild/decoding",
-        "decoding and applying events over decoding alone",
-        |_| 1.5,
-        |all| {
-            let outcome = all.outcomes.iter().find(|outcome| outcome.kind == Kind::Rebuild)?;
-            let reduced = outcome.lines.iter().find(|line| line.name == REDUCING)?.values()?;
-            Some(read(&reduced.over(outcome.floor(DECODING)?.values()?)))
-        },
+        "append-batch/floor",
+        "batches of 64, Staged, flushed, over the bare SHA-256 chain",
+        1.4,
+        |all| ours_over_floor(all, Kind::AppendBatch, floor::CHAIN),
     ),
 ];
 
+/// Appends that return behind a sync.
+const DURABLE: &[Bar] = &[
+    at_least("durable-1/floor", "raw pwrite + fdatasync over one durable writer", 0.9, |all| {
+        floor_over_ours(all, Kind::DurableOne, floor::WRITE_AND_SYNC)
+    }),
+    at_least(
+        "durable-8/floor",
+        "the stronger group commit without hashes over 8 durable writers",
+        0.95,
+        |all| group_commit_over_ours(all, Kind::DurableEight),
+    ),
+    at_least(
+        "durable-64/floor",
+        "the stronger group commit without hashes over 64 durable writers",
+        0.8,
+        |all| group_commit_over_ours(all, Kind::DurableSixtyFour),
+    ),
+    at_least("durable-8/peer", "best peer over 8 durable writers", 1.3, |all| {
+        peer_over_ours(all, Kind::DurableEight, |_, _| true)
+    }),
+    at_least("durable-64/peer", "best peer over 64 durable writers", 1.3, |all| {
+        peer_over_ours(all, Kind::DurableSixtyFour, |_, _| true)
+    }),
+    at_least("commit-64/floor", "the raw calls over 64 records a commit", 0.75, |all| {
+        floor_over_ours(all, Kind::CommitOfMany, floor::WRITE_MANY_AND_SYNC)
+    }),
+    at_least("commit-64/peer", "best peer over 64 records a commit", 0.95, |all| {
+        peer_over_ours(all, Kind::CommitOfMany, |_, _| true)
+    }),
+];
+
+/// Reading a log whole.
+const READING: &[Bar] = &[
+    at_least("verify-1/audit-trail", "audit-trail over full verify, one thread", 2.0, |all| {
+        peer_over_ours(all, Kind::VerifyOne, is_audit_trail)
+    }),
+    at_most(
+        "verify-1/floor",
+        "full verify, one thread, over lanes + read + CRC + decode in one loop",
+        1.2,
+        |all| ours_over_floor(all, Kind::VerifyOne, floor::READ_AND_CHECK),
+    ),
+    at_least("verify-2/verify-1", "full verify on one thread over two threads", 1.6, |all| {
+        let outcome = of_payload(all, Kind::VerifyTwo)?;
+        Some(read(&outcome.over_ours(outcome.ours_named(ONE_THREAD)?)?))
+    }),
+    at_most("scan/peer", "scan + CRC over the best peer that checks", 0.95, |all| {
+        scan_over_peer(all, PAYLOAD)
+    }),
+    at_most("scan/peer-1024", "the same, 1 KiB", 0.9, |all| scan_over_peer(all, 1_024)),
+    at_most("scan/peer-4096", "the same, 4 KiB", 0.8, |all| scan_over_peer(all, 4_096)),
+];
+
+/// Events and the rules.
+const EVENTS: &[Bar] = &[
+    at_least("typed-os/batpak", "batpak over typed submit, Os", 6.5, |all| {
+        peer_over_ours(all, Kind::TypedOs, |_, _| true)
+    }),
+    at_most("typed-os/append", "typed submit, Os, beyond append, microseconds", 6.5, |all| {
+        let outcome = of_payload(all, Kind::TypedOs)?;
+        let append = outcome.ours_named(APPEND_ALONE)?.values()?;
+        let pairs = outcome.ours()?.values()?.0.iter().zip(&append.0);
+        let beyond = pairs.map(|(typed, append)| (typed - append) * 1e6);
+        Some(read(&Samples(beyond.collect())))
+    }),
+    at_least(
+        "rebuild/events",
+        "rebuild for opening (decode + evolve), one core, million events/s",
+        1.5,
+        |all| millions_each_second(of_kind(all, Kind::Rebuild)?, EVOLVING),
+    ),
+    at_most(
+        "verify-rules/floor",
+        "`verify` with rules, one core, over decode + hashes one by one",
+        1.3,
+        |all| {
+            let outcome = of_kind(all, Kind::VerifyRules)?;
+            ours_over(outcome, outcome.floor(floor::RULES_ONE_BY_ONE)?)
+        },
+    ),
+    at_least(
+        "verify-rules/events",
+        "`verify` with rules, all cores, million events/s",
+        1.8,
+        |all| millions_each_second(of_kind(all, Kind::VerifyRules)?, ALL_CORES),
+    ),
+];
+
+/// What looks at a log of ten million records.
+const LOOKS: &[Bar] = &[
+    at_most("look/hold-list", "`hold list`, 10M records, ms", 50.0, |all| {
+        look_ms(all, Look::HoldList)
+    }),
+    at_most("look/hold-list-memory", "its memory at most, MiB", 40.0, |all| {
+        look_mib(all, Look::HoldList)
+    }),
+    at_most("look/decision-list", "`decision list`, 10M records, ms", 50.0, |all| {
+        look_ms(all, Look::DecisionList)
+    }),
+    at_most("look/decision-list-memory", "its memory at most, MiB", 40.0, |all| {
+        look_mib(all, Look::DecisionList)
+    }),
+    at_most("look/thread-list", "`thread list --open`, 10M records, ms", 50.0, |all| {
+        look_ms(all, Look::ThreadList)
+    }),
+    at_most("look/thread-list-memory", "its memory at most, MiB", 40.0, |all| {
+        look_mib(all, Look::ThreadList)
+    }),
+    at_most(
+        "look/show-sealed",
+        "`log show --from A --to B`, sealed, 10M records, ms",
+        30.0,
+        |all| look_ms(all, Look::ShowSealed),
+    ),
+    at_most("look/last-sealed", "`log show --to B --last N`, sealed, 10M, ms", 30.0, |all| {
+        look_ms(all, Look::LastSealed)
+    }),
+    at_most("look/trace-sealed", "`trace` of a small story, sealed, 10M, ms", 30.0, |all| {
+        look_ms(all, Look::TraceSealed)
+    }),
+    at_most("look/show-active", "`log show --from A --to B`, full active, 10M, ms", 100.0, |all| {
+        look_ms(all, Look::ShowActive)
+    }),
+    at_most(
+        "look/last-active",
+        "`log show --last N`, full active segment, 10M, ms",
+        100.0,
+        |all| look_ms(all, Look::LastActive),
+    ),
+    at_most("look/trace-active", "`trace` of a small story, full active, 10M, ms", 100.0, |all| {
+        look_ms(all, Look::TraceActive)
+    }),
+];
+
+/// What must not follow the length of a log.
+const LENGTHS: &[Bar] = &[
+    at_most(
+        "open/engine",
+        "open an engine, live entities and full windows as in Scale, 10M records, ms",
+        5.0,
+        |all| {
+            let scale = all.scale?;
+            of_lengths(scale, &scale.long()?.open_clean_inside, 1e3)
+        },
+    ),
+    at_most(OPENING_GROWS, "the same, 10M over 1M", 1.1, |all| of_ratio(all, OPENING_GROWS)),
+    at_most(WRITERS_MEMORY, "memory of a writer, 10M over 1M", 1.16, |all| {
+        of_ratio(all, WRITERS_MEMORY)
+    }),
+];
+
+/// Bytes.
+const BYTES: &[Bar] = &[
+    at_most("disk-bytes", "bytes on the disk a record, without what is reserved", 321.0, |all| {
+        ours(of_payload(all, Kind::DiskBytes)?)
+    }),
+    at_most("device-bytes", "bytes to the device a record, each synced", 4_352.0, |all| {
+        ours(of_payload(all, Kind::DeviceBytes)?)
+    }),
+];
+
 fn read(samples: &Samples) -> Reading {
-    Reading { value: samples.median(), noise_percent: samples.noise() }
+    Reading { value: samples.median(), noise_percent: samples.noise(), is_of_the_bar: true }
 }
 
-/// Payload bytes of the bars.
+/// Payload bytes of the bars that name none.
 const PAYLOAD: usize = 256;
+
+fn is_audit_trail(name: &str, _: &PeerFacts) -> bool {
+    name.starts_with("audit-trail")
+}
 
 fn of_payload<'a>(all: &Found<'a>, kind: Kind) -> Option<&'a Outcome> {
     of_scope(all, kind, Scope::Payload(PAYLOAD))
 }
 
-fn of_records<'a>(all: &Found<'a>, kind: Kind, records: u64) -> Option<&'a Outcome> {
-    of_scope(all, kind, Scope::Records(records))
-}
-
 fn of_scope<'a>(all: &Found<'a>, kind: Kind, scope: Scope) -> Option<&'a Outcome> {
     all.outcomes.iter().find(|outcome| outcome.kind == kind && outcome.scope == scope)
+}
+
+fn of_kind<'a>(all: &Found<'a>, kind: Kind) -> Option<&'a Outcome> {
+    all.outcomes.iter().find(|outcome| outcome.kind == kind)
 }
 
 fn ours(outcome: &Outcome) -> Option<Reading> {
@@ -321,63 +392,69 @@ fn ours_over_floor(all: &Found<'_>, kind: Kind, floor: &str) -> Option<Reading> 
     ours_over(outcome, outcome.floor(floor)?)
 }
 
+/// Of the two ways to share a sync, the faster one.
+fn group_commit_over_ours(all: &Found<'_>, kind: Kind) -> Option<Reading> {
+    let outcome = of_payload(all, kind)?;
+    let both = [floor::GROUP_COMMIT, floor::GATHERING_COMMIT];
+    let over = both.iter().filter_map(|name| outcome.over_ours(outcome.floor(name)?));
+    over.map(|samples| read(&samples)).min_by(|a, b| a.value.total_cmp(&b.value))
+}
+
 fn peer_over_ours(
     all: &Found<'_>,
     kind: Kind,
     wants: impl Fn(&str, &PeerFacts) -> bool,
 ) -> Option<Reading> {
-    Some(read(&best_over_ours(of_payload(all, kind)?, wants)?))
+    let outcome = of_payload(all, kind)?;
+    Some(read(&outcome.over_ours(outcome.best_peer(wants)?)?))
 }
 
-fn best_over_ours(outcome: &Outcome, wants: impl Fn(&str, &PeerFacts) -> bool) -> Option<Samples> {
-    outcome.over_ours(outcome.best_peer(wants)?)
+fn scan_over_peer(all: &Found<'_>, payload: usize) -> Option<Reading> {
+    let outcome = of_scope(all, Kind::Scan, Scope::Payload(payload))?;
+    ours_over(outcome, outcome.best_peer(|_, _| true)?)
 }
 
 fn ours_over(outcome: &Outcome, line: &Line) -> Option<Reading> {
     Some(read(&outcome.ours()?.values()?.over(line.values()?)))
 }
 
-/// The second one of ours over the first.
-fn second_over_ours(outcome: &Outcome) -> Option<Reading> {
-    let second = outcome.lines.iter().filter(|line| line.role == Role::Ours).nth(1)?;
-    Some(read(&outcome.over_ours(second)?))
+fn millions_each_second(outcome: &Outcome, name: &str) -> Option<Reading> {
+    let seconds = &outcome.ours_named(name)?.values()?.0;
+    Some(read(&Samples(seconds.iter().map(|seconds| 1e-6 / seconds).collect())))
 }
 
-fn milliseconds(outcome: &Outcome, name: &str) -> Option<Reading> {
-    let reading = read(outcome.lines.iter().find(|line| line.name == name)?.values()?);
-    Some(Reading { value: reading.value * 1e3, ..reading })
+fn look_ms(all: &Found<'_>, look: Look) -> Option<Reading> {
+    let scale = all.scale?;
+    of_lengths(scale, &scale.long()?.look(look)?.time, 1e3)
 }
 
-/// How a value grew with the log: of two figures, so the rounds are no pairs.
-fn grown(all: &Found<'_>, kind: Kind, large: u64, small: u64, name: &str) -> Option<Reading> {
-    let (large, small) = (of_records(all, kind, large)?, of_records(all, kind, small)?);
-    let (large, small) = (milliseconds(large, name)?, milliseconds(small, name)?);
-    let either = large.noise_percent.zip(small.noise_percent);
-    let noise_percent = either.map(|(large, small)| large.max(small));
-    Some(Reading { value: large.value / small.value, noise_percent })
+fn look_mib(all: &Found<'_>, look: Look) -> Option<Reading> {
+    let scale = all.scale?;
+    of_lengths(scale, &scale.long()?.look(look)?.peak_memory_bytes, 1.0 / f64::from(1 << 20))
 }
 
-fn of_scale(scale: &Scale, key: &str) -> Option<Reading> {
-    let ratio = scale.ratios.iter().find(|ratio| ratio.key == key)?;
-    Some(Reading { value: ratio.value.median, noise_percent: ratio.value.noise_percent })
+fn of_ratio(all: &Found<'_>, key: &str) -> Option<Reading> {
+    let scale = all.scale?;
+    of_lengths(scale, &scale.ratios.iter().find(|ratio| ratio.key == key)?.value, 1.0)
 }
 
-fn millions_each_second(outcome: &Outcome) -> Option<Reading> {
-    let reading = read(outcome.lines.iter().find(|line| line.name == REDUCING)?.values()?);
-    Some(Reading { value: 1e-6 / reading.value, ..reading })
+fn of_lengths(scale: &Scale, value: &Spread, times: f64) -> Option<Reading> {
+    let Spread { median, noise_percent } = *value;
+    Some(Reading { value: median * times, noise_percent, is_of_the_bar: scale.has_bar_lengths() })
 }
 
 /// The key of every bar.
 #[cfg(test)]
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    BARS.iter().map(|bar| bar.key)
+    bars().map(|bar| bar.key)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::Role;
     use crate::rounds::Measured;
-    use crate::scale::{Ratio, Spread};
+    use crate::scale::Ratio;
 
     fn line(name: &str, role: Role, values: &[f64]) -> Line {
         let measured = Ok(Measured { values: Samples(values.to_vec()), cpu: None });
@@ -385,7 +462,7 @@ mod tests {
     }
 
     fn verdict(outcomes: &[Outcome], key: &str) -> Verdict {
-        let verdicts = judge(&Found { outcomes, scale: None }, &Machine::default());
+        let verdicts = judge(&Found { outcomes, scale: None });
         verdicts.into_iter().find(|verdict| verdict.key == key).unwrap()
     }
 
@@ -431,24 +508,47 @@ mod tests {
         assert_eq!(noisy.standing(), Some(Standing::PassedWithinNoise));
     }
 
+    fn scale_of(long: u64) -> Scale {
+        let (key, figure, unit) = (WRITERS_MEMORY.into(), "f".into(), "x".into());
+        let ratios = vec![Ratio { key, figure, unit, value: Spread::once(1.16) }];
+        Scale { seed: 1, live: 2, rounds: 3, short: 1_000_000, long, points: Vec::new(), ratios }
+    }
+
     #[test]
-    fn the_bar_on_memory_is_read_from_the_run_on_scale() {
-        let ratio = Ratio {
-            key: WRITERS_MEMORY.into(),
-            figure: "f".into(),
-            unit: "x".into(),
-            value: Spread::once(1.16),
-            at_most: Some(1.2),
+    fn a_bar_on_lengths_is_judged_on_logs_of_those_lengths_alone() {
+        let memory = |long| {
+            let scale = scale_of(long);
+            let verdicts = judge(&Found { outcomes: &[], scale: Some(&scale) });
+            assert_eq!(verdicts.iter().filter(|verdict| verdict.value.is_some()).count(), 1);
+            verdicts.into_iter().find(|verdict| verdict.key == WRITERS_MEMORY).unwrap()
         };
-        let machine = Machine::default();
-        let points = Vec::new();
-        let scale = Scale { machine, seed: 1, live: 2, rounds: 3, points, ratios: vec![ratio] };
-        let found = Found { outcomes: &[], scale: Some(&scale) };
-        let verdicts = judge(&found, &scale.machine);
-        let memory = verdicts.iter().find(|verdict| verdict.key == WRITERS_MEMORY).unwrap();
-        assert_eq!((memory.value, memory.noise_percent), (Some(1.16), None));
-        assert_eq!(memory.standing(), Some(Standing::Passed));
-        assert_eq!(verdicts.iter().filter(|verdict| verdict.value.is_some()).count(), 1);
+        let judged = memory(10_000_000);
+        assert_eq!((judged.value, judged.noise_percent), (Some(1.16), None));
+        assert_eq!(judged.standing(), Some(Standing::Passed));
+        let shorter = memory(3_000);
+        assert_eq!((shorter.value, shorter.standing()), (Some(1.16), None));
+    }
+
+    #[test]
+    fn of_two_group_commits_the_faster_one_is_the_floor() {
+        let lines = vec![
+            line("Holdpoint", Role::Ours, &[2.0; 3]),
+            line(floor::GROUP_COMMIT, Role::Floor, &[4.0; 3]),
+            line(floor::GATHERING_COMMIT, Role::Floor, &[3.0; 3]),
+        ];
+        let outcome = Outcome { kind: Kind::DurableEight, scope: Scope::Payload(256), lines };
+        assert_eq!(verdict(&[outcome], "durable-8/floor").value, Some(1.5));
+    }
+
+    #[test]
+    fn typed_submit_beyond_append_is_taken_round_by_round() {
+        let lines = vec![
+            line("Holdpoint engine", Role::Ours, &[9e-6, 5e-6, 7e-6]),
+            line(APPEND_ALONE, Role::Ours, &[1e-6, 1e-6, 2e-6]),
+        ];
+        let outcome = Outcome { kind: Kind::TypedOs, scope: Scope::Payload(256), lines };
+        let value = verdict(&[outcome], "typed-os/append").value.unwrap();
+        assert!((value - 5.0).abs() < 1e-9, "{value}");
     }
 
     #[test]
@@ -459,7 +559,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_neither_cleared_nor_missed() {
-        for verdict in judge(&Found { outcomes: &[], scale: None }, &Machine::default()) {
+        for verdict in judge(&Found { outcomes: &[], scale: None }) {
             assert_eq!((verdict.value, verdict.passed), (None, None), "{}", verdict.key);
             assert_eq!(verdict.standing(), None, "{}", verdict.key);
         }
@@ -467,9 +567,9 @@ mod tests {
 
     #[test]
     fn keys_of_bars_are_unique() {
-        let mut keys: Vec<&str> = BARS.iter().map(|bar| bar.key).collect();
+        let mut keys: Vec<&str> = keys().collect();
         keys.sort_unstable();
         keys.dedup();
-        assert_eq!(keys.len(), BARS.len());
+        assert_eq!(keys.len(), bars().count());
     }
 }

@@ -126,6 +126,26 @@ impl History {
         Ok(self.newest - before)
     }
 
+    /// A loop that runs and ends, in a story of its own. Sequence of its first record.
+    ///
+    /// # Errors
+    /// As [`History::next`].
+    pub fn tell_small_story(&mut self, engine: &Engine) -> Result<u64, MeasureError> {
+        let correlation = format!("small-story-{}", self.newest);
+        let (running, begin) = execution_loop::Running::begin(&mut self.random);
+        let capture = running.capture(&mut self.random);
+        let end = running.end(&mut self.random);
+        let mut first = None;
+        for command in begin.into_iter().chain([capture]).chain(end) {
+            self.clock.pass(1 + self.random.below(STEP_MAX_NS));
+            let (actor, correlation) = (words::automation(), correlation.clone());
+            let given = Given { actor, correlation, key: None, may_be_late: false, command };
+            let receipt = self.accepted(engine, &given)?;
+            first = first.or(receipt.receipt().map(|receipt| receipt.first_sequence));
+        }
+        first.ok_or("nothing was recorded").doing("tell a story")
+    }
+
     /// A new place until all are taken; then a busy one, a quiet one, or one that sleeps.
     fn pick(&mut self) -> usize {
         if self.lives.len() < self.live {
@@ -179,10 +199,10 @@ impl History {
         engine.query(|world| life.is_live(world)).doing("ask what lives")
     }
 
-    fn accepted(&mut self, engine: &Engine, given: &Given) -> Result<(), MeasureError> {
+    fn accepted(&mut self, engine: &Engine, given: &Given) -> Result<Submitted, MeasureError> {
         match self.give(engine, given)? {
-            Submitted::Refused(refusal) => Err(refusal).doing("begin a history"),
-            _ => Ok(()),
+            Submitted::Refused(refusal) => Err(refusal).doing("go on with a history"),
+            submitted => Ok(submitted),
         }
     }
 

@@ -5,6 +5,7 @@
 //! they are measured on, and who else takes part. Without the feature `peers` there are ours and
 //! the floors alone.
 
+pub mod allocator;
 pub mod bars;
 mod explanations;
 pub mod history;

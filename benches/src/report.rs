@@ -1,29 +1,36 @@
 //! The results for people, as Markdown.
 
-use crate::bars::{Standing, Verdict};
-use crate::explanations::{explain_missed, section};
+use crate::bars::Verdict;
+use crate::explanations::explain_missed;
 use crate::figure::{Kind, Outcome, Unit};
 use crate::figures::PEER_RECORDS_MAX;
 use crate::results::{FigureResult, LineResult, Results, figure_result};
+use crate::scale;
 use std::fmt::Write;
 
-/// The report: the machine, the bars, every figure. `explanations` is Markdown with a heading of
-/// the second level for each key of a bar; what stands below it is shown where the bar was missed.
-/// What stands below the name of a figure is always shown, behind the figure's table.
+/// The report: the machine, the bars, every figure, and how cost follows the length of a log, with
+/// `pictures` of it. `explanations` is Markdown with a heading of the second level for each key of
+/// a bar; what stands below it is shown where the bar was missed.
 #[must_use]
-pub fn markdown(results: &Results, outcomes: &[Outcome], explanations: &str) -> String {
+pub fn markdown(
+    results: &Results,
+    outcomes: &[Outcome],
+    pictures: &[&str],
+    explanations: &str,
+) -> String {
     let mut out = String::new();
     head(&mut out, results);
-    bars(&mut out, &results.bars, explanations);
+    bars(&mut out, results, explanations);
     for kind in Kind::ALL {
         let of_kind = outcomes.iter().filter(|outcome| outcome.kind == *kind);
         let figures: Vec<FigureResult> = of_kind.map(figure_result).collect();
         if !figures.is_empty() {
             figure(&mut out, *kind, &figures);
-            if let Some(notes) = section(explanations, kind.name()) {
-                line(&mut out, &format!("\n{notes}"));
-            }
         }
+    }
+    if let Some(scale) = &results.scale {
+        out += "\n";
+        out += &scale::markdown(scale, pictures);
     }
     out
 }
@@ -51,7 +58,7 @@ fn head(out: &mut String, results: &Results) {
         "" => "Options: none.".to_string(),
         options => format!("Options: `{options}`."),
     };
-    line(out, &format!("{} {options}", results.effort_says));
+    line(out, &format!("{} {options} {}", results.effort_says, circumstances(results)));
     line(out, "");
     line(
         out,
@@ -64,34 +71,52 @@ fn head(out: &mut String, results: &Results) {
     );
 }
 
-fn bars(out: &mut String, bars: &[Verdict], explanations: &str) {
+/// With whom it was measured, how long that took, and what allocated.
+fn circumstances(results: &Results) -> String {
+    let with = if results.has_peers { "With" } else { "Without" };
+    let minutes = results.took_seconds.div_ceil(60);
+    let allocator = match results.has_systems_allocator {
+        true => "Everything is allocated by the system's allocator; no other one is linked.",
+        false => "**The allocator is not the system's.**",
+    };
+    format!("{with} the peers. It took {minutes} min. {allocator}")
+}
+
+fn bars(out: &mut String, results: &Results, explanations: &str) {
     line(out, "");
     line(out, "## The bars");
     line(out, "");
+    line(out, "A payload has 256 B where nothing else is said; \"a over b\" is a's time over b's.");
+    line(out, "");
     line(out, "| what | bar | measured | +- | |");
     line(out, "|---|---|---|---|---|");
-    for bar in bars {
+    for bar in &results.bars {
         let value = bar.value.map_or_else(|| "not measured".to_string(), short);
         let noise = match (bar.value, bar.noise_percent) {
             (None, _) => String::new(),
             (Some(_), None) => "once".to_string(),
             (Some(_), Some(noise)) => format!("{noise:.0} %"),
         };
-        let standing = bar.standing().map_or("", Standing::words);
+        let standing = standing(bar);
         line(out, &format!("| {} | {} | {value} | {noise} | {standing} |", bar.says, bar.limit));
     }
-    line(out, "");
-    line(out, OPENED);
-    for missed in bars.iter().filter(|bar| bar.passed == Some(false)) {
+    if let Some(scale) = results.scale.as_ref().filter(|scale| !scale.has_bar_lengths()) {
+        line(out, "");
+        let (long, short) = (scale.long, scale.short);
+        line(out, &format!("Instead of 10M and 1M records: {long} and {short}."));
+    }
+    for missed in results.bars.iter().filter(|bar| bar.passed == Some(false)) {
         explain_missed(out, missed.says, missed.key, explanations);
     }
 }
 
-/// Why an opening in this table and one in the section on scale differ.
-const OPENED: &str = "\
-Clean opens: the engine that is opened here has little alive, one execution loop after the other, \
-so that its state is small at every length. Section Scale opens an engine with many live entities \
-and with windows of what ended lately that are full: that takes longer, and has its bars there.";
+fn standing(bar: &Verdict) -> &'static str {
+    match (bar.standing(), bar.value) {
+        (Some(standing), _) => standing.words(),
+        (None, Some(_)) => "not judged: shorter logs",
+        (None, None) => "",
+    }
+}
 
 /// One row for everyone who took part, one column for every size.
 fn figure(out: &mut String, kind: Kind, figures: &[FigureResult]) {
@@ -244,27 +269,28 @@ mod tests {
     }
 
     fn report(explanations: &str) -> String {
-        let (outcomes, machine) = ([outcome()], Machine::default());
+        let outcomes = [outcome()];
         let results = Results {
-            bars: judge(&Found { outcomes: &outcomes, scale: None }, &machine),
-            machine,
+            bars: judge(&Found { outcomes: &outcomes, scale: None }),
+            machine: Machine::default(),
             effort: "quick".to_string(),
             effort_says: "Effort: quick: 5 rounds.".to_string(),
             options: "--quick".to_string(),
+            has_peers: true,
+            has_systems_allocator: true,
+            took_seconds: 61,
             figures: outcomes.iter().map(figure_result).collect(),
+            scale: None,
         };
-        markdown(&results, &outcomes, explanations)
+        markdown(&results, &outcomes, &[], explanations)
     }
 
     #[test]
-    fn the_head_says_what_the_effort_means_and_which_options_were_given() {
-        assert!(report("").contains("\nEffort: quick: 5 rounds. Options: `--quick`.\n"));
-    }
-
-    #[test]
-    fn a_figure_is_explained_behind_its_table_where_somebody_wrote_of_it() {
-        let report = report("# Why\n\n## durable-1\n\nOne thread writes.\n");
-        assert!(report.ends_with("|\n\nOne thread writes.\n"), "{report}");
+    fn the_head_says_what_the_effort_means_and_under_which_circumstances_it_was() {
+        let expected = "\nEffort: quick: 5 rounds. Options: `--quick`. With the peers. It took \
+                        2 min. Everything is allocated by the system's allocator; no other one is \
+                        linked.\n";
+        assert!(report("").contains(expected));
     }
 
     /// At ten million nobody but ours was asked.
@@ -286,7 +312,7 @@ mod tests {
         figure(&mut out, Kind::OpenClean, &figures);
         assert!(out.contains("| p | 2.00 ms +-0 %, 2.00x | - |  |  |  |"), "{out}");
         assert!(out.contains("- p, 1000000 records: cannot open: no/ room\n"), "{out}");
-        assert!(out.contains("- Peers take no part in logs of more than 1000000 records"));
+        assert!(out.contains("- Peers take no part in logs of more than 100000 records"));
     }
 
     #[test]
@@ -309,8 +335,8 @@ mod tests {
         let explained = report(explanations);
         assert!(explained.contains("| >= 0.9 | 0.80 | 0 % | **MISSED** |"), "{explained}");
         assert!(explained.contains("\n\nThe device is asleep.\n"), "{explained}");
-        assert!(!explained.contains("No explanation"), "{explained}");
-        assert!(report("").contains("No explanation is written yet."));
+        assert!(!explained.contains("Not explained."), "{explained}");
+        assert!(report("").contains("Not explained."));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::bars::Verdict;
 use crate::figure::{Line, Outcome, Role};
 use crate::machine::Machine;
+use crate::scale::Scale;
 use serde::Serialize;
 
 /// A whole run.
@@ -16,10 +17,18 @@ pub struct Results {
     pub effort_says: String,
     /// The options that the run was given, but for directories.
     pub options: String,
+    /// What a user could take instead was measured too.
+    pub has_peers: bool,
+    /// Everything was allocated by the system's allocator.
+    pub has_systems_allocator: bool,
+    /// How long it took, in seconds.
+    pub took_seconds: u64,
     /// The bars.
     pub bars: Vec<Verdict>,
     /// The figures.
     pub figures: Vec<FigureResult>,
+    /// How cost follows the length of a log, where that was measured.
+    pub scale: Option<Scale>,
 }
 
 /// A figure at one size.

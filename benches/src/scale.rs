@@ -5,6 +5,8 @@
 //! rounds in which the logs of all lengths take turns.
 
 mod errand;
+mod look;
+mod memory;
 mod picture;
 mod place;
 mod report;
@@ -12,10 +14,10 @@ mod result;
 mod run;
 
 pub use errand::{Errand, as_child};
+pub use look::{Look, PROGRAM, as_program, is_program};
+pub use memory::Memory;
 pub use picture::curves;
 pub use report::markdown;
-pub use result::{Percentiles, Point, Ratio, Scale, Spread};
-pub(crate) use run::WRITERS_MEMORY;
-#[cfg(test)]
-pub(crate) use run::keys;
+pub use result::{LookPoint, Percentiles, Point, Ratio, Scale, Spread};
+pub(crate) use run::{OPENING_GROWS, WRITERS_MEMORY};
 pub use run::{ScalePlan, measure};

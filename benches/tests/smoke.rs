@@ -1,45 +1,112 @@
-//! Every figure of ours can be measured: each gives values, and no floor fails. How large the
-//! values are is nothing that a test asks.
+//! Every figure can be measured, and every bar has one. How large the values are is nothing that a
+//! test asks.
 
-use holdpoint_measure::bars::{Found, judge};
-use holdpoint_measure::machine::Machine;
-use holdpoint_measure::report::markdown;
-use holdpoint_measure::results::{Results, figure_result};
-use holdpoint_measure::{Effort, Kind, Others, Outcome, Plan, Role, figures};
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a helper that fails, fails its test"
+)]
+
+use holdpoint_measure::Kind;
+use holdpoint_measure::scale::{Point, Scale, markdown};
+use serde_json::Value;
 use std::path::Path;
+use std::process::Command;
 
-fn measured(directory: &Path) -> Vec<Outcome> {
-    let mut plan = Plan::new(directory.to_path_buf(), Effort::Smoke);
-    plan.child = Some(env!("CARGO_BIN_EXE_results").into());
-    let all = Kind::ALL.iter().flat_map(|kind| figures(*kind, &plan, Others::default()));
-    all.map(|figure| figure.measure(1, &mut |_| {})).collect()
+/// One run of everything with barely any effort: its document, and its results as data.
+fn measured(place: &Path) -> (String, Value) {
+    let (directory, out) = (place.join("measured"), place.join("out"));
+    for made in [&directory, &out] {
+        std::fs::create_dir(made).unwrap();
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_results"));
+    command.arg("--smoke").arg("--dir").arg(&directory).arg("--out").arg(&out);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(directory.read_dir().unwrap().count(), 0, "nothing is left behind");
+    let document = std::fs::read_to_string(out.join("RESULTS.md")).unwrap();
+    let json = std::fs::read_to_string(out.join("results.json")).unwrap();
+    for picture in out.join("curves").read_dir().unwrap() {
+        let name = picture.unwrap().file_name().into_string().unwrap();
+        assert!(document.contains(&format!("(curves/{name})")), "{name}");
+    }
+    (document, serde_json::from_str(&json).unwrap())
 }
 
+/// Minutes in a build without optimizations, more with the peers.
 #[test]
-fn every_figure_of_ours_gives_values_and_stands_in_the_report() {
-    let directory = tempfile::tempdir().unwrap();
-    let outcomes = measured(directory.path());
-    for outcome in &outcomes {
-        assert!(outcome.ours().is_some(), "{}", outcome.kind.name());
-        for line in &outcome.lines {
-            let value = line.measured.as_ref().map(|measured| measured.values.median());
-            let what = format!("{} {}: {value:?}", outcome.kind.name(), line.name);
-            assert!(matches!(line.role, Role::Ours | Role::Floor), "{what}");
-            assert!(value.is_ok_and(|value| value.is_finite() && value >= 0.0), "{what}");
-        }
-    }
-    let machine = Machine::of(directory.path());
-    let results = Results {
-        bars: judge(&Found { outcomes: &outcomes, scale: None }, &machine),
-        machine,
-        effort: "smoke".to_string(),
-        effort_says: String::new(),
-        options: String::new(),
-        figures: outcomes.iter().map(figure_result).collect(),
-    };
-    let report = markdown(&results, &outcomes, "");
+#[ignore = "takes minutes: a stage of `.ci/run all`"]
+fn every_figure_gives_values_and_every_bar_is_read_from_one() {
+    let place = tempfile::tempdir().unwrap();
+    let (document, results) = measured(place.path());
     for kind in Kind::ALL {
-        assert!(report.contains(kind.title()), "{}", kind.name());
+        assert!(document.contains(kind.title()), "{}", kind.name());
     }
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
+    assert!(document.contains("system's allocator; no other one is linked"), "{document}");
+    assert_tables(&document);
+    results["figures"].as_array().unwrap().iter().for_each(assert_measured);
+    for bar in results["bars"].as_array().unwrap() {
+        // Of the bars on a peer, only one whose peer takes part is read.
+        let needs_peer = bar["key"].as_str().unwrap().contains("peer")
+            || ["audit-trail", "batpak"]
+                .iter()
+                .any(|name| bar["says"].as_str().unwrap().contains(name));
+        assert!(bar["value"].is_f64() || needs_peer && !cfg!(feature = "peers"), "{bar:#}");
+    }
+    let scale = &results["scale"];
+    assert_eq!(scale["points"].as_array().unwrap().len(), 2);
+    assert_no_gap(scale);
+    assert_columns_follow_what_was_measured(scale, &document);
+}
+
+/// As data the section on scale is whole, and thirty million are one column more.
+fn assert_columns_follow_what_was_measured(scale: &Value, document: &str) {
+    let mut scale: Scale = serde_json::from_value(scale.clone()).unwrap();
+    let section = markdown(&scale, &[]);
+    assert!(document.contains(section.trim_end()), "{section}");
+    let point = serde_json::to_value(&scale.points[0]).unwrap();
+    let of_length = |records| Point { records, ..serde_json::from_value(point.clone()).unwrap() };
+    let lengths = [10_001, 100_002, 1_000_000, 10_000_000, 30_000_001];
+    scale.points = lengths.into_iter().map(of_length).collect();
+    let section = markdown(&scale, &[]);
+    assert_tables(&section);
+    assert!(section.contains("\n| records | 10k | 100k | 1M | 10M | 30M |\n"), "{section}");
+}
+
+/// Ours and the floors have values at every size. A peer may lack what the figure asks for.
+fn assert_measured(figure: &Value) {
+    let lines = |part: &str| figure[part].as_array().unwrap().clone();
+    assert!(!lines("ours").is_empty(), "{figure:#}");
+    for line in lines("ours").iter().chain(&lines("floor")) {
+        assert!(line["median"].as_f64().is_some_and(|median| median >= 0.0), "{line:#}");
+    }
+    for line in lines("peers") {
+        assert!(line["median"].is_f64() || line["absent"].is_string(), "{line:#}");
+    }
+}
+
+/// Every row of a table is as wide as its header.
+fn assert_tables(document: &str) {
+    let mut width = None;
+    for line in document.lines() {
+        let columns = line.starts_with('|').then(|| line.matches('|').count());
+        assert!(width.is_none() || columns.is_none() || columns == width, "{line}");
+        width = columns;
+    }
+}
+
+/// What is not a number, as the ratio of nothing, is null; so is the noise of what was measured
+/// once, and nothing else.
+fn assert_no_gap(value: &Value) {
+    match value {
+        Value::Array(values) => values.iter().for_each(assert_no_gap),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                assert!(!value.is_null() || name.ends_with("noise_percent"), "{name}");
+                assert_no_gap(value);
+            }
+        }
+        _ => {}
+    }
 }

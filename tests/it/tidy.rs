@@ -36,7 +36,7 @@ const DIRECTIONS: [(&str, &[&str]); 13] = [
     ),
     (
         "benches/Cargo.toml",
-        &["log-format", "log-files", "domain", "engine", "replay", "disk-bench"],
+        &["log-format", "log-files", "domain", "engine", "replay", "disk-bench", "cli"],
     ),
     (
         "Cargo.toml",

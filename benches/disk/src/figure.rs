@@ -61,7 +61,8 @@ macro_rules! kinds {
 }
 
 kinds! {
-    AppendStaged "append-staged" SecondsEach "Append, no promise";
+    AppendStaged "append-staged" SecondsEach "Append, no promise, each record's link asked for";
+    AppendBatch "append-batch" SecondsEach "Append in batches of 64, no promise";
     AppendOs "append-os" SecondsEach "Append, each record written to the file";
     DurableOne "durable-1" SecondsEach "One durable writer, each record synced";
     DurableEight "durable-8" SecondsEach "Eight durable writers, each acknowledged after its sync";
@@ -75,11 +76,29 @@ kinds! {
     TypedOs "typed-os" SecondsEach "Typed submit, each event written to the file";
     TypedDurable "typed-durable" SecondsEach "Typed submit, each event synced";
     Rebuild "rebuild" SecondsEach "State rebuilt from all events";
+    VerifyRules "verify-rules" SecondsEach "Full verify of the chain, and of events by the rules";
     TimeTravel "time-travel" SecondsEach "State as it was after half of the events";
     Lookup "lookup" Seconds "Every record of one entity of long ago";
     Latency "latency" SecondsEach "Median time of one append, by the length of the log";
     DiskBytes "disk-bytes" BytesEach "Bytes on the disk";
     DeviceBytes "device-bytes" BytesEach "Bytes sent to the device, each record synced";
+}
+
+impl Kind {
+    /// Whether a writer that gives the lock back is measured beside one that keeps it.
+    pub(crate) fn takes_turns_at_the_lock(self) -> bool {
+        matches!(
+            self,
+            Self::AppendBatch
+                | Self::AppendOs
+                | Self::DurableOne
+                | Self::DurableEight
+                | Self::DurableSixtyFour
+                | Self::CommitOfMany
+                | Self::TypedOs
+                | Self::TypedDurable
+        )
+    }
 }
 
 /// At which size a figure is measured.
@@ -182,6 +201,27 @@ impl Figure {
     pub fn measure(mut self, rounds: usize, tell: &mut dyn FnMut(usize)) -> Outcome {
         let work = self.contenders.iter_mut().map(|contender| &mut contender.work).collect();
         let measured = take_turns(work, rounds, tell);
+        self.outcome(&mut measured.into_iter())
+    }
+
+    /// Measures everyone of several figures in turns: all of them take part in each round.
+    #[must_use]
+    pub fn measure_together(
+        mut figures: Vec<Self>,
+        rounds: usize,
+        tell: &mut dyn FnMut(usize),
+    ) -> Vec<Outcome> {
+        let contenders = figures.iter_mut().flat_map(|figure| &mut figure.contenders);
+        let work = contenders.map(|contender| &mut contender.work).collect();
+        let mut measured = take_turns(work, rounds, tell).into_iter();
+        figures.into_iter().map(|figure| figure.outcome(&mut measured)).collect()
+    }
+
+    /// Takes what its own contenders came to from what all did.
+    fn outcome(
+        self,
+        measured: &mut dyn Iterator<Item = Result<Measured, MeasureError>>,
+    ) -> Outcome {
         let line = |(contender, measured): (Contender, _)| {
             let Contender { name, role, remark, .. } = contender;
             Line { name, role, remark, measured }
@@ -208,6 +248,12 @@ impl Outcome {
     #[must_use]
     pub fn floor(&self, name: &str) -> Option<&Line> {
         self.lines.iter().find(|line| line.role == Role::Floor && line.name == name)
+    }
+
+    /// The line of ours of a name.
+    #[must_use]
+    pub fn ours_named(&self, name: &str) -> Option<&Line> {
+        self.lines.iter().find(|line| line.role == Role::Ours && line.name == name)
     }
 
     /// The best peer that counts, of those that the caller wants.
@@ -256,6 +302,26 @@ mod tests {
         assert_eq!(outcome.over_ours(best).unwrap().median(), 1.5);
         assert_eq!(outcome.best_peer(|_, facts| facts.is_chained).unwrap().name, "chained");
         assert!(outcome.best_peer(|name, _| name == "nobody").is_none());
+    }
+
+    #[test]
+    fn several_figures_take_turns_within_each_round() {
+        let turns = std::rc::Rc::new(std::cell::RefCell::new(String::new()));
+        let of = |name: char, records| {
+            let turns = std::rc::Rc::clone(&turns);
+            let work: Work = Box::new(move || {
+                turns.borrow_mut().push(name);
+                Ok(Sample::of(records as f64))
+            });
+            let contender =
+                Contender { name: name.to_string(), role: Role::Ours, remark: String::new(), work };
+            let scope = Scope::Records(records);
+            Figure { kind: Kind::Latency, scope, contenders: vec![contender] }
+        };
+        let outcomes = Figure::measure_together(vec![of('a', 1), of('b', 2)], 1, &mut |_| {});
+        assert_eq!(*turns.borrow(), "abba");
+        let values = outcomes.iter().map(|outcome| outcome.ours().unwrap().values().unwrap());
+        assert_eq!(values.map(Samples::median).collect::<Vec<_>>(), [1.0, 2.0]);
     }
 
     #[test]

@@ -1,5 +1,12 @@
 //! What nobody can beat: the bare bytes, the bare hashes, the bare writes and syncs.
 
+mod group_commit;
+mod reading;
+mod reserved;
+
+pub use group_commit::{GATHERING, GROUPS};
+pub(crate) use reading::rules_one_by_one;
+
 use crate::error::{Doing, MeasureError};
 use crate::figure::{Contender, Role};
 use crate::pace::{Pace, Stopwatch, repeat};
@@ -23,7 +30,10 @@ pub const CHAIN: &str = "SHA-256 chain";
 pub const LINKS: &str = "digest and link";
 /// Each record written at its place of a file that was written before.
 pub const WRITE: &str = "pwrite";
-/// The same, and a sync for each record.
+/// What each record costs whoever hashes, checks and writes it: the payload's digest, the link, a
+/// CRC-32, and a write into a file in the state of ours: its space reserved, never written before.
+pub const WRITE_HASHED: &str = "digest, link, CRC-32 and pwrite";
+/// [`WRITE`], and a sync for each record.
 pub const WRITE_AND_SYNC: &str = "pwrite+fdatasync";
 /// The same for eight records at once: what eight writers can share.
 pub const WRITE_EIGHT_AND_SYNC: &str = "pwrite+fdatasync of 8";
@@ -33,6 +43,17 @@ pub const WRITE_MANY_AND_SYNC: &str = "pwrite+fdatasync of 64";
 pub const LANES: &str = "hash lanes";
 /// A CRC-32 of every record.
 pub const CHECKSUM: &str = "CRC-32";
+/// Eight writers, or 64, that share writes and syncs, and hash nothing: whoever finds nobody at it
+/// writes and syncs what has gathered.
+pub const GROUP_COMMIT: &str = "group commit without hashes";
+/// The same, and who writes first waits for as many writers as the last commit let go.
+pub const GATHERING_COMMIT: &str = "gathering group commit without hashes";
+/// Everything that the chain's verification cannot do without, in one loop: the records read,
+/// their frames decoded, a CRC-32, and the digests and links in lanes.
+pub const READ_AND_CHECK: &str = "read, CRC-32, decode and lanes";
+/// Every event decoded, and all hashes that follow from it, one after the other: the payload's
+/// digest, the link, and those of evidence.
+pub const RULES_ONE_BY_ONE: &str = "decode and hashes one by one";
 
 /// Bytes of the file that the floors write into.
 const PREPARED_BYTES: u64 = 64 << 20;
@@ -141,6 +162,16 @@ fn over_records(
             Ok(watch.per(records))
         }),
     )
+}
+
+/// [`WRITE_HASHED`].
+pub(crate) fn write_hashed(plan: &Plan, payload: usize) -> Contender {
+    contender(WRITE_HASHED, reserved::writing(plan, payload))
+}
+
+/// [`READ_AND_CHECK`], over a log of ours.
+pub(crate) fn reading(plan: &Plan, payload: usize) -> Contender {
+    contender(READ_AND_CHECK, reading::of_records(plan, payload))
 }
 
 /// [`WRITE`].

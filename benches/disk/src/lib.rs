@@ -12,6 +12,7 @@ pub mod figures;
 pub mod floor;
 pub mod hashing;
 pub mod machine;
+mod one_core;
 pub mod ours;
 pub mod own_disk;
 pub mod pace;

@@ -1,5 +1,6 @@
 //! How much is measured, and where.
 
+use crate::figure::Kind;
 use crate::pace::Pace;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,7 +57,7 @@ impl Plan {
         match self.effort {
             Effort::Smoke => 2,
             Effort::Quick => 5,
-            Effort::Full => 9,
+            Effort::Full => 7,
         }
     }
 
@@ -92,18 +93,23 @@ impl Plan {
         let (records_max, milliseconds) = match self.effort {
             Effort::Smoke => (64, 20),
             Effort::Quick => (16_384, 40),
-            Effort::Full => (65_536, 120),
+            Effort::Full => (65_536, 80),
         };
         Pace { records_max, time_max: Duration::from_millis(milliseconds) }
     }
 
-    /// Payload bytes of the figures of single records.
+    /// Payload bytes of a figure of single records. Bars ask for several where records are scanned.
     #[must_use]
-    pub fn payload_sizes(&self) -> &[usize] {
+    pub fn payload_sizes(&self, kind: Kind) -> &[usize] {
+        let follows_the_size = matches!(
+            kind,
+            Kind::AppendStaged | Kind::AppendOs | Kind::Scan | Kind::VerifyOne | Kind::DiskBytes
+        );
         match self.effort {
             _ if !self.payloads.is_empty() => &self.payloads,
-            Effort::Smoke | Effort::Quick => &[256],
-            Effort::Full => &[64, 256, 1_024, 4_096],
+            Effort::Full if follows_the_size => &[64, 256, 1_024, 4_096],
+            _ if kind == Kind::Scan => &[256, 1_024, 4_096],
+            _ => &[256],
         }
     }
 
@@ -118,16 +124,16 @@ impl Plan {
         records.min(bytes / (payload as u64 + 64))
     }
 
-    /// Records of the logs that are opened.
+    /// Records of the logs that are opened, in order.
     #[must_use]
     pub fn records_opened(&self) -> Vec<u64> {
         let mut counts = match self.effort {
-            Effort::Smoke => vec![300],
+            Effort::Smoke => vec![300, 600],
             Effort::Quick => vec![100_000],
-            Effort::Full => vec![10_000, 1_000_000],
+            Effort::Full => vec![10_000, 100_000, 1_000_000],
         };
         if self.is_huge {
-            counts.extend([10_000, 1_000_000, 10_000_000]);
+            counts.extend([1_000_000, 10_000_000]);
         }
         counts.sort_unstable();
         counts.dedup();
@@ -168,7 +174,7 @@ mod tests {
         let quick = says(Effort::Quick);
         assert!(quick.starts_with("Effort: quick: 5 rounds, "), "{quick}");
         assert!(quick.contains("40 ms") && quick.contains("100000 records"), "{quick}");
-        assert!(quick.contains("the effort is full: 9 rounds"), "{quick}");
+        assert!(quick.contains("the effort is full: 7 rounds"), "{quick}");
         let full = says(Effort::Full);
         assert!(full.contains("400000 records") && full.matches("rounds").count() == 1, "{full}");
     }

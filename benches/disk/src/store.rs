@@ -42,6 +42,15 @@ pub trait Store: Sync {
     /// What the store says.
     fn append(&self) -> Result<(), MeasureError>;
 
+    /// Appends one record, and asks for its link where it has one: whoever does so waits until it
+    /// is hashed.
+    ///
+    /// # Errors
+    /// What the store says.
+    fn append_linked(&self) -> Result<(), MeasureError> {
+        self.append()
+    }
+
     /// Appends so many records in one commit.
     ///
     /// # Errors
@@ -51,8 +60,8 @@ pub trait Store: Sync {
         Err(MeasureError::NotOffered("has no commit of several records"))
     }
 
-    /// Waits until every record has its place, and in a chain its hash, where a thread of the
-    /// store's own gives it.
+    /// Writes to the file what is staged in memory alone, and waits until every record has its
+    /// place, and in a chain its hash, where a thread of the store's own gives it.
     ///
     /// # Errors
     /// What the store says.
@@ -85,6 +94,8 @@ pub struct Candidate {
     pub name: &'static str,
     /// Each record is tied to the one before it by a cryptographic hash.
     pub is_chained: bool,
+    /// An append may return before its record is hashed.
+    pub hashes_late: bool,
     /// How it is configured, and what it does otherwise than one may think.
     pub remark: &'static str,
     /// Opens it for appending.
@@ -108,6 +119,7 @@ impl Candidate {
         Self {
             name,
             is_chained: false,
+            hashes_late: false,
             remark: "",
             open,
             grow: None,

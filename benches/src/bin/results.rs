@@ -1,24 +1,30 @@
-//! Measures everything, and writes `RESULTS.md` and `results.json`.
+//! Measures everything, and writes `RESULTS.md`, `results.json` and the pictures in `curves/`.
 //!
 //! ```text
 //! cargo run --profile measure --locked -p holdpoint-measure --features peers --bin results -- \
 //!     [--quick | --smoke] [--huge] [--payload BYTES]... [--figure NAME]... \
 //!     [--dir DIRECTORY] [--out DIRECTORY]
 //! ```
+//!
+//! Without `--figure` that is every figure, and `scale`: how cost follows the length of a log. Bars
+//! ask for ten million records, which `--huge` adds: they take about 15 GB of the directory.
+//! Everything there is removed at the end.
 
 use holdpoint_measure::bars::{Found, judge};
 use holdpoint_measure::child::{CHILD, Errand};
+use holdpoint_measure::figures::measure_all as measure_kind;
 use holdpoint_measure::machine::Machine;
 use holdpoint_measure::ours::{ENGINE, LOG};
 use holdpoint_measure::report::markdown;
 use holdpoint_measure::results::{Results, figure_result};
-use holdpoint_measure::scale::{Scale, curves, markdown as scale_markdown};
+use holdpoint_measure::scale::{self, Scale, ScalePlan, curves};
 use holdpoint_measure::syncs::{Counts, count};
-use holdpoint_measure::{Candidate, Effort, Kind, Others, Outcome, Plan, figures};
+use holdpoint_measure::{Candidate, Effort, Kind, Others, Outcome, Plan, allocator};
 use std::error::Error;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 #[cfg(feature = "peers")]
 const STORES: &[Candidate] = holdpoint_measure::peers::STORES;
@@ -29,10 +35,17 @@ const TYPED: &[Candidate] = holdpoint_measure::peers::TYPED;
 #[cfg(not(feature = "peers"))]
 const TYPED: &[Candidate] = &[];
 
+/// The figure of all lengths of a log, in the list of figures.
+const SCALE: &str = "scale";
+
 const USAGE: &str = "usage: results [--quick | --smoke] [--huge] [--payload BYTES]... \
                      [--figure NAME]... [--dir DIRECTORY] [--out DIRECTORY]";
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    if scale::is_program(arguments.next()) {
+        return scale::as_program();
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.split_first() {
         Some((first, errand)) if first == CHILD => as_child(errand),
@@ -62,29 +75,92 @@ fn again_quietly(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 struct Asked {
     plan: Plan,
     kinds: Vec<Kind>,
+    asks_scale: bool,
     out: PathBuf,
 }
 
+/// What was measured until now.
+struct Run {
+    asked: Asked,
+    machine: Machine,
+    begun: Instant,
+    has_systems_allocator: bool,
+    outcomes: Vec<Outcome>,
+    scale: Option<Scale>,
+}
+
 fn measure_all(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let has_systems_allocator = allocator::is_the_systems();
     let asked = parse(arguments)?;
-    // What cannot be read in the end is told before hours are spent.
-    scale_of(&asked.out)?;
     let machine = Machine::of(&asked.plan.directory);
-    let counts = counted(&asked);
-    let mut outcomes = Vec::new();
-    for kind in &asked.kinds {
-        for mut figure in figures(*kind, &asked.plan, Others { stores: STORES, typed: TYPED }) {
-            counts.tell(&mut figure);
-            let label = format!("{} {}", kind.name(), figure.scope);
-            let rounds = asked.plan.rounds();
-            let mut tell = |round| eprintln!("{label}: round {round} of {rounds}");
-            outcomes.push(figure.measure(rounds, &mut tell));
-        }
+    let begun = Instant::now();
+    let (outcomes, scale) = (Vec::new(), None);
+    let mut run = Run { asked, machine, begun, has_systems_allocator, outcomes, scale };
+    let counts = counted(&run.asked);
+    for kind in run.asked.kinds.clone() {
+        run.measure(kind, &counts);
         // A run that is broken off has told what it measured until then.
-        write(&asked, &machine, &outcomes)?;
+        run.write()?;
     }
-    eprintln!("written: RESULTS.md and results.json in {}", asked.out.display());
+    if run.asked.asks_scale {
+        let plan = ScalePlan::of(&run.asked.plan, std::env::current_exe()?);
+        run.scale = Some(scale::measure(&plan, &mut |what| eprintln!("scale: {what}"))?);
+        run.write()?;
+    }
+    let (out, took) = (run.asked.out.display(), run.begun.elapsed().as_secs());
+    eprintln!("written: RESULTS.md and results.json in {out}, after {took} s");
     Ok(())
+}
+
+impl Run {
+    fn measure(&mut self, kind: Kind, counts: &Counts) {
+        let begun = Instant::now();
+        let rounds = self.asked.plan.rounds();
+        let others = Others { stores: STORES, typed: TYPED, shares_locks: true };
+        let outcomes = measure_kind(
+            kind,
+            &self.asked.plan,
+            others,
+            &mut |figure| counts.tell(figure),
+            &mut |scope, round| eprintln!("{} {scope}: round {round} of {rounds}", kind.name()),
+        );
+        eprintln!("{}: {:.1} s", kind.name(), begun.elapsed().as_secs_f64());
+        self.outcomes.extend(outcomes);
+    }
+
+    fn write(&mut self) -> Result<(), Box<dyn Error>> {
+        let found = Found { outcomes: &self.outcomes, scale: self.scale.as_ref() };
+        let results = Results {
+            bars: judge(&found),
+            machine: self.machine.clone(),
+            effort: self.asked.plan.effort.name().to_string(),
+            effort_says: self.asked.plan.says(),
+            options: self.asked.options(),
+            has_peers: cfg!(feature = "peers"),
+            has_systems_allocator: self.has_systems_allocator,
+            took_seconds: self.begun.elapsed().as_secs(),
+            figures: self.outcomes.iter().map(figure_result).collect(),
+            scale: self.scale.take(),
+        };
+        let out = &self.asked.out;
+        let pictures = results.scale.as_ref().map(curves).unwrap_or_default();
+        draw(&out.join("curves"), &pictures)?;
+        let names: Vec<&str> = pictures.iter().map(|(name, _)| *name).collect();
+        let explanations = include_str!("../../explanations.md");
+        let document = markdown(&results, &self.outcomes, &names, explanations);
+        std::fs::write(out.join("RESULTS.md"), document)?;
+        let json = serde_json::to_string_pretty(&results)? + "\n";
+        std::fs::write(out.join("results.json"), json)?;
+        self.scale = results.scale;
+        Ok(())
+    }
+}
+
+fn draw(at: &Path, pictures: &[(&str, String)]) -> std::io::Result<()> {
+    if !pictures.is_empty() {
+        std::fs::create_dir_all(at)?;
+    }
+    pictures.iter().try_for_each(|(name, document)| std::fs::write(at.join(name), document))
 }
 
 /// Syncs are counted only where a durable figure is asked for.
@@ -103,37 +179,6 @@ fn counted(asked: &Asked) -> Counts {
     count(&asked.plan, STORES, TYPED)
 }
 
-fn write(asked: &Asked, machine: &Machine, outcomes: &[Outcome]) -> Result<(), Box<dyn Error>> {
-    let scale = scale_of(&asked.out)?;
-    let results = Results {
-        bars: judge(&Found { outcomes, scale: scale.as_ref() }, machine),
-        machine: machine.clone(),
-        effort: asked.plan.effort.name().to_string(),
-        effort_says: asked.plan.says(),
-        options: asked.options(),
-        figures: outcomes.iter().map(figure_result).collect(),
-    };
-    let explanations = std::fs::read_to_string(home().join("explanations.md")).unwrap_or_default();
-    let mut document = markdown(&results, outcomes, &explanations);
-    if let Some(scale) = scale {
-        let pictures = curves(&scale);
-        let names: Vec<&str> = pictures.iter().map(|(name, _)| *name).collect();
-        document += "\n";
-        document += &scale_markdown(&scale, &names, &explanations);
-    }
-    std::fs::write(asked.out.join("RESULTS.md"), document)?;
-    let json = serde_json::to_string_pretty(&results)? + "\n";
-    std::fs::write(asked.out.join("results.json"), json)?;
-    Ok(())
-}
-
-/// What `scale` found, where it has run.
-fn scale_of(out: &Path) -> Result<Option<Scale>, Box<dyn Error>> {
-    let Ok(json) = std::fs::read(out.join("scale.json")) else { return Ok(None) };
-    let read = serde_json::from_slice(&json);
-    Ok(Some(read.map_err(|error| format!("scale.json: {error}; run `scale` again"))?))
-}
-
 impl Asked {
     /// What was asked for, as options, but for directories.
     fn options(&self) -> String {
@@ -141,9 +186,10 @@ impl Asked {
         let effort = (*effort != Effort::Full).then(|| format!("--{}", effort.name()));
         let huge = is_huge.then(|| "--huge".to_string());
         let payloads = payloads.iter().map(|bytes| format!("--payload {bytes}"));
-        let all = self.kinds == Kind::ALL;
-        let kinds = self.kinds.iter().filter(|_| !all);
-        let kinds = kinds.map(|kind| format!("--figure {}", kind.name()));
+        let all = self.kinds == Kind::ALL && self.asks_scale;
+        let kinds = self.kinds.iter().map(|kind| kind.name());
+        let kinds = kinds.chain(self.asks_scale.then_some(SCALE)).filter(|_| !all);
+        let kinds = kinds.map(|kind| format!("--figure {kind}"));
         let options: Vec<String> =
             effort.into_iter().chain(huge).chain(payloads).chain(kinds).collect();
         options.join(" ")
@@ -158,7 +204,8 @@ fn home() -> &'static Path {
 fn parse(arguments: &[String]) -> Result<Asked, Box<dyn Error>> {
     let mut plan = Plan::new(std::env::temp_dir(), Effort::Full);
     plan.child = Some(std::env::current_exe()?);
-    let mut asked = Asked { plan, kinds: Vec::new(), out: home().to_path_buf() };
+    let (kinds, out) = (Vec::new(), home().to_path_buf());
+    let mut asked = Asked { plan, kinds, asks_scale: false, out };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().ok_or(USAGE);
@@ -169,12 +216,15 @@ fn parse(arguments: &[String]) -> Result<Asked, Box<dyn Error>> {
             "--payload" => asked.plan.payloads.push(payload(value()?)?),
             "--dir" => asked.plan.directory = value()?.into(),
             "--out" => asked.out = value()?.into(),
-            "--figure" => asked.kinds.push(kind(value()?)?),
+            "--figure" => match value()?.as_str() {
+                SCALE => asked.asks_scale = true,
+                name => asked.kinds.push(kind(name)?),
+            },
             _ => return Err(USAGE.into()),
         }
     }
-    if asked.kinds.is_empty() {
-        asked.kinds = Kind::ALL.to_vec();
+    if asked.kinds.is_empty() && !asked.asks_scale {
+        (asked.kinds, asked.asks_scale) = (Kind::ALL.to_vec(), true);
     }
     Ok(asked)
 }
@@ -188,10 +238,16 @@ fn payload(text: &str) -> Result<usize, Box<dyn Error>> {
 fn kind(name: &str) -> Result<Kind, String> {
     let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
     let named = Kind::ALL.iter().find(|kind| kind.name() == name);
-    named.copied().ok_or_else(|| format!("there is no figure {name}: {}", names.join(", ")))
+    named
+        .copied()
+        .ok_or_else(|| format!("there is no figure {name}: {}, {SCALE}", names.join(", ")))
 }
 
+/// What a child is asked for: something with a store, or, in one argument, with a history's log.
 fn as_child(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    if let [errand] = arguments {
+        return Ok(scale::as_child(errand)?);
+    }
     let (at, errand) = arguments.split_last().ok_or(USAGE)?;
     let errand = Errand::parse(errand).ok_or(USAGE)?;
     let everyone = [&[LOG, ENGINE], STORES, TYPED].concat();

@@ -57,6 +57,10 @@ impl Store for OpenChain {
         }
     }
 
+    fn settle(&self) -> Result<(), MeasureError> {
+        self.chain.lock().map_err(|_| "poisoned").doing("flush")?.flush().doing("flush")
+    }
+
     fn close(self: Box<Self>) -> Result<(), MeasureError> {
         let mut chain = self.chain.lock().map_err(|_| "poisoned").doing("close")?;
         chain.sink_mut().sync().doing("sync")

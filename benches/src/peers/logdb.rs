@@ -11,6 +11,7 @@ use std::time::Duration;
 
 pub(super) const CANDIDATE: Candidate = Candidate {
     is_chained: true,
+    hashes_late: true,
     remark: "BLAKE3 chain, hashed and written by threads of its own; CRC-32C; opening verifies",
     scan,
     scan_checks: true,

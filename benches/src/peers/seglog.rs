@@ -92,6 +92,11 @@ impl Store for OpenLog {
         }
     }
 
+    fn settle(&self) -> Result<(), MeasureError> {
+        let mut segments = self.segments.lock().map_err(|_| "poisoned").doing("flush")?;
+        segments.writer.flush_writer().doing("flush")
+    }
+
     fn close(self: Box<Self>) -> Result<(), MeasureError> {
         let mut segments = self.segments.lock().map_err(|_| "poisoned").doing("close")?;
         let position = segments.position;

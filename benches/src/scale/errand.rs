@@ -1,6 +1,7 @@
 //! What is done in processes of their own: one errand, one line of JSON.
 
-use super::place::{copy_directory, index_bytes, segment_bytes};
+use super::memory::Memory;
+use super::place::{copy_directory, index_bytes, segment_bytes, segments};
 use crate::error::{Doing, MeasureError};
 use crate::history::{History, HistoryClock, Keyed, Probe, SeededEntropy};
 use crate::pace::Stopwatch;
@@ -11,8 +12,7 @@ use holdpoint_engine::log::{Level, Log, Options, Ownership};
 use holdpoint_engine::shell::{EngineOptions, Submitted};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, SnapshotHeader, names};
-use holdpoint_replay::machine::{is_locked, this_boot};
-use holdpoint_replay::{ReadOptions, Until, Verdict, rebuild, stated};
+use holdpoint_replay::{ReadOptions, Until, Verdict, rebuild};
 use rustix::process::{Signal, getpid, kill_process};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{Write as _, stdout};
@@ -25,8 +25,8 @@ use std::time::Instant;
 pub enum Errand {
     /// Only begins.
     Begin,
-    /// Writes a history until the log has so many records, and copies it whenever one of the
-    /// lengths is reached. A line for each.
+    /// Writes a history until the log has so many records or some more, its active segment nearly
+    /// full, and copies it whenever one of the lengths is reached. A line for each.
     Write {
         /// Where it grows.
         at: PathBuf,
@@ -76,13 +76,6 @@ pub enum Errand {
         /// What was given long ago.
         keyed: Vec<Keyed>,
     },
-    /// Lists what lives, as a verb does that only reads.
-    List {
-        /// The log.
-        at: PathBuf,
-        /// What is listed.
-        what: Listed,
-    },
     /// The state as it was behind a record.
     Travel {
         /// The log.
@@ -92,23 +85,12 @@ pub enum Errand {
     },
 }
 
-/// What lives and is listed, by the verb.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Listed {
-    /// `hold list`.
-    Holds,
-    /// `decision list`.
-    Decisions,
-    /// `thread list --open`.
-    Threads,
-}
-
-/// What [`Errand::List`] says. Seconds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Looked {
-    pub(super) seconds: f64,
-    pub(super) memory_bytes: u64,
-}
+/// An active segment is written until so much of it is used, where that adds no more than
+/// [`SEGMENT_PART_MAX`] to a log.
+const FULL_PART: f64 = 0.8;
+const SEGMENT_PART_MAX: f64 = 0.25;
+/// Commands of a history between two looks at its length.
+const COMMANDS_BETWEEN_LOOKS: usize = 16;
 
 /// What [`Errand::Write`] says of a length.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -120,6 +102,10 @@ pub(super) struct Written {
     pub(super) segment_bytes: u64,
     pub(super) index_bytes: u64,
     pub(super) snapshot_bytes: u64,
+    /// The beginning of a small story before the most of these records.
+    pub(super) first_story: u64,
+    /// The beginning of a small story behind them.
+    pub(super) last_story: u64,
     pub(super) keyed: Vec<Keyed>,
 }
 
@@ -167,7 +153,6 @@ pub fn as_child(argument: &str) -> Result<(), MeasureError> {
             append(&at, clock_ns, count, is_durable)
         }
         Errand::LookUp { at, clock_ns, keyed } => look_up(&at, clock_ns, &keyed),
-        Errand::List { at, what } => list(&at, what),
         Errand::Travel { at, sequence } => travel(&at, sequence),
     }
 }
@@ -222,10 +207,14 @@ fn write(
         let begun = Instant::now();
         // Other ids for every opening: the engine's own commands draw them.
         let engine = engine(at, history.clock(), seed ^ length, Level::Staged)?;
-        while history.newest() < *length {
-            history.next(&engine)?;
+        let first_story = history.tell_small_story(&engine)?;
+        while history.newest() < *length || !is_nearly_full(at, history.newest())? {
+            for _ in 0..COMMANDS_BETWEEN_LOOKS {
+                history.next(&engine)?;
+            }
         }
-        let memory_bytes = private_memory()?;
+        let last_story = history.tell_small_story(&engine)?;
+        let memory_bytes = Memory::now()?.private_bytes;
         engine.close().doing("close the engine")?;
         seconds += begun.elapsed().as_secs_f64();
         say(&Written {
@@ -236,6 +225,8 @@ fn write(
             segment_bytes: segment_bytes(at)?,
             index_bytes: index_bytes(at)?,
             snapshot_bytes: newest_snapshot(at)?.len() as u64,
+            first_story,
+            last_story,
             keyed: history.keyed().to_vec(),
         })?;
         let named = copies.join(length.to_string());
@@ -245,6 +236,18 @@ fn write(
         }
     }
     Ok(())
+}
+
+/// Whether the active segment of a log is so full that what has to read it reads nearly as much as
+/// there can be, and not yet so full that the rounds fill it. Also where segments are so large
+/// beside the log that it would be of another length by then.
+fn is_nearly_full(at: &Path, newest: u64) -> Result<bool, MeasureError> {
+    let segments = segments(at)?;
+    let [.., (before, capacity_before), (first, capacity)] = segments.as_slice() else {
+        return Ok(true);
+    };
+    let of_full = (first - before) as f64 * *capacity as f64 / *capacity_before as f64;
+    Ok(of_full > newest as f64 * SEGMENT_PART_MAX || (newest - first) as f64 >= of_full * FULL_PART)
 }
 
 /// As a command does it: the lock is taken for its turn alone.
@@ -260,7 +263,7 @@ fn open(at: &Path) -> Result<(), MeasureError> {
     let live = engine.query(|world| world.live_loops().count()).doing("ask")?;
     let ask_all = watch.per(1).value;
     std::hint::black_box(live);
-    say(&Opened { open, cpu, ask_all, memory_bytes: private_memory()? })?;
+    say(&Opened { open, cpu, ask_all, memory_bytes: Memory::now()?.private_bytes })?;
     engine.close().doing("close the engine")
 }
 
@@ -339,32 +342,6 @@ fn look_up(at: &Path, clock_ns: u64, keyed: &[Keyed]) -> Result<(), MeasureError
     say(&Found { first: old.first().copied().unwrap_or_default(), old, new })
 }
 
-/// The newest state from a snapshot, and what a list of it is made of.
-fn list(at: &Path, what: Listed) -> Result<(), MeasureError> {
-    let storage = DirectoryStorage::new(at);
-    let is_locked = || is_locked(&storage);
-    let options = ReadOptions::new(this_boot(), &is_locked);
-    let begun = Instant::now();
-    let found = stated(&storage, options).doing("look at the state")?;
-    let world = found.ok_or("no snapshot is believed").doing("look at the state")?.world;
-    let names: Vec<String> = match what {
-        Listed::Holds => {
-            let open = world.open_requests();
-            open.map(|(_, held)| format!("{:?}", held.request)).collect()
-        }
-        Listed::Decisions => {
-            let known = world.live_decision_points().chain(world.closed_decision_points());
-            known.map(|point| point.decision_id.to_string()).collect()
-        }
-        Listed::Threads => {
-            world.live_threads().map(|thread| thread.correlation_id.to_string()).collect()
-        }
-    };
-    std::hint::black_box(&names);
-    let seconds = begun.elapsed().as_secs_f64();
-    say(&Looked { seconds, memory_bytes: private_memory()? })
-}
-
 fn travel(at: &Path, sequence: u64) -> Result<(), MeasureError> {
     let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
     let (storage, until) = (DirectoryStorage::new(at), Until::Sequence(sequence));
@@ -381,12 +358,4 @@ fn travel(at: &Path, sequence: u64) -> Result<(), MeasureError> {
 fn entropy_of_now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |since| since.as_nanos() as u64)
-}
-
-/// Bytes of this process that no file backs.
-fn private_memory() -> Result<u64, MeasureError> {
-    let status = std::fs::read_to_string("/proc/self/status").doing("read /proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    Ok(kibibytes.ok_or("no RssAnon").doing("read /proc/self/status")? * 1024)
 }

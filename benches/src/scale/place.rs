@@ -22,6 +22,19 @@ pub(super) fn segment_bytes(log: &Path) -> Result<u64, MeasureError> {
     Ok(bytes_of(&log.join(names::SEGMENTS), is_sealed)? + head.end_offset)
 }
 
+/// First sequence and length in bytes of each segment's file, in order.
+pub(super) fn segments(log: &Path) -> Result<Vec<(u64, u64)>, MeasureError> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(log.join(names::SEGMENTS)).doing("list a directory")? {
+        let entry = entry.doing("list a directory")?;
+        if let Some(first) = names::parse_segment(&entry.file_name().to_string_lossy()) {
+            found.push((first, entry.metadata().doing("ask for a file")?.len()));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
 /// Bytes on the disk of the indexes of a log's segments.
 pub(super) fn index_bytes(log: &Path) -> Result<u64, MeasureError> {
     bytes_of(&log.join(names::SEGMENTS), |name| names::parse_index(name).is_some())

@@ -1,10 +1,9 @@
 //! What was measured, for a reader.
 
+use super::look::Look;
 use super::picture::{bytes_shown, time_shown};
-use super::result::{ListPoint, Percentiles, Point, Ratio, Scale, Spread};
+use super::result::{LookPoint, Percentiles, Point, Ratio, Scale, Spread};
 use super::run::GIVE_BACK;
-use crate::bars::Standing;
-use crate::explanations::{explain_missed, section};
 use crate::svg::count;
 
 /// Writes a point's value.
@@ -23,9 +22,6 @@ const ROWS: &[(&str, Cell)] = &[
     ("- its fingerprint", |p| spread(&p.open_fingerprint)),
     ("- decoding it", |p| spread(&p.open_decode)),
     ("open after a kill", |p| spread(&p.open_crashed)),
-    ("`hold list`: time, private memory", |p| list(&p.hold_list)),
-    ("`decision list`: time, private memory", |p| list(&p.decision_list)),
-    ("`thread list --open`: time, private memory", |p| list(&p.thread_list)),
     ("append, written: p50, p99", |p| two(&p.append_os)),
     ("append, written: p99.9, max", |p| tail(&p.append_os)),
     ("append, synced: p50, p99", |p| two(&p.append_durable)),
@@ -40,11 +36,9 @@ const ROWS: &[(&str, Cell)] = &[
     ("newest snapshot", |p| bytes_shown(p.snapshot_bytes as f64)),
 ];
 
-/// The section on scale, as Markdown. Pictures are looked for in `curves/` beside it. Of
-/// `explanations`, what stands below `scale` is shown, and what stands below the key of a bar that
-/// was missed.
+/// The section on scale, as Markdown. Pictures are looked for in `curves/` beside it.
 #[must_use]
-pub fn markdown(scale: &Scale, pictures: &[&str], explanations: &str) -> String {
+pub fn markdown(scale: &Scale, pictures: &[&str]) -> String {
     let mut out = String::from("## Scale\n\n");
     out += &format!(
         "Histories with {} live entities at any time, seed {}: execution loops with evidence, \
@@ -52,39 +46,44 @@ pub fn markdown(scale: &Scale, pictures: &[&str], explanations: &str) -> String 
          given again. {} rounds that count, in which logs of all lengths take turns. Values are \
          medians of the rounds; +- is the interquartile range in percent, and `once` is what was \
          measured once; percentiles are of all rounds together, and the +- behind a p50 is that \
-         of the rounds' own. The writer runs with `{}={}`: its memory is what it uses, without \
+         of the rounds' own. Where a segment is small beside the log, a log is written on until \
+         its active segment is nearly full, which is the slowest case for whatever reads it. The \
+         writer runs with `{}={}`: its memory is what it uses, without \
          what the C library keeps of what was freed.\n\n",
         scale.live, scale.seed, scale.rounds, GIVE_BACK.0, GIVE_BACK.1
     );
-    out += "| bar | at most | measured | |\n| --- | --- | --- | --- |\n";
-    scale.ratios.iter().for_each(|ratio| out += &bar(ratio));
-    for ratio in scale.ratios.iter().filter(|ratio| ratio.standing() == Some(Standing::Missed)) {
-        explain_missed(&mut out, &ratio.figure, &ratio.key, explanations);
-    }
+    let (long, short) = (count(scale.long as f64), count(scale.short as f64));
+    out += &format!("| {long} over {short} | |\n| --- | --- |\n");
+    scale.ratios.iter().for_each(|ratio| out += &compared(ratio));
     out += "\n| records |";
     scale.points.iter().for_each(|point| out += &format!(" {} |", count(point.records as f64)));
     out += "\n| --- |";
     scale.points.iter().for_each(|_| out += " --- |");
-    for (name, cell) in ROWS {
+    let mut row = |name: &str, cell: &dyn Fn(&Point) -> String| {
         out += &format!("\n| {name} |");
         scale.points.iter().for_each(|point| out += &format!(" {} |", cell(point)));
+    };
+    ROWS.iter().for_each(|(name, cell)| row(name, cell));
+    for verb in Look::ALL {
+        row(verb.name(), &|point| point.look(verb).map_or_else(String::new, look));
     }
     out += "\n\n";
-    if let Some(notes) = section(explanations, "scale") {
-        out += &format!("{notes}\n\n");
-    }
+    out += LOOKS;
     for picture in pictures {
         out += &format!("![{0}](curves/{0})\n", picture);
     }
     out
 }
 
-fn bar(ratio: &Ratio) -> String {
+/// How verbs are measured.
+const LOOKS: &str = "\
+The verbs are those of the program, each in a process of its own: the time is from before it is \
+started to its end, beside which the first verb is the start alone; the memory is the private one \
+at its end, and the most that the process had in all, with what was mapped of files.\n\n";
+
+fn compared(ratio: &Ratio) -> String {
     let Ratio { figure, unit, value, .. } = ratio;
-    let limit = ratio.at_most.map_or_else(|| "-".to_string(), |limit| format!("{limit} {unit}"));
-    let noise = noise(value.noise_percent);
-    let standing = ratio.standing().map_or("", Standing::words);
-    format!("| {figure} | {limit} | {:.2} {unit} ({noise}) | {standing} |\n", value.median)
+    format!("| {figure} | {:.2} {unit} ({}) |\n", value.median, noise(value.noise_percent))
 }
 
 fn noise(percent: Option<f64>) -> String {
@@ -99,8 +98,10 @@ fn spread(spread: &Spread) -> String {
     format!("{} ({})", time_shown(spread.median), noise(spread.noise_percent))
 }
 
-fn list(point: &ListPoint) -> String {
-    format!("{}, {}", spread(&point.time), bytes_shown(point.memory_bytes as f64))
+fn look(point: &LookPoint) -> String {
+    let bytes = |spread: &Spread| bytes_shown(spread.median);
+    let (private, peak) = (bytes(&point.private_memory_bytes), bytes(&point.peak_memory_bytes));
+    format!("{}, {private}, {peak}", spread(&point.time))
 }
 
 fn two(percentiles: &Percentiles) -> String {

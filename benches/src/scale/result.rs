@@ -1,31 +1,51 @@
 //! What was measured, as data.
 
-use crate::bars::{Sense, Standing};
-use crate::machine::Machine;
+use super::look::Look;
 use crate::rounds::Samples;
 use serde::{Deserialize, Serialize};
 
 /// A whole run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Scale {
-    /// What was measured on.
-    pub machine: Machine,
     /// Of the history.
     pub seed: u64,
     /// Entities that lived at any time.
     pub live: usize,
     /// Rounds.
     pub rounds: usize,
+    /// The shorter one of the two lengths that bars compare.
+    pub short: u64,
+    /// The longer one, of which bars ask the most.
+    pub long: u64,
     /// By length of the log, in order.
     pub points: Vec<Point>,
-    /// Ratios, and times, most of which have a bar.
+    /// Ratios, of which some have a bar.
     pub ratios: Vec<Ratio>,
 }
+
+impl Scale {
+    /// Whether the two lengths are those of the bars.
+    #[must_use]
+    pub fn has_bar_lengths(&self) -> bool {
+        (self.short, self.long) == BAR_LENGTHS
+    }
+
+    /// What was measured of the longer one.
+    #[must_use]
+    pub fn long(&self) -> Option<&Point> {
+        self.points.iter().find(|point| point.length == self.long)
+    }
+}
+
+/// The lengths that bars are about: records.
+pub(crate) const BAR_LENGTHS: (u64, u64) = (1_000_000, 10_000_000);
 
 /// A log of one length. Times in seconds.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Point {
-    /// Records.
+    /// Records that were asked for.
+    pub length: u64,
+    /// Records that there are, when the active segment is nearly full.
     pub records: u64,
     /// Writing the history until here, for each record.
     pub write_each: f64,
@@ -51,12 +71,8 @@ pub struct Point {
     pub open_fingerprint: Spread,
     /// Of a clean opening: decoding it.
     pub open_decode: Spread,
-    /// `hold list`, from the newest snapshot.
-    pub hold_list: ListPoint,
-    /// `decision list`.
-    pub decision_list: ListPoint,
-    /// `thread list --open`.
-    pub thread_list: ListPoint,
+    /// Verbs that only read, in the order of [`Look::ALL`].
+    pub looks: Vec<LookPoint>,
     /// One append, written to the file.
     pub append_os: Percentiles,
     /// One append, synced.
@@ -77,13 +93,25 @@ pub struct Point {
     pub snapshot_bytes: u64,
 }
 
-/// A list of what lives, made in a process of its own.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct ListPoint {
-    /// From opening the log to the names of what is listed.
+impl Point {
+    /// What was measured of a verb.
+    #[must_use]
+    pub fn look(&self, look: Look) -> Option<&LookPoint> {
+        self.looks.iter().find(|point| point.verb == look.name())
+    }
+}
+
+/// A verb that only reads, by the program, in a process of its own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LookPoint {
+    /// The verb.
+    pub verb: String,
+    /// Seconds from before the process is started to its end.
     pub time: Spread,
-    /// Private memory of the process.
-    pub memory_bytes: u64,
+    /// Its memory at the end, without what files back.
+    pub private_memory_bytes: Spread,
+    /// Its memory at most, with what is mapped of files.
+    pub peak_memory_bytes: Spread,
 }
 
 /// A median, and how far to trust it.
@@ -157,10 +185,10 @@ impl From<&Pooled> for Percentiles {
     }
 }
 
-/// A value of one length over that of another, or a time, with the bar that it has.
+/// A value of one length over that of another, or a time.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Ratio {
-    /// Its key, under which an explanation is looked up.
+    /// Its key, by which a bar finds it.
     pub key: String,
     /// What is compared.
     pub figure: String,
@@ -168,17 +196,6 @@ pub struct Ratio {
     pub unit: String,
     /// What it came to.
     pub value: Spread,
-    /// What it may be at most; `None` where nothing is asked of it.
-    pub at_most: Option<f64>,
-}
-
-impl Ratio {
-    /// How it stands to its bar; `None` where it has none.
-    #[must_use]
-    pub fn standing(&self) -> Option<Standing> {
-        let Spread { median, noise_percent } = self.value;
-        self.at_most.map(|limit| Sense::AtMost.standing(median, noise_percent, limit))
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! A history is written once; then the logs of all lengths take turns, round by round.
 
-use super::errand::{Errand, Found, Listed, Looked, Opened, Parts, Written};
+use super::errand::{Errand, Found, Opened, Parts, Written};
+use super::look::{Look, Places};
+use super::memory::Memory;
 use super::place::copy_directory;
-use super::result::{ListPoint, Percentiles, Point, Pooled, Ratio, Scale, Spread};
+use super::result::{BAR_LENGTHS, LookPoint, Percentiles, Point, Pooled, Ratio, Scale, Spread};
 use crate::error::{Doing, MeasureError};
-use crate::machine::Machine;
+use crate::plan::{Effort, Plan};
 use crate::rounds::{Samples, order};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -18,14 +20,15 @@ const COPIED_MAX: u64 = 200_000;
 /// largest index that was built until then, and says nothing of what is in use.
 pub(super) const GIVE_BACK: (&str, &str) = ("MALLOC_TRIM_THRESHOLD_", "131072");
 /// The key of the bar that asks how the writer's memory grows from one million records to ten.
-pub(crate) const WRITERS_MEMORY: &str = "scale/memory-10M";
+pub(crate) const WRITERS_MEMORY: &str = "memory/writer";
+/// The key of the bar that asks how opening an engine grows.
+pub(crate) const OPENING_GROWS: &str = "open/engine-grows";
+/// Records behind a place that is shown from.
+const BEHIND: u64 = 200;
 /// Appends of one round, written to the file.
 const APPENDS: u64 = 2_000;
 /// Appends of one round, each synced.
 const APPENDS_DURABLE: u64 = 40;
-
-/// What is listed, in the order of the figures.
-const LISTS: [Listed; 3] = [Listed::Holds, Listed::Decisions, Listed::Threads];
 
 /// What a run measures.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct ScalePlan {
     pub directory: PathBuf,
     /// Their lengths, in order.
     pub lengths: Vec<u64>,
+    /// The two that bars compare, the shorter one first.
+    pub compared: (u64, u64),
     /// Entities that live at a time.
     pub live: usize,
     /// Of the history.
@@ -42,6 +47,35 @@ pub struct ScalePlan {
     pub rounds: usize,
     /// The program that takes errands.
     pub program: PathBuf,
+}
+
+impl ScalePlan {
+    /// As much as the effort of a run is, in processes of `program`.
+    #[must_use]
+    pub fn of(plan: &Plan, program: PathBuf) -> Self {
+        let (lengths, live, rounds) = match plan.effort {
+            Effort::Smoke => (vec![1_500, 3_000], 40, 2),
+            Effort::Quick => (vec![10_000, 100_000], 256, 3),
+            Effort::Full => (vec![10_000, 100_000, 1_000_000], 256, 7),
+        };
+        let mut planned = Self {
+            directory: plan.directory.clone(),
+            lengths,
+            compared: (0, 0),
+            live,
+            seed: 1,
+            rounds,
+            program,
+        };
+        if plan.is_huge {
+            planned.lengths.extend([BAR_LENGTHS.0, BAR_LENGTHS.1]);
+            planned.lengths.dedup();
+        }
+        if let [.., short, long] = planned.lengths.as_slice() {
+            planned.compared = (*short, *long);
+        }
+        planned
+    }
 }
 
 /// Measures it all, and says what it is doing.
@@ -64,9 +98,10 @@ pub fn measure(plan: &ScalePlan, tell: &mut dyn FnMut(&str)) -> Result<Scale, Me
         tell(&format!("time travel, {} records", log.length));
         points.push(log.point(plan)?);
     }
-    let ratios = ratios(&logs);
-    let (seed, live, rounds) = (plan.seed, plan.live, plan.rounds);
-    Ok(Scale { machine: Machine::of(&plan.directory), seed, live, rounds, points, ratios })
+    let (short, long) = plan.compared;
+    let ratios = ratios(&logs, plan.compared);
+    let ScalePlan { seed, live, rounds, .. } = *plan;
+    Ok(Scale { seed, live, rounds, short, long, points, ratios })
 }
 
 /// The history, and a copy of its log at each length.
@@ -126,8 +161,8 @@ struct Measured {
     ask_all: Samples,
     crashed: Samples,
     parts: [Samples; 4],
-    /// Of [`LISTS`]: how long, and how much private memory.
-    lists: [(Samples, Samples); 3],
+    /// Of [`Look::ALL`].
+    looks: [Looked; Look::ALL.len()],
     os: Pooled,
     durable: Pooled,
     first: Samples,
@@ -149,7 +184,7 @@ impl Measured {
             ask_all: none(),
             crashed: none(),
             parts: [none(), none(), none(), none()],
-            lists: Default::default(),
+            looks: Default::default(),
             os: Pooled::default(),
             durable: Pooled::default(),
             first: none(),
@@ -158,14 +193,23 @@ impl Measured {
         }
     }
 
+    /// In the middle of the log, and the last of its own history: what a round appends lies behind.
+    fn places(&self) -> Places {
+        let Written { records, first_story, last_story, .. } = self.written;
+        Places {
+            sealed: records / 2,
+            active: records.saturating_sub(BEHIND).max(1),
+            sealed_story: first_story,
+            active_story: last_story,
+        }
+    }
+
     fn take_turn(&mut self, plan: &ScalePlan, counts: bool) -> Result<(), MeasureError> {
         let begin = time_to_first_line::<()>(plan, &Errand::Begin)?.0;
         let (clean, opened) = self.opened(plan, &self.at)?;
         let parts: Parts = Errand::TakeApart { at: self.at.clone() }.run(&plan.program)?;
-        let lists = LISTS.map(|what| {
-            let errand = Errand::List { at: self.at.clone(), what };
-            errand.run::<Looked>(&plan.program)
-        });
+        let places = self.places();
+        let looks = Look::ALL.map(|look| look.run(&plan.program, &self.at, &places));
         let place = self.fresh()?;
         let at = place.as_ref().map_or(&*self.at, |place| place.path()).to_path_buf();
         let crashed = self.crashed(plan, &at)?;
@@ -179,10 +223,8 @@ impl Measured {
         if !counts {
             return Ok(());
         }
-        for ((seconds, memory), looked) in self.lists.iter_mut().zip(lists) {
-            let looked = looked?;
-            seconds.0.push(looked.seconds);
-            memory.0.push(looked.memory_bytes as f64);
+        for (all, looked) in self.looks.iter_mut().zip(looks) {
+            all.add(looked?);
         }
         self.clean.0.push(clean - begin);
         self.inside.0.push(opened.open);
@@ -237,14 +279,11 @@ impl Measured {
         let travel = Errand::Travel { at, sequence }.run(&plan.program)?;
         let [open_log, open_read, open_fingerprint, open_decode] =
             self.parts.each_ref().map(Spread::from);
-        let [holds, decisions, threads] = &self.lists;
-        let list = |(seconds, memory): &(Samples, Samples)| ListPoint {
-            time: Spread::from(seconds),
-            memory_bytes: memory.median() as u64,
-        };
+        let looks = Look::ALL.into_iter().zip(&self.looks);
         let records = self.written.records;
         let each = |bytes: u64| bytes as f64 / records as f64;
         Ok(Point {
+            length: self.length,
             records,
             write_each: self.written.seconds / records as f64,
             writer_memory_bytes: self.written.memory_bytes,
@@ -258,9 +297,7 @@ impl Measured {
             open_read,
             open_fingerprint,
             open_decode,
-            hold_list: list(holds),
-            decision_list: list(decisions),
-            thread_list: list(threads),
+            looks: looks.map(|(look, looked)| looked.point(look)).collect(),
             append_os: Percentiles::from(&self.os),
             append_durable: Percentiles::from(&self.durable),
             look_up_first: Spread::from(&self.first),
@@ -271,6 +308,31 @@ impl Measured {
             index_bytes_each: each(self.written.index_bytes),
             snapshot_bytes: self.written.snapshot_bytes,
         })
+    }
+}
+
+/// What the rounds of one verb gave.
+#[derive(Default)]
+struct Looked {
+    seconds: Samples,
+    private: Samples,
+    peak: Samples,
+}
+
+impl Looked {
+    fn add(&mut self, (seconds, memory): (f64, Memory)) {
+        self.seconds.0.push(seconds);
+        self.private.0.push(memory.private_bytes as f64);
+        self.peak.0.push(memory.peak_bytes as f64);
+    }
+
+    fn point(&self, look: Look) -> LookPoint {
+        LookPoint {
+            verb: look.name().to_string(),
+            time: Spread::from(&self.seconds),
+            private_memory_bytes: Spread::from(&self.private),
+            peak_memory_bytes: Spread::from(&self.peak),
+        }
     }
 }
 
@@ -289,119 +351,34 @@ fn time_to_first_line<T: serde::de::DeserializeOwned>(
     Ok((seconds, line?))
 }
 
-/// What was measured of these, in order. Values of two lengths are compared round by round.
-fn ratios(logs: &[Measured]) -> Vec<Ratio> {
-    let ratio = |row: &Row| {
-        let (key, figure, unit) = (row.key.into(), row.figure.into(), row.unit.into());
-        Some(Ratio { key, figure, unit, value: (row.read)(logs)?, at_most: row.at_most })
+/// What was measured of two lengths, compared round by round.
+fn ratios(logs: &[Measured], (short, long): (u64, u64)) -> Vec<Ratio> {
+    let of = |length| logs.iter().find(|log| log.length == length);
+    let (Some(short), Some(long)) = (of(short), of(long)) else { return Vec::new() };
+    let ratio = |(key, figure, read): &Row| Ratio {
+        key: (*key).to_string(),
+        figure: (*figure).to_string(),
+        unit: "x".to_string(),
+        value: read(short, long),
     };
-    ROWS.iter().filter_map(ratio).collect()
+    ROWS.iter().map(ratio).collect()
 }
 
-struct Row {
-    key: &'static str,
-    figure: &'static str,
-    unit: &'static str,
-    at_most: Option<f64>,
-    read: fn(&[Measured]) -> Option<Spread>,
-}
-
-const fn row(
-    key: &'static str,
-    figure: &'static str,
-    (at_most, unit): (Option<f64>, &'static str),
-    read: fn(&[Measured]) -> Option<Spread>,
-) -> Row {
-    Row { key, figure, unit, at_most, read }
-}
-
-/// Lengths that rows are about.
-const TEN_THOUSAND: u64 = 10_000;
-const HUNDRED_THOUSAND: u64 = 100_000;
-const MILLION: u64 = 1_000_000;
-const TEN_MILLION: u64 = 10_000_000;
+/// A key, what is compared, and how it is read of the shorter and the longer log.
+type Row = (&'static str, &'static str, fn(&Measured, &Measured) -> Spread);
 
 const ROWS: &[Row] = &[
-    row("scale/open-clean", "clean open beyond process start, at 1M", (Some(1.0), "ms"), |logs| {
-        milliseconds(logs, |log| &log.clean)
+    (OPENING_GROWS, "clean open as the process sees it", |short, long| {
+        Spread::from(&long.inside.over(&short.inside))
     }),
-    row(
-        "scale/open-clean-inside",
-        "clean open as the process sees it, at 1M",
-        (Some(1.0), "ms"),
-        |logs| milliseconds(logs, |log| &log.inside),
-    ),
-    row("scale/open-clean-10M", "clean open, 10M over 1M", (Some(1.2), "x"), |logs| {
-        over(logs, |log| &log.inside, TEN_MILLION, MILLION)
+    ("append/grows", "append, written, p50", |short, long| {
+        Spread::from(&long.os.medians().over(short.os.medians()))
     }),
-    row("scale/append-1M", "append p50, 1M over 10k", (Some(1.1), "x"), |logs| {
-        over(logs, |log| log.os.medians(), MILLION, TEN_THOUSAND)
+    // The history is written once, so there is one value for each length.
+    (WRITERS_MEMORY, "writer's memory", |short, long| {
+        Spread::once(long.written.memory_bytes as f64 / short.written.memory_bytes as f64)
     }),
-    row("scale/append-10M", "append p50, 10M over 10k", (Some(1.1), "x"), |logs| {
-        over(logs, |log| log.os.medians(), TEN_MILLION, TEN_THOUSAND)
+    ("memory/opener", "opener's memory", |short, long| {
+        Spread::from(&long.memory.over(&short.memory))
     }),
-    row("scale/memory-1M", "writer's memory, 1M over 100k", (None, "x"), |logs| {
-        memory(logs, MILLION, HUNDRED_THOUSAND)
-    }),
-    row(WRITERS_MEMORY, "writer's memory, 10M over 1M", (Some(1.2), "x"), |logs| {
-        memory(logs, TEN_MILLION, MILLION)
-    }),
-    row("scale/memory-opener", "opener's memory, 10M over 1M", (Some(1.2), "x"), |logs| {
-        over(logs, |log| &log.memory, TEN_MILLION, MILLION)
-    }),
-    row("scale/hold-list", "`hold list`, 10M over 1M", (Some(1.2), "x"), |logs| {
-        over(logs, |log| &log.lists[0].0, TEN_MILLION, MILLION)
-    }),
-    row("scale/decision-list", "`decision list`, 10M over 1M", (Some(1.2), "x"), |logs| {
-        over(logs, |log| &log.lists[1].0, TEN_MILLION, MILLION)
-    }),
-    row("scale/thread-list", "`thread list --open`, 10M over 1M", (Some(1.2), "x"), |logs| {
-        over(logs, |log| &log.lists[2].0, TEN_MILLION, MILLION)
-    }),
-    row("scale/memory-hold-list", "`hold list`'s memory, 10M over 1M", (Some(1.2), "x"), |logs| {
-        over(logs, |log| &log.lists[0].1, TEN_MILLION, MILLION)
-    }),
-    row(
-        "scale/memory-decision-list",
-        "`decision list`'s memory, 10M over 1M",
-        (Some(1.2), "x"),
-        |logs| over(logs, |log| &log.lists[1].1, TEN_MILLION, MILLION),
-    ),
-    row(
-        "scale/memory-thread-list",
-        "`thread list --open`'s memory, 10M over 1M",
-        (Some(1.2), "x"),
-        |logs| over(logs, |log| &log.lists[2].1, TEN_MILLION, MILLION),
-    ),
 ];
-
-/// The key of every row.
-#[cfg(test)]
-pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    ROWS.iter().map(|row| row.key)
-}
-
-fn of(logs: &[Measured], length: u64) -> Option<&Measured> {
-    logs.iter().find(|log| log.length == length)
-}
-
-fn over(
-    logs: &[Measured],
-    samples: fn(&Measured) -> &Samples,
-    long: u64,
-    short: u64,
-) -> Option<Spread> {
-    Some(Spread::from(&samples(of(logs, long)?).over(samples(of(logs, short)?))))
-}
-
-/// The history is written once, so there is one value for each length.
-fn memory(logs: &[Measured], long: u64, short: u64) -> Option<Spread> {
-    let bytes = |length| Some(of(logs, length)?.written.memory_bytes as f64);
-    Some(Spread::once(bytes(long)? / bytes(short)?))
-}
-
-/// Of a million records.
-fn milliseconds(logs: &[Measured], samples: fn(&Measured) -> &Samples) -> Option<Spread> {
-    let seconds = &samples(of(logs, MILLION)?).0;
-    Some(Spread::from(&Samples(seconds.iter().map(|seconds| seconds * 1e3).collect())))
-}

@@ -2,7 +2,7 @@
 
 use super::filled::Filled;
 use crate::error::{Doing, MeasureError};
-use crate::pace::{Pace, Stopwatch, repeat, repeat_until};
+use crate::pace::{Pace, Stopwatch, repeat_until};
 use crate::plan::Plan;
 use crate::rounds::{Sample, Samples, Work};
 use crate::store::{Candidate, Mode, Store, payload};
@@ -20,6 +20,8 @@ const LATENCIES: usize = 2_000;
 pub(super) enum Hands {
     /// One thread, one record at a time.
     One,
+    /// The same, and the link of each record is asked for.
+    Linked,
     /// One thread, many records in a commit.
     Batch,
     /// So many threads, one record at a time each.
@@ -40,7 +42,8 @@ pub(super) fn appending(
         let at = place.ready()?;
         let store = (candidate.open)(at.path(), mode, &payload)?;
         let (sample, records) = match hands {
-            Hands::One => one(pace, &*store)?,
+            Hands::One => one(pace, &*store, &|| store.append())?,
+            Hands::Linked => one(pace, &*store, &|| store.append_linked())?,
             Hands::Batch => batches(pace, &*store)?,
             Hands::Many(writers) => many(pace, &*store, writers)?,
         };
@@ -84,22 +87,24 @@ impl Place {
     }
 }
 
-/// Everything has its place when the time ends, in a chain its hash too.
-fn one(pace: Pace, store: &dyn Store) -> Result<(Sample, u64), MeasureError> {
+/// Appends once.
+type Append<'a> = &'a dyn Fn() -> Result<(), MeasureError>;
+
+/// Everything is in the file when the time ends, and in a chain has its hash.
+fn one(pace: Pace, store: &dyn Store, append: Append<'_>) -> Result<(Sample, u64), MeasureError> {
     let watch = Stopwatch::start();
-    let done = repeat_until(pace, &watch, &mut || store.append())?;
+    let done = repeat_until(pace, &watch, &mut || append())?;
     store.settle()?;
     Ok((watch.per(done), done))
 }
 
 fn batches(pace: Pace, store: &dyn Store) -> Result<(Sample, u64), MeasureError> {
-    let mut records = 0;
-    let sample = repeat(Pace { records_max: pace.records_max / BATCH, ..pace }, || {
-        records += BATCH;
-        store.append_batch(BATCH)
-    })?;
-    let each = |value: f64| value / BATCH as f64;
-    Ok((Sample { value: each(sample.value), cpu: sample.cpu.map(each) }, records))
+    let pace = Pace { records_max: pace.records_max / BATCH, ..pace };
+    let watch = Stopwatch::start();
+    let commits = repeat_until(pace, &watch, &mut || store.append_batch(BATCH))?;
+    store.settle()?;
+    let records = commits * BATCH;
+    Ok((watch.per(records), records))
 }
 
 /// The time of all writers together, for each of all their records.

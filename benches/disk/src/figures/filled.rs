@@ -10,7 +10,7 @@ use tempfile::TempDir;
 type Fill = dyn Fn(&Path) -> Result<(), MeasureError>;
 
 /// Where it lies; removed with it.
-pub(super) struct Filled {
+pub(crate) struct Filled {
     directory: PathBuf,
     fill: Box<Fill>,
     at: Option<TempDir>,
@@ -18,12 +18,12 @@ pub(super) struct Filled {
 
 impl Filled {
     /// With so many records of a payload.
-    pub(super) fn with(plan: &Plan, candidate: Candidate, length: usize, records: u64) -> Self {
+    pub(crate) fn with(plan: &Plan, candidate: Candidate, length: usize, records: u64) -> Self {
         Self::by(plan, move |at| candidate.fill(at, &payload(length), records))
     }
 
     /// With whatever the caller fills in.
-    pub(super) fn by(
+    pub(crate) fn by(
         plan: &Plan,
         fill: impl Fn(&Path) -> Result<(), MeasureError> + 'static,
     ) -> Self {
@@ -31,7 +31,7 @@ impl Filled {
     }
 
     /// Fills it the first time.
-    pub(super) fn ready(&mut self) -> Result<&Path, MeasureError> {
+    pub(crate) fn ready(&mut self) -> Result<&Path, MeasureError> {
         let at = match self.at.take() {
             Some(at) => at,
             None => {

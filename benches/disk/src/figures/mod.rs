@@ -8,7 +8,9 @@ mod open;
 mod read;
 pub mod rebuild;
 
-use crate::figure::{Contender, Figure, Kind, PeerFacts, Role, Scope};
+pub(crate) use filled::Filled;
+
+use crate::figure::{Contender, Figure, Kind, Outcome, PeerFacts, Role, Scope};
 use crate::floor;
 use crate::ours::{self, typed};
 use crate::plan::Plan;
@@ -22,10 +24,16 @@ pub struct Others<'a> {
     pub stores: &'a [Candidate],
     /// Logs of typed events.
     pub typed: &'a [Candidate],
+    /// Ours once more, as a writer that gives the lock back after each turn.
+    pub shares_locks: bool,
 }
 
 /// Peers take no part in logs of more records.
-pub const PEER_RECORDS_MAX: u64 = 1_000_000;
+pub const PEER_RECORDS_MAX: u64 = 100_000;
+
+/// An engine is filled and opened with as many commands at most: the histories of a run on scale
+/// have more.
+const COMMANDS_MAX: u64 = 1_000_000;
 
 /// The figures of a kind, at every size of the plan.
 #[must_use]
@@ -36,35 +44,74 @@ pub fn figures(kind: Kind, plan: &Plan, others: Others<'_>) -> Vec<Figure> {
             let figure = |records| of_records(kind, plan, others, records);
             counts.into_iter().map(figure).collect()
         }
-        Kind::Rebuild | Kind::TimeTravel => {
+        Kind::Rebuild | Kind::VerifyRules | Kind::TimeTravel => {
             vec![rebuild::figure(kind, plan)]
         }
         Kind::Lookup => vec![lookup::figure(plan)],
         _ => {
-            let sizes = plan.payload_sizes();
+            let sizes = plan.payload_sizes(kind);
             sizes.iter().map(|payload| of_payload(kind, plan, others, *payload)).collect()
         }
     }
 }
 
-fn of_payload(kind: Kind, plan: &Plan, others: Others<'_>, payload: usize) -> Figure {
-    let (ours, peers) = match kind {
-        Kind::TypedOs | Kind::TypedDurable => (&typed::ENGINE, others.typed),
-        _ => (&ours::LOG, others.stores),
+/// The figures of a kind, measured: everyone takes turns, and where a kind is measured over several
+/// lengths of a log, all lengths do in each round. `prepare` sees each figure before, `tell` each
+/// round.
+pub fn measure_all(
+    kind: Kind,
+    plan: &Plan,
+    others: Others<'_>,
+    prepare: &mut dyn FnMut(&mut Figure),
+    tell: &mut dyn FnMut(&str, usize),
+) -> Vec<Outcome> {
+    let mut all = figures(kind, plan, others);
+    all.iter_mut().for_each(prepare);
+    let rounds = plan.rounds();
+    let takes_turns = all.iter().all(|figure| matches!(figure.scope, Scope::Records(_)));
+    if takes_turns {
+        return Figure::measure_together(all, rounds, &mut |round| tell("all lengths", round));
+    }
+    let measure = |figure: Figure| {
+        let scope = figure.scope.to_string();
+        figure.measure(rounds, &mut |round| tell(&scope, round))
     };
-    let mut contenders = floors(kind, plan, payload);
-    let first = contender(ours, Role::Ours, work(kind, plan, ours, payload));
-    contenders.insert(0, first);
+    all.into_iter().map(measure).collect()
+}
+
+fn of_payload(kind: Kind, plan: &Plan, others: Others<'_>, payload: usize) -> Figure {
+    let is_typed = matches!(kind, Kind::TypedOs | Kind::TypedDurable);
+    let (ours, shared, peers) = match is_typed {
+        true => (&typed::ENGINE, &ours::SHARED_ENGINE, others.typed),
+        false => (&ours::LOG, &ours::SHARED_LOG, others.stores),
+    };
+    let one = |candidate: &Candidate, role| {
+        contender(candidate, role, work(kind, plan, candidate, payload))
+    };
+    let mut contenders = vec![one(ours, Role::Ours)];
     if kind == Kind::VerifyTwo {
         let alone = work(Kind::VerifyOne, plan, ours, payload);
-        let mut alone = contender(ours, Role::Ours, alone);
-        alone.name += ", one thread";
-        contenders.insert(1, alone);
+        contenders.push(named(ONE_THREAD, contender(ours, Role::Ours, alone)));
     }
-    for peer in peers {
-        contenders.push(contender(peer, peer_role(kind, peer), work(kind, plan, peer, payload)));
+    if is_typed {
+        let append = one(&ours::LOG, Role::Ours);
+        contenders.push(named(APPEND_ALONE, append));
     }
+    if others.shares_locks && kind.takes_turns_at_the_lock() {
+        contenders.push(one(shared, Role::Ours));
+    }
+    contenders.extend(floors(kind, plan, payload));
+    contenders.extend(peers.iter().map(|peer| one(peer, peer_role(kind, peer))));
     Figure { kind, scope: Scope::Payload(payload), contenders }
+}
+
+/// Ours on one thread, in the figure of two.
+pub const ONE_THREAD: &str = "Holdpoint, one thread";
+/// The append of the same payload without rules, in the figures of typed commands.
+pub const APPEND_ALONE: &str = "Holdpoint, append alone";
+
+fn named(name: &str, contender: Contender) -> Contender {
+    Contender { name: name.to_string(), ..contender }
 }
 
 fn of_records(kind: Kind, plan: &Plan, others: Others<'_>, records: u64) -> Figure {
@@ -77,7 +124,7 @@ fn of_records(kind: Kind, plan: &Plan, others: Others<'_>, records: u64) -> Figu
     if kind != Kind::Latency {
         let mut with_state = contender(&typed::ENGINE, Role::Ours, work(&typed::ENGINE));
         with_state.remark = "the log, and the state that its events give".to_string();
-        contenders.push(with_state);
+        contenders.extend(Some(with_state).filter(|_| records <= COMMANDS_MAX));
         let peers = others.stores.iter().filter(|_| records <= PEER_RECORDS_MAX);
         contenders.extend(peers.map(|peer| contender(peer, peer_role(kind, peer), work(peer))));
     }
@@ -85,8 +132,12 @@ fn of_records(kind: Kind, plan: &Plan, others: Others<'_>, records: u64) -> Figu
 }
 
 fn peer_role(kind: Kind, peer: &Candidate) -> Role {
-    let checks_nothing = kind == Kind::Scan && !peer.scan_checks;
-    let not_counted = checks_nothing.then(|| "checks no checksum when it scans".to_string());
+    let is_staged = matches!(kind, Kind::AppendStaged | Kind::AppendBatch);
+    let not_counted = match kind {
+        Kind::Scan if !peer.scan_checks => Some("checks no checksum when it scans".to_string()),
+        _ if is_staged && peer.hashes_late => Some("returns before it has hashed".to_string()),
+        _ => None,
+    };
     Role::Peer(PeerFacts { is_chained: peer.is_chained, not_counted, syncs_each: None })
 }
 
@@ -98,7 +149,8 @@ fn contender(candidate: &Candidate, role: Role, work: Work) -> Contender {
 fn work(kind: Kind, plan: &Plan, candidate: &Candidate, payload: usize) -> Work {
     use append::{Hands, appending};
     match kind {
-        Kind::AppendStaged => appending(plan, *candidate, Mode::Staged, payload, Hands::One),
+        Kind::AppendStaged => appending(plan, *candidate, Mode::Staged, payload, Hands::Linked),
+        Kind::AppendBatch => appending(plan, *candidate, Mode::Staged, payload, Hands::Batch),
         Kind::AppendOs | Kind::TypedOs => {
             appending(plan, *candidate, Mode::Os, payload, Hands::One)
         }
@@ -126,18 +178,27 @@ fn floors(kind: Kind, plan: &Plan, payload: usize) -> Vec<Contender> {
             floor::links(plan, payload),
             floor::copy(plan, payload),
         ],
-        Kind::AppendOs | Kind::TypedOs => vec![floor::write(plan, payload)],
+        Kind::AppendBatch => vec![floor::chain(plan, payload), floor::links(plan, payload)],
+        Kind::AppendOs | Kind::TypedOs => {
+            vec![floor::write_hashed(plan, payload), floor::write(plan, payload)]
+        }
         Kind::DurableOne | Kind::TypedDurable => vec![floor::write_and_sync(plan, payload)],
-        Kind::DurableEight => {
-            vec![floor::write_eight_and_sync(plan, payload), floor::write_and_sync(plan, payload)]
+        Kind::DurableEight | Kind::DurableSixtyFour => {
+            let many = match kind {
+                Kind::DurableEight => floor::write_eight_and_sync(plan, payload),
+                _ => floor::write_many_and_sync(plan, payload),
+            };
+            let group =
+                |candidate| contender(candidate, Role::Floor, work(kind, plan, candidate, payload));
+            vec![group(&floor::GROUPS), group(&floor::GATHERING), many]
         }
-        Kind::DurableSixtyFour | Kind::CommitOfMany => {
-            vec![floor::write_many_and_sync(plan, payload)]
-        }
+        Kind::CommitOfMany => vec![floor::write_many_and_sync(plan, payload)],
         Kind::Scan => vec![floor::checksum(payload, records), floor::copy_all(payload, records)],
-        Kind::VerifyOne | Kind::VerifyTwo => {
-            vec![floor::lanes(payload, records), floor::checksum(payload, records)]
-        }
+        Kind::VerifyOne | Kind::VerifyTwo => vec![
+            floor::reading(plan, payload),
+            floor::lanes(payload, records),
+            floor::checksum(payload, records),
+        ],
         _ => Vec::new(),
     }
 }

@@ -22,6 +22,14 @@ pub const LOG: Candidate = Candidate {
     ..Candidate::new("Holdpoint", open)
 };
 
+/// The same, and every append takes the lock and gives it back: other processes write in between.
+pub const SHARED_LOG: Candidate = Candidate {
+    is_chained: true,
+    remark: "the lock is taken for each turn and given back",
+    grow: Some(grow),
+    ..Candidate::new("Holdpoint, a lock for each turn", open_shared)
+};
+
 /// The time that records carry: a clock is nothing that a log asks.
 const CLOCK_NS: u64 = 1_769_356_800_000_000_000;
 
@@ -32,17 +40,34 @@ struct OpenLog {
 }
 
 fn open(at: &Path, mode: Mode, payload: &str) -> Result<Box<dyn Store>, MeasureError> {
-    let level = match mode {
+    open_as(Ownership::Exclusive, at, mode, payload)
+}
+
+fn open_shared(at: &Path, mode: Mode, payload: &str) -> Result<Box<dyn Store>, MeasureError> {
+    open_as(Ownership::PerTransaction, at, mode, payload)
+}
+
+fn open_as(
+    ownership: Ownership,
+    at: &Path,
+    mode: Mode,
+    payload: &str,
+) -> Result<Box<dyn Store>, MeasureError> {
+    let record = NewRecord { kind: 32_775, version: 1, payload: payload.as_bytes().to_vec() };
+    let (log, level) = (opened(at, ownership)?, level_of(mode));
+    Ok(Box::new(OpenLog { log, level, records: vec![record; 64] }))
+}
+
+pub(super) fn level_of(mode: Mode) -> Level {
+    match mode {
         Mode::Staged => Level::Staged,
         Mode::Os => Level::Os,
         Mode::Durable => Level::Always,
-    };
-    let record = NewRecord { kind: 32_775, version: 1, payload: payload.as_bytes().to_vec() };
-    Ok(Box::new(OpenLog { log: opened(at)?, level, records: vec![record; 64] }))
+    }
 }
 
-fn opened(at: &Path) -> Result<Log, MeasureError> {
-    let options = Options::default().ownership(Ownership::Exclusive);
+fn opened(at: &Path, ownership: Ownership) -> Result<Log, MeasureError> {
+    let options = Options::default().ownership(ownership);
     let (log, _) = Log::open(DirectoryStorage::new(at), options).doing("open the log")?;
     Ok(log)
 }
@@ -52,10 +77,23 @@ impl Store for OpenLog {
         self.append_batch(1)
     }
 
+    fn append_linked(&self) -> Result<(), MeasureError> {
+        self.append()?;
+        std::hint::black_box(self.log.position().link);
+        Ok(())
+    }
+
     fn append_batch(&self, records: u64) -> Result<(), MeasureError> {
         let batch = usize::try_from(records).ok().and_then(|count| self.records.get(..count));
         let batch = batch.ok_or(MeasureError::NotOffered("not so many records at once"))?;
         self.log.append(batch, CLOCK_NS, self.level).map(drop).doing("append")
+    }
+
+    fn settle(&self) -> Result<(), MeasureError> {
+        if self.level != Level::Staged {
+            return Ok(());
+        }
+        self.log.commit(self.log.position().sequence, Level::Os).doing("write what is staged")
     }
 
     fn close(self: Box<Self>) -> Result<(), MeasureError> {
@@ -66,7 +104,7 @@ impl Store for OpenLog {
 /// Segments double from one to the next: a log that has grown has them at their usual size.
 fn grow(at: &Path, bytes: u64) -> Result<(), MeasureError> {
     let records = vec![NewRecord { kind: 32_775, version: 1, payload: vec![0xa5; 64 << 10] }];
-    let log = opened(at)?;
+    let log = opened(at, Ownership::Exclusive)?;
     for _ in 0..bytes / (64 << 10) {
         log.append(&records, CLOCK_NS, Level::Os).doing("append")?;
     }

@@ -3,5 +3,5 @@
 mod log;
 pub(crate) mod typed;
 
-pub use log::LOG;
-pub use typed::ENGINE;
+pub use log::{LOG, SHARED_LOG};
+pub use typed::{ENGINE, SHARED_ENGINE};

@@ -1,5 +1,6 @@
 //! The engine: commands in, decided by the rules, events out.
 
+use super::log::level_of;
 use crate::error::{Doing, MeasureError};
 use crate::store::{Candidate, Mode, Store};
 use holdpoint_domain::core::actor::Actor;
@@ -17,7 +18,7 @@ use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
-use holdpoint_engine::log::{Level, Options, Ownership};
+use holdpoint_engine::log::{Options, Ownership};
 use holdpoint_engine::shell::{EngineOptions, Origin, Submitted};
 use holdpoint_log_files::DirectoryStorage;
 use std::path::Path;
@@ -30,6 +31,13 @@ pub const ENGINE: Candidate = Candidate {
     is_chained: true,
     remark: "evidence captured in execution loops that come and go; rules, chain and state",
     ..Candidate::new("Holdpoint engine", open)
+};
+
+/// The same, and every command takes the lock and gives it back: other processes write in between.
+pub const SHARED_ENGINE: Candidate = Candidate {
+    is_chained: true,
+    remark: "the lock is taken for each turn and given back",
+    ..Candidate::new("Holdpoint engine, a lock for each turn", open_shared)
 };
 
 /// Captures in one loop.
@@ -54,18 +62,22 @@ struct Current {
 }
 
 fn open(at: &Path, mode: Mode, payload: &str) -> Result<Box<dyn Store>, MeasureError> {
-    Ok(Box::new(OpenEngine::new(at, mode, payload)?))
+    Ok(Box::new(OpenEngine::new(Ownership::Exclusive, at, mode, payload)?))
+}
+
+fn open_shared(at: &Path, mode: Mode, payload: &str) -> Result<Box<dyn Store>, MeasureError> {
+    Ok(Box::new(OpenEngine::new(Ownership::PerTransaction, at, mode, payload)?))
 }
 
 impl OpenEngine {
-    fn new(at: &Path, mode: Mode, payload: &str) -> Result<Self, MeasureError> {
-        let level = match mode {
-            Mode::Staged => Level::Staged,
-            Mode::Os => Level::Os,
-            Mode::Durable => Level::Always,
-        };
-        let log = Options::default().ownership(Ownership::Exclusive);
-        let options = EngineOptions::default().log(log).level(level);
+    fn new(
+        ownership: Ownership,
+        at: &Path,
+        mode: Mode,
+        payload: &str,
+    ) -> Result<Self, MeasureError> {
+        let log = Options::default().ownership(ownership);
+        let options = EngineOptions::default().log(log).level(level_of(mode));
         let engine = Engine::open_with(DirectoryStorage::new(at), options).doing("open")?;
         // Ids of loops are made of a command's random bits: no other opening gave the same ones.
         let commands = engine.report().position.sequence << 32;
@@ -167,7 +179,8 @@ impl Store for OpenEngine {
 /// A log of short runs: a loop, one capture, an end. Each is eleven records or so, as a program
 /// that runs small commands leaves them.
 pub(crate) fn fill_with_runs(at: &Path, commands: u64) -> Result<(), MeasureError> {
-    let engine = OpenEngine::new(at, Mode::Os, &crate::store::payload(256))?;
+    let payload = crate::store::payload(256);
+    let engine = OpenEngine::new(Ownership::Exclusive, at, Mode::Os, &payload)?;
     let mut current = Current::default();
     while current.commands < commands {
         engine.begin(&mut current)?;
