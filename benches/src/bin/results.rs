@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Without `--figure` that is every figure, and `scale`: how cost follows the length of a log. Bars
-//! ask for ten million records, which `--huge` adds: they take about 15 GB of the directory.
+//! ask for ten million records, which `--huge` adds: they take about 6 GB of the directory.
 //! Everything there is removed at the end.
 
 use holdpoint_measure::bars::{Found, judge};

@@ -10,6 +10,7 @@ pub mod rebuild;
 
 pub(crate) use filled::Filled;
 
+use crate::error::MeasureError;
 use crate::figure::{Contender, Figure, Kind, Outcome, PeerFacts, Role, Scope};
 use crate::floor;
 use crate::ours::{self, typed};
@@ -148,6 +149,11 @@ fn contender(candidate: &Candidate, role: Role, work: Work) -> Contender {
 
 fn work(kind: Kind, plan: &Plan, candidate: &Candidate, payload: usize) -> Work {
     use append::{Hands, appending};
+    let verifies = matches!(kind, Kind::VerifyOne | Kind::VerifyTwo);
+    if verifies && !candidate.is_chained {
+        // It is not filled for nothing.
+        return Box::new(|| Err(MeasureError::NotOffered("has no chain to verify")));
+    }
     match kind {
         Kind::AppendStaged => appending(plan, *candidate, Mode::Staged, payload, Hands::Linked),
         Kind::AppendBatch => appending(plan, *candidate, Mode::Staged, payload, Hands::Batch),
