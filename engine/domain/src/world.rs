@@ -66,6 +66,8 @@ pub struct World {
     fingerprint: KnownFingerprint,
     /// Where the log begins.
     beginning: Beginning,
+    /// Where the live state comes from.
+    origin: Origin,
 }
 
 /// Every system, as the names of its events begin.
@@ -431,7 +433,7 @@ impl World {
     /// settles, else the newest 1024.
     pub fn closed_threads(&self) -> impl Iterator<Item = &Thread> {
         let older = self.settled.iter().flat_map(|settled| settled.threads.values());
-        older.chain(self.hot.threads.closed.values())
+        older.chain(self.hot.threads.closed())
     }
 }
 
@@ -446,20 +448,20 @@ impl World {
 impl World {
     /// The newest record that ended a session or a work order which is known no longer; 0: all are.
     #[must_use]
-    pub const fn registrations_forgotten(&self) -> u64 {
-        self.hot.registry.ended.forgotten
+    pub fn registrations_forgotten(&self) -> u64 {
+        self.hot.registry.ended().forgotten
     }
 
     /// Whether the state knows the session or the work order of this term. Of whatever else is
     /// registered it knows everything.
     #[must_use]
     pub fn knows_registration(&self, term: &Term<'_>) -> bool {
-        let Registry { sessions, work_orders, .. } = &self.hot.registry;
+        let registry = &self.hot.registry;
         if let Term::Session { tenant, session } = *term {
-            return sessions.contains_key(&pair(tenant, session));
+            return registry.sessions.contains_key(&pair(tenant, session));
         }
         let Term::WorkOrder { tenant, work_order } = *term else { return true };
-        work_orders.contains_key(&pair(tenant, work_order))
+        registry.work_orders.contains_key(&pair(tenant, work_order))
     }
 }
 

@@ -102,6 +102,7 @@ pub(super) fn append_made<S: Storage>(
     envelopes: Vec<Envelope>,
     at: Time,
 ) -> Result<(Appended, Vec<Recorded>), SubmitError> {
+    check_readable(&hot.world)?;
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
     let appended = turn.append_batch(&records, at.nanoseconds())?;
     let batch: Vec<Recorded> = (appended.first_sequence..)
@@ -120,6 +121,11 @@ pub(super) fn append_made<S: Storage>(
     }
     hot.place = turn.place();
     Ok((appended, batch))
+}
+
+/// What a state says of which some part could not be read is no fact, and no answer.
+pub(super) fn check_readable(world: &World) -> Result<(), SubmitError> {
+    if world.is_readable() { Ok(()) } else { Err(SubmitError::UnreadableSnapshot) }
 }
 
 /// A fingerprint is that of the state before its record: behind what its batch says first.

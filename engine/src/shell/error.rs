@@ -92,6 +92,13 @@ pub enum SubmitError {
     /// The system has no entropy.
     #[error("no random bits for an id: {0}")]
     Entropy(String),
+    /// The snapshot that the state came from is the one that the log vouches for, and holds
+    /// something that this program cannot read. Whatever was to be said by that state was not said.
+    #[error(
+        "a part of the snapshot that the state came from cannot be read by this program: the state \
+         was made anew from the records, try again"
+    )]
+    UnreadableSnapshot,
     /// The engine failed before and discarded its state.
     #[error("the engine failed before and holds no state any more: open the log again")]
     Discarded,

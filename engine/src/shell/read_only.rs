@@ -187,8 +187,10 @@ impl State {
     fn of<S: Storage>(disk: &S) -> Result<Self, ReadOnlyError> {
         let End { newest, anchor, reached } = End::of(disk)?;
         let stated = newest_state(disk, reached.witnessed, &newest).map_err(SubmitError::from)?;
-        if let Some((hot, stated_by)) = stated {
-            return Ok(Self { hot, stated_by: Some(stated_by), reached });
+        // Whoever looks at the state is asked nothing behind that: all of it is read here.
+        let stated = stated.and_then(|(hot, by)| Some((hot.world.read_whole()?, hot.place, by)));
+        if let Some((world, place, by)) = stated {
+            return Ok(Self { hot: LiveState::from(world, place), stated_by: Some(by), reached });
         }
         let beginning = Follower::at_segment(disk, anchor.saturating_add(1));
         let beginning = beginning.map_err(SubmitError::from)?;

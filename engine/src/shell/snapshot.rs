@@ -6,6 +6,8 @@
 //!   and where the chain leads from that record to the newest one (property E9). Whatever else is
 //!   found in its place is ignored, and the state is rebuilt from further back.
 //! - That one cannot be written, or not be read, never fails anything.
+//! - A part of it is decoded when somebody asks for it. What its state says leaves a turn, as an
+//!   answer or as a record, only where everything that was asked for could be.
 
 use super::fingerprint::Since;
 use super::rebuild::{LiveState, Pending, recorded};
@@ -86,6 +88,13 @@ fn remove_older<S: Storage>(disk: &S, newest: u64) -> Result<(), SnapshotsFault>
     Ok(())
 }
 
+/// Removes every snapshot. One that cannot be removed is looked at again, and nothing else.
+pub(super) fn remove_all<S: Storage>(disk: &S) {
+    for (sequence, _) in list_snapshots(disk).unwrap_or_default() {
+        let _ = disk.remove(&snapshot_path(sequence));
+    }
+}
+
 /// The state behind the newest record, from the newest snapshot that is believed and that a record
 /// up to `witnessed` states, one that the log does not call unproven; and that record. The log is
 /// read beside its writers, without the lock.
@@ -106,7 +115,8 @@ pub(super) fn newest_state<S: ReadStorage>(
     )?;
     // What the log says is unproven states nothing.
     let stated = stated.filter(|(Following { hot, pending, stated_by }, _)| {
-        pending.is_empty() && !hot.world.unproven_records().contains(*stated_by)
+        let is_unproven = hot.world.unproven_records().contains(*stated_by);
+        pending.is_empty() && !is_unproven && hot.world.is_readable()
     });
     Ok(stated.map(|(following, place)| (LiveState { place, ..following.hot }, following.stated_by)))
 }
@@ -121,7 +131,7 @@ struct Following {
 impl Following {
     fn begin(snapshot: &Stored, from: &Follower, record: &Record<'_>) -> Option<Self> {
         let event = recorded(record).ok()??;
-        let world = World::stated_by(snapshot.state(), &event.envelope.event)?;
+        let world = World::stated_by(snapshot.shared_state(), &event.envelope.event)?;
         let hot = LiveState { since: Since::snapshot(), ..LiveState::from(world, from.clone()) };
         Some(Self { hot, pending: Pending::default(), stated_by: event.sequence })
     }

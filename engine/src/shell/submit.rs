@@ -1,6 +1,6 @@
 //! One turn, in order: what is due, command, decide, encode, append, evolve, sync, receipt.
 
-use super::append::{append, append_labelled};
+use super::append::{append, append_labelled, check_readable};
 use super::conditions::{Conditions, DoneBefore, Known, check_cause, check_story};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
@@ -14,7 +14,7 @@ use super::rebuild::{LiveState, first_kept, read_events};
 use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
 use super::run_seat::check_recorder;
-use super::snapshot::Snapshot;
+use super::snapshot::{self, Snapshot};
 use super::writers_own::{note_clock_step, note_recovery, record_in_turn};
 use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, Storage, WriteTransaction};
@@ -401,22 +401,35 @@ fn in_turn<'a, S: Storage, T>(
         hot.world.recall(Recalled::default());
         tend_indexes(engine, &mut hot, &mut turn)?;
         let snapshot = fingerprint::record_if_due(engine, &mut hot, &mut turn)?;
+        check_readable(&hot.world)?;
         Ok((result, snapshot, turn.leave(level)?))
     });
     let newest = hot.place.run.chain.sequence;
-    let is_known = match &result {
-        Ok(_) => true,
+    *held = match &result {
+        Ok(_) => Some(hot),
         Err(error) => {
             watch.failed(engine.log.poison());
-            changes_nothing(engine, error)
+            match error {
+                SubmitError::UnreadableSnapshot => made_anew(engine).ok(),
+                error => changes_nothing(engine, error).then_some(hot),
+            }
         }
     };
-    if is_known {
-        *held = Some(hot);
-    }
     drop(held);
     let (result, snapshot, acknowledgement) = result?;
     Ok((result, Pending { engine, watch, acknowledgement, snapshot, newest, level }))
+}
+
+/// The state, from the records alone. The snapshots are removed: one of them is of no use, and
+/// whoever opens next would begin with it again.
+fn made_anew<S: Storage>(engine: &Core<S>) -> Result<LiveState, SubmitError> {
+    snapshot::remove_all(&*engine.caches);
+    let mut hot = LiveState::open(&engine.log)?;
+    let mut turn = engine.log.begin()?;
+    // What is staged is in no file yet.
+    turn.sync()?;
+    hot.catch_up(&turn)?;
+    Ok(hot)
 }
 
 /// The log is told of the indexes that were built meanwhile, and those that are missing are built.

@@ -2,13 +2,15 @@
 //! else lies in its place changes nothing.
 
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
-use holdpoint_domain::log::{LogCommand, LogEvent, RecordFingerprint};
-use holdpoint_domain::world::STATE_SCHEMA_VERSION;
-use holdpoint_domain::{Command, Event};
+use holdpoint_domain::log::{FingerprintRecorded, LogCommand, LogEvent, RecordFingerprint};
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
+use holdpoint_domain::{Command, Event, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Options;
-use holdpoint_engine::shell::{EngineOptions, FingerprintDistance};
-use holdpoint_log_format::{SnapshotHeader, names};
+use holdpoint_engine::shell::{EngineOptions, FingerprintDistance, SubmitError, Submitted};
+use holdpoint_log_format::{BootId, SnapshotHeader, names};
+use holdpoint_replay::{ReadOptions, stated};
+use holdpoint_testing::hand_made::HandMade;
 use holdpoint_testing::shell::commands::{dispatch, initialize};
 use holdpoint_testing::shell::{Place, origin};
 use std::fs;
@@ -202,6 +204,76 @@ fn a_snapshot_behind_the_newest_record_or_without_its_fingerprint_is_not_believe
     }
     fs::write(place.log().join(names::SNAPSHOTS).join("notes.txt"), b"mine").unwrap();
     assert_as_rebuilt(&place, "a name that is no snapshot's");
+}
+
+/// A log with one loop, and behind it a snapshot which a record states and in which that loop is
+/// none: so another version's program could have made it, or a mistake.
+fn with_an_unreadable_loop() -> (Place, String) {
+    let (place, mut log, begin) = (Place::new(), HandMade::new(), initialize(1));
+    let loop_id = begin.loop_id();
+    log.command(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)));
+    let mut state = log.world.carry();
+    let named = |at: &usize| state[*at..].starts_with(loop_id.as_bytes());
+    // By its first name it is found, and its second one is within it, behind the name's length.
+    let within = (0..state.len()).filter(named).nth(1).expect("the loop says its name");
+    state[within - 1] = 0xff;
+    let head = log.head();
+    let header = SnapshotHeader {
+        log: log.log,
+        chain: log.chain,
+        segment: head.segment,
+        record_offset: head.record_offset,
+        end_offset: head.end_offset,
+        state_schema: STATE_SCHEMA_VERSION,
+    };
+    let (schema, fingerprint) = (STATE_SCHEMA_VERSION, fingerprint_of(&state));
+    let sequence = log.chain.sequence;
+    log.events(vec![FingerprintRecorded { schema, fingerprint }.into()]);
+    log.write(&place.log());
+    let directory = place.log().join(names::SNAPSHOTS);
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join(names::snapshot(sequence)), header.encode_with(&state)).unwrap();
+    (place, loop_id)
+}
+
+fn live_loops(engine: &Engine) -> Result<usize, SubmitError> {
+    engine.query(|world| world.live_loops().count())
+}
+
+#[test]
+fn a_part_of_a_snapshot_that_cannot_be_read_is_no_answer_and_the_state_is_made_anew() {
+    let (place, _) = with_an_unreadable_loop();
+    let engine = engine(&place);
+    assert!(matches!(live_loops(&engine), Err(SubmitError::UnreadableSnapshot)));
+    assert_eq!(live_loops(&engine).unwrap(), 1);
+    assert_eq!(snapshots(&place), Vec::<PathBuf>::new(), "the next one does not begin with it");
+    let made_anew = engine.query(World::fingerprint).unwrap();
+    engine.close().unwrap();
+    assert_eq!(opened(&place).0, made_anew);
+}
+
+#[test]
+fn nothing_is_recorded_that_was_decided_by_a_part_that_cannot_be_read() {
+    let (place, loop_id) = with_an_unreadable_loop();
+    let before = place.lines().len();
+    let engine = engine(&place);
+    let refused = engine.submit(&origin(), &dispatch(&loop_id));
+    assert!(matches!(refused, Err(SubmitError::UnreadableSnapshot)), "{refused:?}");
+    assert_eq!(place.lines().len(), before);
+    let submitted = engine.submit(&origin(), &dispatch(&loop_id)).unwrap();
+    assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
+    let live_state = engine.query(World::fingerprint).unwrap();
+    engine.close().unwrap();
+    assert_eq!(opened(&place).0, live_state);
+}
+
+#[test]
+fn whoever_only_looks_begins_at_no_snapshot_of_which_a_part_cannot_be_read() {
+    let (place, _) = with_an_unreadable_loop();
+    let looking = Engine::open_read_only(place.log()).unwrap();
+    assert_eq!((looking.world().live_loops().count(), looking.stated_by()), (1, None));
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+    assert!(stated(&place.storage(), options).unwrap().is_none());
 }
 
 #[test]

@@ -10,6 +10,7 @@ use holdpoint_log_format::snapshot::SNAPSHOT_MAGIC;
 use holdpoint_log_format::{ChainPosition, LogId, Record, SegmentHeader, SnapshotHeader, names};
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// A snapshot longer than this is not written and not read: a state is far smaller, for memory
@@ -97,14 +98,30 @@ pub enum SnapshotFault {
 pub struct Snapshot {
     /// What it says of itself.
     pub header: SnapshotHeader,
-    file: Vec<u8>,
+    file: Arc<SnapshotFile>,
+}
+
+/// A snapshot's file, of which the state is lent.
+#[derive(Debug)]
+struct SnapshotFile(Vec<u8>);
+
+impl AsRef<[u8]> for SnapshotFile {
+    fn as_ref(&self) -> &[u8] {
+        self.0.get(SNAPSHOT_HEADER_LENGTH..).unwrap_or_default()
+    }
 }
 
 impl Snapshot {
     /// The state that it holds, encoded.
     #[must_use]
     pub fn state(&self) -> &[u8] {
-        self.file.get(SNAPSHOT_HEADER_LENGTH..).unwrap_or_default()
+        (*self.file).as_ref()
+    }
+
+    /// The same bytes, for whoever keeps them without a copy of their own.
+    #[must_use]
+    pub fn shared_state(&self) -> Arc<dyn AsRef<[u8]> + Send + Sync> {
+        Arc::<SnapshotFile>::clone(&self.file)
     }
 
     /// The place in the log that it claims to stand for; `None` where there is no such place.
@@ -243,7 +260,7 @@ pub fn read_snapshot<S: ReadStorage>(
         let (expected, found) = (sequence, header.chain.sequence);
         return Err(SnapshotFault::OtherPlace { expected, found });
     }
-    Ok(Snapshot { header, file })
+    Ok(Snapshot { header, file: Arc::new(SnapshotFile(file)) })
 }
 
 /// The whole file, which begins as a snapshot does. Of anything else, only the first bytes are

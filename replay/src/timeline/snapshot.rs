@@ -89,12 +89,13 @@ impl<S: ReadStorage> Known<'_, S> {
     }
 }
 
-/// The state that a snapshot holds, where the record behind it states its fingerprint.
+/// The state that a snapshot holds, where the record behind it states its fingerprint, and all of
+/// it can be read.
 pub(crate) fn stated_by(
     snapshot: &Snapshot,
     at: &RecordPlace,
     record: &Record<'_>,
 ) -> Option<World> {
     let statement = Committed::of(at, record);
-    World::stated_by(snapshot.state(), &statement.envelope()?.event)
+    World::stated_by(snapshot.shared_state(), &statement.envelope()?.event)?.read_whole()
 }

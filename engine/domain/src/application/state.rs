@@ -1,15 +1,13 @@
 //! What the state knows of streams: how far each has come. What is in them is for the application's
 //! own reducers.
 
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cell::OnceCell;
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::core::codec::read_first;
+use crate::core::payload::Kept;
 
 /// So many streams are known, those that were written to last. How far an older one has come is
 /// found in the log.
@@ -45,18 +43,13 @@ fn fnv_1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// How far each stream has come, of those that are known. What a snapshot carried is decoded when
-/// somebody first asks, or an event comes: most of those who open a log do neither.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Streams {
-    /// Empty where nothing was carried, or something has changed since.
-    carried: OnceCell<Box<[u8]>>,
-    known: OnceCell<Known>,
-}
+/// How far each stream has come, of those that are known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Streams(Kept<Known>);
 
 /// The streams that are known. Each is listed by its name and by its version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Known {
+pub(crate) struct Known {
     versions: BTreeMap<Name, u64>,
     by_version: BTreeMap<u64, Arc<str>>,
     /// The newest version of a stream that is known no longer; 0: all are.
@@ -66,74 +59,48 @@ struct Known {
 /// As streams are carried: in the order of their versions.
 type Carried<T> = (Vec<(u64, T)>, u64);
 
-impl PartialEq for Streams {
-    fn eq(&self, other: &Self) -> bool {
-        self.known() == other.known()
+impl Serialize for Known {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let streams = self.by_version.iter().map(|(version, stream)| (*version, &**stream));
+        let carried: Carried<&str> = (streams.collect(), self.forgotten);
+        carried.serialize(serializer)
     }
 }
 
-impl Eq for Streams {}
+impl<'de> Deserialize<'de> for Known {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Carried::<&str>::deserialize(deserializer).map(Self::from_carried)
+    }
+}
 
 impl Streams {
     /// The version of a stream: the sequence of its last event.
     pub(crate) fn version(&self, stream: &str) -> Option<u64> {
-        self.known().versions.get(&Name::of(stream)).copied()
+        self.0.versions.get(&Name::of(stream)).copied()
     }
 
     pub(crate) fn forgotten(&self) -> u64 {
-        self.known().forgotten
+        self.0.forgotten
     }
 
     /// Every one that is known, in the order of their last events.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = StreamView<'_>> {
-        let streams = self.known().by_version.iter();
+        let streams = self.0.by_version.iter();
         streams.map(|(version, stream)| StreamView { stream, version: *version })
     }
 
     /// A stream has come to this record.
     pub(crate) fn follow(&mut self, stream: &str, sequence: u64) {
-        self.known();
-        self.carried.take();
-        if let Some(known) = self.known.get_mut() {
-            known.follow(stream, sequence);
-        }
+        self.0.follow(stream, sequence);
     }
 
-    /// The streams as bytes.
-    pub(crate) fn write(&self, encoded: impl FnOnce(&Carried<&str>) -> Vec<u8>) -> Vec<u8> {
-        if let Some(carried) = self.carried.get() {
-            return carried.to_vec();
-        }
-        let Known { by_version, forgotten, .. } = self.known();
-        let streams = by_version.iter().map(|(version, stream)| (*version, &**stream));
-        encoded(&(streams.collect(), *forgotten))
+    pub(crate) const fn held(&self) -> &Kept<Known> {
+        &self.0
     }
 
-    /// The streams that were carried, not decoded yet.
-    pub(crate) fn from_carried(bytes: &[u8]) -> Self {
-        Self { carried: OnceCell::from(Box::from(bytes)), known: OnceCell::new() }
+    pub(crate) const fn held_mut(&mut self) -> &mut Kept<Known> {
+        &mut self.0
     }
-
-    /// Decodes them now and forgets the bytes. Says whether they are streams.
-    pub(crate) fn decode(&mut self) -> bool {
-        let Some(bytes) = self.carried.take() else { return true };
-        let known = known_of(&bytes);
-        let is_read = known.is_some();
-        self.known = OnceCell::from(known.unwrap_or_default());
-        is_read
-    }
-
-    /// Bytes that are no streams are none of them. A state that is believed has no such bytes: it
-    /// was carried by a program that had the streams.
-    fn known(&self) -> &Known {
-        let carried = || self.carried.get().and_then(|bytes| known_of(bytes));
-        self.known.get_or_init(|| carried().unwrap_or_default())
-    }
-}
-
-fn known_of(bytes: &[u8]) -> Option<Known> {
-    let (carried, read) = read_first::<Carried<&str>>(bytes).ok()?;
-    (read == bytes.len()).then(|| Known::from_carried(carried))
 }
 
 impl Known {
@@ -180,12 +147,19 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, MAX_KNOWN_STREAMS, Streams};
-    use crate::core::codec::configuration;
+    use super::{Kept, Known, MAX_KNOWN_STREAMS, Streams};
+    use crate::core::codec::{Carrier, Unreadable, configuration};
+    use alloc::sync::Arc;
     use alloc::vec::Vec;
 
     fn written(streams: &Streams) -> Vec<u8> {
-        streams.write(|carried| bincode::serde::encode_to_vec(carried, configuration()).unwrap())
+        let encoded = || bincode::serde::encode_to_vec(&**streams.held(), configuration()).unwrap();
+        streams.held().carried().map_or_else(encoded, Vec::from)
+    }
+
+    fn taken_from(bytes: Vec<u8>, unreadable: &Unreadable) -> Streams {
+        let carrier = Carrier::new(Arc::new(bytes), unreadable.clone());
+        Streams(Kept::from(carrier.part(carrier.bytes())))
     }
 
     #[test]
@@ -198,7 +172,7 @@ mod tests {
         streams.follow("new", last + 2);
         assert_eq!((streams.version("s2"), streams.version("s3")), (Some(last + 1), None));
         assert_eq!((streams.forgotten(), streams.iter().count()), (3, MAX_KNOWN_STREAMS));
-        let carried = Streams::from_carried(&written(&streams));
+        let carried = taken_from(written(&streams), &Unreadable::default());
         assert_eq!((&carried, written(&carried)), (&streams, written(&streams)));
     }
 
@@ -206,15 +180,23 @@ mod tests {
     fn what_was_carried_is_changed_by_the_next_event_as_if_it_had_not_been() {
         let mut streams = Streams::default();
         (1..=9).for_each(|at| streams.follow(&alloc::format!("s{}", at % 4), at));
-        let mut carried = Streams::from_carried(&written(&streams));
+        let unreadable = Unreadable::default();
+        let mut carried = taken_from(written(&streams), &unreadable);
         for (at, stream) in ["s2", "new", "s3"].into_iter().enumerate() {
             streams.follow(stream, 10 + at as u64);
             carried.follow(stream, 10 + at as u64);
             assert_eq!((&carried, written(&carried)), (&streams, written(&streams)));
         }
-        let mut none = Streams::from_carried(b"no streams");
-        assert!(!none.decode() && none == Streams::default());
-        assert!(Streams::from_carried(&written(&streams)).decode());
+        assert!(!unreadable.is_noted());
+    }
+
+    #[test]
+    fn bytes_that_are_no_streams_are_none_and_are_noted_when_somebody_asks() {
+        let unreadable = Unreadable::default();
+        let none = taken_from(b"no streams".to_vec(), &unreadable);
+        assert!(!unreadable.is_noted());
+        assert_eq!(none.version("s1"), None);
+        assert!(unreadable.is_noted());
     }
 
     #[test]
@@ -225,6 +207,6 @@ mod tests {
             ([(1u64, "a"), (2, "b")].to_vec(), 0u64),
             configuration(),
         );
-        assert_eq!(known, *Streams::from_carried(&bytes.unwrap()).known());
+        assert_eq!(known, **taken_from(bytes.unwrap(), &Unreadable::default()).held());
     }
 }

@@ -4,11 +4,16 @@
 //! reserve room for as many items as they claim. Here every text and every run of bytes is
 //! borrowed from the input first, which is as long as it is, and lists grow as items arrive.
 
+use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
+use core::sync::atomic::{self, AtomicBool};
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::enc::write::Writer;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -144,6 +149,77 @@ pub(crate) fn read_first<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(
     let mut reader = Reader::new(bytes);
     let value = T::deserialize(&mut reader).map_err(|fault| alloc::format!("{fault}"))?;
     Ok((value, bytes.len().saturating_sub(reader.left())))
+}
+
+/// Bytes that somebody else may hold as well, and that never change.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Notes that some part of what was carried was asked for and could not be decoded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unreadable(Arc<AtomicBool>);
+
+impl Unreadable {
+    pub(crate) fn is_noted(&self) -> bool {
+        self.0.load(atomic::Ordering::Relaxed)
+    }
+
+    fn note(&self) {
+        self.0.store(true, atomic::Ordering::Relaxed);
+    }
+}
+
+/// The bytes that a state was taken from. Of what they carry, each part is decoded when somebody
+/// first asks for it. One that is no such value is noted: nothing that was said meanwhile is to be
+/// relied on.
+pub(crate) struct Carrier {
+    bytes: SharedBytes,
+    unreadable: Unreadable,
+}
+
+impl Carrier {
+    pub(crate) fn new(bytes: SharedBytes, unreadable: Unreadable) -> Arc<Self> {
+        Arc::new(Self { bytes, unreadable })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        (*self.bytes).as_ref()
+    }
+
+    /// Bytes of these, as a part that outlives the loan. Others are no part: to ask for one of them
+    /// is noted.
+    pub(crate) fn part(self: &Arc<Self>, bytes: &[u8]) -> Part {
+        let start = bytes.as_ptr().addr().wrapping_sub(self.bytes().as_ptr().addr());
+        Part { carrier: Arc::clone(self), range: start..start.saturating_add(bytes.len()) }
+    }
+}
+
+/// A part of what is carried.
+#[derive(Clone)]
+pub(crate) struct Part {
+    carrier: Arc<Carrier>,
+    range: Range<usize>,
+}
+
+impl Part {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.carrier.bytes().get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// The same bytes, which begin there in another carrier.
+    pub(crate) fn move_to(&mut self, carrier: &Arc<Carrier>, start: usize) {
+        let end = start.saturating_add(self.bytes().len());
+        *self = Self { carrier: Arc::clone(carrier), range: start..end };
+    }
+
+    /// The value that the bytes are, all of them; else that is noted.
+    pub(crate) fn decoded<T: DeserializeOwned>(&self) -> Option<Box<T>> {
+        let bytes = self.bytes();
+        let read = read_first(bytes).ok().filter(|(_, read)| *read == bytes.len());
+        if read.is_none() {
+            self.carrier.unreadable.note();
+        }
+        read.map(|(value, _)| Box::new(value))
+    }
 }
 
 /// The configuration that every payload and every fingerprint is encoded with: little-endian,

@@ -11,14 +11,14 @@ use core::cell::OnceCell;
 use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::Deref;
+use core::ops::{Deref, DerefMut};
 
 use arrayvec::ArrayString;
 use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
 use serde::ser::{Error as _, SerializeStruct};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::core::codec::{configuration, read_first};
+use crate::core::codec::{Part, configuration};
 use crate::core::hash::{Digest, sha256};
 use crate::core::limits::MAX_LIST_ITEMS;
 
@@ -395,13 +395,31 @@ impl From<&String> for Text {
     }
 }
 
+/// The bytes in which a value is carried.
+#[derive(Clone)]
+enum Run {
+    /// As somebody carried it before.
+    Part(Part),
+    /// As it was encoded here.
+    Own(Box<[u8]>),
+}
+
+impl Run {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Part(part) => part.bytes(),
+            Self::Own(bytes) => bytes,
+        }
+    }
+}
+
 /// A value, or the bytes in which it is carried, or both. What is not asked for stays bytes, and is
 /// carried on as they are; what does not change is encoded once.
 #[derive(Clone)]
 pub(crate) struct Lazy<T> {
     /// Empty where the value was made here or may have changed, and was not carried since.
-    carried: OnceCell<Box<[u8]>>,
-    /// Empty until somebody asks; `None` inside: the bytes are no such value.
+    carried: OnceCell<Run>,
+    /// Empty until somebody asks; `None` inside: the bytes are no such value, which is noted.
     value: OnceCell<Option<Box<T>>>,
 }
 
@@ -411,12 +429,16 @@ impl<T> From<Box<T>> for Lazy<T> {
     }
 }
 
-/// Bytes that are no such value are `None` everywhere. A state that is believed has none: it was
-/// carried by a program that had the values.
+impl<T> From<Part> for Lazy<T> {
+    fn from(part: Part) -> Self {
+        Self { carried: OnceCell::from(Run::Part(part)), value: OnceCell::new() }
+    }
+}
+
 impl<T: DeserializeOwned> Lazy<T> {
     /// The value.
     pub(crate) fn get(&self) -> Option<&T> {
-        self.value.get_or_init(|| decoded(self.carried.get()?)).as_deref()
+        self.value.get_or_init(|| self.decoded()).as_deref()
     }
 
     /// The value, which may change.
@@ -432,16 +454,30 @@ impl<T: DeserializeOwned> Lazy<T> {
         self.value.into_inner().flatten()
     }
 
-    /// Decodes it now and forgets the bytes, so that it is carried as the value is. Says whether
-    /// they are one.
-    pub(crate) fn decode(&mut self) -> bool {
-        self.get_mut().is_some()
+    /// Notes it where the bytes are no such value, and keeps none of them decoded.
+    pub(crate) fn check(&self) {
+        if self.value.get().is_none() {
+            drop(self.decoded());
+        }
+    }
+
+    fn decoded(&self) -> Option<Box<T>> {
+        match self.carried.get()? {
+            Run::Part(part) => part.decoded(),
+            // The value of which they were made is still there.
+            Run::Own(_) => None,
+        }
     }
 }
 
-fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Option<Box<T>> {
-    let (value, read) = read_first(bytes).ok()?;
-    (read == bytes.len()).then(|| Box::new(value))
+impl<T> Lazy<T> {
+    /// Where it lies in what was carried, if it is carried on from there.
+    pub(crate) fn part_mut(&mut self) -> Option<&mut Part> {
+        match self.carried.get_mut()? {
+            Run::Part(part) => Some(part),
+            Run::Own(_) => None,
+        }
+    }
 }
 
 impl<T: DeserializeOwned + PartialEq> PartialEq for Lazy<T> {
@@ -461,35 +497,93 @@ impl<T: DeserializeOwned + fmt::Debug> fmt::Debug for Lazy<T> {
 /// As a run of bytes, of whatever length, in which the value is.
 impl<T: Serialize> Serialize for Lazy<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Some(bytes) = self.carried.get() {
-            return serializer.serialize_bytes(bytes);
+        if let Some(run) = self.carried.get() {
+            return serializer.serialize_bytes(run.bytes());
         }
         let value = self.value.get().and_then(Option::as_deref);
         let value = value.ok_or_else(|| S::Error::custom("there is neither value nor bytes"))?;
         let bytes = bincode::serde::encode_to_vec(value, configuration());
-        let bytes = bytes.map_err(S::Error::custom)?.into_boxed_slice();
-        serializer.serialize_bytes(self.carried.get_or_init(|| bytes))
+        let bytes = Run::Own(bytes.map_err(S::Error::custom)?.into_boxed_slice());
+        serializer.serialize_bytes(self.carried.get_or_init(|| bytes).bytes())
     }
 }
 
-impl<'de, T> Deserialize<'de> for Lazy<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let bytes = deserializer.deserialize_bytes(RunVisitor)?;
-        Ok(Self { carried: OnceCell::from(Box::from(bytes)), value: OnceCell::new() })
+/// A room of the state, or the bytes in which it is carried. Bytes that are no such room are an
+/// empty one, which is noted.
+#[derive(Clone, Default)]
+pub(crate) struct Kept<T> {
+    /// Empty where the room may have changed.
+    carried: Option<Part>,
+    value: OnceCell<Box<T>>,
+}
+
+impl<T> From<Box<T>> for Kept<T> {
+    fn from(value: Box<T>) -> Self {
+        Self { carried: None, value: OnceCell::from(value) }
     }
 }
 
-struct RunVisitor;
+impl<T> From<Part> for Kept<T> {
+    fn from(part: Part) -> Self {
+        Self { carried: Some(part), value: OnceCell::new() }
+    }
+}
 
-impl<'de> Visitor<'de> for RunVisitor {
-    type Value = &'de [u8];
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a run of bytes")
+impl<T: DeserializeOwned + Default> Kept<T> {
+    /// As [`Lazy::check`].
+    pub(crate) fn check(&self) {
+        if let (None, Some(part)) = (self.value.get(), &self.carried) {
+            drop(part.decoded::<T>());
+        }
     }
 
-    fn visit_borrowed_bytes<E: Error>(self, bytes: &'de [u8]) -> Result<&'de [u8], E> {
-        Ok(bytes)
+    /// Decodes it now and forgets the bytes, so that it is carried as the value is.
+    pub(crate) fn decode(&mut self) {
+        let _: &mut T = self;
+    }
+}
+
+impl<T> Kept<T> {
+    /// The bytes that it was carried in, where it is as it was then.
+    pub(crate) fn carried(&self) -> Option<&[u8]> {
+        self.carried.as_ref().map(Part::bytes)
+    }
+
+    /// As [`Lazy::part_mut`].
+    pub(crate) const fn part_mut(&mut self) -> Option<&mut Part> {
+        self.carried.as_mut()
+    }
+}
+
+impl<T: DeserializeOwned + Default> Deref for Kept<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        let carried = || self.carried.as_ref().and_then(Part::decoded);
+        self.value.get_or_init(|| carried().unwrap_or_default())
+    }
+}
+
+/// It may change: the bytes that it was carried in are forgotten.
+impl<T: DeserializeOwned + Default> DerefMut for Kept<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        let _: &T = self;
+        self.carried = None;
+        self.value.get_mut().expect("it was asked for right above, and so is there")
+    }
+}
+
+impl<T: DeserializeOwned + Default + PartialEq> PartialEq for Kept<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: DeserializeOwned + Default + Eq> Eq for Kept<T> {}
+
+impl<T: DeserializeOwned + Default + fmt::Debug> fmt::Debug for Kept<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }
 

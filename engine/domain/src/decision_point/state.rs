@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Principal;
+use crate::core::codec::Part;
 use crate::core::payload::{Lazy, Text};
 use crate::core::time::Timestamp;
 use crate::decision_point::round;
@@ -372,11 +373,7 @@ impl DecisionPoints {
     }
 
     /// Those that were carried; the index follows from them.
-    pub(crate) fn from_carried(
-        live: Vec<DecisionPoint>,
-        closed: Vec<(u64, (Text, Lazy<DecisionPoint>))>,
-    ) -> Self {
-        let closed: Closed = closed.into_iter().collect();
+    pub(crate) fn from_carried(live: Vec<DecisionPoint>, closed: Closed) -> Self {
         let mut index = Index::default();
         live.iter().for_each(|point| index.follow(point));
         index.ended = closed.iter().map(|(at, (id, _))| (id.clone(), *at)).collect();
@@ -384,16 +381,18 @@ impl DecisionPoints {
         Self { live, closed, index }
     }
 
-    /// Decodes those that ended; the ids by which they are found are then theirs. Says whether
-    /// each is one.
-    pub(crate) fn decode(&mut self) -> bool {
-        let are_points = self.closed.values_mut().all(|(_, point)| point.decode());
+    /// Decodes those that ended; the ids by which they are found are then theirs.
+    pub(crate) fn decode(&mut self) {
         for (id, point) in self.closed.values_mut() {
-            if let Some(point) = point.get() {
+            if let Some(point) = point.get_mut() {
                 id.clone_from(&point.decision_id);
             }
         }
-        are_points
+    }
+
+    /// What is carried on as it was carried.
+    pub(crate) fn parts(&mut self) -> impl Iterator<Item = &mut Part> {
+        self.closed.values_mut().filter_map(|(_, point)| point.part_mut())
     }
 }
 

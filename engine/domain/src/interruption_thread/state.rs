@@ -4,9 +4,9 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::core::payload::Text;
+use crate::core::payload::{Kept, Text};
 use crate::core::time::Timestamp;
 use crate::interruption_thread::decision::{Pending, ResumeBuffer, Said, ThreadState};
 use crate::interruption_thread::speculation::{Heard, OpenPlan, TurnCommitDecision};
@@ -94,17 +94,40 @@ pub(crate) struct Threads {
     pub(crate) live: BTreeMap<ThreadKey, Thread>,
     /// What expires next in each thread, earliest first. Follows from the threads.
     due: BTreeSet<(Timestamp, ThreadKey)>,
-    /// Closed threads by the record that closed them; the newest 1024.
-    pub(crate) closed: BTreeMap<u64, Thread>,
-    /// The newest threads that were closed, at most 1024, and with which record: none begins again.
-    ended: Ended,
-    /// The same, by record.
-    ended_at: BTreeMap<u64, ThreadKey>,
-    /// The newest record that closed a thread which is not among those.
+    /// Those that were closed.
+    past: Kept<PastThreads>,
+    /// The newest record that closed a thread which is not remembered to be so.
     forgotten: u64,
     /// The first record that only rules make by which a thread has a session of its own; 0: none.
     /// What was recorded before is judged by the rules of its time.
     sessions_since: u64,
+}
+
+/// Threads that were closed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PastThreads {
+    /// Closed threads by the record that closed them; the newest 1024.
+    closed: BTreeMap<u64, Thread>,
+    /// The newest threads that were closed, at most 2048, and with which record: none begins again.
+    ended: Ended,
+    /// The same, by record.
+    ended_at: BTreeMap<u64, ThreadKey>,
+}
+
+/// In the order in which they are carried.
+impl Serialize for PastThreads {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let closed: Vec<(&u64, &Thread)> = self.closed.iter().collect();
+        (closed, &self.ended).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for PastThreads {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (closed, ended): (Vec<(u64, Thread)>, Ended) = Deserialize::deserialize(deserializer)?;
+        let ended_at = ended.iter().map(|(key, at)| (*at, key.clone())).collect();
+        Ok(Self { closed: closed.into_iter().collect(), ended, ended_at })
+    }
 }
 
 impl Threads {
@@ -131,7 +154,7 @@ impl Threads {
     pub(crate) fn find(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
         let key = (Text::from(tenant_id), Text::from(correlation_id));
         let is_it = |thread: &&Thread| thread.tenant_id == key.0 && thread.correlation_id == key.1;
-        self.live.get(&key).or_else(|| self.closed.values().rev().find(is_it))
+        self.live.get(&key).or_else(|| self.past.closed.values().rev().find(is_it))
     }
 
     /// Begins the thread of a record, where it is not live.
@@ -180,19 +203,21 @@ impl Threads {
         thread.state.end();
         thread.plan = None;
         self.end((tenant_id.clone(), correlation_id.clone()), sequence);
-        self.closed.insert(sequence, thread);
-        let is_too_many = self.closed.len() > MAX_CLOSED_THREADS;
-        is_too_many.then(|| self.closed.pop_first()).flatten().map(|(_, oldest)| oldest)
+        let closed = &mut self.past.closed;
+        closed.insert(sequence, thread);
+        let is_too_many = closed.len() > MAX_CLOSED_THREADS;
+        is_too_many.then(|| closed.pop_first()).flatten().map(|(_, oldest)| oldest)
     }
 
     fn end(&mut self, key: ThreadKey, sequence: u64) {
-        self.ended_at.insert(sequence, key.clone());
-        if let Some(before) = self.ended.insert(key, sequence) {
-            self.ended_at.remove(&before);
+        let PastThreads { ended, ended_at, .. } = &mut *self.past;
+        ended_at.insert(sequence, key.clone());
+        if let Some(before) = ended.insert(key, sequence) {
+            ended_at.remove(&before);
         }
-        while self.ended.len() > MAX_ENDED_THREADS {
-            let Some((oldest, key)) = self.ended_at.pop_first() else { break };
-            self.ended.remove(&key);
+        while ended.len() > MAX_ENDED_THREADS {
+            let Some((oldest, key)) = ended_at.pop_first() else { break };
+            ended.remove(&key);
             self.forgotten = self.forgotten.max(oldest);
         }
     }
@@ -207,7 +232,12 @@ impl Threads {
 
     /// How many that ended are remembered.
     pub(crate) fn closed_count(&self) -> usize {
-        self.closed.len()
+        self.past.closed.len()
+    }
+
+    /// Closed threads in the order of their closing.
+    pub(crate) fn closed(&self) -> impl Iterator<Item = &Thread> {
+        self.past.closed.values()
     }
 
     /// The threads in which something has expired, the one that expired first first.
@@ -236,12 +266,21 @@ impl Threads {
 
     /// The record that closed a thread, where that is remembered.
     pub(crate) fn ended(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
-        self.ended.get(&(Text::from(tenant_id), Text::from(correlation_id))).copied()
+        self.past.ended.get(&(Text::from(tenant_id), Text::from(correlation_id))).copied()
     }
 
-    /// What is carried: live threads, closed ones with the record that closed them, and who ended.
-    pub(crate) fn carried(&self) -> (Vec<&Thread>, Vec<(&u64, &Thread)>, &Ended) {
-        (self.live.values().collect(), self.closed.iter().collect(), &self.ended)
+    /// What is carried first: those that live.
+    pub(crate) fn carried(&self) -> Vec<&Thread> {
+        self.live.values().collect()
+    }
+
+    /// What is carried behind those: the ones that were closed, and who ended.
+    pub(crate) const fn past(&self) -> &Kept<PastThreads> {
+        &self.past
+    }
+
+    pub(crate) const fn past_mut(&mut self) -> &mut Kept<PastThreads> {
+        &mut self.past
     }
 
     /// What is planned, by thread.
@@ -256,18 +295,12 @@ impl Threads {
     }
 
     /// The threads that were carried; what expires follows from them.
-    pub(crate) fn from_carried(
-        live: Vec<Thread>,
-        closed: Vec<(u64, Thread)>,
-        ended: Ended,
-    ) -> Self {
+    pub(crate) fn from_carried(live: Vec<Thread>, past: Kept<PastThreads>) -> Self {
         let key = |thread: &Thread| (thread.tenant_id.clone(), thread.correlation_id.clone());
         let due = live.iter().filter_map(|thread| Some((thread.state.next_expiry()?, key(thread))));
         let due = due.collect();
         let live = live.into_iter().map(|thread| (key(&thread), thread)).collect();
-        let ended_at = ended.iter().map(|(key, at)| (*at, key.clone())).collect();
-        let closed = closed.into_iter().collect();
-        Self { live, due, closed, ended, ended_at, forgotten: 0, sessions_since: 0 }
+        Self { live, due, past, forgotten: 0, sessions_since: 0 }
     }
 }
 

@@ -9,12 +9,14 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Display;
+use core::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::{Actor, ActorId};
+use crate::core::codec::Part;
 use crate::core::hash::Digest;
-use crate::core::payload::Text;
+use crate::core::payload::{Kept, Text};
 use crate::core::text::shown;
 use crate::core::time::Timestamp;
 use crate::registration::event::RegistrationEvent as Event;
@@ -26,8 +28,24 @@ use crate::registration::types::{
 };
 
 /// Everything that is registered.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Registry {
+    held: Kept<HeldRegistrations>,
+    /// Carried by a room of its own.
+    ended: Kept<Ended>,
+}
+
+impl Deref for Registry {
+    type Target = HeldRegistrations;
+
+    fn deref(&self) -> &HeldRegistrations {
+        &self.held
+    }
+}
+
+/// The registrations themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HeldRegistrations {
     /// The kind and the id of an actor, and what it may do.
     pub(crate) capabilities: BTreeSet<(Actor, Text, Capability)>,
     pub(crate) tenants: BTreeMap<Text, RegistrationStatus>,
@@ -41,9 +59,6 @@ pub(crate) struct Registry {
     pub(crate) work_orders: BTreeMap<(Text, Text), WorkOrder>,
     /// By tenant and work order, then by the hash of the token. They end with their work order.
     pub(crate) leases: BTreeMap<(Text, Text), BTreeMap<Digest, Lease>>,
-    /// Carried by a room of its own.
-    #[serde(skip)]
-    pub(crate) ended: Ended,
 }
 
 /// A session that is registered.
@@ -175,15 +190,15 @@ impl Registry {
         match event {
             Event::CapabilityChanged(body) => self.change_capability(body),
             Event::TenantRegistered(body) => {
-                self.tenants.insert(body.tenant_id.clone(), body.status);
+                self.held.tenants.insert(body.tenant_id.clone(), body.status);
             }
             Event::UserRegistered(body) => {
                 let key = (body.tenant_id.clone(), body.user_id.clone());
-                self.users.insert(key, body.status);
+                self.held.users.insert(key, body.status);
             }
             Event::DeviceRegistered(body) => {
                 let (tenant_id, device_id) = (body.tenant_id.clone(), body.device_id.clone());
-                self.devices.insert((tenant_id, device_id, body.user_id.clone()), body.status);
+                self.held.devices.insert((tenant_id, device_id, body.user_id.clone()), body.status);
             }
             Event::SessionRegistered(body) => self.register_session(body),
             Event::WorkOrderRegistered(body) => self.register_work_order(body),
@@ -194,9 +209,9 @@ impl Registry {
     fn change_capability(&mut self, body: &CapabilityChanged) {
         let key = (body.actor_kind, body.actor_id.clone(), body.capability);
         if body.is_granted {
-            self.capabilities.insert(key);
+            self.held.capabilities.insert(key);
         } else {
-            self.capabilities.remove(&key);
+            self.held.capabilities.remove(&key);
         }
     }
 
@@ -207,23 +222,23 @@ impl Registry {
             device_id: body.device_id.clone(),
             status: body.status,
         };
-        self.sessions.insert(key, session);
+        self.held.sessions.insert(key, session);
     }
 
     /// Leases end with their work order: none can be used or registered any more.
     fn register_work_order(&mut self, body: &WorkOrderRegistered) {
         let key = (body.tenant_id.clone(), body.work_order_id.clone());
         if body.status.is_final() {
-            self.leases.remove(&key);
+            self.held.leases.remove(&key);
         }
         let correlation_id = body.correlation_id.clone();
-        self.work_orders.insert(key, WorkOrder { correlation_id, status: body.status });
+        self.held.work_orders.insert(key, WorkOrder { correlation_id, status: body.status });
     }
 
     fn register_lease(&mut self, body: &LeaseRegistered) {
         let key = (body.tenant_id.clone(), body.work_order_id.clone());
         let lease = Lease { expires_at: body.expires_at, status: body.status };
-        self.leases.entry(key).or_default().insert(body.lease_token_hash, lease);
+        self.held.leases.entry(key).or_default().insert(body.lease_token_hash, lease);
     }
 }
 
@@ -265,24 +280,37 @@ impl Registry {
                 let key = (tenant_id, session_id);
                 let known = self.sessions.get(&key);
                 if known.is_some_and(|known| known.status == SessionStatus::Closed) {
-                    self.sessions.remove(&key);
+                    self.held.sessions.remove(&key);
                 }
             }
             EndedName::WorkOrder(tenant_id, work_order_id) => {
                 let key = (tenant_id, work_order_id);
                 if self.work_orders.get(&key).is_some_and(|known| known.status.is_final()) {
-                    self.work_orders.remove(&key);
+                    self.held.work_orders.remove(&key);
                 }
             }
         }
     }
 
-    pub(crate) const fn ended(&self) -> &Ended {
+    pub(crate) const fn held(&self) -> &Kept<HeldRegistrations> {
+        &self.held
+    }
+
+    pub(crate) const fn held_mut(&mut self) -> &mut Kept<HeldRegistrations> {
+        &mut self.held
+    }
+
+    pub(crate) const fn ended(&self) -> &Kept<Ended> {
         &self.ended
     }
 
-    pub(crate) fn has_ended(&mut self, ended: Ended) {
-        self.ended = ended;
+    pub(crate) const fn ended_mut(&mut self) -> &mut Kept<Ended> {
+        &mut self.ended
+    }
+
+    /// What is carried on as it was carried.
+    pub(crate) const fn parts(&mut self) -> [Option<&mut Part>; 2] {
+        [self.held.part_mut(), self.ended.part_mut()]
     }
 
     /// Whether a session that is not known may have been closed long ago.

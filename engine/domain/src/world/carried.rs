@@ -9,15 +9,16 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString as _};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::application::state::Streams;
-use crate::core::codec::{configuration, read_first};
+use crate::core::codec::{Carrier, SharedBytes, configuration, read_first};
 use crate::core::hash::Digest;
-use crate::core::payload::Lazy;
+use crate::core::payload::{Kept, Lazy, Text};
 use crate::core::text::{bounded, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
@@ -29,8 +30,9 @@ use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
 use crate::world::due::{Loops, Requests};
 use crate::world::event::{DecisionPointTotals, Event};
-use crate::world::keys::Keys;
 use crate::world::keys::Spelled as SpelledKeys;
+use crate::world::keys::{HeldKeys, Keys};
+use crate::world::recalled::Origin;
 use crate::world::{LiveState, World};
 
 /// The longest name of a room that an error shows, in bytes.
@@ -46,7 +48,33 @@ struct Room {
     older: &'static [Read],
 }
 
-type Read = fn(&[u8], &mut LiveState) -> Result<(), Fault>;
+type Read = fn(Source<'_>, &mut LiveState) -> Result<(), Fault>;
+
+/// Decodes a room, and makes anew what follows from it.
+type Decode = fn(&mut LiveState);
+
+/// The bytes of a room, and what they are a part of.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    bytes: &'a [u8],
+    of: &'a Arc<Carrier>,
+}
+
+impl<'a> Source<'a> {
+    fn decoded<T: Deserialize<'a>>(self) -> Result<T, Fault> {
+        decoded(self.bytes)
+    }
+
+    /// The room as a whole, which is decoded when somebody asks for it.
+    fn kept<T>(self) -> Kept<T> {
+        self.of.part(self.bytes).into()
+    }
+}
+
+/// What carries a room that is kept as it was, or has changed.
+fn carried<T: Serialize + DeserializeOwned + Default>(room: &Kept<T>) -> Vec<u8> {
+    room.carried().map_or_else(|| encoded(&**room), Vec::from)
+}
 
 /// In the order in which they are carried. New rooms are added at the end.
 const ROOMS: [Room; 17] = [
@@ -54,9 +82,12 @@ const ROOMS: [Room; 17] = [
         name: "execution_loop",
         version: 2,
         write: |hot| encoded(hot.loops.carried()),
-        read: |bytes, hot| decoded(bytes).map(|loops| hot.loops = Loops::from_carried(loops)),
-        older: &[|bytes, hot| {
-            let loops: Vec<Box<ExecutionLoop>> = decoded(bytes)?;
+        read: |room, hot| {
+            hot.loops = Loops::from_carried(room.decoded()?, room.of);
+            Ok(())
+        },
+        older: &[|room, hot| {
+            let loops: Vec<Box<ExecutionLoop>> = room.decoded()?;
             for entity in loops {
                 hot.requests.follow(&entity);
                 hot.loops.insert(String::from(entity.loop_id()), entity);
@@ -68,12 +99,12 @@ const ROOMS: [Room; 17] = [
         name: "human_decision",
         version: 2,
         write: |hot| encoded(&hot.requests),
-        read: |bytes, hot| {
-            hot.requests = Requests::from_carried(decoded(bytes)?);
+        read: |room, hot| {
+            hot.requests = Requests::from_carried(room.decoded()?, room.of);
             Ok(())
         },
-        older: &[|bytes, hot| {
-            let closed: Vec<HeldRequest> = decoded(bytes)?;
+        older: &[|room, hot| {
+            let closed: Vec<HeldRequest> = room.decoded()?;
             closed.into_iter().for_each(|held| hot.requests.remember(held));
             Ok(())
         }],
@@ -81,17 +112,23 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "idempotency",
         version: 2,
-        write: |hot| encoded(&hot.keys.carried()),
-        read: |bytes, hot| decoded(bytes).map(|keys| hot.keys = Keys::from_carried(keys)),
-        older: &[|bytes, hot| decoded(bytes).map(|keys: SpelledKeys| hot.keys = keys.into())],
+        write: |hot| carried(hot.keys.held()),
+        read: |room, hot| {
+            hot.keys = Keys::of(room.kept());
+            Ok(())
+        },
+        older: &[|room, hot| {
+            hot.keys = Keys::of(Box::new(HeldKeys::from(room.decoded::<SpelledKeys>()?)));
+            Ok(())
+        }],
     },
     Room {
         name: "totals",
         version: 2,
         write: |hot| encoded(&hot.totals),
-        read: |bytes, hot| decoded(bytes).map(|totals| hot.totals = totals),
-        older: &[|bytes, hot| {
-            let (newest, _, counts): (Newest, u64, Counts) = decoded(bytes)?;
+        read: |room, hot| room.decoded().map(|totals| hot.totals = totals),
+        older: &[|room, hot| {
+            let (newest, _, counts): (Newest, u64, Counts) = room.decoded()?;
             decoded(&encoded(&(newest, counts))).map(|totals| hot.totals = totals)
         }],
     },
@@ -99,23 +136,27 @@ const ROOMS: [Room; 17] = [
         name: "configuration",
         version: 1,
         write: |hot| encoded(&hot.configuration),
-        read: |bytes, hot| decoded(bytes).map(|digest| hot.configuration = digest),
+        read: |room, hot| room.decoded().map(|digest| hot.configuration = digest),
         older: &[],
     },
     Room {
         name: "registry",
         version: 1,
-        write: |hot| encoded(&hot.registry),
-        read: |bytes, hot| decoded(bytes).map(|registry| hot.registry = registry),
+        write: |hot| carried(hot.registry.held()),
+        read: |room, hot| {
+            *hot.registry.held_mut() = room.kept();
+            Ok(())
+        },
         older: &[],
     },
     Room {
         name: "interruption_thread",
         version: 1,
-        write: |hot| encoded(&hot.threads.carried()),
-        read: |bytes, hot| {
-            let (live, closed, ended) = decoded(bytes)?;
-            hot.threads = Threads::from_carried(live, closed, ended);
+        write: |hot| [encoded(&hot.threads.carried()), carried(hot.threads.past())].concat(),
+        read: |room, hot| {
+            let (live, read) = read_first(room.bytes).map_err(Fault::Malformed)?;
+            let past = Source { bytes: room.bytes.get(read..).unwrap_or_default(), ..room };
+            hot.threads = Threads::from_carried(live, past.kept());
             Ok(())
         },
         older: &[],
@@ -124,14 +165,18 @@ const ROOMS: [Room; 17] = [
         name: "decision_point",
         version: 2,
         write: |hot| encoded(&(hot.decision_points.carried(), hot.decision_point_totals)),
-        read: |bytes, hot| {
-            let ((live, closed), totals): (_, _) = decoded(bytes)?;
+        read: |room, hot| {
+            let ((live, closed), totals): ((_, Vec<_>), _) = room.decoded()?;
+            let kept = |(at, (id, point)): (u64, (Text, &[u8]))| {
+                (at, (id, Lazy::from(room.of.part(point))))
+            };
+            let closed = closed.into_iter().map(kept).collect();
             hot.decision_points = DecisionPoints::from_carried(live, closed);
             hot.decision_point_totals = totals;
             Ok(())
         },
-        older: &[|bytes, hot| {
-            let ((live, closed), totals): Spelled = decoded(bytes)?;
+        older: &[|room, hot| {
+            let ((live, closed), totals): Spelled = room.decoded()?;
             let kept = |(at, point): (u64, DecisionPoint)| {
                 (at, (point.decision_id.clone(), Lazy::from(Box::new(point))))
             };
@@ -145,8 +190,8 @@ const ROOMS: [Room; 17] = [
         name: "segment_index",
         version: 1,
         write: |hot| encoded(&(&hot.indexes, hot.keys.forgotten(), hot.threads.forgotten())),
-        read: |bytes, hot| {
-            let (indexes, keys_forgotten, threads_forgotten) = decoded(bytes)?;
+        read: |room, hot| {
+            let (indexes, keys_forgotten, threads_forgotten) = room.decoded()?;
             hot.indexes = indexes;
             hot.keys.has_forgotten(keys_forgotten);
             hot.threads.has_forgotten(threads_forgotten);
@@ -157,30 +202,33 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "registry_ended",
         version: 1,
-        write: |hot| encoded(hot.registry.ended()),
-        read: |bytes, hot| decoded(bytes).map(|ended| hot.registry.has_ended(ended)),
+        write: |hot| carried(hot.registry.ended()),
+        read: |room, hot| {
+            *hot.registry.ended_mut() = room.kept();
+            Ok(())
+        },
         older: &[],
     },
     Room {
         name: "thread_sessions",
         version: 1,
         write: |hot| encoded(&hot.threads.sessions_since()),
-        read: |bytes, hot| decoded(bytes).map(|since| hot.threads.has_followed_sessions(since)),
+        read: |room, hot| room.decoded().map(|since| hot.threads.has_followed_sessions(since)),
         older: &[],
     },
     Room {
         name: "gate",
         version: 1,
         write: |hot| encoded(&hot.gates),
-        read: |bytes, hot| decoded(bytes).map(|gates| hot.gates = gates),
+        read: |room, hot| room.decoded().map(|gates| hot.gates = gates),
         older: &[],
     },
     Room {
         name: "unproven",
         version: 1,
         write: |hot| encoded(&hot.unproven),
-        read: |bytes, hot| {
-            let ranges: Vec<(u64, u64)> = decoded(bytes)?;
+        read: |room, hot| {
+            let ranges: Vec<(u64, u64)> = room.decoded()?;
             hot.unproven = UnprovenRecords::from_carried(&ranges);
             Ok(())
         },
@@ -190,29 +238,29 @@ const ROOMS: [Room; 17] = [
         name: "rules",
         version: 1,
         write: |hot| encoded(&hot.rules),
-        read: |bytes, hot| decoded(bytes).map(|rules| hot.rules = rules),
+        read: |room, hot| room.decoded().map(|rules| hot.rules = rules),
         older: &[],
     },
     Room {
         name: "clock",
         version: 1,
         write: |hot| encoded(&hot.set_back),
-        read: |bytes, hot| decoded(bytes).map(|set_back| hot.set_back = set_back),
+        read: |room, hot| room.decoded().map(|set_back| hot.set_back = set_back),
         older: &[],
     },
     Room {
         name: "thread_plans",
         version: 1,
         write: |hot| encoded(&hot.threads.plans()),
-        read: |bytes, hot| decoded(bytes).map(|plans| hot.threads.have_plans(plans)),
+        read: |room, hot| room.decoded().map(|plans| hot.threads.have_plans(plans)),
         older: &[],
     },
     Room {
         name: "application",
         version: 1,
-        write: |hot| hot.streams.write(|carried| encoded(carried)),
-        read: |bytes, hot| {
-            hot.streams = Streams::from_carried(bytes);
+        write: |hot| carried(hot.streams.held()),
+        read: |room, hot| {
+            *hot.streams.held_mut() = room.kept();
             Ok(())
         },
         older: &[],
@@ -251,7 +299,7 @@ impl World {
     /// # Errors
     /// [`CarriedError`] names the place, what was expected and what was found. No input panics.
     pub fn from_carried(bytes: &[u8]) -> Result<Self, CarriedError> {
-        let (mut world, is_current) = Self::of_sections(bytes)?;
+        let (mut world, is_current) = Self::of_sections(Arc::new(Vec::from(bytes)))?;
         world.decode()?;
         let again = if is_current { world.carry() } else { Vec::from(bytes) };
         if again == bytes {
@@ -264,13 +312,14 @@ impl World {
     /// As [`World::from_carried`] for bytes that are believed only where they have this
     /// fingerprint: nothing else than what [`World::carry`] gave has it.
     ///
-    /// Of what is there in numbers, each part is decoded when it is first asked for.
+    /// Of what is there in numbers, each part is decoded when it is first asked for. So whoever
+    /// relies on what the state says asks [whether it could be](World::is_readable), behind that.
     ///
     /// # Errors
     /// [`CarriedError::OtherFingerprint`], before the bytes are looked at; else as
-    /// [`World::from_carried`].
-    pub fn from_snapshot(bytes: &[u8], expected: Digest) -> Result<Self, CarriedError> {
-        let found = fingerprint_of(bytes);
+    /// [`World::from_carried`], but for those parts.
+    pub fn from_snapshot(bytes: SharedBytes, expected: Digest) -> Result<Self, CarriedError> {
+        let found = fingerprint_of((*bytes).as_ref());
         if found != expected {
             return Err(CarriedError::OtherFingerprint { expected, found });
         }
@@ -281,37 +330,45 @@ impl World {
     /// As [`World::from_snapshot`] for bytes that are believed only where this event states their
     /// fingerprint, of this program's schema.
     #[must_use]
-    pub fn stated_by(bytes: &[u8], event: &Event) -> Option<Self> {
+    pub fn stated_by(bytes: SharedBytes, event: &Event) -> Option<Self> {
         let Event::Log(LogEvent::FingerprintRecorded(stated)) = event else { return None };
         let is_ours = stated.schema == STATE_SCHEMA_VERSION;
         is_ours.then(|| Self::from_snapshot(bytes, stated.fingerprint).ok()).flatten()
     }
 
     /// Says as well whether every room is in the version that this program writes.
-    fn of_sections(bytes: &[u8]) -> Result<(Self, bool), CarriedError> {
+    fn of_sections(bytes: SharedBytes) -> Result<(Self, bool), CarriedError> {
+        let origin = Origin::of((*bytes).as_ref());
+        let carrier = Carrier::new(bytes, origin.unreadable.clone());
         let sections: Vec<Section<'_>> =
-            decoded(bytes).map_err(|fault| fault.at("list of sections"))?;
+            decoded(carrier.bytes()).map_err(|fault| fault.at("list of sections"))?;
         let mut hot = LiveState::default();
         let mut is_current = true;
         for section in &sections {
-            is_current &= section.read(&mut hot)?;
+            is_current &= section.read(&carrier, &mut hot)?;
         }
-        Ok((Self { hot, ..Self::default() }, is_current))
+        Ok((Self { hot, origin, ..Self::default() }, is_current))
     }
 
     /// Decodes what is decoded when it is asked for, and makes anew what follows from it.
     fn decode(&mut self) -> Result<(), CarriedError> {
-        let LiveState { loops, requests, decision_points, streams, .. } = &mut self.hot;
-        let rooms = [
-            ("execution_loop", loops.decode()),
-            ("human_decision", requests.decode(loops)),
-            ("decision_point", decision_points.decode()),
-            ("application", streams.decode()),
+        let rooms: [(&str, Decode); 8] = [
+            ("execution_loop", |hot| hot.loops.decode()),
+            ("human_decision", |hot| hot.requests.decode(&hot.loops)),
+            ("idempotency", |hot| hot.keys.held_mut().decode()),
+            ("registry", |hot| hot.registry.held_mut().decode()),
+            ("interruption_thread", |hot| hot.threads.past_mut().decode()),
+            ("decision_point", |hot| hot.decision_points.decode()),
+            ("registry_ended", |hot| hot.registry.ended_mut().decode()),
+            ("application", |hot| hot.streams.held_mut().decode()),
         ];
-        match rooms.into_iter().find(|(_, is_decoded)| !is_decoded) {
-            Some((place, _)) => Err(Fault::Malformed(String::from("one of its parts")).at(place)),
-            None => Ok(()),
+        for (place, decode) in rooms {
+            decode(&mut self.hot);
+            if !self.is_readable() {
+                return Err(Fault::Malformed(String::from("one of its parts")).at(place));
+            }
         }
+        Ok(())
     }
 }
 
@@ -334,7 +391,7 @@ struct Section<'a> {
 
 impl Section<'_> {
     /// Says whether it is in the version that this program writes.
-    fn read(&self, hot: &mut LiveState) -> Result<bool, CarriedError> {
+    fn read(&self, of: &Arc<Carrier>, hot: &mut LiveState) -> Result<bool, CarriedError> {
         let Some(room) = ROOMS.iter().find(|room| room.name == self.name) else {
             let found = visible(bounded(self.name, SHOWN_NAME_BYTES_MAX)).to_string();
             return Err(CarriedError::UnknownRoom { found });
@@ -345,7 +402,8 @@ impl Section<'_> {
         let Some(read) = read else {
             return Err(CarriedError::UnknownVersion { room: room.name, expected, found });
         };
-        read(self.bytes, hot).map_err(|fault| fault.at(room.name))?;
+        let source = Source { bytes: self.bytes, of };
+        read(source, hot).map_err(|fault| fault.at(room.name))?;
         Ok(found == expected)
     }
 }
@@ -452,6 +510,7 @@ impl World {
         let carried = self.carry();
         let fingerprint = fingerprint_of(&carried);
         self.fingerprint = KnownFingerprint(Some(fingerprint));
+        self.let_go();
         (carried, fingerprint)
     }
 

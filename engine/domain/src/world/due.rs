@@ -5,10 +5,12 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use serde::Serialize;
 
+use crate::core::codec::{Carrier, Part};
 use crate::core::ids::Entropy;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
 use crate::core::payload::{Lazy, Text};
@@ -34,9 +36,10 @@ pub(crate) struct Requests {
     closed: BTreeMap<u64, (Text, Lazy<HeldRequest>)>,
 }
 
-/// [`Requests`] as they are carried: the members in their order.
-pub(crate) type Carried =
-    (Vec<(String, String)>, Vec<(Timestamp, String)>, Vec<(u64, (Text, Lazy<HeldRequest>))>);
+/// [`Requests`] as they are carried: the members in their order, and of each that is remembered the
+/// bytes in which it is.
+pub(crate) type Carried<'a> =
+    (Vec<(String, String)>, Vec<(Timestamp, String)>, Vec<(u64, (Text, &'a [u8]))>);
 
 /// Something that falls due: in a request, in an interruption thread, in a decision point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -159,21 +162,29 @@ impl Requests {
     }
 
     /// The requests that were carried.
-    pub(crate) fn from_carried((live, due, closed): Carried) -> Self {
+    pub(crate) fn from_carried((live, due, closed): Carried<'_>, of: &Arc<Carrier>) -> Self {
+        let remembered = |(at, (id, held)): (u64, (Text, &[u8]))| (at, (id, of.part(held).into()));
         Self {
             live: live.into_iter().collect(),
             due: due.into_iter().collect(),
-            closed: closed.into_iter().collect(),
+            closed: closed.into_iter().map(remembered).collect(),
         }
     }
 
     /// Decodes what is remembered, and makes anew what follows from it and from the live loops.
-    /// Says whether all of it is requests.
-    pub(crate) fn decode(&mut self, loops: &Loops) -> bool {
-        let are_requests = self.closed.values_mut().all(|(_, held)| held.decode());
+    pub(crate) fn decode(&mut self, loops: &Loops) {
         *self = Self::remembering(self.closed().cloned().collect());
         loops.values().for_each(|entity| self.follow(entity));
-        are_requests
+    }
+
+    /// Notes it where something that is remembered cannot be decoded.
+    pub(crate) fn check(&self) {
+        self.closed.values().for_each(|(_, held)| held.check());
+    }
+
+    /// What is carried on as it was carried.
+    pub(crate) fn parts(&mut self) -> impl Iterator<Item = &mut Part> {
+        self.closed.values_mut().filter_map(|(_, held)| held.part_mut())
     }
 
     /// What is remembered of settled loops, in the order of asking.
@@ -274,16 +285,25 @@ impl Loops {
         &self.0
     }
 
-    pub(crate) fn from_carried(carried: Vec<(String, Lazy<ExecutionLoop>)>) -> Self {
-        Self(carried.into_iter().collect())
+    /// By id, with the bytes of each.
+    pub(crate) fn from_carried(carried: Vec<(String, &[u8])>, of: &Arc<Carrier>) -> Self {
+        let loops = carried.into_iter();
+        Self(loops.map(|(id, entity)| (id, of.part(entity).into())).collect())
     }
 
-    /// Decodes all of them; the ids by which they are found are then theirs. Says whether each is
-    /// one.
-    pub(crate) fn decode(&mut self) -> bool {
-        let are_loops = self.0.values_mut().all(Lazy::decode);
+    /// Decodes all of them; the ids by which they are found are then theirs.
+    pub(crate) fn decode(&mut self) {
         let loops = core::mem::take(&mut self.0).into_values().filter_map(Lazy::into_value);
         loops.for_each(|entity| self.insert(String::from(entity.loop_id()), entity));
-        are_loops
+    }
+
+    /// As [`Requests::check`].
+    pub(crate) fn check(&self) {
+        self.0.values().for_each(Lazy::check);
+    }
+
+    /// As [`Requests::parts`].
+    pub(crate) fn parts(&mut self) -> impl Iterator<Item = &mut Part> {
+        self.0.values_mut().filter_map(Lazy::part_mut)
     }
 }

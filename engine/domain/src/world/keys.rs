@@ -11,11 +11,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::core::hash::{Digest, HashBuilder};
 use crate::core::ids::Idempotency;
 use crate::core::limits::MAX_RETIRED_KEYS;
+use crate::core::payload::Kept;
 use crate::interruption_thread::decision::ENGINE_ID;
 use crate::interruption_thread::event::InterruptionThreadEvent;
 use crate::world::command::Command;
@@ -69,15 +70,21 @@ impl KeyReceipt {
 /// Every key that is remembered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Keys {
+    held: Kept<HeldKeys>,
+    /// The newest first record of a key that is remembered no longer. Carried by the room of the
+    /// indexes, through which such a key is found again.
+    forgotten: u64,
+}
+
+/// The keys themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct HeldKeys {
     receipts: BTreeMap<KeyScope, KeyReceipt>,
     /// Keys without a live owner, by their first record.
     retired: Scopes,
     /// The keys of what lives: of loops and decision points by their id, of threads by
     /// [`thread_owner`].
     of_owners: BTreeMap<String, Scopes>,
-    /// The newest first record of a key that is remembered no longer. Carried by the room of the
-    /// indexes, through which such a key is found again.
-    forgotten: u64,
 }
 
 /// Keys by their first record.
@@ -95,11 +102,8 @@ impl World {
         idempotency: &Idempotency,
     ) -> Result<Option<&KeyReceipt>, Refusal> {
         let scope = KeyScope::of(correlation, idempotency);
-        self.hot
-            .keys
-            .receipts
-            .get(&scope)
-            .map_or(Ok(None), |receipt| receipt.given_again(idempotency))
+        let receipt = self.hot.keys.held.receipts.get(&scope);
+        receipt.map_or(Ok(None), |receipt| receipt.given_again(idempotency))
     }
 
     /// The record that drafted the plan which this event commits: the plan's key is that of its
@@ -111,7 +115,7 @@ impl World {
         };
         let scope =
             KeyScope::hashed(&body.tenant_id, ENGINE_ID, &body.correlation_id, &body.plan_key);
-        self.hot.keys.receipts.get(&scope).map(|receipt| receipt.last_sequence)
+        self.hot.keys.held.receipts.get(&scope).map(|receipt| receipt.last_sequence)
     }
 
     /// Whether tenant, user, device and session of a turn or a row may be used now. Of any other
@@ -155,7 +159,7 @@ impl Keys {
     /// Whether a record's key was used for other content before.
     pub(crate) fn conflicts(&self, envelope: &Envelope) -> bool {
         envelope.idempotency.as_ref().is_some_and(|idempotency| {
-            let receipt = self.receipts.get(&KeyScope::of(&envelope.correlation, idempotency));
+            let receipt = self.held.receipts.get(&KeyScope::of(&envelope.correlation, idempotency));
             receipt.is_some_and(|receipt| receipt.content != idempotency.content)
         })
     }
@@ -169,17 +173,18 @@ impl Keys {
     ) {
         let Some(idempotency) = &envelope.idempotency else { return };
         let scope = KeyScope::of(&envelope.correlation, idempotency);
-        if let Some(receipt) = self.receipts.get_mut(&scope) {
+        let held = &mut *self.held;
+        if let Some(receipt) = held.receipts.get_mut(&scope) {
             receipt.last_sequence = sequence;
             return;
         }
         let content = idempotency.content;
         let receipt = KeyReceipt { content, first_sequence: sequence, last_sequence: sequence };
-        self.receipts.insert(scope, receipt);
+        held.receipts.insert(scope, receipt);
         match live_owner() {
             Some(owner) => {
-                let before = self.of_owners.entry(owner).or_default().insert(sequence, scope);
-                before.map(|before| self.receipts.remove(&before));
+                let before = held.of_owners.entry(owner).or_default().insert(sequence, scope);
+                before.map(|before| held.receipts.remove(&before));
             }
             None => self.retire(Scopes::from([(sequence, scope)])),
         }
@@ -195,21 +200,23 @@ impl Keys {
 
     /// A loop settled, a thread or a decision point ended: its keys are remembered for a while.
     pub(crate) fn close(&mut self, owner: &str) {
-        if let Some(keys) = self.of_owners.remove(owner) {
+        if let Some(keys) = self.held.of_owners.remove(owner) {
             self.retire(keys);
         }
     }
 
     /// What is retired is little, and what is remembered is much: `append` would go through both.
     fn retire(&mut self, keys: Scopes) {
+        let Self { held, forgotten } = self;
+        let HeldKeys { receipts, retired, .. } = &mut **held;
         for (first_sequence, scope) in keys {
-            let before = self.retired.insert(first_sequence, scope);
-            before.map(|before| self.receipts.remove(&before));
+            let before = retired.insert(first_sequence, scope);
+            before.map(|before| receipts.remove(&before));
         }
-        while self.retired.len() > MAX_RETIRED_KEYS {
-            if let Some((first_sequence, scope)) = self.retired.pop_first() {
-                self.receipts.remove(&scope);
-                self.forgotten = self.forgotten.max(first_sequence);
+        while retired.len() > MAX_RETIRED_KEYS {
+            if let Some((first_sequence, scope)) = retired.pop_first() {
+                receipts.remove(&scope);
+                *forgotten = (*forgotten).max(first_sequence);
             }
         }
     }
@@ -232,7 +239,7 @@ fn thread_of(event: &Event) -> Option<(&str, &str)> {
 type Entry = (KeyScope, KeyReceipt);
 
 /// The keys of what lives, by their owner; and those without one.
-pub(crate) type Carried = (Vec<(String, Vec<Entry>)>, Vec<Entry>);
+type Carried = (Vec<(String, Vec<Entry>)>, Vec<Entry>);
 
 /// Keys as they were carried before they were hashed.
 #[derive(Deserialize)]
@@ -252,8 +259,35 @@ struct SpelledScope {
 }
 
 impl Keys {
+    /// The keys of a room.
+    pub(crate) fn of(held: impl Into<Kept<HeldKeys>>) -> Self {
+        Self { held: held.into(), forgotten: 0 }
+    }
+
+    pub(crate) const fn held(&self) -> &Kept<HeldKeys> {
+        &self.held
+    }
+
+    pub(crate) const fn held_mut(&mut self) -> &mut Kept<HeldKeys> {
+        &mut self.held
+    }
+}
+
+impl Serialize for HeldKeys {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.carried().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for HeldKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Carried::deserialize(deserializer).map(Self::from_carried)
+    }
+}
+
+impl HeldKeys {
     /// What is carried: every key has its receipt, and an owner or none.
-    pub(crate) fn carried(&self) -> Carried {
+    fn carried(&self) -> Carried {
         let entry = |scope: &KeyScope| Some((*scope, self.receipts.get(scope)?.clone()));
         let entries = |scopes: &Scopes| scopes.values().filter_map(entry).collect::<Vec<_>>();
         let of_owners = self.of_owners.iter();
@@ -263,7 +297,7 @@ impl Keys {
 
     /// The keys that were carried. Each counts once, and of two with one first record the first:
     /// whatever the bytes say, what is held is what is carried on.
-    pub(crate) fn from_carried((of_owners, retired): Carried) -> Self {
+    fn from_carried((of_owners, retired): Carried) -> Self {
         let mut keys = Self::default();
         for (owner, entries) in of_owners {
             admit(entries, &mut keys.receipts, keys.of_owners.entry(owner).or_default());
@@ -284,7 +318,7 @@ fn admit(entries: Vec<Entry>, receipts: &mut BTreeMap<KeyScope, KeyReceipt>, sco
     }
 }
 
-impl From<Spelled> for Keys {
+impl From<Spelled> for HeldKeys {
     fn from(spelled: Spelled) -> Self {
         let Spelled { receipts, retired, of_owners } = spelled;
         let entry = |scope: &SpelledScope| Some((scope.into(), receipts.get(scope)?.clone()));

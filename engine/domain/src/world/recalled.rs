@@ -1,12 +1,17 @@
-//! What the log says of what the state has forgotten, for the command in hand.
+//! What is known beside the state: what the log says of what it has forgotten, for the command in
+//! hand; and the snapshot in which those of its parts are that nobody has asked for yet.
 
 use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
+use crate::core::codec::{Carrier, Part, Unreadable};
 use crate::core::payload::Text;
 use crate::decision_point::state::DecisionPoint;
 use crate::interruption_thread::state::ClosedThread;
 use crate::registration::event::RegistrationEvent;
 use crate::registration::state::Registry;
+use crate::world::{LiveState, World};
 
 /// What was found again. Each is what the log says: the rules believe it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,3 +67,85 @@ impl Recalled {
         self.decision_point = Some(point).filter(|point| !point.is_live());
     }
 }
+
+impl World {
+    /// The same world, where every part of it can be decoded, so that all that it says can be
+    /// relied on; else `None`.
+    #[must_use]
+    pub fn read_whole(self) -> Option<Self> {
+        let LiveState {
+            loops, requests, keys, registry, threads, decision_points, streams, ..
+        } = &self.hot;
+        loops.check();
+        requests.check();
+        keys.held().check();
+        registry.held().check();
+        registry.ended().check();
+        threads.past().check();
+        decision_points.closed.values().for_each(|(_, point)| point.check());
+        streams.held().check();
+        self.is_readable().then_some(self)
+    }
+
+    /// Whether every part of a [snapshot](World::from_snapshot) that was asked for could be
+    /// decoded. Where one could not, another version's program or a mistake made the snapshot: what
+    /// the state said since is not to be relied on, and it is to be made anew from the records.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        !self.origin.unreadable.is_noted()
+    }
+
+    /// Keeps no bytes of a snapshot for the sake of a few parts that were not asked for yet.
+    pub(crate) fn let_go(&mut self) {
+        let held = self.hot.parts().map(|part| part.bytes().len()).sum::<usize>();
+        if self.origin.length == 0 || held > self.origin.length / 2 {
+            return;
+        }
+        self.origin.length = held;
+        let mut bytes = Vec::with_capacity(held);
+        self.hot.parts().for_each(|part| bytes.extend_from_slice(part.bytes()));
+        let carrier = Carrier::new(Arc::new(bytes), self.origin.unreadable.clone());
+        let mut start = 0;
+        for part in self.hot.parts() {
+            let length = part.bytes().len();
+            part.move_to(&carrier, start);
+            start += length;
+        }
+    }
+}
+
+impl LiveState {
+    /// What is carried on as it was carried.
+    fn parts(&mut self) -> impl Iterator<Item = &mut Part> {
+        let Self { loops, requests, keys, registry, threads, decision_points, streams, .. } = self;
+        let rooms = [
+            keys.held_mut().part_mut(),
+            threads.past_mut().part_mut(),
+            streams.held_mut().part_mut(),
+        ];
+        let rooms = rooms.into_iter().chain(registry.parts()).flatten();
+        loops.parts().chain(requests.parts()).chain(decision_points.parts()).chain(rooms)
+    }
+}
+
+/// Where a state comes from. It is no part of the world.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Origin {
+    pub(crate) unreadable: Unreadable,
+    /// So many bytes are held for the parts that were not asked for yet.
+    length: usize,
+}
+
+impl Origin {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self { unreadable: Unreadable::default(), length: bytes.len() }
+    }
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Origin {}

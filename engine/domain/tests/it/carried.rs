@@ -2,6 +2,7 @@
 //! no bytes do harm.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use holdpoint_domain::core::limits::MAX_RETIRED_KEYS;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
@@ -11,7 +12,7 @@ use holdpoint_domain::execution_loop::{
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::envelope::Encoded;
-use holdpoint_domain::world::{CarriedError, envelope};
+use holdpoint_domain::world::{CarriedError, envelope, fingerprint_of};
 use holdpoint_domain::{Command, Envelope, Event, Time, World};
 use holdpoint_testing::part::part;
 use holdpoint_testing::story::commands::on_random_stories;
@@ -140,19 +141,40 @@ fn carried_indexes_and_what_was_forgotten_equal_what_they_were() {
     let rooms: Vec<String> = sections_of(&bytes).into_iter().map(|(name, _, _)| name).collect();
     assert_eq!(rooms.last().map(String::as_str), Some("segment_index"));
     assert_eq!(World::from_carried(&bytes), Ok(world.clone()));
-    assert_eq!(World::from_snapshot(&bytes, world.fingerprint_digest()), Ok(world));
+    assert_eq!(
+        World::from_snapshot(Arc::new(bytes.clone()), world.fingerprint_digest()),
+        Ok(world)
+    );
 }
 
 #[test]
 fn a_state_is_taken_from_a_snapshot_only_with_its_fingerprint() {
     let (bytes, expected) = (small().carry(), small().fingerprint_digest());
-    assert_eq!(World::from_snapshot(&bytes, expected), Ok(small()));
+    assert_eq!(World::from_snapshot(Arc::new(bytes.clone()), expected), Ok(small()));
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1;
-        let found = World::from_snapshot(&damaged, expected);
+        let found = World::from_snapshot(Arc::new(damaged), expected);
         assert!(matches!(found, Err(CarriedError::OtherFingerprint { .. })), "byte {at}");
     }
+}
+
+/// What is asked for leaves the snapshot's bytes, and the rest is carried on in fewer and fewer.
+#[test]
+fn a_state_in_parts_goes_on_as_the_whole_one_and_is_carried_alike() {
+    let (mut whole, bytes) = (with_threads(), with_threads().carry());
+    let mut in_parts =
+        World::from_snapshot(Arc::new(bytes.clone()), fingerprint_of(&bytes)).unwrap();
+    let (first, at) = (whole.totals().last_sequence + 1, whole.totals().last_at);
+    for (sequence, sample) in (first..).zip(samples()) {
+        for world in [&mut whole, &mut in_parts] {
+            world.judge_and_evolve(sequence, at, &sample);
+        }
+        if sequence.is_multiple_of(16) {
+            assert_eq!(in_parts.carry_with_fingerprint(), whole.carry_with_fingerprint());
+        }
+    }
+    assert_eq!(in_parts.read_whole(), Some(whole));
 }
 
 #[test]
@@ -313,9 +335,14 @@ fn random_rooms_never_panic_and_are_canonical_if_they_are_read() {
     }
 }
 
-/// Whatever is read can also be gone on from: a stray state is a state.
+/// Whatever is read can also be gone on from: a stray state is a state. What is read part by part
+/// is found to be none where reading all of it at once says so.
 fn assert_canonical(bytes: &[u8]) {
-    let Ok(world) = World::from_carried(bytes) else { return };
+    let read = World::from_carried(bytes);
+    let in_parts = World::from_snapshot(Arc::new(bytes.to_vec()), fingerprint_of(bytes));
+    let is_state = matches!(read, Ok(_) | Err(CarriedError::NotCanonical { .. }));
+    assert_eq!(in_parts.is_ok_and(|world| world.read_whole().is_some()), is_state, "{read:?}");
+    let Ok(world) = read else { return };
     assert_eq!(world.carry(), bytes);
     assert_eq!(World::from_carried(bytes), Ok(world.clone()));
     let last = world.totals().last_sequence;

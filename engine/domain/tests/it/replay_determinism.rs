@@ -3,6 +3,7 @@
 //! is carried out many times.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::thread;
 
 use holdpoint_domain::core::hash::Digest;
@@ -128,7 +129,8 @@ impl Replay for FromCarried {
         self.taken = story.records.len();
         self.began = match self.parts.is_multiple_of(2) {
             true => whole,
-            false => World::from_snapshot(&bytes, live.fingerprint_digest()).expect("its own"),
+            false => World::from_snapshot(Arc::new(bytes.clone()), live.fingerprint_digest())
+                .expect("its own"),
         };
         if self.parts == COMPARISONS {
             assert_keeps(news, began, &hot);
