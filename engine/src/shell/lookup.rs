@@ -4,10 +4,11 @@
 use super::error::SubmitError;
 use super::indexer::{Indexer, is_gone_on_from};
 use super::rebuild::{Recorded, recorded};
+use super::recent::{Gathered, Recent, is_remembered};
 use crate::log::Storage;
+use holdpoint_domain::Event;
 use holdpoint_domain::log::{LogEvent, SegmentIndex, SegmentIndexes};
 use holdpoint_domain::world::{TERMS_VERSION, Term, terms_of};
-use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::{OpenSegment, firsts, list};
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{Entry, FollowError, Follower, Mapped, ReadFile, RecordPlace, Stamp};
@@ -41,21 +42,6 @@ pub(super) struct Lookup {
     has_archived: bool,
     /// The segment that was the active one when the indexer last looked.
     looked_at: u64,
-}
-
-/// What is looked up again and again in the records that no index holds yet: idempotency keys,
-/// threads, sessions and work orders that ended, and which ids were used.
-struct Recent {
-    /// Term and sequence.
-    terms: BTreeSet<(TermHash, u64)>,
-    /// The first record of everything that has an id.
-    used: BTreeMap<TermHash, u64>,
-    /// Segments that were read.
-    read: BTreeSet<u64>,
-    /// Everything behind this record was followed.
-    followed_behind: u64,
-    /// Segments of which what was followed is not kept any more.
-    forgotten: BTreeSet<u64>,
 }
 
 /// Where a lookup looks: up to a record, in the log of this disk.
@@ -266,10 +252,11 @@ impl Lookup {
         if !self.knows(first) {
             let end = self.end_of(scope, first)?;
             let newest = scope.newest.run.chain.sequence;
+            let mut read = Gathered::default();
+            let told = |event: Recorded| Some(Gathered::of(event.sequence, &event.envelope));
+            let before = each_record(scope, first, &end, &told, &mut |told| read.add(told))?;
             let recent = self.recent.get_or_insert_with(|| Recent::from(newest));
-            let before = each_record(scope, first, &end, &mut |event| {
-                recent.follow(event.sequence, &event.envelope);
-            })?;
+            recent.take(read);
             recent.read.insert(first);
             self.tied.insert(first, before);
         }
@@ -363,15 +350,12 @@ impl Lookup {
         scope: &Scope<'_, S>,
         first: u64,
         term: &Term<'_>,
-        may_hold: &dyn Fn(&Recorded) -> bool,
+        may_hold: &(dyn Fn(&Recorded) -> bool + Sync),
         found: &mut Vec<Recorded>,
     ) -> Result<(), SubmitError> {
         let end = self.end_of(scope, first)?;
-        let before = each_record(scope, first, &end, &mut |event| {
-            if may_hold(&event) && holds(&event, term) {
-                found.push(event);
-            }
-        })?;
+        let wanted = |event: Recorded| (may_hold(&event) && holds(&event, term)).then_some(event);
+        let before = each_record(scope, first, &end, &wanted, &mut |event| found.push(event))?;
         self.tied.insert(first, before);
         Ok(())
     }
@@ -396,7 +380,7 @@ impl Lookup {
             due.push(next);
         }
         for next in due.into_iter().rev() {
-            end = read_to(scope, next, &end, &mut |_| {})?;
+            end = read_to(scope, next, &end, &|_| (), &mut |()| {})?;
             self.tied.insert(next, end);
         }
         Ok(end)
@@ -461,52 +445,6 @@ impl<S: Storage> ReadFile for Named<S> {
     }
 }
 
-impl Recent {
-    fn from(newest: u64) -> Self {
-        let (terms, used) = (BTreeSet::new(), BTreeMap::new());
-        let (read, forgotten) = (BTreeSet::new(), BTreeSet::new());
-        Self { terms, used, read, followed_behind: newest, forgotten }
-    }
-
-    /// Whether every record of the segment that begins here is known.
-    fn covers(&self, first: u64) -> bool {
-        let was_followed = first > self.followed_behind && !self.forgotten.contains(&first);
-        was_followed || self.read.contains(&first)
-    }
-
-    fn follow(&mut self, sequence: u64, envelope: &Envelope) {
-        terms_of(envelope, &mut |term| {
-            if is_remembered(&term) {
-                self.terms.insert((TermHash::of(&term.canonical()), sequence));
-            } else if has_id(&term) {
-                let first = self.used.entry(TermHash::of(&term.canonical())).or_insert(sequence);
-                *first = sequence.min(*first);
-            }
-        });
-    }
-
-    /// The records of a segment need not be kept any more: the log vouches for an index.
-    fn forget(&mut self, first: u64, last: u64) {
-        self.terms.retain(|(_, sequence)| !(first..=last).contains(sequence));
-        self.used.retain(|_, sequence| !(first..=last).contains(sequence));
-        self.read.remove(&first);
-        self.forgotten.insert(first);
-    }
-}
-
-/// Whether a term is looked up with commands, and not only when somebody asks.
-const fn is_remembered(term: &Term<'_>) -> bool {
-    matches!(
-        term,
-        Term::Key { .. } | Term::Thread { .. } | Term::Session { .. } | Term::WorkOrder { .. }
-    )
-}
-
-/// Whether a term names something by an id of its own, that nothing else ever has.
-const fn has_id(term: &Term<'_>) -> bool {
-    matches!(term, Term::Loop(_) | Term::Request(_) | Term::DecisionPoint(_))
-}
-
 /// Whether an index is the one that the log vouches for, by the rules of today, and its file is as
 /// it was when it was opened.
 fn is_usable(index: &OpenIndex, first: u64, known: &SegmentIndex) -> bool {
@@ -554,33 +492,38 @@ fn opened<S: Storage>(
     OpenSegment::of(scope.disk.open_mapped(&segment_path(first)), first)
 }
 
-/// Shows what every record of a segment up to `end` says, as [`read_to`] does. One that cannot be
-/// read is an error.
-fn each_record<S: Storage>(
+/// Shows what `make` makes of every record of a segment up to `end`, as [`read_to`] does. A record
+/// that cannot be read is an error.
+fn each_record<S: Storage, T: Send>(
     scope: &Scope<'_, S>,
     first: u64,
     end: &ChainPosition,
-    visit: &mut dyn FnMut(Recorded),
+    make: &(dyn Fn(Recorded) -> Option<T> + Sync),
+    visit: &mut dyn FnMut(T),
 ) -> Result<ChainPosition, SubmitError> {
     let mut failure = None;
-    let before = read_to(scope, first, end, &mut |record| match recorded(record) {
+    let made = |record: &Record<'_>| recorded(record).map(|event| event.and_then(make));
+    let before = read_to(scope, first, end, &made, &mut |made| match made {
         _ if failure.is_some() => {}
-        Ok(event) => event.into_iter().for_each(&mut *visit),
+        Ok(made) => made.into_iter().for_each(&mut *visit),
         Err(error) => failure = Some(error),
     })?;
     failure.map_or(Ok(before), Err)
 }
 
-/// Shows every record of a segment up to `end`, its last one or the log's newest, which has to have
-/// its link: none is proven before this is over. Gives the record before the segment.
-fn read_to<S: Storage>(
+/// Shows what is made of every record of a segment up to `end`, its last one or the log's newest,
+/// which has to have its link: none is proven before this is over. Gives the record before the
+/// segment. Records are checked, and what is made of them is, by as many threads as there are.
+fn read_to<S: Storage, T: Send>(
     scope: &Scope<'_, S>,
     first: u64,
     end: &ChainPosition,
-    visit: &mut dyn FnMut(&Record<'_>),
+    make: &(dyn Fn(&Record<'_>) -> T + Sync),
+    visit: &mut dyn FnMut(T),
 ) -> Result<ChainPosition, FollowError> {
     let mut place = Follower::at_segment(&**scope.disk, first)?;
     let before = place.header.previous;
-    place.follow_to(&**scope.disk, end, &mut |_, record| visit(record))?;
+    let make = |_: &RecordPlace, record: &Record<'_>| make(record);
+    place.follow_within(&**scope.disk, end, &make, &mut |_, _, made| visit(made))?;
     Ok(before)
 }

@@ -43,6 +43,7 @@ mod read_only;
 mod rebuild;
 mod recall;
 mod receipt;
+mod recent;
 mod reducer_access;
 mod resume;
 mod retry;

@@ -1,10 +1,10 @@
 //! Following a log from a known record on, across rolls: what a writer does to catch up with what
 //! others appended, and what a reader at the tail does.
 
-use crate::blocks::{BlockLength, Workers, walk_blocks_while};
+use crate::blocks::{BlockLength, Make, VisitMade, Workers, walk_blocks, walk_blocks_while};
 use crate::finding::{Finding, Place, Problem};
 use crate::mapped::Mapped;
-use crate::reader::OpenSegment;
+use crate::reader::{OpenSegment, threads_to_check};
 use crate::run::{RecordPlace, Run, Stop, walk};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
@@ -152,7 +152,15 @@ impl Follower {
             })?;
         }
         self.expect(newest.sequence)?;
-        let Run { chain, record_offset, .. } = self.run;
+        self.expect_link(newest, (self.run.chain, self.run.record_offset))
+    }
+
+    /// Whether the record at an offset, to which the records led, is the one that is known.
+    fn expect_link(
+        &self,
+        newest: &ChainPosition,
+        (chain, record_offset): (ChainPosition, u64),
+    ) -> Result<(), FollowError> {
         if (chain.sequence, chain.link) == (newest.sequence, newest.link) {
             return Ok(());
         }
@@ -160,6 +168,34 @@ impl Follower {
         let place = Place { file, offset: record_offset, sequence: chain.sequence };
         let problem = Problem::Rewritten { expected: newest.link, found: chain.link };
         Err(FollowError::Damaged(Finding { place, problem }))
+    }
+
+    /// [`Follower::follow_to`] a record in the segment of this place: records are checked, and
+    /// something is made of each, by as many threads as there are. `visit` sees them in order.
+    ///
+    /// # Errors
+    /// As [`Follower::follow_to`]; the record is not in this segment.
+    pub fn follow_within<S: ReadStorage, T: Send>(
+        &mut self,
+        storage: &S,
+        newest: &ChainPosition,
+        make: &Make<'_, T>,
+        visit: &mut VisitMade<'_, T>,
+    ) -> Result<(), FollowError> {
+        let file = segment_path(self.header.first_sequence());
+        let window = window_of(storage.open(&file), &file, self.run.chain.sequence)?;
+        let workers = Workers::new(threads_to_check(), BlockLength::default(), make);
+        let mut reached = (self.run.chain, self.run.record_offset);
+        let from = self.run.clone();
+        let run = walk_blocks(&window, &self.header, from, &workers, &mut |at, record, made| {
+            if record.header.sequence <= newest.sequence {
+                reached = (ChainPosition::of(&record.header), at.offset);
+                visit(at, record, made);
+            }
+        });
+        self.run = run.map_err(io_error(&file))?;
+        self.expect(newest.sequence)?;
+        self.expect_link(newest, reached)
     }
 
     /// [`Follower::follow_to`], where it is not known whether the records lead there. `visit` stops

@@ -19,6 +19,7 @@ pub(crate) use listing::steadily;
 pub use listing::{Listing, firsts, list};
 use std::io;
 use std::ops::ControlFlow;
+pub(crate) use ties::threads_to_check;
 pub use ties::{Standing, Ties};
 
 /// So many bytes behind the newest record are looked at by whoever reads a few records.

@@ -16,6 +16,11 @@ use std::thread::available_parallelism;
 /// More threads than this do not check: the disk is as fast.
 const THREADS_MAX: usize = 8;
 
+/// How many threads check the records of a segment.
+pub(crate) fn threads_to_check() -> usize {
+    available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX))
+}
+
 /// What is proven of a record that is shown, or named and not to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -275,8 +280,7 @@ fn tie_segment<S: ReadStorage>(
 ) -> Result<Option<u64>, SurveyError> {
     let header = segment.header;
     let (mut last, mut at_mark) = (header.previous, None);
-    let threads = available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX));
-    let workers = Workers::new(threads, BlockLength::default(), &|_, _| ());
+    let workers = Workers::new(threads_to_check(), BlockLength::default(), &|_, _| ());
     let run = reader.check(segment, &workers, found, &mut |record| {
         last = ChainPosition::of(&record.header);
         if last.sequence == mark.sequence {

@@ -1,0 +1,107 @@
+//! What is looked up with commands, of the records that no index holds yet.
+
+use holdpoint_domain::Envelope;
+use holdpoint_domain::world::{Term, terms_of};
+use holdpoint_log_index::TermHash;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is looked up again and again in the records that no index holds yet: idempotency keys,
+/// threads, sessions and work orders that ended, and which ids were used.
+pub(super) struct Recent {
+    /// Term and sequence.
+    pub(super) terms: BTreeSet<(TermHash, u64)>,
+    /// The first record of everything that has an id.
+    pub(super) used: BTreeMap<TermHash, u64>,
+    /// Segments that were read.
+    pub(super) read: BTreeSet<u64>,
+    /// Everything behind this record was followed.
+    pub(super) followed_behind: u64,
+    /// Segments of which what was followed is not kept any more.
+    forgotten: BTreeSet<u64>,
+}
+
+impl Recent {
+    pub(super) fn from(newest: u64) -> Self {
+        let (terms, used) = (BTreeSet::new(), BTreeMap::new());
+        let (read, forgotten) = (BTreeSet::new(), BTreeSet::new());
+        Self { terms, used, read, followed_behind: newest, forgotten }
+    }
+
+    /// Whether every record of the segment that begins here is known.
+    pub(super) fn covers(&self, first: u64) -> bool {
+        let was_followed = first > self.followed_behind && !self.forgotten.contains(&first);
+        was_followed || self.read.contains(&first)
+    }
+
+    pub(super) fn follow(&mut self, sequence: u64, envelope: &Envelope) {
+        let Gathered { terms, used } = Gathered::of(sequence, envelope);
+        self.terms.extend(terms);
+        used.into_iter().for_each(|(hash, sequence)| self.use_of(hash, sequence));
+    }
+
+    /// Takes what the records of a segment hold. It is put in order as a whole: one by one that
+    /// took as long as to read them.
+    pub(super) fn take(&mut self, read: Gathered) {
+        let Gathered { terms, mut used } = read;
+        self.terms.append(&mut terms.into_iter().collect());
+        // Of an id, the first record stands first.
+        used.sort_unstable();
+        used.dedup_by_key(|(hash, _)| *hash);
+        let known = std::mem::replace(&mut self.used, used.into_iter().collect());
+        known.into_iter().for_each(|(hash, sequence)| self.use_of(hash, sequence));
+    }
+
+    fn use_of(&mut self, hash: TermHash, sequence: u64) {
+        let first = self.used.entry(hash).or_insert(sequence);
+        *first = sequence.min(*first);
+    }
+
+    /// The records of a segment need not be kept any more: the log vouches for an index.
+    pub(super) fn forget(&mut self, first: u64, last: u64) {
+        self.terms.retain(|(_, sequence)| !(first..=last).contains(sequence));
+        self.used.retain(|_, sequence| !(first..=last).contains(sequence));
+        self.read.remove(&first);
+        self.forgotten.insert(first);
+    }
+}
+
+/// What is looked up of some records.
+#[derive(Default)]
+pub(super) struct Gathered {
+    /// Terms that are remembered, and the record that holds each.
+    terms: Vec<(TermHash, u64)>,
+    /// Whatever has an id, and the record that is about it.
+    used: Vec<(TermHash, u64)>,
+}
+
+impl Gathered {
+    pub(super) fn of(sequence: u64, envelope: &Envelope) -> Self {
+        let mut gathered = Self::default();
+        terms_of(envelope, &mut |term| {
+            if is_remembered(&term) {
+                gathered.terms.push((TermHash::of(&term.canonical()), sequence));
+            } else if has_id(&term) {
+                gathered.used.push((TermHash::of(&term.canonical()), sequence));
+            }
+        });
+        gathered
+    }
+
+    pub(super) fn add(&mut self, mut other: Self) {
+        self.terms.append(&mut other.terms);
+        self.used.append(&mut other.used);
+    }
+}
+
+/// Whether a term is looked up with commands, and not only when somebody asks.
+pub(super) const fn is_remembered(term: &Term<'_>) -> bool {
+    matches!(
+        term,
+        Term::Key { .. } | Term::Thread { .. } | Term::Session { .. } | Term::WorkOrder { .. }
+    )
+}
+
+/// Whether a term names something by an id of its own, that nothing else ever has.
+const fn has_id(term: &Term<'_>) -> bool {
+    matches!(term, Term::Loop(_) | Term::Request(_) | Term::DecisionPoint(_))
+}
