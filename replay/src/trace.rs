@@ -218,7 +218,7 @@ pub fn trace<S: ReadStorage>(
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part.into() });
     };
     let asked = causes.steps.first().map_or(sequence, |step| step.first);
-    let effects = Effects::of(&reader, asked, depth, &mut part)?;
+    let effects = Effects::of(&reader, asked, causes.before, depth, &mut part)?;
     let person = causes.steps.iter().find_map(person_of);
     let mut steps = causes.steps;
     steps.reverse();

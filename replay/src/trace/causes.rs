@@ -8,13 +8,18 @@ use holdpoint_domain::log::RULES_ADOPTED;
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run, Standing};
-use holdpoint_log_format::Record;
+use holdpoint_log_format::{ChainPosition, Record};
 use std::ops::ControlFlow;
+
+/// A batch is read again from a place before it that is at most so many bytes, and a batch, away.
+const PLACES_APART: u64 = 64 * 1_024;
 
 /// The steps that led to a record, its own first.
 pub(super) struct Causes {
     pub(super) steps: Vec<Step>,
     pub(super) beginning: Beginning,
+    /// A place before the first of these steps, and its segment.
+    pub(super) before: Option<(u64, Run)>,
 }
 
 /// A batch of a segment that was looked through.
@@ -22,7 +27,6 @@ pub(super) struct Causes {
 struct Batch {
     first: u64,
     last: u64,
-    said: Said,
 }
 
 /// What the first record of a batch that can be read says of its cause.
@@ -40,8 +44,11 @@ enum Said {
 /// small.
 struct Batches {
     segment: u64,
-    /// Number of the last record within the segment, and what is said.
-    seen: Vec<(u32, Said)>,
+    /// Number of the last record of each within the segment.
+    ends: Vec<u32>,
+    /// The segment's beginning, and places between batches.
+    begin: Run,
+    places: Vec<Run>,
 }
 
 impl Causes {
@@ -52,96 +59,109 @@ impl Causes {
         depth: u32,
         part: &mut Part,
     ) -> Result<Option<Self>, ReadError> {
-        let mut chain: Vec<Batch> = Vec::new();
+        let beginning = Beginning::Damaged { sequence };
+        let mut causes = Self { steps: Vec::new(), beginning, before: None };
         let mut due = sequence;
-        let beginning = loop {
-            let before = chain.len();
-            let found = follow(reader, due, depth, &mut chain, part)?;
-            match found {
+        causes.beginning = loop {
+            let before = causes.steps.len();
+            match causes.follow(reader, due, depth, part)? {
                 Err(beginning) => break beginning,
-                Ok(_) if chain.len() == before => break Beginning::Damaged { sequence: due },
+                Ok(_) if causes.steps.len() == before => {
+                    break Beginning::Damaged { sequence: due };
+                }
                 Ok(cause) => due = cause,
             }
         };
-        if chain.is_empty() {
-            return Ok(None);
+        for (step, distance) in causes.steps.iter_mut().zip(0..) {
+            step.distance = distance;
+            step.role = if distance == 0 { Role::Asked } else { Role::Cause };
         }
-        let steps = read_steps(reader, &chain, part)?;
-        Ok(Some(Self { steps, beginning }))
+        Ok(Some(causes).filter(|causes| !causes.steps.is_empty()))
     }
-}
 
-/// Follows causes within the segment that holds a record. Gives the cause that lies in an earlier
-/// segment, or how the story begins.
-fn follow<S: ReadStorage>(
-    reader: &LogReader<'_, S>,
-    due: u64,
-    depth: u32,
-    chain: &mut Vec<Batch>,
-    part: &mut Part,
-) -> Result<Result<u64, Beginning>, ReadError> {
-    let Some(at) = reader.holding(due) else {
-        return Ok(Err(Beginning::Archived { sequence: due }));
-    };
-    let batches = batches_up_to(reader, at, due, part)?;
-    let mut due = due;
-    loop {
-        let Some(batch) = batches.holding(due) else { return Ok(Ok(due)) };
-        if chain.len() as u64 > u64::from(depth) {
-            return Ok(Err(Beginning::TooFar { sequence: due }));
-        }
-        chain.push(batch);
-        let sequence = batch.first;
-        due = match batch.said {
-            Said::Unreadable => return Ok(Err(Beginning::Unreadable { sequence })),
-            Said::Nothing => return Ok(Err(Beginning::Begun { sequence })),
-            Said::Cause(causation) if causation >= sequence || causation == 0 => {
-                return Ok(Err(Beginning::NotEarlier { sequence, causation }));
-            }
-            Said::Cause(causation) => causation,
+    /// Follows causes within the segment that holds a record. Gives the cause that lies in an
+    /// earlier segment, or how the story begins.
+    fn follow<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        due: u64,
+        depth: u32,
+        part: &mut Part,
+    ) -> Result<Result<u64, Beginning>, ReadError> {
+        let Some(at) = reader.holding(due) else {
+            return Ok(Err(Beginning::Archived { sequence: due }));
         };
+        let first = reader.firsts().get(at).copied().unwrap_or_default();
+        let Some(mut segment) = reader.open(first, part)? else { return Ok(Ok(due)) };
+        part.segments_read += 1;
+        let batches = Batches::up_to(reader, &mut segment, due, part)?;
+        let mut due = due;
+        loop {
+            let Some(batch) = batches.holding(due) else { return Ok(Ok(due)) };
+            if self.steps.len() as u64 > u64::from(depth) {
+                return Ok(Err(Beginning::TooFar { sequence: due }));
+            }
+            let from = batches.before(&batch);
+            self.before.get_or_insert_with(|| (first, from.clone()));
+            let (step, said) = read_batch(reader, &mut segment, from, batch, part)?;
+            self.steps.push(step);
+            let sequence = batch.first;
+            due = match said {
+                Said::Unreadable => return Ok(Err(Beginning::Unreadable { sequence })),
+                Said::Nothing => return Ok(Err(Beginning::Begun { sequence })),
+                Said::Cause(causation) if causation >= sequence || causation == 0 => {
+                    return Ok(Err(Beginning::NotEarlier { sequence, causation }));
+                }
+                Said::Cause(causation) => causation,
+            };
+        }
     }
-}
-
-/// The batches of a segment up to the one that holds a record.
-fn batches_up_to<S: ReadStorage>(
-    reader: &LogReader<'_, S>,
-    at: usize,
-    due: u64,
-    part: &mut Part,
-) -> Result<Batches, ReadError> {
-    let first = reader.firsts().get(at).copied().unwrap_or_default();
-    let mut batches = Batches { segment: first, seen: Vec::new() };
-    let Some(mut segment) = reader.open(first, part)? else { return Ok(batches) };
-    part.segments_read += 1;
-    let from = Run::at_start(&segment.header);
-    let mut said = Said::Unreadable;
-    reader.walk(&mut segment, from, part, &mut |_, record| {
-        if matches!(said, Said::Unreadable) {
-            said = said_by(record);
-        }
-        if record.header.flags.more_follows() {
-            return ControlFlow::Continue(());
-        }
-        let sequence = record.header.sequence;
-        let number = u32::try_from(sequence.saturating_sub(first)).unwrap_or(u32::MAX);
-        batches.seen.push((number, said));
-        said = Said::Unreadable;
-        if sequence >= due { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(batches)
 }
 
 impl Batches {
+    /// The batches of a segment up to the one that holds a record. What they say is not looked at.
+    fn up_to<S: ReadStorage>(
+        reader: &LogReader<'_, S>,
+        segment: &mut OpenSegment<S::File>,
+        due: u64,
+        part: &mut Part,
+    ) -> Result<Self, ReadError> {
+        let (first, from) = (segment.header.first_sequence(), Run::at_start(&segment.header));
+        let (begin, ends, places) = (from.clone(), Vec::new(), Vec::new());
+        let mut batches = Self { segment: first, ends, begin, places };
+        reader.walk(segment, from, part, &mut |place, record| {
+            let sequence = record.header.sequence;
+            if record.header.flags.more_follows() {
+                return ControlFlow::Continue(());
+            }
+            let number = u32::try_from(sequence.saturating_sub(first)).unwrap_or(u32::MAX);
+            batches.ends.push(number);
+            let end = place.offset.saturating_add(place.length);
+            let newest = batches.places.last().unwrap_or(&batches.begin);
+            if end.saturating_sub(newest.end_offset) >= PLACES_APART {
+                let chain = ChainPosition::of(&record.header);
+                batches.places.push(Run::from(chain, place.offset, end));
+            }
+            if sequence >= due { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(batches)
+    }
+
     /// The batch that holds a record.
     fn holding(&self, sequence: u64) -> Option<Batch> {
         let number = sequence.checked_sub(self.segment)?;
-        let at = self.seen.partition_point(|(last, _)| u64::from(*last) < number);
-        let (last, said) = *self.seen.get(at)?;
-        let before = at.checked_sub(1).and_then(|before| self.seen.get(before));
-        let first = before.map_or(0, |(last, _)| u64::from(*last).saturating_add(1));
+        let at = self.ends.partition_point(|last| u64::from(*last) < number);
+        let last = *self.ends.get(at)?;
+        let before = at.checked_sub(1).and_then(|before| self.ends.get(before));
+        let first = before.map_or(0, |last| u64::from(*last).saturating_add(1));
         let of = |number: u64| self.segment.saturating_add(number);
-        Some(Batch { first: of(first), last: of(u64::from(last)), said })
+        Some(Batch { first: of(first), last: of(u64::from(last)) })
+    }
+
+    /// The last place before a batch.
+    fn before(&self, batch: &Batch) -> Run {
+        let at = self.places.partition_point(|place| place.chain.sequence < batch.first);
+        at.checked_sub(1).and_then(|at| self.places.get(at)).unwrap_or(&self.begin).clone()
     }
 }
 
@@ -162,65 +182,34 @@ pub(super) fn causation_of(record: &Record<'_>) -> Option<Option<u64>> {
     decode(header.kind, header.version, record.payload).ok().map(|envelope| envelope.causation)
 }
 
-/// Reads what the steps say, from the newest one on: each segment once.
-fn read_steps<S: ReadStorage>(
-    reader: &LogReader<'_, S>,
-    chain: &[Batch],
-    part: &mut Part,
-) -> Result<Vec<Step>, ReadError> {
-    let mut steps = Vec::new();
-    let in_one =
-        |one: &Batch, next: &Batch| reader.holding(one.first) == reader.holding(next.first);
-    for batches in chain.chunk_by(in_one) {
-        let Some(first) = batches.first().and_then(|batch| reader.holding(batch.first)) else {
-            continue;
-        };
-        let first = reader.firsts().get(first).copied().unwrap_or_default();
-        let Some(mut segment) = reader.open(first, part)? else { continue };
-        let mut found = read_in(reader, &mut segment, batches, part)?;
-        found.reverse();
-        steps.append(&mut found);
-    }
-    for (step, distance) in steps.iter_mut().zip(0..) {
-        step.distance = distance;
-        step.role = if distance == 0 { Role::Asked } else { Role::Cause };
-    }
-    Ok(steps)
-}
-
-/// The steps of one segment, in the order of the log.
-fn read_in<S: ReadStorage>(
+/// What a batch says, and what of its cause. It is read from a place before it.
+fn read_batch<S: ReadStorage>(
     reader: &LogReader<'_, S>,
     segment: &mut OpenSegment<S::File>,
-    batches: &[Batch],
+    from: Run,
+    batch: Batch,
     part: &mut Part,
-) -> Result<Vec<Step>, ReadError> {
-    let mut steps: Vec<Step> = Vec::new();
-    // Causes are earlier ones, so that the last of these is the first in the log.
-    let mut due = batches.iter().rev().peekable();
+) -> Result<(Step, Said), ReadError> {
+    let (mut step, mut said) = (Step::begun(batch.first), Said::Unreadable);
     let mut withheld = Vec::new();
-    let from = Run::at_start(&segment.header);
     reader.walk(segment, from, part, &mut |place, record| {
         let sequence = record.header.sequence;
-        let Some(batch) = due.peek() else { return ControlFlow::Break(()) };
-        if sequence == batch.first {
-            steps.push(Step::begun(sequence));
+        if sequence < batch.first {
+            return ControlFlow::Continue(());
         }
-        if sequence >= batch.first
-            && let Some(step) = steps.last_mut()
-        {
-            step.take(place, record);
-            if record.header.flags.withheld() && matches!(batch.said, Said::Unreadable) {
-                withheld.push(withheld_at(place, sequence));
-            }
+        if matches!(said, Said::Unreadable) {
+            said = said_by(record);
         }
-        if sequence >= batch.last {
-            due.next();
+        step.take(place, record);
+        if record.header.flags.withheld() {
+            withheld.push(withheld_at(place, sequence));
         }
-        if due.peek().is_none() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if sequence >= batch.last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    part.extend(withheld);
-    Ok(steps)
+    if matches!(said, Said::Unreadable) {
+        part.extend(withheld);
+    }
+    Ok((step, said))
 }
 
 impl Step {

@@ -42,10 +42,12 @@ enum Cause {
 
 impl Effects {
     /// Everything that the batch which begins with `asked` caused, so many steps deep. Causes are
-    /// earlier records, so that one reading in the order of the log finds all.
+    /// earlier records, so that one reading in the order of the log finds all. It begins at a place
+    /// before that batch, in the segment of this first record.
     pub(super) fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
         asked: u64,
+        before: Option<(u64, Run)>,
         depth: u32,
         part: &mut Part,
     ) -> Result<Self, ReadError> {
@@ -55,7 +57,8 @@ impl Effects {
             let Some(mut segment) = reader.open(*first, part)? else { continue };
             // The first of them was read for the causes.
             part.segments_read += u64::from(at > begin);
-            let from = Run::at_start(&segment.header);
+            let known = before.as_ref().filter(|(segment, _)| segment == first);
+            let from = known.map_or_else(|| Run::at_start(&segment.header), |(_, at)| at.clone());
             let mut open = None;
             reader.walk(&mut segment, from, part, &mut |place, record| {
                 if record.header.sequence >= asked {
