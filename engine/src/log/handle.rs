@@ -189,8 +189,8 @@ impl<S: Storage> Log<S> {
         preallocate::prepare_next(&self.shared)
     }
 
-    /// The newest appended record. Hashes what was appended at [`Level::Staged`] since this was
-    /// asked last, one record at a time: what nobody asks for is hashed together when it is written.
+    /// The newest appended record. What was staged since this was asked last is hashed now: where
+    /// nobody asks for each, records are hashed together when they are written.
     #[must_use]
     pub fn position(&self) -> ChainPosition {
         let mut state = self.shared.state.lock();
