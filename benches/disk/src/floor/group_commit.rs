@@ -98,10 +98,10 @@ impl Store for GroupCommit {
             if state.has_failed {
                 return Err("a commit failed").doing("wait for a commit");
             }
-            state = match state.is_committing {
-                true => self.committed.wait(state).map_err(|_| "poisoned").doing("wait")?,
-                false => self.commit(state)?,
-            };
+            if !state.is_committing {
+                return self.commit(state);
+            }
+            state = self.committed.wait(state).map_err(|_| "poisoned").doing("wait")?;
         }
         Ok(())
     }
@@ -112,11 +112,9 @@ impl GroupCommit {
         self.state.lock().map_err(|_| "poisoned").doing("take a mutex")
     }
 
-    /// Writes and syncs what has gathered, and wakes everybody.
-    fn commit<'a>(
-        &'a self,
-        mut state: MutexGuard<'a, State>,
-    ) -> Result<MutexGuard<'a, State>, MeasureError> {
+    /// Writes and syncs what has gathered, which has the caller's own record in it, and wakes
+    /// everybody, when they can have the mutex.
+    fn commit<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Result<(), MeasureError> {
         state.is_committing = true;
         if self.gathers {
             state = self.gather(state)?;
@@ -128,12 +126,16 @@ impl GroupCommit {
         let synced = self.file.write_all_at(&bytes, offset).and_then(|()| self.file.sync_data());
         let mut state = self.state()?;
         state.is_committing = false;
-        state.has_failed = synced.is_err();
+        match synced {
+            Ok(()) => {
+                state.last_commit = until - state.durable;
+                state.durable = until;
+            }
+            Err(_) => state.has_failed = true,
+        }
+        drop(state);
         self.committed.notify_all();
-        synced.doing("write and sync a file")?;
-        state.last_commit = until - state.durable;
-        state.durable = until;
-        Ok(state)
+        synced.doing("write and sync a file")
     }
 
     /// Waits for as many records as the last commit had, for a while.
