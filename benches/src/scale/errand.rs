@@ -44,6 +44,8 @@ pub enum Errand {
     Open {
         /// The log.
         at: PathBuf,
+        /// The time of its records: what lives would be over by another clock, and recorded so.
+        clock_ns: u64,
     },
     /// Opens the log without the state, and takes the newest snapshot apart.
     TakeApart {
@@ -147,7 +149,7 @@ pub fn as_child(argument: &str) -> Result<(), MeasureError> {
         Errand::Write { at, copies, lengths, live, seed } => {
             write(&at, &copies, &lengths, live, seed)
         }
-        Errand::Open { at } => open(&at),
+        Errand::Open { at, clock_ns } => open(&at, clock_ns),
         Errand::TakeApart { at } => take_apart(&at),
         Errand::Crash { at, clock_ns } => crash(&at, clock_ns),
         Errand::Append { at, clock_ns, count, is_durable } => {
@@ -252,9 +254,10 @@ fn is_nearly_full(at: &Path, newest: u64) -> Result<bool, MeasureError> {
 }
 
 /// As a command does it: the lock is taken for its turn alone.
-fn open(at: &Path) -> Result<(), MeasureError> {
+fn open(at: &Path, clock_ns: u64) -> Result<(), MeasureError> {
+    let options = EngineOptions::default().clock(Box::new(HistoryClock::at(clock_ns)));
     let watch = Stopwatch::start();
-    let engine = Engine::open(at).doing("open the engine")?;
+    let engine = Engine::open_with(DirectoryStorage::new(at), options).doing("open the engine")?;
     let newest = engine.query(|world| world.totals().last_sequence).doing("ask")?;
     let sample = watch.per(1);
     std::hint::black_box(newest);

@@ -245,7 +245,8 @@ impl Measured {
     }
 
     fn opened(&self, plan: &ScalePlan, at: &Path) -> Result<(f64, Opened), MeasureError> {
-        time_to_first_line(plan, &Errand::Open { at: at.to_path_buf() })
+        let (at, clock_ns) = (at.to_path_buf(), self.written.clock_ns);
+        time_to_first_line(plan, &Errand::Open { at, clock_ns })
     }
 
     /// Something appends and is killed; then somebody opens.
