@@ -5,7 +5,7 @@
 use super::Content;
 use holdpoint_domain::Envelope;
 use holdpoint_domain::core::codec::DecodeError;
-use holdpoint_domain::world::envelope::{Spare, decode, decode_reusing};
+use holdpoint_domain::world::envelope::decode;
 use std::cell::RefCell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -32,8 +32,7 @@ pub(super) fn decode_boxed(
 ) -> Result<Box<Envelope>, DecodeError> {
     match STOCK.with_borrow_mut(Vec::pop) {
         Some(mut envelope) => {
-            let spare = Spare::of(&mut envelope);
-            *envelope = decode_reusing(kind, version, payload, spare)?;
+            *envelope = decode(kind, version, payload)?;
             Ok(envelope)
         }
         None => decode(kind, version, payload).map(Box::new),

@@ -41,16 +41,25 @@ impl Digest {
     /// Whether this is the digest's text.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-        let are_own = |(byte, pair): (&u8, &[u8; 2])| *pair == [digit(byte >> 4), digit(byte & 15)];
-        text.len() == HEX_LENGTH && rest.is_empty() && self.0.iter().zip(pairs).all(are_own)
+        let of = |byte: &u8| HEX_OF_BYTE.get(usize::from(*byte));
+        let are_own = || self.0.iter().zip(pairs).all(|(byte, pair)| of(byte) == Some(pair));
+        text.len() == HEX_LENGTH && rest.is_empty() && are_own()
     }
 }
 
-/// A lower-case hexadecimal digit. What is compared is no secret, and need not take the same time
-/// whatever it is.
-const fn digit(nibble: u8) -> u8 {
-    if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 }
-}
+/// Two lower-case digits for each byte: what is compared is no secret, and need not take the same
+/// time whatever it is.
+#[expect(clippy::indexing_slicing, reason = "an index beyond a constant's end does not compile")]
+const HEX_OF_BYTE: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut all = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < all.len() {
+        all[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    all
+};
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -89,35 +89,6 @@ pub fn encode(envelope: &Envelope) -> Result<Encoded, EncodeError> {
 /// # Errors
 /// [`DecodeError`] names what was expected and what was found. No input panics.
 pub fn decode(kind: u16, version: u8, payload: &[u8]) -> Result<Envelope, DecodeError> {
-    decode_reusing(kind, version, payload, Spare::default())
-}
-
-/// Memory of an envelope that is needed no more, for the next one.
-#[derive(Debug, Default)]
-pub struct Spare {
-    id: String,
-    correlation: String,
-}
-
-impl Spare {
-    /// Takes it from an envelope, which no longer says who did it.
-    #[must_use]
-    pub fn of(envelope: &mut Envelope) -> Self {
-        let id = core::mem::take(&mut envelope.actor.id);
-        Self { id, correlation: core::mem::take(&mut envelope.correlation) }
-    }
-}
-
-/// [`decode`], within memory that is there.
-///
-/// # Errors
-/// As [`decode`].
-pub fn decode_reusing(
-    kind: u16,
-    version: u8,
-    payload: &[u8],
-    spare: Spare,
-) -> Result<Envelope, DecodeError> {
     if !is_registered(kind, version) {
         return Err(DecodeError::unknown(kind, version));
     }
@@ -132,7 +103,7 @@ pub fn decode_reusing(
     let event = Event::read_body(BodyReader { kind, version, reader: &mut reader })?;
     match reader.over_long() {
         Some(offset) => Err(DecodeError::NotCanonical { kind, offset }),
-        None => Ok(heading.into_envelope(event, spare)),
+        None => Ok(heading.into_envelope(event)),
     }
 }
 
@@ -199,7 +170,7 @@ impl<'a> Speaker<'a> {
     }
 
     #[inline(always)]
-    fn into_actor(self, spare: String) -> (ActorId, Option<Proof>) {
+    fn into_actor(self) -> (ActorId, Option<Proof>) {
         let (kind, id, proof) = match self {
             Self::Human(id) => (Actor::Human, id, None),
             Self::Agent(id) => (Actor::Agent, id, None),
@@ -207,17 +178,8 @@ impl<'a> Speaker<'a> {
             Self::System(id) => (Actor::System, id, None),
             Self::Proven { kind, id, user, by } => (kind, id, Some(Proof { user, by })),
         };
-        (ActorId { kind, id: refilled(spare, id) }, proof)
+        (ActorId { kind, id: String::from(id) }, proof)
     }
-}
-
-fn refilled(mut spare: String, text: &str) -> String {
-    if spare.capacity() < text.len() {
-        return String::from(text);
-    }
-    spare.clear();
-    spare.push_str(text);
-    spare
 }
 
 impl<'a> Heading<'a> {
@@ -234,18 +196,18 @@ impl<'a> Heading<'a> {
     }
 
     #[inline(always)]
-    fn into_envelope(self, event: Event, spare: Spare) -> Envelope {
+    fn into_envelope(self, event: Event) -> Envelope {
         let key = |(tenant, engine, key, content)| Idempotency {
             tenant: String::from(tenant),
             engine: String::from(engine),
             key: String::from(key),
             content,
         };
-        let (actor, proof) = self.speaker.into_actor(spare.id);
+        let (actor, proof) = self.speaker.into_actor();
         Envelope {
             actor,
             proof,
-            correlation: refilled(spare.correlation, self.correlation),
+            correlation: String::from(self.correlation),
             causation: self.causation,
             idempotency: self.idempotency.map(key),
             event,
