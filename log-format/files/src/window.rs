@@ -4,7 +4,7 @@
 use crate::storage::ReadFile;
 use holdpoint_log_format::limits::{SEGMENT_CAPACITY_MAX, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::zeros::last_nonzero;
-use holdpoint_log_format::{Fault, Item, ItemLength, SegmentHeader};
+use holdpoint_log_format::{ChecksumSeed, Fault, Item, ItemLength, LogId, SegmentHeader};
 use std::io;
 
 /// How much is read at first, as a reader at the tail needs, in bytes.
@@ -22,6 +22,8 @@ pub struct Window<F> {
     bytes: Vec<u8>,
     start: u64,
     read_ahead: u64,
+    /// Of the segment whose items were asked for last.
+    seed: Option<(LogId, u64, ChecksumSeed)>,
 }
 
 /// An item, with the bytes it takes in the file.
@@ -36,7 +38,7 @@ impl<F: ReadFile> Window<F> {
         let length = file.length()?;
         let read_ahead = READ_AHEAD_MIN;
         let readable = length.min(SEGMENT_CAPACITY_MAX);
-        Ok(Self { file, length, readable, bytes: Vec::new(), start: 0, read_ahead })
+        Ok(Self { file, length, readable, bytes: Vec::new(), start: 0, read_ahead, seed: None })
     }
 
     /// The file's length when the window was made.
@@ -102,9 +104,17 @@ impl<F: ReadFile> Window<F> {
             Ok(needed) => needed,
             Err(fault) => return Ok(Err(fault)),
         };
-        let seed = header.seed();
+        let seed = self.seed_of(header);
         let bytes = self.bytes(offset, needed)?;
         Ok(Item::decode(bytes, offset, seed).map(|item| (item, needed)))
+    }
+
+    fn seed_of(&mut self, header: &SegmentHeader) -> ChecksumSeed {
+        let (log, first) = (header.log, header.first_sequence());
+        match self.seed {
+            Some((its_log, its_first, seed)) if its_log == log && its_first == first => seed,
+            _ => self.seed.insert((log, first, header.seed())).2,
+        }
     }
 
     /// Offset behind the last byte from `offset` on that is not zero, or `None` when all are.
@@ -146,7 +156,7 @@ impl<F: ReadFile> Window<F> {
         let target = end.max(offset.saturating_add(self.read_ahead)).min(self.readable);
         self.read_ahead = (self.read_ahead * 2).min(READ_AHEAD_MAX);
         self.start = offset;
-        self.bytes.clear();
+        // What is there is read over: zeros for every reading took as long as some of its checks.
         self.bytes.resize(index(target.saturating_sub(offset)), 0);
         let read = self.file.read_at(offset, &mut self.bytes);
         self.bytes.truncate(*read.as_ref().unwrap_or(&0));
