@@ -10,12 +10,14 @@ use crate::pace::Stopwatch;
 use crate::plan::Plan;
 use crate::rounds::{Sample, Work};
 use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::evidence_capture::EvidenceMessages;
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::{Envelope, World};
 use holdpoint_engine::Engine;
 use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
 use holdpoint_log_format::{BootId, RecordHeader};
 use holdpoint_replay::{ReadOptions, Report, Until, Verdict, rebuild, verify};
+use holdpoint_sha256_lanes::digest_each;
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::path::Path;
@@ -29,6 +31,9 @@ pub const EVOLVING: &str = "Holdpoint, from memory";
 pub const JUDGING: &str = "Holdpoint, from memory, judged";
 /// Verification with all cores.
 pub const ALL_CORES: &str = "Holdpoint, all cores";
+
+/// The engine evolves its state by so many events at once.
+const EVOLVED_TOGETHER: usize = 64;
 
 /// One payload, and its record's header.
 pub(crate) struct Encoded {
@@ -150,11 +155,25 @@ fn decode_all(events: &[Encoded]) -> Result<(), MeasureError> {
     events.iter().try_for_each(|event| decoded(event).map(|envelope| drop(black_box(envelope))))
 }
 
+/// As the engine does it: what some events captured is hashed together.
 fn evolve_all(events: &[Encoded]) -> Result<(), MeasureError> {
     let mut world = World::default();
-    for event in events {
-        let at = Timestamp::from_nanoseconds(event.header.time);
-        world.evolve(event.header.sequence, at, &decoded(event)?);
+    let mut envelopes = Vec::with_capacity(EVOLVED_TOGETHER);
+    for together in events.chunks(EVOLVED_TOGETHER) {
+        envelopes.clear();
+        for event in together {
+            envelopes.push(decoded(event)?);
+        }
+        let captured = |envelope: &'_ Envelope| envelope.event.captured().is_some();
+        let mut messages = EvidenceMessages::default();
+        let bodies = envelopes.iter().filter_map(|envelope| envelope.event.captured());
+        bodies.for_each(|body| messages.add(body));
+        let mut hashes = messages.hashes(digest_each);
+        for (event, envelope) in together.iter().zip(&envelopes) {
+            let hashes = captured(envelope).then(|| hashes.next()).flatten();
+            let at = Timestamp::from_nanoseconds(event.header.time);
+            world.evolve_hashed(event.header.sequence, at, envelope, hashes);
+        }
     }
     drop(black_box(world));
     Ok(())
