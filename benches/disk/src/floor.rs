@@ -51,6 +51,9 @@ pub const GATHERING_COMMIT: &str = "gathering group commit without hashes";
 /// Everything that the chain's verification cannot do without, in one loop: the records read,
 /// their frames decoded, a CRC-32, and the digests and links in lanes.
 pub const READ_AND_CHECK: &str = "read, CRC-32, decode and lanes";
+/// The same in two threads, each over the whole log, for a record of either: what a second core
+/// gives on this machine to those who share nothing.
+pub const READ_AND_CHECK_IN_TWO: &str = "the same parts in two threads";
 /// Every event decoded, and all hashes that follow from it, one after the other: the payload's
 /// digest, the link, and those of evidence.
 pub const RULES_ONE_BY_ONE: &str = "decode and hashes one by one";
@@ -172,6 +175,11 @@ pub(crate) fn write_hashed(plan: &Plan, payload: usize) -> Contender {
 /// [`READ_AND_CHECK`], over a log of ours.
 pub(crate) fn reading(plan: &Plan, payload: usize) -> Contender {
     contender(READ_AND_CHECK, reading::of_records(plan, payload))
+}
+
+/// [`READ_AND_CHECK_IN_TWO`].
+pub(crate) fn reading_in_two(plan: &Plan, payload: usize) -> Contender {
+    contender(READ_AND_CHECK_IN_TWO, reading::of_records_in_two(plan, payload))
 }
 
 /// [`WRITE`].

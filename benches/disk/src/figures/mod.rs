@@ -200,11 +200,14 @@ fn floors(kind: Kind, plan: &Plan, payload: usize) -> Vec<Contender> {
         }
         Kind::CommitOfMany => vec![floor::write_many_and_sync(plan, payload)],
         Kind::Scan => vec![floor::checksum(payload, records), floor::copy_all(payload, records)],
-        Kind::VerifyOne | Kind::VerifyTwo => vec![
+        Kind::VerifyOne => vec![
             floor::reading(plan, payload),
             floor::lanes(payload, records),
             floor::checksum(payload, records),
         ],
+        Kind::VerifyTwo => {
+            vec![floor::reading(plan, payload), floor::reading_in_two(plan, payload)]
+        }
         _ => Vec::new(),
     }
 }

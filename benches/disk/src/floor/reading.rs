@@ -20,6 +20,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 /// Bytes that are read at once: they stay in the processor's second cache.
 const PIECE: usize = 256 << 10;
@@ -37,6 +38,26 @@ pub(super) fn of_records(plan: &Plan, length: usize) -> Work {
         let sample = watch.per(records);
         if seen < records {
             return Err(format!("{seen} of {records} records")).doing("read all");
+        }
+        Ok(sample)
+    })
+}
+
+/// [`super::READ_AND_CHECK_IN_TWO`].
+pub(super) fn of_records_in_two(plan: &Plan, length: usize) -> Work {
+    let records = plan.records_read(length);
+    let mut filled = Filled::by(plan, move |at| LOG.fill(at, &payload(length), records));
+    Box::new(move || {
+        let at = filled.ready()?;
+        let watch = Stopwatch::start();
+        let seen = thread::scope(|scope| {
+            let other = scope.spawn(|| read_and_check(at));
+            let own = read_and_check(at)?;
+            Ok(own + other.join().map_err(|_| "it panicked").doing("read in two threads")??)
+        })?;
+        let sample = watch.per(2 * records);
+        if seen < 2 * records {
+            return Err(format!("{seen} of {} records", 2 * records)).doing("read all");
         }
         Ok(sample)
     })
