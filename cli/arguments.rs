@@ -5,7 +5,7 @@ pub(crate) use crate::locate::program;
 use crate::{
     apply, bench, bisect, completions, config, decision, diff, doctor, export, health, hold, hook,
     init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp, policy, record,
-    replay, run, salvage, thread, trace, verify,
+    replay, run, run_output, runs, salvage, show, thread, trace, verify,
 };
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -95,6 +95,12 @@ pub(crate) enum Verb {
     Health(health::Args),
     /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
     Verify(verify::Args),
+    /// List what ran, the newest first: when, how it ended, who began it, who said yes.
+    Runs(runs::Args),
+    /// Tell one run: the command, how it ended, who was asked, the last lines of its output.
+    Show(show::Args),
+    /// Write what a recorded command printed, after all of it has verified.
+    Output(run_output::Args),
     /// Rebuild the state from the log, at its end or at any record or moment.
     Replay(replay::Args),
     /// Show what lies between two points of the log, or between this log and another.

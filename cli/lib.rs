@@ -39,8 +39,13 @@ mod reading;
 mod record;
 mod replay;
 mod run;
+mod run_id;
+mod run_output;
+mod runs;
 mod salvage;
 mod screen;
+mod show;
+mod table;
 mod text;
 mod thread;
 mod trace;
@@ -48,6 +53,7 @@ mod travel;
 mod usage;
 mod verify;
 mod wanted;
+mod when;
 
 use arguments::{Arguments, ConfigVerb, Global, LogVerb, Verb};
 use clap::Parser;
@@ -84,6 +90,9 @@ pub fn main() -> ExitCode {
         Verb::Thread(verb) => thread::main(&global, verb),
         Verb::Health(args) => health::main(&global, args),
         Verb::Verify(args) => verify::main(&global, args),
+        Verb::Runs(args) => runs::main(&global, args),
+        Verb::Show(args) => show::main(&global, args),
+        Verb::Output(args) => run_output::main(&global, args),
         Verb::Replay(args) => replay::main(&global, args),
         Verb::Diff(args) => diff::main(&global, args),
         Verb::Bisect(args) => bisect::main(&global, args),

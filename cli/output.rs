@@ -67,6 +67,11 @@ impl Output {
         self.fate.is_ok() && !poll(&mut closed, Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
+    /// Whether colours are shown.
+    pub(crate) const fn is_coloured(&self) -> bool {
+        self.is_coloured
+    }
+
     /// `text` in this style where colours are shown.
     pub(crate) fn paint(&self, style: Style, text: impl fmt::Display) -> String {
         if self.is_coloured { format!("{style}{text}{style:#}") } else { text.to_string() }

@@ -100,6 +100,11 @@ impl Page {
         self.block(text.split('\n').map(plain_once), LINES_MAX);
     }
 
+    /// Lines of somebody else, without a name.
+    pub(crate) fn quoted_lines(&mut self, text: &str) {
+        self.block(text.split('\n').map(plain), LINES_MAX);
+    }
+
     /// The beginning of a text of somebody else, without a name: so many lines of it at most.
     pub(crate) fn beginning(&mut self, text: &str, most_lines: usize) {
         let words = text.split_whitespace().map(plain).collect::<Vec<_>>().join(" ");
@@ -211,11 +216,24 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("{}{more}", plain::quoted(&beginning))
 }
 
+/// A line that a command printed, for a terminal: tabs as they are, and whatever else a terminal
+/// would follow, or cannot be seen, made visible.
+pub(crate) fn seen(line: &[u8]) -> String {
+    let mut shown = String::with_capacity(line.len());
+    for chunk in line.utf8_chunks() {
+        let pieces: Vec<String> = chunk.valid().split('\t').map(plain).collect();
+        shown.push_str(&pieces.join("\t"));
+        chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02x}")));
+    }
+    shown
+}
+
 fn behind_gutter(line: &str) -> String {
     format!("{GUTTER}{line}").trim_end().to_string()
 }
 
-fn width(text: &str) -> usize {
+/// How many columns a text takes.
+pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns_of_character).sum()
 }
 
@@ -224,7 +242,7 @@ fn is_mark(c: char) -> bool {
 }
 
 /// The longest beginning of so many columns.
-fn fitting(text: &str, room: usize) -> String {
+pub(crate) fn fitting(text: &str, room: usize) -> String {
     fold(text, room, room).into_iter().next().unwrap_or_default()
 }
 

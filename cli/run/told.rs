@@ -66,12 +66,12 @@ fn remark(global: &Global, report: &RunReport) -> Option<String> {
         (reason, None, None) => (reason.name(), String::new()),
     };
     let details = report.details.as_ref().map(|details| format!(": {details}")).unwrap_or_default();
-    Some(format!("{name}{details}{code}; see `{}`", replay(global, &report.loop_id)))
+    Some(format!("{name}{details}{code}; see `{}`", show(global, &report.loop_id)))
 }
 
 /// The command that shows the whole story.
-fn replay(global: &Global, loop_id: &str) -> String {
-    format!("{} replay --loop {loop_id}", program(&global.log))
+fn show(global: &Global, loop_id: &str) -> String {
+    format!("{} show {loop_id}", program(&global.log))
 }
 
 /// The log's directory as a shell would need it.

@@ -8,7 +8,8 @@
 //! - One verdict: a damaged log is judged by the recovery table of `holdpoint-log-format` alone,
 //!   the same that opening for writing acts on.
 //! - Batches are all or nothing: nothing here shows, counts or applies a part of one.
-//! - Raw evidence is neither shown nor kept: only its length and its SHA-256.
+//! - Raw evidence is neither shown nor kept: only its length and its SHA-256. What a command was
+//!   and what it printed is given where one run is asked for: [`run`].
 #![cfg(not(windows))]
 #![forbid(unsafe_code)]
 
@@ -29,6 +30,7 @@ mod later;
 pub mod live;
 pub mod machine;
 mod meaning;
+pub mod outcome;
 pub mod prefix;
 pub mod progress;
 pub mod reach;
@@ -36,6 +38,8 @@ pub mod read;
 pub mod rebuild;
 pub mod records;
 pub mod report;
+pub mod run;
+pub mod runs;
 pub mod state;
 mod statements;
 pub mod statistics;
@@ -59,16 +63,19 @@ pub use finding::{Finding, Problem, leading};
 pub use holdpoint_log_files::survey::Reached;
 pub use later::{Later, told_of};
 pub use live::{Stated, is_salvaged, stated};
+pub use outcome::RunOutcome;
 pub use prefix::{CommonPrefix, common_prefix};
 pub use progress::Progress;
 pub use reach::{Reach, durable_to};
 pub use read::{Committed, Content, ReadError, ReadOptions};
 pub use rebuild::{Rebuilt, Until, rebuild, rebuild_live};
 pub use records::{
-    ActorWanted, Filter, Line, Name, Named, Order, Part, Searched, Span, TextWanted, each_name,
-    links_of, newest, records, search, span, story,
+    ActorWanted, Filter, Line, Name, Named, OneOf, Order, Part, Searched, Span, TextWanted,
+    each_name, links_of, newest, records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
+pub use run::{CapturedOutput, Doer, Run, RunFound, run_of};
+pub use runs::{Begun, Listed, begun, runs_of};
 pub use state::state_of;
 pub use statistics::{Statistics, statistics};
 pub use summary::records_named;

@@ -12,7 +12,7 @@ use crate::finding::named;
 use crate::reach::Reach;
 use crate::read::{Beside, Committed, Content, content_of};
 use crate::summary::summary;
-pub use filter::{ActorWanted, Filter, TextWanted, is_kind};
+pub use filter::{ActorWanted, Filter, OneOf, TextWanted, is_kind};
 use holdpoint_domain::core::actor::ActorId;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::{Envelope, Event, Proof};

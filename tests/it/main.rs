@@ -79,6 +79,7 @@ mod run_before;
 mod run_refused;
 mod run_resumed;
 mod run_spent;
+mod runs;
 mod salvage;
 mod salvage_archived;
 mod salvage_forged;

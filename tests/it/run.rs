@@ -86,7 +86,7 @@ fn death_by_a_signal_exits_128_and_the_signal() {
     assert_eq!(output.stdout, b"");
     let said = text(&output.stderr);
     assert!(said.contains("CRASH") && said.contains("SBX-004 TERMINATE"), "{said}");
-    assert!(said.contains("replay --loop LOOP-") && said.lines().count() == 1, "{said}");
+    assert!(said.contains("show LOOP-") && said.lines().count() == 1, "{said}");
     assert_ended(&place, "FAULT_TERMINATED", None, Some(("CRASH", "SBX-004")));
     assert!(evidence(&place).contains(&"EXECUTOR_OUTPUT".to_string()));
     assert!(evidence(&place).contains(&"RESOURCE_SNAPSHOT".to_string()));

@@ -9,6 +9,7 @@ use holdpoint_domain::world::{REGISTRY, Term, terms_of};
 use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_format::RecordHeader;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Which records are wanted. Everything that is stated must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Filter {
     pub loop_id: Option<String>,
     /// The decision point that they are about: one round of a question.
     pub decision: Option<String>,
+    /// Several loops or decision points, one of which they are about.
+    pub one_of: Option<OneOf>,
     /// What they are about, whatever it is: the id of a loop or of a part of it, a request to a
     /// person or a decision point, of what a refused command named, or of a thread, session or work
     /// order behind its tenant and a slash.
@@ -37,6 +40,31 @@ pub struct Filter {
     pub correlation: Option<String>,
     /// A text that they hold.
     pub text: Option<TextWanted>,
+}
+
+/// Several of a kind, by their ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OneOf {
+    /// Loops.
+    Loops(BTreeSet<String>),
+    /// Decision points: each is one round of a question.
+    Decisions(BTreeSet<String>),
+}
+
+impl OneOf {
+    fn holds(&self, envelope: Option<&Envelope>) -> bool {
+        match self {
+            Self::Loops(ids) => loop_id_of(envelope).is_some_and(|id| ids.contains(id)),
+            Self::Decisions(ids) => decision_id_of(envelope).is_some_and(|id| ids.contains(id)),
+        }
+    }
+
+    fn terms(&self) -> Vec<Term<'_>> {
+        match self {
+            Self::Loops(ids) => ids.iter().map(|id| Term::Loop(id)).collect(),
+            Self::Decisions(ids) => ids.iter().map(|id| Term::DecisionPoint(id)).collect(),
+        }
+    }
 }
 
 /// Whose records are wanted.
@@ -71,6 +99,7 @@ impl Filter {
         self.admits(&record.header)
             && self.loop_id.as_deref().is_none_or(|id| loop_id_of(envelope) == Some(id))
             && self.decision.as_deref().is_none_or(|id| decision_id_of(envelope) == Some(id))
+            && self.one_of.as_ref().is_none_or(|several| several.holds(envelope))
             && self.correlation.as_deref().is_none_or(|id| correlation == Some(id))
             && self.actor.as_ref().is_none_or(|wanted| wanted.is(envelope.map(|it| &it.actor)))
             && self.entity.as_deref().is_none_or(|id| is_about(envelope, id))
@@ -114,6 +143,7 @@ impl Filter {
         if let Some(id) = self.decision.as_deref() {
             lists.push(vec![Term::DecisionPoint(id)]);
         }
+        lists.extend(self.one_of.as_ref().map(OneOf::terms));
         if let Some(id) = self.correlation.as_deref() {
             lists.push(vec![Term::Correlation(id)]);
         }

@@ -9,8 +9,8 @@ use holdpoint_engine::log::Storage;
 use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_replay::trace::{DEPTH_MAX, EFFECTS_MAX, STEP_RECORDS_MAX};
 use holdpoint_replay::{
-    ActorWanted, Filter, Line, Order, Part, ReadError, ReadOptions, Report, Role, Searched, Span,
-    TextWanted, Trace, Traced, records, search, span, trace, verify,
+    ActorWanted, Filter, Line, OneOf, Order, Part, ReadError, ReadOptions, Report, Role, Searched,
+    Span, TextWanted, Trace, Traced, records, search, span, trace, verify,
 };
 use std::ops::ControlFlow;
 
@@ -82,6 +82,7 @@ fn filter(all: &[Line], wanted: [u8; 8]) -> Filter {
         kind: of(kind, &|line| Some(line.kind.clone())),
         loop_id: of(entity, &|line| line.loop_id.clone()),
         decision: of(entity, &|line| line.decision_id.clone()),
+        one_of: of(entity / 4, &|line| line.loop_id.clone()).map(|id| OneOf::Loops([id].into())),
         entity: of(entity / 2, &|line| line.loop_id.clone().or(line.decision_id.clone())),
         actor: of(actor, &|line| line.actor.as_ref().map(|actor| actor.id.clone()))
             .map(|id| ActorWanted { kind: None, id }),

@@ -1,0 +1,236 @@
+//! `holdpoint output`: what a recorded command printed, byte for byte, and not before all of it has
+//! verified.
+
+use crate::archives::ArchiveArgs;
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain, settle};
+use crate::log_show::{conclude, is_sound};
+use crate::output::Output;
+use crate::reach::Untied;
+use crate::run_id;
+use crate::text::{bytes, counted};
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::evidence_capture::OutputStream;
+use holdpoint_log_files::Standing;
+use holdpoint_replay::{CapturedOutput, Run, RunFound, run_of};
+use serde_json::json;
+use std::io::{self, IsTerminal, Write};
+
+/// Options of `output`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The run: its id, the beginning of its id, or the number of a record about it.
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// What it printed to standard error, instead of standard output.
+    #[arg(long)]
+    stderr: bool,
+    /// Of this attempt, from 1; else of the last one that printed anything.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    attempt: Option<u8>,
+    /// Only so many of the last lines.
+    #[arg(long, value_name = "LINES")]
+    tail: Option<usize>,
+    /// Write to a terminal what it was told, controls and all.
+    #[arg(long)]
+    raw: bool,
+    #[command(flatten)]
+    archives: ArchiveArgs,
+}
+
+/// Writes what a run printed. Exit 3 where there is no such run, or nothing was kept of it; 6, and
+/// not a byte, where the log does not verify as far as it was read for that.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, write(global, &args))
+}
+
+fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, &args.archives)?;
+    let loop_id = run_id::find(&directory, &args.run)?;
+    let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
+    if !is_sound(&searched) {
+        return conclude(global, &directory, &searched);
+    }
+    let run = expect_run(&directory, &loop_id, found)?;
+    let stream = if args.stderr { OutputStream::Stderr } else { OutputStream::Stdout };
+    let output =
+        run.output(stream, args.attempt).ok_or_else(|| nothing_kept(&run, stream, args.attempt))?;
+    expect_verified(&run, output)?;
+    let kept = last_lines(&output.bytes, args.tail.unwrap_or(usize::MAX));
+    match global.json {
+        true => put_json(&run, output, kept)?,
+        false => put(output, kept, args.raw)?,
+    }
+    let mut untied = Untied::default();
+    untied.take(output.sequence, output.standing);
+    if !global.json {
+        untied.tell(searched.reach());
+    }
+    Ok(Exit::DONE)
+}
+
+/// The run that was found. Exit 3 where there is none.
+pub(crate) fn expect_run(
+    directory: &Directory,
+    loop_id: &str,
+    found: RunFound,
+) -> Result<Box<Run>, Failure> {
+    let shown = visible(loop_id);
+    let message = match found {
+        RunFound::Run(run) => return Ok(run),
+        RunFound::Nothing => format!("there is no run {shown}: `holdpoint runs` lists all"),
+        RunFound::NoBeginning(first) => format!(
+            "there is no run {shown} that the rules know of: its records begin with {first}, and \
+             none of them begins it; `holdpoint log show --loop {shown}` shows them"
+        ),
+    };
+    Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
+}
+
+fn nothing_kept(run: &Run, stream: OutputStream, attempt: Option<u8>) -> Failure {
+    let named = name_of(stream);
+    let of = attempt.map_or(String::new(), |attempt| format!(" of attempt {attempt}"));
+    let kept: Vec<String> = run
+        .outputs
+        .iter()
+        .map(|it| format!("{} of attempt {}", name_of(it.extent.stream), it.attempt))
+        .collect();
+    let there = match kept.is_empty() {
+        true => "nothing that it printed is on record".to_string(),
+        false => format!("there is {}", kept.join(", ")),
+    };
+    let message = format!("no {named}{of} of {} is on record: {there}", run.entity.loop_id());
+    Failure::new(Exit::NOT_FOUND, "no_output", message)
+}
+
+fn name_of(stream: OutputStream) -> &'static str {
+    match stream {
+        OutputStream::Stdout => "standard output",
+        OutputStream::Stderr => "standard error",
+        OutputStream::Payload => "answer",
+    }
+}
+
+/// That the bytes are those that were captured: tied to the newest witness or behind it, linked in
+/// the chain of their run, and, where none are missing, with the digest of the whole.
+fn expect_verified(run: &Run, output: &CapturedOutput) -> Result<(), Failure> {
+    let is_there = matches!(output.standing, Standing::Proven | Standing::Unwitnessed);
+    let is_whole = output.cut.is_some()
+        || output.extent.truncated
+        || holdpoint_domain::core::hash::sha256(&output.bytes) == output.extent.whole_sha256;
+    let wrong = match (is_there, run.is_linked(), is_whole) {
+        (true, true, true) => return Ok(()),
+        (false, ..) => "nothing ties its record to the newest proof of the log",
+        (_, false, _) => "the evidence of its run is not what its chain says",
+        (.., false) => "it has another digest than what was captured",
+    };
+    let message = format!(
+        "what is on record as output in record {} is not shown: {wrong}; `holdpoint verify` tells \
+         more",
+        output.sequence
+    );
+    Err(Failure::new(Exit::VERIFICATION_FAILED, "unproven_output", message))
+}
+
+fn put(output: &CapturedOutput, kept: &[u8], raw: bool) -> Result<(), Failure> {
+    if output.extent.true_length > 0 {
+        complain(&warning(output));
+    }
+    let is_seen = io::stdout().is_terminal() && !raw;
+    let begun = output.bytes.len().saturating_sub(kept.len());
+    let head = output.cut.as_ref().and_then(|cut| usize::try_from(cut.head_length).ok());
+    let middle = head.and_then(|head| head.checked_sub(begun)).filter(|at| *at <= kept.len());
+    let (beginning, end) =
+        kept.split_at_checked(middle.unwrap_or(kept.len())).unwrap_or((kept, &[]));
+    let mut stdout = io::stdout().lock();
+    let mut written = write_bytes(&mut stdout, beginning, is_seen);
+    if let Some(cut) = output.cut.as_ref().filter(|_| middle.is_some())
+        && written.is_ok()
+    {
+        complain(&format!(
+            "{} are missing here, behind byte {}: more than the run was to keep",
+            counted(cut.gap_length, "byte"),
+            cut.head_length
+        ));
+        written = write_bytes(&mut stdout, end, is_seen);
+    }
+    match written.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let message = format!("cannot write to stdout: {error}");
+            Err(Failure::new(Exit::FAILED, "output", message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is not said by this program.
+fn warning(output: &CapturedOutput) -> String {
+    format!(
+        "{} of attempt {}, {}: what the command printed, as it printed it; nothing in it is said \
+         by holdpoint",
+        name_of(output.extent.stream),
+        output.attempt,
+        bytes(output.extent.true_length)
+    )
+}
+
+/// Writes bytes as they are, or so that a terminal shows each that it would follow.
+fn write_bytes(to: &mut impl Write, bytes: &[u8], is_seen: bool) -> io::Result<()> {
+    if !is_seen {
+        return to.write_all(bytes);
+    }
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let (text, end) = line.strip_suffix(b"\n").map_or((line, ""), |text| (text, "\n"));
+        write!(to, "{}{end}", crate::screen::seen(text))?;
+    }
+    match bytes.last() {
+        None | Some(b'\n') => Ok(()),
+        Some(_) => writeln!(to),
+    }
+}
+
+/// The last lines of some bytes.
+pub(crate) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
+    let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let ends = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    let start = match lines.checked_sub(1) {
+        None => bytes.len(),
+        Some(before) => ends.map(|(at, _)| at.saturating_add(1)).nth(before).unwrap_or(0),
+    };
+    bytes.get(start..).unwrap_or_default()
+}
+
+fn put_json(run: &Run, output: &CapturedOutput, kept: &[u8]) -> Result<(), Failure> {
+    let mut out = Output::stdout();
+    out.json(&json!({
+        "run": run.entity.loop_id(),
+        "attempt": output.attempt,
+        "stream": output.extent.stream,
+        "record": output.sequence,
+        "standing": output.standing.name(),
+        "length": output.extent.true_length,
+        "sha256": output.extent.whole_sha256,
+        "kept": output.bytes.len(),
+        "missing": output.cut.as_ref().map(|cut| cut.gap_length),
+        "missing_from": output.cut.as_ref().map(|cut| cut.head_length),
+        "text": std::str::from_utf8(kept).ok(),
+        "bytes_hex": base16ct::lower::encode_string(kept),
+    }));
+    out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_whole_lines() {
+        assert_eq!(last_lines(b"a\nb\nc\n", 2), b"b\nc\n");
+        assert_eq!(last_lines(b"a\nb\nc", 2), b"b\nc");
+        assert_eq!(last_lines(b"a\nb\n", 9), b"a\nb\n");
+        assert_eq!(last_lines(b"a\n\n", 1), b"\n");
+        assert_eq!(last_lines(b"a\nb\n", 0), b"");
+        assert_eq!(last_lines(b"", 3), b"");
+    }
+}

@@ -1,0 +1,304 @@
+//! `holdpoint runs`: what ran, the newest first, one line each.
+
+use crate::archives::ArchiveArgs;
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain};
+use crate::log_show::{conclude, is_sound};
+use crate::output::Output;
+use crate::run_id;
+use crate::screen::{columns, named};
+use crate::show::exit_of;
+use crate::table::{Column, lines};
+use crate::text::command_line;
+use crate::when::{ago, now, took};
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::execution_loop::Exit as ProcessExit;
+use holdpoint_domain::human_decision::HumanDecision;
+use holdpoint_domain::{ActorId, Proof};
+use holdpoint_replay::{Filter, Listed, Run, RunOutcome, Searched, begun, runs_of};
+use serde::Serialize;
+
+/// So many runs are shown where nothing else is said.
+const SHOWN: usize = 20;
+
+/// So many are looked at together, at first and at most.
+const LOOKED_AT: (usize, usize) = (64, 4_096);
+
+/// Characters of an id in a table: enough to name it again.
+const ID_CHARACTERS: usize = 15;
+
+/// Options of `runs`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only those that ended, and not well.
+    #[arg(long, conflicts_with_all = ["status", "running"])]
+    failed: bool,
+    /// Only those that ended so: a word of the table, or the exit status of a command.
+    #[arg(long, value_name = "S", value_parser = status)]
+    status: Option<Status>,
+    /// Only those that have not ended.
+    #[arg(long, conflicts_with = "status")]
+    running: bool,
+    /// Only those that began at this moment or later, such as 2026-01-25T16:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    since: Option<Timestamp>,
+    /// Only those that began at this moment or earlier.
+    #[arg(long, value_name = "TIME")]
+    until: Option<Timestamp>,
+    /// Only those that this one began.
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+    /// Only those to which this one said yes.
+    #[arg(long, value_name = "NAME")]
+    approved_by: Option<String>,
+    /// Only those whose command holds this text.
+    #[arg(long, value_name = "TEXT")]
+    command: Option<String>,
+    /// So many of them.
+    #[arg(short = 'n', value_name = "N", default_value_t = SHOWN)]
+    count: usize,
+    /// Those that began before this one.
+    #[arg(long, value_name = "RUN")]
+    after: Option<String>,
+    /// Only their ids, one a line.
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    archives: ArchiveArgs,
+}
+
+/// How a run ended, as it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Word(RunOutcome),
+    Exit(i32),
+}
+
+fn status(text: &str) -> Result<Status, String> {
+    if let Ok(exit) = text.parse() {
+        return Ok(Status::Exit(exit));
+    }
+    RunOutcome::from_name(text).map(Status::Word).ok_or_else(|| {
+        let words = RunOutcome::ALL.map(RunOutcome::name).join(", ");
+        format!("one of {words}, or an exit status such as 2")
+    })
+}
+
+/// Lists runs; with `--json` as JSON Lines. Exit 3 when there is no log, 6 when it does not verify
+/// as far as it was read.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    list(global, &args).unwrap_or_else(|failure| failure.tell())
+}
+
+fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, &args.archives)?;
+    let mut wanted = Filter { since: args.since, until: args.until, ..Filter::default() };
+    if let Some(after) = &args.after {
+        wanted.last = Some(beginning(&directory, after)?.saturating_sub(1));
+    }
+    let (mut found, mut looked_at) = (Vec::new(), LOOKED_AT.0);
+    let searched = loop {
+        let (begun, searched) =
+            directory.read(|log, options| begun(log, &wanted, looked_at, options))?;
+        if !is_sound(&searched) {
+            return conclude(global, &directory, &searched);
+        }
+        let Some(oldest) = begun.last().map(|begun| begun.sequence) else { break searched };
+        let Listed { runs, searched } =
+            directory.read(|log, options| runs_of(log, &begun, options))?;
+        found.extend(runs.into_iter().filter(|run| is_wanted(run, args)));
+        let has_all = begun.len() < looked_at || found.len() >= args.count;
+        if has_all || !is_sound(&searched) {
+            break searched;
+        }
+        wanted.last = Some(oldest.saturating_sub(1));
+        looked_at = looked_at.saturating_mul(4).min(LOOKED_AT.1);
+    };
+    found.truncate(args.count);
+    put(global, args, &found)?;
+    if found.is_empty() && is_sound(&searched) && !global.json {
+        complain("no run is so");
+    }
+    end(global, &directory, &searched)
+}
+
+/// How a list ends: what damage was met is told; how much was read is of no interest here.
+fn end(global: &Global, directory: &Directory, searched: &Searched) -> Result<Exit, Failure> {
+    directory.tell_unread();
+    if is_sound(searched) { Ok(Exit::DONE) } else { conclude(global, directory, searched) }
+}
+
+/// The record that begins the run of an id.
+fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
+    let loop_id = run_id::find(directory, id)?;
+    let wanted = Filter { loop_id: Some(loop_id), ..Filter::default() };
+    let (begun, _) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
+    let found = begun.first().map(|begun| begun.sequence);
+    found.ok_or_else(|| {
+        let message = format!("there is no run {}: `holdpoint runs` lists all", named(id));
+        directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message))
+    })
+}
+
+fn is_wanted(run: &Run, args: &Args) -> bool {
+    let outcome = RunOutcome::of(&run.entity);
+    let has_status = |status: Status| match status {
+        Status::Word(word) => outcome == word,
+        Status::Exit(status) => exit_status(run) == Some(status),
+    };
+    (!args.failed || outcome.is_failure())
+        && (!args.running || run.entity.halt.is_none())
+        && args.status.is_none_or(has_status)
+        && args.by.as_ref().is_none_or(|by| run.entity.actor.id == *by)
+        && args.approved_by.as_ref().is_none_or(|by| deciders(run).any(|who| who.id == by))
+        && args.command.as_ref().is_none_or(|text| run.entity.command_line.contains(text.as_str()))
+}
+
+fn exit_status(run: &Run) -> Option<i32> {
+    match run.entity.current_attempt()?.response.as_ref()?.exit {
+        ProcessExit::Status(status) => Some(status),
+        _ => None,
+    }
+}
+
+/// Somebody who said yes to a run.
+struct Decider<'r> {
+    id: &'r str,
+    is_claim: bool,
+}
+
+/// Who said yes: to its start, then to each of its questions.
+fn deciders(run: &Run) -> impl Iterator<Item = Decider<'_>> {
+    let approval = run.approval.as_deref().filter(|point| point.approves());
+    let by = approval.and_then(|point| point.ending.as_ref()?.by.as_ref());
+    let approver =
+        by.map(|by| Decider { id: &by.id, is_claim: by.authenticated_by == Authentication::None });
+    let answers = run.entity.decisions.requests.iter().filter_map(|held| held.decided());
+    let goes_on = |decision| matches!(decision, HumanDecision::Continue | HumanDecision::Retry);
+    let yes = answers.filter(move |decided| goes_on(decided.record.decision));
+    let answerer = yes.map(|decided| Decider {
+        id: &decided.record.human_id,
+        is_claim: run
+            .doers
+            .get(&decided.sequence)
+            .is_none_or(|it| it.proof.is_none_or(Proof::is_claim)),
+    });
+    approver.into_iter().chain(answerer)
+}
+
+fn put(global: &Global, args: &Args, runs: &[Run]) -> Result<(), Failure> {
+    let mut out = Output::stdout();
+    if global.json {
+        runs.iter().for_each(|run| out.json_line(&Row::of(run)));
+    } else if args.quiet {
+        runs.iter().for_each(|run| out.line(run.entity.loop_id()));
+    } else if !runs.is_empty() {
+        for line in table(runs, now(), columns()) {
+            out.line(line);
+        }
+    }
+    out.finish()
+}
+
+const COLUMNS: [Column; 8] = [
+    Column { title: "began", weight: 7, is_cut: false, is_number: false },
+    Column { title: "outcome", weight: 8, is_cut: false, is_number: false },
+    Column { title: "exit", weight: 3, is_cut: false, is_number: false },
+    Column { title: "took", weight: 4, is_cut: false, is_number: true },
+    Column { title: "by", weight: 1, is_cut: false, is_number: false },
+    Column { title: "approved by", weight: 2, is_cut: false, is_number: false },
+    Column { title: "run", weight: 5, is_cut: false, is_number: false },
+    Column { title: "command", weight: 6, is_cut: true, is_number: false },
+];
+
+/// The table of some runs, at a moment and in so many columns.
+fn table(runs: &[Run], now: Timestamp, columns: usize) -> Vec<String> {
+    let row = |run: &Run| {
+        let entity = &run.entity;
+        let id = entity.loop_id();
+        let exit = entity.current_attempt().and_then(exit_of);
+        let deciders: Vec<String> =
+            deciders(run).map(|who| claimed(who.id, who.is_claim)).collect();
+        vec![
+            ago(now, entity.started_at),
+            RunOutcome::of(entity).name().to_string(),
+            exit.map_or("-".to_string(), |exit| {
+                exit.trim_start_matches("exit status ").to_string()
+            }),
+            lasted(run).map_or("-".to_string(), took),
+            beginner(run),
+            if deciders.is_empty() { "-".to_string() } else { deciders.join(", ") },
+            id.get(..ID_CHARACTERS).unwrap_or(id).to_string(),
+            command_line(&entity.command_line),
+        ]
+    };
+    lines(&COLUMNS, &runs.iter().map(row).collect::<Vec<_>>(), columns)
+}
+
+/// A name, with a question mark behind one that nothing proves.
+fn claimed(id: &str, is_claim: bool) -> String {
+    format!("{}{}", named(id), if is_claim { "?" } else { "" })
+}
+
+fn beginner(run: &Run) -> String {
+    let doer = run.doers.get(&run.entity.started_sequence);
+    claimed(&run.entity.actor.id, doer.is_none_or(|it| it.proof.is_none_or(Proof::is_claim)))
+}
+
+/// How long it took, where it has ended.
+fn lasted(run: &Run) -> Option<u64> {
+    let end = run.entity.halt.as_ref()?.at;
+    Some(end.nanoseconds().saturating_sub(run.entity.started_at.nanoseconds()))
+}
+
+/// What a program is shown of a run.
+#[derive(Serialize)]
+struct Row<'r> {
+    run: &'r str,
+    outcome: RunOutcome,
+    exit_status: Option<i32>,
+    signal: Option<i32>,
+    began_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    took_ns: Option<u64>,
+    attempts: u8,
+    by: &'r ActorId,
+    proof: Option<Proof>,
+    approved_by: Vec<&'r str>,
+    command_line: &'r str,
+    correlation: &'r str,
+    first_record: u64,
+    last_record: u64,
+}
+
+impl<'r> Row<'r> {
+    fn of(run: &'r Run) -> Self {
+        let entity = &run.entity;
+        let exit =
+            entity.current_attempt().and_then(|attempt| Some(attempt.response.as_ref()?.exit));
+        let (exit_status, signal) = match exit {
+            Some(ProcessExit::Status(status)) => (Some(status), None),
+            Some(ProcessExit::Signal(signal)) => (None, Some(signal)),
+            Some(ProcessExit::Unknown) | None => (None, None),
+        };
+        Self {
+            run: entity.loop_id(),
+            outcome: RunOutcome::of(entity),
+            exit_status,
+            signal,
+            began_at: entity.started_at,
+            ended_at: entity.halt.as_ref().map(|halt| halt.at),
+            took_ns: lasted(run),
+            attempts: entity.attempt_count(),
+            by: &entity.actor,
+            proof: run.doers.get(&entity.started_sequence).and_then(|doer| doer.proof),
+            approved_by: deciders(run).map(|who| who.id).collect(),
+            command_line: &entity.command_line,
+            correlation: &entity.correlation,
+            first_record: run.first,
+            last_record: run.last,
+        }
+    }
+}

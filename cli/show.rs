@@ -1,0 +1,88 @@
+//! `holdpoint show`: the whole story of one run on one screen.
+
+mod run;
+
+use crate::archives::ArchiveArgs;
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain, settle};
+use crate::log_show::{conclude, is_sound};
+use crate::output::Output;
+use crate::reach::Untied;
+use crate::run_id;
+use crate::run_output::expect_run;
+use crate::screen::columns;
+use crate::when::now;
+use holdpoint_replay::run_of;
+pub(crate) use run::exit_of;
+use run::{Shown, View};
+
+/// Options of `show`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to show: the id of a run, the beginning of its id, or the number of a record about it.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Codes and hashes as well.
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    archives: ArchiveArgs,
+}
+
+/// Tells a run: what it was, how it ended, who began it, who was asked and what was answered, and
+/// the last lines of what it printed. Exit 3 where there is no such run, 6 where the log does not
+/// verify as far as it was read for that.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    settle(global, show(global, &args))
+}
+
+fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, &args.archives)?;
+    let loop_id = run_id::find(&directory, &args.id)?;
+    let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
+    if !is_sound(&searched) {
+        return conclude(global, &directory, &searched);
+    }
+    let run = expect_run(&directory, &loop_id, found)?;
+    let mut out = Output::stdout();
+    if global.json {
+        out.json(&Shown::of(&run));
+    } else {
+        let view = View {
+            columns: columns(),
+            now: now(),
+            is_verbose: args.verbose,
+            is_coloured: out.is_coloured(),
+        };
+        for line in run::lines(&run, &view, &crate::arguments::program(&global.log)) {
+            out.line(line);
+        }
+    }
+    out.finish()?;
+    if !global.json {
+        tell(&run, searched.reach());
+    }
+    Ok(Exit::DONE)
+}
+
+/// Says where what is shown ceases to be proven, and whose words the last lines are.
+fn tell(run: &holdpoint_replay::Run, reach: &holdpoint_replay::Reach) {
+    if run.outputs.iter().any(|output| !output.bytes.is_empty()) {
+        complain(
+            "the last lines are what the command printed: nothing in them is said by holdpoint",
+        );
+    }
+    if let Some(record) = run.unread.first() {
+        complain(&format!(
+            "{} of its records cannot be read, the first of them record {record}: what they say is \
+             not shown",
+            run.unread.len()
+        ));
+    }
+    let mut untied = Untied::default();
+    for (sequence, doer) in &run.doers {
+        untied.take(*sequence, doer.standing);
+    }
+    untied.tell(reach);
+}

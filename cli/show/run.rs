@@ -1,0 +1,301 @@
+//! A run on one screen: what happened in plain words first, codes and hashes where they are asked
+//! for.
+
+use crate::run_output::last_lines;
+use crate::screen::{Page, named, quoted};
+use crate::text::{bytes, moment};
+use crate::when::{ago, took};
+use anstyle::{AnsiColor, Style};
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::evidence_capture::OutputStream;
+use holdpoint_domain::execution_loop::Exit;
+use holdpoint_domain::governed::{Attempt, LoopView};
+use holdpoint_domain::human_decision::HeldRequest;
+use holdpoint_domain::{ActorId, Proof};
+use holdpoint_engine::executor::InstructionEnvelope;
+use holdpoint_replay::{CapturedOutput, Doer, Run, RunOutcome};
+use serde::Serialize;
+
+/// So many of the last lines of an output are shown.
+const LAST_LINES: usize = 5;
+
+/// How a run is shown: a screen follows from the run and from this alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    /// How wide lines may be.
+    pub(crate) columns: usize,
+    /// When it is looked at.
+    pub(crate) now: Timestamp,
+    /// Codes and hashes as well.
+    pub(crate) is_verbose: bool,
+    /// What went wrong stands out.
+    pub(crate) is_coloured: bool,
+}
+
+/// What a program is shown of a run.
+#[derive(Serialize)]
+pub(crate) struct Shown<'r> {
+    run: &'r str,
+    outcome: RunOutcome,
+    /// The first and the last record about it.
+    first_record: u64,
+    last_record: u64,
+    began_by: Option<Who<'r>>,
+    directory: Option<String>,
+    /// The decision point whose approval was spent for the start.
+    approval: Option<&'r str>,
+    approved_by: Option<&'r Principal>,
+    execution_loop: LoopView<'r>,
+    outputs: Vec<Kept<'r>>,
+    /// Records of it that cannot be read.
+    unread_records: &'r [u64],
+}
+
+#[derive(Serialize)]
+struct Who<'r> {
+    actor: &'r ActorId,
+    proof: Option<Proof>,
+}
+
+#[derive(Serialize)]
+struct Kept<'r> {
+    attempt: u8,
+    stream: OutputStream,
+    length: u64,
+    kept: usize,
+    sha256: &'r holdpoint_domain::core::hash::Digest,
+    record: u64,
+    standing: &'static str,
+}
+
+impl<'r> Shown<'r> {
+    pub(crate) fn of(run: &'r Run) -> Self {
+        let kept = |output: &'r CapturedOutput| Kept {
+            attempt: output.attempt,
+            stream: output.extent.stream,
+            length: output.extent.true_length,
+            kept: output.bytes.len(),
+            sha256: &output.extent.whole_sha256,
+            record: output.sequence,
+            standing: output.standing.name(),
+        };
+        let approval = run.approval.as_deref();
+        Self {
+            run: run.entity.loop_id(),
+            outcome: RunOutcome::of(&run.entity),
+            first_record: run.first,
+            last_record: run.last,
+            began_by: begun_by(run).map(|Doer { actor, proof, .. }| Who { actor, proof: *proof }),
+            directory: directory(run),
+            approval: approval.map(|point| point.decision_id.as_str()),
+            approved_by: approval.and_then(approver),
+            execution_loop: run.entity.view(),
+            outputs: run.outputs.iter().map(kept).collect(),
+            unread_records: &run.unread,
+        }
+    }
+}
+
+/// The screen. `program` is how this one is called for the log.
+pub(crate) fn lines(run: &Run, view: &View, program: &str) -> Vec<String> {
+    let mut page = Page::new(view.columns);
+    let id = run.entity.loop_id();
+    page.row("run", id);
+    page.recorded("command", &run.entity.command_line);
+    page.row("outcome", &outcome(run));
+    page.row("began", &began(run, view.now));
+    page.row("by", &begun_by(run).map_or_else(|| "nobody knows".to_string(), doer));
+    if let Some(directory) = directory(run) {
+        page.row("in", &named(&directory));
+    }
+    if let Some(point) = run.approval.as_deref() {
+        page.row("approved", &approved(point, view.now));
+    }
+    for held in &run.entity.decisions.requests {
+        asked(&mut page, run, held, view.now);
+    }
+    attempts(&mut page, run);
+    let last = run.outputs.iter().filter(|it| it.attempt == run.entity.attempt_count());
+    last.for_each(|output| put_output(&mut page, output));
+    if view.is_verbose {
+        codes(&mut page, run);
+    }
+    page.sentence(&format!("`{program} output {id}` has all that was kept of its output"));
+    page.sentence(&format!("`{program} log show --loop {id}` has its records"));
+    painted(page.lines(), RunOutcome::of(&run.entity), view.is_coloured)
+}
+
+/// What did not end well stands out, where colours are shown.
+fn painted(lines: Vec<String>, outcome: RunOutcome, is_coloured: bool) -> Vec<String> {
+    let style: Style = match outcome {
+        RunOutcome::Ok => AnsiColor::Green.on_default(),
+        RunOutcome::Running | RunOutcome::Waiting => AnsiColor::Yellow.on_default(),
+        _ => AnsiColor::Red.on_default().bold(),
+    };
+    let paint = |line: String| match is_coloured && line.starts_with("outcome ") {
+        true => format!("{style}{line}{style:#}"),
+        false => line,
+    };
+    lines.into_iter().map(paint).collect()
+}
+
+/// How it ended, in words.
+fn outcome(run: &Run) -> String {
+    let entity = &run.entity;
+    let outcome = RunOutcome::of(entity);
+    let last = entity.current_attempt();
+    let exit = last.and_then(exit_of).map(|exit| format!(", {exit}")).unwrap_or_default();
+    let fault = last.and_then(|attempt| attempt.fault.as_ref());
+    let fault = fault.map(|fault| format!(": {}", quoted(&fault.fault_message)));
+    let stop = entity.stop.as_ref().map(|stop| format!(": {}", quoted(&stop.details)));
+    format!("{}{exit}{}", outcome.name(), fault.or(stop).unwrap_or_default())
+}
+
+/// How the process of an attempt ended, where that is known.
+pub(crate) fn exit_of(attempt: &Attempt) -> Option<String> {
+    match attempt.response.as_ref()?.exit {
+        Exit::Unknown => None,
+        Exit::Status(status) => Some(format!("exit status {status}")),
+        Exit::Signal(signal) => Some(format!("signal {signal}")),
+    }
+}
+
+fn began(run: &Run, now: Timestamp) -> String {
+    let begun = run.entity.started_at;
+    let length = |end: Timestamp| took(end.nanoseconds().saturating_sub(begun.nanoseconds()));
+    let lasted = match &run.entity.halt {
+        Some(halt) => format!(", took {}", length(halt.at)),
+        None => format!(", {} so far", length(now)),
+    };
+    format!("{} ({}){lasted}", ago(now, begun), moment(begun))
+}
+
+fn begun_by(run: &Run) -> Option<&Doer> {
+    run.doers.get(&run.entity.started_sequence)
+}
+
+fn doer(doer: &Doer) -> String {
+    let Doer { actor, proof, .. } = doer;
+    let user = proof.map(|proof| format!(", user {}", proof.user)).unwrap_or_default();
+    let is_claim = proof.is_none_or(Proof::is_claim);
+    who(actor.kind, &actor.id, is_claim, &user)
+}
+
+fn who(kind: Actor, id: &str, is_claim: bool, more: &str) -> String {
+    let kind = match kind {
+        Actor::Human => "person",
+        Actor::Agent => "agent",
+        Actor::Automation => "automation",
+        Actor::System => "holdpoint",
+    };
+    // What Holdpoint does of its own needs no name that is proven.
+    let claim = if is_claim && kind != "holdpoint" { ", name not proven" } else { "" };
+    format!("{} ({kind}{claim}{more})", named(id))
+}
+
+fn directory(run: &Run) -> Option<String> {
+    let envelope = InstructionEnvelope::decode(&run.instruction)?;
+    Some(envelope.directory.to_string_lossy().into_owned())
+}
+
+/// Who said yes, where somebody did.
+fn approver(point: &DecisionPoint) -> Option<&Principal> {
+    point.ending.as_ref()?.by.as_ref()
+}
+
+fn approved(point: &DecisionPoint, now: Timestamp) -> String {
+    let Some(ending) = &point.ending else {
+        return format!("{} is not answered", point.decision_id);
+    };
+    let by = match &ending.by {
+        Some(by) => {
+            let is_claim = by.authenticated_by == Authentication::None;
+            format!(" by {}", who(by.kind, &by.id, is_claim, ""))
+        }
+        None => " by nobody: its time was over".to_string(),
+    };
+    let option = point.selected_option().map(|it| format!("{} ", named(it))).unwrap_or_default();
+    format!("{option}{by}, {}, in {}", ago(now, ending.ended_at), point.decision_id)
+        .replace("  ", " ")
+}
+
+/// What a person was asked, and what was answered.
+fn asked(page: &mut Page, run: &Run, held: &HeldRequest, now: Timestamp) {
+    let id = held.request_id();
+    let Some(decided) = held.decided() else {
+        let word = if held.is_open() { "nobody has answered yet" } else { "taken back" };
+        return page.row("asked", &format!("{id}: {word}"));
+    };
+    let record = &decided.record;
+    let by = match (record.is_timeout(), run.doers.get(&decided.sequence)) {
+        (true, _) => "nobody answered in time".to_string(),
+        (false, Some(it)) => format!("by {}", doer(it)),
+        (false, None) => format!("by {}", named(&record.human_id)),
+    };
+    let when = ago(now, decided.at);
+    page.row("asked", &format!("{id}: {}, {by}, {when}", record.decision));
+    if let Some(reason) = record.reason.as_deref().filter(|_| !record.is_timeout()) {
+        page.foreign("reason", reason);
+    }
+}
+
+fn attempts(page: &mut Page, run: &Run) {
+    for attempt in &run.entity.attempts {
+        let mut words = Vec::from_iter(exit_of(attempt));
+        words.extend(attempt.fault.as_ref().map(|fault| fault_words(fault.fault_type.name())));
+        if let Some(usage) = &attempt.resources {
+            let cpu = usage.user_cpu_ns.saturating_add(usage.system_cpu_ns);
+            words.push(format!("took {}", took(usage.wall_ns)));
+            words.push(format!("processor {}", took(cpu)));
+            words.push(format!("memory {}", bytes(usage.peak_memory_bytes)));
+        }
+        if words.is_empty() {
+            words.push("has not ended".to_string());
+        }
+        page.row(&format!("attempt {}", attempt.number), &words.join(", "));
+    }
+}
+
+/// A fault without capital letters: `timeout`, `resource exhausted`.
+fn fault_words(name: &str) -> String {
+    name.to_lowercase().replace('_', " ")
+}
+
+fn put_output(page: &mut Page, output: &CapturedOutput) {
+    let name = match output.extent.stream {
+        OutputStream::Stdout => "stdout",
+        OutputStream::Stderr => "stderr",
+        OutputStream::Payload => "answer",
+    };
+    let missing = match &output.cut {
+        Some(cut) => format!(", {} missing in the middle", bytes(cut.gap_length)),
+        None if output.extent.truncated => ", its end is missing".to_string(),
+        None => String::new(),
+    };
+    if output.extent.true_length == 0 {
+        return;
+    }
+    page.row(name, &format!("{}{missing}", bytes(output.extent.true_length)));
+    let text = String::from_utf8_lossy(last_lines(&output.bytes, LAST_LINES));
+    if !text.is_empty() {
+        page.quoted_lines(text.trim_end_matches('\n'));
+    }
+}
+
+fn codes(page: &mut Page, run: &Run) {
+    let entity = &run.entity;
+    let halt = entity.halt.as_ref().map_or("none", |halt| halt.reason.name());
+    page.row("state", &format!("{}, halt {halt}", entity.state()));
+    page.row("instruction", entity.context.instruction_envelope_hash());
+    page.row("correlation", &named(&entity.correlation));
+    page.row("records", &format!("{} to {}", run.first, run.last));
+    if let Some(chain) = &entity.chain {
+        page.row("evidence", &format!("{} {}", chain.head.chain_id, chain.head.injective_head));
+    }
+    for output in &run.outputs {
+        let stream = output.extent.stream;
+        page.row("sha-256", &format!("{stream} {}", output.extent.whole_sha256));
+    }
+}

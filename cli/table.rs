@@ -1,0 +1,132 @@
+//! Rows in columns that fit a width: display columns are counted, not bytes, and what does not fit
+//! is left away column by column, the least important first.
+
+use crate::screen::{fitting, width};
+
+/// Between two columns.
+const GAP: usize = 2;
+/// A column that is cut to fit is no narrower than this.
+const CUT_MIN: usize = 12;
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    /// What stands above it.
+    pub(crate) title: &'static str,
+    /// The higher, the longer it stays where there is little room.
+    pub(crate) weight: u8,
+    /// Whether its cells are cut where there is little room, and take what is left.
+    pub(crate) is_cut: bool,
+    /// Whether its cells stand at its right.
+    pub(crate) is_number: bool,
+}
+
+/// The rows of a table, its titles first. Cells hold what can be seen, and no line ends.
+pub(crate) fn lines(columns: &[Column], rows: &[Vec<String>], room: usize) -> Vec<String> {
+    let widest = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell));
+        let title = columns.get(at).map_or(0, |column| width(column.title));
+        cells.max().unwrap_or(0).max(title)
+    };
+    let wanted: Vec<usize> = (0..columns.len()).map(widest).collect();
+    let widths = fitted(columns, &wanted, room);
+    let titles = columns.iter().map(|column| column.title.to_string()).collect();
+    std::iter::once(&titles).chain(rows).map(|row| line(columns, row, &widths)).collect()
+}
+
+/// How wide each column is; `None` where it is left away.
+fn fitted(columns: &[Column], wanted: &[usize], room: usize) -> Vec<Option<usize>> {
+    let mut widths: Vec<Option<usize>> = wanted.iter().copied().map(Some).collect();
+    loop {
+        let shown = widths.iter().flatten().count();
+        let gaps = shown.saturating_sub(1).saturating_mul(GAP);
+        let taken: usize = widths.iter().flatten().sum::<usize>().saturating_add(gaps);
+        let over = taken.saturating_sub(room);
+        if over == 0 || shown <= 1 {
+            return widths;
+        }
+        let cut = (0..widths.len()).find_map(|at| {
+            let width = widths.get(at).copied().flatten()?;
+            let is_cut = columns.get(at).is_some_and(|column| column.is_cut);
+            let left = width.checked_sub(over).filter(|left| *left >= CUT_MIN.min(width))?;
+            is_cut.then_some((at, left))
+        });
+        if let Some((at, left)) = cut {
+            if let Some(width) = widths.get_mut(at) {
+                *width = Some(left);
+            }
+            return widths;
+        }
+        let shown = columns.iter().enumerate().zip(&widths).filter(|(_, width)| width.is_some());
+        let least = shown.min_by_key(|((_, column), _)| column.weight).map(|((at, _), _)| at);
+        if let Some(width) = least.and_then(|at| widths.get_mut(at)) {
+            *width = None;
+        }
+    }
+}
+
+fn line(columns: &[Column], row: &[String], widths: &[Option<usize>]) -> String {
+    let shown = columns.iter().zip(row).zip(widths);
+    let cells = shown.filter_map(|((column, cell), room)| {
+        let room = (*room)?;
+        let cell = cut(cell, room);
+        let blank = " ".repeat(room.saturating_sub(width(&cell)));
+        Some(if column.is_number { format!("{blank}{cell}") } else { format!("{cell}{blank}") })
+    });
+    cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_string()
+}
+
+/// The beginning of a cell that is too wide, and a sign that there is more.
+fn cut(cell: &str, room: usize) -> String {
+    if width(cell) <= room {
+        return cell.to_string();
+    }
+    format!("{}..", fitting(cell, room.saturating_sub(2)).trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: [Column; 3] = [
+        Column { title: "when", weight: 3, is_cut: false, is_number: false },
+        Column { title: "took", weight: 1, is_cut: false, is_number: true },
+        Column { title: "command", weight: 2, is_cut: true, is_number: false },
+    ];
+
+    fn table(room: usize) -> Vec<String> {
+        let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
+        let rows =
+            [row(["now", "1 s", "make deploy all of it"]), row(["5 min ago", "12 ms", "ls"])];
+        lines(&COLUMNS, &rows, room)
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_they_need_where_there_is_room() {
+        assert_eq!(
+            table(80),
+            [
+                "when        took  command",
+                "now          1 s  make deploy all of it",
+                "5 min ago  12 ms  ls"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_can_be_cut_is_cut_before_a_column_goes() {
+        assert_eq!(table(30).get(1).unwrap(), "now          1 s  make deploy..");
+        assert_eq!(table(24).get(1).unwrap(), "now        make deploy..");
+        assert_eq!(table(9).get(2).unwrap(), "5 min ago");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_room_whatever_is_written() {
+        let rows = [vec!["\u{6587}\u{5b57}".repeat(9), "x".repeat(40), "\u{6587}".repeat(50)]];
+        for room in 20..120 {
+            for line in lines(&COLUMNS, &rows, room) {
+                assert!(width(&line) <= room.max(36), "{room}: {line}");
+            }
+        }
+    }
+}

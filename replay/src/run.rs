@@ -1,0 +1,307 @@
+//! A run: one execution loop as the records about it tell it, found without reading the log whole.
+//!
+//! The records about a loop, and those of the decision point whose approval began it, are applied
+//! to a state of their own. So a run is told by the rules that the live state follows; what the
+//! policy of the log allowed is for [`verify`](crate::verify()) to judge.
+
+use crate::read::{ReadError, ReadOptions};
+use crate::records::{Filter, Line, OneOf, Order, Searched, search};
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputCut, OutputExtent, OutputStream,
+};
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_domain::{ActorId, Envelope, Event, Proof, World};
+use holdpoint_log_files::{ReadStorage, Standing};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+/// Who did something, and what the process that recorded it could prove of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doer {
+    /// Who.
+    pub actor: ActorId,
+    /// `None` in records that state none.
+    pub proof: Option<Proof>,
+    /// What is proven of the record that says so.
+    pub standing: Standing,
+}
+
+/// A stream of an attempt's output, as far as it was kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CapturedOutput {
+    /// Of which attempt, from 1.
+    pub attempt: u8,
+    /// Which stream, how long the whole of it was, and its digest.
+    pub extent: OutputExtent,
+    /// Where its middle is missing: how long the beginning is, and how much is missing behind it.
+    pub cut: Option<OutputCut>,
+    /// The record that holds it.
+    pub sequence: u64,
+    /// What is proven of that record.
+    pub standing: Standing,
+    /// What was kept. Whoever shows it to a person needs that person's wish.
+    pub bytes: Vec<u8>,
+}
+
+/// One run.
+#[derive(Clone)]
+pub struct Run {
+    /// The loop, as its records give it.
+    pub entity: ExecutionLoop,
+    /// The approval that was spent for its start, as it was then.
+    pub approval: Option<Box<DecisionPoint>>,
+    /// Who wrote each record about it and about its approval, by sequence.
+    pub doers: BTreeMap<u64, Doer>,
+    /// The exact instruction as it was recorded; empty where it is not on record, or was not asked
+    /// for.
+    pub instruction: Vec<u8>,
+    /// Its output, in the order of the records, where it was asked for.
+    pub outputs: Vec<CapturedOutput>,
+    /// The first record about it.
+    pub first: u64,
+    /// The last record about it.
+    pub last: u64,
+    /// When that was.
+    pub last_at: Timestamp,
+    /// The records of it whose payload was withheld or cannot be read.
+    pub unread: Vec<u64>,
+}
+
+/// What looking for a run came to.
+pub enum RunFound {
+    /// The run.
+    Run(Box<Run>),
+    /// No record is about it.
+    Nothing,
+    /// There are records about it, from this one on, and none of them begins it: those are
+    /// withheld, in an archive that is not read, or the rules forbid its beginning.
+    NoBeginning(u64),
+}
+
+/// Finds the run of a loop, with what was kept of its output, and says how much was read for it.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn run_of<S: ReadStorage>(
+    storage: &S,
+    loop_id: &str,
+    options: ReadOptions<'_>,
+) -> Result<(RunFound, Searched), ReadError> {
+    let (mut first, mut gathered) = (None, Gathered::keeping_output());
+    let mut failed = None;
+    let about = Filter { loop_id: Some(loop_id.to_string()), ..Filter::default() };
+    let mut take = |line: Line, standing| {
+        first.get_or_insert(line.sequence);
+        if let Some(approval) = approval_of(&line) {
+            let asked = [approval.to_string()].into();
+            match Approvals::read(storage, asked, line.sequence, options) {
+                Ok(read) => gathered.approved(approval, &read, line.sequence),
+                Err(error) => failed = Some(error),
+            }
+        }
+        gathered.take(line, standing);
+        if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let searched = search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
+    failed.map_or(Ok(()), Err)?;
+    let found = match (first, gathered.into_run(loop_id)) {
+        (None, _) => RunFound::Nothing,
+        (_, Some(run)) => RunFound::Run(Box::new(run)),
+        (Some(first), None) => RunFound::NoBeginning(first),
+    };
+    Ok((found, searched))
+}
+
+/// The approval that is spent for the loop which a record begins.
+pub(crate) fn approval_of(line: &Line) -> Option<&str> {
+    match &line.event {
+        Some(Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body))) => {
+            body.approval.as_ref().map(|id| id.as_str())
+        }
+        _ => None,
+    }
+}
+
+/// The records of decision points and of the rounds before them.
+#[derive(Default)]
+pub(crate) struct Approvals {
+    records: BTreeMap<String, Vec<(Line, Standing)>>,
+    /// The round before, by the id of the one that followed it.
+    prior: BTreeMap<String, String>,
+}
+
+impl Approvals {
+    /// Those of some decision points, up to a record.
+    pub(crate) fn read<S: ReadStorage>(
+        storage: &S,
+        mut due: BTreeSet<String>,
+        last: u64,
+        options: ReadOptions<'_>,
+    ) -> Result<Self, ReadError> {
+        let mut read = Self::default();
+        let mut asked = BTreeSet::new();
+        while !due.is_empty() {
+            asked.extend(due.iter().cloned());
+            let one_of = Some(OneOf::Decisions(due));
+            let about = Filter { one_of, last: Some(last), ..Filter::default() };
+            let mut take = |line, standing| {
+                read.take(line, standing);
+                ControlFlow::Continue(())
+            };
+            search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
+            // Whoever writes a log may make rounds follow each other in a circle.
+            due = read.prior.values().filter(|id| !asked.contains(*id)).cloned().collect();
+        }
+        Ok(read)
+    }
+
+    fn take(&mut self, line: Line, standing: Standing) {
+        if let Some(Event::DecisionPoint(DecisionPointEvent::RoundOpened(body))) = &line.event {
+            self.prior.insert(body.decision_id.to_string(), body.prior_id.to_string());
+        }
+        if let Some(id) = line.decision_id.clone() {
+            self.records.entry(id).or_default().push((line, standing));
+        }
+    }
+
+    /// The records of one of them and of the rounds before it, before a record, in their order.
+    pub(crate) fn before(&self, decision_id: &str, sequence: u64) -> Vec<&(Line, Standing)> {
+        let (mut rounds, mut due) = (BTreeSet::new(), Some(decision_id));
+        while let Some(id) = due.filter(|id| rounds.insert(*id)) {
+            due = self.prior.get(id).map(String::as_str);
+        }
+        let of = |id: &str| self.records.get(id).into_iter().flatten();
+        let all = rounds.into_iter().flat_map(of);
+        let mut before: Vec<_> = all.filter(|(line, _)| line.sequence < sequence).collect();
+        before.sort_by_key(|(line, _)| line.sequence);
+        before
+    }
+}
+
+/// What the records of a run come to so far.
+pub(crate) struct Gathered {
+    world: World,
+    approval: Option<Box<DecisionPoint>>,
+    keeps_output: bool,
+    doers: BTreeMap<u64, Doer>,
+    instruction: Vec<u8>,
+    outputs: Vec<CapturedOutput>,
+    attempt: u8,
+    ends: Option<(u64, u64, Timestamp)>,
+    unread: Vec<u64>,
+}
+
+impl Default for Gathered {
+    fn default() -> Self {
+        Self {
+            world: World::default().keeping_settled(),
+            approval: None,
+            keeps_output: false,
+            doers: BTreeMap::new(),
+            instruction: Vec::new(),
+            outputs: Vec::new(),
+            attempt: 0,
+            ends: None,
+            unread: Vec::new(),
+        }
+    }
+}
+
+impl Gathered {
+    fn keeping_output() -> Self {
+        Self { keeps_output: true, ..Self::default() }
+    }
+
+    /// What led to the approval that the loop begins with, before the record that begins it.
+    pub(crate) fn approved(&mut self, approval: &str, read: &Approvals, sequence: u64) {
+        for (line, standing) in read.before(approval, sequence) {
+            self.apply(line, line.event.clone(), *standing);
+        }
+        self.approval = self.world.decision_point(approval).cloned().map(Box::new);
+    }
+
+    /// The next record about the loop.
+    pub(crate) fn take(&mut self, mut line: Line, standing: Standing) {
+        let first = self.ends.map_or(line.sequence, |(first, ..)| first);
+        self.ends = Some((first, line.sequence, line.time));
+        let Some(event) = line.event.take() else { return self.unread.push(line.sequence) };
+        match &event {
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => {
+                self.attempt = body.attempt;
+            }
+            Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
+                self.take_evidence(body, line.sequence, standing);
+            }
+            _ => {}
+        }
+        self.apply(&line, Some(event), standing);
+    }
+
+    fn take_evidence(&mut self, body: &EvidenceCaptured, sequence: u64, standing: Standing) {
+        if !self.keeps_output {
+            return;
+        }
+        if body.content == EvidenceContent::Instruction {
+            self.instruction = body.raw_data.as_bytes().to_vec();
+        }
+        let cut = match &body.content {
+            EvidenceContent::OutputCut(cut) => Some(cut.clone()),
+            _ => None,
+        };
+        let captured = |extent| CapturedOutput {
+            attempt: self.attempt,
+            extent,
+            cut,
+            sequence,
+            standing,
+            bytes: body.raw_data.as_bytes().to_vec(),
+        };
+        self.outputs.extend(body.content.output().map(captured));
+    }
+
+    fn apply(&mut self, line: &Line, event: Option<Event>, standing: Standing) {
+        let (Some(event), Some(actor)) = (event, line.actor.clone()) else { return };
+        let doer = Doer { actor: actor.clone(), proof: line.proof, standing };
+        self.doers.insert(line.sequence, doer);
+        let envelope = Envelope {
+            actor,
+            proof: line.proof,
+            correlation: line.correlation.clone().unwrap_or_default(),
+            causation: line.causation,
+            idempotency: None,
+            event,
+        };
+        self.world.evolve(line.sequence, line.time, &envelope);
+    }
+
+    /// `None`: nothing that counts began the loop.
+    pub(crate) fn into_run(self, loop_id: &str) -> Option<Run> {
+        let entity = self.world.find_loop(loop_id)?.clone();
+        let (first, last, last_at) = self.ends?;
+        let Self { approval, doers, instruction, outputs, unread, .. } = self;
+        Some(Run { entity, approval, doers, instruction, outputs, first, last, last_at, unread })
+    }
+}
+
+impl Run {
+    /// Whether its evidence is what its chain says: no record of it is missing or other than the
+    /// hashes that follow it.
+    #[must_use]
+    pub fn is_linked(&self) -> bool {
+        self.entity.chain.as_ref().is_none_or(|chain| !chain.is_broken)
+    }
+
+    /// The newest of an attempt's outputs on a stream; of the last attempt that has any where none
+    /// is named.
+    #[must_use]
+    pub fn output(&self, stream: OutputStream, attempt: Option<u8>) -> Option<&CapturedOutput> {
+        let is_wanted = |output: &&CapturedOutput| {
+            output.extent.stream == stream
+                && attempt.is_none_or(|attempt| output.attempt == attempt)
+        };
+        self.outputs.iter().rev().find(is_wanted)
+    }
+}

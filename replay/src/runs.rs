@@ -1,0 +1,92 @@
+//! Runs as a list: the newest beginnings first, and each told by the records about it.
+
+use crate::read::{ReadError, ReadOptions};
+use crate::records::{Filter, Line, OneOf, Order, Searched, search};
+use crate::run::{Approvals, Gathered, Run, approval_of};
+use holdpoint_log_files::ReadStorage;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+/// What begins a run.
+pub const RUN_BEGINS: &str = "execution_loop.initialized";
+
+/// A record that begins a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// Its sequence.
+    pub sequence: u64,
+    /// The loop's id.
+    pub loop_id: String,
+    /// The decision point whose approval is spent for it.
+    pub approval: Option<String>,
+}
+
+impl Begun {
+    fn of(line: Line) -> Option<Self> {
+        let approval = approval_of(&line).map(str::to_string);
+        Some(Self { sequence: line.sequence, loop_id: line.loop_id?, approval })
+    }
+}
+
+/// The newest records that begin a run and that are wanted, so many at most, the newest first.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn begun<S: ReadStorage>(
+    storage: &S,
+    wanted: &Filter,
+    most: usize,
+    options: ReadOptions<'_>,
+) -> Result<(Vec<Begun>, Searched), ReadError> {
+    let filter = Filter { kind: Some(RUN_BEGINS.to_string()), ..wanted.clone() };
+    let mut found = Vec::new();
+    let mut take = |line, _| {
+        found.extend(Begun::of(line));
+        if found.len() >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let searched = search(storage, &filter, Order::NewestFirst, options, &mut |_| {}, &mut take)?;
+    Ok((found, searched))
+}
+
+/// Runs, and how much was read for them.
+pub struct Listed {
+    /// Each, in the order of their beginnings as they were given. A beginning that the rules forbid
+    /// gives none.
+    pub runs: Vec<Run>,
+    /// What was read.
+    pub searched: Searched,
+}
+
+/// The runs that some records begin, without their output.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn runs_of<S: ReadStorage>(
+    storage: &S,
+    begun: &[Begun],
+    options: ReadOptions<'_>,
+) -> Result<Listed, ReadError> {
+    let asked: BTreeSet<String> = begun.iter().filter_map(|begun| begun.approval.clone()).collect();
+    let newest = begun.iter().map(|begun| begun.sequence).max().unwrap_or_default();
+    let read = Approvals::read(storage, asked, newest, options)?;
+    let mut gathered: BTreeMap<&str, Gathered> = BTreeMap::new();
+    for begun in begun {
+        let run = gathered.entry(&begun.loop_id).or_default();
+        if let Some(approval) = &begun.approval {
+            run.approved(approval, &read, begun.sequence);
+        }
+    }
+    let loops = begun.iter().map(|begun| begun.loop_id.clone()).collect();
+    let first = begun.iter().map(|begun| begun.sequence).min();
+    let about = Filter { first, one_of: Some(OneOf::Loops(loops)), ..Filter::default() };
+    let mut take = |line: Line, standing| {
+        let run = line.loop_id.as_deref().and_then(|id| gathered.get_mut(id));
+        if let Some(run) = run {
+            run.take(line, standing);
+        }
+        ControlFlow::Continue(())
+    };
+    let searched = search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
+    let mut run = |begun: &Begun| gathered.remove(begun.loop_id.as_str())?.into_run(&begun.loop_id);
+    Ok(Listed { runs: begun.iter().filter_map(&mut run).collect(), searched })
+}

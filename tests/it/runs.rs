@@ -1,0 +1,122 @@
+//! `runs`, `show` and `output`: what ran is listed, told and given as it was printed, and not a
+//! byte of it where the log does not verify.
+
+use crate::program::{Place, json, status, text};
+use crate::run_before::{answer, await_question, command};
+use crate::terminal::Terminal;
+use serde_json::Value;
+use std::fs;
+
+/// The ids that `runs -q` gives, the newest first.
+fn listed(place: &Place, options: &[&str]) -> Vec<String> {
+    let output = place.holdpoint(&[&["runs", "-q"], options].concat());
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(String::from).collect()
+}
+
+/// A log with a good run, one with a status of its own, and one that a signal killed.
+fn place() -> Place {
+    let place = Place::with_log();
+    place.shell("printf 'one\\ntwo\\n'; echo err >&2");
+    place.shell("echo '1 test failed'; exit 3");
+    place.shell("kill -KILL $$");
+    place
+}
+
+#[test]
+fn runs_are_listed_by_how_they_ended_the_newest_first() {
+    let place = place();
+    let all = listed(&place, &[]);
+    assert_eq!(all.len(), 3);
+    let begun: Vec<String> =
+        place.loops().iter().map(|it| it["loop_id"].as_str().unwrap().to_string()).collect();
+    assert!(all.iter().eq(begun.iter().rev()), "{all:?} {begun:?}");
+    assert_eq!(listed(&place, &["--failed"]), all[..2]);
+    assert_eq!(listed(&place, &["--status", "3"]), all[1..2]);
+    assert_eq!(listed(&place, &["--status", "crashed"]), all[..1]);
+    assert_eq!(listed(&place, &["--status", "ok"]), all[2..]);
+    assert_eq!(listed(&place, &["--command", "test failed"]), all[1..2]);
+    assert_eq!(listed(&place, &["-n", "1"]), all[..1]);
+    assert_eq!(listed(&place, &["--after", &all[0]]), all[1..]);
+    assert!(listed(&place, &["--running"]).is_empty());
+    assert!(listed(&place, &["--by", "nobody-at-all"]).is_empty());
+    let lines = place.holdpoint(&["runs", "--json"]);
+    let newest: Value = serde_json::from_str(text(&lines.stdout).lines().next().unwrap()).unwrap();
+    assert_eq!((&newest["run"], &newest["signal"]), (&all[0].as_str().into(), &9.into()));
+}
+
+#[test]
+fn a_run_is_named_by_the_beginning_of_its_id_or_by_a_record_about_it() {
+    let place = place();
+    let all = listed(&place, &[]);
+    let oldest = &all[2];
+    let ways = [oldest.as_str(), &oldest[..13], &oldest[5..], "5"];
+    for way in ways.iter().filter(|way| way.len() == 1 || way.parse::<u64>().is_err()) {
+        let shown = json(&place.holdpoint(&["show", way, "--json"]));
+        assert_eq!(shown["run"], oldest.as_str(), "{way}");
+    }
+    let absent = format!("LOOP-{}", "0123456789abcdef".repeat(2));
+    for (wanted, exit) in [("LOOP-00000f", 3), (&absent, 3), ("99999", 3), ("abcde", 2), ("x y", 2)]
+    {
+        let output = place.holdpoint(&["show", wanted]);
+        assert_eq!((status(&output), text(&output.stdout).as_str()), (exit, ""), "{wanted}");
+    }
+}
+
+#[test]
+fn what_a_run_printed_is_given_byte_for_byte() {
+    let place = Place::with_log();
+    place.shell("printf 'a\\tb\\033[31m\\000\\377\\nlast'; echo err >&2");
+    let id = listed(&place, &[]).remove(0);
+    let stdout = |options: &[&str]| {
+        let output = place.holdpoint(&[&["output", &id], options].concat());
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("nothing in it is said by holdpoint"));
+        output.stdout
+    };
+    assert_eq!(stdout(&[]), b"a\tb\x1b[31m\0\xff\nlast");
+    assert_eq!(stdout(&["--tail", "1"]), b"last");
+    assert_eq!(stdout(&["--stderr"]), b"err\n");
+    let (exit, shown) = Terminal::start(&place, &["output", &id]).end();
+    assert_eq!(exit, 0);
+    assert!(shown.contains("\\u{1b}[31m\\u{0}\\xff"), "{shown:?}");
+    let missing = place.holdpoint(&["output", &id, "--attempt", "2"]);
+    assert_eq!((status(&missing), missing.stdout.len()), (3, 0), "{}", text(&missing.stderr));
+}
+
+#[test]
+fn not_a_byte_is_given_of_a_log_that_was_changed() {
+    let place = place();
+    let id = listed(&place, &[]).remove(2);
+    let segments = place.log.join("segments");
+    let segment = fs::read_dir(segments).unwrap().map(|it| it.unwrap().path());
+    let segment = segment.filter(|path| path.extension().is_some_and(|it| it == "seg")).max();
+    let segment = segment.unwrap();
+    let mut bytes = fs::read(&segment).unwrap();
+    let at = bytes.windows(7).position(|it| it == b"one\ntwo").unwrap();
+    bytes[at] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    for verb in ["output", "show"] {
+        let output = place.holdpoint(&[verb, &id]);
+        assert_eq!((status(&output), text(&output.stdout).as_str()), (6, ""), "{verb}");
+    }
+    assert_eq!(status(&place.holdpoint(&["runs"])), 6);
+}
+
+#[test]
+fn who_said_yes_is_told_with_the_run() {
+    let place = Place::with_log();
+    let asked = ["run", "--hold", "before", "--", "sh", "-c", "echo deployed"];
+    let waiting = command(&place, &asked).spawn().unwrap();
+    let question = await_question(&place);
+    assert_eq!(answer(&place, &question, "approve"), 0);
+    assert_eq!(status(&waiting.wait_with_output().unwrap()), 0);
+    let id = listed(&place, &[]).remove(0);
+    let shown = json(&place.holdpoint(&["show", &id, "--json"]));
+    assert_eq!((&shown["outcome"], &shown["approval"]), (&"ok".into(), &question.as_str().into()));
+    let by = shown["approved_by"]["id"].as_str().unwrap();
+    assert_eq!(listed(&place, &["--approved-by", by]), [id.as_str()]);
+    let screen = text(&place.holdpoint(&["show", &id]).stdout);
+    let approved = screen.lines().find(|line| line.starts_with("approved ")).unwrap();
+    assert!(approved.contains(&format!("by {by} (person")), "{approved}");
+}
