@@ -242,7 +242,7 @@ fn is_mark(c: char) -> bool {
 }
 
 /// The longest beginning of so many columns.
-pub(crate) fn fitting(text: &str, room: usize) -> String {
+fn fitting(text: &str, room: usize) -> String {
     fold(text, room, room).into_iter().next().unwrap_or_default()
 }
 

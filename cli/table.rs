@@ -1,7 +1,7 @@
 //! Rows in columns that fit a width: display columns are counted, not bytes, and what does not fit
 //! is left away column by column, the least important first.
 
-use crate::screen::{fitting, width};
+use crate::screen::width;
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -81,7 +81,15 @@ fn cut(cell: &str, room: usize) -> String {
     if width(cell) <= room {
         return cell.to_string();
     }
-    format!("{}..", fitting(cell, room.saturating_sub(2)).trim_end())
+    let (mut beginning, mut used) = (String::new(), 2_usize);
+    for character in cell.chars() {
+        used = used.saturating_add(width(character.encode_utf8(&mut [0; 4])));
+        if used > room {
+            break;
+        }
+        beginning.push(character);
+    }
+    format!("{}..", beginning.trim_end())
 }
 
 #[cfg(test)]
@@ -115,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_can_be_cut_is_cut_before_a_column_goes() {
-        assert_eq!(table(30).get(1).unwrap(), "now          1 s  make deploy..");
+        assert_eq!(table(30).get(1).unwrap(), "now          1 s  make deplo..");
         assert_eq!(table(24).get(1).unwrap(), "now        make deploy..");
         assert_eq!(table(9).get(2).unwrap(), "5 min ago");
     }
