@@ -3,9 +3,9 @@
 use crate::exit::Failure;
 pub(crate) use crate::locate::program;
 use crate::{
-    apply, bench, bisect, completions, config, decision, diff, doctor, export, health, hold, hook,
-    init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp, policy, record,
-    replay, run, run_output, runs, salvage, show, thread, trace, verify,
+    answer, apply, bench, bisect, completions, config, decision, diff, doctor, export, health,
+    hold, hook, init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp,
+    policy, record, replay, run, run_output, runs, salvage, show, thread, trace, verify,
 };
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -78,6 +78,8 @@ pub(crate) enum Verb {
     Apply(apply::Args),
     /// Record an event of an application, from a file or a pipe.
     Record(record::Args),
+    /// Answer what waits, a hold or a decision, by the words that it offers.
+    Answer(answer::Args),
     /// Look at the questions that wait for a person, and answer them.
     #[command(subcommand)]
     Hold(hold::HoldVerb),

@@ -28,8 +28,9 @@ use holdpoint_replay::{Rebuilt, Until, rebuild, rebuild_live};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use answer::{Args as AnswerArgs, answer};
 pub(crate) use expire::record_due;
-pub(crate) use shown::{how_to_answer, left, lines, outcome_line};
+pub(crate) use shown::{NamedHumanDecision, how_to_answer, left, lines, outcome_line};
 
 /// What to do with the questions that wait for a person.
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,7 @@
 //! The program `holdpoint`: what a person types. It parses arguments, shows results and chooses
 //! exit codes; it holds no rule and knows no byte of the format.
 
+mod answer;
 mod apply;
 mod archives;
 mod arguments;
@@ -83,6 +84,7 @@ pub fn main() -> ExitCode {
         Verb::Run(args) => run::main(&global, args),
         Verb::Apply(args) => apply::main(&global, args),
         Verb::Record(args) => record::main(&global, &args),
+        Verb::Answer(args) => answer::main(&global, args),
         Verb::Hold(verb) => hold::main(&global, verb),
         Verb::Decision(verb) => decision::main(&global, verb),
         Verb::Hook(args) => hook::main(&global, &args),

@@ -27,6 +27,11 @@ pub(super) struct Change {
 }
 
 impl Change {
+    /// As another verb is given it, under no condition.
+    pub(super) fn of(decision: String, speaker: Speaker, turn: LockWaitArgs) -> Self {
+        Self { decision, speaker, only: Only::default(), turn }
+    }
+
     /// Hands in the command on the decision, of whoever gives it, and tells what that came to.
     /// Random bits that the command takes are supplied.
     pub(super) fn carry_out(

@@ -17,6 +17,11 @@ pub(crate) struct Speaker {
 }
 
 impl Speaker {
+    /// Whether anything is said of who acts.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.name.is_some() || self.agent
+    }
+
     /// Who acts: the user of this process, unless another name is claimed.
     pub(crate) fn principal(&self) -> Principal {
         let kind = if self.agent { Actor::Agent } else { Actor::Human };

@@ -1,9 +1,11 @@
 //! `holdpoint decision respond`: somebody answers. The first answer counts.
 
 use super::change::Change;
+use super::principal::Speaker;
 use super::told::standing;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
+use crate::hold::LockWaitArgs;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::ids::Entropy;
@@ -46,6 +48,27 @@ impl Answer {
         let guidance = self.guidance.map(|words| Response::Guidance(words.into()));
         option.or(text).or(guidance).unwrap_or(Response::Accept)
     }
+}
+
+/// An answer as another verb is given it: an option, a text or guidance.
+pub(crate) struct Answered {
+    pub(crate) decision: String,
+    pub(crate) option: Option<String>,
+    pub(crate) text: Option<String>,
+    pub(crate) guidance: Option<String>,
+    pub(crate) comment: Option<String>,
+}
+
+/// Hands in an answer that another verb was given.
+pub(crate) fn answer(
+    global: &Global,
+    answered: Answered,
+    speaker: Speaker,
+    turn: LockWaitArgs,
+) -> Result<Exit, Failure> {
+    let Answered { decision, option, text, guidance, comment } = answered;
+    let answer = Answer { option, text, guidance, accept: false };
+    respond(global, Args { answer, comment, change: Change::of(decision, speaker, turn) })
 }
 
 /// Hands the answer in. Exit 0 where it counts, also when it is on record already; 4 where another

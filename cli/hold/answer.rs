@@ -46,6 +46,19 @@ pub(crate) struct Args {
     turn: LockWaitArgs,
 }
 
+impl Args {
+    /// As they are given to another verb: with the reason, and who is asked instead.
+    pub(crate) fn of(
+        request: String,
+        decision: NamedHumanDecision,
+        (reason, target): (Option<String>, Option<String>),
+        yes: bool,
+        turn: LockWaitArgs,
+    ) -> Self {
+        Self { request, decision, reason, target, yes, turn }
+    }
+}
+
 /// How an answer fared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -81,7 +94,7 @@ struct Records {
 }
 
 /// Hands the answer in. Exit 4 where another one counts, 5 where a rule says no.
-pub(super) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
+pub(crate) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
     let engine = super::open(global, &args.turn)?;
     let means = means(args.yes)?;
     let found = engine.query(|world| resolve(&args.request, request_ids(world)));

@@ -8,6 +8,7 @@
     reason = "a helper that fails, fails its test"
 )]
 
+mod answer;
 mod apply;
 mod apply_interleaved;
 mod apply_schema;

@@ -101,7 +101,8 @@ pub(crate) fn command_in(directory: &Path, arguments: &[&str]) -> Command {
 /// Whether only a person may do this, which takes a terminal.
 fn is_answer(arguments: &[&str]) -> bool {
     let verbs = [["decision", "respond"], ["hold", "answer"]];
-    verbs.iter().any(|verb| arguments.windows(2).any(|words| words == verb))
+    let has_verb = |verb| arguments.windows(2).any(|words| words == verb);
+    arguments.first() == Some(&"answer") || verbs.iter().any(has_verb)
 }
 
 /// A terminal at which nobody types.

@@ -1,0 +1,66 @@
+//! `answer`: a hold and a decision are answered by their own words, and by no other's.
+
+use crate::program::{Place, json, status, text};
+use crate::run_before::await_listed;
+use crate::terminal::at_terminal;
+
+/// Leaves the question of a hold open about a command that failed.
+fn held(place: &Place) -> String {
+    let run = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
+    assert_eq!(status(&run), 122, "{}", text(&run.stderr));
+    await_listed(place, "hold", "request_id")
+}
+
+/// Asks for a decision.
+fn asked(place: &Place) -> String {
+    let create = ["decision", "create", "gt-1", "--prompt", "Deploy?"];
+    let options = ["--option", "yes:Yes", "--option", "no:No", "--reject", "no"];
+    let output = place.holdpoint(&[&create[..], &options[..]].concat());
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    await_listed(place, "decision", "id")
+}
+
+fn answer(place: &Place, words: &[&str]) -> (i32, String) {
+    let output = at_terminal(place, &[&["answer"], words].concat());
+    (status(&output), text(&output.stderr))
+}
+
+#[test]
+fn a_hold_takes_its_own_words_and_none_of_a_decision() {
+    let place = Place::with_log();
+    let request = held(&place);
+    for word in ["approve", "deny", "yes", "C", "CONT", ""] {
+        let (exit, said) = answer(&place, &[&request, word]);
+        assert!(exit == 5 && said.contains("CONTINUE, RETRY, ABORT"), "{word}: {exit} {said}");
+    }
+    assert_eq!(answer(&place, &[&request, "RETRY"]).0, 5, "RETRY needs a reason");
+    assert_eq!(answer(&place, &[&request, "CONTINUE", "--as", "ada"]).0, 2);
+    assert_eq!(answer(&place, &[&request, "--text", "go on"]).0, 2);
+    assert_eq!(answer(&place, &[&request, "ABORT", "--reason", "flaky"]).0, 0);
+    let shown = json(&place.holdpoint(&["hold", "show", &request, "--json"]));
+    assert_eq!(shown["decision"]["decision"], "ABORT", "{shown:#}");
+}
+
+#[test]
+fn a_decision_takes_its_own_options_and_no_word_of_a_hold() {
+    let place = Place::with_log();
+    let decision = asked(&place);
+    for word in ["CONTINUE", "approve", "ye", "Yes"] {
+        assert_eq!(answer(&place, &[&decision, word]).0, 5, "{word}");
+    }
+    assert_eq!(answer(&place, &[&decision, "yes", "--to", "ada"]).0, 2);
+    assert_eq!(answer(&place, &[&decision]).0, 2);
+    assert_eq!(answer(&place, &[&decision, "no", "--reason", "not on a Friday"]).0, 0);
+    let shown = json(&place.holdpoint(&["decision", "show", &decision, "--json"]));
+    assert_eq!(shown["selected_option"], "no", "{shown:#}");
+}
+
+#[test]
+fn what_waits_is_named_by_its_first_digits_alone() {
+    let place = Place::with_log();
+    let (request, decision) = (held(&place), asked(&place));
+    let digits = |id: &str| id.split_once('-').unwrap().1[..12].to_string();
+    assert_eq!(answer(&place, &[&digits(&request), "CONTINUE"]).0, 0);
+    assert_eq!(answer(&place, &[&digits(&decision), "yes"]).0, 0);
+    assert_eq!(answer(&place, &["0123456789ab", "yes"]).0, 3);
+}
