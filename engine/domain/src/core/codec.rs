@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 use core::ops::Range;
 use core::sync::atomic::{self, AtomicBool};
 
@@ -221,6 +222,41 @@ impl Part {
         read.map(|(value, _)| Box::new(value))
     }
 }
+
+/// Something that follows from the other parts of what holds it, and so is no part of that: however
+/// it is, what is equal without it is equal. It is made when somebody first asks for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Remembered<T>(OnceCell<T>);
+
+impl<T> Remembered<T> {
+    pub(crate) fn get_or_make(&self, make: impl FnOnce() -> T) -> &T {
+        self.0.get_or_init(make)
+    }
+
+    /// It, where it was asked for already.
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.0.get()
+    }
+
+    /// The same, to be kept up.
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        self.0.get_mut()
+    }
+}
+
+impl<T> Default for Remembered<T> {
+    fn default() -> Self {
+        Self(OnceCell::new())
+    }
+}
+
+impl<T> PartialEq for Remembered<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<T> Eq for Remembered<T> {}
 
 /// The configuration that every payload and every fingerprint is encoded with: little-endian,
 /// variable-length integers, at most [`MAX_PAYLOAD_BYTES`].

@@ -1,10 +1,11 @@
 //! The evidence chain of one loop, without its raw bytes.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use core::cell::OnceCell;
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::codec::Remembered;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
@@ -27,21 +28,11 @@ pub struct Chain {
     pub is_broken: bool,
     /// What every record's hash begins with, once it was needed.
     #[serde(skip)]
-    pub(crate) session: Remembered,
+    pub(crate) session: Remembered<SessionHash>,
+    /// The ends of the records' ids, once somebody asked for one.
+    #[serde(skip)]
+    ends: Remembered<BTreeSet<IdEnd>>,
 }
-
-/// Something that follows from a chain's other parts, and so is no part of its state: however it
-/// is, chains are equal that are so without it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Remembered(OnceCell<SessionHash>);
-
-impl PartialEq for Remembered {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Remembered {}
 
 /// One evidence record, its raw bytes replaced by their length and SHA-256.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,27 +61,45 @@ pub struct ChainRecord {
     pub sequence: u64,
 }
 
+/// The last bytes of an id; zeros of a shorter one.
+type IdEnd = [u8; 16];
+
+fn id_end(record_id: &str) -> IdEnd {
+    record_id.as_bytes().last_chunk().copied().unwrap_or_default()
+}
+
 impl Chain {
     /// An empty chain.
     pub(crate) fn new(head: ChainHead) -> Self {
-        let session = Remembered::default();
-        Self { head, records: Vec::new(), last_at: None, is_broken: false, session }
+        let (session, ends) = (Remembered::default(), Remembered::default());
+        Self { head, records: Vec::new(), last_at: None, is_broken: false, session, ends }
     }
 
     /// What every record's hash begins with in this session.
     pub(crate) fn session(&self, context: &ObservationContext) -> &SessionHash {
-        self.session.0.get_or_init(|| SessionHash::of(context, &self.head.chain_id))
+        self.session.get_or_make(|| SessionHash::of(context, &self.head.chain_id))
     }
 
     /// The same, where a record needed it already.
     pub(crate) fn known_session(&self) -> Option<&SessionHash> {
-        self.session.0.get()
+        self.session.get()
     }
 
-    /// Whether a record with this id is there.
+    /// Adds a record.
+    pub(crate) fn push(&mut self, record: ChainRecord) {
+        if let Some(ends) = self.ends.get_mut() {
+            ends.insert(id_end(&record.record_id));
+        }
+        self.records.push(record);
+    }
+
+    /// Whether a record with this id is there. A new id ends otherwise than all others, which is
+    /// seen without a look at each.
     #[must_use]
     pub fn contains(&self, record_id: &str) -> bool {
-        self.records.iter().any(|record| *record.record_id == *record_id)
+        let ends = || self.records.iter().map(|record| id_end(&record.record_id)).collect();
+        self.ends.get_or_make(ends).contains(&id_end(record_id))
+            && self.records.iter().any(|record| *record.record_id == *record_id)
     }
 }
 
@@ -125,6 +134,54 @@ impl Chain {
             sealed: self.head.is_sealed,
             broken: self.is_broken,
             records: &self.records,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chain, ChainRecord};
+    use crate::core::hash::Digest;
+    use crate::evidence_capture::chain::ChainHead;
+    use crate::evidence_capture::types::{EvidenceContent, EvidenceType, ObservationPoint};
+
+    fn record(record_id: &str) -> ChainRecord {
+        let digest = Digest::from_bytes([0; 32]);
+        ChainRecord {
+            record_id: record_id.into(),
+            observation_point: ObservationPoint::PostDispatch,
+            evidence_type: EvidenceType::ExecutorOutput,
+            timestamp: "".into(),
+            raw_length: 0,
+            raw_sha256: digest,
+            prior_hash: "".into(),
+            self_hash: "".into(),
+            injective_hash: digest,
+            content: EvidenceContent::Opaque,
+            sequence: 1,
+        }
+    }
+
+    /// Short ids, and ids that end alike, are told apart.
+    #[test]
+    fn an_id_is_found_whenever_its_record_came_and_no_other() {
+        let head = ChainHead {
+            chain_id: "CHAIN-1".into(),
+            length: 0,
+            head_hash: "".into(),
+            injective_head: Digest::from_bytes([0; 32]),
+            is_sealed: false,
+        };
+        let ids = ["", "a", "b", "REC-0123456789abcdef", "RED-0123456789abcdef", "REC-1"];
+        for asked_from in 0..=ids.len() {
+            let mut chain = Chain::new(head.clone());
+            for (place, id) in ids.iter().enumerate() {
+                if place >= asked_from {
+                    assert!(!chain.contains(id), "{id:?} before it came");
+                }
+                chain.push(record(id));
+            }
+            assert!(ids.iter().all(|id| chain.contains(id)) && !chain.contains("c"));
         }
     }
 }

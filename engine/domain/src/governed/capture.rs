@@ -198,7 +198,7 @@ pub(crate) fn captured(entity: &mut ExecutionLoop, record: Record<'_>, body: &Ev
     chain.is_broken |= !is_linked(chain, hashes, body, &mut RuleChecks::unheard());
     chain.head.advance(&body.self_hash, injective);
     chain.last_at = chain.last_at.max(Some(record.at));
-    chain.records.push(chain_record(record, body, raw_sha256));
+    chain.push(chain_record(record, body, raw_sha256));
     note_content(entity, body);
 }
 
