@@ -70,12 +70,6 @@ pub struct World {
     origin: Origin,
 }
 
-/// Every system, as the names of its events begin.
-fn systems() -> impl Iterator<Item = &'static str> + Clone {
-    let of_one = REGISTRY.chunk_by(|one, next| one.system == next.system);
-    of_one.filter_map(|kinds| kinds.first()).map(|kind| kind.system)
-}
-
 /// What left the live state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Settled {
@@ -180,7 +174,7 @@ impl World {
     /// What a writer states before anything else; `None` where nothing of it is new.
     #[must_use]
     pub fn rules_to_adopt(&self) -> Option<RulesAdopted> {
-        self.hot.rules.adopted_by(systems())
+        self.hot.rules.adopted_by(SYSTEMS)
     }
 
     /// Whether this program has the rules in force, and so may write.
@@ -188,7 +182,7 @@ impl World {
     /// # Errors
     /// [`NewerRules`] where it has not.
     pub fn check_rules(&self) -> Result<(), NewerRules> {
-        self.hot.rules.check(|found| systems().any(|system| system == found))
+        self.hot.rules.check(SYSTEMS)
     }
 
     /// The number of the rules under which an event is not checked here, where it is not: this

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::core::codec::Remembered;
 use crate::core::forbidden::Rules;
 use crate::core::hash::Digest;
 use crate::core::limits::MAX_ID_BYTES;
@@ -84,13 +85,18 @@ impl SegmentIndexes {
 /// The numbers of the rules in force, by system; 1 where none is stated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct RulesNumbers(BTreeMap<Text, u32>);
+pub struct RulesNumbers {
+    numbers: BTreeMap<Text, u32>,
+    /// Whether they are this program's: of just its systems, and all the newest.
+    #[serde(skip)]
+    are_own: Remembered<bool>,
+}
 
 impl RulesNumbers {
     /// The number in force of a system.
     #[must_use]
     pub fn of(&self, system: &str) -> u32 {
-        self.0.get(system).copied().unwrap_or(1)
+        self.numbers.get(system).copied().unwrap_or(1)
     }
 
     /// The numbers that an event states, where it may: of every system in force, in order, none of
@@ -99,22 +105,19 @@ impl RulesNumbers {
         let numbers: BTreeMap<_, _> =
             body.systems.iter().map(|it| (it.system.clone(), it.number)).collect();
         let is_listed = numbers.keys().eq(body.systems.iter().map(|it| &it.system))
-            && self.0.keys().all(|system| numbers.contains_key(system));
+            && self.numbers.keys().all(|system| numbers.contains_key(system));
         let keeps = numbers.iter().all(|(system, number)| *number >= self.of(system));
         let rises = numbers.iter().any(|(system, number)| *number > self.of(system));
-        (is_listed && keeps && rises).then_some(Self(numbers))
+        (is_listed && keeps && rises).then(|| Self { numbers, ..Self::default() })
     }
 
     /// What a writer states first whose systems all have the newest rules; `None`: nothing new.
-    pub(crate) fn adopted_by(
-        &self,
-        systems: impl Iterator<Item = &'static str> + Clone,
-    ) -> Option<RulesAdopted> {
+    pub(crate) fn adopted_by(&self, systems: &[&'static str]) -> Option<RulesAdopted> {
         let number = Rules::NEWEST.number;
-        if systems.clone().all(|system| self.of(system) >= number) {
+        if self.are_own(systems) || systems.iter().all(|system| self.of(system) >= number) {
             return None;
         }
-        let names: BTreeSet<&str> = systems.collect();
+        let names: BTreeSet<&str> = systems.iter().copied().collect();
         let stated = names.into_iter().map(|it| SystemRules { system: it.into(), number });
         let body = RulesAdopted { systems: stated.collect() };
         self.after(&body).map(|_| body)
@@ -124,12 +127,26 @@ impl RulesNumbers {
     ///
     /// # Errors
     /// [`NewerRules`] names the first system of which it has not.
-    pub(crate) fn check(&self, is_known: impl Fn(&str) -> bool) -> Result<(), NewerRules> {
+    pub(crate) fn check(&self, systems: &[&str]) -> Result<(), NewerRules> {
+        if self.are_own(systems) {
+            return Ok(());
+        }
         let newest = Rules::NEWEST.number;
-        let newer = self.0.iter().find(|(system, number)| **number > newest || !is_known(system));
+        let is_known = |system: &Text| systems.contains(&system.as_str());
+        let newer =
+            self.numbers.iter().find(|(system, number)| **number > newest || !is_known(system));
         newer.map_or(Ok(()), |(system, number)| {
             Err(NewerRules { system: visible(system).to_string(), found: *number, newest })
         })
+    }
+
+    /// Whether every one of the systems of this program, and no other, has the newest rules: as it
+    /// is nearly always where something is written. `systems` are the same in every call.
+    fn are_own(&self, systems: &[&str]) -> bool {
+        let is_newest = |system: &&str| self.numbers.get(*system) == Some(&Rules::NEWEST.number);
+        let is_known = |system: &Text| systems.contains(&system.as_str());
+        let look = || systems.iter().all(is_newest) && self.numbers.keys().all(is_known);
+        *self.are_own.get_or_make(look)
     }
 }
 
@@ -270,7 +287,32 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
-    use super::{MAX_UNPROVEN_RANGES, UnprovenRecords};
+    use super::{MAX_UNPROVEN_RANGES, RulesNumbers, UnprovenRecords};
+    use crate::core::forbidden::Rules;
+    use crate::core::payload::Text;
+
+    /// However often it is asked, in whatever order the systems stand, and one named twice.
+    #[test]
+    fn a_program_has_the_rules_in_force_where_none_is_newer_and_it_knows_every_system() {
+        let (newest, systems) = (Rules::NEWEST.number, ["log", "loops", "log"]);
+        let asked = |all: &[(&str, u32)]| {
+            let numbers = RulesNumbers {
+                numbers: all.iter().map(|(system, number)| (Text::from(*system), *number)).collect(),
+                ..RulesNumbers::default()
+            };
+            let ask = || (numbers.check(&systems).is_ok(), numbers.adopted_by(&systems).is_some());
+            let first = ask();
+            assert_eq!(ask(), first);
+            first
+        };
+        let (adopts, goes_on, only_reads) = ((true, true), (true, false), (false, false));
+        assert_eq!(asked(&[]), adopts);
+        assert_eq!(asked(&[("log", newest)]), adopts);
+        assert_eq!(asked(&[("log", newest), ("loops", newest - 1)]), adopts);
+        assert_eq!(asked(&[("log", newest), ("loops", newest)]), goes_on);
+        assert_eq!(asked(&[("log", newest), ("loops", newest + 1)]), only_reads);
+        assert_eq!(asked(&[("log", newest), ("loops", newest), ("others", 1)]), only_reads);
+    }
 
     #[test]
     fn ranges_that_meet_become_one_and_others_stay_apart() {

@@ -44,6 +44,12 @@ macro_rules! systems {
             &[$($Event::KINDS),+],
         );
 
+        /// Every system, as the names of its events begin, in the order of the enum.
+        pub(crate) const SYSTEMS: &[&str] = &[$(match $Event::KINDS {
+            [first, ..] => first.system,
+            [] => "",
+        }),+];
+
         /// Whether payloads of this kind and version can be read.
         pub(crate) const fn is_registered(kind: u16, version: u8) -> bool {
             $($Event::is_registered(kind, version))||+
