@@ -397,7 +397,7 @@ impl World {
 
     /// The record that closed a thread: remembered, found again for the command in hand, or kept.
     pub(crate) fn closed_with(&self, tenant_id: &str, correlation_id: &str) -> Option<u64> {
-        let recalled = self.recalled.closed_thread.as_ref().filter(|((tenant, correlation), _)| {
+        let recalled = self.recalled.closed_thread().filter(|((tenant, correlation), _)| {
             tenant.as_str() == tenant_id && correlation.as_str() == correlation_id
         });
         let remembered = self.hot.threads.ended(tenant_id, correlation_id);
@@ -433,8 +433,8 @@ impl World {
 
 impl World {
     /// What is registered, for the command in hand.
-    pub(crate) const fn registered(&self) -> Registered<'_> {
-        let found = Some(self.recalled.registrations());
+    pub(crate) fn registered(&self) -> Registered<'_> {
+        let found = self.recalled.registrations();
         Registered { registry: &self.hot.registry, found }
     }
 }
@@ -581,7 +581,7 @@ impl World {
         let LiveState { decision_points, gates, .. } = &self.hot;
         let mut view = PointsView {
             points: decision_points,
-            recalled: self.recalled.decision_point.as_ref(),
+            recalled: self.recalled.decision_point(),
             used_id: self.recalled.used_id(),
             gates: &gates.points,
             policy: gates.policy.as_ref(),

@@ -62,7 +62,7 @@ pub(super) fn recall<S: Storage>(
         recalled.stream_came_to(stream, sequence);
     }
     if let Some(point) = past.decision_point(command)? {
-        recalled.decision_point_ended(point);
+        recalled.decision_point_ended(*point);
     }
     let own = past.hot.world.own_session(command).map(String::from);
     let own = command.thread().zip(own.as_deref());
@@ -250,7 +250,10 @@ impl<S: Storage> Past<'_, '_, S> {
 
     /// The decision point that a command is about, where it ended so long ago that only the log
     /// knows: as its records, and those of the rounds before it, say.
-    fn decision_point(&mut self, command: &Command) -> Result<Option<DecisionPoint>, SubmitError> {
+    fn decision_point(
+        &mut self,
+        command: &Command,
+    ) -> Result<Option<Box<DecisionPoint>>, SubmitError> {
         let wanted = match command {
             Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(c)) => {
                 c.supersedes.as_deref()
@@ -281,7 +284,7 @@ impl<S: Storage> Past<'_, '_, S> {
         for (sequence, event) in records {
             world.evolve(sequence, event.at, &event.envelope);
         }
-        Ok(world.decision_point(wanted).cloned())
+        Ok(world.decision_point(wanted).cloned().map(Box::new))
     }
 
     fn first_use(&mut self, term: &Term<'_>) -> Result<Option<u64>, SubmitError> {

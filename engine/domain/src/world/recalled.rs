@@ -1,6 +1,7 @@
 //! What is known beside the state: what the log says of what it has forgotten, for the command in
 //! hand; and the snapshot in which those of its parts are that nobody has asked for yet.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,11 +14,15 @@ use crate::registration::event::RegistrationEvent;
 use crate::registration::state::Registry;
 use crate::world::{LiveState, World};
 
-/// What was found again. Each is what the log says: the rules believe it.
+/// What was found again: of most commands nothing, and then it is nothing to carry about. Each is
+/// what the log says: the rules believe it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recalled {
+pub struct Recalled(Option<Box<Found>>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Found {
     /// A thread that was closed, and with which record.
-    pub(crate) closed_thread: Option<ClosedThread>,
+    closed_thread: Option<ClosedThread>,
     /// The id of a loop, request or decision point that the command would begin, and that one had
     /// before.
     used_id: Option<String>,
@@ -26,45 +31,60 @@ pub struct Recalled {
     /// The stream that the command is about, and its last event.
     stream: Option<(String, u64)>,
     /// The decision point that the command is about: it ended.
-    pub(crate) decision_point: Option<DecisionPoint>,
+    decision_point: Option<DecisionPoint>,
 }
 
 impl Recalled {
+    fn found(&mut self) -> &mut Found {
+        self.0.get_or_insert_default()
+    }
+
     pub(crate) fn take_used_id(&mut self, id: String) {
-        self.used_id = Some(id);
+        self.found().used_id = Some(id);
     }
 
     pub(crate) fn used_id(&self) -> Option<&str> {
-        self.used_id.as_deref()
+        self.0.as_ref()?.used_id.as_deref()
     }
 
     /// A thread was closed with this record.
     pub fn thread_was_closed(&mut self, tenant_id: &str, correlation_id: &str, sequence: u64) {
         let key = (Text::from(tenant_id), Text::from(correlation_id));
-        self.closed_thread = Some((key, sequence));
+        self.found().closed_thread = Some((key, sequence));
+    }
+
+    pub(crate) fn closed_thread(&self) -> Option<&ClosedThread> {
+        self.0.as_ref()?.closed_thread.as_ref()
     }
 
     /// A session or a work order was registered like this, last.
     pub fn was_registered(&mut self, event: &RegistrationEvent) {
-        self.registrations.apply(event, 0);
+        self.found().registrations.apply(event, 0);
+    }
+
+    pub(crate) fn registrations(&self) -> Option<&Registry> {
+        self.0.as_ref().map(|found| &found.registrations)
     }
 
     /// A stream's last event is this record.
     pub fn stream_came_to(&mut self, stream: &str, sequence: u64) {
-        self.stream = Some((String::from(stream), sequence));
+        self.found().stream = Some((String::from(stream), sequence));
     }
 
     pub(crate) fn stream(&self, stream: &str) -> Option<u64> {
-        self.stream.as_ref().filter(|(name, _)| name == stream).map(|(_, version)| *version)
-    }
-
-    pub(crate) const fn registrations(&self) -> &Registry {
-        &self.registrations
+        let found = self.0.as_ref()?.stream.as_ref();
+        found.filter(|(name, _)| name == stream).map(|(_, version)| *version)
     }
 
     /// A decision point went like this. One that is not over is in the state, and not taken.
     pub fn decision_point_ended(&mut self, point: DecisionPoint) {
-        self.decision_point = Some(point).filter(|point| !point.is_live());
+        if !point.is_live() {
+            self.found().decision_point = Some(point);
+        }
+    }
+
+    pub(crate) fn decision_point(&self) -> Option<&DecisionPoint> {
+        self.0.as_ref()?.decision_point.as_ref()
     }
 }
 
