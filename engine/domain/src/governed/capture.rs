@@ -239,6 +239,15 @@ fn hashes(
     })
 }
 
+/// The hashes that evidence states of itself, where that of its raw bytes is known: what `decide`
+/// made is as it says.
+pub(crate) fn stated_hashes(body: &EvidenceCaptured) -> Option<[Digest; 3]> {
+    let raw_sha256 = body.raw_data.known_sha256()?;
+    let seed_hash = body.self_hash.parse().ok()?;
+    debug_assert_eq!(EvidenceHashes([raw_sha256, seed_hash]), EvidenceHashes::of(body));
+    Some([raw_sha256, seed_hash, body.injective_hash])
+}
+
 /// Outputs and resources are shown with the attempt that they belong to.
 fn note_content(entity: &mut ExecutionLoop, body: &EvidenceCaptured) {
     let Some(attempt) = entity.attempts.last_mut() else { return };

@@ -55,6 +55,14 @@ impl World {
         self.apply(record(sequence, at, envelope, &hashes, evidence), envelope);
     }
 
+    /// [`evolve`](Self::evolve), by an event that `decide` has just made of this very world: its
+    /// evidence is hashed already, and says how.
+    pub fn evolve_decided(&mut self, sequence: u64, at: Timestamp, envelope: &Envelope) {
+        let stated = envelope.event.captured().and_then(capture::stated_hashes);
+        let hashes = stated.map_or_else(OnceCell::new, OnceCell::from);
+        self.apply(record(sequence, at, envelope, &hashes, None), envelope);
+    }
+
     /// What the rules forbid about a record that is to be applied to this very world: empty for
     /// every event that `decide` made of it.
     #[must_use]

@@ -6,7 +6,8 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::evidence_capture::{EvidenceHashes, EvidenceMessages};
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::{Envelope, World};
-use holdpoint_testing::story::{Recorded, seed};
+use holdpoint_testing::story::commands::Generator;
+use holdpoint_testing::story::{Recorded, Story, seed};
 use quickcheck::Gen;
 
 #[test]
@@ -29,6 +30,35 @@ fn evidence_hashed_together_leads_to_the_same_findings_and_the_same_state() {
         assert_eq!(judged.fingerprint(), alone.fingerprint());
         assert_eq!(evolved.fingerprint(), alone.fingerprint());
     }
+}
+
+/// What `decide` made is hashed already: the same state follows, with nothing hashed again.
+#[test]
+fn what_decide_has_made_leads_to_the_same_state_as_its_record() {
+    let seed = seed();
+    eprintln!("HOLDPOINT_SEED={seed}");
+    let (mut generator, mut story) = (Generator::seeded(seed), Story::adopted());
+    let (mut from_records, mut as_decided) = (World::default(), World::default());
+    let mut captured = 0;
+    let mut seen = 0;
+    while captured < 500 {
+        let events = generator.step(&mut story).outcome.unwrap_or_default();
+        let new = story.records.get(seen..).unwrap();
+        seen = story.records.len();
+        let decided = new.len() - events.len();
+        let mut made = events.into_iter();
+        for (place, record) in new.iter().enumerate() {
+            let mut envelope = decoded(record);
+            from_records.evolve(record.sequence, record.at, &envelope);
+            if place >= decided {
+                envelope.event = made.next().unwrap();
+            }
+            captured += usize::from(envelope.event.captured().is_some());
+            as_decided.evolve_decided(record.sequence, record.at, &envelope);
+        }
+    }
+    assert_eq!(as_decided, from_records);
+    assert_eq!(as_decided.fingerprint(), story.world.fingerprint());
 }
 
 fn decoded(record: &Recorded) -> Envelope {
