@@ -80,8 +80,7 @@ impl<S: Storage> Log<S> {
         level: Level,
     ) -> Result<Appended, AppendError> {
         self.shared.check_usable()?;
-        let is_kept = self.shared.options.ownership == Ownership::Exclusive;
-        if let ([record], Level::Staged, true) = (records, level, is_kept) {
+        if let ([record], Level::Staged, true) = (records, level, self.keeps_its_lock()) {
             let footprint = checked_footprint(records)?;
             let mut turn = WriteTransaction::begin(&self.shared)?;
             let appended = turn.append_unhashed(record, footprint, clock)?;
@@ -195,6 +194,11 @@ impl<S: Storage> Log<S> {
     pub fn position(&self) -> ChainPosition {
         let mut state = self.shared.state.lock();
         state.active.hash_staged();
+    /// Whether no other process gets the lock before this handle is closed.
+    pub(crate) fn keeps_its_lock(&self) -> bool {
+        self.shared.options.ownership == Ownership::Exclusive
+    }
+
         state.active.chain()
     }
 

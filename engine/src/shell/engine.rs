@@ -13,6 +13,7 @@ use super::metrics_storage::Measured;
 use super::read_only::{ReadOnlyEngine, ReadOnlyError};
 use super::rebuild::LiveState;
 use super::recall::FoundRecord;
+use super::run_seat::Recorders;
 use super::snapshot::{self, Snapshot};
 use super::start::ApprovalKeys;
 use super::submit::{Begun, Origin, Receipt, Submitted};
@@ -34,7 +35,6 @@ use holdpoint_domain::log::{HeadMissingAccepted, WriterCommand};
 use holdpoint_domain::world::Term;
 use holdpoint_domain::{ActorId, Command, Proof, World};
 use holdpoint_log_files::DirectoryStorage;
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -88,8 +88,7 @@ pub(super) struct Core<S: Storage> {
     /// Whether this engine has looked for runs whose recorder is gone.
     pub(super) has_looked_for_lost: AtomicBool,
     pub(super) settled: Mutex<Settled>,
-    /// The loops of the runs that this engine records.
-    pub(super) recorded_here: Mutex<BTreeSet<String>>,
+    pub(super) recorders: Mutex<Recorders>,
     /// Read anew for whatever they govern.
     floors: FloorFiles,
     /// Where the keys of runs are kept whose questions are left open.
@@ -158,7 +157,7 @@ impl<S: Storage> Engine<S> {
             identity: options.identity,
             has_looked_for_lost: AtomicBool::new(false),
             settled: Mutex::new(Settled::new()),
-            recorded_here: Mutex::new(BTreeSet::new()),
+            recorders: Mutex::new(Recorders::default()),
             floors: options.floors,
             keys: options.keys,
             caches,
