@@ -79,7 +79,7 @@ pub(super) struct Core<S: Storage> {
     /// What was drawn for callers and not used yet.
     pub(super) drawn: Mutex<Drawn>,
     /// `None` after a failure: what the disk holds is no longer known, so nothing is answered.
-    pub(super) hot: Mutex<Option<LiveState>>,
+    pub(super) hot: Mutex<Option<Box<LiveState>>>,
     pub(super) meter: Meter,
     notifier: Notifier,
     pub(super) fingerprints: FingerprintDistance,
@@ -150,7 +150,7 @@ impl<S: Storage> Engine<S> {
             clock: options.clock,
             entropy: options.entropy,
             drawn: Mutex::new(Drawn::default()),
-            hot: Mutex::new(Some(hot)),
+            hot: Mutex::new(Some(Box::new(hot))),
             meter: Meter::new(options.metrics),
             notifier: Notifier::default(),
             fingerprints: options.fingerprints,

@@ -259,7 +259,7 @@ pub(super) fn before_close<S: Storage>(engine: &Core<S>) -> Result<(), SubmitErr
         let has_news = hot.lookup.indexer.has_built() || fingerprint::is_due_at_close(engine, hot);
         has_news && hot.is_behind(&engine.log)
     };
-    if !engine.hot.lock().as_ref().is_some_and(is_worth_it) {
+    if !engine.hot.lock().as_deref().is_some_and(is_worth_it) {
         return Ok(());
     }
     let (snapshot, pending) = in_turn(engine, engine.level, fingerprint::record_at_close)?;
@@ -422,9 +422,9 @@ fn in_turn<'a, S: Storage, T>(
 
 /// The state, from the records alone. The snapshots are removed: one of them is of no use, and
 /// whoever opens next would begin with it again.
-fn made_anew<S: Storage>(engine: &Core<S>) -> Result<LiveState, SubmitError> {
+fn made_anew<S: Storage>(engine: &Core<S>) -> Result<Box<LiveState>, SubmitError> {
     snapshot::remove_all(&*engine.caches);
-    let mut hot = LiveState::open(&engine.log)?;
+    let mut hot = Box::new(LiveState::open(&engine.log)?);
     let mut turn = engine.log.begin()?;
     // What is staged is in no file yet.
     turn.sync()?;
