@@ -3,7 +3,7 @@
 
 use super::conditions::Conditions;
 use super::error::SubmitError;
-use super::rebuild::{LiveState, Recorded};
+use super::rebuild::LiveState;
 use super::submit::{By, Origin};
 use super::writers_own::adoption;
 use crate::log::{Appended, NewRecord, Storage, WriteTransaction};
@@ -39,13 +39,15 @@ pub(super) fn append_labelled<S: Storage>(
     let events = events.into();
     // A turn that was planned comes of its plan, with all that its batch holds.
     let drafted = events.iter().find_map(|event| hot.world.drafted_with(event));
-    let events = events.into_iter().map(|event| {
-        let made = envelope(&hot.world, by, idempotency, event);
-        Envelope { causation: made.causation.or(drafted), ..made }
-    });
     let adopted = rules_first(&hot.world);
     let adopts = usize::from(adopted.is_some());
-    let mut envelopes: Vec<Envelope> = adopted.into_iter().chain(events).collect();
+    let mut envelopes = Vec::with_capacity(adopts + events.len());
+    envelopes.extend(adopted);
+    for event in events {
+        let mut made = envelope(&hot.world, by, idempotency, event);
+        made.causation = made.causation.or(drafted);
+        envelopes.push(made);
+    }
     if envelopes.len() > adopts {
         envelopes.extend(labels_last(&hot.world, turn, by, conditions, adopts));
     }
@@ -54,9 +56,11 @@ pub(super) fn append_labelled<S: Storage>(
     {
         state_fingerprints_behind(&hot.world, turn, at, adopted, events);
     }
-    let (appended, batch) = append_made(hot, turn, envelopes, at)?;
-    batch.iter().for_each(|it| hot.world.evolve(it.sequence, it.at, &it.envelope));
-    Ok(asked_for(appended, batch, adopts))
+    let appended = append_made(hot, turn, &envelopes, at)?;
+    for (sequence, made) in (appended.first_sequence..).zip(&envelopes) {
+        hot.world.evolve_decided(sequence, at, made);
+    }
+    Ok(asked_for(appended, envelopes, adopts))
 }
 
 /// The statement of the rules that a batch begins with, where nobody has made it before.
@@ -80,13 +84,14 @@ pub(super) fn labels_last<S: Storage>(
 /// are the labels that it ends with.
 pub(super) fn asked_for(
     appended: Appended,
-    mut batch: Vec<Recorded>,
+    mut batch: Vec<Envelope>,
     adopts: usize,
 ) -> (Appended, Vec<Event>) {
     let first_sequence = appended.first_sequence.saturating_add(adopts as u64);
-    batch.retain(|event| !is_label(&event.envelope.event));
-    let last_sequence = batch.last().map_or(appended.last_sequence, |event| event.sequence);
-    let events = batch.into_iter().skip(adopts).map(|event| event.envelope.event);
+    let labels = batch.iter().rev().take_while(|made| is_label(&made.event)).count();
+    batch.truncate(batch.len() - labels);
+    let last_sequence = appended.last_sequence.saturating_sub(labels as u64);
+    let events = batch.into_iter().skip(adopts).map(|made| made.event);
     (Appended { first_sequence, last_sequence, ..appended }, events.collect())
 }
 
@@ -99,28 +104,19 @@ pub(super) const fn is_label(event: &Event) -> bool {
 pub(super) fn append_made<S: Storage>(
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
-    envelopes: Vec<Envelope>,
+    envelopes: &[Envelope],
     at: Time,
-) -> Result<(Appended, Vec<Recorded>), SubmitError> {
+) -> Result<Appended, SubmitError> {
     check_readable(&hot.world)?;
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
     let appended = turn.append_batch(&records, at.nanoseconds())?;
-    let batch: Vec<Recorded> = (appended.first_sequence..)
-        .zip(envelopes.into_iter().zip(&records))
-        .map(|(sequence, (envelope, record))| Recorded {
-            sequence,
-            at,
-            ends_batch: sequence == appended.last_sequence,
-            envelope,
-            length: record.payload.len(),
-        })
-        .collect();
-    for event in &batch {
-        hot.since.count(event);
-        hot.lookup.follow(event);
+    let followed = (appended.first_sequence..).zip(envelopes.iter().zip(&records));
+    for (sequence, (envelope, record)) in followed {
+        hot.since.count(envelope, record.payload.len());
+        hot.lookup.follow(sequence, envelope);
     }
     hot.place = turn.place();
-    Ok((appended, batch))
+    Ok(appended)
 }
 
 /// What a state says of which some part could not be read is no fact, and no answer.

@@ -4,13 +4,13 @@
 use super::append::append;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::rebuild::{LiveState, Recorded};
+use super::rebuild::LiveState;
 use super::snapshot::Snapshot;
 use super::submit::{By, Origin, changes_nothing, time_of_next};
 use crate::log::{Storage, WriteTransaction};
-use holdpoint_domain::Event;
 use holdpoint_domain::log::{FingerprintRecorded, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
+use holdpoint_domain::{Envelope, Event};
 
 /// How far apart fingerprints of the state are recorded. Behind each there is a snapshot, from
 /// which the next opening goes on: it reads at most so much.
@@ -62,15 +62,14 @@ impl Since {
 
     /// Counts a record. A fingerprint that an engine recorded of its own accord has a snapshot;
     /// one that a command asked for has none.
-    pub(super) fn count(&mut self, event: &Recorded) {
-        let is_fingerprint =
-            matches!(event.envelope.event, Event::Log(LogEvent::FingerprintRecorded(_)));
-        if self.has_snapshot && is_fingerprint && event.envelope.actor == system_actor() {
+    pub(super) fn count(&mut self, envelope: &Envelope, length: usize) {
+        let is_fingerprint = matches!(envelope.event, Event::Log(LogEvent::FingerprintRecorded(_)));
+        if self.has_snapshot && is_fingerprint && envelope.actor == system_actor() {
             *self = Self::snapshot();
             return;
         }
         self.records = self.records.saturating_add(1);
-        self.bytes = self.bytes.saturating_add(event.length as u64);
+        self.bytes = self.bytes.saturating_add(length as u64);
     }
 }
 

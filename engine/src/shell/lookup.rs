@@ -6,9 +6,9 @@ use super::indexer::{Indexer, is_gone_on_from};
 use super::rebuild::{Recorded, recorded};
 use super::recent::{Gathered, Recent, is_remembered};
 use crate::log::Storage;
-use holdpoint_domain::Event;
 use holdpoint_domain::log::{LogEvent, SegmentIndex, SegmentIndexes};
 use holdpoint_domain::world::{TERMS_VERSION, Term, terms_of};
+use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::{OpenSegment, firsts, list};
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{Entry, FollowError, Follower, Mapped, ReadFile, RecordPlace, Stamp};
@@ -64,14 +64,14 @@ impl Lookup {
     }
 
     /// Follows a record that was appended or read.
-    pub(super) fn follow(&mut self, event: &Recorded) {
-        if matches!(event.envelope.event, Event::Log(LogEvent::HistoryArchived(_))) {
+    pub(super) fn follow(&mut self, sequence: u64, envelope: &Envelope) {
+        if matches!(envelope.event, Event::Log(LogEvent::HistoryArchived(_))) {
             // Segments leave, sooner or later: they are listed again and again from then on.
             self.has_archived = true;
         }
         let Some(recent) = &mut self.recent else { return };
-        recent.follow(event.sequence, &event.envelope);
-        if let Event::Log(LogEvent::SegmentIndexed(body)) = &event.envelope.event {
+        recent.follow(sequence, envelope);
+        if let Event::Log(LogEvent::SegmentIndexed(body)) = &envelope.event {
             recent.forget(body.first_sequence, body.last_sequence);
         }
     }

@@ -112,8 +112,8 @@ impl LiveState {
         let mut failure = None;
         let (world, since, lookup) = (&mut self.world, &mut self.since, &mut self.lookup);
         let mut follow = |event: &Recorded| {
-            since.count(event);
-            lookup.follow(event);
+            since.count(&event.envelope, event.length);
+            lookup.follow(event.sequence, &event.envelope);
         };
         let caught_up = catch_up(&mut self.place, &mut |_, record| match recorded(record) {
             _ if failure.is_some() => {}

@@ -141,7 +141,7 @@ impl Following {
         let Ok(event) = recorded(record) else { return ControlFlow::Break(()) };
         self.pending.take(event, &record.header);
         let LiveState { world, since, .. } = &mut self.hot;
-        self.pending.evolve(world, &mut |event| since.count(event));
+        self.pending.evolve(world, &mut |event| since.count(&event.envelope, event.length));
         ControlFlow::Continue(())
     }
 }

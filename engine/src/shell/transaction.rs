@@ -297,26 +297,26 @@ impl Batch<'_> {
         let streams = (!self.states_fingerprint()).then(|| hot.world.take_streams());
         let before = hot.world.clone();
         let appended = match self.decide(engine, hot, turn, at) {
-            Ok(Ok(Made { envelopes, adopts })) => {
-                append_made(hot, turn, envelopes, at).map(|appended| Ok((appended, adopts)))
+            Ok(Ok(made)) => {
+                append_made(hot, turn, &made.envelopes, at).map(|appended| Ok((appended, made)))
             }
             Ok(Err(refused)) => Ok(Err(refused)),
             Err(error) => Err(error),
         };
-        let batch = match &appended {
-            Ok(Ok(((_, batch), _))) => batch.as_slice(),
+        let (first, batch) = match &appended {
+            Ok(Ok((appended, made))) => (appended.first_sequence, made.envelopes.as_slice()),
             Ok(Err(_)) | Err(_) => {
                 hot.world = before;
-                &[]
+                (0, &[][..])
             }
         };
         if let Some(streams) = streams {
-            let meanwhile = batch.iter().map(|it| (it.sequence, &it.envelope.event));
+            let meanwhile = (first..).zip(batch.iter().map(|made| &made.event));
             hot.world.give_streams_back(streams, meanwhile);
         }
         match appended? {
-            Ok(((appended, batch), adopts)) => {
-                let (appended, events) = asked_for(appended, batch, adopts);
+            Ok((appended, Made { envelopes, adopts })) => {
+                let (appended, events) = asked_for(appended, envelopes, adopts);
                 Ok(Answer::Accepted(receipt(&appended, at, events)))
             }
             Err(refused) => self.refuse(hot, turn, refused, at),
@@ -373,7 +373,7 @@ impl Batch<'_> {
         let mut sequence = turn.position().sequence;
         let mut go_on = |world: &mut World, made: &Envelope| {
             sequence = sequence.saturating_add(1);
-            world.evolve(sequence, at, made);
+            world.evolve_decided(sequence, at, made);
         };
         let mut envelopes: Vec<Envelope> = rules_first(&hot.world).into_iter().collect();
         let adopts = envelopes.len();
