@@ -108,7 +108,7 @@ fn record<S: Storage>(
     if hot.world.rules_to_adopt().is_some() {
         return Ok(None);
     }
-    let at = time_of_next(engine, turn);
+    let at = time_of_next(engine.now(), turn);
     let (state, fingerprint) = hot.world.carry_with_fingerprint();
     let snapshot = Snapshot::new(hot.place.header.log, &hot.place, &state);
     let event = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint }.into();

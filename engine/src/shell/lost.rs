@@ -82,7 +82,7 @@ fn halt<S: Storage>(
     let origin = Origin { actor: system_actor(), correlation, causation };
     let loop_id = loop_id.to_string();
     let lost = WriterCommand::DeclareLost { loop_id, entropy: engine.entropy()? };
-    let at = time_of_next(engine, turn);
+    let at = time_of_next(engine.now(), turn);
     let Ok(events) = decide_for_writer(&hot.world, &lost, at) else { return Ok(None) };
     let (appended, events): (Appended, Vec<Event>) =
         append(hot, turn, By::holdpoint(&origin), None, events, at)?;

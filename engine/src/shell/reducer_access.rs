@@ -79,8 +79,8 @@ impl<S: Storage> ReducerAccess<S> {
         let core = self.core()?;
         let proof = core.identity.proof_of(&origin.actor);
         with_turn(&*core, |engine, hot, turn| {
-            come_up_to_date(engine, hot, turn)?;
-            let at = time_of_next(engine, turn);
+            let now = come_up_to_date(engine, hot, turn)?;
+            let at = time_of_next(now, turn);
             let events = vec![decide_for_reducer(&hot.world, stated)?];
             let by = By { origin, proof: Some(proof) };
             let (appended, events) = append(hot, turn, by, None, events, at)?;

@@ -1,6 +1,7 @@
 //! One turn, in order: what is due, command, decide, encode, append, evolve, sync, receipt.
 
 use super::append::{append, append_labelled, check_readable};
+use super::clock::Reading;
 use super::conditions::{Conditions, DoneBefore, Known, check_cause, check_story};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
@@ -88,11 +89,11 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     let by = By { origin, proof: Some(proof) };
     let level = engine.level_of(command);
     let (answer, pending) = in_turn(engine, level, |engine, hot, turn| {
-        come_up_to_date(engine, hot, turn)?;
+        let now = come_up_to_date(engine, hot, turn)?;
         if let Err(objection) = is_allowed(&hot.world) {
             return Ok(Err(objection));
         }
-        let at = time_of_next(engine, turn);
+        let at = time_of_next(now, turn);
         let asked = Asked { by, command, floors: &floors };
         carry_out(engine, hot, turn, asked, conditions, at).map(Ok)
     })?;
@@ -271,8 +272,8 @@ pub(super) fn before_close<S: Storage>(engine: &Core<S>) -> Result<(), SubmitErr
 /// Records what is due, and nothing else.
 pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, SubmitError> {
     with_turn(engine, |engine, hot, turn| {
-        note_clock_step(engine, hot, turn)?;
-        let mut receipts = record_due(engine, hot, turn)?;
+        let now = note_clock_step(engine, hot, turn)?;
+        let mut receipts = record_due(engine, hot, turn, now)?;
         receipts.extend(lost::record_lost(engine, hot, turn)?);
         Ok(receipts)
     })
@@ -284,8 +285,9 @@ fn record_due<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
+    now: Reading,
 ) -> Result<Vec<Receipt>, SubmitError> {
-    let at = time_of_next(engine, turn);
+    let at = time_of_next(now, turn);
     let mut receipts = Vec::new();
     for due in hot.world.due(at) {
         let command = match due.command.entropy() {
@@ -328,9 +330,9 @@ pub(super) fn permitted<S: Storage, T>(
         let Err(refusal) = hot.world.check_caller(&origin.actor, command) else {
             return Ok(Ok(answer(&hot.world, hot.place.run.chain.sequence)));
         };
-        note_clock_step(engine, hot, turn)?;
-        record_due(engine, hot, turn)?;
-        let at = time_of_next(engine, turn);
+        let now = note_clock_step(engine, hot, turn)?;
+        record_due(engine, hot, turn, now)?;
+        let at = time_of_next(now, turn);
         let proof = Some(engine.identity.proof_of(&origin.actor));
         record_refusal(hot, turn, By { origin, proof }, command, &refusal, at)?;
         Ok(Err(refusal))
@@ -475,21 +477,23 @@ fn discarded<S: Storage>(engine: &Core<S>) -> SubmitError {
     }
 }
 
-/// What a writer records before anything of its own, where it has the rules in force.
+/// What a writer records before anything of its own, where it has the rules in force. Gives the
+/// time at which that was all that was due: what is asked for is recorded at no later one.
 pub(super) fn come_up_to_date<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
-) -> Result<(), SubmitError> {
+) -> Result<Reading, SubmitError> {
     hot.world.check_rules()?;
-    note_clock_step(engine, hot, turn)?;
-    record_due(engine, hot, turn)?;
-    lost::record_lost_once(engine, hot, turn).map(drop)
+    let now = note_clock_step(engine, hot, turn)?;
+    record_due(engine, hot, turn, now)?;
+    lost::record_lost_once(engine, hot, turn)?;
+    Ok(now)
 }
 
 /// The time that the next record will carry: never before the newest one's.
-pub(super) fn time_of_next<S: Storage>(engine: &Core<S>, turn: &WriteTransaction<'_, S>) -> Time {
-    Time::from_nanoseconds(engine.now().wall_ns.max(turn.position().time))
+pub(super) fn time_of_next<S: Storage>(now: Reading, turn: &WriteTransaction<'_, S>) -> Time {
+    Time::from_nanoseconds(now.wall_ns.max(turn.position().time))
 }
 
 /// The rules see events only, so the names in their envelopes are checked here.

@@ -1,6 +1,7 @@
 //! Several commands as one batch: all of what they decide is recorded, or none of it.
 
 use super::append::{append_made, asked_for, envelope, labels_last, rules_first};
+use super::clock::Reading;
 use super::conditions::{Conditions, DoneBefore, Known, check_cause, receipt_of};
 use super::engine::{Core, Engine};
 use super::error::SubmitError;
@@ -236,8 +237,8 @@ pub(super) fn begin<'a, S: Storage>(
     let idempotency = idempotency.as_ref();
     let batch = Batch { by, idempotency, conditions, members: &members };
     Begun::in_turn(engine, batch.level(engine), |engine, hot, turn| {
-        come_up_to_date(engine, hot, turn)?;
-        batch.carry_out(engine, hot, turn)
+        let now = come_up_to_date(engine, hot, turn)?;
+        batch.carry_out(engine, hot, turn, now)
     })
 }
 
@@ -283,8 +284,9 @@ impl Batch<'_> {
         engine: &Core<S>,
         hot: &mut LiveState,
         turn: &mut WriteTransaction<'_, S>,
+        now: Reading,
     ) -> Result<Answer, SubmitError> {
-        let at = time_of_next(engine, turn);
+        let at = time_of_next(now, turn);
         if let Err(refusal) = check_cause(self.by.origin, turn.position().sequence) {
             return Ok(Answer::Refused(refusal));
         }

@@ -2,6 +2,7 @@
 //! recovery, an index, an archive. No caller can give any of it.
 
 use super::append::{append, envelope};
+use super::clock::Reading;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
@@ -30,7 +31,7 @@ pub(super) fn record_in_turn<S: Storage>(
     turn: &mut WriteTransaction<'_, S>,
     command: &WriterCommand,
 ) -> Result<Receipt, SubmitError> {
-    let at = time_of_next(engine, turn);
+    let at = time_of_next(engine.now(), turn);
     let events = decide_for_writer(&hot.world, command, at)?;
     let correlation = engine.entropy()?.to_string();
     let origin = Origin { actor: system_actor(), correlation, causation: None };
@@ -39,12 +40,14 @@ pub(super) fn record_in_turn<S: Storage>(
 }
 
 /// A step of the wall clock since the last writer of this boot is recorded before anything else.
+/// Gives what the clocks said.
 pub(super) fn note_clock_step<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
-) -> Result<(), SubmitError> {
-    let now = engine.now().wall_minus_boot();
+) -> Result<Reading, SubmitError> {
+    let reading = engine.now();
+    let now = reading.wall_minus_boot();
     let before = turn.previous_wall_minus_boot();
     let step_ns = before.map_or(0, |before| now.saturating_sub(before));
     if step_ns.unsigned_abs() >= CLOCK_STEP_NS {
@@ -52,7 +55,7 @@ pub(super) fn note_clock_step<S: Storage>(
         record_in_turn(engine, hot, turn, &stepped)?;
     }
     turn.set_wall_minus_boot(now);
-    Ok(())
+    Ok(reading)
 }
 
 /// What was cut on taking over from a writer that died in its turn is on record before anything

@@ -1,6 +1,7 @@
 //! Commands carried out once and only on the state that was seen, deadlines recorded by whoever
 //! looks, refusals that are facts, and answers that leave only when what they depend on is durable.
 
+use holdpoint_domain::application::RecordEvent;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
@@ -13,7 +14,7 @@ use holdpoint_domain::{ActorId, Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Storage};
 use holdpoint_engine::shell::{
-    Conditions, EngineOptions, IdempotencyKey, Origin, Receipt, Submitted,
+    Clock, Conditions, EngineOptions, IdempotencyKey, Origin, Reading, Receipt, Submitted,
 };
 use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::commands::{complete, dispatch, fresh, initialize, whole_story};
@@ -238,5 +239,48 @@ fn accepted_by(engine: &Engine, origin: &Origin) -> Receipt {
     match engine.submit(origin, &command).expect("the log works") {
         Submitted::Accepted(receipt) => receipt,
         other => unreachable!("{other:?}"),
+    }
+}
+
+/// A clock that goes on whenever somebody looks at it.
+struct Restless {
+    clock: SetClock,
+    tick_ns: u64,
+}
+
+impl Clock for Restless {
+    fn now(&self) -> Reading {
+        self.clock.pass(self.tick_ns);
+        self.clock.now()
+    }
+}
+
+#[test]
+fn nothing_is_recorded_behind_a_deadline_before_what_the_deadline_brings_about() {
+    for tenths in 3..20 {
+        let place = Place::new();
+        let clock = Restless { clock: SetClock::new(), tick_ns: tenths * SECOND_NS / 10 };
+        let options = EngineOptions::simulated().clock(Box::new(clock));
+        let engine = Engine::open_with(place.storage(), options).expect("the log opens");
+        asked(&engine);
+        for _ in 0..60 {
+            accepted(&engine, &RecordEvent::new("order-1", "order.placed", "1").into());
+        }
+        let (mut deadlines, mut recorded) = (Vec::new(), 0);
+        for Line { time, envelope, .. } in place.lines() {
+            match &envelope.event {
+                Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) => {
+                    deadlines = vec![body.warning_at, body.request.timeout_at];
+                }
+                Event::HumanDecision(
+                    HumanDecisionEvent::HumanDecisionWarned(_)
+                    | HumanDecisionEvent::HumanDecisionTimedOut(_),
+                ) => recorded = deadlines.iter().filter(|at| at.nanoseconds() <= time).count(),
+                _ => {}
+            }
+            let due = deadlines.iter().filter(|at| at.nanoseconds() <= time).count();
+            assert!(due <= recorded, "{due} due at {time}, {recorded} recorded: {envelope:?}");
+        }
+        assert_eq!(recorded, 2);
     }
 }
