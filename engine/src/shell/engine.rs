@@ -266,7 +266,8 @@ impl<S: Storage> Engine<S> {
         conditions: &Conditions,
         transaction: &Transaction,
     ) -> Result<Submitted, SubmitError> {
-        let (submitted_at, proof) = (Instant::now(), self.core.identity.proof_of(&origin.actor));
+        let submitted_at = self.core.meter.now();
+        let proof = self.core.identity.proof_of(&origin.actor);
         let begun = super::transaction::begin(&self.core, origin, proof, conditions, transaction)?;
         Submission { meter: &self.core.meter, submitted_at, begun }.acknowledged()
     }
@@ -437,7 +438,7 @@ impl<S: Storage> Core<S> {
         conditions: &Conditions,
         command: &Command,
     ) -> Result<Submission<'_, S>, SubmitError> {
-        let submitted_at = Instant::now();
+        let submitted_at = self.meter.now();
         let begun = super::submit::begin(self, origin, proof, conditions, command)?;
         Ok(Submission { meter: &self.meter, submitted_at, begun })
     }
@@ -487,7 +488,7 @@ impl<S: Storage> Core<S> {
 /// A command that was carried out and is not acknowledged yet.
 pub(super) struct Submission<'a, S: Storage> {
     meter: &'a Meter,
-    submitted_at: Instant,
+    submitted_at: Option<Instant>,
     begun: Begun<'a, S>,
 }
 

@@ -14,6 +14,12 @@ use std::time::{Duration, Instant};
 /// whichever thread has it: they must return at once and must not call the engine, which would wait
 /// for itself.
 pub trait Metrics: Send + Sync + 'static {
+    /// Whether anything is measured, as it is for as long as the engine is open. Where nothing is,
+    /// no clock is read for it, and no hook is called.
+    fn is_measuring(&self) -> bool {
+        true
+    }
+
     /// A command was recorded, and its receipt is about to be returned.
     fn appended(&self, append: &AppendMeasure) {
         let _ = append;
@@ -50,7 +56,11 @@ pub trait Metrics: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMetrics;
 
-impl Metrics for NoMetrics {}
+impl Metrics for NoMetrics {
+    fn is_measuring(&self) -> bool {
+        false
+    }
+}
 
 /// One recorded command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,46 +84,49 @@ pub struct TurnMeasure {
 
 /// The hooks of one engine.
 pub(super) struct Meter {
-    hooks: Arc<dyn Metrics>,
+    /// `None` where nothing is measured.
+    hooks: Option<Arc<dyn Metrics>>,
     is_poison_told: AtomicBool,
 }
 
 impl Meter {
     pub(super) fn new(hooks: Arc<dyn Metrics>) -> Self {
+        let hooks = Some(hooks).filter(|hooks| hooks.is_measuring());
         Self { hooks, is_poison_told: AtomicBool::new(false) }
     }
 
+    /// The time, where something is measured.
+    pub(super) fn now(&self) -> Option<Instant> {
+        self.hooks.as_ref().map(|_| Instant::now())
+    }
+
     /// Tells what became of a command that was submitted at `began`.
-    pub(super) fn submitted(&self, began: Instant, submitted: &Submitted) {
+    pub(super) fn submitted(&self, began: Option<Instant>, submitted: &Submitted) {
+        let (Some(hooks), Some(began)) = (&self.hooks, began) else { return };
         let latency = began.elapsed();
         match submitted {
-            Submitted::Refused(_) => self.hooks.refused(latency),
+            Submitted::Refused(_) => hooks.refused(latency),
             // Nothing was recorded, and no rule said no.
             Submitted::Repeated(_) => {}
             Submitted::Accepted(receipt) => {
                 let before = receipt.first_sequence.saturating_sub(1);
                 let records = receipt.last_sequence.saturating_sub(before);
-                self.hooks.appended(&AppendMeasure { records, latency });
+                hooks.appended(&AppendMeasure { records, latency });
             }
         }
     }
 
     /// Begins to measure a turn that a thread asks for now.
     pub(super) fn turn(&self) -> TurnWatch<'_> {
-        TurnWatch {
-            meter: self,
-            asked: Instant::now(),
-            has_thread: None,
-            began: None,
-            poison: None,
-        }
+        let asked = self.now();
+        TurnWatch { meter: self, asked, has_thread: None, began: None, poison: None }
     }
 }
 
 /// Measures a turn and tells of it when dropped: it is to outlive every lock of the turn.
 pub(super) struct TurnWatch<'a> {
     meter: &'a Meter,
-    asked: Instant,
+    asked: Option<Instant>,
     has_thread: Option<Instant>,
     began: Option<Instant>,
     poison: Option<PoisonCause>,
@@ -122,12 +135,12 @@ pub(super) struct TurnWatch<'a> {
 impl TurnWatch<'_> {
     /// No other thread of this engine has a turn now.
     pub(super) fn has_thread(&mut self) {
-        self.has_thread = Some(Instant::now());
+        self.has_thread = self.meter.now();
     }
 
     /// The turn begins.
     pub(super) fn began(&mut self) {
-        self.began = Some(Instant::now());
+        self.began = self.meter.now();
     }
 
     /// The turn failed; the log's poison, if it has any.
@@ -135,11 +148,11 @@ impl TurnWatch<'_> {
         self.poison = poison;
     }
 
-    fn measure(&self) -> TurnMeasure {
+    fn measure(&self, asked: Instant) -> TurnMeasure {
         let now = Instant::now();
         let has_thread = self.has_thread.unwrap_or(now);
         TurnMeasure {
-            waited_for_threads: has_thread.duration_since(self.asked),
+            waited_for_threads: has_thread.duration_since(asked),
             waited_for_lock: self.began.unwrap_or(now).duration_since(has_thread),
             held: self.began.map(|began| now.duration_since(began)),
         }
@@ -148,11 +161,12 @@ impl TurnWatch<'_> {
 
 impl Drop for TurnWatch<'_> {
     fn drop(&mut self) {
-        self.meter.hooks.turn_ended(&self.measure());
+        let (Some(hooks), Some(asked)) = (&self.meter.hooks, self.asked) else { return };
+        hooks.turn_ended(&self.measure(asked));
         if let Some(cause) = &self.poison
             && !self.meter.is_poison_told.swap(true, Ordering::Relaxed)
         {
-            self.meter.hooks.poisoned(cause);
+            hooks.poisoned(cause);
         }
     }
 }

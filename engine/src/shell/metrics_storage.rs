@@ -12,18 +12,20 @@ use std::time::Instant;
 /// A storage that is measured, and shared with whoever reads the log beside the writer.
 pub(super) struct Measured<S> {
     disk: Arc<S>,
-    metrics: Arc<dyn Metrics>,
+    /// `None` where nothing is measured.
+    metrics: Option<Arc<dyn Metrics>>,
 }
 
 impl<S: Storage> Measured<S> {
     pub(super) fn new(disk: Arc<S>, metrics: Arc<dyn Metrics>) -> Self {
-        Self { disk, metrics }
+        Self { disk, metrics: Some(metrics).filter(|metrics| metrics.is_measuring()) }
     }
 
     fn timed(&self, sync: impl FnOnce(&S) -> io::Result<()>) -> io::Result<()> {
+        let Some(metrics) = &self.metrics else { return sync(&self.disk) };
         let began = Instant::now();
         sync(&self.disk)?;
-        self.metrics.synced(began.elapsed());
+        metrics.synced(began.elapsed());
         Ok(())
     }
 }
@@ -77,9 +79,12 @@ impl<S: Storage> Storage for Measured<S> {
     }
 
     fn write_some_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        let Some(metrics) = &self.metrics else {
+            return self.disk.write_some_at(file, offset, bytes);
+        };
         let began = Instant::now();
         let written = self.disk.write_some_at(file, offset, bytes)?;
-        self.metrics.written(written as u64, began.elapsed());
+        metrics.written(written as u64, began.elapsed());
         Ok(written)
     }
 

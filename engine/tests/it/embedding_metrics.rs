@@ -170,3 +170,34 @@ fn hooks_that_are_not_written_do_nothing() {
     accept(&engine, 1);
     engine.close().expect("it closes");
 }
+
+#[test]
+fn where_nothing_is_measured_no_hook_is_called() {
+    struct Off;
+    impl Metrics for Off {
+        fn is_measuring(&self) -> bool {
+            false
+        }
+
+        fn appended(&self, append: &AppendMeasure) {
+            unreachable!("{append:?}");
+        }
+
+        fn turn_ended(&self, turn: &TurnMeasure) {
+            unreachable!("{turn:?}");
+        }
+
+        fn written(&self, bytes: u64, _took: Duration) {
+            unreachable!("{bytes}");
+        }
+
+        fn synced(&self, took: Duration) {
+            unreachable!("{took:?}");
+        }
+    }
+    let place = Place::new();
+    let options = EngineOptions::simulated().metrics(Arc::new(Off));
+    let engine = Engine::open_with(place.storage(), options).expect("the log opens");
+    accept(&engine, 1);
+    engine.close().expect("it closes");
+}

@@ -9,7 +9,6 @@ use crate::log::Storage;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{CreateDecisionPoint, DecisionPoint, DecisionPointCommand};
 use holdpoint_domain::{Command, World};
-use std::time::Instant;
 use thiserror::Error;
 
 /// A decision point was not created. Nothing was recorded.
@@ -91,7 +90,8 @@ impl<S: Storage> Engine<S> {
         let command = self.creation(origin, record)?;
         let command =
             Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
-        let (core, begun_at) = (self.core(), Instant::now());
+        let core = self.core();
+        let begun_at = core.meter.now();
         let proof = core.identity.proof_of(&origin.actor);
         // A key knows better than the issue whether this very question was asked before.
         let is_known = conditions.idempotency(origin, &command).map(|key| {
