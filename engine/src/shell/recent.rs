@@ -18,13 +18,15 @@ pub(super) struct Recent {
     pub(super) followed_behind: u64,
     /// Segments of which what was followed is not kept any more.
     forgotten: BTreeSet<u64>,
+    /// A loop whose first record is known: nothing new is learned of it.
+    known_loop: Option<String>,
 }
 
 impl Recent {
     pub(super) fn from(newest: u64) -> Self {
         let (terms, used) = (BTreeSet::new(), BTreeMap::new());
         let (read, forgotten) = (BTreeSet::new(), BTreeSet::new());
-        Self { terms, used, read, followed_behind: newest, forgotten }
+        Self { terms, used, read, followed_behind: newest, forgotten, known_loop: None }
     }
 
     /// Whether every record of the segment that begins here is known.
@@ -34,7 +36,12 @@ impl Recent {
     }
 
     pub(super) fn follow(&mut self, sequence: u64, envelope: &Envelope) {
-        let Gathered { terms, used } = Gathered::of(sequence, envelope);
+        let known = self.known_loop.as_deref();
+        let Gathered { terms, used } = Gathered::besides(known, sequence, envelope);
+        let newest = envelope.event.loop_id().filter(|loop_id| Some(*loop_id) != known);
+        if let Some(loop_id) = newest {
+            self.known_loop = Some(loop_id.to_string());
+        }
         self.terms.extend(terms);
         used.into_iter().for_each(|(hash, sequence)| self.use_of(hash, sequence));
     }
@@ -62,6 +69,7 @@ impl Recent {
         self.used.retain(|_, sequence| !(first..=last).contains(sequence));
         self.read.remove(&first);
         self.forgotten.insert(first);
+        self.known_loop = None;
     }
 }
 
@@ -76,8 +84,16 @@ pub(super) struct Gathered {
 
 impl Gathered {
     pub(super) fn of(sequence: u64, envelope: &Envelope) -> Self {
+        Self::besides(None, sequence, envelope)
+    }
+
+    /// The same without the use of one loop's id.
+    fn besides(known_loop: Option<&str>, sequence: u64, envelope: &Envelope) -> Self {
         let mut gathered = Self::default();
         terms_of(envelope, &mut |term| {
+            if matches!(term, Term::Loop(id) if Some(id) == known_loop) {
+                return;
+            }
             if is_remembered(&term) {
                 gathered.terms.push((TermHash::of(&term.canonical()), sequence));
             } else if has_id(&term) {
@@ -104,4 +120,37 @@ pub(super) const fn is_remembered(term: &Term<'_>) -> bool {
 /// Whether a term names something by an id of its own, that nothing else ever has.
 const fn has_id(term: &Term<'_>) -> bool {
     matches!(term, Term::Loop(_) | Term::Request(_) | Term::DecisionPoint(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdpoint_domain::core::actor::Actor;
+    use holdpoint_domain::execution_loop::ResponseAwaited;
+    use holdpoint_domain::{ActorId, Envelope};
+
+    fn about(loop_id: &str) -> Envelope {
+        Envelope {
+            actor: ActorId { kind: Actor::Automation, id: "test".into() },
+            proof: None,
+            correlation: "a story".into(),
+            causation: None,
+            idempotency: None,
+            event: ResponseAwaited { loop_id: loop_id.into(), attempt: 1 }.into(),
+        }
+    }
+
+    #[test]
+    fn the_first_record_of_a_loop_that_is_kept_is_known_however_often_it_is_followed() {
+        let mut recent = Recent::from(0);
+        let first = |recent: &Recent, id| {
+            recent.used.get(&TermHash::of(&Term::Loop(id).canonical())).copied()
+        };
+        let followed = [(1, "A"), (2, "A"), (3, "B"), (4, "A"), (5, "B"), (6, "B")];
+        followed.iter().for_each(|(sequence, id)| recent.follow(*sequence, &about(id)));
+        assert_eq!((first(&recent, "A"), first(&recent, "B")), (Some(1), Some(3)));
+        recent.forget(1, 6);
+        recent.follow(7, &about("B"));
+        assert_eq!((first(&recent, "A"), first(&recent, "B")), (None, Some(7)));
+    }
 }
