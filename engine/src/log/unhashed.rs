@@ -9,6 +9,7 @@
 use super::batch::NewRecord;
 use holdpoint_log_files::Run;
 use holdpoint_log_format::limits::RECORD_HEADER_LENGTH;
+use holdpoint_log_format::link::payload_digest;
 use holdpoint_log_format::record::{encode_header, encode_without_header};
 use holdpoint_log_format::{ChainPosition, ChecksumSeed, Flags, LinkPrefix, LogId, RecordHeader};
 use holdpoint_sha256_lanes::digest_each;
@@ -88,17 +89,27 @@ impl Unhashed {
     ) -> Run {
         let begins = staged.len().saturating_sub(self.bytes);
         let bytes = staged.get_mut(begins..).unwrap_or_default();
-        let (mut chain, mut record_offset) = (after.chain, after.record_offset);
-        for group in self.records.chunks(GROUP) {
-            let digests = digests_of(group, bytes);
-            for (record, digest) in group.iter().zip(&digests) {
-                let header = record.header(log, digest, &chain);
-                chain = ChainPosition::of(&header);
-                record_offset = after.end_offset + record.offset as u64;
-                let place = bytes.get_mut(record.offset..).unwrap_or_default();
-                encode_header(place, &header, record.length, seed);
+        let mut chain = after.chain;
+        let mut finish = |bytes: &mut [u8], record: &Staged, digest: &[u8; 32]| {
+            let header = record.header(log, digest, &chain);
+            chain = ChainPosition::of(&header);
+            let place = bytes.get_mut(record.offset..).unwrap_or_default();
+            encode_header(place, &header, record.length, seed);
+        };
+        if let [only] = &*self.records {
+            // Its link is asked for alone: there is nothing to hash it with.
+            let digest = payload_digest(only.payload(bytes));
+            finish(bytes, only, &digest);
+        } else {
+            for group in self.records.chunks(GROUP) {
+                let digests = digests_of(group, bytes);
+                let hashed = group.iter().zip(&digests);
+                hashed.for_each(|(record, digest)| finish(bytes, record, digest));
             }
         }
+        let newest = self.records.last();
+        let record_offset =
+            newest.map_or(after.record_offset, |newest| after.end_offset + newest.offset as u64);
         let end_offset = after.end_offset + self.bytes();
         self.clear();
         Run::from(chain, record_offset, end_offset)
