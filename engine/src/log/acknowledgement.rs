@@ -5,6 +5,7 @@ use super::error::AppendError;
 use super::group_commit::{Gatherer, Goal, Joined};
 use super::state::{Shared, State, check_name};
 use super::storage::Storage;
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::Head;
 use std::sync::Arc;
 
@@ -102,7 +103,8 @@ fn lead<S: Storage>(
 struct Cut<S: Storage> {
     writer: Arc<S::Writer>,
     lock: Option<Arc<S::Lock>>,
-    path: String,
+    /// The first sequence of the segment.
+    segment: u64,
     newest: u64,
     point: Option<Point>,
     head: Head,
@@ -131,7 +133,7 @@ impl<S: Storage> Cut<S> {
         Ok(Self {
             writer: Arc::clone(&active.writer),
             lock: state.lock.clone(),
-            path: active.path(),
+            segment: active.header().first_sequence(),
             newest: active.chain().sequence,
             point: active.newest_point(),
             head: state.head,
@@ -143,8 +145,9 @@ impl<S: Storage> Cut<S> {
     /// tear them, and nobody was told of them; a crash after finds them all.
     fn carry_out(&self, shared: &Shared<S>, goal: Goal) -> Result<(), Failure> {
         if self.needs_sync {
-            let synced = shared.storage.sync(&self.writer).named("sync", &self.path);
-            synced.map_err(Failure::Disk)?;
+            let synced = shared.storage.sync(&self.writer);
+            let named = synced.named_as("sync", || segment_path(self.segment));
+            named.map_err(Failure::Disk)?;
         }
         // Where LOCK was removed, whoever took over meanwhile may have written over what was
         // synced, and has replaced HEAD.

@@ -82,14 +82,20 @@ impl<S: Storage> Log<S> {
         self.shared.check_usable()?;
         if let ([record], Level::Staged, true) = (records, level, self.keeps_its_lock()) {
             let footprint = checked_footprint(records)?;
-            let mut turn = WriteTransaction::begin(&self.shared)?;
-            let appended = turn.append_unhashed(record, footprint, clock)?;
-            turn.finish(level)?;
-            return Ok(appended);
+            return self.in_turn(level, |turn| turn.append_unhashed(record, footprint, clock));
         }
         let batch = PreparedBatch::new(self.shared.log, records)?;
+        self.in_turn(level, |turn| turn.append_prepared(&batch, clock))
+    }
+
+    /// Appends in a turn of its own, and acknowledges it.
+    fn in_turn(
+        &self,
+        level: Level,
+        append: impl FnOnce(&mut WriteTransaction<'_, S>) -> Result<Appended, AppendError>,
+    ) -> Result<Appended, AppendError> {
         let mut turn = WriteTransaction::begin(&self.shared)?;
-        let appended = turn.append_prepared(&batch, clock)?;
+        let appended = append(&mut turn)?;
         turn.finish(level)?;
         Ok(appended)
     }
@@ -188,17 +194,17 @@ impl<S: Storage> Log<S> {
         preallocate::prepare_next(&self.shared)
     }
 
+    /// Whether no other process gets the lock before this handle is closed.
+    pub(crate) fn keeps_its_lock(&self) -> bool {
+        self.shared.options.ownership == Ownership::Exclusive
+    }
+
     /// The newest appended record. What was staged since this was asked last is hashed now: where
     /// nobody asks for each, records are hashed together when they are written.
     #[must_use]
     pub fn position(&self) -> ChainPosition {
         let mut state = self.shared.state.lock();
         state.active.hash_staged();
-    /// Whether no other process gets the lock before this handle is closed.
-    pub(crate) fn keeps_its_lock(&self) -> bool {
-        self.shared.options.ownership == Ownership::Exclusive
-    }
-
         state.active.chain()
     }
 

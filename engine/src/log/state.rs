@@ -100,21 +100,24 @@ impl<S: Storage> Shared<S> {
 
     /// Writes what is staged and syncs the active segment: the commit point of every record up to
     /// the newest, within a turn. A crash before the sync returns may lose or tear what was written
-    /// since the last one, and nothing of it was acknowledged; a crash after finds all of it.
-    pub(super) fn sync(&self, state: &mut State<S>) -> Result<(), AppendError> {
+    /// since the last one, and nothing of it was acknowledged; a crash after finds all of it. Gives
+    /// whether there was anything to sync: then LOCK's name was looked at behind it.
+    pub(super) fn sync(&self, state: &mut State<S>) -> Result<bool, AppendError> {
         let _at_the_disk = self.commit.take(state.active.sequence());
         self.check_usable()?;
         self.write_staged(state)?;
-        if self.commit.durable() < state.active.chain().sequence {
-            let path = state.active.path();
+        let is_needed = self.commit.durable() < state.active.chain().sequence;
+        if is_needed {
             let filled = state.active.write_zeros(&self.storage);
-            let synced =
-                filled.and_then(|()| self.storage.sync(&state.active.writer).named("sync", &path));
+            let synced = filled.and_then(|()| {
+                let active = &state.active;
+                self.storage.sync(&active.writer).named_as("sync", || active.path())
+            });
             let relied_on = synced.and_then(|()| state.check_lock());
             relied_on.map_err(|error| self.poisoned_by(state, &error))?;
         }
         self.all_durable(state);
-        Ok(())
+        Ok(is_needed)
     }
 
     /// Writes what is staged, under the segment's lock.

@@ -207,8 +207,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     /// A failed write or sync poisons the handle.
     pub fn sync(&mut self) -> Result<(), AppendError> {
         self.check_usable()?;
-        let had_unsynced = self.shared.commit.durable() < self.state.active.sequence();
-        self.shared.sync(&mut self.state)?;
+        let had_unsynced = self.shared.sync(&mut self.state)?;
         if had_unsynced {
             self.shared.schedule.head_is_due(&self.shared.options);
         }
@@ -283,8 +282,8 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
                 }
             },
         };
-        self.shared.sync(&mut self.state)?;
-        let relied_on = self.state.check_lock();
+        let has_looked = self.shared.sync(&mut self.state)?;
+        let relied_on = if has_looked { Ok(()) } else { self.state.check_lock() };
         let rolled = relied_on.and_then(|()| self.roll_into(prepared));
         rolled.map_err(|error| self.poisoned_by(&error))?;
         self.follow_with_head()
