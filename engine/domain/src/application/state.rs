@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::core::payload::Kept;
+use crate::core::codec::Kept;
 
 /// So many streams are known, those that were written to last. How far an older one has come is
 /// found in the log.

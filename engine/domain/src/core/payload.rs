@@ -7,18 +7,16 @@ use alloc::borrow::{Borrow, ToOwned};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::OnceCell;
 use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::{Deref, DerefMut};
+use core::ops::Deref;
 
 use arrayvec::ArrayString;
-use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
-use serde::ser::{Error as _, SerializeStruct};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::core::codec::{Part, configuration};
 use crate::core::hash::{Digest, sha256};
 use crate::core::limits::MAX_LIST_ITEMS;
 
@@ -392,198 +390,6 @@ impl<'de> Visitor<'de> for RawDataVisitor {
 impl From<&String> for Text {
     fn from(name: &String) -> Self {
         Self::from(name.as_str())
-    }
-}
-
-/// The bytes in which a value is carried.
-#[derive(Clone)]
-enum Run {
-    /// As somebody carried it before.
-    Part(Part),
-    /// As it was encoded here.
-    Own(Box<[u8]>),
-}
-
-impl Run {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Part(part) => part.bytes(),
-            Self::Own(bytes) => bytes,
-        }
-    }
-}
-
-/// A value, or the bytes in which it is carried, or both. What is not asked for stays bytes, and is
-/// carried on as they are; what does not change is encoded once.
-#[derive(Clone)]
-pub(crate) struct Lazy<T> {
-    /// Empty where the value was made here or may have changed, and was not carried since.
-    carried: OnceCell<Run>,
-    /// Empty until somebody asks; `None` inside: the bytes are no such value, which is noted.
-    value: OnceCell<Option<Box<T>>>,
-}
-
-impl<T> From<Box<T>> for Lazy<T> {
-    fn from(value: Box<T>) -> Self {
-        Self { carried: OnceCell::new(), value: OnceCell::from(Some(value)) }
-    }
-}
-
-impl<T> From<Part> for Lazy<T> {
-    fn from(part: Part) -> Self {
-        Self { carried: OnceCell::from(Run::Part(part)), value: OnceCell::new() }
-    }
-}
-
-impl<T: DeserializeOwned> Lazy<T> {
-    /// The value.
-    pub(crate) fn get(&self) -> Option<&T> {
-        self.value.get_or_init(|| self.decoded()).as_deref()
-    }
-
-    /// The value, which may change.
-    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
-        self.get()?;
-        self.carried.take();
-        self.value.get_mut()?.as_deref_mut()
-    }
-
-    /// The value alone.
-    pub(crate) fn into_value(self) -> Option<Box<T>> {
-        self.get()?;
-        self.value.into_inner().flatten()
-    }
-
-    /// Notes it where the bytes are no such value, and keeps none of them decoded.
-    pub(crate) fn check(&self) {
-        if self.value.get().is_none() {
-            drop(self.decoded());
-        }
-    }
-
-    fn decoded(&self) -> Option<Box<T>> {
-        match self.carried.get()? {
-            Run::Part(part) => part.decoded(),
-            // The value of which they were made is still there.
-            Run::Own(_) => None,
-        }
-    }
-}
-
-impl<T> Lazy<T> {
-    /// Where it lies in what was carried, if it is carried on from there.
-    pub(crate) fn part_mut(&mut self) -> Option<&mut Part> {
-        match self.carried.get_mut()? {
-            Run::Part(part) => Some(part),
-            Run::Own(_) => None,
-        }
-    }
-}
-
-impl<T: DeserializeOwned + PartialEq> PartialEq for Lazy<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl<T: DeserializeOwned + Eq> Eq for Lazy<T> {}
-
-impl<T: DeserializeOwned + fmt::Debug> fmt::Debug for Lazy<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.get().fmt(f)
-    }
-}
-
-/// As a run of bytes, of whatever length, in which the value is.
-impl<T: Serialize> Serialize for Lazy<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Some(run) = self.carried.get() {
-            return serializer.serialize_bytes(run.bytes());
-        }
-        let value = self.value.get().and_then(Option::as_deref);
-        let value = value.ok_or_else(|| S::Error::custom("there is neither value nor bytes"))?;
-        let bytes = bincode::serde::encode_to_vec(value, configuration());
-        let bytes = Run::Own(bytes.map_err(S::Error::custom)?.into_boxed_slice());
-        serializer.serialize_bytes(self.carried.get_or_init(|| bytes).bytes())
-    }
-}
-
-/// A room of the state, or the bytes in which it is carried. Bytes that are no such room are an
-/// empty one, which is noted.
-#[derive(Clone, Default)]
-pub(crate) struct Kept<T> {
-    /// Empty where the room may have changed.
-    carried: Option<Part>,
-    value: OnceCell<Box<T>>,
-}
-
-impl<T> From<Box<T>> for Kept<T> {
-    fn from(value: Box<T>) -> Self {
-        Self { carried: None, value: OnceCell::from(value) }
-    }
-}
-
-impl<T> From<Part> for Kept<T> {
-    fn from(part: Part) -> Self {
-        Self { carried: Some(part), value: OnceCell::new() }
-    }
-}
-
-impl<T: DeserializeOwned + Default> Kept<T> {
-    /// As [`Lazy::check`].
-    pub(crate) fn check(&self) {
-        if let (None, Some(part)) = (self.value.get(), &self.carried) {
-            drop(part.decoded::<T>());
-        }
-    }
-
-    /// Decodes it now and forgets the bytes, so that it is carried as the value is.
-    pub(crate) fn decode(&mut self) {
-        let _: &mut T = self;
-    }
-}
-
-impl<T> Kept<T> {
-    /// The bytes that it was carried in, where it is as it was then.
-    pub(crate) fn carried(&self) -> Option<&[u8]> {
-        self.carried.as_ref().map(Part::bytes)
-    }
-
-    /// As [`Lazy::part_mut`].
-    pub(crate) const fn part_mut(&mut self) -> Option<&mut Part> {
-        self.carried.as_mut()
-    }
-}
-
-impl<T: DeserializeOwned + Default> Deref for Kept<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        let carried = || self.carried.as_ref().and_then(Part::decoded);
-        self.value.get_or_init(|| carried().unwrap_or_default())
-    }
-}
-
-/// It may change: the bytes that it was carried in are forgotten.
-impl<T: DeserializeOwned + Default> DerefMut for Kept<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        let _: &T = self;
-        self.carried = None;
-        self.value.get_mut().expect("it was asked for right above, and so is there")
-    }
-}
-
-impl<T: DeserializeOwned + Default + PartialEq> PartialEq for Kept<T> {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl<T: DeserializeOwned + Default + Eq> Eq for Kept<T> {}
-
-impl<T: DeserializeOwned + Default + fmt::Debug> fmt::Debug for Kept<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }
 

@@ -9,8 +9,9 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Principal;
+use crate::core::codec::Lazy;
 use crate::core::codec::Part;
-use crate::core::payload::{Lazy, Text};
+use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::decision_point::round;
 use crate::decision_point::types::{

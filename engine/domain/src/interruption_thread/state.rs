@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::core::payload::{Kept, Text};
+use crate::core::codec::Kept;
+use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::interruption_thread::decision::{Pending, ResumeBuffer, Said, ThreadState};
 use crate::interruption_thread::speculation::{Heard, OpenPlan, TurnCommitDecision};

@@ -297,7 +297,10 @@ mod tests {
         let (newest, systems) = (Rules::NEWEST.number, ["log", "loops", "log"]);
         let asked = |all: &[(&str, u32)]| {
             let numbers = RulesNumbers {
-                numbers: all.iter().map(|(system, number)| (Text::from(*system), *number)).collect(),
+                numbers: all
+                    .iter()
+                    .map(|(system, number)| (Text::from(*system), *number))
+                    .collect(),
                 ..RulesNumbers::default()
             };
             let ask = || (numbers.check(&systems).is_ok(), numbers.adopted_by(&systems).is_some());

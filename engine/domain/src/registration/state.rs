@@ -14,9 +14,9 @@ use core::ops::Deref;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::{Actor, ActorId};
-use crate::core::codec::Part;
+use crate::core::codec::{Kept, Part};
 use crate::core::hash::Digest;
-use crate::core::payload::{Kept, Text};
+use crate::core::payload::Text;
 use crate::core::text::shown;
 use crate::core::time::Timestamp;
 use crate::registration::event::RegistrationEvent as Event;

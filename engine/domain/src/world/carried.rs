@@ -16,9 +16,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::core::codec::{Carrier, SharedBytes, configuration, read_first};
+use crate::core::codec::{Carrier, Kept, Lazy, SharedBytes, configuration, read_first};
 use crate::core::hash::Digest;
-use crate::core::payload::{Kept, Lazy, Text};
+use crate::core::payload::Text;
 use crate::core::text::{bounded, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};

@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use crate::core::codec::{Carrier, Part};
+use crate::core::codec::{Carrier, Lazy, Part};
 use crate::core::ids::Entropy;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
-use crate::core::payload::{Lazy, Text};
+use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::decision_point::command::{DecisionPointCommand, ExpireDecisionPoint};
 use crate::decision_point::state::DecisionPoint;

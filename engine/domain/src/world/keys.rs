@@ -13,10 +13,10 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::core::codec::Kept;
 use crate::core::hash::{Digest, HashBuilder};
 use crate::core::ids::Idempotency;
 use crate::core::limits::MAX_RETIRED_KEYS;
-use crate::core::payload::Kept;
 use crate::interruption_thread::decision::ENGINE_ID;
 use crate::interruption_thread::event::InterruptionThreadEvent;
 use crate::world::command::Command;
