@@ -75,6 +75,7 @@ pub struct IndexBuilder {
     links: Vec<Link>,
     last_time: u64,
     last_link: Link,
+    without_terms: u32,
     terms: Vec<Holding>,
     keys: Vec<Holding>,
 }
@@ -94,6 +95,7 @@ impl IndexBuilder {
             links: Vec::new(),
             last_time: 0,
             last_link: before,
+            without_terms: 0,
             terms: Vec::new(),
             keys: Vec::new(),
         }
@@ -126,6 +128,7 @@ impl IndexBuilder {
         self.offsets.push(offset);
         self.last_time = time;
         self.last_link = link;
+        self.without_terms += u32::from(terms.is_empty());
         self.terms.extend(terms.iter().map(|hash| (*hash, number)));
         self.keys.extend(keys.iter().map(|hash| (*hash, number)));
         Ok(())
@@ -148,7 +151,7 @@ impl IndexBuilder {
         let links = entry_behind(&out, end_of(&key_filter));
         let sections: [SectionEntry; SECTIONS] =
             [offsets, times, terms, term_filter, keys, key_filter, links];
-        let header = IndexHeader { scope, sections };
+        let header = IndexHeader { scope, sections, without_terms: self.without_terms };
         if header.length() > INDEX_LENGTH_MAX {
             return Err(BuildFault::TooManyTerms);
         }

@@ -5,7 +5,7 @@ use crate::fault::IndexFault;
 use crate::layout::{
     FILTER_BLOCK_LENGTH, HEADER_FIELDS_LENGTH, INDEX_HEADER_LENGTH, INDEX_LENGTH_MAX, INDEX_MAGIC,
     INDEX_VERSION, LINK_LENGTH, SECTION_ALIGNMENT, SECTION_ENTRY_LENGTH, SECTION_TABLE_AT,
-    SECTIONS, STRIDE, Section,
+    SECTIONS, STRIDE, Section, WITHOUT_TERMS_AT,
 };
 use holdpoint_log_format::{ChainPosition, Link, LogId, Seal, SegmentHeader};
 use std::fmt;
@@ -98,6 +98,8 @@ impl SectionEntry {
 pub(crate) struct IndexHeader {
     pub(crate) scope: Scope,
     pub(crate) sections: [SectionEntry; SECTIONS],
+    /// Records that have no term.
+    pub(crate) without_terms: u32,
 }
 
 impl IndexHeader {
@@ -114,7 +116,7 @@ impl IndexHeader {
     }
 
     fn fields(&self, checksum: u32) -> Vec<u8> {
-        let Self { scope, sections } = self;
+        let Self { scope, sections, without_terms } = self;
         let mut block = Vec::with_capacity(INDEX_HEADER_LENGTH);
         block.extend_from_slice(&INDEX_MAGIC);
         block.extend_from_slice(&INDEX_VERSION.to_le_bytes());
@@ -132,6 +134,7 @@ impl IndexHeader {
             block.extend_from_slice(&entry.length.to_le_bytes());
             block.extend_from_slice(&entry.digest);
         }
+        block.extend_from_slice(&without_terms.to_le_bytes());
         block.resize(INDEX_HEADER_LENGTH, 0);
         block
     }
@@ -143,7 +146,8 @@ impl IndexHeader {
         let short = IndexFault::Short { needed: INDEX_HEADER_LENGTH as u64, available };
         let block = bytes.get(..INDEX_HEADER_LENGTH).ok_or(short)?;
         check_preamble(block)?;
-        let header = Self { scope: scope_of(block), sections: sections_of(block) };
+        let without_terms = u32_at(block, WITHOUT_TERMS_AT);
+        let header = Self { scope: scope_of(block), sections: sections_of(block), without_terms };
         header.check_counts(u32_at(block, 88))?;
         check_kinds(block)?;
         header.check_sections()?;
@@ -153,7 +157,9 @@ impl IndexHeader {
 
     fn check_counts(&self, stated: u32) -> Result<(), IndexFault> {
         let records = self.scope.records();
-        check("number of records", u64::from(records.max(1)), u64::from(stated))
+        check("number of records", u64::from(records.max(1)), u64::from(stated))?;
+        let most = self.without_terms.min(records);
+        check("records without terms", u64::from(most), u64::from(self.without_terms))
     }
 
     /// Sections lie one behind the other without gaps, and those whose length follows from the
@@ -285,7 +291,7 @@ mod tests {
             offset += length;
             SectionEntry { offset: offset - length, length, digest: [length as u8; 32] }
         });
-        IndexHeader { scope, sections }
+        IndexHeader { scope, sections, without_terms: 5 }
     }
 
     fn changed(change: impl Fn(&mut IndexHeader)) -> Result<IndexHeader, IndexFault> {
@@ -316,23 +322,25 @@ mod tests {
         assert!(changed(|header| header.scope.last.sequence = 41).is_err());
         assert!(changed(|header| header.scope.last.sequence = u64::MAX).is_err());
         assert!(changed(|header| header.scope.first_sequence = 0).is_err());
+        assert!(changed(|header| header.without_terms = 66).is_err());
     }
 
     #[test]
     fn another_version_is_told_only_under_a_good_checksum() {
         let mut block = sample().encode();
-        block[8] = 3;
+        block[8] = 4;
         assert!(matches!(IndexHeader::decode(&block), Err(IndexFault::Checksum { .. })));
         let checksum = checksum_of(&block);
         block[12..16].copy_from_slice(&checksum.to_le_bytes());
         let found = IndexHeader::decode(&block);
-        assert_eq!(found, Err(IndexFault::Version { found: 3, supported: 2 }));
+        assert_eq!(found, Err(IndexFault::Version { found: 4, supported: 3 }));
     }
 
     #[test]
     fn an_index_of_no_record_is_refused() {
         let empty = changed(|header| {
             header.scope.last.sequence = 41;
+            header.without_terms = 0;
             header.sections = [SectionEntry::default(); SECTIONS];
         });
         assert!(matches!(empty, Err(IndexFault::Field { field: "number of records", .. })));

@@ -89,6 +89,12 @@ impl<F: ReadFile> Index<F> {
         &self.header.scope
     }
 
+    /// How many records have no term: what they hold cannot be looked up here.
+    #[must_use]
+    pub const fn without_terms(&self) -> u32 {
+        self.header.without_terms
+    }
+
     /// The digest that vouches for every byte of it, by way of [`Index::check_section`].
     #[must_use]
     pub fn digest(&self) -> IndexDigest {

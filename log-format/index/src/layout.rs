@@ -4,7 +4,7 @@ use holdpoint_log_format::limits::SEGMENT_CAPACITY_MAX;
 
 /// Version of the index format that this crate writes, and the only one that it reads: an index of
 /// another version is built again.
-pub const INDEX_VERSION: u32 = 2;
+pub const INDEX_VERSION: u32 = 3;
 
 /// First eight bytes of every index.
 pub const INDEX_MAGIC: [u8; 8] = *b"HOLDIDX\0";
@@ -42,8 +42,11 @@ pub(crate) const SECTION_ENTRY_LENGTH: usize = 56;
 /// How many sections there are.
 pub(crate) const SECTIONS: usize = Section::ALL.len();
 
+/// Where the number of records without a term lies in the header block, in bytes.
+pub(crate) const WITHOUT_TERMS_AT: usize = SECTION_TABLE_AT + SECTIONS * SECTION_ENTRY_LENGTH;
+
 /// Bytes of the header block that carry fields; the rest is zero.
-pub(crate) const HEADER_FIELDS_LENGTH: usize = SECTION_TABLE_AT + SECTIONS * SECTION_ENTRY_LENGTH;
+pub(crate) const HEADER_FIELDS_LENGTH: usize = WITHOUT_TERMS_AT + size_of::<u32>();
 
 const _: () = assert!(HEADER_FIELDS_LENGTH <= INDEX_HEADER_LENGTH);
 const _: () = assert!(INDEX_HEADER_LENGTH.is_multiple_of(SECTION_ALIGNMENT));

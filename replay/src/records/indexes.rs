@@ -14,7 +14,7 @@ use holdpoint_domain::log::{
     UnprovenRecords,
 };
 use holdpoint_domain::world::envelope::decode;
-use holdpoint_domain::world::{REGISTRY, TERMS_VERSION, Term};
+use holdpoint_domain::world::{TERMS_VERSION, Term};
 use holdpoint_log_files::Standing::Proven;
 use holdpoint_log_files::reader::{Disregard, OpenSegment};
 use holdpoint_log_files::survey::{io_error, segment_path};
@@ -26,7 +26,6 @@ use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
 use holdpoint_log_index::file::{Unusable, index_path, open_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
 use holdpoint_log_index::{Index, IndexFault, TermHash, read_indexed};
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
@@ -77,7 +76,6 @@ pub(crate) struct Tied {
 /// A private copy of an index that is believed.
 pub(crate) struct Believed {
     pub(crate) index: Index<Vec<u8>>,
-    names_all: OnceCell<bool>,
 }
 
 impl Vouched {
@@ -117,7 +115,7 @@ impl Vouched {
         match index {
             Ok(index) => Ok(index
                 .filter(|index| index.is_vouched(first, digest, rules))
-                .map(|index| Believed { index, names_all: OnceCell::new() })),
+                .map(|index| Believed { index })),
             Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
                 Err(SurveyError::Io { file: index_path(first), source }.into())
             }
@@ -319,18 +317,10 @@ impl Tied {
 }
 
 impl Believed {
-    /// Whether every record has a kind in the index. One whose payload could not be read when the
-    /// index was built has no terms at all. Told once, from the lists of all kinds.
+    /// Whether every record has terms in the index. One whose payload could not be read when the
+    /// index was built has none.
     fn names_all(&self) -> bool {
-        *self.names_all.get_or_init(|| {
-            let mut named = 0_u64;
-            for entry in REGISTRY {
-                let hash = TermHash::of(&Term::Kind(entry.kind).canonical());
-                let Ok(records) = self.index.records_with(hash) else { return false };
-                named = named.saturating_add(records.count() as u64);
-            }
-            named == u64::from(self.index.scope().records())
-        })
+        self.index.without_terms() == 0
     }
 
     /// The records that can be wanted, in their order. `None`: the index cannot be used, or reading

@@ -62,6 +62,6 @@ fn names_of(term: &Term<'_>, visit: &mut dyn FnMut(Name<'_>)) {
         | Term::WorkOrder { tenant, work_order: name } => entity(&format!("{tenant}/{name}")),
         Term::Actor { id, .. } => visit(Name { of: Named::Actor, name: id }),
         Term::Correlation(id) => visit(Name { of: Named::Correlation, name: id }),
-        Term::Tenant(_) | Term::Kind(_) | Term::Key { .. } => {}
+        Term::Tenant(_) | Term::Kind(_) | Term::CausedBy(_) | Term::Key { .. } => {}
     }
 }

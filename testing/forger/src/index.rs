@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
 use crate::block::{Block, number};
@@ -18,7 +18,7 @@ pub const KEY_FILTER: usize = 6;
 pub const LINKS: usize = 7;
 
 /// The version that INDEX.md describes.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
 const SECTIONS: usize = 7;
 
@@ -74,6 +74,9 @@ impl Index {
         block.set(index::LAST_LINK, &last.link());
         block.set_number(index::RECORDS, segment.records().count() as u64);
         block.set_number(index::TERMS_VERSION, terms_version);
+        let with_terms: BTreeSet<&u64> = terms.values().flatten().collect();
+        let without_terms = segment.records().count() - with_terms.len();
+        block.set_number(index::WITHOUT_TERMS, without_terms as u64);
         let mut new = Self { header: block, sections: Vec::new() };
         new.lay_out([
             offsets_of(segment),

@@ -131,6 +131,7 @@ pub mod index {
     pub const RECORDS: Field = field(88, 4);
     pub const TERMS_VERSION: Field = field(92, 4);
     pub const SECTION_TABLE: Field = field(96, 392);
+    pub const WITHOUT_TERMS: Field = field(488, 4);
 
     pub const ENTRY_LENGTH: usize = 56;
     pub const ENTRY_KIND: Field = field(0, 8);

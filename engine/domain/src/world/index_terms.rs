@@ -1,5 +1,5 @@
 //! The terms by which a record is looked up: what it is about, whose it is, who did it, what kind
-//! it is of, and under which idempotency key.
+//! it is of, what caused it, and under which idempotency key.
 //!
 //! An index knows a term by its canonical bytes alone, and believes that different terms have
 //! different ones. So the first byte says which term it is, what varies in length is preceded by
@@ -20,7 +20,7 @@ use crate::world::event::Event;
 /// canonical bytes raises it: indexes made by other rules are then built again. The format of
 /// indexes is raised with it, for where the log states two indexes of one segment in one format,
 /// neither is believed.
-pub const TERMS_VERSION: u32 = 2;
+pub const TERMS_VERSION: u32 = 3;
 
 /// What a record can be looked up by. Closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +69,8 @@ pub enum Term<'a> {
     },
     /// The kind of event, by its number in the registry.
     Kind(u16),
+    /// The record that caused it.
+    CausedBy(u64),
     /// An idempotency key, within its scope.
     Key {
         /// Whose keys these are.
@@ -104,6 +106,10 @@ impl Term<'_> {
             Self::Session { tenant, session } => put(out, 11, &[tenant, session]),
             Self::WorkOrder { tenant, work_order } => put(out, 12, &[tenant, work_order]),
             Self::Stream(stream) => put(out, 13, &[stream]),
+            Self::CausedBy(sequence) => {
+                out.push(14);
+                out.extend_from_slice(&sequence.to_le_bytes());
+            }
         }
     }
 
@@ -133,11 +139,12 @@ fn put(out: &mut Vec<u8>, tag: u8, texts: &[&str]) {
 
 /// Every term of a record, in no particular order; one may come twice.
 pub fn terms_of(envelope: &Envelope, each: &mut dyn FnMut(Term<'_>)) {
-    let Envelope { actor, correlation, event, .. } = envelope;
+    let Envelope { actor, correlation, causation, event, .. } = envelope;
     entities_of(event, each);
     each(Term::Correlation(correlation));
     each(Term::Actor { kind: actor.kind, id: &actor.id });
     each(Term::Kind(event.kind().kind));
+    causation.into_iter().for_each(|cause| each(Term::CausedBy(*cause)));
     if let Some(idempotency) = &envelope.idempotency {
         let (tenant, engine) = (&idempotency.tenant, &idempotency.engine);
         each(Term::Key { tenant, engine, correlation, key: &idempotency.key });

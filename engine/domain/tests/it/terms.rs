@@ -1,5 +1,5 @@
-//! A record is looked up by what it is about, whose it is, who did it, its kind and its key; and no
-//! two terms are taken for one another.
+//! A record is looked up by what it is about, whose it is, who did it, its kind, its cause and its
+//! key; and no two terms are taken for one another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -77,7 +77,11 @@ fn is_entity(term: &Term<'_>) -> bool {
         | Term::WorkOrder { .. }
         | Term::Stream(_)
         | Term::Refused(_) => true,
-        Term::Correlation(_) | Term::Actor { .. } | Term::Kind(_) | Term::Key { .. } => false,
+        Term::Correlation(_)
+        | Term::Actor { .. }
+        | Term::Kind(_)
+        | Term::CausedBy(_)
+        | Term::Key { .. } => false,
     }
 }
 
@@ -112,6 +116,18 @@ fn every_event_is_found_by_its_story_its_actor_its_kind_and_its_key() {
     }
 }
 
+#[test]
+fn every_event_is_found_by_what_caused_it() {
+    for sample in samples() {
+        let caused = Envelope { causation: Some(7), ..sample };
+        assert!(has(&caused, Term::CausedBy(7)) && !has(&caused, Term::CausedBy(8)), "{caused:?}");
+        let of_itself = Envelope { causation: None, ..caused };
+        let mut causes = 0;
+        terms_of(&of_itself, &mut |term| causes += u32::from(matches!(term, Term::CausedBy(_))));
+        assert_eq!(causes, 0, "{of_itself:?}");
+    }
+}
+
 fn key_of<'a>(own: &'a Idempotency, correlation: &'a str) -> Term<'a> {
     Term::Key { tenant: &own.tenant, engine: &own.engine, correlation, key: &own.key }
 }
@@ -142,6 +158,7 @@ const TEXTS: [&str; 6] = ["", "a", "ab", "b", "\0", "\u{1}\0\0\0\0\0\0\0a"];
 #[test]
 fn table_no_two_terms_have_the_same_canonical_bytes() {
     let mut terms: Vec<Term<'_>> = vec![Term::Kind(0), Term::Kind(1), Term::Kind(256)];
+    terms.extend([0, 1, 256, u64::MAX].map(Term::CausedBy));
     for one in TEXTS {
         terms.extend([Term::Loop(one), Term::Request(one), Term::DecisionPoint(one)]);
         terms.extend([Term::Tenant(one), Term::Refused(one), Term::Correlation(one)]);
@@ -175,11 +192,12 @@ fn scopes_of_random_texts_have_the_same_canonical_bytes_only_if_they_are_the_sam
 
 #[test]
 fn canonical_bytes_are_pinned_for_as_long_as_their_version_is() {
-    assert_eq!(TERMS_VERSION, 2);
+    assert_eq!(TERMS_VERSION, 3);
     let thread = Term::Thread { tenant: "t", correlation: "c\u{e9}" };
     let bytes = b"\x04\x01\0\0\0\0\0\0\0t\x03\0\0\0\0\0\0\0c\xc3\xa9";
     assert_eq!(thread.canonical(), bytes);
     assert_eq!(Term::Kind(0x0102).canonical(), [9, 2, 1]);
+    assert_eq!(Term::CausedBy(0x0102).canonical(), [14, 2, 1, 0, 0, 0, 0, 0, 0]);
     let actor = Term::Actor { kind: Actor::Human, id: "" };
     assert_eq!(actor.canonical(), b"\x08\x05\0\0\0\0\0\0\0HUMAN\0\0\0\0\0\0\0\0");
 }
@@ -216,7 +234,7 @@ fn table_terms_of_the_document_are_those_that_records_have() {
         .take_while(|line| line.starts_with('|'))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
-    assert_eq!(rows.len(), 13);
+    assert_eq!(rows.len(), 14);
     let mut seen = BTreeSet::new();
     for sample in samples() {
         let kind = sample.event.kind().kind;
@@ -229,6 +247,7 @@ fn table_terms_of_the_document_are_those_that_records_have() {
             let due = match (tag, is_named) {
                 (6, Some(is_named)) => is_named && at.is_some(),
                 (10, None) => sample.idempotency.is_some(),
+                (14, None) => sample.causation.is_some(),
                 (_, is_named) => is_named.unwrap_or(true),
             };
             assert_eq!(at.is_some(), due, "kind {kind}, tag {tag}");
@@ -243,6 +262,10 @@ fn table_terms_of_the_document_are_those_that_records_have() {
                     let own = sample.idempotency.as_ref().unwrap();
                     assert_eq!(texts, [&own.tenant, &own.engine, &sample.correlation, &own.key]);
                 }
+                14 => {
+                    let cause = sample.causation.unwrap_or_default();
+                    assert_eq!(term, [&[14][..], &cause.to_le_bytes()].concat());
+                }
                 _ => {}
             }
         }
@@ -250,7 +273,7 @@ fn table_terms_of_the_document_are_those_that_records_have() {
     }
     assert_eq!(seen.len(), rows.len());
     assert!(DOCUMENT.contains(&format!("terms version {TERMS_VERSION}, and part of the version")));
-    for term in [Term::Loop("L-1"), Term::Kind(10)] {
+    for term in [Term::Loop("L-1"), Term::Kind(10), Term::CausedBy(7)] {
         let bytes: Vec<String> =
             term.canonical().iter().map(|byte| format!("{byte:02x}")).collect();
         assert!(DOCUMENT.contains(&format!("is `{}`", bytes.join(" "))), "{term:?}");
@@ -258,9 +281,9 @@ fn table_terms_of_the_document_are_those_that_records_have() {
 }
 
 /// So many texts behind the tag, each behind its length in eight bytes, and nothing else. The term
-/// of a kind has none.
+/// of a kind or a cause has none.
 fn texts_of(term: &[u8], count: usize) -> Vec<&str> {
-    if term[0] == 9 {
+    if matches!(term[0], 9 | 14) {
         return Vec::new();
     }
     let mut rest = &term[1..];
