@@ -29,6 +29,10 @@ pub struct Reach {
     /// The first record that was tied: all from there up to `witnessed_to` are. `None`: nothing was
     /// tied.
     pub tied_from: Option<u64>,
+    /// Records before that which are tied as well, by the index of their segment: a state that the
+    /// chain states says which one is right.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tied_by_state: Vec<TiedByState>,
     /// The newest record that a witness names: HEAD, or a head from outside that matches. `None`
     /// where none can be read.
     pub witnessed_to: Option<u64>,
@@ -44,6 +48,17 @@ pub struct Reach {
     pub followed: bool,
     /// Records that others say are unproven.
     pub unproven_records: Vec<Unproven>,
+}
+
+/// Records of sealed segments that are tied while what lies behind them was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TiedByState {
+    /// The first of them.
+    pub first: u64,
+    /// The last of them.
+    pub last: u64,
+    /// The record that states the fingerprint of the state which says so.
+    pub stated_by: u64,
 }
 
 impl Reach {
@@ -92,6 +107,11 @@ impl Reach {
 
     pub(crate) fn take_ties(&mut self, tied: &Tied) {
         self.take_links(tied.ties());
+        let by_state =
+            tied.ties().ranges().into_iter().skip(1).zip(tied.stated_by().into_iter().cycle());
+        let by_state =
+            by_state.map(|((first, last), stated_by)| TiedByState { first, last, stated_by });
+        self.tied_by_state = by_state.collect();
         self.take_unproven(tied.said_unproven());
     }
 

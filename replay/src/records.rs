@@ -2,6 +2,7 @@
 
 mod filter;
 pub(crate) mod indexes;
+mod leap;
 mod links;
 mod names;
 pub(crate) mod part;

@@ -128,7 +128,7 @@ pub(crate) fn assert_standing(directory: &Path, parts: &[Part], what: &str) {
     let reader = LogReader::of(&storage).unwrap();
     let mut ties = Ties::begin(&reader);
     while ties.due(&reader).is_some() {
-        ties.read(&reader, &mut Vec::new(), &mut |_| {}).unwrap();
+        ties.read(&reader, &mut Vec::new(), &mut |_, _| {}).unwrap();
     }
     let unproven = report(directory).unproven_records;
     let is_said = |at: u64| unproven.iter().any(|range| (range.first..=range.last).contains(&at));

@@ -122,6 +122,23 @@ impl<F: ReadFile> Index<F> {
         Index::new(bytes)
     }
 
+    /// As [`Index::copied`], of some sections alone: another one is taken for one that is wrong.
+    ///
+    /// # Errors
+    /// As [`Index::new`].
+    pub fn copied_sections(&self, sections: &[Section]) -> Result<Index<Copies>, IndexFault> {
+        let entries = sections.iter().filter_map(|one| self.header.sections.get(*one as usize));
+        let entries = entries.map(|entry| (entry.offset, entry.length));
+        let mut copies = Copies { length: self.header.length(), parts: Vec::new() };
+        for (offset, length) in entries.chain([(0, INDEX_HEADER_LENGTH as u64)]) {
+            let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+            let read = self.file.read_at(offset, &mut bytes);
+            bytes.truncate(read.map_err(|error| IndexFault::unreadable(&error))?);
+            copies.parts.push((offset, bytes));
+        }
+        Index::new(copies)
+    }
+
     /// Compares a section with the digest in the header. The second time costs nothing.
     ///
     /// # Errors
@@ -252,6 +269,28 @@ impl<F: ReadFile> Index<F> {
             state.store(if is_right { RIGHT } else { WRONG }, Ordering::Relaxed);
         }
         if state.load(Ordering::Relaxed) == RIGHT { Ok(part) } else { Err(wrong) }
+    }
+}
+
+/// Private copies of an index's header block and of some of its sections.
+#[derive(Debug)]
+pub struct Copies {
+    length: u64,
+    /// By their offsets.
+    parts: Vec<(u64, Vec<u8>)>,
+}
+
+impl ReadFile for Copies {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.length)
+    }
+
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let rest = self.parts.iter().find_map(|(start, bytes)| {
+            let at = usize::try_from(offset.checked_sub(*start)?).ok()?;
+            bytes.get(at..).filter(|rest| !rest.is_empty())
+        });
+        rest.unwrap_or_default().read_some_at(0, buffer)
     }
 }
 

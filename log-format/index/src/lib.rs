@@ -34,7 +34,7 @@ mod term;
 pub use builder::{BuildFault, IndexBuilder, IndexedRecord};
 pub use fault::IndexFault;
 pub use header::{IndexDigest, Scope};
-pub use index::{Index, Stretch};
+pub use index::{Copies, Index, Stretch};
 pub use layout::Section;
 pub use lookup::read_indexed;
 pub use postings::Records;

@@ -6,6 +6,8 @@
 //! events that vouch for the ones before it.
 
 use super::filter::Filter;
+use super::leap::Leap;
+use super::search::Order;
 use crate::read::{ReadError, unproven_by};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::hash::Digest;
@@ -51,26 +53,30 @@ impl Stated {
 
 /// What records say of others. Whoever says so stands behind those, so that it is known when they
 /// are tied.
-#[derive(Default)]
-struct Vouched {
+#[derive(Clone, Default)]
+pub(super) struct Vouched {
     /// By a segment's first record, the digest of its index, as tied records state it. Two that
     /// differ count for nothing: the segment is read.
-    indexes: BTreeMap<u64, Option<Digest>>,
+    pub(super) indexes: BTreeMap<u64, Option<Digest>>,
     /// By whatever record that was read: to say so proves nothing, and only takes away.
-    unproven: UnprovenRecords,
+    pub(super) unproven: UnprovenRecords,
 }
 
 /// The ties of a log, and the indexes that tied records vouch for.
 pub(crate) struct Tied {
-    ties: Ties,
-    vouched: Vouched,
+    pub(super) ties: Ties,
+    pub(super) vouched: Vouched,
+    /// Segments that can be tied by what a state says, whatever lies behind them.
+    pub(super) leap: Leap,
+    /// The record that states that state, where some were.
+    pub(super) stated_by: Option<u64>,
     /// The segments that are tied by what their indexes state.
     by_index: BTreeSet<u64>,
     /// The index of the last of them: of no other one is anything kept.
     opened: Option<(u64, Believed)>,
     /// Whether something that is no record follows the newest one.
     is_followed: bool,
-    uses_indexes: bool,
+    pub(super) uses_indexes: bool,
 }
 
 /// A private copy of an index that is believed.
@@ -82,13 +88,18 @@ impl Vouched {
     fn take(&mut self, stated: &Stated) {
         match stated {
             Stated::Index(body) if body.format == INDEX_VERSION => {
-                let held = self.indexes.entry(body.first_sequence).or_insert(Some(body.digest));
-                if *held != Some(body.digest) {
-                    *held = None;
-                }
+                self.take_index(body.first_sequence, Some(body.digest));
             }
             Stated::Index(_) => {}
             Stated::Unproven(_) => stated.add_unproven(&mut self.unproven),
+        }
+    }
+
+    /// Two that differ count for nothing.
+    pub(super) fn take_index(&mut self, first: u64, stated: Option<Digest>) {
+        let held = self.indexes.entry(first).or_insert(stated);
+        if *held != stated {
+            *held = None;
         }
     }
 
@@ -98,24 +109,33 @@ impl Vouched {
     }
 
     /// The index of a segment, where there is one to be believed.
-    fn index<S: ReadStorage>(
+    pub(super) fn index<S: ReadStorage>(
         &self,
         storage: &S,
         first: u64,
     ) -> Result<Option<Believed>, ReadError> {
+        let copied = self.copied(storage, first, &|opened| opened.copied())?;
+        Ok(copied.map(|index| Believed { index }))
+    }
+
+    /// What is copied of the index of a segment, where there is one to be believed.
+    pub(super) fn copied<S: ReadStorage, T: ReadFile>(
+        &self,
+        storage: &S,
+        first: u64,
+        copy: &dyn Fn(&Index<S::File>) -> Result<Index<T>, IndexFault>,
+    ) -> Result<Option<Index<T>>, ReadError> {
         let Some(Some(digest)) = self.indexes.get(&first) else { return Ok(None) };
         // The copy is looked at once more: the file may have been changed before it was made.
         let (digest, rules) = (digest.as_bytes(), TERMS_VERSION);
         let index = open_index(storage, first).and_then(|opened| {
             match opened.is_vouched(first, digest, rules) {
-                true => Ok(Some(opened.copied()?)),
+                true => Ok(Some(copy(&opened)?)),
                 false => Ok(None),
             }
         });
         match index {
-            Ok(index) => Ok(index
-                .filter(|index| index.is_vouched(first, digest, rules))
-                .map(|index| Believed { index })),
+            Ok(index) => Ok(index.filter(|index| index.is_vouched(first, digest, rules))),
             Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
                 Err(SurveyError::Io { file: index_path(first), source }.into())
             }
@@ -132,9 +152,43 @@ impl Tied {
         found: &mut impl Extend<Finding>,
     ) -> Result<Self, ReadError> {
         let BehindHead { unproven, is_followed } = BehindHead::read(reader, found)?;
-        let vouched = Vouched { unproven, ..Vouched::default() };
-        let (ties, by_index) = (Ties::begin(reader), BTreeSet::new());
-        Ok(Self { ties, vouched, by_index, is_followed, opened: None, uses_indexes: true })
+        Ok(Self::behind(reader, unproven, is_followed))
+    }
+
+    /// Nothing is tied yet, and this is known of what lies behind HEAD's record.
+    fn behind<S: ReadStorage>(
+        reader: &LogReader<'_, S>,
+        unproven: UnprovenRecords,
+        is_followed: bool,
+    ) -> Self {
+        Self {
+            ties: Ties::begin(reader),
+            vouched: Vouched { unproven, ..Vouched::default() },
+            leap: Leap::default(),
+            stated_by: None,
+            by_index: BTreeSet::new(),
+            opened: None,
+            is_followed,
+            uses_indexes: true,
+        }
+    }
+
+    /// Nothing is tied yet. What was said to be unproven stays so, and what lies behind HEAD's
+    /// record is not read a second time.
+    pub(super) fn again<S: ReadStorage>(&self, reader: &LogReader<'_, S>) -> Self {
+        Self::behind(reader, self.vouched.unproven.clone(), self.is_followed)
+    }
+
+    /// A segment is tied by its index.
+    pub(super) fn keep(&mut self, first: u64, believed: Believed) {
+        self.by_index.insert(first);
+        self.opened = Some((first, believed));
+    }
+
+    /// The record that states the state by which segments were tied, whatever lies behind them;
+    /// `None` where none was.
+    pub(crate) const fn stated_by(&self) -> Option<u64> {
+        self.stated_by
     }
 
     /// Nothing is tied yet; a state says which indexes the log vouches for.
@@ -173,14 +227,9 @@ impl Tied {
         self.is_followed
     }
 
-    /// Begins again, and computes every link this time. What was said to be unproven stays so, and
-    /// what lies behind HEAD's record is not read a second time.
+    /// Begins again, and computes every link this time.
     pub(crate) fn begin_by_reading<S: ReadStorage>(&mut self, reader: &LogReader<'_, S>) {
-        let unproven = std::mem::take(&mut self.vouched.unproven);
-        let vouched = Vouched { unproven, ..Vouched::default() };
-        let (ties, by_index) = (Ties::begin(reader), BTreeSet::new());
-        let is_followed = self.is_followed;
-        *self = Self { ties, vouched, by_index, is_followed, opened: None, uses_indexes: false };
+        *self = Self { uses_indexes: false, ..self.again(reader) };
     }
 
     /// Ties the records from `first` on, and a few before it: through the indexes that what is tied
@@ -222,8 +271,7 @@ impl Tied {
             return Ok(false);
         }
         stated.iter().for_each(|stated| self.vouched.take(stated));
-        self.by_index.insert(due);
-        self.opened = Some((due, believed));
+        self.keep(due, believed);
         Ok(true)
     }
 
@@ -253,8 +301,39 @@ impl Tied {
         reader: &LogReader<'_, S>,
         found: &mut impl Extend<Finding>,
     ) -> Result<(), ReadError> {
+        self.read_seeing(reader, found, &mut |_, _| {})
+    }
+
+    /// Ties the segment that is due by reading it whole, and gives the place before one of its
+    /// records. `None`: something is wrong with it, or it has no such record, and nothing is tied.
+    pub(crate) fn read_to_place<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        wanted: u64,
+    ) -> Result<Option<Run>, ReadError> {
+        let before = (self.ties.clone(), self.vouched.clone());
+        let (mut found, mut begin) = (Vec::<Finding>::new(), None);
+        self.read_seeing(reader, &mut found, &mut |place, record| {
+            if record.header.sequence.checked_add(1) == Some(wanted) {
+                let end = place.offset.saturating_add(place.length);
+                begin = Some(Run::from(ChainPosition::of(&record.header), place.offset, end));
+            }
+        })?;
+        if begin.is_none() || !found.is_empty() {
+            ((self.ties, self.vouched), begin) = (before, None);
+        }
+        Ok(begin)
+    }
+
+    fn read_seeing<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        found: &mut impl Extend<Finding>,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
+    ) -> Result<(), ReadError> {
         let mut stated = Vec::new();
-        self.ties.read(reader, found, &mut |record| {
+        self.ties.read(reader, found, &mut |place, record| {
+            visit(place, record);
             stated.extend(statement_of(record).map(|body| (record.header.clone(), body)));
         })?;
         // What nothing ties vouches for no index.
@@ -325,7 +404,11 @@ impl Believed {
 
     /// The records that can be wanted, in their order. `None`: the index cannot be used, or reading
     /// the segment is faster.
-    pub(crate) fn candidates(&self, filter: &Filter) -> Result<Option<Vec<u64>>, IndexFault> {
+    pub(crate) fn candidates(
+        &self,
+        filter: &Filter,
+        order: Order,
+    ) -> Result<Option<Vec<u64>>, IndexFault> {
         let scope = self.index.scope();
         let low =
             scope.first_sequence.max(filter.first.unwrap_or(0)).max(self.first_since(filter)?);
@@ -334,7 +417,9 @@ impl Believed {
         let most = u64::from(scope.records()) / 4;
         let lists = filter.terms();
         let Some((first, rest)) = lists.split_first() else {
-            let is_few = high.checked_sub(low).is_none_or(|count| count < most);
+            // Whoever goes back from a record may soon have seen enough.
+            let is_few = order == Order::NewestFirst && filter.last.is_some()
+                || high.checked_sub(low).is_none_or(|count| count < most);
             return Ok(is_few.then(|| (low..=high).collect()));
         };
         if !self.names_all() {

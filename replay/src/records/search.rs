@@ -21,6 +21,9 @@ use std::ops::ControlFlow;
 /// A segment is read from its end in pieces of about so many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
 
+/// Going back over so many records takes no time that somebody notices.
+const READ_BACK_MAX: u64 = 4_096;
+
 /// In which order records are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -131,9 +134,13 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let Some((at, first)) = begin.and_then(|at| Some((at, *firsts.get(at)?))) else {
             return Ok(());
         };
-        self.tie_behind(at)?;
+        let end = (at..firsts.len()).rev().find(|at| self.can_hold(*at)).unwrap_or(at);
+        if !self.tied.leap_to(self.reader, end)? {
+            self.tie_behind(at)?;
+        }
         let wanted = self.filter.first.filter(|wanted| *wanted > first);
         if let Some(wanted) = wanted
+            && !self.tied.is_by_index(first)
             && !self.tied.step_over(self.reader, first, &mut self.part)?
         {
             self.tie_back_to(first, wanted)?;
@@ -151,6 +158,12 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
 
     /// Ties the segment that is due from its end back to a record, where that is possible.
     fn tie_back_to(&mut self, first: u64, wanted: u64) -> Result<(), ReadError> {
+        if self.lies_far_back(first, wanted)
+            && let Some(begin) = self.tied.read_to_place(self.reader, wanted)?
+        {
+            self.begin = Some((first, begin));
+            return Ok(());
+        }
         let opened = self.reader.open(first, &mut self.part)?;
         let Some(mut segment) = opened else { return Ok(()) };
         let mut begin = None;
@@ -166,6 +179,15 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             self.begin = begin;
         }
         Ok(())
+    }
+
+    /// Whether it takes longer to go back from a segment's end to a record, one after another, than
+    /// to read the segment whole, many at once.
+    fn lies_far_back(&self, first: u64, wanted: u64) -> bool {
+        let end = self.reader.end_of(self.reader.holding(first).unwrap_or(0));
+        let end = end.min(self.reader.witnessed());
+        let (behind, before) = (end.saturating_sub(wanted), wanted.saturating_sub(first));
+        behind > before && behind > READ_BACK_MAX
     }
 
     /// Whether nothing is gained over reading the log whole, which proves more.
@@ -274,7 +296,9 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ReadError> {
         let first = self.reader.firsts().get(at).copied().unwrap_or_default();
-        self.tie_behind(at)?;
+        if self.order == Order::OldestFirst || !self.tied.leap_to(self.reader, at)? {
+            self.tie_behind(at)?;
+        }
         let is_by_index = self.tied.is_by_index(first)
             || self.tied.step_over(self.reader, first, &mut self.part)?;
         let opened = self.reader.open(first, &mut self.part)?;
@@ -364,7 +388,9 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     ) -> Result<Option<Result<ControlFlow<()>, Filter>>, ReadError> {
         let first = segment.header.first_sequence();
         let Some(believed) = self.tied.take_index(self.reader, first)? else { return Ok(None) };
-        let Ok(Some(candidates)) = believed.candidates(self.filter) else { return Ok(None) };
+        let Ok(Some(candidates)) = believed.candidates(self.filter, self.order) else {
+            return Ok(None);
+        };
         let tied = &self.tied;
         let mut shown = Shown::to(visit, self.order, self.filter.clone(), &self.part);
         for piece in in_order(&candidates, self.order) {

@@ -212,7 +212,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         let Self { reader, findings, unproven, compared, .. } = self;
         let mut ties = Ties::witnessed_by(reader, &compared.named(), findings)?;
         while !ties.reach(reader, self.first) && findings.is_empty() {
-            ties.read(reader, findings, &mut |record| {
+            ties.read(reader, findings, &mut |_, record| {
                 statement_of(record).iter().for_each(|it| it.add_unproven(unproven));
                 compared.take_one(&ChainPosition::of(&record.header));
             })?;

@@ -1,16 +1,18 @@
 //! How much of a log's segments is read to show a few records: it does not grow with the log.
 
 use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::log::SegmentIndexed;
-use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::log::{FingerprintRecorded, RecordsUnproven, SegmentIndexed, UnprovenReason};
+use holdpoint_domain::world::{STATE_SCHEMA_VERSION, TERMS_VERSION, terms_of_record};
+use holdpoint_log_files::snapshot::snapshot_path;
 use holdpoint_log_files::{DirectoryStorage, Entry, ReadFile, ReadStorage, Standing};
-use holdpoint_log_format::BootId;
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;
+use holdpoint_log_format::{BootId, Head, SnapshotHeader, names};
 use holdpoint_log_index::IndexDigest;
 use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_VERSION};
+use holdpoint_replay::reach::TiedByState;
 use holdpoint_replay::{Filter, Order, Part, ReadOptions, Searched, durable_to, search, span};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::{HandMade, flip};
 use std::fs::{self, File};
 use std::io;
 use std::ops::ControlFlow;
@@ -111,6 +113,32 @@ impl Sample {
         (found, storage.bytes.load(Ordering::Relaxed), part)
     }
 
+    /// A snapshot, the record that states it, and more runs. Gives that record.
+    fn take_snapshot(&mut self, runs: usize) -> u64 {
+        let (state, fingerprint) = self.log.world.clone().carry_with_fingerprint();
+        let Head { segment, record_offset, end_offset, .. } = self.log.head();
+        let (log, chain, state_schema) = (self.log.log, self.log.chain, STATE_SCHEMA_VERSION);
+        let header =
+            SnapshotHeader { log, chain, segment, record_offset, end_offset, state_schema };
+        fs::create_dir_all(self.directory.path().join(names::SNAPSHOTS)).unwrap();
+        let file = self.directory.path().join(snapshot_path(chain.sequence));
+        fs::write(file, header.encode_with(&state)).unwrap();
+        let stated = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint };
+        self.log.events(vec![stated.into()]);
+        let stated_by = self.log.chain.sequence;
+        (0..runs).for_each(|_| drop(self.log.run()));
+        self.log.write(self.directory.path());
+        stated_by
+    }
+
+    /// Shows a few records of the first segment.
+    fn few_of_the_first(&self, order: Order) -> (u64, Part) {
+        let (mut found, bytes, part) = self.shown(&between(20, 29), order, usize::MAX);
+        found.sort_unstable();
+        assert_eq!(found, (20..30).collect::<Vec<_>>());
+        (bytes, part)
+    }
+
     fn counted(&self) -> Counted {
         self.counting(".seg")
     }
@@ -207,5 +235,69 @@ fn no_more_is_read_of_a_sparse_file_in_the_place_of_an_index_than_its_header() {
             let others = 2 * others.unwrap().len();
             assert!(bytes <= others + 8 * KIB, "{length}: {bytes} besides {others}");
         }
+    }
+}
+
+const ORDERS: [Order; 2] = [Order::OldestFirst, Order::NewestFirst];
+
+#[test]
+fn records_of_a_sealed_segment_are_tied_by_the_newest_state_and_nothing_between_is_read() {
+    let mut sample = Sample::new(20, 300);
+    let stated_by = sample.take_snapshot(3);
+    let active = sample.log.active_path();
+    assert!(sample.log.active_end() > 300 * KIB);
+    for is_damaged in [false, true] {
+        // What lies between is in nobody's reach.
+        if is_damaged {
+            flip(&sample.directory.path().join(&active), sample.log.active_end() / 2);
+        }
+        for order in ORDERS {
+            let (bytes, part) = sample.few_of_the_first(order);
+            assert!(bytes <= 128 * KIB, "{order:?}: {bytes}");
+            assert_eq!((part.segments_by_index, part.segments_read), (1, 0));
+            let (first, last) = (1, sample.firsts[1] - 1);
+            assert_eq!(part.reach.tied_by_state, [TiedByState { first, last, stated_by }]);
+            assert_eq!(part.reach.tied_from, Some(stated_by), "what lies between is not tied");
+        }
+    }
+}
+
+#[test]
+fn a_state_that_no_tied_record_states_ties_nothing() {
+    let is_read = |sample: &Sample| {
+        for order in ORDERS {
+            let (bytes, part) = sample.few_of_the_first(order);
+            assert!(bytes >= sample.log.active_end() - 128 * KIB, "{order:?}: {bytes}");
+            assert_eq!(part.reach.tied_by_state, []);
+        }
+    };
+    let mut changed = Sample::new(3, 300);
+    let stated_by = changed.take_snapshot(3);
+    let file = changed.directory.path().join(snapshot_path(stated_by - 1));
+    flip(&file, fs::metadata(&file).unwrap().len() - 1);
+    is_read(&changed);
+    let mut said = Sample::new(3, 300);
+    let stated_by = said.take_snapshot(3);
+    let reason = UnprovenReason::Damage;
+    let unproven = RecordsUnproven { first_sequence: stated_by, last_sequence: stated_by, reason };
+    said.log.events(vec![unproven.into()]);
+    said.log.write(said.directory.path());
+    is_read(&said);
+}
+
+#[test]
+fn an_index_that_a_record_behind_the_state_contradicts_ties_nothing() {
+    let mut sample = Sample::new(3, 40);
+    sample.take_snapshot(3);
+    let other = SegmentIndexed {
+        digest: Digest::from_bytes([7; 32]),
+        ..write_index(sample.directory.path(), 1)
+    };
+    sample.log.events(vec![other.into()]);
+    sample.log.write(sample.directory.path());
+    for order in ORDERS {
+        let (_, part) = sample.few_of_the_first(order);
+        assert_eq!((part.segments_by_index, part.segments_read), (0, 1), "{order:?}");
+        assert_eq!(part.reach.tied_by_state, []);
     }
 }

@@ -144,7 +144,9 @@ pub fn terms_of(envelope: &Envelope, each: &mut dyn FnMut(Term<'_>)) {
     each(Term::Correlation(correlation));
     each(Term::Actor { kind: actor.kind, id: &actor.id });
     each(Term::Kind(event.kind().kind));
-    causation.into_iter().for_each(|cause| each(Term::CausedBy(*cause)));
+    if let Some(cause) = causation {
+        each(Term::CausedBy(*cause));
+    }
     if let Some(idempotency) = &envelope.idempotency {
         let (tenant, engine) = (&idempotency.tenant, &idempotency.engine);
         each(Term::Key { tenant, engine, correlation, key: &idempotency.key });

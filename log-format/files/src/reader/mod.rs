@@ -4,7 +4,7 @@
 mod listing;
 mod ties;
 
-use crate::blocks::{Workers, walk_blocks};
+use crate::blocks::{BlockLength, Make, VisitMadeWhile, Workers, walk_blocks_while};
 use crate::finding::{Finding, Place, Problem, wrong_witnessed};
 use crate::follow::FollowError;
 use crate::head::wrong_witness;
@@ -268,25 +268,27 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         Ok(run)
     }
 
-    /// Checks the records of a segment from its first one on, in lanes and threads. Where they end
-    /// otherwise than they should, that is found.
+    /// As [`Self::walk`], in lanes and threads, with what `make` makes of each record: for whoever
+    /// reads much.
     ///
     /// # Errors
     /// The segment cannot be read.
-    fn check(
+    pub fn walk_making<T: Send>(
         &self,
         segment: &OpenSegment<S::File>,
-        workers: &Workers<'_, ()>,
+        from: Run,
+        make: &Make<'_, T>,
         found: &mut impl Extend<Finding>,
-        visit: &mut dyn FnMut(&Record<'_>),
+        visit: &mut VisitMadeWhile<'_, T>,
     ) -> Result<Run, SurveyError> {
         let OpenSegment { header, window } = segment;
-        let mut compared = |place: &RecordPlace, record: &Record<'_>, ()| {
-            found.extend(self.wrong_witnessed(place, record));
-            visit(record);
-        };
         let first = header.first_sequence();
-        let run = walk_blocks(window, header, Run::at_start(header), workers, &mut compared)
+        let workers = Workers::new(threads_to_check(), BlockLength::default(), make);
+        let mut compared = |place: &RecordPlace, record: &Record<'_>, made| {
+            found.extend(self.wrong_witnessed(place, record));
+            visit(place, record, made)
+        };
+        let run = walk_blocks_while(window, header, from, &workers, &mut compared)
             .map_err(io_error(&segment_path(first)))?;
         found.extend(self.wrong_end(first, &run)?);
         Ok(run)

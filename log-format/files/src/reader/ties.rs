@@ -1,7 +1,6 @@
 //! Which records are tied to the newest witness (`FORMAT.md`, section 33).
 
 use super::{LogReader, OpenSegment, at_begin};
-use crate::blocks::{BlockLength, Workers};
 use crate::finding::Finding;
 use crate::run::{RecordPlace, Run};
 use crate::storage::{ReadFile, ReadStorage};
@@ -134,7 +133,7 @@ impl Ties {
         &mut self,
         reader: &LogReader<'_, S>,
         found: &mut impl Extend<Finding>,
-        visit: &mut dyn FnMut(&Record<'_>),
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
     ) -> Result<(), SurveyError> {
         let due = self.due(reader);
         let (Some(mark), Some(name)) = (self.mark.take(), due) else { return Ok(()) };
@@ -203,6 +202,28 @@ impl Ties {
         true
     }
 
+    /// Ties the records of a segment before what was tied, by links that are stated in it: of its
+    /// last record, and before its first one. The header of the segment behind it has to name the
+    /// same last record. What lies between is not tied. `false`: nothing was tied.
+    #[must_use]
+    pub fn leap_to(
+        &mut self,
+        header: &SegmentHeader,
+        last: &ChainPosition,
+        before: Link,
+        next: &SegmentHeader,
+    ) -> bool {
+        let (first, mark) = (header.first_sequence(), Mark::before(next));
+        let is_earlier = self.tied.last().is_none_or(|tied| first < tied.segment);
+        let is_chain = (mark.sequence, mark.link) == (last.sequence, last.link);
+        if !(is_earlier && is_chain && header.previous.link == before) {
+            return false;
+        }
+        self.take(first, mark, Some(header.previous.sequence));
+        self.mark = Some(Mark::before(header));
+        true
+    }
+
     /// Ties the records of a segment that was stepped over by computing every link after all.
     ///
     /// # Errors
@@ -219,14 +240,27 @@ impl Ties {
         // What lies before it was tied by way of it.
         let mark = self.tied.drain(at..).next().map(|tied| tied.mark);
         self.mark = mark;
-        self.read(reader, found, &mut |_| {})
+        self.read(reader, found, &mut |_, _| {})
     }
 
-    /// The first record that was tied: all from there up to the witness are.
+    /// The first record from which all up to the witness are tied.
     #[must_use]
     pub fn first(&self) -> Option<u64> {
-        let firsts = self.tied.iter().filter(|tied| !tied.records.is_empty());
-        firsts.map(|tied| *tied.records.start()).min()
+        self.ranges().first().map(|(first, _)| *first)
+    }
+
+    /// The first and the last of the records that are tied, in a row each, the newest ones first.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<(u64, u64)> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for tied in self.tied.iter().filter(|tied| !tied.records.is_empty()) {
+            let (first, last) = (*tied.records.start(), *tied.records.end());
+            match ranges.last_mut() {
+                Some(behind) if behind.0 == last.saturating_add(1) => behind.0 = first,
+                _ => ranges.push((first, last)),
+            }
+        }
+        ranges
     }
 
     /// How many segments were tied, whole or in part.
@@ -276,17 +310,18 @@ fn tie_segment<S: ReadStorage>(
     segment: &mut OpenSegment<S::File>,
     mark: &Mark,
     found: &mut impl Extend<Finding>,
-    visit: &mut dyn FnMut(&Record<'_>),
+    visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
 ) -> Result<Option<u64>, SurveyError> {
     let header = segment.header;
     let (mut last, mut at_mark) = (header.previous, None);
-    let workers = Workers::new(threads_to_check(), BlockLength::default(), &|_, _| ());
-    let run = reader.check(segment, &workers, found, &mut |record| {
+    let from = Run::at_start(&header);
+    let run = reader.walk_making(segment, from, &|_, _| (), found, &mut |place, record, ()| {
         last = ChainPosition::of(&record.header);
         if last.sequence == mark.sequence {
             at_mark = Some(last.link);
         }
-        visit(record);
+        visit(place, record);
+        ControlFlow::Continue(())
     })?;
     if at_mark == Some(mark.link) {
         found.extend(reader.wrong_beginning(&header));
