@@ -8,6 +8,7 @@
 
 mod causes;
 mod effects;
+mod looked;
 
 use crate::reach::{Reach, durable_to};
 use crate::read::{ReadError, ReadOptions};
@@ -21,6 +22,7 @@ use holdpoint_domain::core::actor::{Actor, ActorId};
 use holdpoint_domain::core::ids::Idempotency;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::{LogReader, ReadStorage, Standing};
+use looked::{Batch, Looked};
 use serde::Serialize;
 
 /// Records of one step that are told; the rest is counted.
@@ -195,9 +197,10 @@ pub enum Traced {
     },
 }
 
-/// Tells the story of a record, at most `depth` steps into the past and into the future. Reads the
-/// segments that the causes lie in, and everything from the record on; memory follows the largest
-/// segment's batches and what is told.
+/// Tells the story of a record, at most `depth` steps into the past and into the future. Of the
+/// sealed segments from the record on, and of those that the causes lie in, no more is read than
+/// what their indexes name, where the newest state that the chain states says which index is right;
+/// the others are read. Memory follows the largest segment's batches and what is told.
 ///
 /// # Errors
 /// The log cannot be read.
@@ -212,18 +215,25 @@ pub fn trace<S: ReadStorage>(
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
     part.extend(reader.witness(true));
-    let mut tied = Tied::by_reading(&reader, &mut part)?;
+    let (mut tied, mut looked) = (Tied::begin(&reader, &mut part)?, Looked::default());
     part.reach.followed = check_end(&reader, tied.is_followed(), options, &mut part)?;
-    let Some(causes) = Causes::of(&reader, sequence, depth, &mut part)? else {
+    let by = (&mut tied, &mut looked);
+    let Some(causes) = Causes::of(&reader, by, sequence, depth, &mut part)? else {
+        looked.count(&mut part);
         return Ok(Traced::NoRecord { span: span(storage)?, checked: part.into() });
     };
-    let asked = causes.steps.first().map_or(sequence, |step| step.first);
-    let effects = Effects::of(&reader, asked, causes.before, depth, &mut part)?;
+    let asked = causes.steps.first().map(|step| Batch { first: step.first, last: step.last });
+    let asked = asked.unwrap_or(Batch { first: sequence, last: sequence });
+    let by = (&mut tied, &mut looked);
+    let effects = Effects::of(&reader, by, asked, causes.before, depth, &mut part)?;
     let person = causes.steps.iter().find_map(person_of);
     let mut steps = causes.steps;
     steps.reverse();
     steps.extend(effects.steps);
-    tied.back_to(&reader, steps.iter().map(|step| step.first).min().unwrap_or(asked), &mut part)?;
+    let segments = steps.iter().filter_map(|step| reader.holding(step.first));
+    let segments = segments.filter_map(|at| reader.firsts().get(at).copied()).collect();
+    looked.tie(&reader, &mut tied, &segments, &mut part)?;
+    looked.count(&mut part);
     let mut reach = Reach { durable_to, ..Reach::of_part(&reader, &part, &tied) };
     reach.take_newest(steps.iter().map(|step| step.last).max().unwrap_or(0));
     for step in &mut steps {

@@ -1,12 +1,16 @@
 //! `trace`: what led to a record, back to the person, and everything that it caused; as a tree, as
 //! a Mermaid flowchart and as a Graphviz digraph, also of a log that was forged.
 
+use crate::attack_support::{snapshot_of, state_indexes};
 use crate::records_support::{holdpoint, saying, segments, told};
+use crate::travel_support::ArbitraryIn;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::world::envelope::{Encoded, encode};
 use holdpoint_domain::{ActorId, Envelope};
 use holdpoint_log_format::{Flags, names};
 use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, flip};
+use holdpoint_testing::story::seed;
+use quickcheck::{Arbitrary as _, Gen};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -320,4 +324,73 @@ fn a_long_chain_is_told_in_bounds_and_a_wide_one_is_counted() {
     let (code, stdout, stderr) = told(&holdpoint(directory.path(), &["trace", "300"]));
     assert_eq!((code, stdout.lines().filter(|line| line.contains("|- ")).count()), (0, 999));
     assert!(stderr.contains("at least 10 more"), "{stderr}");
+}
+
+/// Several sealed segments with batches of all lengths, each caused by any one before, and a
+/// snapshot that knows their indexes; then some more of them. One record, which is told, was caused
+/// by nothing and causes nothing.
+fn long_story(seed: u64) -> (TempDir, HandMade, u64) {
+    let mut random = Gen::from_size_and_seed(40, seed);
+    let (directory, mut log, mut alone) = (TempDir::new().unwrap(), HandMade::new(), 0);
+    for number in 0..90 {
+        let newest = log.chain.sequence;
+        let is_caused = newest > 0 && !u8::arbitrary(&mut random).is_multiple_of(8);
+        let cause = newest - u64::from(u8::arbitrary_in(&mut random, 250)).min(newest.max(1) - 1);
+        let records = usize::from(1 + u8::arbitrary_in(&mut random, 4));
+        let text = format!("number {number}");
+        if number == 30 {
+            log.batch(&[agent(None, &text)]);
+            alone = newest + 1;
+        } else {
+            let cause = (is_caused && cause != alone).then_some(cause);
+            log.batch(&vec![agent(cause, &text); records]);
+        }
+        match number {
+            20 | 40 | 41 | 70 => log.roll(),
+            80 => {
+                log.write(directory.path());
+                state_indexes(&mut log, directory.path());
+                snapshot_of(&mut log.world.clone(), &mut log, directory.path());
+            }
+            _ => {}
+        }
+    }
+    log.write(directory.path());
+    (directory, log, alone)
+}
+
+#[test]
+fn a_story_that_indexes_tell_is_the_one_that_reading_tells() {
+    let (directory, log, _) = long_story(seed());
+    let (path, mut by_index) = (directory.path(), 0);
+    let told_of = |sequence: u64| {
+        let mut found = traced(path, sequence, &["--depth", "5"]);
+        let checked = found.as_object_mut().unwrap().remove("checked").unwrap();
+        assert!(found.as_object_mut().unwrap().remove("reach").is_some());
+        (found, checked["segments_by_index"].as_u64().unwrap())
+    };
+    let every: Vec<u64> = (1..=log.chain.sequence).step_by(3).collect();
+    let indexed: Vec<_> = every.iter().map(|sequence| told_of(*sequence)).collect();
+    std::fs::remove_dir_all(path.join(names::SNAPSHOTS)).unwrap();
+    for (sequence, (found, segments)) in every.iter().zip(indexed) {
+        by_index += segments;
+        assert_eq!((found, 0), told_of(*sequence), "record {sequence}");
+    }
+    assert!(by_index > 0, "no index was used");
+}
+
+#[test]
+fn a_story_of_long_ago_is_told_whatever_became_of_the_segments_that_have_no_part_in_it() {
+    let (directory, _, alone) = long_story(seed());
+    let (path, all) = (directory.path(), segments(directory.path()));
+    let own = all[all.partition_point(|first| *first <= alone) - 1];
+    let damage = |first: u64| {
+        flip(&path.join(names::SEGMENTS).join(names::segment(first)), FIRST_RECORD + 70);
+    };
+    all[..all.len() - 1].iter().filter(|first| **first != own).for_each(|first| damage(*first));
+    assert_eq!(steps(&traced(path, alone, &[])), [(alone, "asked", 0)]);
+    // What holds it is in its reach, and so is all that lies behind where no snapshot tells.
+    damage(own);
+    std::fs::remove_dir_all(path.join(names::SNAPSHOTS)).unwrap();
+    assert_eq!(told(&holdpoint(path, &["trace", &alone.to_string()])).0, 6);
 }

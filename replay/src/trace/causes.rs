@@ -1,13 +1,15 @@
 //! From a record back to where its story began.
 
+use super::looked::{Batch, Known, Looked};
 use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
 use crate::read::{Beside, Committed, ReadError, content_of};
 use crate::records::Line;
+use crate::records::indexes::Tied;
 use crate::records::part::{Part, withheld_at};
 use holdpoint_domain::log::RULES_ADOPTED;
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run, Standing};
+use holdpoint_log_files::{Finding, LogReader, ReadFile, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::{ChainPosition, Record};
 use std::ops::ControlFlow;
 
@@ -20,13 +22,6 @@ pub(super) struct Causes {
     pub(super) beginning: Beginning,
     /// A place before the first of these steps, and its segment.
     pub(super) before: Option<(u64, Run)>,
-}
-
-/// A batch of a segment that was looked through.
-#[derive(Clone, Copy)]
-struct Batch {
-    first: u64,
-    last: u64,
 }
 
 /// What the first record of a batch that can be read says of its cause.
@@ -55,6 +50,7 @@ impl Causes {
     /// `None` when there is no such record.
     pub(super) fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
+        (tied, looked): (&mut Tied, &mut Looked),
         sequence: u64,
         depth: u32,
         part: &mut Part,
@@ -64,7 +60,7 @@ impl Causes {
         let mut due = sequence;
         causes.beginning = loop {
             let before = causes.steps.len();
-            match causes.follow(reader, due, depth, part)? {
+            match causes.follow(reader, (tied, looked), due, depth, part)? {
                 Err(beginning) => break beginning,
                 Ok(_) if causes.steps.len() == before => {
                     break Beginning::Damaged { sequence: due };
@@ -84,6 +80,7 @@ impl Causes {
     fn follow<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
+        (tied, looked): (&mut Tied, &mut Looked),
         due: u64,
         depth: u32,
         part: &mut Part,
@@ -93,7 +90,13 @@ impl Causes {
         };
         let first = reader.firsts().get(at).copied().unwrap_or_default();
         let Some(mut segment) = reader.open(first, part)? else { return Ok(Ok(due)) };
-        part.segments_read += 1;
+        if let Some(index) = Known::of(reader, tied, first, part)?
+            && let Some(cause) = self.follow_index(&index, &mut segment, due, depth, part)?
+        {
+            looked.by_index.insert(first);
+            return Ok(cause);
+        }
+        looked.read.insert(first);
         let batches = Batches::up_to(reader, &mut segment, due, part)?;
         let mut due = due;
         loop {
@@ -103,17 +106,61 @@ impl Causes {
             }
             let from = batches.before(&batch);
             self.before.get_or_insert_with(|| (first, from.clone()));
-            let (step, said) = read_batch(reader, &mut segment, from, batch, part)?;
-            self.steps.push(step);
-            let sequence = batch.first;
-            due = match said {
-                Said::Unreadable => return Ok(Err(Beginning::Unreadable { sequence })),
-                Said::Nothing => return Ok(Err(Beginning::Begun { sequence })),
-                Said::Cause(causation) if causation >= sequence || causation == 0 => {
-                    return Ok(Err(Beginning::NotEarlier { sequence, causation }));
-                }
-                Said::Cause(causation) => causation,
+            match self.take(read_batch(reader, &mut segment, from, batch, part)?, part) {
+                Ok(cause) => due = cause,
+                Err(beginning) => return Ok(Err(beginning)),
+            }
+        }
+    }
+
+    /// The same by an index. `None`: the segment is not what it says, and nothing was followed.
+    fn follow_index<F: ReadFile>(
+        &mut self,
+        index: &Known,
+        segment: &mut OpenSegment<F>,
+        due: u64,
+        depth: u32,
+        part: &mut Part,
+    ) -> Result<Option<Result<u64, Beginning>>, ReadError> {
+        let (mut due, begun) = (due, self.steps.len());
+        while due >= segment.header.first_sequence() {
+            if self.steps.len() as u64 > u64::from(depth) {
+                return Ok(Some(Err(Beginning::TooFar { sequence: due })));
+            }
+            let mut read = None;
+            if let Some(batch) = index.batch_of(segment, due)? {
+                let mut reading = Reading::of(batch);
+                let is_read = index.read(segment, batch, &mut |place, record| {
+                    reading.take(place, record);
+                })?;
+                read = is_read.map(|()| reading);
+            }
+            let Some(read) = read else {
+                self.steps.truncate(begun);
+                return Ok(None);
             };
+            match self.take(read, part) {
+                Ok(cause) => due = cause,
+                Err(beginning) => return Ok(Some(Err(beginning))),
+            }
+        }
+        Ok(Some(Ok(due)))
+    }
+
+    /// Takes a step. Gives the record that caused it, or how the story begins with it.
+    fn take(&mut self, read: Reading, part: &mut Part) -> Result<u64, Beginning> {
+        let Reading { batch: Batch { first: sequence, .. }, step, said, withheld } = read;
+        self.steps.push(step);
+        match said {
+            Said::Unreadable => {
+                part.extend(withheld);
+                Err(Beginning::Unreadable { sequence })
+            }
+            Said::Nothing => Err(Beginning::Begun { sequence }),
+            Said::Cause(causation) if causation >= sequence || causation == 0 => {
+                Err(Beginning::NotEarlier { sequence, causation })
+            }
+            Said::Cause(causation) => Ok(causation),
         }
     }
 }
@@ -129,7 +176,7 @@ impl Batches {
         let (first, from) = (segment.header.first_sequence(), Run::at_start(&segment.header));
         let (begin, ends, places) = (from.clone(), Vec::new(), Vec::new());
         let mut batches = Self { segment: first, ends, begin, places };
-        reader.walk(segment, from, part, &mut |place, record| {
+        reader.walk_making(segment, from, &|_, _| (), part, &mut |place, record, ()| {
             let sequence = record.header.sequence;
             if record.header.flags.more_follows() {
                 return ControlFlow::Continue(());
@@ -182,34 +229,50 @@ pub(super) fn causation_of(record: &Record<'_>) -> Option<Option<u64>> {
     decode(header.kind, header.version, record.payload).ok().map(|envelope| envelope.causation)
 }
 
-/// What a batch says, and what of its cause. It is read from a place before it.
+/// What a batch says, and what of its cause.
+struct Reading {
+    batch: Batch,
+    step: Step,
+    said: Said,
+    withheld: Vec<Finding>,
+}
+
+impl Reading {
+    fn of(batch: Batch) -> Self {
+        let (step, withheld) = (Step::begun(batch.first), Vec::new());
+        Self { batch, step, said: Said::Unreadable, withheld }
+    }
+
+    /// Takes in the next record of the batch.
+    fn take(&mut self, place: &RecordPlace, record: &Record<'_>) {
+        if matches!(self.said, Said::Unreadable) {
+            self.said = said_by(record);
+        }
+        self.step.take(place, record);
+        if record.header.flags.withheld() {
+            self.withheld.push(withheld_at(place, record.header.sequence));
+        }
+    }
+}
+
+/// A batch, read from a place before it.
 fn read_batch<S: ReadStorage>(
     reader: &LogReader<'_, S>,
     segment: &mut OpenSegment<S::File>,
     from: Run,
     batch: Batch,
     part: &mut Part,
-) -> Result<(Step, Said), ReadError> {
-    let (mut step, mut said) = (Step::begun(batch.first), Said::Unreadable);
-    let mut withheld = Vec::new();
+) -> Result<Reading, ReadError> {
+    let mut reading = Reading::of(batch);
     reader.walk(segment, from, part, &mut |place, record| {
         let sequence = record.header.sequence;
         if sequence < batch.first {
             return ControlFlow::Continue(());
         }
-        if matches!(said, Said::Unreadable) {
-            said = said_by(record);
-        }
-        step.take(place, record);
-        if record.header.flags.withheld() {
-            withheld.push(withheld_at(place, sequence));
-        }
+        reading.take(place, record);
         if sequence >= batch.last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    if matches!(said, Said::Unreadable) {
-        part.extend(withheld);
-    }
-    Ok((step, said))
+    Ok(reading)
 }
 
 impl Step {

@@ -1,16 +1,24 @@
 //! From a record on to everything that it caused.
 
 use super::causes::causation_of;
+use super::looked::{Batch, Known, Looked, may_hold};
 use super::{EFFECTS_MAX, Step};
 use crate::read::ReadError;
+use crate::records::indexes::Tied;
 use crate::records::part::{Part, withheld_at};
-use holdpoint_log_files::{Finding, LogReader, ReadStorage, RecordPlace, Run};
+use holdpoint_domain::world::Term;
+use holdpoint_log_files::reader::OpenSegment;
+use holdpoint_log_files::{Finding, LogReader, ReadFile, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::Record;
-use std::collections::BTreeMap;
+use holdpoint_log_index::TermHash;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+/// More records than these are not asked for one by one: what they caused is found by reading.
+const CAUSES_MAX: usize = 16_384;
+
 /// The steps that a step caused, in the order of the log.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Effects {
     pub(super) steps: Vec<Step>,
     pub(super) left_out: u64,
@@ -19,11 +27,12 @@ pub(super) struct Effects {
     withheld: Vec<Finding>,
     /// The batches of the story: by the last record, the first one and the distance.
     known: BTreeMap<u64, (u64, u32)>,
+    /// The terms by which records are known that one of these caused.
+    causes: Vec<TermHash>,
 }
 
 /// The batch that is being read.
 struct Open {
-    first: u64,
     cause: Cause,
     step: Step,
     /// The first record of which only the digest is there.
@@ -41,28 +50,32 @@ enum Cause {
 }
 
 impl Effects {
-    /// Everything that the batch which begins with `asked` caused, so many steps deep. Causes are
-    /// earlier records, so that one reading in the order of the log finds all. It begins at a place
-    /// before that batch, in the segment of this first record.
+    /// Everything that a batch caused, so many steps deep. Causes are earlier records, so that one
+    /// look at each segment in the order of the log finds all. Where a segment is read, that begins
+    /// at a place before the batch, in the segment of the batch.
     pub(super) fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
-        asked: u64,
+        (tied, looked): (&mut Tied, &mut Looked),
+        asked: Batch,
         before: Option<(u64, Run)>,
         depth: u32,
         part: &mut Part,
     ) -> Result<Self, ReadError> {
         let mut effects = Self::default();
-        let Some(begin) = reader.holding(asked) else { return Ok(effects) };
-        for (at, first) in reader.firsts().iter().enumerate().skip(begin) {
+        effects.know(asked.first, asked.last, 0);
+        let Some(begin) = reader.holding(asked.first) else { return Ok(effects) };
+        for first in reader.firsts().iter().skip(begin) {
             let Some(mut segment) = reader.open(*first, part)? else { continue };
-            // The first of them was read for the causes.
-            part.segments_read += u64::from(at > begin);
+            if effects.look(reader, (&mut *tied, &mut *looked), &mut segment, asked, depth, part)? {
+                continue;
+            }
+            looked.read.insert(*first);
             let known = before.as_ref().filter(|(segment, _)| segment == first);
             let from = known.map_or_else(|| Run::at_start(&segment.header), |(_, at)| at.clone());
             let mut open = None;
-            reader.walk(&mut segment, from, part, &mut |place, record| {
-                if record.header.sequence >= asked {
-                    effects.follow(asked, depth, place, record, &mut open);
+            reader.walk_making(&segment, from, &|_, _| (), part, &mut |place, record, ()| {
+                if record.header.sequence > asked.last {
+                    effects.follow(depth, place, record, &mut open);
                 }
                 ControlFlow::Continue(())
             })?;
@@ -71,9 +84,72 @@ impl Effects {
         Ok(effects)
     }
 
+    /// Looks through a sealed segment by its index. `false`: there is none by which it can be, and
+    /// nothing was found.
+    fn look<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        (tied, looked): (&mut Tied, &mut Looked),
+        segment: &mut OpenSegment<S::File>,
+        asked: Batch,
+        depth: u32,
+        part: &mut Part,
+    ) -> Result<bool, ReadError> {
+        let first = segment.header.first_sequence();
+        if self.causes.len() > CAUSES_MAX {
+            return Ok(false);
+        }
+        match may_hold(reader, tied, first, &self.causes, part)? {
+            None => return Ok(false),
+            Some(false) => {
+                looked.excluded.insert(first);
+                return Ok(true);
+            }
+            Some(true) => {}
+        }
+        let Some(index) = Known::of(reader, tied, first, part)? else { return Ok(false) };
+        let mut found = self.clone();
+        let is_found = found.take_from(&index, segment, asked, depth)?;
+        if is_found {
+            looked.by_index.insert(first);
+            *self = found;
+        }
+        Ok(is_found)
+    }
+
+    /// Takes what an index names, in order. `false`: the segment is not what it says.
+    fn take_from<F: ReadFile>(
+        &mut self,
+        index: &Known,
+        segment: &mut OpenSegment<F>,
+        asked: Batch,
+        depth: u32,
+    ) -> Result<bool, ReadError> {
+        let (mut due, mut asked_for, mut done) = (BTreeSet::new(), 0, asked.last);
+        loop {
+            for cause in self.causes.get(asked_for..).unwrap_or_default() {
+                let Ok(caused) = index.with(*cause) else { return Ok(false) };
+                due.extend(caused);
+            }
+            asked_for = self.causes.len();
+            let Some(next) = due.pop_first() else { return Ok(true) };
+            if next <= done {
+                continue;
+            }
+            let Some(batch) = index.batch_of(segment, next)? else { return Ok(false) };
+            let mut open = None;
+            let read = index.read(segment, batch, &mut |place, record| {
+                self.follow(depth, place, record, &mut open);
+            })?;
+            if read.is_none() {
+                return Ok(false);
+            }
+            done = batch.last;
+        }
+    }
+
     fn follow(
         &mut self,
-        asked: u64,
         depth: u32,
         place: &RecordPlace,
         record: &Record<'_>,
@@ -81,7 +157,6 @@ impl Effects {
     ) {
         let sequence = record.header.sequence;
         let batch = open.get_or_insert_with(|| Open {
-            first: sequence,
             cause: Cause::Unknown,
             step: Step::begun(sequence),
             withheld: None,
@@ -99,9 +174,6 @@ impl Effects {
             return;
         }
         match open.take() {
-            Some(Open { first, .. }) if first == asked => {
-                self.known.insert(sequence, (first, 0));
-            }
             Some(Open { cause: Cause::Known(distance), step, .. }) => {
                 self.add(step, distance.saturating_add(1), depth);
             }
@@ -117,9 +189,18 @@ impl Effects {
             self.left_out = self.left_out.saturating_add(1);
         } else {
             step.distance = distance;
-            self.known.insert(step.last, (step.first, distance));
+            self.know(step.first, step.last, distance);
             self.steps.push(step);
         }
+    }
+
+    /// A batch is part of the story, so far away.
+    fn know(&mut self, first: u64, last: u64, distance: u32) {
+        self.known.insert(last, (first, distance));
+        // One that is too many is not asked for.
+        let room = (CAUSES_MAX + 1).saturating_sub(self.causes.len());
+        let hashes = (first..=last).map(|one| TermHash::of(&Term::CausedBy(one).canonical()));
+        self.causes.extend(hashes.take(room));
     }
 
     fn cause_of(&self, record: &Record<'_>) -> Cause {
