@@ -35,6 +35,9 @@ use std::ops::ControlFlow;
 /// The kinds of events that vouch for an index, and that say what is unproven.
 const STATEMENTS: [u16; 3] = [SEGMENT_INDEXED, SALVAGED, RECORDS_UNPROVEN];
 
+/// Takes a private copy of what is needed of an index.
+type Copying<'c, F, T> = dyn Fn(&Index<F>) -> Result<Index<T>, IndexFault> + 'c;
+
 /// What an event says of other records.
 pub(crate) enum Stated {
     Index(SegmentIndexed),
@@ -123,7 +126,7 @@ impl Vouched {
         &self,
         storage: &S,
         first: u64,
-        copy: &dyn Fn(&Index<S::File>) -> Result<Index<T>, IndexFault>,
+        copy: &Copying<'_, S::File, T>,
     ) -> Result<Option<Index<T>>, ReadError> {
         let Some(Some(digest)) = self.indexes.get(&first) else { return Ok(None) };
         // The copy is looked at once more: the file may have been changed before it was made.

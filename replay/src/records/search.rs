@@ -39,7 +39,7 @@ pub enum Searched {
     /// All of it: what the bytes prove. Events are not judged.
     Whole(Box<Report>),
     /// What was needed.
-    Part(Part),
+    Part(Box<Part>),
 }
 
 impl Searched {
@@ -79,7 +79,7 @@ pub fn search<S: ReadStorage>(
         newest = newest.max(line.sequence);
         visit(line, standing)
     })?;
-    Ok(Searched::Part(search.into_part(newest)))
+    Ok(Searched::Part(search.into_part(newest).into()))
 }
 
 struct Search<'r, 's, 'f, S> {

@@ -110,7 +110,7 @@ impl Sample {
         });
         let Searched::Part(part) = reach.unwrap() else { panic!("the whole log was read") };
         assert_eq!(part.findings, []);
-        (found, storage.bytes.load(Ordering::Relaxed), part)
+        (found, storage.bytes.load(Ordering::Relaxed), *part)
     }
 
     /// A snapshot, the record that states it, and more runs. Gives that record.
