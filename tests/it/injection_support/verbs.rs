@@ -161,7 +161,12 @@ impl Verb {
     pub(crate) fn steady(&self, shown: &str) -> String {
         let looks = if self.is_look() { &KNOWN_BY[..] } else { &[] };
         let unsteady = |line: &str| UNSTEADY.iter().chain(looks).any(|words| line.contains(words));
-        let lines = shown.lines().filter(|line| !unsteady(line));
+        let mut is_in_ties = false;
+        let lines = shown.lines().filter(|line| {
+            let is_of_ties = is_in_ties || line.contains(TIES_BEGIN);
+            is_in_ties = is_of_ties && line.trim() != TIES_END;
+            !is_of_ties && !unsteady(line)
+        });
         let of_salvage = |line: &&str| !self.name.contains("salvage") || !is_of_new_log(line);
         lines.filter(of_salvage).map(steady_line).collect()
     }
@@ -194,15 +199,21 @@ impl fmt::Display for Verb {
 }
 
 /// What stands in lines that are others each time, or that say how much was read.
-const UNSTEADY: [&str; 7] = [
+const UNSTEADY: [&str; 9] = [
     "\"time_left_ms\": ",
     "\"salvaged_at\": ",
     "\"states_from_snapshots\": ",
     "\"records_applied\": ",
     "\"segments_read\": ",
     "\"segments_by_index\": ",
+    "\"segments_tied\": ",
+    "\"tied_from\": ",
     " states looked at, ",
 ];
+
+/// The lines that say what was tied by a state that a snapshot holds.
+const TIES_BEGIN: &str = "\"tied_by_state\": [";
+const TIES_END: &str = "],";
 
 /// What says how what lives is known.
 const KNOWN_BY: [&str; 2] = ["\"standing\": ", "\"stated_by\": "];
