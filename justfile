@@ -28,7 +28,7 @@ ci-all:
 fuzz TARGET SECONDS="60":
     cd fuzz && cargo fuzz run {{TARGET}} -- -max_total_time={{SECONDS}}
 
-# Measures everything and writes RESULTS.md: some 25 minutes on a machine that does nothing else, and
+# Measures everything and writes RESULTS.md: some 15 minutes on a machine that does nothing else, and
 # 6 GB of `TMPDIR` meanwhile. `just results --quick` is a part of it, in a few minutes.
 results *OPTIONS="--huge":
     cargo run --profile measure --locked -p holdpoint-measure --features peers --bin results -- \
