@@ -17,7 +17,11 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Zeros are written in pieces of this many bytes where space cannot be reserved without.
+/// Zeros are written in pieces of this many bytes, ahead of records and where space cannot be
+/// reserved without. Pieces of 64, 16 and 4 KiB, of which the kernel makes small folios, gained
+/// nothing for one and for eight durable writers (99.7, 102.3, 98.2 and 97.2 us; 24.8, 24.9, 24.4
+/// and 24.7 us) and cost commits of 64 records up to a quarter (2.93, 3.08, 3.23 and 3.66 us a
+/// record; ext4, medians of 15 rounds in turns).
 const ZERO_PIECE: usize = 1 << 20;
 
 /// What a log says to a work tree of git: none of its files is to be committed, this one included.
