@@ -17,6 +17,8 @@ mod directory;
 mod doctor;
 mod exit;
 mod export;
+#[cfg(test)]
+mod golden;
 mod health;
 mod hold;
 mod hook;

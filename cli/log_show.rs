@@ -12,7 +12,7 @@ use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, Verdict, leading, search, span};
+use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, leading, search, span};
 use std::ops::ControlFlow;
 
 /// Options of `log show`.
@@ -70,13 +70,13 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
     }
     let (searched, shown) = stream(global, &directory, &filter, order, most)?;
     let searched = both(looked, searched);
-    if shown == 0 && is_sound(&searched) {
+    if shown == 0 && searched.is_sound() {
         expect_known(&directory, &filter)?;
         tell_nothing(&directory, &filter)?;
     }
     let exit = conclude(global, &directory, &searched)?;
     let has_enough = last.is_some_and(|last| shown >= last);
-    Ok(match is_sound(&searched) && !has_enough {
+    Ok(match searched.is_sound() && !has_enough {
         true => expect_archives(&directory, from, to),
         false => exit,
     })
@@ -91,14 +91,12 @@ pub(crate) fn expect_archives(directory: &Directory, from: Option<u64>, to: Opti
     if is_named { Exit::NOT_FOUND } else { Exit::DONE }
 }
 
-/// Of two readings for one answer, the one that met something wrong; its reach is that of both.
+/// What was read to find out what is shown, and to show it.
 pub(crate) fn both(looked: Option<Searched>, shown: Searched) -> Searched {
-    let Some(looked) = looked else { return shown };
-    let (mut told, other) = if is_sound(&looked) { (shown, looked) } else { (looked, shown) };
-    if let Searched::Part(part) = &mut told {
-        part.reach.join(other.reach());
+    match looked {
+        Some(looked) => shown.and(looked),
+        None => shown,
     }
-    told
 }
 
 /// The sequences of the first and the last of so many newest records that are wanted, or of all of
@@ -147,14 +145,6 @@ pub(crate) fn stream(
         untied.tell(searched.reach());
     }
     Ok((searched, shown))
-}
-
-/// Whether there is a log, and nothing wrong was met.
-pub(crate) fn is_sound(searched: &Searched) -> bool {
-    match searched {
-        Searched::Whole(report) => !report.failed() && report.verdict != Verdict::NothingHere,
-        Searched::Part(part) => part.findings.is_empty(),
-    }
 }
 
 /// The exit code, and what is said of how much was read.

@@ -4,7 +4,7 @@ use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::log_show::{self, both, conclude, durable_to, is_sound, put, stream};
+use crate::log_show::{self, both, conclude, durable_to, put, stream};
 use crate::output::Output;
 use crate::text::path;
 use crate::wanted::{WantedArgs, expect_known};
@@ -70,7 +70,7 @@ fn show_newest(
     }
     let (searched, shown) = stream(global, directory, &filter, Order::OldestFirst, u64::MAX)?;
     let searched = both(looked, searched);
-    if shown == 0 && count > 0 && !follows && is_sound(&searched) {
+    if shown == 0 && count > 0 && !follows && searched.is_sound() {
         expect_known(directory, &filter)?;
     }
     if shown < count {

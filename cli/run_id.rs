@@ -3,7 +3,6 @@
 
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
-use crate::log_show::is_sound;
 use crate::text::excerpt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::{Filter, Line, Order, Searched, leading, search};
@@ -100,7 +99,7 @@ fn several(beginning: &str, count: usize, found: &BTreeSet<String>) -> Failure {
 
 /// A run that cannot be looked for whole is not said to be missing, or to be the only one.
 fn expect_sound(searched: &Searched) -> Result<(), Failure> {
-    if is_sound(searched) {
+    if searched.is_sound() {
         return Ok(());
     }
     let first = match searched {

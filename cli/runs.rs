@@ -4,20 +4,20 @@ use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::log_show::{conclude, is_sound};
+use crate::log_show::conclude;
 use crate::output::Output;
 use crate::run_id;
 use crate::screen::{columns, named};
 use crate::show::exit_of;
-use crate::table::{Column, lines};
-use crate::text::command_line;
+use crate::table::{Column, NOTHING, lines};
+use crate::text::{command_line, counted};
 use crate::when::{ago, now, took};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::{ActorId, Proof};
-use holdpoint_replay::{Filter, Listed, Run, RunOutcome, Searched, begun, runs_of};
+use holdpoint_replay::{Begun, Filter, Listed, Run, RunOutcome, Searched, begun, runs_of};
 use serde::Serialize;
 
 /// So many runs are shown where nothing else is said.
@@ -98,19 +98,20 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if let Some(after) = &args.after {
         wanted.last = Some(beginning(&directory, after)?.saturating_sub(1));
     }
-    let (mut found, mut looked_at) = (Vec::new(), LOOKED_AT.0);
+    let (mut found, mut uncounted, mut looked_at) = (Vec::new(), Vec::new(), LOOKED_AT.0);
     let searched = loop {
         let (begun, searched) =
             directory.read(|log, options| begun(log, &wanted, looked_at, options))?;
-        if !is_sound(&searched) {
+        if !searched.is_sound() {
             return conclude(global, &directory, &searched);
         }
         let Some(oldest) = begun.last().map(|begun| begun.sequence) else { break searched };
-        let Listed { runs, searched } =
+        let Listed { runs, uncounted: more, searched } =
             directory.read(|log, options| runs_of(log, &begun, options))?;
+        uncounted.extend(more);
         found.extend(runs.into_iter().filter(|run| is_wanted(run, args)));
         let has_all = begun.len() < looked_at || found.len() >= args.count;
-        if has_all || !is_sound(&searched) {
+        if has_all || !searched.is_sound() {
             break searched;
         }
         wanted.last = Some(oldest.saturating_sub(1));
@@ -118,16 +119,30 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     };
     found.truncate(args.count);
     put(global, args, &found)?;
-    if found.is_empty() && is_sound(&searched) && !global.json {
+    if found.is_empty() && searched.is_sound() && !global.json {
         complain("no run is so");
     }
+    tell_uncounted(&uncounted);
     end(global, &directory, &searched)
+}
+
+/// Says which records begin a run that is not told.
+fn tell_uncounted(uncounted: &[Begun]) {
+    if let Some(first) = uncounted.first() {
+        complain(&format!(
+            "{} of those looked at {} not shown, the newest begins with record {}: the rules forbid \
+             it, or its approval cannot be read; `holdpoint verify` says which",
+            counted(uncounted.len() as u64, "run"),
+            if uncounted.len() == 1 { "is" } else { "are" },
+            first.sequence
+        ));
+    }
 }
 
 /// How a list ends: what damage was met is told; how much was read is of no interest here.
 fn end(global: &Global, directory: &Directory, searched: &Searched) -> Result<Exit, Failure> {
     directory.tell_unread();
-    if is_sound(searched) { Ok(Exit::DONE) } else { conclude(global, directory, searched) }
+    if searched.is_sound() { Ok(Exit::DONE) } else { conclude(global, directory, searched) }
 }
 
 /// The record that begins the run of an id.
@@ -224,12 +239,12 @@ fn table(runs: &[Run], now: Timestamp, columns: usize) -> Vec<String> {
         vec![
             ago(now, entity.started_at),
             RunOutcome::of(entity).name().to_string(),
-            exit.map_or("-".to_string(), |exit| {
+            exit.map_or(NOTHING.to_string(), |exit| {
                 exit.trim_start_matches("exit status ").to_string()
             }),
-            lasted(run).map_or("-".to_string(), took),
+            lasted(run).map_or(NOTHING.to_string(), took),
             beginner(run),
-            if deciders.is_empty() { "-".to_string() } else { deciders.join(", ") },
+            if deciders.is_empty() { NOTHING.to_string() } else { deciders.join(", ") },
             id.get(..ID_CHARACTERS).unwrap_or(id).to_string(),
             command_line(&entity.command_line),
         ]
@@ -300,5 +315,27 @@ impl<'r> Row<'r> {
             first_record: run.first,
             last_record: run.last,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{self, Sample};
+
+    #[test]
+    fn the_list_of_runs_keeps_its_columns_at_every_width() {
+        let sample = Sample::new();
+        let runs = sample.listed();
+        for columns in golden::COLUMNS {
+            golden::compare("runs", columns, &table(&runs, sample.now, columns));
+        }
+    }
+
+    #[test]
+    fn a_status_is_a_word_of_the_table_or_a_number() {
+        assert_eq!(status("crashed"), Ok(Status::Word(RunOutcome::Crashed)));
+        assert_eq!(status("-1"), Ok(Status::Exit(-1)));
+        assert!(status("CRASHED").is_err_and(|words| words.contains("unanswered")));
     }
 }

@@ -6,7 +6,7 @@ use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
-use crate::log_show::{conclude, is_sound};
+use crate::log_show::conclude;
 use crate::output::Output;
 use crate::reach::Untied;
 use crate::run_id;
@@ -41,7 +41,7 @@ fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let loop_id = run_id::find(&directory, &args.id)?;
     let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
-    if !is_sound(&searched) {
+    if !searched.is_sound() {
         return conclude(global, &directory, &searched);
     }
     let run = expect_run(&directory, &loop_id, found)?;

@@ -21,22 +21,28 @@ pub(crate) struct Column {
     pub(crate) is_number: bool,
 }
 
-/// The rows of a table, its titles first. Cells hold what can be seen, and no line ends.
+/// What stands in a cell of which there is nothing to tell.
+pub(crate) const NOTHING: &str = "-";
+
+/// The rows of a table, its titles first. Cells hold what can be seen, and no line ends. A column in
+/// which there is nothing to tell is left away.
 pub(crate) fn lines(columns: &[Column], rows: &[Vec<String>], room: usize) -> Vec<String> {
     let widest = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell));
         let title = columns.get(at).map_or(0, |column| width(column.title));
         cells.max().unwrap_or(0).max(title)
     };
-    let wanted: Vec<usize> = (0..columns.len()).map(widest).collect();
+    let says = |at: usize| rows.iter().filter_map(|row| row.get(at)).any(|cell| cell != NOTHING);
+    let wanted: Vec<Option<usize>> =
+        (0..columns.len()).map(|at| says(at).then(|| widest(at))).collect();
     let widths = fitted(columns, &wanted, room);
     let titles = columns.iter().map(|column| column.title.to_string()).collect();
     std::iter::once(&titles).chain(rows).map(|row| line(columns, row, &widths)).collect()
 }
 
 /// How wide each column is; `None` where it is left away.
-fn fitted(columns: &[Column], wanted: &[usize], room: usize) -> Vec<Option<usize>> {
-    let mut widths: Vec<Option<usize>> = wanted.iter().copied().map(Some).collect();
+fn fitted(columns: &[Column], wanted: &[Option<usize>], room: usize) -> Vec<Option<usize>> {
+    let mut widths = wanted.to_vec();
     loop {
         let shown = widths.iter().flatten().count();
         let gaps = shown.saturating_sub(1).saturating_mul(GAP);

@@ -299,3 +299,32 @@ fn codes(page: &mut Page, run: &Run) {
         page.row("sha-256", &format!("{stream} {}", output.extent.whole_sha256));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{self, Sample};
+
+    #[test]
+    fn each_run_is_told_on_one_screen_at_every_width() {
+        let sample = Sample::new();
+        for (run, name) in sample.whole().iter().zip(["ok", "crashed", "east-asian", "running"]) {
+            for columns in golden::COLUMNS {
+                let view = View { columns, now: sample.now, is_verbose: false, is_coloured: false };
+                let shown = lines(run, &view, "holdpoint");
+                golden::compare(&format!("show-{name}"), columns, &shown);
+            }
+        }
+    }
+
+    #[test]
+    fn codes_are_shown_where_they_are_asked_for_and_failures_in_colour_where_there_is_one() {
+        let sample = Sample::new();
+        let crashed = &sample.whole()[1];
+        let plain = View { columns: 80, now: sample.now, is_verbose: false, is_coloured: false };
+        let shown = |view: View| lines(crashed, &view, "holdpoint").join("\n");
+        assert!(!shown(plain).contains("FAULT_") && !shown(plain).contains('\u{1b}'));
+        assert!(shown(View { is_verbose: true, ..plain }).contains("FAULT_"));
+        assert!(shown(View { is_coloured: true, ..plain }).contains("\u{1b}["));
+    }
+}

@@ -91,14 +91,17 @@ pub fn run_of<S: ReadStorage>(
     options: ReadOptions<'_>,
 ) -> Result<(RunFound, Searched), ReadError> {
     let (mut first, mut gathered) = (None, Gathered::keeping_output());
-    let mut failed = None;
+    let (mut failed, mut also_read) = (None, None);
     let about = Filter { loop_id: Some(loop_id.to_string()), ..Filter::default() };
     let mut take = |line: Line, standing| {
         first.get_or_insert(line.sequence);
         if let Some(approval) = approval_of(&line) {
             let asked = [approval.to_string()].into();
             match Approvals::read(storage, asked, line.sequence, options) {
-                Ok(read) => gathered.approved(approval, &read, line.sequence),
+                Ok(mut read) => {
+                    gathered.approved(approval, &read, line.sequence);
+                    also_read = read.searched.take();
+                }
                 Err(error) => failed = Some(error),
             }
         }
@@ -107,6 +110,10 @@ pub fn run_of<S: ReadStorage>(
     };
     let searched = search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
     failed.map_or(Ok(()), Err)?;
+    let searched = match also_read {
+        Some(also_read) => searched.and(also_read),
+        None => searched,
+    };
     let found = match (first, gathered.into_run(loop_id)) {
         (None, _) => RunFound::Nothing,
         (_, Some(run)) => RunFound::Run(Box::new(run)),
@@ -131,6 +138,8 @@ pub(crate) struct Approvals {
     records: BTreeMap<String, Vec<(Line, Standing)>>,
     /// The round before, by the id of the one that followed it.
     prior: BTreeMap<String, String>,
+    /// What was read for them; `None`: nothing had to be.
+    pub(crate) searched: Option<Searched>,
 }
 
 impl Approvals {
@@ -151,7 +160,12 @@ impl Approvals {
                 read.take(line, standing);
                 ControlFlow::Continue(())
             };
-            search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
+            let searched =
+                search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
+            read.searched = Some(match read.searched.take() {
+                Some(before) => before.and(searched),
+                None => searched,
+            });
             // Whoever writes a log may make rounds follow each other in a circle.
             due = read.prior.values().filter(|id| !asked.contains(*id)).cloned().collect();
         }

@@ -50,9 +50,11 @@ pub fn begun<S: ReadStorage>(
 
 /// Runs, and how much was read for them.
 pub struct Listed {
-    /// Each, in the order of their beginnings as they were given. A beginning that the rules forbid
-    /// gives none.
+    /// Each, in the order of their beginnings as they were given.
     pub runs: Vec<Run>,
+    /// Beginnings that do not count: the rules forbid them, or the approval that was spent for them
+    /// cannot be read.
+    pub uncounted: Vec<Begun>,
     /// What was read.
     pub searched: Searched,
 }
@@ -68,7 +70,7 @@ pub fn runs_of<S: ReadStorage>(
 ) -> Result<Listed, ReadError> {
     let asked: BTreeSet<String> = begun.iter().filter_map(|begun| begun.approval.clone()).collect();
     let newest = begun.iter().map(|begun| begun.sequence).max().unwrap_or_default();
-    let read = Approvals::read(storage, asked, newest, options)?;
+    let mut read = Approvals::read(storage, asked, newest, options)?;
     let mut gathered: BTreeMap<&str, Gathered> = BTreeMap::new();
     for begun in begun {
         let run = gathered.entry(&begun.loop_id).or_default();
@@ -87,6 +89,17 @@ pub fn runs_of<S: ReadStorage>(
         ControlFlow::Continue(())
     };
     let searched = search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
-    let mut run = |begun: &Begun| gathered.remove(begun.loop_id.as_str())?.into_run(&begun.loop_id);
-    Ok(Listed { runs: begun.iter().filter_map(&mut run).collect(), searched })
+    let searched = match read.searched.take() {
+        Some(also_read) => searched.and(also_read),
+        None => searched,
+    };
+    let (mut runs, mut uncounted) = (Vec::new(), Vec::new());
+    for begun in begun {
+        let run = gathered.remove(begun.loop_id.as_str());
+        match run.and_then(|run| run.into_run(&begun.loop_id)) {
+            Some(run) => runs.push(run),
+            None => uncounted.push(begun.clone()),
+        }
+    }
+    Ok(Listed { runs, uncounted, searched })
 }

@@ -8,7 +8,7 @@ use super::whole::{each, wrong_beginning};
 use crate::progress::Progress;
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
-use crate::report::Report;
+use crate::report::{Report, Verdict};
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{
@@ -50,6 +50,27 @@ impl Searched {
             Self::Whole(report) => &report.reach,
             Self::Part(part) => &part.reach,
         }
+    }
+
+    /// Whether there is a log, and nothing wrong was met.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        match self {
+            Self::Whole(report) => !report.failed() && report.verdict != Verdict::NothingHere,
+            Self::Part(part) => part.findings.is_empty(),
+        }
+    }
+
+    /// Of two readings for one answer, the one that met something wrong, else this one; its reach
+    /// is that of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let (mut told, other) =
+            if self.is_sound() && !other.is_sound() { (other, self) } else { (self, other) };
+        if let Self::Part(part) = &mut told {
+            part.reach.join(other.reach());
+        }
+        told
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// On the whole log. With `[--json]` both ways.
-const ON_LOG: [&str; 41] = [
+const ON_LOG: [&str; 44] = [
     "verify [--json]",
     "verify --caches [--json]",
     "verify --map [--json]",
@@ -27,6 +27,9 @@ const ON_LOG: [&str; 41] = [
     "log tail -n 5 [--json]",
     "log stat [--json]",
     "trace 12 [--json]",
+    "runs --json",
+    "show LOOP --json",
+    "output LOOP [--json]",
     "replay [--json]",
     "replay --loop LOOP [--json]",
     "replay --live [--json]",
