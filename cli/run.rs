@@ -6,6 +6,7 @@ mod ask;
 mod before;
 pub(crate) mod limits;
 mod screen;
+mod speaker;
 mod terms;
 mod told;
 
@@ -24,12 +25,13 @@ use holdpoint_engine::executor::{
 use holdpoint_engine::log::{CloseError, OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
     ApprovedStart, EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun,
-    ResumeError, RunError, file_size_limit_is_an_error, user_name,
+    ResumeError, RunError, file_size_limit_is_an_error,
 };
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
 use holdpoint_log_format::recovery::Row;
 use screen::Screen;
+use speaker::SpeakerArgs;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
@@ -64,6 +66,8 @@ pub(crate) struct Args {
     /// Let it read this program's standard input instead of nothing.
     #[arg(long)]
     stdin: bool,
+    #[command(flatten)]
+    speaker: SpeakerArgs,
     #[command(flatten)]
     start: StartArgs,
     /// Record this variable of the environment too; a * at the end stands for any rest.
@@ -117,6 +121,7 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Before anything else: an interrupt from here on is kept, and goes on record.
     let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;
     file_size_limit_is_an_error().map_err(|error| not_started("signals", error))?;
+    let origin = args.speaker.origin()?;
     // The codes of a configuration are those of commands too.
     let configuration = Configuration::load(global).map_err(Failure::of_run)?;
     // A policy that cannot be known is told before a log is made.
@@ -130,7 +135,6 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
     let mut screen = Screen::new(global.json, run.command.stdin);
     let (engine_of, in_force, hold) = (&engine, &in_force, &hold);
-    let origin = Origin::automation(user_name());
     let mut carried = Carried { global, engine: engine_of, in_force, hold, origin, run };
     let outcome = carried.out(&start, &mut screen, &mut signals);
     let closed = engine.close();

@@ -120,3 +120,18 @@ fn who_said_yes_is_told_with_the_run() {
     let approved = screen.lines().find(|line| line.starts_with("approved ")).unwrap();
     assert!(approved.contains(&format!("by {by} (person")), "{approved}");
 }
+
+#[test]
+fn a_run_is_recorded_in_the_name_and_the_story_that_are_given() {
+    let place = Place::with_log();
+    let story = ["--as", "deploy-bot", "--agent", "--correlation", "gt-41"];
+    assert_eq!(status(&place.run_with(&story, &["true"])), 0);
+    let id = listed(&place, &["--by", "deploy-bot"]).remove(0);
+    let shown = json(&place.holdpoint(&["show", &id, "--json"]));
+    assert_eq!(shown["began_by"]["actor"]["kind"], "AGENT");
+    assert_eq!(shown["execution_loop"]["correlation"], "gt-41");
+    let screen = text(&place.holdpoint(&["show", &id]).stdout);
+    assert!(screen.contains("deploy-bot (agent, name not proven, user "), "{screen}");
+    let hidden = place.run_with(&["--as", "a\u{202e}b"], &["true"]);
+    assert_eq!(status(&hidden), 125, "{}", text(&hidden.stderr));
+}
