@@ -42,8 +42,20 @@ impl Untied {
                 ),
             });
         }
+        as_stated(reach);
         no_witness(reach.first_unwitnessed(), self.newest);
         followed(reach);
+    }
+}
+
+/// Says by which record those are proven that no link leads to HEAD from: by a state that it states.
+fn as_stated(reach: &Reach) {
+    if let Some(by_state) = reach.tied_by_state.first() {
+        complain(&format!(
+            "what is shown of sealed segments is proven as the state says that record {} states: \
+             `holdpoint verify` checks that one",
+            by_state.stated_by
+        ));
     }
 }
 
