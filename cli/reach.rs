@@ -48,7 +48,8 @@ impl Untied {
     }
 }
 
-/// Says by which record those are proven that no link leads to HEAD from: by a state that it states.
+/// Says by which record those are proven from which no link leads to HEAD: by a state that it
+/// states.
 fn as_stated(reach: &Reach) {
     if let Some(by_state) = reach.tied_by_state.first() {
         complain(&format!(

@@ -6,6 +6,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::conclude;
 use crate::output::Output;
+use crate::reach::Untied;
 use crate::run_id;
 use crate::screen::{columns, named};
 use crate::show::exit_of;
@@ -123,20 +124,23 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         complain("no run is so");
     }
     tell_uncounted(&uncounted);
+    if !global.json {
+        let mut untied = Untied::default();
+        found.iter().for_each(|run| untied.take(run.last, run.standing()));
+        untied.tell(searched.reach());
+    }
     end(global, &directory, &searched)
 }
 
 /// Says which records begin a run that is not told.
 fn tell_uncounted(uncounted: &[Begun]) {
-    if let Some(first) = uncounted.first() {
-        complain(&format!(
-            "{} of those looked at {} not shown, the newest begins with record {}: the rules forbid \
-             it, or its approval cannot be read; `holdpoint verify` says which",
-            counted(uncounted.len() as u64, "run"),
-            if uncounted.len() == 1 { "is" } else { "are" },
-            first.sequence
-        ));
-    }
+    let Some(first) = uncounted.first() else { return };
+    complain(&format!(
+        "not shown: {}, the newest of them begun by record {}, which the rules forbid, or whose \
+         approval cannot be read; `holdpoint verify` says which",
+        counted(uncounted.len() as u64, "run"),
+        first.sequence
+    ));
 }
 
 /// How a list ends: what damage was met is told; how much was read is of no interest here.
@@ -286,6 +290,8 @@ struct Row<'r> {
     correlation: &'r str,
     first_record: u64,
     last_record: u64,
+    /// What is proven of the weakest of its records.
+    standing: &'static str,
 }
 
 impl<'r> Row<'r> {
@@ -314,6 +320,7 @@ impl<'r> Row<'r> {
             correlation: &entity.correlation,
             first_record: run.first,
             last_record: run.last,
+            standing: run.standing().name(),
         }
     }
 }

@@ -24,8 +24,8 @@ pub(crate) struct Column {
 /// What stands in a cell of which there is nothing to tell.
 pub(crate) const NOTHING: &str = "-";
 
-/// The rows of a table, its titles first. Cells hold what can be seen, and no line ends. A column in
-/// which there is nothing to tell is left away.
+/// The rows of a table, its titles first. Cells hold what can be seen, and no line ends. A column
+/// in which there is nothing to tell is left away.
 pub(crate) fn lines(columns: &[Column], rows: &[Vec<String>], room: usize) -> Vec<String> {
     let widest = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell));

@@ -42,6 +42,8 @@ pub(crate) struct Shown<'r> {
     /// The first and the last record about it.
     first_record: u64,
     last_record: u64,
+    /// What is proven of the weakest of its records, and of its approval's.
+    standing: &'static str,
     began_by: Option<Who<'r>>,
     directory: Option<String>,
     /// The decision point whose approval was spent for the start.
@@ -87,6 +89,7 @@ impl<'r> Shown<'r> {
             outcome: RunOutcome::of(&run.entity),
             first_record: run.first,
             last_record: run.last,
+            standing: run.standing().name(),
             began_by: begun_by(run).map(|Doer { actor, proof, .. }| Who { actor, proof: *proof }),
             directory: directory(run),
             approval: approval.map(|point| point.decision_id.as_str()),

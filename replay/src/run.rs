@@ -308,6 +308,16 @@ impl Run {
         self.entity.chain.as_ref().is_none_or(|chain| !chain.is_broken)
     }
 
+    /// What is proven of the weakest of the records about it and about its approval.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let all = || self.doers.values().map(|doer| doer.standing);
+        [Standing::Unproven, Standing::Unwitnessed]
+            .into_iter()
+            .find(|weak| all().any(|standing| standing == *weak))
+            .unwrap_or(Standing::Proven)
+    }
+
     /// The newest of an attempt's outputs on a stream; of the last attempt that has any where none
     /// is named.
     #[must_use]
