@@ -34,6 +34,7 @@ mod man;
 mod mcp;
 mod missing;
 mod output;
+mod point;
 mod policy;
 mod progress;
 mod reach;

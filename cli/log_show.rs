@@ -5,12 +5,12 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
+use crate::point::{self, Point};
 use crate::progress::Bar;
 use crate::reach::{self, Untied};
 use crate::text::{counted, doer, moment};
 use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
-use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, leading, search, span};
 use std::ops::ControlFlow;
@@ -24,12 +24,13 @@ pub(crate) struct Args {
     /// The last record to show.
     #[arg(long, value_name = "SEQ")]
     to: Option<u64>,
-    /// Only records of this moment or later, such as 2026-01-25T16:00:00Z.
-    #[arg(long, value_name = "TIME")]
-    since: Option<Timestamp>,
-    /// Only records of this moment or earlier.
-    #[arg(long, value_name = "TIME")]
-    until: Option<Timestamp>,
+    /// Only from there on: a record, a moment such as 2026-01-25T16:00:00Z, a day, `yesterday`, or
+    /// how long ago, such as 2h.
+    #[arg(long, value_name = "POINT", value_parser = point::parse)]
+    since: Option<Point>,
+    /// Only up to there; of a day, up to its end.
+    #[arg(long, value_name = "POINT", value_parser = point::parse)]
+    until: Option<Point>,
     #[command(flatten)]
     wanted: WantedArgs,
     /// Only the newest so many of them.
@@ -50,10 +51,13 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
-    expect_order(("--from", args.from), ("--to", args.to))?;
-    expect_order(("--since", args.since), ("--until", args.until))?;
+    let (from, since) = args.since.map_or((None, None), Point::beginning);
+    let (to, until) = args.until.map_or((None, None), Point::end);
+    let (from, to) = (args.from.max(from), least(args.to, to));
+    expect_order(("--from", from), ("--to", to))?;
+    expect_order(("--since", since), ("--until", until))?;
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let Args { from, to, since, until, wanted, last, reverse, .. } = args;
+    let Args { wanted, last, reverse, .. } = args;
     let mut filter = Filter { first: from, last: to, since, until, ..wanted.filter(&directory)? };
     let (order, most) = match reverse {
         true => (Order::NewestFirst, last.unwrap_or(u64::MAX)),
@@ -80,6 +84,11 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
         true => expect_archives(&directory, from, to),
         false => exit,
     })
+}
+
+/// The lower one of two bounds.
+fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
 }
 
 /// Tells of records in an archive that is not read, where some of them may be wanted. Exit 3 where

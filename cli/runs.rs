@@ -6,12 +6,14 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::conclude;
 use crate::output::Output;
+use crate::point::{self, Point};
 use crate::reach::Untied;
 use crate::run_id;
 use crate::screen::{columns, named};
 use crate::show::exit_of;
 use crate::table::{Column, NOTHING, lines};
 use crate::text::{command_line, counted};
+use crate::wanted::expect_order;
 use crate::when::{ago, now, took};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::time::Timestamp;
@@ -42,12 +44,13 @@ pub(crate) struct Args {
     /// Only those that have not ended.
     #[arg(long, conflicts_with = "status")]
     running: bool,
-    /// Only those that began at this moment or later, such as 2026-01-25T16:00:00Z.
-    #[arg(long, value_name = "TIME")]
-    since: Option<Timestamp>,
-    /// Only those that began at this moment or earlier.
-    #[arg(long, value_name = "TIME")]
-    until: Option<Timestamp>,
+    /// Only those that began there or later: a record, a moment, a day, `yesterday`, or how long
+    /// ago, such as 2h.
+    #[arg(long, value_name = "POINT", value_parser = point::parse)]
+    since: Option<Point>,
+    /// Only those that began there or earlier; of a day, up to its end.
+    #[arg(long, value_name = "POINT", value_parser = point::parse)]
+    until: Option<Point>,
     /// Only those that this one began.
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
@@ -95,9 +98,14 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let mut wanted = Filter { since: args.since, until: args.until, ..Filter::default() };
+    let (first, since) = args.since.map_or((None, None), Point::beginning);
+    let (last, until) = args.until.map_or((None, None), Point::end);
+    expect_order(("--since", first), ("--until", last))?;
+    expect_order(("--since", since), ("--until", until))?;
+    let mut wanted = Filter { first, last, since, until, ..Filter::default() };
     if let Some(after) = &args.after {
-        wanted.last = Some(beginning(&directory, after)?.saturating_sub(1));
+        let before = beginning(&directory, after)?.saturating_sub(1);
+        wanted.last = Some(last.map_or(before, |last| last.min(before)));
     }
     let (mut found, mut uncounted, mut looked_at) = (Vec::new(), Vec::new(), LOOKED_AT.0);
     let searched = loop {

@@ -294,7 +294,9 @@ fn times_and_sequences_outside_the_log_hold_nothing_and_the_ends_are_named() {
         assert_eq!(code, 2);
         assert!(stderr.contains("exchange them"), "{stderr}");
     }
-    assert_eq!(told(&holdpoint(log, &["log", "show", "--since", "yesterday"])).0, 2);
+    assert_eq!(told(&holdpoint(log, &["log", "show", "--since", "lately"])).0, 2);
+    let of_days = ["log", "show", "--since", "2026-01-24", "--until", "2026-01-27"];
+    assert_eq!(told(&holdpoint(log, &of_days)).1.lines().count().to_string(), last);
 }
 
 #[test]

@@ -39,6 +39,11 @@ fn runs_are_listed_by_how_they_ended_the_newest_first() {
     assert_eq!(listed(&place, &["-n", "1"]), all[..1]);
     assert_eq!(listed(&place, &["--after", &all[0]]), all[1..]);
     assert!(listed(&place, &["--running"]).is_empty());
+    assert_eq!(listed(&place, &["--since", "1h"]), all);
+    assert!(listed(&place, &["--until", "1h"]).is_empty());
+    let second = place.loops()[1]["started_sequence"].to_string();
+    assert_eq!(listed(&place, &["--since", &second]), all[..2]);
+    assert_eq!(listed(&place, &["--until", &second]), all[1..]);
     assert!(listed(&place, &["--by", "nobody-at-all"]).is_empty());
     let lines = place.holdpoint(&["runs", "--json"]);
     let newest: Value = serde_json::from_str(text(&lines.stdout).lines().next().unwrap()).unwrap();

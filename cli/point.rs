@@ -1,0 +1,153 @@
+//! A place in the log as a person says it: a record, a moment, how long ago, a day.
+
+use crate::when::now;
+use holdpoint_domain::core::time::Timestamp;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use std::time::Duration;
+
+/// What may be written.
+const FORMS: &str = "a record's number, a moment such as 2026-01-25T16:00:00Z, a local time such \
+                     as 2026-01-25T16:00, a day such as 2026-01-25, today or yesterday, or how \
+                     long ago, such as 5m or 2h";
+
+/// A place in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// The record of this number.
+    Record(u64),
+    /// All from one moment to another one: of a day its first and its last instant, else twice the
+    /// same.
+    Time(Timestamp, Timestamp),
+}
+
+impl Point {
+    /// As a range that begins there is given: the record, or the first moment.
+    pub(crate) const fn beginning(self) -> (Option<u64>, Option<Timestamp>) {
+        match self {
+            Self::Record(sequence) => (Some(sequence), None),
+            Self::Time(first, _) => (None, Some(first)),
+        }
+    }
+
+    /// As a range that ends there is given: the record, or the last moment.
+    pub(crate) const fn end(self) -> (Option<u64>, Option<Timestamp>) {
+        match self {
+            Self::Record(sequence) => (Some(sequence), None),
+            Self::Time(_, last) => (None, Some(last)),
+        }
+    }
+}
+
+/// A place as it is given on the command line: local times are those of this machine.
+pub(crate) fn parse(text: &str) -> Result<Point, String> {
+    parse_at(text, now(), &TimeZone::system())
+}
+
+/// The same, where it is known what time it is, and where.
+fn parse_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Point, String> {
+    if let Ok(sequence) = text.parse() {
+        return Ok(Point::Record(sequence));
+    }
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Ok(Point::Time(moment, moment));
+    }
+    if let Ok(ago) = humantime::parse_duration(text) {
+        let moment = before(now, ago);
+        return Ok(Point::Time(moment, moment));
+    }
+    if let Some(date) = day(text, now, zone) {
+        let next = date.tomorrow().map_err(|_| cannot_be())?;
+        let first = in_zone(text, date.into(), zone)?;
+        let last = in_zone(text, next.into(), zone)?.nanoseconds().saturating_sub(1);
+        return Ok(Point::Time(first, Timestamp::from_nanoseconds(last)));
+    }
+    let local: DateTime = text.parse().map_err(|_| cannot_be())?;
+    let moment = in_zone(text, local, zone)?;
+    Ok(Point::Time(moment, moment))
+}
+
+fn cannot_be() -> String {
+    format!("write {FORMS}")
+}
+
+fn before(now: Timestamp, ago: Duration) -> Timestamp {
+    let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
+    Timestamp::from_nanoseconds(now.nanoseconds().saturating_sub(ago))
+}
+
+/// The day of this name.
+fn day(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Date> {
+    let today = || {
+        let now = jiff::Timestamp::from_nanosecond(now.nanoseconds().into()).ok()?;
+        Some(zone.to_datetime(now).date())
+    };
+    match text {
+        "today" => today(),
+        "yesterday" => today()?.yesterday().ok(),
+        // A local time begins with a day as well, and is none.
+        _ if text.len() == "2026-01-25".len() => text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The moment of a local time. One that summer time skips or repeats is none or two.
+fn in_zone(text: &str, local: DateTime, zone: &TimeZone) -> Result<Timestamp, String> {
+    let moment = zone.to_ambiguous_zoned(local).unambiguous().map_err(|_| {
+        format!(
+            "summer time skips or repeats {local} here, which {text} begins or ends with: write \
+             the moment with its offset, such as 2026-01-25T16:00:00+01:00"
+        )
+    })?;
+    let nanoseconds = u64::try_from(moment.timestamp().as_nanosecond());
+    nanoseconds.map(Timestamp::from_nanoseconds).map_err(|_| cannot_be())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn berlin() -> TimeZone {
+        TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap()
+    }
+
+    fn at(text: &str) -> Result<Point, String> {
+        parse_at(text, "2026-11-26T10:00:00Z".parse().unwrap(), &berlin())
+    }
+
+    fn times(first: &str, last: &str) -> Result<Point, String> {
+        Ok(Point::Time(first.parse().unwrap(), last.parse().unwrap()))
+    }
+
+    #[test]
+    fn digits_are_a_record_and_the_rest_is_a_time() {
+        assert_eq!(at("12"), Ok(Point::Record(12)));
+        let moment = "2026-01-25T16:00:00Z";
+        assert_eq!(at(moment), times(moment, moment));
+        assert_eq!(at("90m"), times("2026-11-26T08:30:00Z", "2026-11-26T08:30:00Z"));
+        let local = "2026-07-01T12:00:00Z";
+        assert_eq!(at("2026-07-01T14:00"), times(local, local));
+        for wrong in ["", "soon", "2026-13-01", "2026-02-30", "LOOP-1", "12:00", "-5m"] {
+            assert!(at(wrong).is_err_and(|said| said.contains("yesterday")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_day_lasts_from_its_first_instant_to_its_last() {
+        let day = times("2026-01-24T23:00:00Z", "2026-01-25T22:59:59.999999999Z");
+        assert_eq!(at("2026-01-25"), day);
+        assert_eq!(at("today"), times("2026-11-25T23:00:00Z", "2026-11-26T22:59:59.999999999Z"));
+        let yesterday = times("2026-11-24T23:00:00Z", "2026-11-25T22:59:59.999999999Z");
+        assert_eq!(at("yesterday"), yesterday);
+        let short = times("2026-03-28T23:00:00Z", "2026-03-29T21:59:59.999999999Z");
+        assert_eq!(at("2026-03-29"), short, "of 23 hours");
+    }
+
+    #[test]
+    fn what_summer_time_skips_or_repeats_is_refused() {
+        for local in ["2026-03-29T02:30", "2026-10-25T02:30"] {
+            assert!(at(local).is_err_and(|said| said.contains("summer time")), "{local}");
+        }
+        assert!(at("2026-10-25T02:30:00+01:00").is_ok());
+    }
+}
