@@ -1,6 +1,6 @@
 //! A place in the log as a person says it: a record, a moment, how long ago, a day.
 
-use crate::when::now;
+use crate::decision::now;
 use holdpoint_domain::core::time::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;

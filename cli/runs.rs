@@ -2,6 +2,7 @@
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
+use crate::decision::now;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::conclude;
@@ -14,7 +15,7 @@ use crate::show::exit_of;
 use crate::table::{Column, NOTHING, lines};
 use crate::text::{command_line, counted};
 use crate::wanted::expect_order;
-use crate::when::{ago, now, took};
+use crate::when::{ago, took};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;

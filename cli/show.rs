@@ -4,6 +4,7 @@ mod run;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
+use crate::decision::now;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::conclude;
@@ -12,7 +13,6 @@ use crate::reach::Untied;
 use crate::run_id;
 use crate::run_output::expect_run;
 use crate::screen::columns;
-use crate::when::now;
 use holdpoint_replay::run_of;
 pub(crate) use run::exit_of;
 use run::{Shown, View};

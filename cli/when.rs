@@ -1,17 +1,10 @@
 //! How long something took, and how long ago something was, for people.
 
 use holdpoint_domain::core::time::Timestamp;
-use std::time::SystemTime;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
-
-/// This moment.
-pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_nanoseconds(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
-}
 
 /// A length of time: `85 ms`, `1.24 s`, `2 min 3 s`, `3 h 20 min`, `5 d 2 h`.
 pub(crate) fn took(nanoseconds: u64) -> String {

@@ -6,7 +6,6 @@
 
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Line, OneOf, Order, Searched, search};
-use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputCut, OutputExtent, OutputStream,
@@ -64,8 +63,6 @@ pub struct Run {
     pub first: u64,
     /// The last record about it.
     pub last: u64,
-    /// When that was.
-    pub last_at: Timestamp,
     /// The records of it whose payload was withheld or cannot be read.
     pub unread: Vec<u64>,
 }
@@ -204,7 +201,7 @@ pub(crate) struct Gathered {
     instruction: Vec<u8>,
     outputs: Vec<CapturedOutput>,
     attempt: u8,
-    ends: Option<(u64, u64, Timestamp)>,
+    ends: Option<(u64, u64)>,
     unread: Vec<u64>,
 }
 
@@ -239,8 +236,8 @@ impl Gathered {
 
     /// The next record about the loop.
     pub(crate) fn take(&mut self, mut line: Line, standing: Standing) {
-        let first = self.ends.map_or(line.sequence, |(first, ..)| first);
-        self.ends = Some((first, line.sequence, line.time));
+        let first = self.ends.map_or(line.sequence, |(first, _)| first);
+        self.ends = Some((first, line.sequence));
         let Some(event) = line.event.take() else { return self.unread.push(line.sequence) };
         match &event {
             Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => {
@@ -294,9 +291,9 @@ impl Gathered {
     /// `None`: nothing that counts began the loop.
     pub(crate) fn into_run(self, loop_id: &str) -> Option<Run> {
         let entity = self.world.find_loop(loop_id)?.clone();
-        let (first, last, last_at) = self.ends?;
+        let (first, last) = self.ends?;
         let Self { approval, doers, instruction, outputs, unread, .. } = self;
-        Some(Run { entity, approval, doers, instruction, outputs, first, last, last_at, unread })
+        Some(Run { entity, approval, doers, instruction, outputs, first, last, unread })
     }
 }
 
