@@ -29,35 +29,37 @@ const RECORDS_AT_ONCE: usize = 64;
 
 /// [`super::READ_AND_CHECK`].
 pub(super) fn of_records(plan: &Plan, length: usize) -> Work {
-    let records = plan.records_read(length);
-    let mut filled = Filled::by(plan, move |at| LOG.fill(at, &payload(length), records));
-    Box::new(move || {
-        let at = filled.ready()?;
-        let watch = Stopwatch::start();
-        let seen = read_and_check(at)?;
-        let sample = watch.per(records);
-        if seen < records {
-            return Err(format!("{seen} of {records} records")).doing("read all");
-        }
-        Ok(sample)
-    })
+    reading(plan, length, 1, read_and_check)
 }
 
 /// [`super::READ_AND_CHECK_IN_TWO`].
 pub(super) fn of_records_in_two(plan: &Plan, length: usize) -> Work {
-    let records = plan.records_read(length);
-    let mut filled = Filled::by(plan, move |at| LOG.fill(at, &payload(length), records));
-    Box::new(move || {
-        let at = filled.ready()?;
-        let watch = Stopwatch::start();
-        let seen = thread::scope(|scope| {
+    reading(plan, length, 2, |at| {
+        thread::scope(|scope| {
             let other = scope.spawn(|| read_and_check(at));
             let own = read_and_check(at)?;
             Ok(own + other.join().map_err(|_| "it panicked").doing("read in two threads")??)
-        })?;
-        let sample = watch.per(2 * records);
-        if seen < 2 * records {
-            return Err(format!("{seen} of {} records", 2 * records)).doing("read all");
+        })
+    })
+}
+
+/// Reads a log whole, so many times at once.
+fn reading(
+    plan: &Plan,
+    length: usize,
+    times: u64,
+    read: fn(&Path) -> Result<u64, MeasureError>,
+) -> Work {
+    let filled = plan.records_read(length);
+    let (mut log, records) =
+        (Filled::by(plan, move |at| LOG.fill(at, &payload(length), filled)), times * filled);
+    Box::new(move || {
+        let at = log.ready()?;
+        let watch = Stopwatch::start();
+        let seen = read(at)?;
+        let sample = watch.per(records);
+        if seen < records {
+            return Err(format!("{seen} of {records} records")).doing("read all");
         }
         Ok(sample)
     })
