@@ -1,7 +1,8 @@
 //! A place in the log as a person says it: a record, a moment, how long ago, a day.
 
 use crate::decision::now;
-use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::core::text::{bounded, visible};
+use holdpoint_domain::core::time::{TimeFault, Timestamp};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use std::time::Duration;
@@ -10,6 +11,9 @@ use std::time::Duration;
 const FORMS: &str = "a record's number, a moment such as 2026-01-25T16:00:00Z, a local time such \
                      as 2026-01-25T16:00, a day such as 2026-01-25, today or yesterday, or how \
                      long ago, such as 5m or 2h";
+
+/// Bytes of a refused text that are shown.
+const SHOWN: usize = 64;
 
 /// A place in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,26 +53,32 @@ fn parse_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Point, String
     if let Ok(sequence) = text.parse() {
         return Ok(Point::Record(sequence));
     }
-    if let Ok(moment) = text.parse::<Timestamp>() {
-        return Ok(Point::Time(moment, moment));
+    match text.parse::<Timestamp>() {
+        Ok(moment) => return Ok(Point::Time(moment, moment)),
+        Err(TimeFault::NotATime { .. }) => {}
+        Err(no_record_has_it) => return Err(no_record_has_it.to_string()),
     }
     if let Ok(ago) = humantime::parse_duration(text) {
         let moment = before(now, ago);
         return Ok(Point::Time(moment, moment));
     }
     if let Some(date) = day(text, now, zone) {
-        let next = date.tomorrow().map_err(|_| cannot_be())?;
+        let next = date.tomorrow().map_err(|_| out_of_range(text))?;
         let first = in_zone(text, date.into(), zone)?;
         let last = in_zone(text, next.into(), zone)?.nanoseconds().saturating_sub(1);
         return Ok(Point::Time(first, Timestamp::from_nanoseconds(last)));
     }
-    let local: DateTime = text.parse().map_err(|_| cannot_be())?;
+    let local: DateTime = text.parse().map_err(|_| not_a_time(text))?;
     let moment = in_zone(text, local, zone)?;
     Ok(Point::Time(moment, moment))
 }
 
-fn cannot_be() -> String {
-    format!("write {FORMS}")
+fn not_a_time(text: &str) -> String {
+    format!("{:?} is not a time: write {FORMS}", visible(bounded(text, SHOWN)).to_string())
+}
+
+fn out_of_range(text: &str) -> String {
+    TimeFault::OutOfRange { found: visible(bounded(text, SHOWN)).to_string() }.to_string()
 }
 
 fn before(now: Timestamp, ago: Duration) -> Timestamp {
@@ -100,7 +110,7 @@ fn in_zone(text: &str, local: DateTime, zone: &TimeZone) -> Result<Timestamp, St
         )
     })?;
     let nanoseconds = u64::try_from(moment.timestamp().as_nanosecond());
-    nanoseconds.map(Timestamp::from_nanoseconds).map_err(|_| cannot_be())
+    nanoseconds.map(Timestamp::from_nanoseconds).map_err(|_| out_of_range(text))
 }
 
 #[cfg(test)]
@@ -129,6 +139,9 @@ mod tests {
         assert_eq!(at("2026-07-01T14:00"), times(local, local));
         for wrong in ["", "soon", "2026-13-01", "2026-02-30", "LOOP-1", "12:00", "-5m"] {
             assert!(at(wrong).is_err_and(|said| said.contains("yesterday")), "{wrong}");
+        }
+        for never in ["1969-12-31", "9999-12-31T23:59:59Z", "2600-01-01T00:00"] {
+            assert!(at(never).is_err_and(|said| said.contains("1970-01-01T00:00")), "{never}");
         }
     }
 
