@@ -4,6 +4,7 @@ mod again;
 mod approve;
 mod ask;
 mod before;
+pub(crate) mod labels;
 pub(crate) mod limits;
 mod screen;
 mod speaker;
@@ -24,12 +25,13 @@ use holdpoint_engine::executor::{
 };
 use holdpoint_engine::log::{CloseError, OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
-    ApprovedStart, EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun,
-    ResumeError, RunError, file_size_limit_is_an_error,
+    ApprovedStart, Conditions, EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun,
+    KeyedRun, ResumeError, RunError, file_size_limit_is_an_error,
 };
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
 use holdpoint_log_format::recovery::Row;
+use labels::LabelArgs;
 use screen::Screen;
 use speaker::SpeakerArgs;
 use std::ffi::OsString;
@@ -68,6 +70,8 @@ pub(crate) struct Args {
     stdin: bool,
     #[command(flatten)]
     speaker: SpeakerArgs,
+    #[command(flatten)]
+    labels: LabelArgs,
     #[command(flatten)]
     start: StartArgs,
     /// Record this variable of the environment too; a * at the end stands for any rest.
@@ -122,6 +126,8 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;
     file_size_limit_is_an_error().map_err(|error| not_started("signals", error))?;
     let origin = args.speaker.origin()?;
+    let mut conditions = Conditions::new();
+    conditions.labels = args.labels.all()?;
     // The codes of a configuration are those of commands too.
     let configuration = Configuration::load(global).map_err(Failure::of_run)?;
     // A policy that cannot be known is told before a log is made.
@@ -135,7 +141,8 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
     let mut screen = Screen::new(global.json, run.command.stdin);
     let (engine_of, in_force, hold) = (&engine, &in_force, &hold);
-    let mut carried = Carried { global, engine: engine_of, in_force, hold, origin, run };
+    let mut carried =
+        Carried { global, engine: engine_of, in_force, hold, origin, conditions, run };
     let outcome = carried.out(&start, &mut screen, &mut signals);
     let closed = engine.close();
     match outcome? {
@@ -172,6 +179,8 @@ struct Carried<'a> {
     in_force: &'a InForce,
     hold: &'a HoldArgs,
     origin: Origin,
+    /// No key: its labels alone.
+    conditions: Conditions,
     run: GovernedRun,
 }
 
@@ -192,8 +201,7 @@ impl Carried<'_> {
             return resumed.map(Outcome::Run).map_err(|error| not_resumed(global, error));
         }
         if !self.in_force.gate.before && start.approval.is_none() {
-            let terms = &self.in_force.hold;
-            let ran = engine.run_held(&self.origin, &self.run, terms, &mut person, sink, signals);
+            let ran = self.unasked(&mut person, sink, signals);
             return ran.map(Outcome::Run).map_err(|error| unrecorded(global, error));
         }
         let bound = before::bind(self, start, signals)?;
@@ -205,10 +213,27 @@ impl Carried<'_> {
             },
         };
         let (run, terms, policy) = (&self.run, &self.in_force.hold, &self.in_force.policy);
-        let (bound, decision_id) = (&bound, &*decision_id);
-        let approved = ApprovedStart { run, terms, policy, bound, decision_id };
+        let (bound, decision_id, labels) = (&bound, &*decision_id, &self.conditions.labels);
+        let approved = ApprovedStart { run, terms, policy, bound, decision_id, labels };
         let ran = engine.run_approved(&self.origin, &approved, &mut person, sink, signals);
         ran.map(Outcome::Run).map_err(|error| before::failure(global, error))
+    }
+
+    /// Starts without a question before.
+    fn unasked(
+        &self,
+        person: &mut Person<'_>,
+        sink: &mut dyn OutputSink,
+        signals: &mut Signals,
+    ) -> Result<HeldRun, RunError> {
+        let (origin, conditions, terms) = (&self.origin, &self.conditions, &self.in_force.hold);
+        let ran =
+            self.engine.run_held_when(origin, conditions, &self.run, terms, person, sink, signals);
+        match ran? {
+            KeyedRun::Now(ran) => Ok(ran),
+            // Only a key stands for what was done before.
+            KeyedRun::Before(first) => Err(RunError::Unfinished { loop_id: first.loop_id }),
+        }
     }
 }
 

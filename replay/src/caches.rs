@@ -9,7 +9,7 @@ mod snapshots;
 
 use crate::anchor::Anchor;
 use crate::progress::Progress;
-use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::world::{TERMS_VERSION, row_of_record, terms_of_record};
 use holdpoint_log_files::reader::list;
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::survey::segment_path;
@@ -171,7 +171,7 @@ fn check_index<S: ReadStorage>(
     (is_last, is_there): (bool, bool),
 ) -> Option<CachedIndex> {
     let built = build_index(storage, first_sequence, TERMS_VERSION, &mut |record, terms| {
-        terms.add_record(record, terms_of_record);
+        terms.add_record(record, terms_of_record, row_of_record);
     });
     let (state, reason) = match &built {
         // A log that was verified has no such segment: it became another's since.

@@ -3,7 +3,7 @@
 
 use crate::read::Content;
 use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::world::{TERMS_VERSION, Term, terms_of};
+use holdpoint_domain::world::{RunFact, TERMS_VERSION, Term, terms_of};
 use holdpoint_log_format::{ChainPosition, RecordHeader, SegmentHeader};
 use holdpoint_log_index::{IndexBuilder, IndexDigest, IndexedRecord, RecordTerms};
 use std::collections::BTreeMap;
@@ -59,7 +59,8 @@ impl IndexedAsRead {
         let is_read = add_terms(header.kind, content, canonical, of_record);
         let RecordHeader { sequence, time, link, .. } = *header;
         let record = IndexedRecord { sequence, offset, time, link };
-        let added = segment.builder.add(&record, of_record.terms(), of_record.keys());
+        let added =
+            segment.builder.add(&record, of_record.terms(), of_record.keys(), of_record.row());
         segment.last = Some(ChainPosition { sequence, link, time });
         if !is_read || added.is_err() {
             *current = None;
@@ -75,8 +76,9 @@ impl Current {
     }
 }
 
-/// The terms of a record, as [`terms_of_record`](holdpoint_domain::world::terms_of_record) gives
-/// them for one that is not withheld; `false` where nobody read what it says.
+/// The terms and the row of a record, as
+/// [`terms_of_record`](holdpoint_domain::world::terms_of_record) and
+/// [`row_of_record`](holdpoint_domain::world::row_of_record) give them for one that is not withheld; `false` where nobody read what it says.
 fn add_terms(
     kind: u16,
     content: &Content,
@@ -92,7 +94,10 @@ fn add_terms(
         }
     };
     match content {
-        Content::Event(envelope) => terms_of(envelope, &mut add),
+        Content::Event(envelope) => {
+            terms_of(envelope, &mut add);
+            of_record.set_row(RunFact::of(envelope).and_then(|fact| fact.encode()));
+        }
         Content::Opaque => add(Term::Kind(kind)),
         Content::Withheld | Content::Undecodable(_) => {}
         Content::NotRead => return false,

@@ -10,7 +10,7 @@ use crate::read::Committed;
 use crate::records::indexes::{Stated, statement_of};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::SegmentIndexed;
-use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::world::{TERMS_VERSION, row_of_record, terms_of_record};
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{LogReader, Place, ReadStorage, SurveyError, Ties};
@@ -176,7 +176,7 @@ fn due_of(first: u64, made: &[Statement], is_damaged: bool) -> Due {
 /// The last record of a segment, and the digest of its index; `None` where it has none.
 fn build<S: ReadStorage>(storage: &S, first: u64, due: Due) -> Result<Option<Built>, SurveyError> {
     let built = build_index(storage, first, TERMS_VERSION, &mut |record, terms| {
-        terms.add_record(record, terms_of_record);
+        terms.add_record(record, terms_of_record, row_of_record);
     });
     match built {
         Ok(built) => {

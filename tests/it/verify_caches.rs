@@ -2,7 +2,7 @@
 //! changes neither the verdict on the log nor the exit code.
 
 use crate::program::{Place, json, status, text};
-use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::world::{TERMS_VERSION, row_of_record, terms_of_record};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{EngineOptions, FingerprintDistance};
 use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};
@@ -44,7 +44,7 @@ fn write_indexes(place: &Place) {
     let segments = segments(place);
     for first in &segments[..segments.len() - 1] {
         let built = build_index(&storage, *first, TERMS_VERSION, &mut |record, terms| {
-            terms.add_record(record, terms_of_record);
+            terms.add_record(record, terms_of_record, row_of_record);
         })
         .unwrap();
         fs::write(index(place, *first), built.bytes).unwrap();

@@ -14,6 +14,7 @@ use holdpoint::{
     ApprovalPolicy, CommandSpec, Conditions, Discard, Engine, GovernedRun, HaltReason, HeldRun,
     HoldTerms, KeyedRun, NoPrompt, NoSignals, Origin,
 };
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
@@ -100,7 +101,8 @@ fn deploy(
     };
     let (terms, policy) = (HoldTerms::never(), Default::default());
     let (run, terms, policy, bound) = (&run, &terms, &policy, &bound);
-    let start = ApprovedStart { run, terms, policy, bound, decision_id: &point.decision_id };
+    let (decision_id, labels) = (&*point.decision_id, &BTreeMap::new());
+    let start = ApprovedStart { run, terms, policy, bound, decision_id, labels };
     match engine.run_approved(origin, &start, &mut NoPrompt, &mut Discard, &mut NoSignals)? {
         HeldRun::Ended(report) => Ok((report.halted.reason.to_string(), report.exit_status)),
         HeldRun::LeftOpen(_) => Ok(("waits for a person".to_string(), NOT_APPROVED)),

@@ -7,8 +7,9 @@ use super::rebuild::LiveState;
 use super::submit::{By, Origin};
 use super::writers_own::adoption;
 use crate::log::{Appended, NewRecord, Storage, WriteTransaction};
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
-use holdpoint_domain::log::LogEvent;
+use holdpoint_domain::log::{LogEvent, RecordsLabelled};
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::{Envelope, Event, Idempotency, Time, World};
 
@@ -49,7 +50,8 @@ pub(super) fn append_labelled<S: Storage>(
         envelopes.push(made);
     }
     if envelopes.len() > adopts {
-        envelopes.extend(labels_last(&hot.world, turn, by, conditions, adopts));
+        let labels = labels_last(&hot.world, turn, by, conditions, (&envelopes, adopts));
+        envelopes.extend(labels);
     }
     if let [adopted, events @ ..] = &mut *envelopes
         && adopts > 0
@@ -68,16 +70,28 @@ pub(super) fn rules_first(world: &World) -> Option<Envelope> {
     world.rules_to_adopt().map(|body| adoption(world, body))
 }
 
-/// The labels that a batch ends with, where its caller gave any: of all that is asked for in it.
+/// The labels that a batch ends with, where its caller gave any: of all that is asked for in it,
+/// once for each loop that begins there.
 pub(super) fn labels_last<S: Storage>(
     world: &World,
     turn: &WriteTransaction<'_, S>,
     by: By<'_>,
     conditions: &Conditions,
-    adopts: usize,
-) -> Option<Envelope> {
+    (batch, adopts): (&[Envelope], usize),
+) -> Vec<Envelope> {
     let first = turn.position().sequence.saturating_add(1).saturating_add(adopts as u64);
-    conditions.labels_from(first).map(|labels| envelope(world, by, None, labels.into()))
+    let Some(labels) = conditions.labels_from(first) else { return Vec::new() };
+    let begun = batch.iter().filter_map(|made| match &made.event {
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => Some(&body.loop_id),
+        _ => None,
+    });
+    let mut each: Vec<RecordsLabelled> = begun
+        .map(|loop_id| RecordsLabelled { loop_id: Some(loop_id.clone()), ..labels.clone() })
+        .collect();
+    if each.is_empty() {
+        each.push(labels);
+    }
+    each.into_iter().map(|labels| envelope(world, by, None, labels.into())).collect()
 }
 
 /// What was asked for of a batch: what it begins with of its own is no part of that, and neither

@@ -36,6 +36,7 @@ use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, ReportFault, SandboxDecision, SandboxFaultCommand, SandboxFaultEvent,
 };
 use holdpoint_domain::{ActorId, Command, Event, Proof};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -73,8 +74,10 @@ impl<'a, S: Storage> Runner<'a, S> {
         origin: &Origin,
         run: &'a GovernedRun,
         terms: &'a HoldTerms,
+        labels: &BTreeMap<String, String>,
     ) -> Result<Self, RunError> {
-        match Self::begin_when(engine, origin, &Conditions::new(), run, terms)? {
+        let conditions = Conditions { labels: labels.clone(), ..Conditions::new() };
+        match Self::begin_when(engine, origin, &conditions, run, terms)? {
             ControlFlow::Continue(runner) => Ok(runner),
             // Only a key stands for what was done before.
             ControlFlow::Break(first) => Err(RunError::Unfinished { loop_id: loop_of(&first) }),

@@ -13,7 +13,7 @@ use crate::log::Storage;
 use crate::sync::{Condvar, Mutex, now, thread};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::{SegmentIndex, SegmentIndexed, SegmentIndexes};
-use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::world::{TERMS_VERSION, row_of_record, terms_of_record};
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::{FollowError, ReadFile};
 use holdpoint_log_format::{ChainPosition, names};
@@ -235,7 +235,7 @@ fn build_one<S: Storage>(
     known: Option<&SegmentIndex>,
 ) -> io::Result<Option<SegmentIndexed>> {
     let built = build_index(disk, first_sequence, TERMS_VERSION, &mut |record, terms| {
-        terms.add_record(record, terms_of_record);
+        terms.add_record(record, terms_of_record, row_of_record);
     });
     let built = built.map_err(|error| io::Error::other(error.to_string()))?;
     let last = built.scope.last;

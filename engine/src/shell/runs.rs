@@ -15,6 +15,7 @@ use holdpoint_domain::Event;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::world::Term;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 impl<S: Storage> Engine<S> {
@@ -53,7 +54,7 @@ impl<S: Storage> Engine<S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, RunError> {
-        Runner::begin(self, origin, run, terms)?.conclude(prompter, sink, signals)
+        Runner::begin(self, origin, run, terms, &BTreeMap::new())?.conclude(prompter, sink, signals)
     }
 
     /// As [`Engine::run`], under conditions. Asked again with the same key and the same command,

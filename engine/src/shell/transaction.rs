@@ -392,7 +392,8 @@ impl Batch<'_> {
             }
         }
         if envelopes.len() > adopts {
-            let labels = labels_last(&hot.world, turn, self.by, self.conditions, adopts);
+            let labels =
+                labels_last(&hot.world, turn, self.by, self.conditions, (&envelopes, adopts));
             labels.iter().for_each(|made| go_on(&mut hot.world, made));
             envelopes.extend(labels);
         }

@@ -24,6 +24,7 @@ use holdpoint_engine::shell::{
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::{Place, names, origin, run_of, shell};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -538,7 +539,8 @@ fn spend(
     decision_id: &str,
 ) -> Result<HeldRun, &'static str> {
     let (terms, policy) = (&HoldTerms::never(), &GatePolicy::default());
-    let start = ApprovedStart { run, terms, policy, bound, decision_id };
+    let labels = &BTreeMap::new();
+    let start = ApprovedStart { run, terms, policy, bound, decision_id, labels };
     let ran = engine.run_approved(&origin(), &start, &mut NoPrompt, &mut Discard, &mut NoSignals);
     ran.map_err(|error| error.code())
 }

@@ -356,7 +356,7 @@ fn forged(right: &[u8]) -> Vec<u8> {
     for sequence in first_sequence..=last.sequence {
         let offset = 4_096 + 8 * (sequence - first_sequence);
         let record = IndexedRecord { sequence, offset, time: last.time, link: last.link };
-        builder.add(&record, &[TermHash(1)], &[]).unwrap();
+        builder.add(&record, &[TermHash(1)], &[], None).unwrap();
     }
     let forged = builder.finish().unwrap();
     Index::new(&forged[..]).unwrap().check().unwrap();

@@ -5,6 +5,7 @@ use crate::header::{IndexHeader, Scope, SectionEntry};
 use crate::layout::{
     INDEX_HEADER_LENGTH, INDEX_LENGTH_MAX, OFFSET_UNIT, SECTIONS, STRIDE, Section, aligned,
 };
+use crate::rows::RowWriter;
 use crate::table::{self, Holding};
 use crate::term::TermHash;
 use holdpoint_log_format::limits::{SEGMENT_CAPACITY_MAX, SEGMENT_HEADER_LENGTH};
@@ -78,6 +79,7 @@ pub struct IndexBuilder {
     without_terms: u32,
     terms: Vec<Holding>,
     keys: Vec<Holding>,
+    rows: RowWriter,
 }
 
 impl IndexBuilder {
@@ -98,10 +100,11 @@ impl IndexBuilder {
             without_terms: 0,
             terms: Vec::new(),
             keys: Vec::new(),
+            rows: RowWriter::default(),
         }
     }
 
-    /// Adds the next record, its terms and its idempotency keys.
+    /// Adds the next record, with its terms, its idempotency keys and its row.
     ///
     /// # Errors
     /// [`BuildFault`]: the record does not follow from the one before.
@@ -110,6 +113,7 @@ impl IndexBuilder {
         record: &IndexedRecord,
         terms: &[TermHash],
         keys: &[TermHash],
+        row: Option<&[u8]>,
     ) -> Result<(), BuildFault> {
         let IndexedRecord { sequence, offset, time, link } = *record;
         let number = u32::try_from(self.offsets.len()).map_err(|_| BuildFault::TooManyTerms)?;
@@ -131,6 +135,9 @@ impl IndexBuilder {
         self.without_terms += u32::from(terms.is_empty());
         self.terms.extend(terms.iter().map(|hash| (*hash, number)));
         self.keys.extend(keys.iter().map(|hash| (*hash, number)));
+        if let Some(row) = row {
+            self.rows.add(number, row);
+        }
         Ok(())
     }
 
@@ -149,8 +156,10 @@ impl IndexBuilder {
         let [keys, key_filter] = write_table(&mut self.keys, &mut out)?;
         self.links.iter().for_each(|link| out.extend_from_slice(&link.0));
         let links = entry_behind(&out, end_of(&key_filter));
+        self.rows.write(&mut out);
+        let rows = entry_behind(&out, end_of(&links));
         let sections: [SectionEntry; SECTIONS] =
-            [offsets, times, terms, term_filter, keys, key_filter, links];
+            [offsets, times, terms, term_filter, keys, key_filter, links, rows];
         let header = IndexHeader { scope, sections, without_terms: self.without_terms };
         if header.length() > INDEX_LENGTH_MAX {
             return Err(BuildFault::TooManyTerms);
@@ -221,7 +230,7 @@ mod tests {
 
     fn builder() -> IndexBuilder {
         let mut builder = IndexBuilder::new(LogId([1; 16]), 5, Link([4; 32]), 1);
-        builder.add(&record(5, 4_096, 10), &[TermHash(1)], &[]).unwrap();
+        builder.add(&record(5, 4_096, 10), &[TermHash(1)], &[], None).unwrap();
         builder
     }
 
@@ -236,14 +245,19 @@ mod tests {
             .into_iter()
             .chain([(6, SEGMENT_CAPACITY_MAX, 10), (6, 4_200, 9)]);
         for (sequence, offset, time) in refused {
-            assert!(builder.add(&record(sequence, offset, time), &[TermHash(2)], &[]).is_err());
+            assert!(
+                builder.add(&record(sequence, offset, time), &[TermHash(2)], &[], None).is_err()
+            );
         }
-        builder.add(&record(6, 4_200, 10), &[], &[]).unwrap();
+        builder.add(&record(6, 4_200, 10), &[], &[], None).unwrap();
         let mut same = self::builder();
-        same.add(&record(6, 4_200, 10), &[], &[]).unwrap();
+        same.add(&record(6, 4_200, 10), &[], &[], None).unwrap();
         assert_eq!(builder.finish(), same.finish());
         let mut first = IndexBuilder::new(LogId([1; 16]), 1, Link([4; 32]), 1);
-        assert!(first.add(&record(1, 64, 0), &[], &[]).is_err(), "inside the segment's header");
+        assert!(
+            first.add(&record(1, 64, 0), &[], &[], None).is_err(),
+            "inside the segment's header"
+        );
     }
 
     #[test]
@@ -251,7 +265,7 @@ mod tests {
         let [one, other] = [&[1, 2, 2][..], &[2, 1]].map(|terms| {
             let terms: Vec<TermHash> = terms.iter().map(|hash| TermHash(*hash)).collect();
             let mut builder = IndexBuilder::new(LogId([1; 16]), 1, Link([4; 32]), 1);
-            builder.add(&record(1, 4_096, 1), &terms, &terms).unwrap();
+            builder.add(&record(1, 4_096, 1), &terms, &terms, None).unwrap();
             builder.finish().unwrap()
         });
         assert_eq!(one, other);

@@ -151,8 +151,8 @@ pub struct BuiltIndex {
 }
 
 /// Builds the index of the sealed segment that begins at `first_sequence`, out of records that were
-/// each checked: frame, sequence, link, time, seal. `terms_of` gives each record's terms and keys,
-/// by the rules that `terms_version` names.
+/// each checked: frame, sequence, link, time, seal. `terms_of` gives each record's terms, keys and
+/// row, by the rules that `terms_version` names.
 ///
 /// # Errors
 /// [`BuildError`]: the segment cannot be read, is damaged or is not sealed.
@@ -222,7 +222,7 @@ fn build<F: ReadFile>(
         terms_of(record, &mut of_record);
         let RecordHeader { sequence, time, link, .. } = record.header;
         let indexed = IndexedRecord { sequence, offset: place.offset, time, link };
-        added = builder.add(&indexed, of_record.terms(), of_record.keys());
+        added = builder.add(&indexed, of_record.terms(), of_record.keys(), of_record.row());
         if added.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let run = walk(window, header, Run::at_start(header), &mut add).map_err(Stopped::Io)?;

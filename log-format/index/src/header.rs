@@ -185,7 +185,9 @@ impl IndexHeader {
         match section {
             Section::Offsets => (records * 4).next_multiple_of(SECTION_ALIGNMENT as u64),
             Section::Times => records.div_ceil(u64::from(STRIDE)) * 8,
-            Section::Terms | Section::Keys => multiple(length, SECTION_ALIGNMENT).max(8),
+            Section::Terms | Section::Keys | Section::Rows => {
+                multiple(length, SECTION_ALIGNMENT).max(8)
+            }
             Section::TermFilter | Section::KeyFilter => multiple(length, FILTER_BLOCK_LENGTH),
             Section::Links => records.div_ceil(u64::from(STRIDE)) * LINK_LENGTH as u64,
         }
@@ -285,7 +287,7 @@ mod tests {
     fn sample() -> IndexHeader {
         let last = ChainPosition { sequence: 106, link: Link([3; 32]), time: 9 };
         let scope = Scope { log: LogId([1; 16]), first_sequence: 42, last, terms_version: 7 };
-        let lengths = [264_u64, 16, 8, 0, 48, 32, 64];
+        let lengths = [264_u64, 16, 8, 0, 48, 32, 64, 8];
         let mut offset = INDEX_HEADER_LENGTH as u64;
         let sections = lengths.map(|length| {
             offset += length;
@@ -304,7 +306,7 @@ mod tests {
     fn a_header_is_read_back_and_every_flipped_bit_of_its_block_is_a_fault() {
         let block = sample().encode();
         assert_eq!(IndexHeader::decode(&block), Ok(sample()));
-        assert_eq!(sample().length(), 4_096 + 432);
+        assert_eq!(sample().length(), 4_096 + 440);
         for position in 0..block.len() * 8 {
             let mut damaged = block.clone();
             damaged[position / 8] ^= 1 << (position % 8);
@@ -328,12 +330,12 @@ mod tests {
     #[test]
     fn another_version_is_told_only_under_a_good_checksum() {
         let mut block = sample().encode();
-        block[8] = 4;
+        block[8] = 5;
         assert!(matches!(IndexHeader::decode(&block), Err(IndexFault::Checksum { .. })));
         let checksum = checksum_of(&block);
         block[12..16].copy_from_slice(&checksum.to_le_bytes());
         let found = IndexHeader::decode(&block);
-        assert_eq!(found, Err(IndexFault::Version { found: 4, supported: 3 }));
+        assert_eq!(found, Err(IndexFault::Version { found: 5, supported: 4 }));
     }
 
     #[test]

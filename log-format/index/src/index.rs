@@ -6,6 +6,7 @@ use crate::filter;
 use crate::header::{IndexDigest, IndexHeader, Scope};
 use crate::layout::{INDEX_HEADER_LENGTH, LINK_LENGTH, OFFSET_UNIT, SECTIONS, STRIDE, Section};
 use crate::postings::Records;
+use crate::rows::Rows;
 use crate::table::Table;
 use crate::term::TermHash;
 use holdpoint_log_files::{ReadFile, Stamp};
@@ -241,6 +242,21 @@ impl<F: ReadFile> Index<F> {
     /// The filter or the table cannot be used; an item can be a fault as well.
     pub fn records_with_key(&self, key: TermHash) -> Result<Records, IndexFault> {
         self.records(Section::Keys, key, self.may_have_key(key)?)
+    }
+
+    /// The rows of its records. Their section is compared with its digest, and held in memory as
+    /// long as they are.
+    ///
+    /// # Errors
+    /// The section of rows cannot be used.
+    pub fn rows(&self) -> Result<Rows, IndexFault> {
+        let section = self.section(Section::Rows)?;
+        let mut bytes = vec![0; usize::try_from(section.length()).unwrap_or_default()];
+        if !section.read(0, &mut bytes)? {
+            return Err(IndexFault::Digest { section: Section::Rows });
+        }
+        let Scope { first_sequence, .. } = self.header.scope;
+        Rows::read(bytes, first_sequence, self.header.scope.records())
     }
 
     fn records(

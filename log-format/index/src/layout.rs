@@ -4,7 +4,7 @@ use holdpoint_log_format::limits::SEGMENT_CAPACITY_MAX;
 
 /// Version of the index format that this crate writes, and the only one that it reads: an index of
 /// another version is built again.
-pub const INDEX_VERSION: u32 = 3;
+pub const INDEX_VERSION: u32 = 4;
 
 /// First eight bytes of every index.
 pub const INDEX_MAGIC: [u8; 8] = *b"HOLDIDX\0";
@@ -69,11 +69,13 @@ pub enum Section {
     KeyFilter,
     /// The link before every 64th record.
     Links,
+    /// What lists are made of: of some records, a row.
+    Rows,
 }
 
 impl Section {
     /// Every section, in the order in which they lie.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Offsets,
         Self::Times,
         Self::Terms,
@@ -81,6 +83,7 @@ impl Section {
         Self::Keys,
         Self::KeyFilter,
         Self::Links,
+        Self::Rows,
     ];
 
     /// The number in the section table.
@@ -100,6 +103,7 @@ impl Section {
             Self::Keys => "keys",
             Self::KeyFilter => "key filter",
             Self::Links => "links",
+            Self::Rows => "rows",
         }
     }
 }

@@ -28,6 +28,7 @@ mod index;
 pub mod layout;
 mod lookup;
 mod postings;
+mod rows;
 mod table;
 mod term;
 
@@ -38,4 +39,5 @@ pub use index::{Copies, Index, Stretch};
 pub use layout::Section;
 pub use lookup::read_indexed;
 pub use postings::Records;
-pub use term::{RecordTerms, TermHash, TermsOfRecord};
+pub use rows::Rows;
+pub use term::{RecordTerms, RowOfRecord, TermHash, TermsOfRecord};

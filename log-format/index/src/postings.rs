@@ -19,7 +19,7 @@ pub(crate) fn write(numbers: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
     }
 }
 
-fn write_varint(mut number: u32, out: &mut Vec<u8>) {
+pub(crate) fn write_varint(mut number: u32, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -46,27 +46,28 @@ impl Records {
     }
 
     fn next_sequence(&mut self) -> Result<u64, &'static str> {
-        let number = self.least + u64::from(self.varint()?);
+        let number = self.least + u64::from(read_varint(&mut self.postings)?);
         if number >= u64::from(self.end) {
             return Err("a record that the segment does not have");
         }
         self.least = number + 1;
         Ok(self.first_sequence.saturating_add(number))
     }
+}
 
-    fn varint(&mut self) -> Result<u32, &'static str> {
-        let mut number = 0_u64;
-        for index in 0..VARINT_LENGTH_MAX {
-            let byte = self.postings.next().ok_or("a number that does not end")?;
-            number |= u64::from(byte & 0x7f) << (7 * index);
-            if byte & 0x80 == 0 {
-                let is_padded = byte == 0 && index > 0;
-                let number = u32::try_from(number).ok().filter(|_| !is_padded);
-                return number.ok_or("a number that is too long");
-            }
+/// The number that some bytes begin with.
+pub(crate) fn read_varint(bytes: &mut impl Iterator<Item = u8>) -> Result<u32, &'static str> {
+    let mut number = 0_u64;
+    for index in 0..VARINT_LENGTH_MAX {
+        let byte = bytes.next().ok_or("a number that does not end")?;
+        number |= u64::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            let is_padded = byte == 0 && index > 0;
+            let number = u32::try_from(number).ok().filter(|_| !is_padded);
+            return number.ok_or("a number that is too long");
         }
-        Err("a number that is too long")
     }
+    Err("a number that is too long")
 }
 
 impl Iterator for Records {

@@ -24,31 +24,37 @@ impl TermHash {
 /// bytes, and whether it is an idempotency key.
 pub type TermsOfRecord = fn(u16, u8, &[u8], &mut dyn FnMut(&[u8], bool));
 
-/// The terms and idempotency keys of one record, gathered before it is added to an index.
+/// Gives the row of a record, whose kind, version and payload these are, where it has one.
+pub type RowOfRecord = fn(u16, u8, &[u8]) -> Option<Vec<u8>>;
+
+/// The terms, idempotency keys and row of one record, gathered before it is added to an index.
 #[derive(Clone, Debug, Default)]
 pub struct RecordTerms {
     terms: Vec<TermHash>,
     keys: Vec<TermHash>,
+    row: Option<Vec<u8>>,
     lately: LatelyHashed,
 }
 
 impl RecordTerms {
-    /// The record holds what `terms_of` gives for it. What a withheld record said is not in the
-    /// log: it holds nothing.
-    pub fn add_record(&mut self, record: &Record<'_>, terms_of: TermsOfRecord) {
-        let header = &record.header;
+    /// The record holds what these give for it. What a withheld record said is not in the log: it
+    /// holds nothing.
+    pub fn add_record(
+        &mut self,
+        record: &Record<'_>,
+        terms_of: TermsOfRecord,
+        row_of: RowOfRecord,
+    ) {
+        let (header, payload) = (&record.header, record.payload);
         if header.flags.withheld() {
             return;
         }
-        terms_of(
-            header.kind,
-            header.version,
-            record.payload,
-            &mut |canonical, is_key| match is_key {
-                true => self.add_key(canonical),
-                false => self.add_term(canonical),
-            },
-        );
+        let mut add = |canonical: &[u8], is_key| match is_key {
+            true => self.add_key(canonical),
+            false => self.add_term(canonical),
+        };
+        terms_of(header.kind, header.version, payload, &mut add);
+        self.row = row_of(header.kind, header.version, payload);
     }
 
     /// The record holds the term with these canonical bytes.
@@ -61,10 +67,22 @@ impl RecordTerms {
         self.keys.push(self.lately.hash(canonical));
     }
 
+    /// The record has this row.
+    pub fn set_row(&mut self, row: Option<Vec<u8>>) {
+        self.row = row;
+    }
+
     /// Forgets them, for the next record.
     pub fn clear(&mut self) {
         self.terms.clear();
         self.keys.clear();
+        self.row = None;
+    }
+
+    /// The row, where it has one.
+    #[must_use]
+    pub fn row(&self) -> Option<&[u8]> {
+        self.row.as_deref()
     }
 
     /// The terms.

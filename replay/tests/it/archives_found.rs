@@ -4,7 +4,7 @@ use holdpoint_domain::Event;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::log::HistoryArchived;
-use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::world::{TERMS_VERSION, row_of_record, terms_of_record};
 use holdpoint_log_files::reader::read_header;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage};
@@ -25,7 +25,7 @@ fn doctored(storage: &DirectoryStorage, first: u64) -> Vec<u8> {
     let before = header.previous.link;
     let mut builder = IndexBuilder::new(header.log, first, before, TERMS_VERSION);
     let record = IndexedRecord { sequence: first, offset: 4_096, time: 1, link: before };
-    builder.add(&record, &[TermHash(1)], &[]).unwrap();
+    builder.add(&record, &[TermHash(1)], &[], None).unwrap();
     builder.finish().unwrap()
 }
 
@@ -94,7 +94,7 @@ fn an_archive_is_found_although_an_index_names_another_place_and_a_doctored_one_
     let storage = DirectoryStorage::new(&path);
     let first = anchor.sequence + 1;
     let built = build_index(&storage, first, TERMS_VERSION, &mut |record, terms| {
-        terms.add_record(record, terms_of_record);
+        terms.add_record(record, terms_of_record, row_of_record);
     });
     fs::write(path.join(index_path(first)), built.unwrap().bytes).unwrap();
     fs::write(path.join(index_path(between)), doctored(&storage, between)).unwrap();

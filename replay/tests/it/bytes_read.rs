@@ -2,7 +2,9 @@
 
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::{FingerprintRecorded, RecordsUnproven, SegmentIndexed, UnprovenReason};
-use holdpoint_domain::world::{STATE_SCHEMA_VERSION, TERMS_VERSION, terms_of_record};
+use holdpoint_domain::world::{
+    STATE_SCHEMA_VERSION, TERMS_VERSION, row_of_record, terms_of_record,
+};
 use holdpoint_log_files::snapshot::snapshot_path;
 use holdpoint_log_files::{DirectoryStorage, Entry, ReadFile, ReadStorage, Standing};
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;
@@ -156,7 +158,7 @@ impl Sample {
 fn write_index(directory: &std::path::Path, first: u64) -> SegmentIndexed {
     let storage = DirectoryStorage::new(directory);
     let built = build_index(&storage, first, TERMS_VERSION, &mut |record, terms| {
-        terms.add_record(record, terms_of_record);
+        terms.add_record(record, terms_of_record, row_of_record);
     });
     let built = built.unwrap();
     fs::write(directory.join(index_path(first)), &built.bytes).unwrap();

@@ -2,7 +2,7 @@
 //! changes no verdict on the log.
 
 use holdpoint_domain::log::ClockStepped;
-use holdpoint_domain::world::{REGISTRY, TERMS_VERSION, Term, terms_of_record};
+use holdpoint_domain::world::{REGISTRY, TERMS_VERSION, Term, row_of_record, terms_of_record};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, LogId, names};
 use holdpoint_log_index::file::{build_index, index_path};
@@ -43,7 +43,7 @@ fn index(directory: &Path, first: u64) -> PathBuf {
 fn built(directory: &Path, first: u64) -> Vec<u8> {
     let storage = DirectoryStorage::new(directory);
     build_index(&storage, first, TERMS_VERSION, &mut |record, terms| {
-        terms.add_record(record, terms_of_record);
+        terms.add_record(record, terms_of_record, row_of_record);
     })
     .unwrap()
     .bytes
@@ -140,7 +140,7 @@ fn tamper_a_forged_index_whose_digests_all_hold_is_damaged() {
     write_indexes(directory.path());
     let storage = DirectoryStorage::new(directory.path());
     let forged = build_index(&storage, 1, TERMS_VERSION, &mut |record, terms| {
-        terms.add_record(record, terms_of_record);
+        terms.add_record(record, terms_of_record, row_of_record);
         if record.header.sequence == 1 {
             terms.add_key(b"a key that nobody gave");
         }
@@ -160,7 +160,7 @@ fn an_index_by_other_rules_or_of_no_segment_or_of_one_being_written_is_stale() {
     let segments = segments(directory.path());
     let storage = DirectoryStorage::new(directory.path());
     let other_rules = build_index(&storage, 1, TERMS_VERSION + 1, &mut |record, terms| {
-        terms.add_record(record, terms_of_record);
+        terms.add_record(record, terms_of_record, row_of_record);
     })
     .unwrap()
     .bytes;

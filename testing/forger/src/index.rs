@@ -16,11 +16,12 @@ pub const TERM_FILTER: usize = 4;
 pub const KEYS: usize = 5;
 pub const KEY_FILTER: usize = 6;
 pub const LINKS: usize = 7;
+pub const ROWS: usize = 8;
 
 /// The version that INDEX.md describes.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;
 
-const SECTIONS: usize = 7;
+const SECTIONS: usize = 8;
 
 /// From one record whose time and link before are stated to the next.
 const STRIDE: usize = 64;
@@ -61,7 +62,7 @@ impl Index {
         [&*self.header.0, &*self.sections].concat()
     }
 
-    /// The index of a segment, whose records hold these terms and keys.
+    /// The index of a segment, whose records hold these terms and keys, and none a row.
     pub fn of(segment: &Segment, terms_version: u64, terms: &Table, keys: &Table) -> Option<Self> {
         let last = segment.last_record()?;
         let mut block = Block::zeros(INDEX_HEADER_LENGTH);
@@ -86,6 +87,7 @@ impl Index {
             encode_table(keys),
             filter_of(keys),
             links_of(segment),
+            0_u64.to_le_bytes().to_vec(),
         ]);
         Some(new)
     }

@@ -130,8 +130,8 @@ pub mod index {
     pub const LAST_LINK: Field = field(56, 32);
     pub const RECORDS: Field = field(88, 4);
     pub const TERMS_VERSION: Field = field(92, 4);
-    pub const SECTION_TABLE: Field = field(96, 392);
-    pub const WITHOUT_TERMS: Field = field(488, 4);
+    pub const SECTION_TABLE: Field = field(96, 448);
+    pub const WITHOUT_TERMS: Field = field(544, 4);
 
     pub const ENTRY_LENGTH: usize = 56;
     pub const ENTRY_KIND: Field = field(0, 8);

@@ -89,7 +89,7 @@ fn build(records: &[Told]) -> Option<Vec<u8>> {
     for Told { sequence, offset, time, terms, keys } in records {
         let (sequence, offset, time) = (*sequence, *offset, *time);
         let record = IndexedRecord { sequence, offset, time, link: link_of(sequence) };
-        let added = builder.add(&record, terms, keys);
+        let added = builder.add(&record, terms, keys, None);
         assert_eq!(added, Ok(()), "records in order are taken");
     }
     Some(builder.finish().expect("records that were taken fit"))

@@ -85,7 +85,9 @@ pub fn samples() -> Vec<Envelope> {
     samples.extend(threads::plans().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.extend(application_events().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     let labels = [("build", "42"), ("env", "prod \u{e9}")];
-    samples.push(enveloped(0, RecordsLabelled::of(300, labels).into()));
+    let labelled = RecordsLabelled::of(300, labels);
+    let of_run = RecordsLabelled { loop_id: Some("LOOP-1".into()), ..labelled.clone() };
+    samples.extend([labelled, of_run].map(|body| enveloped(0, body.into())));
     samples
 }
 

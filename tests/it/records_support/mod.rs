@@ -3,7 +3,7 @@
 use holdpoint_domain::Event;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::{RecordsLost, SegmentIndexed};
-use holdpoint_domain::world::{TERMS_VERSION, terms_of_record};
+use holdpoint_domain::world::{TERMS_VERSION, row_of_record, terms_of_record};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::names;
 use holdpoint_log_index::file::{build_index, index_path};
@@ -56,7 +56,7 @@ pub(crate) fn build_all(log: &Path) -> Vec<(u64, Vec<u8>)> {
     let sealed = firsts[..firsts.len() - 1].iter();
     let build = |first: &u64| {
         build_index(&storage, *first, TERMS_VERSION, &mut |record, terms| {
-            terms.add_record(record, terms_of_record);
+            terms.add_record(record, terms_of_record, row_of_record);
         })
     };
     sealed.map(|first| (*first, build(first).unwrap().bytes)).collect()

@@ -40,7 +40,7 @@ events! {
         /// A writer states the numbers of its rules.
         14 v 1 "log.rules_adopted" => RulesAdopted;
         /// A caller put labels on what it had recorded.
-        15 v 1 "log.labelled" => RecordsLabelled;
+        15 v 2 "log.labelled" => RecordsLabelled, before 1 => RecordsLabelledV1;
     }
 }
 
@@ -325,12 +325,15 @@ pub const MAX_LABELS: usize = 32;
 
 recorded! {
     /// What a caller calls the records before this one in their batch: a claim, of no meaning to
-    /// any rule. It is the last record of its batch.
+    /// any rule. It is the last record of its batch; where several loops begin in that, each has
+    /// one, and they are the last ones.
     RecordsLabelled {
         /// The first record that is labelled; the last one is the one before this.
         first_sequence: u64,
         /// The labels, 1 to 32, in the ascending order of their names.
         labels: List<Label, MAX_LABELS>,
+        /// The loop that begins in the batch, where one does.
+        loop_id: Option<Text>,
     }
 
     /// A label.
@@ -342,6 +345,16 @@ recorded! {
     }
 }
 
+before! {
+    /// [`RecordsLabelled`] as it was recorded before it named the loop that begins.
+    RecordsLabelledV1 => RecordsLabelled {
+        first_sequence: u64,
+        labels: List<Label, MAX_LABELS>,
+    } with {
+        loop_id: None,
+    }
+}
+
 impl RecordsLabelled {
     /// Labels of the records from one on, in the order of their names.
     pub fn of<'a>(
@@ -349,7 +362,8 @@ impl RecordsLabelled {
         labels: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
         let label = |(name, value): (&str, &str)| Label { name: name.into(), value: value.into() };
-        Self { first_sequence, labels: labels.into_iter().map(label).collect() }
+        let labels = labels.into_iter().map(label).collect();
+        Self { first_sequence, labels, loop_id: None }
     }
 }
 

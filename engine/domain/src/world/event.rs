@@ -140,8 +140,8 @@ impl Event {
         Some(body)
     }
 
-    /// The loop that the event belongs to; `None` for events of the log itself, of threads and of
-    /// decision points.
+    /// The loop that the event belongs to; `None` for events of the log itself, but the labels of
+    /// a loop, of threads and of decision points.
     #[must_use]
     pub fn loop_id(&self) -> Option<&str> {
         match self {
@@ -149,6 +149,7 @@ impl Event {
             Self::EvidenceCapture(event) => Some(event.loop_id()),
             Self::SandboxFault(event) => Some(event.loop_id()),
             Self::HumanDecision(event) => Some(event.loop_id()),
+            Self::Log(LogEvent::RecordsLabelled(body)) => body.loop_id.as_deref(),
             Self::Log(_)
             | Self::Registration(_)
             | Self::InterruptionThread(_)

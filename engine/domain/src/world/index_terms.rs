@@ -1,26 +1,40 @@
-//! The terms by which a record is looked up: what it is about, whose it is, who did it, what kind
-//! it is of, what caused it, and under which idempotency key.
+//! What an index keeps of a record. Its terms, by which it is looked up: what it is about, whose it
+//! is, who did it, what kind it is of, what caused it, and under which idempotency key. And its row,
+//! where it says something of a run: a list can tell from rows which runs can be wanted.
 //!
 //! An index knows a term by its canonical bytes alone, and believes that different terms have
 //! different ones. So the first byte says which term it is, what varies in length is preceded by
 //! its length, and everything else has a fixed width.
+//!
+//! A row is what one record says, and no more: whether the rules allow the record, and what became
+//! of the run, its records tell. `log-format/index/INDEX.md`, section 8, has the rows.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::actor::Actor;
+use crate::core::codec::{BodyWriter, read_first};
+use crate::core::payload::{List, Text};
+use crate::core::text::bounded;
 use crate::decision_point::event::DecisionPointEvent;
+use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::event::ExecutionLoopEvent;
+use crate::execution_loop::types::{Exit, HaltReason};
 use crate::human_decision::event::HumanDecisionEvent;
-use crate::log::event::LogEvent;
+use crate::human_decision::types::HumanDecision;
+use crate::log::event::{Label, LogEvent, MAX_LABELS, RecordsLabelled};
 use crate::registration::event::RegistrationEvent;
+use crate::sandbox_fault::types::ExecutionFaultType;
 use crate::world::envelope::{Envelope, decode};
 use crate::world::event::Event;
 
-/// Version of the rules by which records are given terms. A change to [`terms_of`] or to a term's
-/// canonical bytes raises it: indexes made by other rules are then built again. The format of
-/// indexes is raised with it, for where the log states two indexes of one segment in one format,
-/// neither is believed.
-pub const TERMS_VERSION: u32 = 3;
+/// Version of the rules by which records are given terms and rows. A change to [`terms_of`], to a
+/// term's canonical bytes or to a [`RunFact`] raises it: indexes made by other rules are then built
+/// again. The format of indexes is raised with it, for where the log states two indexes of one
+/// segment in one format, neither is believed.
+pub const TERMS_VERSION: u32 = 4;
 
 /// What a record can be looked up by. Closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -231,4 +245,232 @@ fn term_of_registration(event: &RegistrationEvent) -> Option<Term<'_>> {
     }
     let RegistrationEvent::WorkOrderRegistered(body) = event else { return None };
     Some(Term::WorkOrder { tenant: &body.tenant_id, work_order: &body.work_order_id })
+}
+
+/// Bytes of a command line that are kept at most.
+pub const COMMAND_KEPT_BYTES: usize = 1_024;
+
+/// The kinds of records that say something of a run.
+const KINDS: [u16; 7] = [15, 32, 33, 35, 36, 131, 197];
+
+/// What every id of a loop that a program of ours makes begins with.
+const MADE: &str = "LOOP-";
+
+/// A run, by the id of its loop.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum RunKey {
+    /// `LOOP-` and these bits as 32 hexadecimal digits.
+    Made([u8; 16]),
+    /// Any other id.
+    Named(Text),
+}
+
+impl RunKey {
+    /// That of a loop's id.
+    #[must_use]
+    pub fn of(loop_id: &str) -> Self {
+        let mut bits = [0; 16];
+        let made = loop_id.strip_prefix(MADE).filter(|digits| digits.len() == 32);
+        let bits = made.and_then(|digits| base16ct::lower::decode(digits, &mut bits).ok());
+        match bits.and_then(|bits| bits.first_chunk()) {
+            Some(bits) => Self::Made(*bits),
+            None => Self::Named(loop_id.into()),
+        }
+    }
+
+    /// The loop's id.
+    #[must_use]
+    pub fn loop_id(&self) -> String {
+        match self {
+            Self::Made(bits) => alloc::format!("{MADE}{}", base16ct::lower::encode_string(bits)),
+            Self::Named(id) => id.as_str().into(),
+        }
+    }
+}
+
+/// What one record says of a run, or of the approval of one. Closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunFact {
+    /// It began.
+    Began {
+        /// Which.
+        run: RunKey,
+        /// Who began it.
+        by: Text,
+        /// The decision point whose approval it spends.
+        approval: Option<Text>,
+        /// The command, [`COMMAND_KEPT_BYTES`] of it at most.
+        command: Text,
+        /// Whether there is more of it.
+        is_cut: bool,
+    },
+    /// Another attempt began: how the process of the last one ended is not that of this one.
+    Again {
+        /// Which.
+        run: RunKey,
+    },
+    /// The process of an attempt ended.
+    Exited {
+        /// Which.
+        run: RunKey,
+        /// How.
+        exit: Exit,
+    },
+    /// It halted.
+    Halted {
+        /// Which.
+        run: RunKey,
+        /// Why.
+        reason: HaltReason,
+        /// The stop condition, where that is the reason.
+        stop_condition: Option<StopCondition>,
+        /// The fault, where that is the reason.
+        fault_type: Option<ExecutionFaultType>,
+    },
+    /// Somebody let it go on.
+    Agreed {
+        /// Which.
+        run: RunKey,
+        /// Who.
+        by: Text,
+    },
+    /// It has labels.
+    Labelled {
+        /// Which.
+        run: RunKey,
+        /// [`label_hash`] of each.
+        labels: List<u64, MAX_LABELS>,
+    },
+    /// Somebody answered a decision point.
+    Answered {
+        /// Which.
+        decision_id: Text,
+        /// Who.
+        by: Text,
+    },
+}
+
+/// 64 bits by which a label is known.
+#[must_use]
+pub fn label_hash(name: &str, value: &str) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(name.as_bytes()).update(&[0]).update(value.as_bytes());
+    hasher.finalize().as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+impl RunFact {
+    /// What an envelope's event says of a run.
+    #[must_use]
+    pub fn of(envelope: &Envelope) -> Option<Self> {
+        match &envelope.event {
+            Event::ExecutionLoop(event) => Self::of_loop(envelope, event),
+            Event::HumanDecision(HumanDecisionEvent::HumanDecisionAnswered(body)) => {
+                let goes_on = [HumanDecision::Continue, HumanDecision::Retry];
+                let run = RunKey::of(&body.loop_id);
+                let agreed = goes_on.contains(&body.record.decision);
+                agreed.then(|| Self::Agreed { run, by: body.record.human_id.as_str().into() })
+            }
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointResolved(body)) => {
+                let (decision_id, by) = (body.decision_id.clone(), (*body.by.id).into());
+                Some(Self::Answered { decision_id, by })
+            }
+            Event::Log(LogEvent::RecordsLabelled(body)) => Self::of_labels(body),
+            Event::HumanDecision(_)
+            | Event::DecisionPoint(_)
+            | Event::Log(_)
+            | Event::EvidenceCapture(_)
+            | Event::SandboxFault(_)
+            | Event::Registration(_)
+            | Event::InterruptionThread(_)
+            | Event::Application(_) => None,
+        }
+    }
+
+    fn of_loop(envelope: &Envelope, event: &ExecutionLoopEvent) -> Option<Self> {
+        let run = RunKey::of(event.loop_id());
+        Some(match event {
+            ExecutionLoopEvent::LoopInitialized(body) => {
+                let command = bounded(&body.command_line, COMMAND_KEPT_BYTES);
+                Self::Began {
+                    run,
+                    by: (*envelope.actor.id).into(),
+                    approval: body.approval.clone(),
+                    command: command.into(),
+                    is_cut: command.len() < body.command_line.len(),
+                }
+            }
+            ExecutionLoopEvent::LoopDispatched(body) if body.attempt > 1 => Self::Again { run },
+            ExecutionLoopEvent::ResponseEvaluated(body) => Self::Exited { run, exit: body.exit },
+            ExecutionLoopEvent::LoopHalted(body) => Self::Halted {
+                run,
+                reason: body.reason,
+                stop_condition: body.stop_condition,
+                fault_type: body.fault_type,
+            },
+            ExecutionLoopEvent::LoopDispatched(_) | ExecutionLoopEvent::ResponseAwaited(_) => {
+                return None;
+            }
+        })
+    }
+
+    fn of_labels(body: &RecordsLabelled) -> Option<Self> {
+        let run = RunKey::of(body.loop_id.as_deref()?);
+        let hash = |label: &Label| label_hash(&label.name, &label.value);
+        Some(Self::Labelled { run, labels: body.labels.iter().map(hash).collect() })
+    }
+
+    /// As an index keeps it.
+    #[must_use]
+    pub fn encode(&self) -> Option<Vec<u8>> {
+        BodyWriter(Vec::new()).write(self).ok().map(|written| written.0)
+    }
+
+    /// What an index keeps; `None` where it is none of these.
+    #[must_use]
+    pub fn decode(row: &[u8]) -> Option<Self> {
+        read_first(row).ok().filter(|(_, length)| *length == row.len()).map(|(fact, _)| fact)
+    }
+}
+
+/// The row of a record as it lies in the log, where it has one. One that was withheld must not be
+/// given.
+#[must_use]
+pub fn row_of_record(kind: u16, version: u8, payload: &[u8]) -> Option<Vec<u8>> {
+    if !KINDS.contains(&kind) {
+        return None;
+    }
+    RunFact::of(&decode(kind, version, payload).ok()?)?.encode()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_known_by_its_bits_where_its_id_was_made_here_and_by_its_id_elsewhere() {
+        let made = "LOOP-00112233445566778899aabbccddeeff";
+        assert!(matches!(RunKey::of(made), RunKey::Made(_)));
+        let others = ["LOOP-1", "LOOP-00112233445566778899AABBCCDDEEFF", "", "L"];
+        assert!(others.iter().all(|id| matches!(RunKey::of(id), RunKey::Named(_))));
+        for id in others.iter().chain([&made]) {
+            assert_eq!(RunKey::of(id).loop_id(), *id);
+        }
+    }
+
+    #[test]
+    fn facts_are_read_back_and_other_bytes_are_none() {
+        let run = RunKey::of("LOOP-00112233445566778899aabbccddeeff");
+        let labels = [label_hash("env", "prod"), 7].into_iter().collect();
+        let facts = [
+            RunFact::Exited { run: run.clone(), exit: Exit::Signal(9) },
+            RunFact::Labelled { run, labels },
+        ];
+        for fact in facts {
+            let row = fact.encode().unwrap();
+            assert_eq!(RunFact::decode(&row), Some(fact));
+            assert_eq!(RunFact::decode(&[&row[..], &[0]].concat()), None);
+            assert!((0..row.len()).all(|cut| RunFact::decode(&row[..cut]).is_none()));
+        }
+        assert_eq!(RunFact::decode(&[0xff; 40]), None);
+    }
 }

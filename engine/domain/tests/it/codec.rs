@@ -25,7 +25,10 @@ use quickcheck::{Arbitrary as _, Gen};
 use crate::sources;
 
 /// One line for every sample: kind, version, payload in hex.
-pub(crate) const GOLDEN: &str = include_str!("../golden/events_v3.txt");
+pub(crate) const GOLDEN: &str = include_str!("../golden/events_v4.txt");
+
+/// The same from before labels named the run that begins.
+pub(crate) const GOLDEN_V3: &str = include_str!("../golden/events_v3.txt");
 
 /// The same from before every outcome of a thread was a row.
 pub(crate) const GOLDEN_V2: &str = include_str!("../golden/events_v2.txt");
@@ -47,7 +50,8 @@ fn golden_bytes_of_every_kind_are_pinned() {
 #[test]
 fn golden_payloads_decode_for_ever() {
     let of = |golden: &'static str| golden.lines().zip(samples());
-    for (line, sample) in of(GOLDEN).chain(of(GOLDEN_V2)).chain(of(GOLDEN_V1)) {
+    for (line, sample) in of(GOLDEN).chain(of(GOLDEN_V3)).chain(of(GOLDEN_V2)).chain(of(GOLDEN_V1))
+    {
         let Encoded { kind, version, payload } = parsed(line);
         assert_eq!(decode(kind, version, &payload), Ok(sample), "{line}");
     }

@@ -6,6 +6,8 @@ use super::context::differences;
 use super::{ApprovalKeys, Bound, StartError};
 use crate::executor::{InstructionEnvelope, OutputSink, SignalSource};
 use crate::log::Storage;
+#[cfg(doc)]
+use crate::shell::conditions::Conditions;
 use crate::shell::engine::Engine;
 use crate::shell::governed::Runner;
 use crate::shell::prompter::Prompter;
@@ -18,6 +20,7 @@ use holdpoint_domain::execution_loop::SpentApproval;
 use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{GatePolicy, RUN_TOOL, run_binding};
+use std::collections::BTreeMap;
 
 /// A start, and the approval for it.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +35,8 @@ pub struct ApprovedStart<'a> {
     pub bound: &'a Bound,
     /// The question that was approved.
     pub decision_id: &'a str,
+    /// What the run is called: see [`Conditions::labels`].
+    pub labels: &'a BTreeMap<String, String>,
 }
 
 impl<S: Storage> Engine<S> {
@@ -50,7 +55,7 @@ impl<S: Storage> Engine<S> {
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, StartError> {
         let (run, program) = self.check_approved(&origin.actor, start)?;
-        let mut runner = match Runner::begin(self, origin, &run, start.terms) {
+        let mut runner = match Runner::begin(self, origin, &run, start.terms, start.labels) {
             Err(RunError::Refused(refusal)) => return Err(StartError::Refused(refusal)),
             begun => begun?,
         };

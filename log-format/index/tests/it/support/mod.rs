@@ -16,6 +16,7 @@ pub(crate) struct Told {
     pub(crate) link: Link,
     pub(crate) terms: Vec<TermHash>,
     pub(crate) keys: Vec<TermHash>,
+    pub(crate) row: Option<Vec<u8>>,
 }
 
 /// The records of one segment.
@@ -35,10 +36,12 @@ impl History {
             link: link_of(0),
             terms: Vec::new(),
             keys: Vec::new(),
+            row: None,
         };
         for _ in 0..records {
             next.terms = terms(random, 4, b't');
             next.keys = terms(random, 1, b'k');
+            next.row = bool::arbitrary(random).then(|| Vec::arbitrary(random));
             next.link = link_of(next.sequence);
             told.push(next.clone());
             next.sequence += 1;
@@ -69,7 +72,7 @@ impl History {
         for told in &self.records {
             let Told { sequence, offset, time, link, .. } = *told;
             let record = IndexedRecord { sequence, offset, time, link };
-            builder.add(&record, &told.terms, &told.keys).unwrap();
+            builder.add(&record, &told.terms, &told.keys, told.row.as_deref()).unwrap();
         }
         builder.finish().unwrap()
     }
