@@ -101,11 +101,9 @@ pub(crate) fn expect_archives(directory: &Directory, from: Option<u64>, to: Opti
 }
 
 /// What was read to find out what is shown, and to show it.
-pub(crate) fn both(looked: Option<Searched>, shown: Searched) -> Searched {
-    match looked {
-        Some(looked) => shown.and(looked),
-        None => shown,
-    }
+pub(crate) fn both(looked: Option<Searched>, mut shown: Searched) -> Searched {
+    looked.into_iter().for_each(|looked| shown.join(looked));
+    shown
 }
 
 /// The sequences of the first and the last of so many newest records that are wanted, or of all of

@@ -5,7 +5,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::text::excerpt;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::{Filter, Line, Order, Searched, leading, search};
+use holdpoint_replay::{Filter, Line, Order, Searched, leading, runs_beginning_with, search};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -20,9 +20,6 @@ const DIGITS_MIN: usize = 6;
 
 /// So many ids are named, where several begin alike.
 const NAMED_MAX: usize = 5;
-
-/// What begins a loop.
-const BEGINNING: &str = "execution_loop.initialized";
 
 /// The whole id of the loop that is meant. Exit 2 for what is no id, 3 where there is none such, 4
 /// where several begin so, 6 where the log is damaged where it would be.
@@ -69,11 +66,8 @@ fn about(directory: &Directory, sequence: u64) -> Result<String, Failure> {
 
 /// The one loop whose id begins so.
 fn beginning_with(directory: &Directory, beginning: &str) -> Result<String, Failure> {
-    let filter = Filter { kind: Some(BEGINNING.to_string()), ..Filter::default() };
-    let mut found = BTreeSet::new();
-    let searched = each(directory, &filter, &mut |line| {
-        found.extend(line.loop_id.filter(|loop_id| loop_id.starts_with(beginning)));
-    })?;
+    let (found, searched) =
+        directory.read(|log, options| runs_beginning_with(log, beginning, options))?;
     expect_sound(&searched)?;
     match (found.len(), found.first()) {
         (1, Some(loop_id)) => Ok(loop_id.clone()),

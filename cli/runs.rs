@@ -8,7 +8,9 @@ use crate::exit::{Exit, Failure, complain};
 use crate::log_show::conclude;
 use crate::output::Output;
 use crate::point::{self, Point};
+use crate::progress::Bar;
 use crate::reach::Untied;
+use crate::run::labels;
 use crate::run_id;
 use crate::screen::{columns, named};
 use crate::show::exit_of;
@@ -16,19 +18,17 @@ use crate::table::{Column, NOTHING, lines};
 use crate::text::{command_line, counted};
 use crate::wanted::expect_order;
 use crate::when::{ago, took};
-use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
-use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::{ActorId, Proof};
-use holdpoint_replay::{Begun, Filter, Listed, Run, RunOutcome, Searched, begun, runs_of};
+use holdpoint_replay::{
+    Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, begun, find_runs,
+};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// So many runs are shown where nothing else is said.
 const SHOWN: usize = 20;
-
-/// So many are looked at together, at first and at most.
-const LOOKED_AT: (usize, usize) = (64, 4_096);
 
 /// Characters of an id in a table: enough to name it again.
 const ID_CHARACTERS: usize = 15;
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     failed: bool,
     /// Only those that ended so: a word of the table, or the exit status of a command.
     #[arg(long, value_name = "S", value_parser = status)]
-    status: Option<Status>,
+    status: Option<RunStatus>,
     /// Only those that have not ended.
     #[arg(long, conflicts_with = "status")]
     running: bool,
@@ -61,6 +61,9 @@ pub(crate) struct Args {
     /// Only those whose command holds this text.
     #[arg(long, value_name = "TEXT")]
     command: Option<String>,
+    /// Only those that have this label; may be given several times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = labels::parse)]
+    label: Vec<(String, String)>,
     /// So many of them.
     #[arg(short = 'n', value_name = "N", default_value_t = SHOWN)]
     count: usize,
@@ -74,18 +77,11 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
-/// How a run ended, as it is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    Word(RunOutcome),
-    Exit(i32),
-}
-
-fn status(text: &str) -> Result<Status, String> {
+fn status(text: &str) -> Result<RunStatus, String> {
     if let Ok(exit) = text.parse() {
-        return Ok(Status::Exit(exit));
+        return Ok(RunStatus::Exit(exit));
     }
-    RunOutcome::from_name(text).map(Status::Word).ok_or_else(|| {
+    RunOutcome::from_name(text).map(RunStatus::Outcome).ok_or_else(|| {
         let words = RunOutcome::ALL.map(RunOutcome::name).join(", ");
         format!("one of {words}, or an exit status such as 2")
     })
@@ -99,46 +95,54 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let (first, since) = args.since.map_or((None, None), Point::beginning);
-    let (last, until) = args.until.map_or((None, None), Point::end);
-    expect_order(("--since", first), ("--until", last))?;
-    expect_order(("--since", since), ("--until", until))?;
-    let mut wanted = Filter { first, last, since, until, ..Filter::default() };
-    if let Some(after) = &args.after {
-        let before = beginning(&directory, after)?.saturating_sub(1);
-        wanted.last = Some(last.map_or(before, |last| last.min(before)));
+    let (range, wanted) = (args.range(&directory)?, args.wanted());
+    let mut bar = Bar::new();
+    let Listed { runs, uncounted, searched } = directory.read(|log, options| {
+        let mut progress = |progress| bar.update(progress);
+        find_runs(log, &range, &wanted, args.count, options, &mut progress)
+    })?;
+    drop(bar);
+    if runs.is_empty() && !searched.is_sound() {
+        return conclude(global, &directory, &searched);
     }
-    let (mut found, mut uncounted, mut looked_at) = (Vec::new(), Vec::new(), LOOKED_AT.0);
-    let searched = loop {
-        let (begun, searched) =
-            directory.read(|log, options| begun(log, &wanted, looked_at, options))?;
-        if !searched.is_sound() {
-            return conclude(global, &directory, &searched);
-        }
-        let Some(oldest) = begun.last().map(|begun| begun.sequence) else { break searched };
-        let Listed { runs, uncounted: more, searched } =
-            directory.read(|log, options| runs_of(log, &begun, options))?;
-        uncounted.extend(more);
-        found.extend(runs.into_iter().filter(|run| is_wanted(run, args)));
-        let has_all = begun.len() < looked_at || found.len() >= args.count;
-        if has_all || !searched.is_sound() {
-            break searched;
-        }
-        wanted.last = Some(oldest.saturating_sub(1));
-        looked_at = looked_at.saturating_mul(4).min(LOOKED_AT.1);
-    };
-    found.truncate(args.count);
-    put(global, args, &found)?;
-    if found.is_empty() && searched.is_sound() && !global.json {
+    put(global, args, &runs)?;
+    if runs.is_empty() && !global.json {
         complain("no run is so");
     }
     tell_uncounted(&uncounted);
     if !global.json {
         let mut untied = Untied::default();
-        found.iter().for_each(|run| untied.take(run.last, run.standing()));
+        runs.iter().for_each(|run| untied.take(run.last, run.standing()));
         untied.tell(searched.reach());
     }
     end(global, &directory, &searched)
+}
+
+impl Args {
+    /// Where the records lie that begin wanted runs.
+    fn range(&self, directory: &Directory) -> Result<Filter, Failure> {
+        let (first, since) = self.since.map_or((None, None), Point::beginning);
+        let (mut last, until) = self.until.map_or((None, None), Point::end);
+        expect_order(("--since", first), ("--until", last))?;
+        expect_order(("--since", since), ("--until", until))?;
+        if let Some(after) = &self.after {
+            let before = beginning(directory, after)?.saturating_sub(1);
+            last = Some(last.map_or(before, |last| last.min(before)));
+        }
+        Ok(Filter { first, last, since, until, ..Filter::default() })
+    }
+
+    fn wanted(&self) -> RunsWanted {
+        RunsWanted {
+            failed: self.failed,
+            running: self.running,
+            status: self.status,
+            by: self.by.clone(),
+            approved_by: self.approved_by.clone(),
+            command: self.command.clone(),
+            labels: self.label.iter().cloned().collect(),
+        }
+    }
 }
 
 /// Says which records begin a run that is not told.
@@ -168,52 +172,6 @@ fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
         let message = format!("there is no run {}: `holdpoint runs` lists all", named(id));
         directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message))
     })
-}
-
-fn is_wanted(run: &Run, args: &Args) -> bool {
-    let outcome = RunOutcome::of(&run.entity);
-    let has_status = |status: Status| match status {
-        Status::Word(word) => outcome == word,
-        Status::Exit(status) => exit_status(run) == Some(status),
-    };
-    (!args.failed || outcome.is_failure())
-        && (!args.running || run.entity.halt.is_none())
-        && args.status.is_none_or(has_status)
-        && args.by.as_ref().is_none_or(|by| run.entity.actor.id == *by)
-        && args.approved_by.as_ref().is_none_or(|by| deciders(run).any(|who| who.id == by))
-        && args.command.as_ref().is_none_or(|text| run.entity.command_line.contains(text.as_str()))
-}
-
-fn exit_status(run: &Run) -> Option<i32> {
-    match run.entity.current_attempt()?.response.as_ref()?.exit {
-        ProcessExit::Status(status) => Some(status),
-        _ => None,
-    }
-}
-
-/// Somebody who said yes to a run.
-struct Decider<'r> {
-    id: &'r str,
-    is_claim: bool,
-}
-
-/// Who said yes: to its start, then to each of its questions.
-fn deciders(run: &Run) -> impl Iterator<Item = Decider<'_>> {
-    let approval = run.approval.as_deref().filter(|point| point.approves());
-    let by = approval.and_then(|point| point.ending.as_ref()?.by.as_ref());
-    let approver =
-        by.map(|by| Decider { id: &by.id, is_claim: by.authenticated_by == Authentication::None });
-    let answers = run.entity.decisions.requests.iter().filter_map(|held| held.decided());
-    let goes_on = |decision| matches!(decision, HumanDecision::Continue | HumanDecision::Retry);
-    let yes = answers.filter(move |decided| goes_on(decided.record.decision));
-    let answerer = yes.map(|decided| Decider {
-        id: &decided.record.human_id,
-        is_claim: run
-            .doers
-            .get(&decided.sequence)
-            .is_none_or(|it| it.proof.is_none_or(Proof::is_claim)),
-    });
-    approver.into_iter().chain(answerer)
 }
 
 fn put(global: &Global, args: &Args, runs: &[Run]) -> Result<(), Failure> {
@@ -248,7 +206,7 @@ fn table(runs: &[Run], now: Timestamp, columns: usize) -> Vec<String> {
         let id = entity.loop_id();
         let exit = entity.current_attempt().and_then(exit_of);
         let deciders: Vec<String> =
-            deciders(run).map(|who| claimed(who.id, who.is_claim)).collect();
+            run.approvers().map(|who| claimed(who.id, who.is_claim)).collect();
         vec![
             ago(now, entity.started_at),
             RunOutcome::of(entity).name().to_string(),
@@ -297,6 +255,7 @@ struct Row<'r> {
     approved_by: Vec<&'r str>,
     command_line: &'r str,
     correlation: &'r str,
+    labels: &'r BTreeMap<String, String>,
     first_record: u64,
     last_record: u64,
     /// What is proven of the weakest of its records.
@@ -324,9 +283,10 @@ impl<'r> Row<'r> {
             attempts: entity.attempt_count(),
             by: &entity.actor,
             proof: run.doers.get(&entity.started_sequence).and_then(|doer| doer.proof),
-            approved_by: deciders(run).map(|who| who.id).collect(),
+            approved_by: run.approvers().map(|who| who.id).collect(),
             command_line: &entity.command_line,
             correlation: &entity.correlation,
+            labels: &run.labels,
             first_record: run.first,
             last_record: run.last,
             standing: run.standing().name(),
@@ -350,8 +310,8 @@ mod tests {
 
     #[test]
     fn a_status_is_a_word_of_the_table_or_a_number() {
-        assert_eq!(status("crashed"), Ok(Status::Word(RunOutcome::Crashed)));
-        assert_eq!(status("-1"), Ok(Status::Exit(-1)));
+        assert_eq!(status("crashed"), Ok(RunStatus::Outcome(RunOutcome::Crashed)));
+        assert_eq!(status("-1"), Ok(RunStatus::Exit(-1)));
         assert!(status("CRASHED").is_err_and(|words| words.contains("unanswered")));
     }
 }

@@ -263,6 +263,9 @@ mod tests {
     use holdpoint_engine::shell::EngineOptions;
     use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
     use holdpoint_log_format::BootId;
+    use holdpoint_replay::{
+        Filter, ReadOptions, Run, RunOutcome, RunStatus, RunsWanted, find_runs,
+    };
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -337,5 +340,68 @@ mod tests {
             assert!(systems.contains(system), "{system}: {systems:?}");
         }
         assert!(one.iter().any(|(_, envelope)| envelope.idempotency.is_some()));
+    }
+
+    /// The ids of the runs that are wanted.
+    fn found(at: &Path, wanted: &RunsWanted, most: usize) -> Vec<String> {
+        let (storage, range) = (DirectoryStorage::new(at), Filter::default());
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let listed = find_runs(&storage, &range, wanted, most, options, &mut |_| {});
+        let listed = listed.expect("it can be read");
+        assert!(listed.searched.is_sound());
+        listed.runs.iter().map(|run| run.entity.loop_id().to_string()).collect()
+    }
+
+    fn every_run(at: &Path) -> Vec<Run> {
+        let (storage, range) = (DirectoryStorage::new(at), Filter::default());
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let wanted = RunsWanted::default();
+        let listed = find_runs(&storage, &range, &wanted, usize::MAX, options, &mut |_| {});
+        listed.expect("it can be read").runs
+    }
+
+    #[test]
+    fn rows_leave_out_no_run_that_is_wanted_whether_there_are_indexes_or_not() {
+        let place = tempfile::tempdir().expect("a directory");
+        happen(place.path(), 3, 1_500);
+        let all = every_run(place.path());
+        let outcomes = RunOutcome::ALL.map(|word| RunsWanted {
+            status: Some(RunStatus::Outcome(word)),
+            ..RunsWanted::default()
+        });
+        let person = words::person().id.to_string();
+        let text = all.iter().find_map(|run| run.entity.command_line.get(20..24));
+        let every = RunsWanted::default;
+        let others = [
+            RunsWanted { failed: true, ..every() },
+            RunsWanted { running: true, ..every() },
+            RunsWanted { status: Some(RunStatus::Exit(0)), ..every() },
+            RunsWanted { status: Some(RunStatus::Exit(77)), ..every() },
+            RunsWanted { by: Some(words::automation().id.to_string()), ..every() },
+            RunsWanted { approved_by: Some(person), ..every() },
+            RunsWanted { command: text.map(str::to_string), ..every() },
+            RunsWanted { labels: [("env".into(), "prod".into())].into(), ..every() },
+        ];
+        let mut seen = BTreeSet::new();
+        for is_indexed in [true, false] {
+            for wanted in outcomes.iter().chain(&others) {
+                let due: Vec<String> = all
+                    .iter()
+                    .filter(|run| wanted.admits(run))
+                    .map(|run| run.entity.loop_id().to_string())
+                    .collect();
+                assert_eq!(found(place.path(), wanted, usize::MAX), due, "{is_indexed} {wanted:?}");
+                let few = due.len().min(3);
+                assert_eq!(found(place.path(), wanted, 3), due[..few], "{is_indexed} {wanted:?}");
+                seen.extend((!due.is_empty()).then(|| format!("{wanted:?}")));
+            }
+            let files = std::fs::read_dir(place.path().join("segments")).expect("it is there");
+            for file in files.map(|file| file.expect("it is there").path()) {
+                if file.extension().is_some_and(|end| end == "idx") {
+                    std::fs::remove_file(file).expect("it can be removed");
+                }
+            }
+        }
+        assert!(all.len() > 40 && seen.len() >= 8, "{}: {seen:?}", all.len());
     }
 }

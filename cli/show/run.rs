@@ -17,6 +17,7 @@ use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::executor::InstructionEnvelope;
 use holdpoint_replay::{CapturedOutput, Doer, Run, RunOutcome};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// So many of the last lines of an output are shown.
 const LAST_LINES: usize = 5;
@@ -46,6 +47,7 @@ pub(crate) struct Shown<'r> {
     standing: &'static str,
     began_by: Option<Who<'r>>,
     directory: Option<String>,
+    labels: &'r BTreeMap<String, String>,
     /// The decision point whose approval was spent for the start.
     approval: Option<&'r str>,
     approved_by: Option<&'r Principal>,
@@ -92,6 +94,7 @@ impl<'r> Shown<'r> {
             standing: run.standing().name(),
             began_by: begun_by(run).map(|Doer { actor, proof, .. }| Who { actor, proof: *proof }),
             directory: directory(run),
+            labels: &run.labels,
             approval: approval.map(|point| point.decision_id.as_str()),
             approved_by: approval.and_then(approver),
             execution_loop: run.entity.view(),
@@ -110,6 +113,9 @@ pub(crate) fn lines(run: &Run, view: &View, program: &str) -> Vec<String> {
     page.row("outcome", &outcome(run));
     page.row("began", &began(run, view.now));
     page.row("by", &begun_by(run).map_or_else(|| "nobody knows".to_string(), doer));
+    if !run.labels.is_empty() {
+        page.row("labels", &labels(run));
+    }
     if let Some(directory) = directory(run) {
         page.row("in", &named(&directory));
     }
@@ -196,6 +202,12 @@ fn who(kind: Actor, id: &str, is_claim: bool, more: &str) -> String {
     // What Holdpoint does of its own needs no name that is proven.
     let claim = if is_claim && kind != "holdpoint" { ", name not proven" } else { "" };
     format!("{} ({kind}{claim}{more})", named(id))
+}
+
+/// Nothing proves labels: whoever began it gave them.
+fn labels(run: &Run) -> String {
+    let shown = |(name, value): (&String, &String)| format!("{}={}", named(name), named(value));
+    format!("{} (not proven)", run.labels.iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
 fn directory(run: &Run) -> Option<String> {

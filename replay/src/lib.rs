@@ -40,6 +40,7 @@ pub mod records;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod runs_wanted;
 pub mod state;
 mod statements;
 pub mod statistics;
@@ -74,8 +75,9 @@ pub use records::{
     each_name, links_of, newest, records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
-pub use run::{CapturedOutput, Doer, Run, RunFound, run_of};
+pub use run::{Approver, CapturedOutput, Doer, Run, RunFound, run_of};
 pub use runs::{Begun, Listed, begun, runs_of};
+pub use runs_wanted::{RunStatus, RunsWanted, find_runs, runs_beginning_with};
 pub use state::state_of;
 pub use statistics::{Statistics, statistics};
 pub use summary::records_named;

@@ -2,7 +2,7 @@
 
 use holdpoint_domain::evidence_capture::StopCondition;
 use holdpoint_domain::execution_loop::{ExecutionLoopState, Exit, HaltReason};
-use holdpoint_domain::governed::{Attempt, ExecutionLoop};
+use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use serde::Serialize;
 
@@ -88,22 +88,32 @@ impl RunOutcome {
     #[must_use]
     pub fn of(entity: &ExecutionLoop) -> Self {
         let Some(halt) = &entity.halt else { return Self::so_far(entity) };
-        match halt.reason {
+        let response = entity.current_attempt().and_then(|attempt| attempt.response.as_ref());
+        let exit = response.map(|response| response.exit);
+        Self::of_halt(halt.reason, halt.stop_condition, halt.fault_type, exit)
+    }
+
+    /// What became of a loop that halted so, and whose last attempt's process ended so.
+    pub(crate) const fn of_halt(
+        reason: HaltReason,
+        stop_condition: Option<StopCondition>,
+        fault_type: Option<ExecutionFaultType>,
+        exit: Option<Exit>,
+    ) -> Self {
+        match reason {
             HaltReason::Completed => Self::Ok,
-            HaltReason::ResponseRejected | HaltReason::ResponseEscalated => {
-                Self::of_attempt(entity.current_attempt())
-            }
+            HaltReason::ResponseRejected | HaltReason::ResponseEscalated => Self::of_exit(exit),
             HaltReason::FaultTerminated
             | HaltReason::FaultEscalated
-            | HaltReason::FaultNotRetried => match halt.fault_type {
+            | HaltReason::FaultNotRetried => match fault_type {
                 Some(ExecutionFaultType::Timeout) => Self::Timeout,
                 Some(ExecutionFaultType::Crash) => Self::Crashed,
                 Some(
                     ExecutionFaultType::ResourceExhausted | ExecutionFaultType::SecurityViolation,
                 ) => Self::Stopped,
-                _ => Self::of_attempt(entity.current_attempt()),
+                _ => Self::of_exit(exit),
             },
-            HaltReason::StopCondition => Self::of_stop(halt.stop_condition),
+            HaltReason::StopCondition => Self::of_stop(stop_condition),
             HaltReason::IllegalTransition => Self::Stopped,
             HaltReason::HandshakeFailed => Self::Refused,
             HaltReason::HumanDecisionTimedOut => Self::Unanswered,
@@ -120,8 +130,7 @@ impl RunOutcome {
         }
     }
 
-    fn of_attempt(attempt: Option<&Attempt>) -> Self {
-        let exit = attempt.and_then(|attempt| attempt.response.as_ref()).map(|it| it.exit);
+    const fn of_exit(exit: Option<Exit>) -> Self {
         match exit {
             Some(Exit::Signal(_)) => Self::Crashed,
             _ => Self::Failed,

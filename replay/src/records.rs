@@ -1,5 +1,6 @@
 //! The records as lines: all of them, some, or the story of one loop. Raw evidence is hidden.
 
+mod facts;
 mod filter;
 pub(crate) mod indexes;
 mod leap;
@@ -13,6 +14,7 @@ use crate::finding::named;
 use crate::reach::Reach;
 use crate::read::{Beside, Committed, Content, content_of};
 use crate::summary::summary;
+pub(crate) use facts::{SegmentFacts, run_facts};
 pub use filter::{ActorWanted, Filter, OneOf, TextWanted, is_kind};
 use holdpoint_domain::core::actor::ActorId;
 use holdpoint_domain::core::time::Timestamp;

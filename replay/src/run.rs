@@ -6,12 +6,15 @@
 
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Line, OneOf, Order, Searched, search};
+use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputCut, OutputExtent, OutputStream,
 };
-use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit};
 use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_domain::human_decision::HumanDecision;
+use holdpoint_domain::log::{Label, LogEvent};
 use holdpoint_domain::{ActorId, Envelope, Event, Proof, World};
 use holdpoint_log_files::{ReadStorage, Standing};
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,6 +68,17 @@ pub struct Run {
     pub last: u64,
     /// The records of it whose payload was withheld or cannot be read.
     pub unread: Vec<u64>,
+    /// Its labels, which are claims, by name.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Somebody who said yes to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Approver<'r> {
+    /// The name.
+    pub id: &'r str,
+    /// Whether nothing proves it.
+    pub is_claim: bool,
 }
 
 /// What looking for a run came to.
@@ -105,12 +119,10 @@ pub fn run_of<S: ReadStorage>(
         gathered.take(line, standing);
         if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let searched = search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
+    let mut searched =
+        search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
     failed.map_or(Ok(()), Err)?;
-    let searched = match also_read {
-        Some(also_read) => searched.and(also_read),
-        None => searched,
-    };
+    also_read.into_iter().for_each(|also_read| searched.join(also_read));
     let found = match (first, gathered.into_run(loop_id)) {
         (None, _) => RunFound::Nothing,
         (_, Some(run)) => RunFound::Run(Box::new(run)),
@@ -159,10 +171,10 @@ impl Approvals {
             };
             let searched =
                 search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
-            read.searched = Some(match read.searched.take() {
-                Some(before) => before.and(searched),
-                None => searched,
-            });
+            match &mut read.searched {
+                Some(before) => before.join(searched),
+                none => *none = Some(searched),
+            }
             // Whoever writes a log may make rounds follow each other in a circle.
             due = read.prior.values().filter(|id| !asked.contains(*id)).cloned().collect();
         }
@@ -203,6 +215,7 @@ pub(crate) struct Gathered {
     attempt: u8,
     ends: Option<(u64, u64)>,
     unread: Vec<u64>,
+    labels: BTreeMap<String, String>,
 }
 
 impl Default for Gathered {
@@ -217,6 +230,7 @@ impl Default for Gathered {
             attempt: 0,
             ends: None,
             unread: Vec::new(),
+            labels: BTreeMap::new(),
         }
     }
 }
@@ -245,6 +259,11 @@ impl Gathered {
             }
             Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
                 self.take_evidence(body, line.sequence, standing);
+            }
+            // Labels are those of the batch in which the run began; others are of another one.
+            Event::Log(LogEvent::RecordsLabelled(body)) if body.first_sequence <= first => {
+                let label = |label: &Label| (label.name.to_string(), label.value.to_string());
+                self.labels.extend(body.labels.iter().map(label));
             }
             _ => {}
         }
@@ -292,8 +311,8 @@ impl Gathered {
     pub(crate) fn into_run(self, loop_id: &str) -> Option<Run> {
         let entity = self.world.find_loop(loop_id)?.clone();
         let (first, last) = self.ends?;
-        let Self { approval, doers, instruction, outputs, unread, .. } = self;
-        Some(Run { entity, approval, doers, instruction, outputs, first, last, unread })
+        let Self { approval, doers, instruction, outputs, unread, labels, .. } = self;
+        Some(Run { entity, approval, doers, instruction, outputs, first, last, unread, labels })
     }
 }
 
@@ -303,6 +322,34 @@ impl Run {
     #[must_use]
     pub fn is_linked(&self) -> bool {
         self.entity.chain.as_ref().is_none_or(|chain| !chain.is_broken)
+    }
+
+    /// Those who said yes to it: to its start, then to each of its questions.
+    pub fn approvers(&self) -> impl Iterator<Item = Approver<'_>> {
+        let approval = self.approval.as_deref().filter(|point| point.approves());
+        let by = approval.and_then(|point| point.ending.as_ref()?.by.as_ref());
+        let approver = by.map(|by| Approver {
+            id: &by.id,
+            is_claim: by.authenticated_by == Authentication::None,
+        });
+        let answers = self.entity.decisions.requests.iter().filter_map(|held| held.decided());
+        let goes_on = |decision| matches!(decision, HumanDecision::Continue | HumanDecision::Retry);
+        let yes = answers.filter(move |decided| goes_on(decided.record.decision));
+        let is_claim = |doer: &Doer| doer.proof.is_none_or(Proof::is_claim);
+        let answerer = yes.map(move |decided| Approver {
+            id: &decided.record.human_id,
+            is_claim: self.doers.get(&decided.sequence).is_none_or(is_claim),
+        });
+        approver.into_iter().chain(answerer)
+    }
+
+    /// The exit status of the process of its last attempt, where that ended with one.
+    #[must_use]
+    pub fn exit_status(&self) -> Option<i32> {
+        match self.entity.current_attempt()?.response.as_ref()?.exit {
+            Exit::Status(status) => Some(status),
+            Exit::Signal(_) | Exit::Unknown => None,
+        }
     }
 
     /// What is proven of the weakest of the records about it and about its approval.

@@ -88,11 +88,9 @@ pub fn runs_of<S: ReadStorage>(
         }
         ControlFlow::Continue(())
     };
-    let searched = search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
-    let searched = match read.searched.take() {
-        Some(also_read) => searched.and(also_read),
-        None => searched,
-    };
+    let mut searched =
+        search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
+    read.searched.take().into_iter().for_each(|also_read| searched.join(also_read));
     let (mut runs, mut uncounted) = (Vec::new(), Vec::new());
     for begun in begun {
         let run = gathered.remove(begun.loop_id.as_str());

@@ -140,3 +140,46 @@ fn a_run_is_recorded_in_the_name_and_the_story_that_are_given() {
     let hidden = place.run_with(&["--as", "a\u{202e}b"], &["true"]);
     assert_eq!(status(&hidden), 125, "{}", text(&hidden.stderr));
 }
+
+#[test]
+fn a_run_is_found_by_its_labels_and_shown_with_them_as_claims() {
+    let place = Place::with_log();
+    let given = ["--label", "env=prod", "--label", "team=blue"];
+    assert_eq!(status(&place.run_with(&given, &["true"])), 0);
+    assert_eq!(status(&place.run_with(&["--label", "env=test"], &["true"])), 0);
+    let [test, prod] = &listed(&place, &[])[..] else { panic!("two runs") };
+    assert_eq!(listed(&place, &["--label", "env=prod"]), [prod.as_str()]);
+    assert_eq!(listed(&place, &["--label", "env=prod", "--label", "team=blue"]), [prod.as_str()]);
+    assert_eq!(listed(&place, &["--label", "env=test"]), [test.as_str()]);
+    assert!(listed(&place, &["--label", "env=none"]).is_empty());
+    let shown = json(&place.holdpoint(&["show", prod, "--json"]));
+    assert_eq!(shown["labels"], serde_json::json!({ "env": "prod", "team": "blue" }));
+    let screen = text(&place.holdpoint(&["show", prod]).stdout);
+    assert!(screen.contains("env=prod, team=blue (not proven)"), "{screen}");
+}
+
+#[test]
+fn what_cannot_be_a_label_is_refused_before_anything_is_recorded() {
+    let place = Place::with_log();
+    let long = format!("env={}", "x".repeat(10 << 10));
+    let many: Vec<String> = (0..33).map(|number| format!("label{number}=1")).collect();
+    let many: Vec<&str> = many.iter().flat_map(|label| ["--label", label]).collect();
+    let wrong = [&["--label", "env"][..], &["--label", &long], &["--label", "a\nb=1"]];
+    for labels in wrong {
+        assert_eq!(status(&place.run_with(labels, &["true"])), 2, "{labels:?}");
+    }
+    for labels in [&["--label", "env=1", "--label", "env=2"][..], &many] {
+        assert_eq!(status(&place.run_with(labels, &["true"])), 125, "{labels:?}");
+    }
+    assert!(listed(&place, &[]).is_empty());
+}
+
+#[test]
+fn what_a_continuous_integration_builds_is_a_label() {
+    let place = Place::with_log();
+    let mut run = command(&place, &["run", "--", "true"]);
+    run.env("GITHUB_SHA", "c0ffee").env("GITHUB_REF_NAME", "main");
+    assert_eq!(status(&run.output().unwrap()), 0);
+    let labels = ["--label", "commit=c0ffee", "--label", "branch=main"];
+    assert_eq!(listed(&place, &labels).len(), 1);
+}

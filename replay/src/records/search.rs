@@ -63,14 +63,12 @@ impl Searched {
 
     /// Of two readings for one answer, the one that met something wrong, else this one; its reach
     /// is that of both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        let (mut told, other) =
-            if self.is_sound() && !other.is_sound() { (other, self) } else { (self, other) };
-        if let Self::Part(part) = &mut told {
+    pub fn join(&mut self, other: Self) {
+        let is_worse = self.is_sound() && !other.is_sound();
+        let other = if is_worse { std::mem::replace(self, other) } else { other };
+        if let Self::Part(part) = self {
             part.reach.join(other.reach());
         }
-        told
     }
 }
 
@@ -103,16 +101,16 @@ pub fn search<S: ReadStorage>(
     Ok(Searched::Part(search.into_part(newest).into()))
 }
 
-struct Search<'r, 's, 'f, S> {
-    reader: &'r LogReader<'s, S>,
+pub(super) struct Search<'r, 's, 'f, S> {
+    pub(super) reader: &'r LogReader<'s, S>,
     filter: &'f Filter,
     order: Order,
-    tied: Tied,
+    pub(super) tied: Tied,
     /// Where reading forwards begins in a segment of which no more was tied.
     begin: Option<(u64, Run)>,
     /// Time of the record before each segment, where times matter.
     times: Vec<u64>,
-    part: Part,
+    pub(super) part: Part,
 }
 
 /// Where records of a segment are shown to.
@@ -132,7 +130,7 @@ struct Shown<'v> {
 type Wanted = (Line, Standing);
 
 impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
-    fn of(
+    pub(super) fn of(
         reader: &'r LogReader<'s, S>,
         filter: &'f Filter,
         order: Order,
@@ -248,14 +246,14 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     }
 
     /// What was read, when records up to the newest one were shown.
-    fn into_part(mut self, newest: u64) -> Part {
+    pub(super) fn into_part(mut self, newest: u64) -> Part {
         self.part.reach = Reach::of_part(self.reader, &self.part, &self.tied);
         self.part.reach.take_newest(newest);
         self.part
     }
 
     /// Looks at the log's beginning where it is asked for.
-    fn check_beginning(&mut self) -> Result<(), ReadError> {
+    pub(super) fn check_beginning(&mut self) -> Result<(), ReadError> {
         let wrong = wrong_beginning(self.reader.storage(), self.filter)?;
         let archives = &self.part.archives;
         self.part.findings.extend(wrong.map(|finding| finding.located(archives)));
@@ -310,6 +308,16 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         Ok(())
     }
 
+    /// Ties a segment, by its index where that can be. Says whether it is tied so.
+    pub(super) fn tie(&mut self, at: usize) -> Result<bool, ReadError> {
+        let first = self.reader.firsts().get(at).copied().unwrap_or_default();
+        if self.order == Order::OldestFirst || !self.tied.leap_to(self.reader, at)? {
+            self.tie_behind(at)?;
+        }
+        Ok(self.tied.is_by_index(first)
+            || self.tied.step_over(self.reader, first, &mut self.part)?)
+    }
+
     /// One segment.
     fn scan(
         &mut self,
@@ -317,11 +325,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ReadError> {
         let first = self.reader.firsts().get(at).copied().unwrap_or_default();
-        if self.order == Order::OldestFirst || !self.tied.leap_to(self.reader, at)? {
-            self.tie_behind(at)?;
-        }
-        let is_by_index = self.tied.is_by_index(first)
-            || self.tied.step_over(self.reader, first, &mut self.part)?;
+        let is_by_index = self.tie(at)?;
         let opened = self.reader.open(first, &mut self.part)?;
         let Some(mut segment) = opened else { return Ok(ControlFlow::Continue(())) };
         let mut filter = self.filter.clone();

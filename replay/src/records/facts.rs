@@ -1,0 +1,122 @@
+//! What a log's records say of runs, segment by segment from the newest one back: out of the rows
+//! of the indexes that tied records vouch for, and out of the records where there is no such index.
+
+use super::filter::Filter;
+use super::part::check_end;
+use super::search::{Order, Search, Searched};
+use crate::progress::Progress;
+use crate::read::{ReadError, ReadOptions};
+use holdpoint_domain::world::{RunFact, row_of_record};
+use holdpoint_log_files::reader::OpenSegment;
+use holdpoint_log_files::{LogReader, ReadStorage, Run};
+use holdpoint_log_format::Record;
+use holdpoint_log_index::Rows;
+use std::ops::ControlFlow;
+
+/// What the records of one segment say of runs.
+pub(crate) struct SegmentFacts {
+    /// Sequence of its first record.
+    pub(crate) first_sequence: u64,
+    rows: Rows,
+    /// Whether every record could be read: else one that has no row may say more.
+    pub(crate) is_whole: bool,
+}
+
+/// Shows what each segment says, the newest first, until `visit` has seen enough.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub(crate) fn run_facts<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+    visit: &mut dyn FnMut(SegmentFacts) -> Result<ControlFlow<()>, ReadError>,
+) -> Result<Searched, ReadError> {
+    let reader = LogReader::of(storage)?;
+    let all = Filter::default();
+    let mut search = Search::of(&reader, &all, Order::NewestFirst)?;
+    search.part.extend(reader.witness(true));
+    search.part.reach.followed =
+        check_end(&reader, search.tied.is_followed(), options, &mut search.part)?;
+    let expected = reader.witnessed();
+    let mut onward = ControlFlow::Continue(());
+    for at in (0..reader.firsts().len()).rev() {
+        if let Some(facts) = search.facts(at)? {
+            onward = visit(facts)?;
+        }
+        let sequence = reader.end_of(at).min(expected);
+        progress(Progress { sequence: expected.saturating_sub(sequence), expected });
+        if onward.is_break() {
+            break;
+        }
+    }
+    if onward.is_continue() {
+        search.check_beginning()?;
+    }
+    Ok(Searched::Part(search.into_part(expected).into()))
+}
+
+impl<S: ReadStorage> Search<'_, '_, '_, S> {
+    /// What a segment says; `None` where it cannot be opened, which is a finding.
+    fn facts(&mut self, at: usize) -> Result<Option<SegmentFacts>, ReadError> {
+        let first = self.reader.firsts().get(at).copied().unwrap_or_default();
+        let is_by_index = self.tie(at)?;
+        if is_by_index {
+            if let Some(facts) = self.facts_by_index(first)? {
+                self.part.segments_by_index += 1;
+                return Ok(Some(facts));
+            }
+            self.tied.read_after_all(self.reader, first, &mut self.part)?;
+        }
+        let opened = self.reader.open(first, &mut self.part)?;
+        let Some(mut segment) = opened else { return Ok(None) };
+        self.part.segments_read += 1;
+        self.facts_by_reading(&mut segment).map(Some)
+    }
+
+    fn facts_by_index(&mut self, first: u64) -> Result<Option<SegmentFacts>, ReadError> {
+        let Some(believed) = self.tied.take_index(self.reader, first)? else { return Ok(None) };
+        let Ok(rows) = believed.index.rows() else { return Ok(None) };
+        let is_whole = believed.index.without_terms() == 0;
+        Ok(Some(SegmentFacts { first_sequence: first, rows, is_whole }))
+    }
+
+    fn facts_by_reading(
+        &mut self,
+        segment: &mut OpenSegment<S::File>,
+    ) -> Result<SegmentFacts, ReadError> {
+        let Self { reader, tied, part, .. } = self;
+        let first_sequence = segment.header.first_sequence();
+        tied.back_to(reader, first_sequence, part)?;
+        let mut read = SegmentFacts { first_sequence, rows: Rows::default(), is_whole: true };
+        let mut batch = Vec::new();
+        reader.walk(segment, Run::at_start(&segment.header), part, &mut |_, record| {
+            read.take(record, &mut batch);
+            ControlFlow::Continue(())
+        })?;
+        Ok(read)
+    }
+}
+
+impl SegmentFacts {
+    /// Each fact with the sequence of its record, in the order of the records; `None` is a row that
+    /// is none.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, Option<RunFact>)> {
+        self.rows.iter().map(|(sequence, row)| (sequence, RunFact::decode(row)))
+    }
+
+    /// The next record. What a batch says counts when it is complete.
+    fn take(&mut self, record: &Record<'_>, batch: &mut Vec<(u64, Vec<u8>)>) {
+        let header = &record.header;
+        match header.flags.withheld() {
+            true => self.is_whole = false,
+            false => {
+                let row = row_of_record(header.kind, header.version, record.payload);
+                batch.extend(row.map(|row| (header.sequence, row)));
+            }
+        }
+        if !header.flags.more_follows() {
+            batch.drain(..).for_each(|(sequence, row)| self.rows.push(sequence, &row));
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Runs of which something is asked: which of them can be meant is told by what indexes keep of
+//! single records, and whether they are is told by all of their records.
+
+use crate::outcome::RunOutcome;
+use crate::progress::Progress;
+use crate::read::{ReadError, ReadOptions};
+use crate::records::{Filter, Order, Searched, SegmentFacts, run_facts, search};
+use crate::run::Run;
+use crate::runs::{Begun, Listed, RUN_BEGINS, begun, runs_of};
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::evidence_capture::StopCondition;
+use holdpoint_domain::execution_loop::{Exit, HaltReason};
+use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+use holdpoint_domain::world::{RunFact, RunKey, label_hash};
+use holdpoint_log_files::ReadStorage;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::ControlFlow;
+
+/// So many runs are read together, at first and at most.
+const READ_TOGETHER: (usize, usize) = (64, 4_096);
+
+/// How a run ended, as it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunStatus {
+    /// What became of it, in one word.
+    Outcome(RunOutcome),
+    /// The exit status of the process of its last attempt.
+    Exit(i32),
+}
+
+/// Which runs are wanted. Nothing said: all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunsWanted {
+    /// Those that ended, and not well.
+    pub failed: bool,
+    /// Those that have not ended.
+    pub running: bool,
+    /// Those that ended so.
+    pub status: Option<RunStatus>,
+    /// Those that this one began.
+    pub by: Option<String>,
+    /// Those to which this one said yes: to the start, or to a question afterwards.
+    pub approved_by: Option<String>,
+    /// Those whose command line holds this text.
+    pub command: Option<String>,
+    /// Those that have all of these labels, by name.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What records say of a run, the newest of each kind.
+#[derive(Default)]
+struct Known {
+    /// Of the last attempt; the inner `None`: it has not ended.
+    exit: Option<Option<Exit>>,
+    halt: Option<Halted>,
+    agreed: Vec<Text>,
+    labels: Vec<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Halted {
+    reason: HaltReason,
+    stop_condition: Option<StopCondition>,
+    fault_type: Option<ExecutionFaultType>,
+}
+
+impl RunsWanted {
+    /// Whether all runs are wanted.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a run is wanted.
+    #[must_use]
+    pub fn admits(&self, run: &Run) -> bool {
+        let outcome = RunOutcome::of(&run.entity);
+        let has_status = |status| match status {
+            RunStatus::Outcome(word) => outcome == word,
+            RunStatus::Exit(status) => run.exit_status() == Some(status),
+        };
+        (!self.failed || outcome.is_failure())
+            && (!self.running || run.entity.halt.is_none())
+            && self.status.is_none_or(has_status)
+            && self.by.as_ref().is_none_or(|by| run.entity.actor.id == *by)
+            && self.approved_by.as_ref().is_none_or(|by| run.approvers().any(|who| who.id == by))
+            && self.command.as_ref().is_none_or(|text| run.entity.command_line.contains(text))
+            && self.labels.iter().all(|label| run.labels.get(label.0) == Some(label.1))
+    }
+
+    /// Whether a run can be wanted of which this is known.
+    fn may_admit(&self, began: &Began<'_>, known: &Known, answers: &Answers) -> bool {
+        let outcome = known.outcome();
+        let has_status = |status| match status {
+            RunStatus::Outcome(word) => outcome.is_none_or(|outcome| outcome == word),
+            RunStatus::Exit(status) => known.exit.flatten() == Some(Exit::Status(status)),
+        };
+        let agreed = |by: &String| {
+            let answered = began.approval.map(|id| answers.get(id));
+            // Who answered long before is told by the records.
+            let may_have = answered.is_some_and(|by_whom| by_whom.is_none_or(|it| it.contains(by)));
+            may_have || known.agreed.iter().any(|who| **who == *by)
+        };
+        let has_label =
+            |(name, value): (&String, &String)| known.labels.contains(&label_hash(name, value));
+        (!self.failed || outcome.is_some_and(RunOutcome::is_failure))
+            && (!self.running || known.halt.is_none())
+            && self.status.is_none_or(has_status)
+            && self.by.as_ref().is_none_or(|by| began.by.as_str() == by)
+            && self.approved_by.as_ref().is_none_or(agreed)
+            && self.command.as_ref().is_none_or(|text| began.is_cut || began.command.contains(text))
+            && self.labels.iter().all(has_label)
+    }
+}
+
+/// The names of those who answered a decision point, by its id.
+type Answers = BTreeMap<Text, Vec<String>>;
+
+/// How a run began.
+struct Began<'f> {
+    by: &'f Text,
+    approval: Option<&'f Text>,
+    command: &'f Text,
+    is_cut: bool,
+}
+
+impl Known {
+    /// What became of it, where it halted.
+    fn outcome(&self) -> Option<RunOutcome> {
+        let Halted { reason, stop_condition, fault_type } = self.halt?;
+        Some(RunOutcome::of_halt(reason, stop_condition, fault_type, self.exit.flatten()))
+    }
+}
+
+/// The newest runs that are wanted among those that begin within a range, so many at most, the
+/// newest first. `range` bounds the record that begins a run, by sequence and time.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn find_runs<S: ReadStorage>(
+    storage: &S,
+    range: &Filter,
+    wanted: &RunsWanted,
+    most: usize,
+    options: ReadOptions<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Listed, ReadError> {
+    let (newest, searched) = begun(storage, range, 1, options)?;
+    let mut found = Listed { runs: Vec::new(), uncounted: Vec::new(), searched };
+    let Some(newest) = newest.first().filter(|_| found.searched.is_sound() && most > 0) else {
+        return Ok(found);
+    };
+    if wanted.is_all() {
+        found.read_all(storage, range, most, options)?;
+        return Ok(found);
+    }
+    let oldest = found.oldest(storage, range, options)?;
+    let mut candidates = Candidates::new(wanted, (oldest, newest.sequence));
+    let searched = run_facts(storage, options, progress, &mut |segment| {
+        let is_last = segment.first_sequence <= oldest;
+        found.read_wanted(storage, candidates.of(&segment), wanted, most, options)?;
+        let is_enough = found.runs.len() >= most || !found.searched.is_sound();
+        Ok(if is_last || is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
+    found.searched.join(searched);
+    found.runs.truncate(most);
+    Ok(found)
+}
+
+/// The ids of the runs whose id begins so.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn runs_beginning_with<S: ReadStorage>(
+    storage: &S,
+    beginning: &str,
+    options: ReadOptions<'_>,
+) -> Result<(BTreeSet<String>, Searched), ReadError> {
+    let mut found = BTreeSet::new();
+    let searched = run_facts(storage, options, &mut |_| {}, &mut |segment| {
+        let begun = segment.iter().filter_map(|(_, fact)| match fact {
+            Some(RunFact::Began { run, .. }) => Some(run.loop_id()),
+            _ => None,
+        });
+        found.extend(begun.filter(|id| id.starts_with(beginning)));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok((found, searched))
+}
+
+/// The runs that can be wanted, as segments are gone through from the newest one back.
+struct Candidates<'w> {
+    wanted: &'w RunsWanted,
+    /// The first and the last record with which one of them can begin.
+    bounds: (u64, u64),
+    /// Of runs whose beginning was not come to yet.
+    known: HashMap<RunKey, Known>,
+    /// Whether nothing was met that could not be read.
+    is_sure: bool,
+}
+
+impl<'w> Candidates<'w> {
+    fn new(wanted: &'w RunsWanted, bounds: (u64, u64)) -> Self {
+        Self { wanted, bounds, known: HashMap::new(), is_sure: true }
+    }
+
+    /// Those that begin in a segment, the newest first.
+    fn of(&mut self, segment: &SegmentFacts) -> Vec<Begun> {
+        self.is_sure &= segment.is_whole;
+        let mut answers = Answers::new();
+        if self.wanted.approved_by.is_some() {
+            for (_, fact) in segment.iter() {
+                if let Some(RunFact::Answered { decision_id, by }) = fact {
+                    answers.entry(decision_id).or_default().push(by.as_str().to_string());
+                }
+            }
+        }
+        let facts = segment.iter().rev();
+        facts.filter_map(|(sequence, fact)| self.take(sequence, fact, &answers)).collect()
+    }
+
+    /// The next fact, going back: of each kind, the first one met is the newest.
+    fn take(&mut self, sequence: u64, fact: Option<RunFact>, answers: &Answers) -> Option<Begun> {
+        self.is_sure &= fact.is_some();
+        match fact? {
+            RunFact::Began { run, by, approval, command, is_cut } => {
+                let known = self.known.remove(&run).unwrap_or_default();
+                let (first, last) = self.bounds;
+                let (by, approval, command) = (&by, approval.as_ref(), &command);
+                let began = Began { by, approval, command, is_cut };
+                let may_be = !self.is_sure || self.wanted.may_admit(&began, &known, answers);
+                ((first..=last).contains(&sequence) && may_be).then(|| Begun {
+                    sequence,
+                    loop_id: run.loop_id(),
+                    approval: approval.map(|id| id.as_str().to_string()),
+                })
+            }
+            RunFact::Again { run } => {
+                self.of_run(run).exit.get_or_insert(None);
+                None
+            }
+            RunFact::Exited { run, exit } => {
+                self.of_run(run).exit.get_or_insert(Some(exit));
+                None
+            }
+            RunFact::Halted { run, reason, stop_condition, fault_type } => {
+                let halted = Halted { reason, stop_condition, fault_type };
+                self.of_run(run).halt.get_or_insert(halted);
+                None
+            }
+            RunFact::Agreed { run, by } => {
+                self.of_run(run).agreed.push(by);
+                None
+            }
+            RunFact::Labelled { run, labels } => {
+                self.of_run(run).labels.extend(labels.iter());
+                None
+            }
+            RunFact::Answered { .. } => None,
+        }
+    }
+
+    fn of_run(&mut self, run: RunKey) -> &mut Known {
+        self.known.entry(run).or_default()
+    }
+}
+
+impl Listed {
+    /// The first record of a range that begins a run, or one before it.
+    fn oldest<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+        range: &Filter,
+        options: ReadOptions<'_>,
+    ) -> Result<u64, ReadError> {
+        let mut oldest = range.first.unwrap_or(0);
+        if range.since.is_some() {
+            let filter = Filter { kind: Some(RUN_BEGINS.to_string()), ..range.clone() };
+            let order = Order::OldestFirst;
+            let searched =
+                search(storage, &filter, order, options, &mut |_| {}, &mut |line, _| {
+                    oldest = line.sequence;
+                    ControlFlow::Break(())
+                })?;
+            self.searched.join(searched);
+        }
+        Ok(oldest)
+    }
+
+    /// Reads the newest runs of a range, until there are enough that count.
+    fn read_all<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+        range: &Filter,
+        most: usize,
+        options: ReadOptions<'_>,
+    ) -> Result<(), ReadError> {
+        let mut range = range.clone();
+        while self.runs.len() < most {
+            let due = (most - self.runs.len()).min(READ_TOGETHER.1);
+            let (page, searched) = begun(storage, &range, due, options)?;
+            self.searched.join(searched);
+            let Some(oldest) = page.last().map(|begun| begun.sequence) else { return Ok(()) };
+            self.read_page(storage, &page, &RunsWanted::default(), options)?;
+            if page.len() < due || !self.searched.is_sound() {
+                return Ok(());
+            }
+            range.last = Some(oldest.saturating_sub(1));
+        }
+        Ok(())
+    }
+
+    /// Reads candidates, until there are enough that are wanted.
+    fn read_wanted<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+        candidates: Vec<Begun>,
+        wanted: &RunsWanted,
+        most: usize,
+        options: ReadOptions<'_>,
+    ) -> Result<(), ReadError> {
+        let (mut left, mut together) = (&candidates[..], READ_TOGETHER.0);
+        while !left.is_empty() && self.runs.len() < most && self.searched.is_sound() {
+            let (page, rest) = left.split_at(together.min(left.len()));
+            self.read_page(storage, page, wanted, options)?;
+            (left, together) = (rest, together.saturating_mul(4).min(READ_TOGETHER.1));
+        }
+        Ok(())
+    }
+
+    fn read_page<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+        page: &[Begun],
+        wanted: &RunsWanted,
+        options: ReadOptions<'_>,
+    ) -> Result<(), ReadError> {
+        let Self { runs, uncounted, searched } = runs_of(storage, page, options)?;
+        self.runs.extend(runs.into_iter().filter(|run| wanted.admits(run)));
+        self.uncounted.extend(uncounted);
+        self.searched.join(searched);
+        Ok(())
+    }
+}
