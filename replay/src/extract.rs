@@ -1,0 +1,207 @@
+//! Records in a row as they lie in a log, for whoever carries them elsewhere: each with its frame,
+//! whole for those that are told, and for the others with the digest in the place of the payload,
+//! as the format has it. So the chain of all of them can be checked without what is left out.
+
+use crate::finding::Finding;
+use crate::read::{Committed, Content, ReadError};
+use crate::records::Line;
+use holdpoint_domain::Event;
+use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
+use holdpoint_log_files::{Finding as LogFinding, LogReader, ReadStorage, RecordPlace, Run};
+use holdpoint_log_format::record::encode_into;
+use holdpoint_log_format::{
+    ChainPosition, ChecksumSeed, Flags, LogId, Record, RecordHeader, SegmentHeader,
+};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// What is taken.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// The first record; batches are taken whole.
+    pub first: u64,
+    /// The last record.
+    pub last: u64,
+    /// Those that are told: their payloads are taken too.
+    pub told: BTreeSet<u64>,
+    /// Whether payloads that hold raw evidence are taken as well.
+    pub evidence: bool,
+    /// So many records at most.
+    pub most_records: usize,
+    /// So many bytes of frames at most.
+    pub most_bytes: usize,
+}
+
+/// A record that was taken.
+#[derive(Clone, Debug)]
+pub struct TakenRecord {
+    /// First sequence of the segment that it lies in: its checksum is seeded with it.
+    pub segment: u64,
+    /// Its header as it lies in the log.
+    pub header: RecordHeader,
+    /// SHA-256 of its payload.
+    pub digest: [u8; 32],
+    /// Header, payload or the digest of it, and padding.
+    pub frame: Vec<u8>,
+    /// Whether the payload is in the frame.
+    pub has_payload: bool,
+    /// What it says: of those that are told.
+    pub line: Option<Line>,
+}
+
+/// Records in a row.
+#[derive(Clone, Debug, Default)]
+pub struct Extract {
+    /// The log's identity; `None` where nothing could be read.
+    pub log: Option<LogId>,
+    /// The place before the first one.
+    pub before: Option<ChainPosition>,
+    /// Each of them. Where something is wrong they end before that.
+    pub records: Vec<TakenRecord>,
+    /// What was found wrong in the segments that were read for them.
+    pub findings: Vec<Finding>,
+}
+
+/// What taking records came to.
+pub enum Extracted {
+    /// These.
+    Records(Box<Extract>),
+    /// They are more than may be taken: those up to here are not.
+    TooMuch {
+        /// The last record of the last batch that may still be taken; `None`: not even one may.
+        fits_to: Option<u64>,
+    },
+}
+
+/// Takes the records of a range, batches whole, up to the first place where something is wrong.
+/// Every segment is checked from its beginning on.
+///
+/// # Errors
+/// [`ReadError`]: a file cannot be read, or is of a newer format version.
+pub fn extract<S: ReadStorage>(storage: &S, taken: &Taken) -> Result<Extracted, ReadError> {
+    let reader = LogReader::of(storage)?;
+    let mut taking = Taking { taken, out: Extract::default(), batch: Vec::new(), bytes: 0 };
+    let mut found: Vec<LogFinding> = Vec::new();
+    let holding = reader.holding(taken.first).unwrap_or(0);
+    for name in reader.firsts().iter().skip(holding).take_while(|name| **name <= taken.last) {
+        let Some(mut segment) = reader.open(*name, &mut found)? else { break };
+        if !found.is_empty() {
+            break;
+        }
+        taking.out.log.get_or_insert(segment.header.log);
+        let (header, mut onward) = (segment.header, Onward::On);
+        taking.begin_segment(&header);
+        let mut before = header.previous;
+        reader.walk(&mut segment, Run::at_start(&header), &mut found, &mut |place, record| {
+            onward = taking.take(place, record, &header, before);
+            before = ChainPosition::of(&record.header);
+            if onward == Onward::On { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        match onward {
+            Onward::TooMuch => return Ok(Extracted::TooMuch { fits_to: taking.fits_to() }),
+            Onward::Done => break,
+            Onward::On if !found.is_empty() => break,
+            Onward::On => {}
+        }
+    }
+    let archives = storage.archives();
+    let located = |finding| Finding::from(finding).located(&archives);
+    taking.out.findings = found.into_iter().map(located).collect();
+    Ok(Extracted::Records(Box::new(taking.out)))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Onward {
+    On,
+    Done,
+    TooMuch,
+}
+
+struct Taking<'t> {
+    taken: &'t Taken,
+    out: Extract,
+    /// Of a batch that has not ended yet: each record, and the place before the first of them.
+    batch: Vec<(TakenRecord, ChainPosition)>,
+    bytes: usize,
+}
+
+impl Taking<'_> {
+    /// A batch ends in the segment in which it began.
+    fn begin_segment(&mut self, header: &SegmentHeader) {
+        self.batch.clear();
+        if header.previous.sequence.saturating_add(1) == self.taken.first {
+            self.out.before.get_or_insert(header.previous);
+        }
+    }
+
+    fn take(
+        &mut self,
+        place: &RecordPlace,
+        record: &Record<'_>,
+        header: &SegmentHeader,
+        before: ChainPosition,
+    ) -> Onward {
+        let taken = self.record(place, record, header.seed());
+        self.batch.push((taken, before));
+        if record.header.flags.more_follows() {
+            return Onward::On;
+        }
+        let batch = std::mem::take(&mut self.batch);
+        if record.header.sequence < self.taken.first {
+            return Onward::On;
+        }
+        let count = self.out.records.len().saturating_add(batch.len());
+        let bytes: usize = batch.iter().map(|(taken, _)| taken.frame.len()).sum();
+        self.bytes = self.bytes.saturating_add(bytes);
+        if count > self.taken.most_records || self.bytes > self.taken.most_bytes {
+            return Onward::TooMuch;
+        }
+        if let Some((_, before)) = batch.first().filter(|_| self.out.records.is_empty()) {
+            self.out.before = Some(*before);
+        }
+        self.out.records.extend(batch.into_iter().map(|(taken, _)| taken));
+        if record.header.sequence >= self.taken.last { Onward::Done } else { Onward::On }
+    }
+
+    fn record(
+        &self,
+        place: &RecordPlace,
+        record: &Record<'_>,
+        seed: ChecksumSeed,
+    ) -> TakenRecord {
+        let (header, digest) = (record.header.clone(), record.digest());
+        let is_told = self.taken.told.contains(&header.sequence);
+        let content = is_told.then(|| Committed::of(place, record));
+        let is_evidence = content.as_ref().is_none_or(holds_evidence);
+        let has_payload = !header.flags.withheld() && (!is_evidence || is_told && self.taken.evidence);
+        let mut frame = Vec::new();
+        match has_payload || header.flags.withheld() {
+            true => encode_into(&mut frame, &header, record.payload, seed),
+            false => encode_into(&mut frame, &withheld(&header), &digest, seed),
+        }
+        let line = content.map(|record| Line::of(&record));
+        TakenRecord { segment: place.segment, header, digest, frame, has_payload, line }
+    }
+
+    fn fits_to(&self) -> Option<u64> {
+        self.out.records.last().map(|record| record.header.sequence)
+    }
+}
+
+/// Whether raw evidence is in the payload of a record, or may be: of one that cannot be read nobody
+/// knows.
+fn holds_evidence(record: &Committed) -> bool {
+    match &record.content {
+        Content::Event(envelope) => matches!(
+            envelope.event,
+            Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(_))
+        ),
+        Content::Opaque | Content::Withheld | Content::Undecodable(_) | Content::NotRead => true,
+    }
+}
+
+/// The header of a record of which only the digest is left.
+fn withheld(header: &RecordHeader) -> RecordHeader {
+    let bits = header.flags.bits() | Flags::WITHHELD.bits();
+    RecordHeader { flags: Flags::from_bits(bits).unwrap_or(Flags::WITHHELD), ..header.clone() }
+}
