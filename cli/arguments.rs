@@ -5,7 +5,7 @@ pub(crate) use crate::locate::program;
 use crate::{
     answer, apply, bench, bisect, completions, config, decision, diff, doctor, export, health,
     hold, hook, init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp,
-    policy, record, replay, run, run_output, runs, salvage, show, thread, trace, verify,
+    policy, record, replay, report, run, run_output, runs, salvage, show, thread, trace, verify,
 };
 use clap::{Args, Parser, Subcommand};
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -113,6 +113,8 @@ pub(crate) enum Verb {
     Trace(trace::Args),
     /// Write the log as JSON Lines, CSV or a SQLite database; raw evidence only where asked.
     Export(export::Args),
+    /// Make one page of a run or a range: what happened, with the records to check it by.
+    Report(report::Args),
     /// Copy what verifies of a damaged log into a new one; the old one is only read.
     Salvage(salvage::Args),
     /// Look at the records themselves, copy the log, move its beginning to an archive.
@@ -146,7 +148,7 @@ impl Verb {
                 | Self::Bench(_)
                 | Self::Completions(_)
                 | Self::Man(_)
-        )
+        ) || matches!(self, Self::Report(args) if args.asks_for_verifier())
     }
 }
 

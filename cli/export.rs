@@ -1,7 +1,5 @@
 //! `holdpoint export`: the log as JSON Lines, CSV or a SQLite database.
 
-mod target;
-
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
@@ -10,6 +8,7 @@ use crate::log_show::expect_archives;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::reach;
+use crate::target::Target;
 use crate::text::{counted, path};
 use crate::travel::parse_until;
 use crate::verify::{exit_of, warn};
@@ -22,7 +21,6 @@ use holdpoint_replay::{
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use target::Target;
 
 /// Options of `export`.
 ///
@@ -101,7 +99,9 @@ fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
         );
     }
     match args.file() {
-        Some(out) => to_file(global, args, &directory, Target::new(out, args.force, &directory)?),
+        Some(out) => {
+            to_file(global, args, &directory, Target::new(out, args.force, Some(&directory))?)
+        }
         None => to_stdout(global, args, &directory),
     }
 }

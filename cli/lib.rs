@@ -42,6 +42,7 @@ pub mod readers;
 mod reading;
 mod record;
 mod replay;
+mod report;
 mod run;
 mod run_id;
 mod run_output;
@@ -50,6 +51,7 @@ mod salvage;
 mod screen;
 mod show;
 mod table;
+mod target;
 mod text;
 mod thread;
 mod trace;
@@ -103,6 +105,7 @@ pub fn main() -> ExitCode {
         Verb::Bisect(args) => bisect::main(&global, args),
         Verb::Trace(args) => trace::main(&global, args),
         Verb::Export(args) => export::main(&global, args),
+        Verb::Report(args) => report::main(&global, args),
         Verb::Salvage(args) => salvage::main(&global, args),
         Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),
         Verb::Log(LogVerb::Tail(args)) => log_tail::main(&global, args),

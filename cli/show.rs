@@ -14,8 +14,8 @@ use crate::run_id;
 use crate::run_output::expect_run;
 use crate::screen::columns;
 use holdpoint_replay::run_of;
-pub(crate) use run::exit_of;
 use run::{Shown, View};
+pub(crate) use run::{ended, exit_of, fault_words, outcome, proven, who};
 
 /// Options of `show`.
 #[derive(Debug, clap::Args)]

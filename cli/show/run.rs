@@ -151,7 +151,7 @@ fn painted(lines: Vec<String>, outcome: RunOutcome, is_coloured: bool) -> Vec<St
 }
 
 /// How it ended, in words.
-fn outcome(run: &Run) -> String {
+pub(crate) fn outcome(run: &Run) -> String {
     let entity = &run.entity;
     let outcome = RunOutcome::of(entity);
     let last = entity.current_attempt();
@@ -186,13 +186,18 @@ fn begun_by(run: &Run) -> Option<&Doer> {
 }
 
 fn doer(doer: &Doer) -> String {
-    let Doer { actor, proof, .. } = doer;
+    proven(&doer.actor, doer.proof)
+}
+
+/// Who did something, and what is proven of that.
+pub(crate) fn proven(actor: &ActorId, proof: Option<Proof>) -> String {
     let user = proof.map(|proof| format!(", user {}", proof.user)).unwrap_or_default();
     let is_claim = proof.is_none_or(Proof::is_claim);
     who(actor.kind, &actor.id, is_claim, &user)
 }
 
-fn who(kind: Actor, id: &str, is_claim: bool, more: &str) -> String {
+/// Somebody, what kind of one it is, and whether nothing proves the name.
+pub(crate) fn who(kind: Actor, id: &str, is_claim: bool, more: &str) -> String {
     let kind = match kind {
         Actor::Human => "person",
         Actor::Agent => "agent",
@@ -258,23 +263,28 @@ fn asked(page: &mut Page, run: &Run, held: &HeldRequest, now: Timestamp) {
 
 fn attempts(page: &mut Page, run: &Run) {
     for attempt in &run.entity.attempts {
-        let mut words = Vec::from_iter(exit_of(attempt));
-        words.extend(attempt.fault.as_ref().map(|fault| fault_words(fault.fault_type.name())));
-        if let Some(usage) = &attempt.resources {
-            let cpu = usage.user_cpu_ns.saturating_add(usage.system_cpu_ns);
-            words.push(format!("took {}", took(usage.wall_ns)));
-            words.push(format!("processor {}", took(cpu)));
-            words.push(format!("memory {}", bytes(usage.peak_memory_bytes)));
-        }
-        if words.is_empty() {
-            words.push("has not ended".to_string());
-        }
-        page.row(&format!("attempt {}", attempt.number), &words.join(", "));
+        page.row(&format!("attempt {}", attempt.number), &ended(attempt));
     }
 }
 
+/// How an attempt ended, and what it used.
+pub(crate) fn ended(attempt: &Attempt) -> String {
+    let mut words = Vec::from_iter(exit_of(attempt));
+    words.extend(attempt.fault.as_ref().map(|fault| fault_words(fault.fault_type.name())));
+    if let Some(usage) = &attempt.resources {
+        let cpu = usage.user_cpu_ns.saturating_add(usage.system_cpu_ns);
+        words.push(format!("took {}", took(usage.wall_ns)));
+        words.push(format!("processor {}", took(cpu)));
+        words.push(format!("memory {}", bytes(usage.peak_memory_bytes)));
+    }
+    if words.is_empty() {
+        words.push("has not ended".to_string());
+    }
+    words.join(", ")
+}
+
 /// A fault without capital letters: `timeout`, `resource exhausted`.
-fn fault_words(name: &str) -> String {
+pub(crate) fn fault_words(name: &str) -> String {
     name.to_lowercase().replace('_', " ")
 }
 

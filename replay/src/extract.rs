@@ -2,7 +2,7 @@
 //! whole for those that are told, and for the others with the digest in the place of the payload,
 //! as the format has it. So the chain of all of them can be checked without what is left out.
 
-use crate::finding::Finding;
+use crate::finding::{Finding, named};
 use crate::read::{Committed, Content, ReadError};
 use crate::records::Line;
 use holdpoint_domain::Event;
@@ -47,6 +47,14 @@ pub struct TakenRecord {
     pub has_payload: bool,
     /// What it says: of those that are told.
     pub line: Option<Line>,
+}
+
+impl TakenRecord {
+    /// The name of its kind: of the registry, or `kind N` where it has none.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        named(self.header.kind)
+    }
 }
 
 /// Records in a row.
@@ -163,17 +171,13 @@ impl Taking<'_> {
         if record.header.sequence >= self.taken.last { Onward::Done } else { Onward::On }
     }
 
-    fn record(
-        &self,
-        place: &RecordPlace,
-        record: &Record<'_>,
-        seed: ChecksumSeed,
-    ) -> TakenRecord {
+    fn record(&self, place: &RecordPlace, record: &Record<'_>, seed: ChecksumSeed) -> TakenRecord {
         let (header, digest) = (record.header.clone(), record.digest());
         let is_told = self.taken.told.contains(&header.sequence);
         let content = is_told.then(|| Committed::of(place, record));
         let is_evidence = content.as_ref().is_none_or(holds_evidence);
-        let has_payload = !header.flags.withheld() && (!is_evidence || is_told && self.taken.evidence);
+        let has_payload =
+            !header.flags.withheld() && (!is_evidence || is_told && self.taken.evidence);
         let mut frame = Vec::new();
         match has_payload || header.flags.withheld() {
             true => encode_into(&mut frame, &header, record.payload, seed),

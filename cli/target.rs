@@ -1,4 +1,4 @@
-//! The file that an export makes: it has its name only when it is whole.
+//! The file that a verb makes: it has its name only when it is whole.
 
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file under a temporary name beside the one that it is to have. It is removed when it is not
 /// finished.
-pub(super) struct Target {
+pub(crate) struct Target {
     wanted: PathBuf,
     temporary: PathBuf,
     is_forced: bool,
@@ -26,10 +26,11 @@ pub(super) struct Target {
 
 impl Target {
     /// An empty file, readable by this user alone: what a log holds is nobody else's business.
-    pub(super) fn new(
+    /// `directory` is the log that is read for it, in which it does not lie.
+    pub(crate) fn new(
         wanted: &Path,
         is_forced: bool,
-        directory: &Directory,
+        directory: Option<&Directory>,
     ) -> Result<Self, Failure> {
         check_place(wanted, directory)?;
         match wanted.symlink_metadata() {
@@ -48,16 +49,16 @@ impl Target {
 
     /// Where it is until it is finished.
     #[cfg(feature = "sqlite")]
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.temporary
     }
 
-    pub(super) fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
     /// Ends the program where a signal asks for it, and leaves nothing behind.
-    pub(super) fn heed_signals(&self) {
+    pub(crate) fn heed_signals(&self) {
         let signal = self.signal.load(Ordering::SeqCst);
         if signal > 0 {
             // Whatever cannot be removed is not under the name that was asked for.
@@ -67,7 +68,7 @@ impl Target {
     }
 
     /// Makes it durable and gives it its name, which may be shown.
-    pub(super) fn finish(self) -> Result<String, Failure> {
+    pub(crate) fn finish(self) -> Result<String, Failure> {
         self.file.sync_all().map_err(|error| failed(&self.temporary, &error))?;
         if !self.is_forced {
             // A rename would take the place of a file that appeared meanwhile.
@@ -94,14 +95,14 @@ impl Drop for Target {
 }
 
 /// A verb that reads writes nothing to the log's directory.
-fn check_place(wanted: &Path, directory: &Directory) -> Result<(), Failure> {
+fn check_place(wanted: &Path, directory: Option<&Directory>) -> Result<(), Failure> {
     let parent = parent_of(wanted).canonicalize().map_err(|error| failed(wanted, &error))?;
-    let log = directory.path.canonicalize();
+    let log = directory.and_then(|directory| directory.path.canonicalize().ok());
     if wanted.file_name().is_none() || wanted.is_dir() {
         let message = format!("{} is a directory: name a file with --out", shown(wanted));
         return Err(Failure::new(Exit::USAGE, "is_a_directory", message));
     }
-    if log.is_ok_and(|log| parent.starts_with(log)) {
+    if log.is_some_and(|log| parent.starts_with(log)) {
         let message = format!("{} lies in the log: name a file elsewhere", shown(wanted));
         return Err(Failure::new(Exit::USAGE, "inside_the_log", message));
     }

@@ -1,0 +1,99 @@
+//! What was kept as evidence: by length and digest, and the bytes where somebody asked for them.
+
+use super::gather::Told;
+use super::html::Html;
+use super::story::short;
+use crate::text::bytes;
+use holdpoint_domain::Event;
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputStream,
+};
+
+/// So many bytes of a piece are shown; all of it is in its record.
+const SHOWN_MAX: usize = 64 * 1_024;
+
+/// Every piece of the runs.
+pub(super) fn evidence(html: &mut Html, told: &Told) {
+    let pieces: Vec<(u64, &EvidenceCaptured)> =
+        told.extract.records.iter().filter_map(piece).collect();
+    if pieces.is_empty() {
+        html.sentence("None was kept.");
+        return;
+    }
+    html.sentence(match told.has_evidence {
+        true => {
+            "The bytes stand below, and whole in their records at the end of this page: what commands \
+             were and what they printed, secrets included. Nothing in them is said by holdpoint."
+        }
+        false => {
+            "The bytes are not on this page; in the log they are. Whoever has a copy of them can \
+             compare its SHA-256 with the one here."
+        }
+    });
+    html.markup("<table>\n").columns(&["record", "what", "length", "SHA-256", "run"]);
+    for (sequence, body) in &pieces {
+        html.markup("<tr>").cell(&sequence.to_string()).cell(&what(&body.content));
+        html.cell(&bytes(body.raw_data.length())).code(&body.raw_data.sha256().to_string());
+        html.code(short(&body.loop_id)).markup("</tr>\n");
+    }
+    html.markup("</tbody></table>\n");
+    for (sequence, body) in pieces.iter().filter(|_| told.has_evidence) {
+        shown(html, *sequence, body);
+    }
+}
+
+fn piece(record: &holdpoint_replay::TakenRecord) -> Option<(u64, &EvidenceCaptured)> {
+    match record.line.as_ref()?.event.as_ref()? {
+        Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
+            Some((record.header.sequence, body))
+        }
+        _ => None,
+    }
+}
+
+fn shown(html: &mut Html, sequence: u64, body: &EvidenceCaptured) {
+    let data = body.raw_data.as_bytes();
+    if data.is_empty() {
+        return;
+    }
+    html.markup("<h3>").text(&format!("Record {sequence}: {}", what(&body.content)));
+    html.markup("</h3>\n").bytes(data.get(..SHOWN_MAX).unwrap_or(data));
+    if data.len() > SHOWN_MAX {
+        html.sentence(&format!(
+            "These are the first {}; all of it is in record {sequence}.",
+            bytes(SHOWN_MAX as u64)
+        ));
+    }
+}
+
+/// What it is, in words.
+fn what(content: &EvidenceContent) -> String {
+    match content {
+        EvidenceContent::Opaque => "not said what it is".to_string(),
+        EvidenceContent::Instruction => "the exact command: arguments, environment".to_string(),
+        EvidenceContent::Output(extent) => {
+            let cut = if extent.truncated { ", its end is missing" } else { "" };
+            format!("{} of {}{cut}", name(extent.stream), bytes(extent.true_length))
+        }
+        EvidenceContent::OutputCut(cut) => format!(
+            "{} of {}, {} missing behind byte {}; SHA-256 of all of it {}",
+            name(cut.stream),
+            bytes(cut.true_length),
+            bytes(cut.gap_length),
+            cut.head_length,
+            cut.whole_sha256
+        ),
+        EvidenceContent::Resources(_) => "what an attempt used".to_string(),
+        EvidenceContent::Transition { from, to } => format!("from {from} to {to}"),
+        EvidenceContent::Decision(decision) => format!("the decision {decision}"),
+        EvidenceContent::Stop(condition) => format!("the stop condition {condition}"),
+    }
+}
+
+fn name(stream: OutputStream) -> &'static str {
+    match stream {
+        OutputStream::Stdout => "standard output",
+        OutputStream::Stderr => "standard error",
+        OutputStream::Payload => "answer",
+    }
+}

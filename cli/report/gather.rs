@@ -1,0 +1,205 @@
+//! What a page tells: the runs, the records that they lie in, and what the whole log proves.
+
+use super::Args;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::log_show::expect_archives;
+use crate::point::Point;
+use crate::progress::Bar;
+use crate::run_id;
+use crate::screen::named;
+use crate::text::moment;
+use crate::verify::damaged;
+use crate::wanted::expect_order;
+use holdpoint_replay::{
+    Asked, Begun, Extract, Extracted, Filter, Listed, OneOf, Order, Report, Run, Taken, begun,
+    extract, runs_of, search, span, verify_asked,
+};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// So many records fit on a page.
+pub(super) const RECORDS_MAX: usize = 20_000;
+
+/// So many bytes of records do.
+pub(super) const BYTES_MAX: usize = 16 * 1_024 * 1_024;
+
+/// What a page tells.
+pub(crate) struct Told {
+    /// What the whole log proves.
+    pub(crate) report: Report,
+    /// The runs, the oldest first.
+    pub(crate) runs: Vec<Run>,
+    /// Beginnings of runs that do not count.
+    pub(crate) uncounted: Vec<Begun>,
+    /// The records.
+    pub(crate) extract: Extract,
+    /// The first and the last record that were asked for; `None`: nothing was found there.
+    pub(crate) range: Option<(u64, u64)>,
+    /// Whether the page holds raw evidence.
+    pub(crate) has_evidence: bool,
+}
+
+impl Told {
+    /// Whether something is wrong with the log, as far as it was read.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.report.failed() || !self.extract.findings.is_empty()
+    }
+
+    /// The last record that the page carries.
+    pub(crate) fn last(&self) -> u64 {
+        self.extract.records.last().map_or(0, |record| record.header.sequence)
+    }
+}
+
+/// The runs that are chosen, and the records between which they lie.
+struct Chosen {
+    runs: Vec<Run>,
+    uncounted: Vec<Begun>,
+    range: Option<(u64, u64)>,
+}
+
+/// Gathers all of it. Exit 3 where there is no log, no such run, or no record there.
+pub(super) fn gather(directory: &Directory, args: &Args) -> Result<Told, Failure> {
+    let mut bar = Bar::new();
+    let report = directory.read(|log, options| {
+        verify_asked(log, options, &Asked::default(), &mut |progress| bar.update(progress))
+    })?;
+    drop(bar);
+    directory.expect_log(&report)?;
+    let chosen = match &args.run {
+        Some(run) => one_run(directory, run, &report)?,
+        None => since(directory, args, &report)?,
+    };
+    let extract = match chosen.range {
+        Some(range) => taken(directory, args, range, &chosen.runs)?,
+        None => Extract::default(),
+    };
+    let Chosen { runs, uncounted, range } = chosen;
+    Ok(Told { report, runs, uncounted, extract, range, has_evidence: args.include_evidence })
+}
+
+fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, Failure> {
+    let loop_id = run_id::find(directory, id)?;
+    let wanted = Filter { loop_id: Some(loop_id), ..Filter::default() };
+    let (found, _) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
+    let Listed { runs, uncounted, .. } =
+        directory.read(|log, options| runs_of(log, &found, options))?;
+    let Some(run) = runs.first() else {
+        return Err(no_such_run(directory, id, uncounted.first(), report));
+    };
+    let records = || run.doers.keys().chain(&run.unread).copied().chain([run.first, run.last]);
+    let range = records().min().zip(records().max());
+    Ok(Chosen { runs, uncounted, range })
+}
+
+fn no_such_run(
+    directory: &Directory,
+    id: &str,
+    uncounted: Option<&Begun>,
+    report: &Report,
+) -> Failure {
+    if report.failed() {
+        return damaged(report, "what begins that run may lie behind that");
+    }
+    let shown = named(id);
+    let message = match uncounted {
+        Some(Begun { sequence, .. }) => format!(
+            "run {shown} is begun by record {sequence}, which the rules forbid, or whose approval \
+             cannot be read; `holdpoint verify` says which"
+        ),
+        None => format!("there is no run {shown}: `holdpoint runs` lists all"),
+    };
+    directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message))
+}
+
+/// The records from a point on, and every run that one of them is about.
+fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, Failure> {
+    let (first, since) = args.since.map_or((None, None), Point::beginning);
+    let (last, until) = args.until.map_or((None, None), Point::end);
+    expect_order(("--since", first), ("--until", last))?;
+    expect_order(("--since", since), ("--until", until))?;
+    if expect_archives(directory, first, last) != Exit::DONE {
+        let message = "what was asked for lies in an archive that is not read";
+        return Err(Failure::new(Exit::NOT_FOUND, "archived", message));
+    }
+    let wanted = Filter { first, last, since, until, ..Filter::default() };
+    let (mut range, mut count, mut loops) = (None, 0_usize, BTreeSet::new());
+    directory.read(|log, options| {
+        search(log, &wanted, Order::OldestFirst, options, &mut |_| {}, &mut |line, _| {
+            let (first, _) = range.unwrap_or((line.sequence, 0));
+            (range, count) = (Some((first, line.sequence)), count.saturating_add(1));
+            loops.extend(line.loop_id);
+            // One more than fits is enough to know.
+            let is_enough = count > RECORDS_MAX;
+            if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+    })?;
+    if range.is_none() && !report.failed() {
+        return Err(nothing_there(directory)?);
+    }
+    if count > RECORDS_MAX || loops.is_empty() {
+        return Ok(Chosen { runs: Vec::new(), uncounted: Vec::new(), range });
+    }
+    let (most, one_of) = (loops.len(), Some(OneOf::Loops(loops)));
+    let wanted = Filter { one_of, ..Filter::default() };
+    let (mut found, _) = directory.read(|log, options| begun(log, &wanted, most, options))?;
+    found.reverse();
+    let Listed { runs, uncounted, .. } =
+        directory.read(|log, options| runs_of(log, &found, options))?;
+    Ok(Chosen { runs, uncounted, range })
+}
+
+fn nothing_there(directory: &Directory) -> Result<Failure, Failure> {
+    let there = directory.read(|log, _| span(log))?;
+    let there = there.map_or(String::new(), |span| {
+        format!(
+            ": the log's records are {} to {}, from {} to {}",
+            span.first,
+            span.last,
+            moment(span.since),
+            moment(span.until)
+        )
+    });
+    let failure = Failure::new(Exit::NOT_FOUND, "not_found", format!("no record is so{there}"));
+    Ok(directory.or_unread(failure))
+}
+
+fn taken(
+    directory: &Directory,
+    args: &Args,
+    (first, last): (u64, u64),
+    runs: &[Run],
+) -> Result<Extract, Failure> {
+    let told = runs.iter().flat_map(|run| run.doers.keys().chain(&run.unread)).copied();
+    let taken = Taken {
+        first,
+        last,
+        told: told.collect(),
+        evidence: args.include_evidence,
+        most_records: RECORDS_MAX,
+        most_bytes: BYTES_MAX,
+    };
+    match directory.read(|log, _| extract(log, &taken))? {
+        Extracted::Records(extract) => Ok(*extract),
+        Extracted::TooMuch { fits_to } => Err(too_much(args, first, fits_to)),
+    }
+}
+
+/// That a page cannot hold all that was asked for, and what it can.
+fn too_much(args: &Args, first: u64, fits_to: Option<u64>) -> Failure {
+    let narrower =
+        fits_to.map(|last| format!("ask for less, such as --since {first} --until {last}"));
+    let without = args.include_evidence.then(|| "leave --include-evidence away".to_string());
+    let advice: Vec<String> = without.into_iter().chain(narrower).collect();
+    let advice = match advice.is_empty() {
+        true => format!("the batch behind record {first} alone is more"),
+        false => advice.join(", or "),
+    };
+    let message = format!(
+        "a report holds at most {RECORDS_MAX} records and {} MiB of them, and these are more: \
+         {advice}",
+        BYTES_MAX >> 20
+    );
+    Failure::new(Exit::USAGE, "too_much", message)
+}

@@ -1,0 +1,212 @@
+//! The page: a story that a person reads from the top, and below it what it rests on. Which page is
+//! made follows from what is told and from that alone: no time of making, no name of a file.
+
+use super::gather::Told;
+use super::html::Html;
+use super::story::{self, mark, moment_of, standing};
+use super::{block, evidence};
+use crate::reach::none_yet;
+use crate::text::counted;
+use base64ct::{Base64, Encoding};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::text::visible;
+use holdpoint_log_files::Standing;
+use holdpoint_replay::{Finding, TakenRecord, Unproven, records_named};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The page.
+pub(crate) fn html(told: &Told) -> String {
+    let mut html = Html::default();
+    html.markup("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    html.markup("<meta http-equiv=\"Content-Security-Policy\" content=\"").text(&policy());
+    html.markup("\">\n<meta name=\"referrer\" content=\"no-referrer\">\n");
+    html.markup("<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
+    html.text(&title(told)).markup("</title>\n<style>").markup(STYLE);
+    html.markup("</style>\n</head>\n<body>\n");
+    body(&mut html, told);
+    html.markup("<script>").markup(SCRIPT).markup("</script>\n</body>\n</html>\n");
+    html.finish()
+}
+
+/// What the page may do: its own script and its own style, and nothing else.
+fn policy() -> String {
+    let hash = |text: &str| Base64::encode_string(sha256(text.as_bytes()).as_bytes());
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; \
+         form-action 'none'",
+        hash(SCRIPT),
+        hash(STYLE)
+    )
+}
+
+fn title(told: &Told) -> String {
+    match told.runs.as_slice() {
+        [run] => format!("Holdpoint report: run {}", run.entity.loop_id()),
+        runs => format!("Holdpoint report: {}", counted(runs.len() as u64, "run")),
+    }
+}
+
+/// All that is read.
+pub(crate) fn body(html: &mut Html, told: &Told) {
+    html.markup("<header>\n<h1>").text(&title(told)).markup("</h1>\n");
+    html.sentence(&summary(told));
+    html.markup("<p id=\"check\">Not checked: no script ran on this page.</p>\n");
+    html.markup("<ol id=\"check-findings\"></ol>\n");
+    html.markup("<noscript><p>Scripts do not run here. All of it can be read without them; ");
+    html.markup("verify.py checks its records, as is said below.</p></noscript>\n</header>\n");
+    damage(html, told);
+    section(html, "What ran", |html| story::runs(html, told));
+    section(html, "Who took part", |html| story::people(html, told));
+    section(html, "What happened", |html| story::timeline(html, told));
+    section(html, "What the log proves, stated by holdpoint", |html| verdicts(html, told));
+    section(html, "Evidence", |html| evidence::evidence(html, told));
+    section(html, "How to check this page", trust);
+    section(html, "The records on this page", |html| records(html, told));
+    let lines = block::lines(&told.extract, told.report.head.as_ref());
+    html.markup("<script type=\"text/plain\" id=\"holdpoint-records\">");
+    html.digits(&lines.unwrap_or_default()).markup("</script>\n");
+}
+
+fn section(html: &mut Html, title: &'static str, fill: impl FnOnce(&mut Html)) {
+    html.markup("<section>\n<h2>").markup(title).markup("</h2>\n");
+    fill(html);
+    html.markup("</section>\n");
+}
+
+/// What this is, in one sentence.
+fn summary(told: &Told) -> String {
+    let log = told.report.log_id.as_deref().unwrap_or("that is not known");
+    let records = &told.extract.records;
+    match (records.first(), records.last()) {
+        (Some(first), Some(last)) => {
+            let (first, last) = (first.header.sequence, last.header.sequence);
+            format!("Made by holdpoint from {} of log {log}.", records_named(first, last))
+        }
+        _ => format!("Made by holdpoint from log {log}: no record could be taken."),
+    }
+}
+
+/// What is wrong with the log, where something is: before all else.
+fn damage(html: &mut Html, told: &Told) {
+    if !told.is_damaged() {
+        return;
+    }
+    let report = &told.report;
+    html.markup("<section class=\"damage\">\n<h2>Damage</h2>\n");
+    html.sentence(&format!("The verdict on the log is: {}. {}", report.verdict, missing(told)));
+    html.markup("<ol>\n");
+    let is_new = |finding: &&Finding| !report.findings.contains(finding);
+    for finding in report.findings.iter().chain(told.extract.findings.iter().filter(is_new)) {
+        html.markup("<li>").text(&visible(&finding.to_string()).to_string());
+        let (expected, found) = (finding.expected(), finding.found());
+        html.text(&format!("; expected {}, found {}", visible(&expected), visible(&found)));
+        html.markup("</li>\n");
+    }
+    html.markup("</ol>\n");
+    if report.findings_left_out > 0 {
+        let more = counted(report.findings_left_out, "more finding");
+        html.sentence(&format!("And {more}, which `holdpoint verify` counts."));
+    }
+    html.markup("</section>\n");
+}
+
+/// Which of the records that were asked for are not here.
+fn missing(told: &Told) -> String {
+    let Some((first, last)) = told.range else {
+        return "What was asked for may lie behind the damage.".to_string();
+    };
+    match told.last() {
+        carried if carried >= last => "All records that were asked for are here.".to_string(),
+        0 => format!("Of {} none is here.", records_named(first, last)),
+        carried => {
+            format!("Of {} those behind record {carried} are not here.", records_named(first, last))
+        }
+    }
+}
+
+/// The verdict, four things apart, and the newest record.
+fn verdicts(html: &mut Html, told: &Told) {
+    let report = &told.report;
+    html.sentence(
+        "These are the answers of holdpoint when it made this page. Nothing on the page proves them: \
+         `holdpoint verify` gives them anew where the log is.",
+    );
+    html.markup("<table>\n").columns(&["", "answer", "why"]);
+    html.markup("<tr>").cell("verdict").cell(&report.verdict.to_string()).cell("");
+    html.markup("</tr>\n");
+    for (name, axis) in report.axes.all() {
+        html.markup("<tr>").cell(name).cell(&axis.state.to_string());
+        html.cell(&visible(&axis.reason).to_string()).markup("</tr>\n");
+    }
+    html.markup("</tbody></table>\n<table class=\"facts\">\n");
+    if let Some(head) = &report.head {
+        let time = moment_of(head.time.nanoseconds());
+        html.fact("head", &format!("record {}, {time}", head.sequence));
+        html.fact("its link", &head.link);
+    }
+    html.fact("records", &format!("{} in the log", report.records));
+    if let Some(first) = report.reach.no_witness_from {
+        html.fact("witness", &none_yet(first));
+    }
+    for Unproven { first, last } in &report.unproven_records {
+        let named = records_named(*first, *last);
+        html.fact("unproven", &format!("{named}: a salvage took them over without proof"));
+    }
+    html.markup("</table>\n");
+}
+
+/// What a check is worth, and how to make one that counts.
+fn trust(html: &mut Html) {
+    html.sentence(
+        "The script of this page computes anew the size, padding, checksum, sequence, link and payload \
+         digest of every record below, and says at the top what it found. Whoever can change the page \
+         can change its script as well. Only a check from outside counts:",
+    );
+    html.markup(
+        "<pre>holdpoint report --verifier verify.py\npython3 verify.py THIS-PAGE.html</pre>\n",
+    );
+    html.sentence(
+        "Take verify.py from a holdpoint that you trust, not from whoever gave you the page. It \
+         ends with the link of the last record. Compare that one with the log (`holdpoint log show \
+         --json`), or with a link that was kept elsewhere: records that were made up follow from each \
+         other too, and have other links.",
+    );
+    html.sentence(
+        "Neither check looks at the words. They are told by holdpoint from these records; the same \
+         report, made again from the log, has the same words.",
+    );
+}
+
+/// Every record of the range: what its header says.
+fn records(html: &mut Html, told: &Told) {
+    let records = &told.extract.records;
+    let whole = records.iter().filter(|record| record.has_payload).count() as u64;
+    html.sentence(&format!(
+        "{}: {whole} with the payload, and of the others its SHA-256 in its place. A record's link is \
+         made from the link before, from its own header and from its payload's digest.",
+        counted(records.len() as u64, "record")
+    ));
+    html.markup("<table class=\"records\">\n");
+    html.columns(&["record", "time (UTC)", "kind", "payload", "SHA-256 of the payload", "link"]);
+    for record in records {
+        row(html, told, record);
+    }
+    html.markup("</tbody></table>\n");
+}
+
+fn row(html: &mut Html, told: &Told, record: &TakenRecord) {
+    let header = &record.header;
+    let standing = standing(told, record);
+    html.markup(if standing == Standing::Proven { "<tr>" } else { "<tr class=\"unproven\">" });
+    html.cell(&format!("{}{}", header.sequence, mark(standing)));
+    html.cell(&moment_of(header.time)).cell(&record.kind());
+    html.cell(match (header.flags.withheld(), record.has_payload) {
+        (true, _) => "withheld",
+        (false, true) => "here",
+        (false, false) => "left out",
+    });
+    html.code(&base16ct::lower::encode_string(&record.digest)).code(&header.link.to_string());
+    html.markup("</tr>\n");
+}

@@ -1,0 +1,225 @@
+//! What happened, in words: each run, who took part, and one thing after another.
+
+use super::gather::Told;
+use super::html::Html;
+use crate::show::{ended, fault_words, outcome, proven, who};
+use crate::text::moment;
+use crate::when::took;
+use holdpoint_domain::Event;
+use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit};
+use holdpoint_domain::human_decision::HeldRequest;
+use holdpoint_log_files::Standing;
+use holdpoint_replay::{Line, Run, RunOutcome, TakenRecord};
+use std::collections::BTreeMap;
+
+/// Digits of a run's id by which it is named in a table.
+const ID_CHARACTERS: usize = 15;
+
+/// Each run, and how it ended.
+pub(super) fn runs(html: &mut Html, told: &Told) {
+    if told.runs.is_empty() {
+        html.sentence("No run is told here: no record of one lies in this range.");
+    }
+    for run in &told.runs {
+        let is_bad = RunOutcome::of(&run.entity).is_failure();
+        html.markup(if is_bad { "<h3 class=\"bad\">" } else { "<h3>" });
+        html.text(&format!("Run {}: ", run.entity.loop_id())).text(&outcome(run));
+        html.markup("</h3>\n<table class=\"facts\">\n");
+        for (name, text) in facts(run) {
+            html.fact(&name, &text);
+        }
+        html.markup("</table>\n");
+    }
+    for begun in &told.uncounted {
+        html.sentence(&format!(
+            "Not told: a run that record {} begins, which the rules forbid, or whose approval \
+             cannot be read.",
+            begun.sequence
+        ));
+    }
+}
+
+fn facts(run: &Run) -> Vec<(String, String)> {
+    let entity = &run.entity;
+    let fact = |name: &str, text: String| (name.to_string(), text);
+    let begun_by = run.doers.get(&entity.started_sequence);
+    let by = begun_by.map_or("nobody knows".to_string(), |it| proven(&it.actor, it.proof));
+    let mut facts = vec![
+        fact("command", entity.command_line.to_string()),
+        fact("began", moment(entity.started_at)),
+        fact("by", by),
+    ];
+    facts.extend(run.approval.as_deref().map(|point| fact("approved", approved(point))));
+    for held in &entity.decisions.requests {
+        facts.push(fact("asked", asked(run, held)));
+    }
+    for attempt in &entity.attempts {
+        facts.push((format!("attempt {}", attempt.number), ended(attempt)));
+    }
+    facts.push(fact("ended", end(run)));
+    facts.push(fact("records", format!("{} to {}", run.first, run.last)));
+    if run.standing() != Standing::Proven {
+        let why = "nothing ties one of its records to the newest proof of the log, or not yet";
+        facts.push(fact("standing", format!("not proven: {why}")));
+    }
+    if !run.is_linked() {
+        facts.push(fact("evidence", "not what its chain says".to_string()));
+    }
+    let unread: Vec<String> = run.unread.iter().map(u64::to_string).collect();
+    if !unread.is_empty() {
+        facts.push(fact("not readable", format!("what record {} says", unread.join(", "))));
+    }
+    facts
+}
+
+fn end(run: &Run) -> String {
+    let begun = run.entity.started_at;
+    match &run.entity.halt {
+        Some(halt) => {
+            let length = halt.at.nanoseconds().saturating_sub(begun.nanoseconds());
+            format!("{}, after {}", moment(halt.at), took(length))
+        }
+        None => "not yet, as far as the log was read".to_string(),
+    }
+}
+
+/// Who said yes to its start.
+fn approved(point: &DecisionPoint) -> String {
+    let id = visible(point.decision_id.as_str());
+    let Some(ending) = &point.ending else { return format!("{id} is not answered") };
+    let by = match &ending.by {
+        Some(by) => who(by.kind, &by.id, by.authenticated_by == Authentication::None, ""),
+        None => "nobody: its time was over".to_string(),
+    };
+    let option = point.selected_option().map(|it| format!("{} ", visible(it))).unwrap_or_default();
+    format!("{option}by {by}, {}, in {id}", moment(ending.ended_at))
+}
+
+/// What a person was asked in its course, and what was answered.
+fn asked(run: &Run, held: &HeldRequest) -> String {
+    let id = held.request_id();
+    let Some(decided) = held.decided() else {
+        let word = if held.is_open() { "nobody has answered yet" } else { "taken back" };
+        return format!("{id}: {word}");
+    };
+    let record = &decided.record;
+    let by = match (record.is_timeout(), run.doers.get(&decided.sequence)) {
+        (true, _) => "nobody answered in time".to_string(),
+        (false, Some(it)) => format!("by {}", proven(&it.actor, it.proof)),
+        (false, None) => format!("by {}", visible(&record.human_id)),
+    };
+    let reason = record.reason.as_deref().filter(|_| !record.is_timeout());
+    let reason = reason.map(|it| format!(", because: {}", visible(it))).unwrap_or_default();
+    format!("{id}: {}, {by}, {}{reason}", record.decision, moment(decided.at))
+}
+
+/// The records whose payloads are read for the story, with what they say.
+fn lines(told: &Told) -> impl Iterator<Item = (&TakenRecord, &Line)> {
+    told.extract.records.iter().filter_map(|record| Some((record, record.line.as_ref()?)))
+}
+
+/// Everybody in whose name something was recorded.
+pub(super) fn people(html: &mut Html, told: &Told) {
+    let mut people: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for (record, line) in lines(told) {
+        if let Some(actor) = &line.actor {
+            people.entry(proven(actor, line.proof)).or_default().push(record.header.sequence);
+        }
+    }
+    html.markup("<table>\n").columns(&["who", "records", "first", "last"]);
+    for (who, records) in &people {
+        let end = |record: Option<&u64>| record.map(u64::to_string).unwrap_or_default();
+        html.markup("<tr>").cell(who).cell(&records.len().to_string());
+        html.cell(&end(records.first())).cell(&end(records.last())).markup("</tr>\n");
+    }
+    html.markup("</tbody></table>\n");
+}
+
+/// One thing after another; what evidence was taken has a table of its own.
+pub(super) fn timeline(html: &mut Html, told: &Told) {
+    html.markup("<table>\n").columns(&["record", "time (UTC)", "who", "what", "run"]);
+    for (record, line) in lines(told).filter(|(_, line)| !is_evidence(line)) {
+        let standing = standing(told, record);
+        html.markup(if standing == Standing::Proven { "<tr>" } else { "<tr class=\"unproven\">" });
+        html.cell(&format!("{}{}", line.sequence, mark(standing))).cell(&moment(line.time));
+        let who = line.actor.as_ref().map(|actor| proven(actor, line.proof));
+        html.cell(&who.unwrap_or_else(|| "not readable".to_string())).cell(&happened(line));
+        html.code(line.loop_id.as_deref().map_or("", short)).markup("</tr>\n");
+    }
+    html.markup("</tbody></table>\n");
+}
+
+/// What is proven of a record.
+pub(super) fn standing(told: &Told, record: &TakenRecord) -> Standing {
+    let header = &record.header;
+    told.report.reach.standing(header.sequence, header.flags.withheld())
+}
+
+/// What stands behind the number of a record that is not proven.
+pub(super) fn mark(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Proven | Standing::Withheld => "",
+        Standing::Unwitnessed => " (no witness yet)",
+        Standing::Unproven | Standing::Damaged | Standing::Archived => " (not proven)",
+    }
+}
+
+pub(super) fn short(id: &str) -> &str {
+    id.get(..ID_CHARACTERS).unwrap_or(id)
+}
+
+fn is_evidence(line: &Line) -> bool {
+    matches!(
+        line.event,
+        Some(Event::EvidenceCapture(
+            EvidenceCaptureEvent::EvidenceCaptured(_) | EvidenceCaptureEvent::ObserverAttached(_)
+        ))
+    )
+}
+
+/// What happened, in words that need no other where there are such.
+fn happened(line: &Line) -> String {
+    match &line.event {
+        Some(Event::ExecutionLoop(event)) => of_loop(event),
+        Some(_) | None => line.summary.clone(),
+    }
+}
+
+fn of_loop(event: &ExecutionLoopEvent) -> String {
+    match event {
+        ExecutionLoopEvent::LoopInitialized(body) => {
+            format!("the run begins: {}", body.command_line.as_str())
+        }
+        ExecutionLoopEvent::LoopDispatched(body) => format!("attempt {} is started", body.attempt),
+        ExecutionLoopEvent::ResponseAwaited(body) => format!("attempt {} runs", body.attempt),
+        ExecutionLoopEvent::ResponseEvaluated(body) => {
+            let decision = fault_words(body.response_decision.name());
+            format!(
+                "attempt {} has ended: {}; the table says {decision}",
+                body.attempt,
+                exit(body.exit)
+            )
+        }
+        ExecutionLoopEvent::LoopHalted(body) => {
+            format!("the run has ended: {}", fault_words(body.reason.name()))
+        }
+    }
+}
+
+fn exit(exit: Exit) -> String {
+    match exit {
+        Exit::Unknown => "how is not known".to_string(),
+        Exit::Status(status) => format!("exit status {status}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+    }
+}
+
+/// A moment as a page shows it: also where there is none.
+pub(super) fn moment_of(nanoseconds: u64) -> String {
+    moment(Timestamp::from_nanoseconds(nanoseconds))
+}
