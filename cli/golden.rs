@@ -19,18 +19,19 @@ pub(crate) fn compare(name: &str, columns: usize, lines: &[String]) {
     for line in lines {
         assert!(width(line) <= columns, "{name}: {} columns: {line}", width(line));
     }
+    compare_file(&format!("{name}-{columns}.txt"), &format!("{}\n", lines.join("\n")));
+}
+
+/// Compares a text with the one that is kept under this name.
+pub(crate) fn compare_file(name: &str, shown: &str) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/screens");
-    let file = directory.join(format!("{name}-{columns}.txt"));
-    let shown = format!("{}\n", lines.join("\n"));
+    let file = directory.join(name);
     if !file.exists() && std::env::var_os("HOLDPOINT_WRITE_GOLDEN").is_some() {
         fs::create_dir_all(&directory).unwrap();
-        fs::write(&file, &shown).unwrap();
+        fs::write(&file, shown).unwrap();
     }
     let was = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(
-        shown, was,
-        "{name} at {columns} columns; HOLDPOINT_WRITE_GOLDEN=1 adds what is new"
-    );
+    assert_eq!(shown, was, "{name}; HOLDPOINT_WRITE_GOLDEN=1 adds what is new");
 }
 
 /// A log of runs that always come out the same, and a moment at which somebody looks.
@@ -55,7 +56,7 @@ impl Sample {
         Self { directory, ids, now: Timestamp::from_nanoseconds(minutes_later) }
     }
 
-    fn storage(&self) -> DirectoryStorage {
+    pub(crate) fn storage(&self) -> DirectoryStorage {
         DirectoryStorage::new(self.directory.path())
     }
 

@@ -11,9 +11,10 @@ use crate::screen::named;
 use crate::text::moment;
 use crate::verify::damaged;
 use crate::wanted::expect_order;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_replay::{
-    Asked, Begun, Extract, Extracted, Filter, Listed, OneOf, Order, Report, Run, Taken, begun,
-    extract, runs_of, search, span, verify_asked,
+    Asked, Begun, Extract, Extracted, Filter, Listed, OneOf, Order, Report, Run, Taken, Verdict,
+    begun, extract, runs_of, search, span, verify_asked,
 };
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -138,6 +139,9 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
     if range.is_none() && !report.failed() {
         return Err(nothing_there(directory)?);
     }
+    if let Some((_, newest)) = range.as_mut().filter(|_| report.verdict == Verdict::Corrupt) {
+        *newest = (*newest).max(due(report, last, until));
+    }
     if count > RECORDS_MAX || loops.is_empty() {
         return Ok(Chosen { runs: Vec::new(), uncounted: Vec::new(), range });
     }
@@ -148,6 +152,17 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
     let Listed { runs, uncounted, .. } =
         directory.read(|log, options| runs_of(log, &found, options))?;
     Ok(Chosen { runs, uncounted, range })
+}
+
+/// The last record that was asked for and was there once, as far as that is known of a damaged log.
+fn due(report: &Report, last: Option<u64>, until: Option<Timestamp>) -> u64 {
+    let newest = report.head.as_ref().map_or(0, |head| head.sequence).max(report.mark);
+    match (last, until) {
+        (Some(last), _) => last.min(newest),
+        (None, None) => newest,
+        // Which records were written until then nobody can say.
+        (None, Some(_)) => 0,
+    }
 }
 
 fn nothing_there(directory: &Directory) -> Result<Failure, Failure> {

@@ -2,7 +2,8 @@
 //! program, and everything else is escaped, with what cannot be seen made visible.
 
 use crate::screen::seen;
-use crate::text::visible_once;
+use crate::text::{moment, visible_once};
+use holdpoint_domain::core::time::Timestamp;
 
 /// A piece of a page.
 #[derive(Default)]
@@ -25,7 +26,13 @@ impl Html {
         self.markup("<td>").text(text).markup("</td>")
     }
 
-    /// A cell with a hash or a number in it.
+    /// A cell with a moment in it.
+    pub(super) fn time(&mut self, nanoseconds: u64) -> &mut Self {
+        let moment = moment(Timestamp::from_nanoseconds(nanoseconds));
+        self.markup("<td class=\"time\">").text(&moment).markup("</td>")
+    }
+
+    /// A cell with a hash or an id in it.
     pub(super) fn code(&mut self, text: &str) -> &mut Self {
         self.markup("<td class=\"code\">").text(text).markup("</td>")
     }

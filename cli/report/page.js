@@ -230,5 +230,8 @@
       + "Nothing was checked of the words, and a page that was made up can say this too: only a "
       + "check from outside counts.");
   };
-  run().catch(error => say("failed", `Nothing was checked: ${error}`));
+  const start = () => run().catch(error => say("failed", `Nothing was checked: ${error}`));
+  // What stands behind this script is a part of the page as well.
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
+  else start();
 })();

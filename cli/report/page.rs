@@ -3,15 +3,15 @@
 
 use super::gather::Told;
 use super::html::Html;
-use super::story::{self, mark, moment_of, standing};
+use super::story::{self, mark, standing};
 use super::{block, evidence};
 use crate::reach::none_yet;
-use crate::text::counted;
+use crate::text::{counted, moment};
 use base64ct::{Base64, Encoding};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{Finding, TakenRecord, Unproven, records_named};
+use holdpoint_replay::{Finding, TakenRecord, Unproven, Verdict, records_named};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -118,6 +118,10 @@ fn missing(told: &Told) -> String {
         return "What was asked for may lie behind the damage.".to_string();
     };
     match told.last() {
+        carried if carried >= last && told.report.verdict == Verdict::Corrupt => {
+            "The records that were found are all here; others may lie behind the damage."
+                .to_string()
+        }
         carried if carried >= last => "All records that were asked for are here.".to_string(),
         0 => format!("Of {} none is here.", records_named(first, last)),
         carried => {
@@ -142,7 +146,7 @@ fn verdicts(html: &mut Html, told: &Told) {
     }
     html.markup("</tbody></table>\n<table class=\"facts\">\n");
     if let Some(head) = &report.head {
-        let time = moment_of(head.time.nanoseconds());
+        let time = moment(head.time);
         html.fact("head", &format!("record {}, {time}", head.sequence));
         html.fact("its link", &head.link);
     }
@@ -201,7 +205,7 @@ fn row(html: &mut Html, told: &Told, record: &TakenRecord) {
     let standing = standing(told, record);
     html.markup(if standing == Standing::Proven { "<tr>" } else { "<tr class=\"unproven\">" });
     html.cell(&format!("{}{}", header.sequence, mark(standing)));
-    html.cell(&moment_of(header.time)).cell(&record.kind());
+    html.time(header.time).cell(&record.kind());
     html.cell(match (header.flags.withheld(), record.has_payload) {
         (true, _) => "withheld",
         (false, true) => "here",
@@ -209,4 +213,58 @@ fn row(html: &mut Html, told: &Told, record: &TakenRecord) {
     });
     html.code(&base16ct::lower::encode_string(&record.digest)).code(&header.link.to_string());
     html.markup("</tr>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{Sample, compare_file};
+    use crate::report::gather::{BYTES_MAX, RECORDS_MAX};
+    use holdpoint_log_format::BootId;
+    use holdpoint_replay::{Extracted, ReadOptions, Taken, extract, verify};
+
+    /// What a page tells of the runs of the sample, from one record to another.
+    fn told(first: u64, last: u64, evidence: bool) -> Told {
+        let (sample, unlocked) = (Sample::new(), || Ok(false));
+        let (storage, options) = (sample.storage(), ReadOptions::new(BootId::UNKNOWN, &unlocked));
+        let report = verify(&storage, options, &mut |_| {}).unwrap();
+        let runs: Vec<_> = sample.listed().into_iter().rev().collect();
+        let told = runs.iter().flat_map(|run| run.doers.keys()).copied().collect();
+        let (most_records, most_bytes) = (RECORDS_MAX, BYTES_MAX);
+        let taken = Taken { first, last, told, evidence, most_records, most_bytes };
+        let Extracted::Records(extract) = extract(&storage, &taken).unwrap() else {
+            panic!("the sample is small");
+        };
+        let range = Some((first, last));
+        Told {
+            report,
+            runs,
+            uncounted: Vec::new(),
+            extract: *extract,
+            range,
+            has_evidence: evidence,
+        }
+    }
+
+    #[test]
+    fn what_is_read_on_a_page_keeps_its_words() {
+        for (name, evidence) in [("report.html", false), ("report-with-evidence.html", true)] {
+            let mut html = Html::default();
+            body(&mut html, &told(1, u64::MAX, evidence));
+            compare_file(name, &html.finish());
+        }
+    }
+
+    #[test]
+    fn a_page_carries_whole_batches_of_its_range_alone() {
+        let all = told(1, u64::MAX, false).extract.records;
+        let ends = |from: u64| all.iter().filter(move |it| it.header.sequence >= from);
+        let end = ends(5).find(|it| !it.header.flags.more_follows()).unwrap().header.sequence;
+        let part = told(3, 5, false).extract;
+        assert_eq!(part.records.last().unwrap().header.sequence, end);
+        let first = part.records.first().unwrap();
+        assert!(first.header.sequence <= 3);
+        let before = part.before.unwrap();
+        assert_eq!(before.sequence + 1, first.header.sequence);
+    }
 }

@@ -8,7 +8,6 @@ use crate::when::took;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit};
@@ -146,7 +145,7 @@ pub(super) fn timeline(html: &mut Html, told: &Told) {
     for (record, line) in lines(told).filter(|(_, line)| !is_evidence(line)) {
         let standing = standing(told, record);
         html.markup(if standing == Standing::Proven { "<tr>" } else { "<tr class=\"unproven\">" });
-        html.cell(&format!("{}{}", line.sequence, mark(standing))).cell(&moment(line.time));
+        html.cell(&format!("{}{}", line.sequence, mark(standing))).time(record.header.time);
         let who = line.actor.as_ref().map(|actor| proven(actor, line.proof));
         html.cell(&who.unwrap_or_else(|| "not readable".to_string())).cell(&happened(line));
         html.code(line.loop_id.as_deref().map_or("", short)).markup("</tr>\n");
@@ -199,11 +198,7 @@ fn of_loop(event: &ExecutionLoopEvent) -> String {
         ExecutionLoopEvent::ResponseAwaited(body) => format!("attempt {} runs", body.attempt),
         ExecutionLoopEvent::ResponseEvaluated(body) => {
             let decision = fault_words(body.response_decision.name());
-            format!(
-                "attempt {} has ended: {}; the table says {decision}",
-                body.attempt,
-                exit(body.exit)
-            )
+            format!("attempt {} has ended: {}; {decision}", body.attempt, exit(body.exit))
         }
         ExecutionLoopEvent::LoopHalted(body) => {
             format!("the run has ended: {}", fault_words(body.reason.name()))
@@ -217,9 +212,4 @@ fn exit(exit: Exit) -> String {
         Exit::Status(status) => format!("exit status {status}"),
         Exit::Signal(signal) => format!("killed by signal {signal}"),
     }
-}
-
-/// A moment as a page shows it: also where there is none.
-pub(super) fn moment_of(nanoseconds: u64) -> String {
-    moment(Timestamp::from_nanoseconds(nanoseconds))
 }

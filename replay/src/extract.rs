@@ -209,3 +209,105 @@ fn withheld(header: &RecordHeader) -> RecordHeader {
     let bits = header.flags.bits() | Flags::WITHHELD.bits();
     RecordHeader { flags: Flags::from_bits(bits).unwrap_or(Flags::WITHHELD), ..header.clone() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdpoint_log_files::DirectoryStorage;
+    use holdpoint_log_format::record::Record;
+    use holdpoint_testing::hand_made::{HandMade, SECRET, flip};
+    use tempfile::TempDir;
+
+    struct Sample {
+        directory: TempDir,
+        last: u64,
+    }
+
+    impl Sample {
+        /// Two runs, in a segment each.
+        fn new() -> Self {
+            let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+            log.run();
+            log.roll();
+            log.run();
+            log.write(directory.path());
+            Self { directory, last: log.chain.sequence }
+        }
+
+        fn taken(&self) -> Taken {
+            Taken {
+                first: 1,
+                last: self.last,
+                told: (1..=self.last).collect(),
+                evidence: true,
+                most_records: usize::MAX,
+                most_bytes: usize::MAX,
+            }
+        }
+
+        fn extract(&self, taken: &Taken) -> Extract {
+            match extract(&DirectoryStorage::new(self.directory.path()), taken).unwrap() {
+                Extracted::Records(extract) => *extract,
+                Extracted::TooMuch { fits_to } => panic!("too much behind {fits_to:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_taken_follows_from_each_other_with_payloads_and_without() {
+        let sample = Sample::new();
+        for (evidence, told) in [(true, sample.last), (false, sample.last), (false, 0)] {
+            let told = (1..=told).collect();
+            let found = sample.extract(&Taken { evidence, told, ..sample.taken() });
+            let (log, mut chain) = (found.log.unwrap(), found.before.unwrap());
+            assert_eq!((found.records.len() as u64, found.findings.len()), (sample.last, 0));
+            for taken in &found.records {
+                let seed = ChecksumSeed::new(log, taken.segment);
+                let record = Record::decode(&taken.frame, seed).unwrap();
+                assert_eq!(record.header.flags.withheld(), !taken.has_payload);
+                assert_eq!(record.digest(), taken.digest);
+                chain.advance(log, &record).unwrap();
+                chain = ChainPosition::of(&record.header);
+            }
+            let frames = found.records.iter().flat_map(|it| &it.frame).copied();
+            let frames: Vec<u8> = frames.collect();
+            let has_secret = frames.windows(SECRET.len()).any(|it| it == SECRET.as_bytes());
+            assert_eq!(has_secret, evidence);
+        }
+    }
+
+    #[test]
+    fn more_than_may_be_taken_is_said_with_what_still_fits() {
+        let sample = Sample::new();
+        let storage = DirectoryStorage::new(sample.directory.path());
+        let by_count = Taken { most_records: 7, ..sample.taken() };
+        let by_bytes = Taken { most_bytes: 2_000, ..sample.taken() };
+        for taken in [by_count, by_bytes] {
+            let Extracted::TooMuch { fits_to } = extract(&storage, &taken).unwrap() else {
+                panic!("all of it fits");
+            };
+            let last = fits_to.unwrap();
+            let found = sample.extract(&Taken { last, ..taken.clone() });
+            assert_eq!(found.records.last().unwrap().header.sequence, last);
+        }
+        let nothing = Taken { most_bytes: 1, ..sample.taken() };
+        let found = extract(&storage, &nothing).unwrap();
+        assert!(matches!(found, Extracted::TooMuch { fits_to: None }));
+    }
+
+    #[test]
+    fn records_end_before_damage_and_those_of_a_segment_behind_it_can_be_taken() {
+        let sample = Sample::new();
+        let whole = sample.extract(&sample.taken()).records;
+        let second = whole.last().unwrap().segment;
+        let segment = sample.directory.path().join("segments/00000000000000000001.seg");
+        let bytes = std::fs::read(&segment).unwrap();
+        let at = bytes.windows(SECRET.len()).position(|it| it == SECRET.as_bytes()).unwrap();
+        flip(&segment, at as u64);
+        let found = sample.extract(&sample.taken());
+        assert!(!found.findings.is_empty() && found.records.len() < second as usize);
+        let behind = sample.extract(&Taken { first: second, ..sample.taken() });
+        assert_eq!(behind.records.len() as u64, sample.last + 1 - second);
+        assert!(behind.findings.is_empty());
+    }
+}

@@ -1,0 +1,262 @@
+//! `report`: one page that a person can read and that `verify.py` checks from outside; it says what
+//! is wrong, shows nothing that was not asked for, and takes no text for markup.
+
+use crate::program::{Place, json, status, text};
+use crate::report_support::{
+    damaged, flipped, found_by_python, made_up, page_of, place, said, write,
+};
+use crate::run_before::{answer, await_question, command};
+use crate::verify_py::{has_python, python};
+use base64ct::{Base64, Encoding};
+use holdpoint_domain::log::ClockStepped;
+use holdpoint_testing::hand_made::{HandMade, SECRET, encoded};
+use sha2::{Digest, Sha256};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use tempfile::TempDir;
+
+fn file(place: &Place, name: &str) -> PathBuf {
+    place.directory.path().join(name)
+}
+
+/// `report --out page.html`.
+fn report(place: &Place, options: &[&str]) -> Output {
+    place.holdpoint(&[&["report", "--out", "page.html"], options].concat())
+}
+
+fn failed(place: &Place, options: &[&str], exit: i32) -> String {
+    let output = report(place, options);
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), exit, "{options:?}: {said}");
+    assert!(!file(place, "page.html").exists(), "{options:?}");
+    let left = std::fs::read_dir(place.directory.path()).unwrap();
+    let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!left.into_iter().any(|name| name.ends_with(".unfinished")), "{options:?}");
+    said
+}
+
+/// What `verify.py` says of a file.
+fn verified(page: &Path, options: &[&str]) -> (i32, String) {
+    let verifier = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/report/verify.py");
+    let mut python = python(&[verifier.to_str().unwrap(), page.to_str().unwrap()]);
+    let output = python.args(options).output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    (status(&output), text(&output.stdout))
+}
+
+#[test]
+fn a_page_tells_a_run_with_its_people_and_is_readable_by_its_owner_alone() {
+    let place = Place::with_log();
+    let waiting = ["run", "--hold", "before", "--", "sh", "-c", "echo deployed; exit 3"];
+    let child = command(&place, &waiting).spawn().unwrap();
+    let question = await_question(&place);
+    assert_eq!(answer(&place, &question, "approve"), 0);
+    assert_eq!(status(&child.wait_with_output().unwrap()), 3);
+    let newest = place.newest_loop();
+    let id = newest["loop_id"].as_str().unwrap();
+    let made = json(&report(&place, &[id, "--json"]));
+    assert_eq!((said(&made, "out"), &made["runs"]), ("page.html", &serde_json::json!([id])));
+    assert_eq!(said(&made, "verdict"), "intact");
+    let mode = file(&place, "page.html").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let page = std::fs::read_to_string(file(&place, "page.html")).unwrap();
+    let words = [id, "failed, exit status 3", "echo deployed", "approved", "approve by", &question];
+    for word in words.into_iter().chain(["the run has ended: response rejected", "intact"]) {
+        assert!(page.contains(word), "{word}");
+    }
+    let head = place.verified()["head"]["link"].as_str().unwrap().to_string();
+    assert!(page.contains(&head));
+    let digest = base16ct::lower::encode_string(&Sha256::digest("deployed\n"));
+    assert!(page.contains(&digest), "evidence is told by its digest");
+    if has_python() {
+        let (exit, told) = verified(&file(&place, "page.html"), &[]);
+        assert!(exit == 0 && told.contains("follow from each other"), "{told}");
+    }
+}
+
+#[test]
+fn a_page_follows_from_the_log_alone_and_changes_nothing_of_it() {
+    let place = place();
+    let before = crate::program::contents(&place.log);
+    assert_eq!(page_of(&place, &["--since", "1"]), page_of(&place, &["--since", "1"]));
+    assert_eq!(crate::program::contents(&place.log), before);
+}
+
+#[test]
+fn raw_evidence_is_on_a_page_only_where_somebody_asks_for_it() {
+    let place = place();
+    let page = page_of(&place, &["--since", "1"]);
+    assert!(!holds(&page, SECRET) && !page.contains(SECRET));
+    let with = report(&place, &["--since", "1", "--include-evidence", "--force"]);
+    assert!(text(&with.stderr).contains("secrets included"), "{}", text(&with.stderr));
+    let page = std::fs::read_to_string(file(&place, "page.html")).unwrap();
+    assert!(holds(&page, SECRET) && page.contains(SECRET));
+}
+
+/// Whether the records of a page hold a text.
+fn holds(page: &str, word: &str) -> bool {
+    let frames = page.lines().filter_map(|line| line.strip_prefix("record "));
+    let mut frames = frames.map(|line| Base64::decode_vec(line).unwrap());
+    frames.any(|frame| frame.windows(word.len()).any(|bytes| bytes == word.as_bytes()))
+}
+
+#[test]
+fn payloads_are_those_of_the_chosen_runs_alone() {
+    let place = Place::with_log();
+    place.shell("true one");
+    place.shell("true another");
+    let first = place.loops()[0]["loop_id"].as_str().unwrap().to_string();
+    let page = page_of(&place, &[&first]);
+    assert!(holds(&page, "true one") && !holds(&page, "true another"));
+    let page = page_of(&place, &["--since", "1"]);
+    assert!(holds(&page, "true one") && holds(&page, "true another"));
+    let second = place.newest_loop()["started_sequence"].to_string();
+    let page = page_of(&place, &["--since", &second]);
+    assert!(!holds(&page, "true one") && holds(&page, "true another"));
+}
+
+#[test]
+fn what_is_not_there_or_too_much_is_refused_and_no_file_is_left() {
+    let place = Place::new();
+    assert!(failed(&place, &["--since", "1"], 3).contains("there is no log"));
+    place.init();
+    place.shell("true");
+    assert!(failed(&place, &["LOOP-00000000000000000000000000000000"], 3).contains("runs"));
+    assert!(failed(&place, &["--since", "4711"], 3).contains("the log's records are 1 to"));
+    assert!(failed(&place, &["--since", "9", "--until", "3"], 2).contains("--until"));
+    assert!(failed(&place, &["nothing like an id"], 2).contains("holdpoint runs"));
+    failed(&place, &[], 2);
+    failed(&place, &["--since", "1", "3"], 2);
+    failed(&place, &["--until", "1"], 2);
+    let inside = place.log.join("page.html");
+    let within = place.holdpoint(&["report", "3", "--out", inside.to_str().unwrap()]);
+    assert_eq!((status(&within), inside.exists()), (2, false));
+}
+
+#[test]
+fn more_than_a_page_holds_is_refused_with_a_range_that_it_does_hold() {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    for _ in 0..201 {
+        log.batch(&vec![encoded(ClockStepped { step_ns: 1 }.into()); 100]);
+    }
+    log.write(&place.log);
+    let said = failed(&place, &["--since", "1"], 2);
+    assert!(said.contains("at most 20000 records and 16 MiB"), "{said}");
+    let last = said.rsplit("--until ").next().unwrap().trim();
+    assert_eq!(last, "20000");
+    failed(&place, &["--since", "1", "--until", "20001"], 2);
+    page_of(&place, &["--since", "1", "--until", last]);
+}
+
+#[test]
+fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
+    let place = place();
+    let page = file(&place, "page.html");
+    std::fs::write(&page, "mine").unwrap();
+    assert_eq!(status(&report(&place, &["--since", "1"])), 4);
+    assert_eq!(std::fs::read(&page).unwrap(), b"mine");
+    assert_eq!(status(&report(&place, &["--since", "1", "--force"])), 0);
+    assert!(std::fs::read_to_string(&page).unwrap().starts_with("<!doctype html>"));
+    std::fs::remove_file(&page).unwrap();
+    symlink("elsewhere", &page).unwrap();
+    assert_eq!(status(&report(&place, &["--since", "1", "--force"])), 2);
+    let verifier = place.holdpoint(&["report", "--verifier", "verify.py"]);
+    assert_eq!(status(&verifier), 0, "{}", text(&verifier.stderr));
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/report/verify.py");
+    let written = std::fs::read(file(&place, "verify.py")).unwrap();
+    assert_eq!(written, std::fs::read(ours).unwrap());
+    assert_eq!(status(&place.holdpoint(&["report", "--verifier", "verify.py"])), 4);
+}
+
+#[test]
+fn of_a_damaged_log_the_page_tells_the_damage_and_what_holds_before_it() {
+    let place = place();
+    let segment = place.log.join("segments/00000000000000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let secret = bytes.windows(SECRET.len()).position(|it| it == SECRET.as_bytes()).unwrap();
+    bytes[secret] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let output = report(&place, &["--since", "1"]);
+    assert_eq!(status(&output), 6, "{}", text(&output.stderr));
+    let page = std::fs::read_to_string(file(&place, "page.html")).unwrap();
+    for word in ["<h2>Damage</h2>", "corrupt", "the checksum says", "are not here"] {
+        assert!(page.contains(word), "{word}");
+    }
+    if has_python() {
+        let (exit, told) = verified(&file(&place, "page.html"), &[]);
+        assert_eq!(exit, 0, "what the page carries holds: {told}");
+    }
+}
+
+#[test]
+fn no_text_of_a_command_becomes_markup_or_stays_hidden() {
+    let place = Place::with_log();
+    let hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u{202e}\u{1b}[2J";
+    place.run(&["echo", hostile]);
+    let page = page_of(&place, &["--since", "1", "--include-evidence"]);
+    assert!(!page.contains("<script>alert") && !page.contains("<img"));
+    assert!(!page.contains('\u{202e}') && !page.contains('\u{1b}'));
+    assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("\\u{202e}"));
+    assert_eq!(page.matches("<script").count(), 2, "the records and the script of the page");
+}
+
+#[test]
+fn a_page_allows_itself_nothing_but_its_own_script_and_style() {
+    let page = page_of(&place(), &["--since", "1"]);
+    let policy = page.split("Content-Security-Policy\" content=\"").nth(1).unwrap();
+    let policy = policy.split_once("\">").unwrap().0.replace("&#39;", "'");
+    for (name, start, end) in
+        [("script-src", "\n<script>", "</script>"), ("style-src", "<style>", "</style>")]
+    {
+        let own = page.split_once(start).unwrap().1.split_once(end).unwrap().0;
+        let hash = Base64::encode_string(&Sha256::digest(own));
+        assert!(policy.contains(&format!("{name} 'sha256-{hash}'")), "{name}: {policy}");
+    }
+    assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
+    for outside in ["innerHTML", "insertAdjacent", "eval(", "http:", "https:", "fetch(", " src="] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn verify_py_finds_every_damage_to_what_a_page_carries() {
+    if !has_python() {
+        return;
+    }
+    let page = page_of(&place(), &["--since", "1"]);
+    let directory = TempDir::new().unwrap();
+    let damaged = damaged(&page);
+    let pages: Vec<String> = damaged.iter().map(|it| it.page.clone()).collect();
+    let found = found_by_python(&write(directory.path(), &pages));
+    let missed = damaged
+        .iter()
+        .zip(&found)
+        .filter(|(it, found)| !found.iter().any(|finding| finding.contains(&it.finding)));
+    let missed: Vec<String> = missed
+        .map(|(it, found)| format!("{}: no {:?} in {found:?}", it.name, it.finding))
+        .collect();
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+    let pages = flipped(&page, 400);
+    let found = found_by_python(&write(directory.path(), &pages));
+    assert!(found.len() >= 400 && found.iter().all(|found| !found.is_empty()));
+    let clean = page.replace('\n', "\r\n");
+    assert!(found_by_python(&write(directory.path(), &[page, clean])).concat().is_empty());
+}
+
+#[test]
+fn records_that_were_made_up_have_other_links_than_those_that_were_kept() {
+    if !has_python() {
+        return;
+    }
+    let page = page_of(&place(), &["--since", "1"]);
+    let (forged, last, link) = made_up(&page);
+    let directory = TempDir::new().unwrap();
+    let files = write(directory.path(), &[page, forged]);
+    let kept = ["--link", &last.to_string(), &link];
+    assert_eq!((verified(&files[0], &kept).0, verified(&files[1], &[]).0), (0, 0));
+    let (exit, told) = verified(&files[1], &kept);
+    assert!(exit == 6 && told.contains("another link than was kept"), "{told}");
+    let (exit, told) = verified(&files[0], &["--link", "4711", &link]);
+    assert!(exit == 6 && told.contains("is not on this page"), "{told}");
+}

@@ -1,0 +1,101 @@
+//! The script of a page, in a browser without a window: it finds what `verify.py` finds, and nothing
+//! stands on the console.
+
+use crate::report_support::{damaged, found_by_python, page_of, place, write};
+use crate::verify_py::python;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Names of the browser; HOLDPOINT_BROWSER names another one.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// No window, no network, nothing of anybody's profile.
+const QUIETLY: [&str; 11] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-logging=stderr",
+    "--virtual-time-budget=60000",
+    "--dump-dom",
+];
+
+fn browser() -> String {
+    let named = std::env::var("HOLDPOINT_BROWSER").ok();
+    let is_there = |name: &String| Command::new(name).arg("--version").output().is_ok();
+    let found = named.into_iter().chain(BROWSERS.map(String::from)).find(is_there);
+    found.expect("a Chromium, such as `apt-get install chromium` gives, or HOLDPOINT_BROWSER")
+}
+
+fn opened(browser: &str, profile: &Path, page: &Path) -> Output {
+    let mut command = Command::new(browser);
+    command.args(QUIETLY).arg(format!("--user-data-dir={}", profile.display()));
+    command.arg(format!("file://{}", page.display())).output().unwrap()
+}
+
+/// What stands on a page when its script has run.
+struct Seen {
+    state: String,
+    findings: Vec<String>,
+    console: Vec<String>,
+}
+
+fn seen(browser: &str, profile: &Path, page: &Path) -> Seen {
+    let output = opened(browser, profile, page);
+    let (page, told) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let between = |text: &str, start: &str, end: &str| {
+        let behind = text.split_once(start).unwrap_or_else(|| panic!("no {start} in {text}")).1;
+        behind.split_once(end).unwrap().0.to_string()
+    };
+    let list = between(&page, "<ol id=\"check-findings\">", "</ol>");
+    let items = list.split("<li>").skip(1).map(|item| item.trim_end_matches("</li>").to_string());
+    Seen {
+        state: between(&page, "<p id=\"check\" class=\"", "\""),
+        findings: items.map(|item| item.replace("&gt;", ">").replace("&amp;", "&")).collect(),
+        console: told.lines().filter(|line| line.contains("CONSOLE")).map(String::from).collect(),
+    }
+}
+
+#[test]
+#[ignore = "needs a browser: `.ci/run all`"]
+fn the_script_finds_every_damage_that_verify_py_finds_and_the_console_is_empty() {
+    assert!(python(&["--version"]).output().is_ok(), "python3 is needed here");
+    let (browser, directory) = (browser(), TempDir::new().unwrap());
+    let page = page_of(&place(), &["--since", "1"]);
+    let damaged = damaged(&page);
+    let pages: Vec<String> =
+        [page].into_iter().chain(damaged.iter().map(|it| it.page.clone())).collect();
+    let files = write(directory.path(), &pages);
+    let by_python = found_by_python(&files);
+    let profile = directory.path().join("profile");
+    let names = ["whole"].into_iter().chain(damaged.iter().map(|it| it.name));
+    for ((name, file), by_python) in names.zip(&files).zip(by_python) {
+        let Seen { state, findings, console } = seen(&browser, &profile, file);
+        assert_eq!(findings, by_python, "{name}");
+        assert_eq!(state, if name == "whole" { "passed" } else { "failed" }, "{name}");
+        assert!(console.is_empty(), "{name}: {console:?}");
+    }
+}
+
+/// The test above can see what it looks for.
+#[test]
+#[ignore = "needs a browser: `.ci/run all`"]
+fn a_script_that_is_not_the_pages_own_does_not_run_and_the_console_says_so() {
+    let (browser, directory) = (browser(), TempDir::new().unwrap());
+    let page = page_of(&place(), &["--since", "1"]);
+    let changed = page.replace("const FORM =", "/* another */ const FORM =");
+    let added = page.replace("</body>", "<script>document.title = \"taken\"</script></body>");
+    let files: Vec<PathBuf> = write(directory.path(), &[changed, added]);
+    for file in &files {
+        let output = opened(&browser, &directory.path().join("profile"), file);
+        let console = String::from_utf8_lossy(&output.stderr);
+        assert!(console.contains("CONSOLE") && console.contains("Content Security Policy"));
+        assert!(!String::from_utf8_lossy(&output.stdout).contains("<title>taken"));
+    }
+}
