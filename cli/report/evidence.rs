@@ -84,7 +84,9 @@ fn what(content: &EvidenceContent) -> String {
             cut.whole_sha256
         ),
         EvidenceContent::Resources(_) => "what an attempt used".to_string(),
-        EvidenceContent::Transition { from, to } => format!("from {from} to {to}"),
+        EvidenceContent::Transition { from, to } => {
+            format!("a change of its state, from {from} to {to}")
+        }
         EvidenceContent::Decision(decision) => format!("the decision {decision}"),
         EvidenceContent::Stop(condition) => format!("the stop condition {condition}"),
     }

@@ -2,6 +2,7 @@
 
 use super::gather::Told;
 use super::html::Html;
+use crate::screen::named;
 use crate::show::{ended, fault_words, outcome, proven, who};
 use crate::text::moment;
 use crate::when::took;
@@ -10,8 +11,9 @@ use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
-use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit};
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, ResponseDecision};
 use holdpoint_domain::human_decision::HeldRequest;
+use holdpoint_domain::sandbox_fault::SandboxFaultEvent;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Line, Run, RunOutcome, TakenRecord};
 use std::collections::BTreeMap;
@@ -95,7 +97,7 @@ fn approved(point: &DecisionPoint) -> String {
         Some(by) => who(by.kind, &by.id, by.authenticated_by == Authentication::None, ""),
         None => "nobody: its time was over".to_string(),
     };
-    let option = point.selected_option().map(|it| format!("{} ", visible(it))).unwrap_or_default();
+    let option = point.selected_option().map(|it| format!("{} ", named(it))).unwrap_or_default();
     format!("{option}by {by}, {}, in {id}", moment(ending.ended_at))
 }
 
@@ -110,7 +112,7 @@ fn asked(run: &Run, held: &HeldRequest) -> String {
     let by = match (record.is_timeout(), run.doers.get(&decided.sequence)) {
         (true, _) => "nobody answered in time".to_string(),
         (false, Some(it)) => format!("by {}", proven(&it.actor, it.proof)),
-        (false, None) => format!("by {}", visible(&record.human_id)),
+        (false, None) => format!("by {}", named(&record.human_id)),
     };
     let reason = record.reason.as_deref().filter(|_| !record.is_timeout());
     let reason = reason.map(|it| format!(", because: {}", visible(it))).unwrap_or_default();
@@ -185,6 +187,7 @@ fn is_evidence(line: &Line) -> bool {
 fn happened(line: &Line) -> String {
     match &line.event {
         Some(Event::ExecutionLoop(event)) => of_loop(event),
+        Some(Event::SandboxFault(event)) => of_fault(event),
         Some(_) | None => line.summary.clone(),
     }
 }
@@ -197,12 +200,31 @@ fn of_loop(event: &ExecutionLoopEvent) -> String {
         ExecutionLoopEvent::LoopDispatched(body) => format!("attempt {} is started", body.attempt),
         ExecutionLoopEvent::ResponseAwaited(body) => format!("attempt {} runs", body.attempt),
         ExecutionLoopEvent::ResponseEvaluated(body) => {
-            let decision = fault_words(body.response_decision.name());
+            let decision = match body.response_decision {
+                ResponseDecision::Accept => "accepted",
+                ResponseDecision::Reject => "not accepted",
+                ResponseDecision::Escalate => "a person has to look",
+            };
             format!("attempt {} has ended: {}; {decision}", body.attempt, exit(body.exit))
         }
         ExecutionLoopEvent::LoopHalted(body) => {
             format!("the run has ended: {}", fault_words(body.reason.name()))
         }
+    }
+}
+
+fn of_fault(event: &SandboxFaultEvent) -> String {
+    match event {
+        SandboxFaultEvent::FaultReported(body) => {
+            let fault = fault_words(body.fault_type.name());
+            format!("attempt {} failed: {fault}, {}", body.attempt, visible(&body.fault_message))
+        }
+        SandboxFaultEvent::SandboxDecided(body) => format!(
+            "what follows by the rules: {}, for {} ({})",
+            fault_words(body.sandbox_decision.name()),
+            visible(&body.reason_description),
+            visible(&body.reason_code)
+        ),
     }
 }
 
