@@ -141,16 +141,24 @@ pub(super) fn people(html: &mut Html, told: &Told) {
     html.markup("</tbody></table>\n");
 }
 
-/// One thing after another; what evidence was taken has a table of its own.
+/// One thing after another; what evidence was taken has a table of its own. Where there is one run
+/// alone, it is not named in each row.
 pub(super) fn timeline(html: &mut Html, told: &Told) {
-    html.markup("<table>\n").columns(&["record", "time (UTC)", "who", "what", "run"]);
+    let names_run = told.runs.len() > 1;
+    html.markup("<table>\n").columns(match names_run {
+        true => &["record", "time (UTC)", "who", "what", "run"],
+        false => &["record", "time (UTC)", "who", "what"],
+    });
     for (record, line) in lines(told).filter(|(_, line)| !is_evidence(line)) {
         let standing = standing(told, record);
         html.markup(if standing == Standing::Proven { "<tr>" } else { "<tr class=\"unproven\">" });
         html.cell(&format!("{}{}", line.sequence, mark(standing))).time(record.header.time);
         let who = line.actor.as_ref().map(|actor| proven(actor, line.proof));
         html.cell(&who.unwrap_or_else(|| "not readable".to_string())).cell(&happened(line));
-        html.code(line.loop_id.as_deref().map_or("", short)).markup("</tr>\n");
+        if names_run {
+            html.code(line.loop_id.as_deref().map_or("", short));
+        }
+        html.markup("</tr>\n");
     }
     html.markup("</tbody></table>\n");
 }

@@ -55,12 +55,14 @@ const ON_LOG: [&str; 44] = [
 ];
 
 /// From the whole log to a directory or file that is not there yet.
-const FROM_LOG: [&str; 5] = [
+const FROM_LOG: [&str; 7] = [
     "salvage OLD NEW",
     "salvage OLD NEW --json",
     "log copy OLD NEW",
     "log copy OLD NEW --json",
     "export --format sqlite --out NEW",
+    "report LOOP --out NEW",
+    "report --since 1 --include-evidence --out NEW --json",
 ];
 
 /// On the log whose first records are in an archive.
