@@ -1,4 +1,5 @@
-//! `holdpoint report`: one page of a run or a range, which a person can read and a program can check.
+//! `holdpoint report`: one page of a run or a range, which a person can read and a program can
+//! check.
 
 mod block;
 mod evidence;
@@ -32,8 +33,8 @@ pub(crate) struct Args {
     /// The run: its id, the beginning of its id, or the number of a record about it.
     #[arg(value_name = "RUN", required_unless_present_any = ["since", "verifier"])]
     run: Option<String>,
-    /// Every run that a record is about from there on: a record, a moment, a day, `yesterday`, or how
-    /// long ago, such as 2h.
+    /// Every run that a record is about from there on: a record, a moment, a day, `yesterday`, or
+    /// how long ago, such as 2h.
     #[arg(long, value_name = "POINT", value_parser = point::parse, conflicts_with = "run")]
     since: Option<Point>,
     /// Only up to there; of a day, up to its end.

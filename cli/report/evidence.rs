@@ -22,8 +22,9 @@ pub(super) fn evidence(html: &mut Html, told: &Told) {
     }
     html.sentence(match told.has_evidence {
         true => {
-            "The bytes stand below, and whole in their records at the end of this page: what commands \
-             were and what they printed, secrets included. Nothing in them is said by holdpoint."
+            "The bytes stand below, and whole in their records at the end of this page: what \
+             commands were and what they printed, secrets included. Nothing in them is said by \
+             holdpoint."
         }
         false => {
             "The bytes are not on this page; in the log they are. Whoever has a copy of them can \

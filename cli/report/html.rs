@@ -1,5 +1,5 @@
-//! HTML, written so that no text of anybody's can become a part of it: markup is what stands in this
-//! program, and everything else is escaped, with what cannot be seen made visible.
+//! HTML, written so that no text of anybody's can become a part of it: markup is what stands in
+//! this program, and everything else is escaped, with what cannot be seen made visible.
 
 use crate::screen::seen;
 use crate::text::{moment, visible_once};

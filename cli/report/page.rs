@@ -134,8 +134,8 @@ fn missing(told: &Told) -> String {
 fn verdicts(html: &mut Html, told: &Told) {
     let report = &told.report;
     html.sentence(
-        "These are the answers of holdpoint when it made this page. Nothing on the page proves them: \
-         `holdpoint verify` gives them anew where the log is.",
+        "These are the answers of holdpoint when it made this page. Nothing on the page proves \
+         them: `holdpoint verify` gives them anew where the log is.",
     );
     html.markup("<table>\n").columns(&["", "answer", "why"]);
     html.markup("<tr>").cell("verdict").cell(&report.verdict.to_string()).cell("");
@@ -164,9 +164,9 @@ fn verdicts(html: &mut Html, told: &Told) {
 /// What a check is worth, and how to make one that counts.
 fn trust(html: &mut Html) {
     html.sentence(
-        "The script of this page computes anew the size, padding, checksum, sequence, link and payload \
-         digest of every record below, and says at the top what it found. Whoever can change the page \
-         can change its script as well. Only a check from outside counts:",
+        "The script of this page computes anew the size, padding, checksum, sequence, link and \
+         payload digest of every record below, and says at the top what it found. Whoever can \
+         change the page can change its script as well. Only a check from outside counts:",
     );
     html.markup(
         "<pre>holdpoint report --verifier verify.py\npython3 verify.py THIS-PAGE.html</pre>\n",
@@ -174,8 +174,8 @@ fn trust(html: &mut Html) {
     html.sentence(
         "Take verify.py from a holdpoint that you trust, not from whoever gave you the page. It \
          ends with the link of the last record. Compare that one with the log (`holdpoint log show \
-         --json`), or with a link that was kept elsewhere: records that were made up follow from each \
-         other too, and have other links.",
+         --json`), or with a link that was kept elsewhere: records that were made up follow from \
+         each other too, and have other links.",
     );
     html.sentence(
         "Neither check looks at the words. They are told by holdpoint from these records; the same \
@@ -188,8 +188,8 @@ fn records(html: &mut Html, told: &Told) {
     let records = &told.extract.records;
     let whole = records.iter().filter(|record| record.has_payload).count() as u64;
     html.sentence(&format!(
-        "{}: {whole} with the payload, and of the others its SHA-256 in its place. A record's link is \
-         made from the link before, from its own header and from its payload's digest.",
+        "{}: {whole} with the payload, and of the others its SHA-256 in its place. A record's link \
+         is made from the link before, from its own header and from its payload's digest.",
         counted(records.len() as u64, "record")
     ));
     html.markup("<table class=\"records\">\n");

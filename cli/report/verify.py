@@ -2,10 +2,10 @@
 """Checks the records in a page of `holdpoint report`: `verify.py FILE.html [--link SEQUENCE LINK]`.
 
 Written from log-format/FORMAT.md alone, with Python's standard library; numbers in parentheses name
-its sections. It looks at the bytes that the page carries: sizes, padding, checksums, sequences, links
-and digests of payloads. It does not look at the words on the page: `holdpoint report` makes them anew
-from the log. `--link` is what somebody kept elsewhere: the link of a record of the page. Exit codes:
-0 nothing is wrong, 6 something is, 1 the file cannot be read, 2 usage."""
+its sections. It looks at the bytes that the page carries: sizes, padding, checksums, sequences,
+links and digests of payloads. It does not look at the words on the page: `holdpoint report` makes
+them anew from the log. `--link` is what somebody kept elsewhere: the link of a record of the page.
+Exit codes: 0 nothing is wrong, 6 something is, 1 the file cannot be read, 2 usage."""
 import argparse, base64, binascii, hashlib, html.parser, re, struct, sys, zlib
 
 BLOCK, FORM = "holdpoint-records", "holdpoint-report 1"
@@ -207,7 +207,7 @@ def main():
         return 1
     if given.link:
         sequence, link = given.link
-        if not sequence.isascii() or not sequence.isdigit() or not re.fullmatch("[0-9a-f]{64}", link):
+        if not re.fullmatch("[0-9]{1,20}", sequence) or not re.fullmatch("[0-9a-f]{64}", link):
             parser.error("--link takes the number of a record and the 64 digits of its link")
         check.kept(int(sequence), bytes.fromhex(link))
     for finding in check.findings:

@@ -3,7 +3,7 @@
 
 use crate::program::{Place, json, status, text};
 use crate::report_support::{
-    damaged, flipped, found_by_python, made_up, page_of, place, said, write,
+    Pages, damaged, flipped, found_by_python, made_up, page_of, place, said, write,
 };
 use crate::run_before::{answer, await_question, command};
 use crate::verify_py::{has_python, python};
@@ -219,16 +219,80 @@ fn a_page_allows_itself_nothing_but_its_own_script_and_style() {
     }
 }
 
+/// Beginnings of names of attacks on records, in `docs/attacks.md`.
+const ON_RECORDS: [&str; 14] = [
+    "flip-record-",
+    "forge-",
+    "drop-record",
+    "repeat-record",
+    "move-record",
+    "insert-",
+    "splice-record",
+    "swap-",
+    "withheld-",
+    "withhold-",
+    "zero-record",
+    "zero-payload",
+    "rechain-",
+    "cut-",
+];
+
+/// Those of them that do not fall into what a page carries, or leave another page that holds.
+const NOT_ON_A_PAGE: [(&str, &str); 25] = [
+    ("cut-behind-items", "of a segment's zeros"),
+    ("cut-head", "of HEAD"),
+    ("cut-index", "of an index"),
+    ("cut-inside-header", "of a segment's header"),
+    ("cut-last-byte", "of a segment's zeros"),
+    ("cut-last-page", "of a segment's zeros"),
+    ("cut-lock", "of LOCK"),
+    ("cut-segment-to-nothing", "of a segment's file"),
+    ("cut-snapshot", "of a snapshot"),
+    ("rechain-batch-end", "made up to the end: a link that was kept tells"),
+    ("rechain-dropped-record-with-head", "made up to the end: a link that was kept tells"),
+    ("rechain-inserted-record-with-head", "made up to the end: a link that was kept tells"),
+    ("rechain-swapped-records-with-head", "made up to the end: a link that was kept tells"),
+    ("rechain-to-log-end-with-head", "made up to the end: a link that was kept tells"),
+    ("rechain-to-segment-end", "as rechain-two-records: the next segment tells"),
+    ("rechain-to-segment-end-with-seal", "as rechain-two-records: the next segment tells"),
+    ("rechain-unknown-kind", "made up to the end: a link that was kept tells"),
+    ("rechain-whole-segment", "as rechain-two-records: the next segment tells"),
+    ("rechain-without-claims", "made up to the end: a link that was kept tells"),
+    ("repeat-record-behind-seal", "a page has no seal"),
+    ("swap-segments", "as swap-distant-records"),
+    ("withhold-newest-payload", "what a page does itself"),
+    ("withhold-payload", "what a page does itself"),
+    ("withhold-payload-alone", "as withheld-flag-alone"),
+    ("withhold-segment", "what a page does itself"),
+];
+
+#[test]
+fn every_attack_on_records_that_falls_into_a_page_is_among_the_damages() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/attacks.md");
+    let attacks = std::fs::read_to_string(file).unwrap();
+    let names = attacks.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next());
+    let named: Vec<&str> = names
+        .filter(|name| ON_RECORDS.iter().any(|beginning| name.starts_with(beginning)))
+        .collect();
+    let damages: Vec<&str> = damaged(&Pages::made()).iter().map(|it| it.name).collect();
+    let is_told = |name: &&str| {
+        damages.contains(name) || NOT_ON_A_PAGE.iter().any(|(other, _)| other == name)
+    };
+    let missing: Vec<&str> = named.iter().copied().filter(|name| !is_told(name)).collect();
+    assert!(missing.is_empty() && named.len() > 60, "{missing:#?} of {}", named.len());
+    let gone = NOT_ON_A_PAGE.iter().filter(|(name, _)| !named.contains(name));
+    assert_eq!(gone.map(|(name, _)| *name).collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
 #[test]
 fn verify_py_finds_every_damage_to_what_a_page_carries() {
     if !has_python() {
         return;
     }
-    let page = page_of(&place(), &["--since", "1"]);
-    let directory = TempDir::new().unwrap();
-    let damaged = damaged(&page);
-    let pages: Vec<String> = damaged.iter().map(|it| it.page.clone()).collect();
-    let found = found_by_python(&write(directory.path(), &pages));
+    let (pages, directory) = (Pages::made(), TempDir::new().unwrap());
+    let damaged = damaged(&pages);
+    let files: Vec<String> = damaged.iter().map(|it| it.page.clone()).collect();
+    let found = found_by_python(&write(directory.path(), &files));
     let missed = damaged
         .iter()
         .zip(&found)
@@ -237,11 +301,10 @@ fn verify_py_finds_every_damage_to_what_a_page_carries() {
         .map(|(it, found)| format!("{}: no {:?} in {found:?}", it.name, it.finding))
         .collect();
     assert!(missed.is_empty(), "{}", missed.join("\n"));
-    let pages = flipped(&page, 400);
-    let found = found_by_python(&write(directory.path(), &pages));
+    let found = found_by_python(&write(directory.path(), &flipped(&pages.own, 400)));
     assert!(found.len() >= 400 && found.iter().all(|found| !found.is_empty()));
-    let clean = page.replace('\n', "\r\n");
-    assert!(found_by_python(&write(directory.path(), &[page, clean])).concat().is_empty());
+    let clean = pages.own.replace('\n', "\r\n");
+    assert!(found_by_python(&write(directory.path(), &[pages.own, clean])).concat().is_empty());
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! The script of a page, in a browser without a window: it finds what `verify.py` finds, and nothing
-//! stands on the console.
+//! The script of a page, in a browser without a window: it finds what `verify.py` finds, and
+//! nothing stands on the console.
 
-use crate::report_support::{damaged, found_by_python, page_of, place, write};
+use crate::report_support::{Pages, damaged, found_by_python, page_of, place, write};
 use crate::verify_py::python;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -67,10 +67,10 @@ fn seen(browser: &str, profile: &Path, page: &Path) -> Seen {
 fn the_script_finds_every_damage_that_verify_py_finds_and_the_console_is_empty() {
     assert!(python(&["--version"]).output().is_ok(), "python3 is needed here");
     let (browser, directory) = (browser(), TempDir::new().unwrap());
-    let page = page_of(&place(), &["--since", "1"]);
-    let damaged = damaged(&page);
+    let pages = Pages::made();
+    let damaged = damaged(&pages);
     let pages: Vec<String> =
-        [page].into_iter().chain(damaged.iter().map(|it| it.page.clone())).collect();
+        [pages.own].into_iter().chain(damaged.iter().map(|it| it.page.clone())).collect();
     let files = write(directory.path(), &pages);
     let by_python = found_by_python(&files);
     let profile = directory.path().join("profile");

@@ -49,8 +49,8 @@ const SALVAGE: Verb = verb("salvage LOG NEW", Shows::Kept);
 /// `--correlation`, `--since` and `--until` choose as `--loop` and `--kind` do, `export --format
 /// csv` and `sqlite` write the records of `jsonl`, `verify --fail-fast` is `verify` up to its first
 /// finding, `replay --entity` is `--loop` for other things, `diff --other` compares two states as
-/// `diff` does, `--whole` and `--at` read as `replay` does, `report` tells what `verify` and `log show`
-/// do, and what its pages carry has a matrix of its own. What waits for more (`log tail
+/// `diff` does, `--whole` and `--at` read as `replay` does, `report` tells what `verify` and `log
+/// show` do, and what its pages carry has a matrix of its own. What waits for more (`log tail
 /// --follow`, `decision watch` and `wait`, `hold wait`) or serves others (`hook`, `mcp`) begins
 /// with the looks and turns that stand here.
 pub(crate) const ON_LOG: [Verb; 35] = [

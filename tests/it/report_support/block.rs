@@ -98,23 +98,37 @@ impl Block {
         ChecksumSeed::new(self.log(), segment.unwrap().parse().unwrap())
     }
 
-    /// A record in the middle for which something holds, and its sequence.
-    fn some(&self, wanted: impl Fn(&RecordHeader) -> bool) -> (usize, u64) {
-        let found = self.records().into_iter().skip(2).find(|at| wanted(&self.header(*at)));
-        let at = found.expect("such a record is on the page");
-        (at, self.sequence(at))
+    /// The line of a record in the middle for which something holds.
+    fn some(&self, wanted: impl Fn(&RecordHeader) -> bool) -> usize {
+        let found = self.records().into_iter().skip(4).find(|at| wanted(&self.header(*at)));
+        found.expect("such a record is on the page")
     }
 
-    pub(super) fn with_payload(&self) -> (usize, u64) {
-        self.some(|header| !header.flags.withheld())
+    pub(super) fn with_payload(&self) -> usize {
+        self.some(|header| !header.flags.withheld() && header.unsynced != 0)
     }
 
-    pub(super) fn left_out(&self) -> (usize, u64) {
+    pub(super) fn left_out(&self) -> usize {
         self.some(|header| header.flags.withheld())
     }
 
-    pub(super) fn with_padding(&self) -> (usize, u64) {
+    pub(super) fn with_padding(&self) -> usize {
         self.some(|header| header.size % 8 != 0)
+    }
+
+    /// The first record behind a batch of several, and the one in it that does not end it.
+    pub(super) fn behind_open_batch(&self) -> (usize, u64) {
+        let open = self.some(|header| header.flags.more_follows());
+        let is_end = |at: &usize| *at > open && !self.header(*at).flags.more_follows();
+        let end = self.records().into_iter().find(is_end).unwrap();
+        (self.behind(end), self.sequence(open))
+    }
+
+    /// The line of the record behind another one, in the same segment.
+    pub(super) fn behind(&self, at: usize) -> usize {
+        let next = self.records().into_iter().find(|record| *record > at).unwrap();
+        assert_eq!(next, at + 1, "in the same segment");
+        next
     }
 
     pub(super) fn second_segment(&self) -> usize {
@@ -135,41 +149,62 @@ impl Block {
         let seed = self.seed(at);
         self.changed(at, |frame| {
             change(frame);
-            let size = u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize;
-            let checksum = seed.of(&[&frame[..4], &frame[8..size]]);
-            frame[4..8].copy_from_slice(&checksum.to_le_bytes());
+            seal(frame, seed);
         })
     }
 
-    /// With a number in a header, and every link from there on made anew.
-    pub(super) fn rechained_at(&self, at: usize, field: usize, number: u32) -> Self {
-        let changed = self.forged(at, |frame| {
-            frame[field..field + 4].copy_from_slice(&number.to_le_bytes());
-            if field == 24 {
-                frame[28..32].fill(0);
-            }
-        });
-        changed.linked_from(at)
+    /// With the checksum that a record has in another segment.
+    pub(super) fn with_checksum_of_segment(&self, at: usize, segment: u64) -> Self {
+        let seed = ChecksumSeed::new(self.log(), segment);
+        self.changed(at, |frame| seal(frame, seed))
     }
 
-    /// With a byte of a payload changed, and everything behind it made to fit.
-    pub(super) fn rechained(&self, at: usize) -> Self {
-        self.changed(at, |frame| frame[64] ^= 1).linked_from(at)
+    /// With every checksum made anew.
+    pub(super) fn resealed(&self) -> Self {
+        self.records().into_iter().fold(self.clone(), |block, at| block.forged(at, |_| {}))
     }
 
-    fn linked_from(mut self, at: usize) -> Self {
-        let before = self.records().into_iter().rfind(|record| *record < at).unwrap();
-        let mut previous = self.header(before).link;
-        for record in self.records().into_iter().filter(|record| *record >= at) {
-            previous = self.link(record, &previous);
+    /// With the numbers and the links of the records of some lines made anew, from what is before.
+    pub(super) fn relinked(&self, from: usize, to: usize) -> Self {
+        let mut block = self.clone();
+        let before = self.records().into_iter().rfind(|record| *record < from);
+        let (mut sequence, mut link) = match before {
+            Some(at) => (self.sequence(at), self.header(at).link),
+            None => self.before(),
+        };
+        for at in self.records().into_iter().filter(|at| (from..=to).contains(at)) {
+            sequence += 1;
+            link = block.link(at, sequence, &link);
         }
-        let (last, end) = (self.end().0, self.lines.len() - 3);
-        self.lines[end] = format!("end {last} {previous}");
-        self.lines[end + 1] = format!("head {last} {previous}");
-        self
+        block
     }
 
-    fn link(&mut self, at: usize, previous: &Link) -> Link {
+    /// With the link of one record made anew from its number as it is.
+    pub(super) fn with_link_alone(&self, at: usize) -> Self {
+        let (mut block, sequence) = (self.clone(), self.sequence(at));
+        let previous = self.header(at - 1).link;
+        block.link(at, sequence, &previous);
+        block
+    }
+
+    /// With an end and a head that name the last record.
+    pub(super) fn with_end_named(&self) -> Self {
+        let (mut block, end) = (self.clone(), self.lines.len() - 3);
+        let last = self.header(*self.records().last().unwrap());
+        block.lines[end] = format!("end {} {}", last.sequence, last.link);
+        block.lines[end + 1] = format!("head {} {}", last.sequence, last.link);
+        block
+    }
+
+    fn before(&self) -> (u64, Link) {
+        let mut words = self.lines[2].split(' ').skip(1);
+        let mut link = [0; 32];
+        let sequence = words.next().unwrap().parse().unwrap();
+        base16ct::lower::decode(words.next().unwrap(), &mut link).unwrap();
+        (sequence, Link(link))
+    }
+
+    fn link(&mut self, at: usize, sequence: u64, previous: &Link) -> Link {
         let (mut frame, log, seed) = (self.frame(at), self.log(), self.seed(at));
         let mut header = self.header(at);
         let payload = frame[64..header.size as usize].to_vec();
@@ -177,9 +212,10 @@ impl Block {
             true => payload.clone().try_into().unwrap(),
             false => Sha256::digest(&payload).into(),
         };
-        let RecordHeader { kind, version, flags, unsynced, sequence, time, .. } = header;
+        let RecordHeader { kind, version, flags, unsynced, time, .. } = header;
         let prefix = LinkPrefix::new(log, kind, version, flags, &digest);
         header.link = prefix.link(previous, unsynced, sequence, time);
+        header.sequence = sequence;
         encode_header(&mut frame, &header, payload.len(), seed);
         self.put(at, &frame);
         header.link
@@ -207,10 +243,35 @@ impl Block {
         block
     }
 
-    pub(super) fn repeated(&self, at: usize) -> Self {
+    /// With a record before another line, and with the old one as well.
+    pub(super) fn moved(&self, from: usize, to: usize, is_kept: bool) -> Self {
         let mut block = self.clone();
-        block.lines.insert(at, self.lines[at].clone());
+        let line = self.lines[from].clone();
+        match is_kept {
+            true => block.lines.insert(to, line),
+            false => {
+                block.lines.remove(from);
+                block.lines.insert(to, line);
+            }
+        }
         block
+    }
+
+    /// A line with as many zeros as a record has bytes.
+    pub(super) fn zeros(&self, at: usize) -> String {
+        format!("record {}", Base64::encode_string(&vec![0; self.frame(at).len()]))
+    }
+
+    /// With the payloads of two records exchanged that are equally long, and their checksums made
+    /// anew.
+    pub(super) fn with_payloads_exchanged(&self) -> Self {
+        let one = self.left_out();
+        let other = self.records().into_iter().filter(|at| *at > one);
+        let mut others = other.filter(|at| self.header(*at).flags.withheld());
+        let other = others.find(|at| self.frame(*at)[64..] != self.frame(one)[64..]).unwrap();
+        let (of_one, of_other) = (self.frame(one)[64..].to_vec(), self.frame(other)[64..].to_vec());
+        let first = self.forged(one, |frame| frame[64..].copy_from_slice(&of_other));
+        first.forged(other, |frame| frame[64..].copy_from_slice(&of_one))
     }
 
     pub(super) fn exchanged(&self, one: usize, other: usize) -> Self {
@@ -247,12 +308,19 @@ impl Block {
 
     /// Up to a record that says that its batch goes on, with an end that names it.
     pub(super) fn cut_in_batch(&self) -> Self {
-        let (at, last) = self.some(|header| header.flags.more_follows());
-        let link = self.header(at).link;
+        let at = self.some(|header| header.flags.more_follows());
+        let (last, link) = (self.sequence(at), self.header(at).link);
         assert!(self.header(at).flags.without_withheld() == Flags::MORE_FOLLOWS);
         let mut block = self.clone();
         block.lines.truncate(at + 1);
         block.lines.extend([format!("end {last} {link}"), "head none".into(), "sum".into()]);
         block
     }
+}
+
+/// Makes the checksum of a frame anew.
+fn seal(frame: &mut [u8], seed: ChecksumSeed) {
+    let size = u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize;
+    let checksum = seed.of(&[&frame[..4], &frame[8..size]]);
+    frame[4..8].copy_from_slice(&checksum.to_le_bytes());
 }

@@ -5,7 +5,7 @@ mod block;
 use crate::program::{Place, status, text};
 use crate::verify_py::python;
 use block::Block;
-use holdpoint_log_format::Flags;
+use holdpoint_log_format::{Flags, LogId};
 use holdpoint_testing::hand_made::HandMade;
 use serde_json::Value;
 use std::io::Write;
@@ -42,13 +42,35 @@ pub(crate) fn found_by_python(pages: &[PathBuf]) -> Vec<Vec<String>> {
 
 /// A log of two segments with two runs, and records that are about none.
 pub(crate) fn place() -> Place {
+    place_of(HandMade::new(), "sh -c true")
+}
+
+fn place_of(mut log: HandMade, command_line: &str) -> Place {
     let place = Place::new();
-    let mut log = HandMade::new();
-    log.run();
+    log.run_of(command_line);
     log.roll();
     log.crash();
     log.write(&place.log);
     place
+}
+
+/// Pages of logs like that one: the log itself, one of another identity, and one of the same identity
+/// with another history.
+pub(crate) struct Pages {
+    pub(crate) own: String,
+    other_log: String,
+    other_history: String,
+}
+
+impl Pages {
+    pub(crate) fn made() -> Self {
+        let page = |log, command| page_of(&place_of(log, command), &["--since", "1"]);
+        Self {
+            own: page(HandMade::new(), "sh -c true"),
+            other_log: page(HandMade::of(LogId([8; 16])), "sh -c true"),
+            other_history: page(HandMade::new(), "sh -c fals"),
+        }
+    }
 }
 
 /// Makes a page, and gives its text.
@@ -70,102 +92,234 @@ pub(crate) struct Damaged {
 }
 
 /// Every kind of damage to what a page carries, each with the sum over its lines made anew: it is
-/// found by what is wrong with it.
-pub(crate) fn damaged(page: &str) -> Vec<Damaged> {
+/// found by what is wrong with it. An attack on a log that falls into a page has the name that it has
+/// there.
+pub(crate) fn damaged(pages: &Pages) -> Vec<Damaged> {
     let mut all = Vec::new();
     let mut add = |name, finding: String, block: &Block| {
         all.push(Damaged { name, finding, page: block.page() });
     };
-    let block = Block::of(page);
+    let block = Block::of(&pages.own);
     of_frames(&block, &mut add);
     of_headers(&block, &mut add);
+    of_withheld(&block, &mut add);
     of_order(&block, &mut add);
+    of_chains(&block, &mut add);
+    of_others(&block, pages, &mut add);
     of_lines(&block, &mut add);
     all
 }
 
 type Add<'a> = &'a mut dyn FnMut(&'static str, String, &Block);
 
+/// Where a record stands, as a finding says it.
+fn place_in(block: &Block, at: usize) -> String {
+    format!("line {}, record {}", at + 1, block.sequence(at))
+}
+
 /// Bytes of a frame, its checksum as it was.
 fn of_frames(block: &Block, add: Add<'_>) {
-    let (at, record) = block.with_payload();
-    let place = format!("line {}, record {record}", at + 1);
+    let at = block.with_payload();
+    let place = place_in(block, at);
     let mut change = |name, code: &str, change: &dyn Fn(&mut Vec<u8>)| {
         add(name, format!("{place}: {code}"), &block.changed(at, change));
     };
+    change("flip-record-size", "room", &|frame| frame[0] ^= 0x10);
     change("size too small", "size", &|frame| frame[..4].copy_from_slice(&63_u32.to_le_bytes()));
     change("size too large", "size", &|frame| frame[3] = 0x7f);
-    change("size of a shorter one", "room", &|frame| frame[0] -= 8);
-    change("bytes missing", "room", &|frame| frame.truncate(frame.len() - 8));
+    change("cut-inside-record", "room", &|frame| frame.truncate(frame.len() - 8));
     change("bytes added", "room", &|frame| frame.extend([0; 8]));
     change("header missing", "size", &|frame| frame.truncate(4));
-    change("checksum", "checksum", &|frame| frame[4] ^= 1);
+    change("zero-record", "size", &|frame| frame.fill(0));
+    change("zero-record-header", "size", &|frame| frame[..64].fill(0));
+    change("zero-payload", "checksum", &|frame| frame[64..].fill(0));
     for (name, field) in [
-        ("kind, by a cable", 8),
-        ("version, by a cable", 10),
-        ("flags, by a cable", 11),
-        ("claim, by a cable", 12),
-        ("sequence, by a cable", 16),
-        ("time, by a cable", 24),
-        ("link, by a cable", 32),
-        ("payload, by a cable", 64),
+        ("flip-record-checksum", 4),
+        ("flip-record-kind", 8),
+        ("flip-record-version", 10),
+        ("flip-record-flags", 11),
+        ("flip-record-unsynced", 12),
+        ("flip-record-sequence", 16),
+        ("flip-record-time", 24),
+        ("flip-record-link", 32),
+        ("flip-record-payload", 64),
     ] {
         change(name, "checksum", &|frame| frame[field] ^= 1);
     }
-    let (at, record) = block.with_padding();
+    let at = block.with_padding();
     let padded = block.changed(at, |frame| *frame.last_mut().unwrap() = 1);
-    add("padding", format!("line {}, record {record}: padding", at + 1), &padded);
-    let (at, record) = block.left_out();
-    let digest = block.changed(at, |frame| frame[64] ^= 1);
-    add("digest, by a cable", format!("line {}, record {record}: checksum", at + 1), &digest);
+    for name in ["flip-record-padding", "forge-padding"] {
+        add(name, format!("{}: padding", place_in(block, at)), &padded);
+    }
 }
 
-/// Fields of a header and payloads, the checksum made anew.
+/// Fields of a header and payloads, the checksum made anew: the link tells, and where that was made
+/// anew too, the record behind it does.
 fn of_headers(block: &Block, add: Add<'_>) {
-    let (at, record) = block.with_payload();
-    let place = format!("line {}, record {record}", at + 1);
+    let at = block.with_payload();
+    let (place, behind) = (place_in(block, at), place_in(block, block.behind(at)));
+    let batch_end = Flags::MORE_FOLLOWS.bits();
+    let mut forge = |names: [&'static str; 2], field: usize, bits: u8| {
+        let forged = block.forged(at, |frame| frame[field] ^= bits);
+        let [name, with_link] = names;
+        add(name, format!("{place}: link"), &forged);
+        add(with_link, format!("{behind}: link"), &forged.relinked(at, at));
+    };
+    forge(["forge-kind", "forge-kind-and-link"], 8, 1);
+    forge(["forge-version", "forge-version-and-link"], 10, 1);
+    forge(["forge-batch-end", "forge-batch-end-and-link"], 11, batch_end);
+    forge(["forge-time", "forge-time-and-link"], 24, 1);
+    forge(["forge-payload", "forge-payload-and-link"], 64, 1);
     let mut forge = |name, code: &str, change: &dyn Fn(&mut Vec<u8>)| {
         add(name, format!("{place}: {code}"), &block.forged(at, change));
     };
-    forge("kind", "link", &|frame| frame[8] ^= 1);
-    forge("version", "link", &|frame| frame[10] ^= 1);
-    forge("more follows", "link", &|frame| frame[11] ^= Flags::MORE_FOLLOWS.bits());
-    forge("withheld with a payload", "withheld", &|frame| frame[11] |= Flags::WITHHELD.bits());
-    forge("unknown flag", "flags", &|frame| frame[11] |= 8);
-    forge("claim", "link", &|frame| frame[12] ^= 1);
-    forge("sequence", "sequence", &|frame| frame[16] ^= 1);
-    forge("time", "link", &|frame| frame[24] ^= 1);
-    forge("link", "link", &|frame| frame[32] ^= 1);
-    forge("payload", "link", &|frame| frame[64] ^= 1);
-    let (at, record) = block.left_out();
-    let place = format!("line {}, record {record}", at + 1);
+    forge("forge-salted-flag", "flags", &|frame| frame[11] |= Flags::SALTED.bits());
+    forge("forge-claim", "link", &|frame| frame[12] ^= 1);
+    forge("forge-sequence", "sequence", &|frame| frame[16] ^= 1);
+    forge("forge-link", "link", &|frame| frame[32] ^= 1);
+    forge("forge-longer-payload", "padding", &|frame| {
+        frame[0] += 8;
+        frame.extend([1; 8]);
+    });
+    forge("forge-shorter-payload", "padding", &|frame| {
+        frame[0] -= 8;
+        frame.truncate(frame.len() - 8);
+    });
+    let other = block.with_checksum_of_segment(at, 4_711);
+    add("forge-checksum-of-other-segment", format!("{place}: checksum"), &other);
+    let none = block.forged(at, |frame| frame[12..16].fill(0xff)).relinked(at, at);
+    add("forge-claim-and-link", format!("{behind}: link"), &none);
+    let moved = block.forged(at, |frame| frame[16] ^= 1).with_link_alone(at);
+    add("forge-sequence-and-link", format!("{place}: sequence"), &moved);
+}
+
+/// Records of which the digest alone is there, or should be.
+fn of_withheld(block: &Block, add: Add<'_>) {
+    let (at, whole) = (block.left_out(), block.with_payload());
+    let (place, in_whole) = (place_in(block, at), place_in(block, whole));
+    let flipped = |at: usize| block.changed(at, |frame| frame[64] ^= 1);
+    add("digest, by a cable", format!("{place}: checksum"), &flipped(at));
     let digest = block.forged(at, |frame| frame[64] ^= 1);
-    add("digest", format!("{place}: link"), &digest);
-    let whole = block.forged(at, |frame| frame[11] &= !Flags::WITHHELD.bits());
-    add("digest as a payload", format!("{place}: link"), &whole);
-    let (back, claimed) = (block.rechained_at(at, 24, 0), block.rechained_at(at, 12, 1 << 20));
-    add("time that goes back", format!("{place}: time"), &back);
-    add("claim before the first record", format!("{place}: claim"), &claimed);
+    add("withhold-under-false-digest", format!("{place}: link"), &digest);
+    let rechained = digest.relinked(at, at);
+    let behind = place_in(block, block.behind(at));
+    add("withhold-false-digest-and-rechain", format!("{behind}: link"), &rechained);
+    let no_flag = block.forged(at, |frame| frame[11] &= !Flags::WITHHELD.bits());
+    add("digest as a payload", format!("{place}: link"), &no_flag);
+    let long = block.forged(at, |frame| {
+        frame[0] += 8;
+        frame.extend([0; 8]);
+    });
+    add("withheld-digest-too-long", format!("{place}: withheld"), &long);
+    let flag = block.forged(whole, |frame| frame[11] |= Flags::WITHHELD.bits());
+    add("withheld-flag-alone", format!("{in_whole}: withheld"), &flag);
 }
 
 /// Records and segments that are missing, twice there, or elsewhere.
 fn of_order(block: &Block, add: Add<'_>) {
     let records = block.records();
     let (first, last) = (records[0], *records.last().unwrap());
-    let due = |at: usize| format!("line {}, record {}: sequence", at + 1, block.sequence(at));
+    let due = |at: usize| format!("{}: sequence", place_in(block, at));
+    let end = format!("line {}: end", block.count() - 3);
     add("first record missing", due(first), &block.without(first));
-    add("record missing", due(records[5]), &block.without(records[5]));
-    add("last record missing", format!("line {}: end", block.count() - 3), &block.without(last));
-    let repeated = block.repeated(records[5]);
-    add("record repeated", format!("record {}: sequence", block.sequence(records[6])), &repeated);
-    add("records exchanged", due(records[5]), &block.exchanged(records[5], records[6]));
+    add("drop-record", due(records[5]), &block.without(records[5]));
+    add("cut-before-record", end, &block.without(last));
+    add("repeat-record", "sequence".into(), &block.moved(records[5], records[6], true));
+    add("repeat-record-at-end", "sequence".into(), &block.moved(last - 3, last + 1, true));
+    add("move-record-to-end", due(records[5]), &block.moved(records[5], last, false));
+    add("swap-neighbours", due(records[5]), &block.exchanged(records[5], records[6]));
+    add("swap-distant-records", due(records[3]), &block.exchanged(records[3], records[9]));
+    let payloads = block.with_payloads_exchanged();
+    add("swap-payloads", ": link".into(), &payloads);
+    let zeros = [records[5], records[6]].map(|at| (at, block.zeros(at)));
+    let [(one, zeroed), (other, line)] = zeros;
+    let both = block.with_line(one, &zeroed).with_line(other, &line);
+    add("zero-records", format!("{}: size", place_in(block, other)), &both);
     let segment = block.second_segment();
-    let behind = format!("line {}, record {}: ", segment + 1, block.sequence(segment + 1));
-    add("segment missing", format!("{behind}checksum"), &block.without(segment));
+    let behind = place_in(block, segment + 1);
+    let elsewhere = block.moved(segment + 1, segment, false);
+    add(
+        "move-record-to-other-segment",
+        format!("record {}: checksum", block.sequence(segment + 1)),
+        &elsewhere,
+    );
+    add(
+        "drop-segment-line",
+        format!("record {}: checksum", block.sequence(segment + 1)),
+        &block.without(segment),
+    );
     let other = block.with_line(segment, "segment 2");
     add("segment of another number", format!("line {}: segment", segment + 1), &other);
-    let cut = block.cut_in_batch();
-    add("cut in a batch", "batch".into(), &cut);
+    add("segment of another number", format!("{behind}: checksum"), &other);
+    add("cut in a batch", "batch".into(), &block.cut_in_batch());
+}
+
+/// Links that were made anew behind a change, and do not lead to what was kept.
+fn of_chains(block: &Block, add: Add<'_>) {
+    let (at, last) = (block.with_payload(), *block.records().last().unwrap());
+    let (begin, end) = (block.records()[0], format!("line {}: end", block.count() - 2));
+    let place = place_in(block, at);
+    let changed = block.forged(at, |frame| frame[64] ^= 1);
+    let two = block.behind(at);
+    let behind = place_in(block, block.behind(two));
+    add("rechain-two-records", format!("{behind}: link"), &changed.relinked(at, two));
+    let prefix = place_in(block, block.behind(at));
+    add("rechain-segment-prefix", format!("{prefix}: link"), &changed.relinked(begin, at));
+    add("rechain-to-log-end", end.clone(), &changed.relinked(at, last));
+    let back = block.forged(at, |frame| frame[24..32].fill(0)).relinked(at, last);
+    add("rechain-time-back", format!("{place}: time"), &back);
+    let claim = |unsynced: u32| {
+        let bytes = unsynced.to_le_bytes();
+        block.forged(at, |frame| frame[12..16].copy_from_slice(&bytes)).relinked(at, last)
+    };
+    add("rechain-false-claim", format!("{place}: claim"), &claim(1 << 20));
+    let (at, inside) = block.behind_open_batch();
+    let unsynced = u32::try_from(block.sequence(at) - 1 - inside).unwrap().to_le_bytes();
+    let inside = block.forged(at, |frame| frame[12..16].copy_from_slice(&unsynced));
+    let found = format!("{}: claim", place_in(block, at));
+    add("rechain-claim-in-batch", found, &inside.relinked(at, last));
+    let open = block.forged(last, |frame| frame[11] |= Flags::MORE_FOLLOWS.bits());
+    add("rechain-open-batch", "batch".into(), &open.relinked(last, last));
+    let salted = block.forged(at, |frame| frame[11] |= Flags::SALTED.bits());
+    add("rechain-salted-flag", format!("{}: flags", place_in(block, at)), &salted);
+    let dropped = block.without(at);
+    let last = *dropped.records().last().unwrap();
+    let count = block.count() - 3;
+    add("rechain-dropped-record", format!("line {count}: end"), &dropped.relinked(at, last));
+    let inserted = block.moved(at, at, true);
+    let last = *inserted.records().last().unwrap();
+    let count = block.count() - 1;
+    add("rechain-inserted-record", format!("line {count}: end"), &inserted.relinked(at, last));
+    let next = place_in(block, block.behind(at));
+    let alone = block.moved(at, block.behind(at), true);
+    let chained = alone.relinked(block.behind(at), block.behind(at));
+    let sequence = next.rsplit(' ').next().unwrap().parse::<u64>().unwrap() + 1;
+    add("insert-chained-record", format!("record {sequence}: sequence"), &chained);
+    let swapped = block.exchanged(at, block.behind(at));
+    let last = *block.records().last().unwrap();
+    add("rechain-swapped-records", end, &swapped.relinked(at, last));
+}
+
+/// Records of another log, of another history and of another segment.
+fn of_others(block: &Block, pages: &Pages, add: Add<'_>) {
+    let (log, history) = (Block::of(&pages.other_log), Block::of(&pages.other_history));
+    let at = block.with_payload();
+    let place = place_in(block, at);
+    let of_log = block.with_line(at, log.line(at));
+    add("splice-record-of-other-log", format!("{place}: checksum"), &of_log);
+    let sealed = of_log.forged(at, |_| {});
+    add("splice-record-of-other-log-with-checksum", format!("{place}: link"), &sealed);
+    let of_history = block.with_line(at, history.line(at));
+    add("splice-record-of-other-history", format!("{place}: link"), &of_history);
+    let next = block.behind(at);
+    let two = of_history.with_line(next, history.line(next));
+    add("splice-records-of-other-history", format!("{place}: link"), &two);
+    let of_segment = block.with_line(at, block.line(block.second_segment() + 1));
+    add("splice-record-of-other-segment", format!("{place}: checksum"), &of_segment);
+    let identity = block.with_line(1, log.line(1));
+    let identity = identity.resealed();
+    let genesis = "line 3: link".to_string();
+    add("rechain-under-other-identity", genesis, &identity);
 }
 
 /// The other lines.
@@ -173,9 +327,9 @@ fn of_lines(block: &Block, add: Add<'_>) {
     let (first, end) = (block.records()[0], block.count() - 3);
     let [before, log, version] = [2, 1, 0];
     let flipped = |line: usize| block.with_digit_flipped(line);
-    let record = block.sequence(first);
-    add("link before", format!("line {}, record {record}: link", first + 1), &flipped(before));
-    add("log", format!("line {}, record {record}: checksum", first + 1), &flipped(log));
+    let place = place_in(block, first);
+    add("link before", format!("{place}: link"), &flipped(before));
+    add("log", format!("{place}: checksum"), &flipped(log));
     add("end", format!("line {}: end", end + 1), &flipped(end));
     add("head", format!("line {}: head", end + 2), &flipped(end + 1));
     let none = block.with_line(end + 1, "head -1");
@@ -188,19 +342,18 @@ fn of_lines(block: &Block, add: Add<'_>) {
     add("nothing left", "form".into(), &block.with_lines_alone(&[]));
     let sum = block.unsealed(|lines| lines[end].push(' '));
     add("sum", format!("line {}: sum", block.count()), &sum);
-    let twice = block.twice();
-    add("two blocks", "line 0: form".into(), &twice);
-    let no_block = block.gone();
-    add("no block", "line 0: form".into(), &no_block);
+    add("two blocks", "line 0: form".into(), &block.twice());
+    add("no block", "line 0: form".into(), &block.gone());
 }
 
 /// A page whose records were made up: every link behind a change made anew, and the end, the head
 /// and the sum with it. Gives the last record with its true link, too.
 pub(crate) fn made_up(page: &str) -> (String, u64, String) {
     let block = Block::of(page);
-    let (at, _) = block.with_payload();
-    let (last, link) = block.end();
-    (block.rechained(at).page(), last, link)
+    let (at, (last, link)) = (block.with_payload(), block.end());
+    let changed = block.forged(at, |frame| frame[64] ^= 1);
+    let end = *block.records().last().unwrap();
+    (changed.relinked(at, end).with_end_named().page(), last, link)
 }
 
 /// Pages with single bytes of the block changed, so many of them, spread over all.
