@@ -108,10 +108,13 @@ fn write_verifier(global: &Global, file: &Path, is_forced: bool) -> Result<Exit,
 }
 
 fn report(global: &Global, args: &Args, file: &Path) -> Result<Exit, Failure> {
+    if file == Path::new("-") {
+        let message = "a report is a file: name it with --out FILE";
+        return Err(Failure::new(Exit::USAGE, "out_missing", message));
+    }
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let target = Target::new(file, args.force, Some(&directory))?;
-    let told = gather(&directory, args)?;
-    target.heed_signals();
+    let told = gather(&directory, args, &target)?;
     if args.include_evidence {
         complain(
             "the page holds raw evidence: whatever commands printed, secrets included; keep it as \

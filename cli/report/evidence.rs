@@ -73,8 +73,14 @@ fn what(content: &EvidenceContent) -> String {
         EvidenceContent::Opaque => "not said what it is".to_string(),
         EvidenceContent::Instruction => "the exact command: arguments, environment".to_string(),
         EvidenceContent::Output(extent) => {
-            let cut = if extent.truncated { ", its end is missing" } else { "" };
-            format!("{} of {}{cut}", name(extent.stream), bytes(extent.true_length))
+            let whole = format!("{} of {}", name(extent.stream), bytes(extent.true_length));
+            match extent.truncated {
+                true => format!(
+                    "{whole}, its end is missing; SHA-256 of all of it {}",
+                    extent.whole_sha256
+                ),
+                false => whole,
+            }
         }
         EvidenceContent::OutputCut(cut) => format!(
             "{} of {}, {} missing behind byte {}; SHA-256 of all of it {}",

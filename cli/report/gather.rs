@@ -8,13 +8,14 @@ use crate::point::Point;
 use crate::progress::Bar;
 use crate::run_id;
 use crate::screen::named;
+use crate::target::Target;
 use crate::text::moment;
 use crate::verify::damaged;
 use crate::wanted::expect_order;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_replay::{
-    Asked, Begun, Extract, Extracted, Filter, Listed, OneOf, Order, Report, Run, Taken, Verdict,
-    begun, extract, runs_of, search, span, verify_asked,
+    Asked, Begun, Extract, Extracted, Filter, Finding, Listed, OneOf, Order, Report, Run, Searched,
+    Taken, Verdict, begun, extract, runs_of, search, span, verify_asked,
 };
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -33,7 +34,7 @@ pub(crate) struct Told {
     pub(crate) runs: Vec<Run>,
     /// Beginnings of runs that do not count.
     pub(crate) uncounted: Vec<Begun>,
-    /// The records.
+    /// The records, and what was found wrong on the way that the report does not tell.
     pub(crate) extract: Extract,
     /// The first and the last record that were asked for; `None`: nothing was found there.
     pub(crate) range: Option<(u64, u64)>,
@@ -54,17 +55,34 @@ impl Told {
 }
 
 /// The runs that are chosen, and the records between which they lie.
+#[derive(Default)]
 struct Chosen {
     runs: Vec<Run>,
     uncounted: Vec<Begun>,
     range: Option<(u64, u64)>,
+    /// What was found wrong where they were looked for.
+    findings: Vec<Finding>,
+}
+
+impl Chosen {
+    /// Keeps what a reading found wrong.
+    fn take(&mut self, searched: Searched) {
+        let findings = match searched {
+            Searched::Whole(report) => report.findings,
+            Searched::Part(part) => part.findings,
+        };
+        self.findings.extend(findings);
+    }
 }
 
 /// Gathers all of it. Exit 3 where there is no log, no such run, or no record there.
-pub(super) fn gather(directory: &Directory, args: &Args) -> Result<Told, Failure> {
+pub(super) fn gather(directory: &Directory, args: &Args, target: &Target) -> Result<Told, Failure> {
     let mut bar = Bar::new();
     let report = directory.read(|log, options| {
-        verify_asked(log, options, &Asked::default(), &mut |progress| bar.update(progress))
+        verify_asked(log, options, &Asked::default(), &mut |progress| {
+            target.heed_signals();
+            bar.update(progress);
+        })
     })?;
     drop(bar);
     directory.expect_log(&report)?;
@@ -72,26 +90,32 @@ pub(super) fn gather(directory: &Directory, args: &Args) -> Result<Told, Failure
         Some(run) => one_run(directory, run, &report)?,
         None => since(directory, args, &report)?,
     };
-    let extract = match chosen.range {
+    target.heed_signals();
+    let mut extract = match chosen.range {
         Some(range) => taken(directory, args, range, &chosen.runs)?,
         None => Extract::default(),
     };
-    let Chosen { runs, uncounted, range } = chosen;
+    let Chosen { runs, uncounted, range, findings } = chosen;
+    extract.findings.extend(findings);
+    extract.findings.retain(|finding| !report.findings.contains(finding));
     Ok(Told { report, runs, uncounted, extract, range, has_evidence: args.include_evidence })
 }
 
 fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, Failure> {
     let loop_id = run_id::find(directory, id)?;
     let wanted = Filter { loop_id: Some(loop_id), ..Filter::default() };
-    let (found, _) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
-    let Listed { runs, uncounted, .. } =
+    let mut chosen = Chosen::default();
+    let (found, searched) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
+    chosen.take(searched);
+    let Listed { runs, uncounted, searched } =
         directory.read(|log, options| runs_of(log, &found, options))?;
+    chosen.take(searched);
     let Some(run) = runs.first() else {
         return Err(no_such_run(directory, id, uncounted.first(), report));
     };
     let records = || run.doers.keys().chain(&run.unread).copied().chain([run.first, run.last]);
     let range = records().min().zip(records().max());
-    Ok(Chosen { runs, uncounted, range })
+    Ok(Chosen { runs, uncounted, range, ..chosen })
 }
 
 fn no_such_run(
@@ -126,7 +150,7 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
     }
     let wanted = Filter { first, last, since, until, ..Filter::default() };
     let (mut range, mut count, mut loops) = (None, 0_usize, BTreeSet::new());
-    directory.read(|log, options| {
+    let searched = directory.read(|log, options| {
         search(log, &wanted, Order::OldestFirst, options, &mut |_| {}, &mut |line, _| {
             let (first, _) = range.unwrap_or((line.sequence, 0));
             (range, count) = (Some((first, line.sequence)), count.saturating_add(1));
@@ -142,16 +166,21 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
     if let Some((_, newest)) = range.as_mut().filter(|_| report.verdict == Verdict::Corrupt) {
         *newest = (*newest).max(due(report, last, until));
     }
+    let mut chosen = Chosen { range, ..Chosen::default() };
+    chosen.take(searched);
     if count > RECORDS_MAX || loops.is_empty() {
-        return Ok(Chosen { runs: Vec::new(), uncounted: Vec::new(), range });
+        return Ok(chosen);
     }
     let (most, one_of) = (loops.len(), Some(OneOf::Loops(loops)));
     let wanted = Filter { one_of, ..Filter::default() };
-    let (mut found, _) = directory.read(|log, options| begun(log, &wanted, most, options))?;
+    let (mut found, searched) =
+        directory.read(|log, options| begun(log, &wanted, most, options))?;
+    chosen.take(searched);
     found.reverse();
-    let Listed { runs, uncounted, .. } =
+    let Listed { runs, uncounted, searched } =
         directory.read(|log, options| runs_of(log, &found, options))?;
-    Ok(Chosen { runs, uncounted, range })
+    chosen.take(searched);
+    Ok(Chosen { runs, uncounted, ..chosen })
 }
 
 /// The last record that was asked for and was there once, as far as that is known of a damaged log.

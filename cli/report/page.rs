@@ -11,7 +11,7 @@ use base64ct::{Base64, Encoding};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{Finding, TakenRecord, Unproven, Verdict, records_named};
+use holdpoint_replay::{TakenRecord, Unproven, Verdict, records_named};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -97,8 +97,7 @@ fn damage(html: &mut Html, told: &Told) {
     html.markup("<section class=\"damage\">\n<h2>Damage</h2>\n");
     html.sentence(&format!("The verdict on the log is: {}. {}", report.verdict, missing(told)));
     html.markup("<ol>\n");
-    let is_new = |finding: &&Finding| !report.findings.contains(finding);
-    for finding in report.findings.iter().chain(told.extract.findings.iter().filter(is_new)) {
+    for finding in report.findings.iter().chain(&told.extract.findings) {
         html.markup("<li>").text(&visible(&finding.to_string()).to_string());
         let (expected, found) = (finding.expected(), finding.found());
         html.text(&format!("; expected {}, found {}", visible(&expected), visible(&found)));

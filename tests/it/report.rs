@@ -129,6 +129,7 @@ fn what_is_not_there_or_too_much_is_refused_and_no_file_is_left() {
     failed(&place, &[], 2);
     failed(&place, &["--since", "1", "3"], 2);
     failed(&place, &["--until", "1"], 2);
+    assert_eq!(status(&place.holdpoint(&["report", "3", "--out", "-"])), 2);
     let inside = place.log.join("page.html");
     let within = place.holdpoint(&["report", "3", "--out", inside.to_str().unwrap()]);
     assert_eq!((status(&within), inside.exists()), (2, false));
@@ -180,13 +181,34 @@ fn of_a_damaged_log_the_page_tells_the_damage_and_what_holds_before_it() {
     let output = report(&place, &["--since", "1"]);
     assert_eq!(status(&output), 6, "{}", text(&output.stderr));
     let page = std::fs::read_to_string(file(&place, "page.html")).unwrap();
-    for word in ["<h2>Damage</h2>", "corrupt", "the checksum says", "are not here"] {
+    let words = ["<h2>Damage</h2>", "corrupt", "the checksum says", "are not here", "(not proven)"];
+    for word in words {
+        assert!(page.contains(word), "{word}");
+    }
+    let behind = report(&place, &["LOOP-00000000000000000000000000000007", "--force"]);
+    assert_eq!(status(&behind), 6, "{}", text(&behind.stderr));
+    let page = std::fs::read_to_string(file(&place, "page.html")).unwrap();
+    for word in ["<h2>Damage</h2>", "kill -SEGV", "others may lie behind the damage"] {
         assert!(page.contains(word), "{word}");
     }
     if has_python() {
         let (exit, told) = verified(&file(&place, "page.html"), &[]);
         assert_eq!(exit, 0, "what the page carries holds: {told}");
     }
+}
+
+#[test]
+fn a_record_that_no_witness_names_yet_is_marked() {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    log.run();
+    let head = log.head();
+    log.run();
+    log.write_with_head(&place.log, &head);
+    let page = page_of(&place, &["--since", "1"]);
+    let named = format!("<td>{}</td>", head.newest_sequence);
+    let not_named = format!("<td>{} (no witness yet)</td>", head.newest_sequence + 1);
+    assert!(page.contains(&named) && page.contains(&not_named));
+    assert!(page.contains("no witness yet from record"));
 }
 
 #[test]
