@@ -54,8 +54,8 @@ fn place_of(mut log: HandMade, command_line: &str) -> Place {
     place
 }
 
-/// Pages of logs like that one: the log itself, one of another identity, and one of the same identity
-/// with another history.
+/// Pages of logs like that one: the log itself, one of another identity, and one of the same
+/// identity with another history.
 pub(crate) struct Pages {
     pub(crate) own: String,
     other_log: String,
@@ -92,8 +92,8 @@ pub(crate) struct Damaged {
 }
 
 /// Every kind of damage to what a page carries, each with the sum over its lines made anew: it is
-/// found by what is wrong with it. An attack on a log that falls into a page has the name that it has
-/// there.
+/// found by what is wrong with it. An attack on a log that falls into a page has the name that it
+/// has there.
 pub(crate) fn damaged(pages: &Pages) -> Vec<Damaged> {
     let mut all = Vec::new();
     let mut add = |name, finding: String, block: &Block| {
