@@ -78,7 +78,8 @@ impl Current {
 
 /// The terms and the row of a record, as
 /// [`terms_of_record`](holdpoint_domain::world::terms_of_record) and
-/// [`row_of_record`](holdpoint_domain::world::row_of_record) give them for one that is not withheld; `false` where nobody read what it says.
+/// [`row_of_record`](holdpoint_domain::world::row_of_record) give them for one that is not
+/// withheld; `false` where nobody read what it says.
 fn add_terms(
     kind: u16,
     content: &Content,

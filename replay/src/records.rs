@@ -70,13 +70,13 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a record, where it is wanted. Nothing is decoded that its header rules out.
+    /// The line of a record, where it is wanted. Nothing is decoded that its bytes rule out.
     pub(crate) fn wanted(
         place: &RecordPlace,
         record: &Record<'_>,
         filter: &Filter,
     ) -> Option<Self> {
-        if !filter.admits(&record.header) {
+        if !filter.may_want(record) {
             return None;
         }
         let content = content_of(record, &|_| true);

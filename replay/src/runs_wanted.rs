@@ -178,11 +178,9 @@ pub fn runs_beginning_with<S: ReadStorage>(
 ) -> Result<(BTreeSet<String>, Searched), ReadError> {
     let mut found = BTreeSet::new();
     let searched = run_facts(storage, options, &mut |_| {}, &mut |segment| {
-        let begun = segment.iter().filter_map(|(_, fact)| match fact {
-            Some(RunFact::Began { run, .. }) => Some(run.loop_id()),
-            _ => None,
-        });
-        found.extend(begun.filter(|id| id.starts_with(beginning)));
+        found.extend(
+            segment.begun().map(|run| run.loop_id()).filter(|id| id.starts_with(beginning)),
+        );
         Ok(ControlFlow::Continue(()))
     })?;
     Ok((found, searched))

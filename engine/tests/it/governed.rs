@@ -539,8 +539,7 @@ fn spend(
     decision_id: &str,
 ) -> Result<HeldRun, &'static str> {
     let (terms, policy) = (&HoldTerms::never(), &GatePolicy::default());
-    let labels = &BTreeMap::new();
-    let start = ApprovedStart { run, terms, policy, bound, decision_id, labels };
+    let start = ApprovedStart { run, terms, policy, bound, decision_id, labels: &BTreeMap::new() };
     let ran = engine.run_approved(&origin(), &start, &mut NoPrompt, &mut Discard, &mut NoSignals);
     ran.map_err(|error| error.code())
 }

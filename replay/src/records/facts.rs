@@ -6,7 +6,7 @@ use super::part::check_end;
 use super::search::{Order, Search, Searched};
 use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
-use holdpoint_domain::world::{RunFact, row_of_record};
+use holdpoint_domain::world::{RunFact, RunKey, row_of_record};
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{LogReader, ReadStorage, Run};
 use holdpoint_log_format::Record;
@@ -103,6 +103,11 @@ impl SegmentFacts {
     /// is none.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, Option<RunFact>)> {
         self.rows.iter().map(|(sequence, row)| (sequence, RunFact::decode(row)))
+    }
+
+    /// The runs that begin in it.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = RunKey> {
+        self.rows.iter().filter_map(|(_, row)| RunFact::run_begun(row))
     }
 
     /// The next record. What a batch says counts when it is complete.

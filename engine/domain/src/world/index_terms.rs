@@ -1,6 +1,6 @@
-//! What an index keeps of a record. Its terms, by which it is looked up: what it is about, whose it
-//! is, who did it, what kind it is of, what caused it, and under which idempotency key. And its row,
-//! where it says something of a run: a list can tell from rows which runs can be wanted.
+//! What an index keeps of a record. Its terms, by which it is looked up: what it is about, whose
+//! it is, who did it, what kind it is of, what caused it, and under which idempotency key. And its
+//! row, where it says something of a run: a list can tell from rows which runs can be wanted.
 //!
 //! An index knows a term by its canonical bytes alone, and believes that different terms have
 //! different ones. So the first byte says which term it is, what varies in length is preceded by
@@ -425,6 +425,15 @@ impl RunFact {
         BodyWriter(Vec::new()).write(self).ok().map(|written| written.0)
     }
 
+    /// The run that begins with the record of a row; `None` where none does. No more of the row is
+    /// looked at.
+    #[must_use]
+    pub fn run_begun(row: &[u8]) -> Option<RunKey> {
+        // The kind of a fact comes first, as one byte, and which run it is about comes next.
+        let (0, rest) = row.split_first()? else { return None };
+        read_first(rest).ok().map(|(run, _)| run)
+    }
+
     /// What an index keeps; `None` where it is none of these.
     #[must_use]
     pub fn decode(row: &[u8]) -> Option<Self> {
@@ -467,6 +476,7 @@ mod tests {
         ];
         for fact in facts {
             let row = fact.encode().unwrap();
+            assert_eq!(RunFact::run_begun(&row), None);
             assert_eq!(RunFact::decode(&row), Some(fact));
             assert_eq!(RunFact::decode(&[&row[..], &[0]].concat()), None);
             assert!((0..row.len()).all(|cut| RunFact::decode(&row[..cut]).is_none()));

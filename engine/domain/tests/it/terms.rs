@@ -311,7 +311,12 @@ fn every_fact_of_a_run_is_a_row_and_read_back() {
         let fact = RunFact::of(&sample);
         let row = row_of_record(kind, version, &payload);
         assert_eq!(row, fact.as_ref().map(|fact| fact.encode().unwrap()), "kind {kind}");
-        assert_eq!(row.and_then(|row| RunFact::decode(&row)), fact, "kind {kind}");
+        assert_eq!(row.as_deref().and_then(RunFact::decode), fact, "kind {kind}");
+        let begun = match &fact {
+            Some(RunFact::Began { run, .. }) => Some(run.clone()),
+            _ => None,
+        };
+        assert_eq!(row.as_deref().and_then(RunFact::run_begun), begun, "kind {kind}");
         found.extend(fact.map(|_| kind));
     }
     assert_eq!(found.into_iter().collect::<Vec<_>>(), [15, 32, 33, 35, 36, 131, 197]);
