@@ -58,11 +58,12 @@ mod tests {
 
     #[test]
     fn what_a_file_may_not_say_is_told_with_line_and_column() {
-        let table: [(&[u8], &str, &str); 5] = [
+        let table: [(&[u8], &str, &str); 6] = [
             (b"[hold]\nwait = 1\n", "2:1: ", "unknown field `wait`"),
             (b"x = 1", "1:1: ", "unknown field `x`"),
             (b"[policy]\nlog = \"/a\"", "1:2: ", "unknown field `policy`"),
             (b"[hold]\n[[hold.escalation_targets]]\ntarget = \"a\"", "2:1: ", "missing field"),
+            (b"[inbox]\nlogs = [\"/a\"]", "1:2: ", "unknown field `inbox`"),
             (b"[evidence]\nredact = [\"a\\u0000b\"]", "2:10: ", "hidden character"),
         ];
         for (file, place, message) in table {

@@ -41,6 +41,8 @@ pub struct Floor {
     pub escalation_targets: List<EscalationTarget>,
     /// The one log that may be written to under it.
     pub log: Option<PathBuf>,
+    /// The logs whose questions its readers want to see together. They demand nothing.
+    pub inbox: Vec<PathBuf>,
 }
 
 /// What all files demand, the strongest first.

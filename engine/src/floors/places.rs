@@ -144,12 +144,12 @@ fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
         let names = policy.approvers.iter().cloned().collect();
         return Err(FloorsError::NamesNobody { path, names });
     }
-    let log = settings.policy.log;
-    if let Some(log) = log.as_ref().filter(|log| !log.is_absolute()) {
+    let (log, inbox) = (settings.policy.log, settings.inbox.logs);
+    if let Some(log) = log.iter().chain(&inbox).find(|log| !log.is_absolute()) {
         return Err(FloorsError::RelativeLog { path, log: log.clone() });
     }
     let escalation_targets = settings.hold.escalation_targets.unwrap_or_default();
-    Ok(Some(Floor { path, sha256: sha256(&bytes), policy, escalation_targets, log }))
+    Ok(Some(Floor { path, sha256: sha256(&bytes), policy, escalation_targets, log, inbox }))
 }
 
 /// Whether only people are named whom nobody here can prove to be: they would be asked for ever.

@@ -18,6 +18,16 @@ pub(super) struct Settings {
     pub(super) hold: HoldTable,
     /// For which log.
     pub(super) policy: PolicyTable,
+    /// Which logs `holdpoint inbox` looks at. It demands nothing.
+    pub(super) inbox: InboxTable,
+}
+
+/// The table `inbox`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct InboxTable {
+    /// The directories of the logs.
+    pub(super) logs: Vec<PathBuf>,
 }
 
 /// The table `policy`.
@@ -73,10 +83,11 @@ mod tests {
 
     #[test]
     fn what_a_policy_may_not_say_is_told_with_line_and_column() {
-        let table: [(&[u8], &str, &str); 15] = [
+        let table: [(&[u8], &str, &str); 16] = [
             (b"[hold]\nwait = 1\n", "2:1: ", "unknown field `wait`"),
             (b"x = 1", "1:1: ", "unknown field `x`"),
             (b"[evidence]\n", "1:2: ", "unknown field `evidence`"),
+            (b"[inbox]\nlog = \"/a\"", "2:1: ", "unknown field `log`"),
             (b"[hold]\ndefault = \"sometimes\"", "2:11: ", "never, before, on-failure"),
             (b"[hold]\ndefault = \"\"", "2:11: ", "never, before, on-failure"),
             (b"[hold]\ndecision_timeout = \"0s\"", "2:20: ", "out of range"),

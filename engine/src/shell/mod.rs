@@ -108,5 +108,5 @@ pub use threads::{AuditRow, ReadMode, RowContent, ThreadReadError};
 pub use ticket::{Outcome, Ticket};
 pub use transaction::{MAX_MEMBERS, Transaction, TransactionDraft};
 pub(crate) use user::{home_of_user, is_nobody};
-pub use user::{name_of_user, user_name};
+pub use user::{name_of_user, state_home, user_name};
 pub use watch::{Wake, Watch};

@@ -32,13 +32,28 @@ impl Watch {
     /// Watches the log in a directory from now on.
     #[must_use]
     pub fn of_log(directory: &Path) -> Self {
-        Self { notices: notices(&directory.join(names::SEGMENTS)) }
+        Self { notices: notices([directory]) }
+    }
+
+    /// Watches the logs in several directories from now on. Where the kernel gives no notice of one
+    /// of them, nothing of that one ends a wait before its time.
+    #[must_use]
+    pub fn of_logs<'a>(directories: impl IntoIterator<Item = &'a Path>) -> Self {
+        Self { notices: notices(directories) }
     }
 
     /// Waits until the log may have grown, at most this long. Whether it may have.
     #[must_use]
     pub fn wait(&self, at_most: Duration) -> bool {
         Wake { watch: self, signals: None, at_most }.wait(None);
+        self.may_have_grown()
+    }
+
+    /// Waits until a log may have grown or until `own`, a descriptor of the caller, can be read; at
+    /// most this long. Whether a log may have grown.
+    #[must_use]
+    pub fn wait_with(&self, own: BorrowedFd<'_>, at_most: Duration) -> bool {
+        Wake { watch: self, signals: None, at_most }.wait(Some(own));
         self.may_have_grown()
     }
 
@@ -71,17 +86,19 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec, tv_nsec: i64::from(duration.subsec_nanos()) }
 }
 
+/// What tells of writes to any of these logs; `None` where the kernel tells of none of them.
 #[cfg(target_os = "linux")]
-fn notices(directory: &Path) -> Option<OwnedFd> {
+fn notices<'a>(directories: impl IntoIterator<Item = &'a Path>) -> Option<OwnedFd> {
     use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
     let notices = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
     let wanted = WatchFlags::MODIFY | WatchFlags::MOVED_TO | WatchFlags::CREATE;
-    add_watch(&notices, directory, wanted).ok()?;
-    Some(notices)
+    let watches = directories.into_iter().map(|directory| directory.join(names::SEGMENTS));
+    let told = watches.filter(|segments| add_watch(&notices, segments, wanted).is_ok()).count();
+    (told > 0).then_some(notices)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn notices(_directory: &Path) -> Option<OwnedFd> {
+fn notices<'a>(_directories: impl IntoIterator<Item = &'a Path>) -> Option<OwnedFd> {
     None
 }
 
@@ -107,6 +124,19 @@ mod tests {
         let watch = Watch::of_log(directory.path());
         std::fs::write(segments.join("1.seg"), b"grown").unwrap();
         assert!(watch.wait(Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn a_write_to_any_of_several_logs_ends_the_wait() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for directory in [&one, &other] {
+            std::fs::create_dir(directory.path().join(names::SEGMENTS)).unwrap();
+        }
+        let gone = Path::new("/no/such/directory");
+        let watch = Watch::of_logs([one.path(), gone, other.path()]);
+        std::fs::write(other.path().join(names::SEGMENTS).join("1.seg"), b"grown").unwrap();
+        let (silent, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert!(watch.wait_with(silent.as_fd(), Duration::from_secs(60)));
     }
 
     #[test]

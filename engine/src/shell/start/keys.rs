@@ -2,7 +2,7 @@
 //! log as a keyed digest, and the key is kept outside of it, until its question is over.
 
 use super::StartError;
-use crate::shell::{home_of_user, user_number};
+use crate::shell::state_home;
 use hmac::{Hmac, KeyInit, Mac};
 use holdpoint_domain::core::hash::Digest;
 use sha2::Sha256;
@@ -60,15 +60,8 @@ impl ApprovalKeys {
     /// # Errors
     /// The user has no home, or nobody knows.
     pub fn of_user() -> Result<Self, StartError> {
-        let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-        let states = match named.filter(|path| path.is_absolute()) {
-            Some(states) => states,
-            None => {
-                let home = home_of_user(user_number()).map_err(StartError::HomeUnknown)?;
-                home.ok_or(StartError::NoHome)?.join(".local").join("state")
-            }
-        };
-        Ok(Self::in_directory(&states.join(FOLDER)))
+        let states = state_home().map_err(StartError::HomeUnknown)?;
+        Ok(Self::in_directory(&states.ok_or(StartError::NoHome)?.join(FOLDER)))
     }
 
     /// The keys in this directory, which is made when the first one is kept.
