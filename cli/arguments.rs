@@ -4,7 +4,7 @@ use crate::exit::Failure;
 pub(crate) use crate::locate::program;
 use crate::{
     answer, apply, bench, bisect, completions, config, decision, diff, doctor, export, health,
-    hold, hook, init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp,
+    hold, hook, inbox, init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp,
     policy, record, replay, report, run, run_output, runs, salvage, show, thread, trace, verify,
 };
 use clap::{Args, Parser, Subcommand};
@@ -78,6 +78,8 @@ pub(crate) enum Verb {
     Apply(apply::Args),
     /// Record an event of an application, from a file or a pipe.
     Record(record::Args),
+    /// Everything that waits for a person, in all logs of this user, answered in place.
+    Inbox(inbox::Args),
     /// Answer what waits, a hold or a decision, by the words that it offers.
     Answer(answer::Args),
     /// Look at the questions that wait for a person, and answer them.
@@ -142,6 +144,7 @@ impl Verb {
         matches!(
             self,
             Self::Init(_)
+                | Self::Inbox(_)
                 | Self::Salvage(_)
                 | Self::Log(LogVerb::Copy(_))
                 | Self::Config(_)

@@ -5,8 +5,9 @@ use crate::damage::NEWER_VERSION;
 use crate::exit::{Exit, Failure};
 use crate::locate::how_to_make;
 use crate::text::path;
+use holdpoint_log_files::head::read_witness;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage, SurveyError};
-use holdpoint_log_format::names;
+use holdpoint_log_format::{Head, LogId, names};
 use holdpoint_replay::{
     ArchivedLog, Later, ReadError, ReadOptions, Report, Verdict, read_directory, told_of,
 };
@@ -24,6 +25,13 @@ pub(crate) struct Directory {
     /// Whether archives are looked for at all.
     pub(crate) reads_archives: bool,
     option: &'static str,
+}
+
+/// The id of the log in a directory, as HEAD has it; `None` where there is no HEAD that tells.
+pub(crate) fn log_id(storage: &DirectoryStorage) -> std::io::Result<Option<LogId>> {
+    let head = read_witness(storage, names::HEAD)?;
+    let head = head.and_then(Result::ok).and_then(|bytes| Head::decode(&bytes).ok());
+    Ok(head.map(|head| head.log))
 }
 
 /// How the log's directory is named.

@@ -100,6 +100,11 @@ impl Failure {
         self
     }
 
+    /// The same failure, with which the program ends so.
+    pub(crate) fn exiting(self, exit: Exit) -> Self {
+        Self { exit, ..self }
+    }
+
     /// The same failure of `run`, where nothing was started.
     pub(crate) fn of_run(self) -> Self {
         Self { exit: Exit::HOLDPOINT_FAILED, ..self }.adding("; the command was not started")

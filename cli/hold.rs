@@ -12,6 +12,7 @@ use crate::closest::closest;
 use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
+use crate::inbox;
 use crate::locate::how_to_make;
 use crate::progress::Bar;
 use crate::text::path;
@@ -131,7 +132,9 @@ pub(crate) fn open_log(log: &Path, lock_wait: Duration, make: bool) -> Result<En
     let options =
         EngineOptions::default().log(Options::default().lock_wait(lock_wait).create(make));
     let log: PathBuf = log.components().collect();
-    Engine::open_with(DirectoryStorage::new(&log), options)
+    let engine = Engine::open_with(DirectoryStorage::new(&log), options)?;
+    inbox::register(&log);
+    Ok(engine)
 }
 
 fn not_opened(global: &Global, error: &EngineError) -> Failure {

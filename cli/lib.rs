@@ -22,6 +22,7 @@ mod golden;
 mod health;
 mod hold;
 mod hook;
+mod inbox;
 mod init;
 mod live;
 mod locate;
@@ -89,6 +90,7 @@ pub fn main() -> ExitCode {
         Verb::Run(args) => run::main(&global, args),
         Verb::Apply(args) => apply::main(&global, args),
         Verb::Record(args) => record::main(&global, &args),
+        Verb::Inbox(args) => inbox::main(&global, args),
         Verb::Answer(args) => answer::main(&global, args),
         Verb::Hold(verb) => hold::main(&global, verb),
         Verb::Decision(verb) => decision::main(&global, verb),

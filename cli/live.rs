@@ -8,7 +8,7 @@ use crate::hold::read_end;
 use crate::reach::no_witness;
 use crate::verify::{exit_of, refuse_damaged, warn, warn_unproven};
 use holdpoint_domain::World;
-use holdpoint_replay::{Head, Rebuilt, Report, Stated, Unproven, Verdict, stated};
+use holdpoint_replay::{Head, Rebuilt, Report, Stated, Unproven, Verdict, rebuild_live, stated};
 use serde::Serialize;
 
 /// The option that lets a verb read the whole log.
@@ -33,6 +33,17 @@ impl LiveState {
     pub(crate) fn read(directory: &Directory, whole: bool) -> Result<Self, Failure> {
         let stated = if whole { None } else { Self::stated(directory)? };
         stated.map_or_else(|| Self::whole(directory), Ok)
+    }
+
+    /// What lives, as [`LiveState::read`] has it, with no bar that shows how far it is: for screens
+    /// that are full.
+    pub(crate) fn read_quietly(directory: &Directory) -> Result<Self, Failure> {
+        if let Some(state) = Self::stated(directory)? {
+            return Ok(state);
+        }
+        let read = directory
+            .read(|storage, options| rebuild_live(storage, options, &mut |_| {}, &mut |_| {}))?;
+        Ok(Self::Whole(Box::new(read)))
     }
 
     /// What lives, where a snapshot is believed.
@@ -183,6 +194,18 @@ pub(crate) struct Standing {
     no_witness_from: Option<u64>,
     /// Whether a mark, or LOCK in the boot of its owner, says that it is durable.
     durable: bool,
+}
+
+impl Standing {
+    /// Whether something else than a witness that is still to come keeps it from being proven.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.standing == "unproven" && self.no_witness_from.is_none()
+    }
+
+    /// The first record that has no witness yet, where the newest one about this is there.
+    pub(crate) const fn no_witness_from(&self) -> Option<u64> {
+        self.no_witness_from
+    }
 }
 
 /// Something that is shown, and how it is known.

@@ -15,6 +15,7 @@ use crate::arguments::Global;
 use crate::config::{Configuration, Demands, InForce, floors};
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold;
+use crate::inbox;
 use crate::text::{counted, path, visible_once};
 use ask::Person;
 use before::NotStarted;
@@ -305,6 +306,7 @@ fn open(global: &Global, lock_wait: Duration, without_head: bool) -> Result<Engi
         error => not_started("log", why_not_opened(&error)),
     })?;
     tell_recovery(&log, engine.report());
+    inbox::register(&log);
     Ok(engine)
 }
 

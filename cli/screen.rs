@@ -7,7 +7,7 @@ mod conversation;
 mod plain;
 
 pub(crate) use conversation::{put_question, say_sentence};
-use plain::{columns as columns_of_character, plain, plain_once};
+use plain::{columns as columns_of_character, plain, plain_once, still, still_once};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -226,6 +226,38 @@ pub(crate) fn seen(line: &[u8]) -> String {
         chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02x}")));
     }
     shown
+}
+
+/// A text of somebody else on one line of a table: its words, with nothing between them that moves
+/// what stands beside them.
+pub(crate) fn in_row(text: &str) -> String {
+    still(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The same of a text that was made visible when it was recorded.
+pub(crate) fn recorded_in_row(text: &str) -> String {
+    still_once(text)
+}
+
+/// The beginning of a text of others in one line of so many columns, behind the mark of such texts.
+pub(crate) fn marked(text: &str, columns: usize) -> String {
+    behind_gutter(&cut(text, columns.saturating_sub(GUTTER.len())))
+}
+
+/// The beginning of a text that is wider than its room, and a sign that there is more.
+pub(crate) fn cut(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_string();
+    }
+    let (mut beginning, mut used) = (String::new(), 2_usize);
+    for character in text.chars() {
+        used = used.saturating_add(columns_of_character(character));
+        if used > room {
+            break;
+        }
+        beginning.push(character);
+    }
+    format!("{}..", beginning.trim_end())
 }
 
 fn behind_gutter(line: &str) -> String {

@@ -1,7 +1,7 @@
 //! Rows in columns that fit a width: display columns are counted, not bytes, and what does not fit
 //! is left away column by column, the least important first.
 
-use crate::screen::width;
+use crate::screen::{cut, width};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -80,22 +80,6 @@ fn line(columns: &[Column], row: &[String], widths: &[Option<usize>]) -> String 
         Some(if column.is_number { format!("{blank}{cell}") } else { format!("{cell}{blank}") })
     });
     cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_string()
-}
-
-/// The beginning of a cell that is too wide, and a sign that there is more.
-fn cut(cell: &str, room: usize) -> String {
-    if width(cell) <= room {
-        return cell.to_string();
-    }
-    let (mut beginning, mut used) = (String::new(), 2_usize);
-    for character in cell.chars() {
-        used = used.saturating_add(width(character.encode_utf8(&mut [0; 4])));
-        if used > room {
-            break;
-        }
-        beginning.push(character);
-    }
-    format!("{}..", beginning.trim_end())
 }
 
 #[cfg(test)]

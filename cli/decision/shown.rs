@@ -49,7 +49,7 @@ pub(crate) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<Strin
 }
 
 /// A length of time in its two largest units: `2h 5m`.
-pub(super) fn span(nanoseconds: u64) -> String {
+pub(crate) fn span(nanoseconds: u64) -> String {
     let whole = Duration::from_secs(nanoseconds / 1_000_000_000);
     let text = humantime::format_duration(whole).to_string();
     text.split(' ').take(2).collect::<Vec<_>>().join(" ")

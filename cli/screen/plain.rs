@@ -46,6 +46,17 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{shown}\"")
 }
 
+/// As [`plain`], with letters that are written from right to left made visible too: a terminal would
+/// turn around what stands beside them.
+pub(super) fn still(text: &str) -> String {
+    escaped(text, Backslashes::WhereNeeded, is_right_to_left)
+}
+
+/// The same for a text that was made visible when it was recorded.
+pub(super) fn still_once(text: &str) -> String {
+    escaped(text, Backslashes::None, is_right_to_left)
+}
+
 /// How many columns a character may take: the most that any terminal gives it, so that a line that
 /// was folded is not folded again.
 pub(super) fn columns(c: char) -> usize {

@@ -61,6 +61,7 @@ fn shell(place: &Place, script: &str) -> Output {
     let mut command = Command::new("sh");
     command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()));
     command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
+    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     command.current_dir(place.directory.path()).args(["-c", script]).output().unwrap()
 }
 

@@ -89,12 +89,15 @@ impl Place {
     }
 }
 
+/// What the program remembers for its user, where no test asks for it.
+pub(crate) const STATES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/states");
+
 /// The program in a directory, with nothing in its environment that steers it.
 pub(crate) fn command_in(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
     let ours = ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT"];
     ours.iter().fold(&mut command, |command, name| command.env_remove(name));
-    command.current_dir(directory).args(arguments);
+    command.env("XDG_STATE_HOME", STATES).current_dir(directory).args(arguments);
     command
 }
 

@@ -48,6 +48,7 @@ impl Terminal {
         command.arg("--ctty").arg(program.get_program()).args(program.get_args());
         command.current_dir(place.directory.path());
         command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
+        command.env("XDG_STATE_HOME", place.directory.path().join("state"));
         command.env("TERM", "xterm");
         command.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap());
         let child = command.stderr(slave).spawn().unwrap();
@@ -117,6 +118,7 @@ pub(crate) fn at_terminal(place: &Place, arguments: &[&str]) -> Output {
     command.arg("--ctty").arg(program.get_program()).args(program.get_args());
     command.current_dir(place.directory.path());
     command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
+    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     command.stdin(slave).output().unwrap()
 }
 

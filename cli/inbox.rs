@@ -1,0 +1,159 @@
+//! `holdpoint inbox`: everything that waits for a person, of all logs that are known, in one list.
+
+mod item;
+mod known;
+mod lines;
+mod place;
+mod rows;
+mod snapshot;
+
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, settle};
+use crate::hold::LockWaitArgs;
+use crate::output::Output;
+use crate::text::path as shown;
+use clap::Subcommand;
+pub(crate) use known::register;
+use known::{KnownLog, KnownLogs, ListedBy, LogIdentity, unusable};
+use place::NamedLogs;
+use serde_json::json;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf, absolute};
+
+/// Options of `inbox`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    change: Option<Change>,
+    #[command(flatten)]
+    named: NamedLogs,
+    /// Also what is the requester's turn, and what ended lately and how.
+    #[arg(long)]
+    all: bool,
+    /// Stay, and tell what comes and what goes; at a terminal the list does so anyway.
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    turn: LockWaitArgs,
+}
+
+/// What to do with this user's list of logs.
+#[derive(Debug, Subcommand)]
+enum Change {
+    /// Put a log into the inbox, as what it is now and of whom it is.
+    Add {
+        /// The log's directory.
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+    /// Take a log out of the inbox, until something is added to it again.
+    Remove {
+        /// The log's directory, which may be gone.
+        #[arg(value_name = "DIR", required_unless_present = "gone")]
+        directory: Vec<PathBuf>,
+        /// Every log whose directory is gone.
+        #[arg(long)]
+        gone: bool,
+    },
+}
+
+/// Lists what waits. Exit 3 where a log cannot be read, where none is listed, or where it is not
+/// known which are: what cannot be known is not nothing; 6 where one does not verify.
+pub(crate) fn main(global: &Global, args: Args) -> Exit {
+    let Args { change, named, all, watch, .. } = args;
+    match change {
+        Some(_) if all || watch => {
+            let message = "--all and --watch are for the list itself";
+            settle(global, Err(Failure::new(Exit::USAGE, "usage", message)))
+        }
+        Some(Change::Add { directory }) => settle(global, add(global, &directory)),
+        Some(Change::Remove { directory, gone }) => {
+            settle(global, remove(global, &directory, gone))
+        }
+        None => {
+            let outcome = lines::list(global, &named, all, watch);
+            outcome.unwrap_or_else(|failure| failure.tell())
+        }
+    }
+}
+
+/// The list of a person. Exit 3 where the user has no home.
+fn list_of(by: ListedBy) -> Result<KnownLogs, Failure> {
+    let no_home = |why: String| {
+        let message = format!("{why}; name a directory in XDG_STATE_HOME");
+        Failure::new(Exit::NOT_FOUND, "no_home", message)
+    };
+    let list = KnownLogs::of_user(by)
+        .map_err(|error| no_home(format!("where this user's home is cannot be told: {error}")))?;
+    list.ok_or_else(|| no_home("there is no home to keep the list of logs in".to_string()))
+}
+
+fn add(global: &Global, named: &Path) -> Result<Exit, Failure> {
+    let unreadable = |error: std::io::Error| {
+        let (exit, code) = match error.kind() {
+            ErrorKind::NotFound => (Exit::NOT_FOUND, "nothing_here"),
+            _ => (Exit::FAILED, "io"),
+        };
+        Failure::new(exit, code, format!("cannot read {}: {error}", shown(named)))
+    };
+    let path = named.canonicalize().map_err(unreadable)?;
+    Directory::open(&Global { log: path.clone(), config: None, json: global.json })?;
+    let identity = LogIdentity::of(&path).map_err(unreadable)?.ok_or_else(|| {
+        let message = format!(
+            "there is no log at {}, or its HEAD cannot be read: name a log's directory",
+            shown(&path)
+        );
+        Failure::new(Exit::NOT_FOUND, "nothing_here", message)
+    })?;
+    let list = list_of(ListedBy::Person)?;
+    let is_new = list.add(KnownLog { path: path.clone(), identity });
+    let is_new = is_new.map_err(|error| unusable(&list, &error))?;
+    let mut out = Output::stdout();
+    match (global.json, is_new) {
+        (true, _) => out.json(&json!({ "log": path.to_string_lossy(), "added": is_new })),
+        (false, true) => out.line(format_args!("{} is in the inbox", shown(&path))),
+        (false, false) => out.line(format_args!("{} was in the inbox already", shown(&path))),
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}
+
+/// Takes logs out of both lists. Exit 3 where one that was named is in neither.
+fn remove(global: &Global, named: &[PathBuf], gone: bool) -> Result<Exit, Failure> {
+    let whole = |path: &PathBuf| {
+        let whole = absolute(path).unwrap_or_else(|_| path.clone());
+        (whole.canonicalize().ok(), whole.components().collect::<PathBuf>())
+    };
+    let named: Vec<(Option<PathBuf>, PathBuf)> = named.iter().map(whole).collect();
+    let is_it = |log: &KnownLog, (real, whole): &(Option<PathBuf>, PathBuf)| {
+        log.path == *whole || real.as_ref() == Some(&log.path)
+    };
+    let is_gone = |log: &KnownLog| {
+        log.path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    let mut removed: Vec<KnownLog> = Vec::new();
+    for by in [ListedBy::Person, ListedBy::Writer] {
+        let list = list_of(by)?;
+        let found = list
+            .remove(|log| named.iter().any(|name| is_it(log, name)) || (gone && is_gone(log)))
+            .map_err(|error| unusable(&list, &error))?;
+        removed.extend(found);
+    }
+    if let Some((_, path)) = named.iter().find(|name| !removed.iter().any(|log| is_it(log, name))) {
+        let message = format!("{} is in no list of this user's inbox", shown(path));
+        return Err(Failure::new(Exit::NOT_FOUND, "not_listed", message));
+    }
+    let mut paths: Vec<PathBuf> = removed.into_iter().map(|log| log.path).collect();
+    paths.sort();
+    paths.dedup();
+    let mut out = Output::stdout();
+    if global.json {
+        let paths: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+        out.json(&json!({ "removed": paths }));
+    } else {
+        paths.iter().for_each(|path| out.line(format_args!("{} is removed", shown(path))));
+    }
+    out.finish()?;
+    Ok(Exit::DONE)
+}

@@ -1,0 +1,281 @@
+//! What waits for a person, as the inbox lists it: a question of a hold or a decision.
+
+use super::place::Place;
+use crate::decision::{all, outcome, span};
+use crate::hold::outcome_line;
+use crate::live::{LiveState, Standing};
+use crate::screen::{in_row, named, recorded_in_row};
+use holdpoint_domain::Time;
+use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState, Urgency};
+use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_domain::human_decision::HeldRequest;
+use holdpoint_engine::shell::Question;
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_replay::machine::{Recorder, recorder_of};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::path::Path;
+
+/// Which of the two it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Hold,
+    Decision,
+}
+
+/// Where it stands, of whatever time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stands {
+    /// A person is to answer.
+    Waits,
+    /// It is open, and nobody waits for the answer: its recorder is gone.
+    Unheard,
+    /// It is the requester's turn.
+    Refining,
+    /// It is over, and so.
+    Over(String),
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) kind: Kind,
+    pub(crate) id: String,
+    /// The log, by its place in the list of logs.
+    pub(crate) log: usize,
+    pub(crate) label: String,
+    pub(crate) stands: Stands,
+    /// `None`: a hold says nothing of that.
+    pub(crate) urgency: Option<Urgency>,
+    pub(crate) asked_at: Time,
+    pub(crate) ends_at: Option<Time>,
+    /// What is asked, in one line that may stand beside others.
+    pub(crate) asked: String,
+    /// The same as it was recorded.
+    pub(crate) whole: String,
+    /// The words that answer it.
+    pub(crate) words: Vec<String>,
+    /// Those to whom it can be passed on.
+    pub(crate) targets: Vec<String>,
+    /// The run that it is about; none where nothing has run.
+    pub(crate) loop_id: Option<String>,
+    pub(crate) requested_by: Option<Principal>,
+    pub(crate) standing: Standing,
+}
+
+/// What a program is told.
+#[derive(Serialize)]
+pub(super) struct Row<'a> {
+    kind: Kind,
+    id: &'a str,
+    log: &'a Path,
+    /// `waiting`, `overdue`, `recorder_gone`, `refining` or `over`.
+    state: &'static str,
+    outcome: Option<&'a str>,
+    urgency: Option<&'static str>,
+    asked_at: Time,
+    ends_at: Option<Time>,
+    time_left_ms: Option<u64>,
+    requested_by: Option<&'a Principal>,
+    run: Option<&'a str>,
+    text: &'a str,
+    answers: &'a [String],
+    escalation_targets: &'a [String],
+    #[serde(flatten)]
+    standing: &'a Standing,
+}
+
+impl Item {
+    fn of_request(
+        (log, place): (usize, &Place),
+        state: &LiveState,
+        entity: Option<&ExecutionLoop>,
+        held: &HeldRequest,
+    ) -> Self {
+        let context = &held.context;
+        let targets = entity.map(|entity| Question::of(entity, held).targets);
+        let asked = (held.requested_sequence, held.requested_sequence);
+        let records = entity.map_or(asked, |entity| (entity.started_sequence, entity.version));
+        let storage = DirectoryStorage::new(&place.path);
+        let stands = match &held.outcome {
+            Some(over) => Stands::Over(in_words(&outcome_line(over))),
+            None if recorder_of(&storage, &context.loop_id) == Recorder::Gone => Stands::Unheard,
+            None => Stands::Waits,
+        };
+        let allowed = held.request.allowed_decisions.iter();
+        Self {
+            kind: Kind::Hold,
+            id: held.request_id().to_string(),
+            log,
+            label: place.label.clone(),
+            stands,
+            urgency: None,
+            asked_at: held.request.created_at,
+            ends_at: Some(held.request.timeout_at),
+            asked: recorded_in_row(&context.command_line),
+            whole: context.command_line.to_string(),
+            words: allowed.map(|decision| decision.name().to_string()).collect(),
+            targets: targets.unwrap_or_default(),
+            loop_id: Some(context.loop_id.to_string()),
+            requested_by: None,
+            standing: state.standing(records),
+        }
+    }
+
+    fn of_point((log, place): (usize, &Place), state: &LiveState, point: &DecisionPoint) -> Self {
+        let prompt = &point.terms.proposal.prompt;
+        let mut lines = prompt.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or_default();
+        let more = if lines.next().is_some() { " .." } else { "" };
+        let stands = match point.state {
+            DecisionPointState::Pending => Stands::Waits,
+            DecisionPointState::Refining => Stands::Refining,
+            _ => Stands::Over(outcome(point)),
+        };
+        let ways = point.ways_to_answer();
+        Self {
+            kind: Kind::Decision,
+            id: point.decision_id.to_string(),
+            log,
+            label: place.label.clone(),
+            stands,
+            urgency: Some(point.terms.urgency),
+            asked_at: point.created_at,
+            ends_at: point.terms.expires_at,
+            asked: format!("{}{more}", in_row(first)),
+            whole: prompt.to_string(),
+            words: ways.iter().map(|option| option.id.to_string()).collect(),
+            targets: Vec::new(),
+            loop_id: None,
+            requested_by: Some(point.requested_by.clone()),
+            standing: state.standing((state.world().asked_from(point), point.version)),
+        }
+    }
+
+    /// Whether a person is to answer it.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.stands, Stands::Waits | Stands::Unheard)
+    }
+
+    fn is_overdue(&self, now: Time) -> bool {
+        self.ends_at.is_some_and(|end| end <= now)
+    }
+
+    /// The time that is left; nothing where there is no end, or where it is over.
+    pub(crate) fn left(&self, now: Time) -> Option<String> {
+        match &self.stands {
+            Stands::Over(_) => None,
+            Stands::Unheard => Some("none".to_string()),
+            Stands::Waits | Stands::Refining => self.ends_at.map(|end| match end <= now {
+                true => "overdue".to_string(),
+                false => span(end.nanoseconds_since(now)),
+            }),
+        }
+    }
+
+    /// What else is to be said of it in a line.
+    pub(crate) fn note(&self) -> Option<String> {
+        let note = match &self.stands {
+            Stands::Waits => None,
+            Stands::Unheard => Some("its recorder is gone".to_string()),
+            Stands::Refining => {
+                let by = self.requested_by.as_ref().map(|by| named(&by.id)).unwrap_or_default();
+                Some(format!("{by}'s turn"))
+            }
+            Stands::Over(outcome) => Some(outcome.clone()),
+        };
+        let doubt = self.standing.is_doubtful().then(|| "unproven".to_string());
+        let notes: Vec<String> = note.into_iter().chain(doubt).collect();
+        (!notes.is_empty()).then(|| notes.join(", "))
+    }
+
+    /// Its place: what waits first, and of that what presses most, then what is due first, then the
+    /// oldest. What is over stands last, the newest first.
+    pub(super) fn place(&self) -> impl Ord + use<> {
+        let group = match self.stands {
+            Stands::Waits | Stands::Unheard => 0,
+            Stands::Refining => 1,
+            Stands::Over(_) => 2,
+        };
+        let urgency = self.urgency.unwrap_or(Urgency::Medium);
+        let end = self.ends_at.map_or(u64::MAX, Time::nanoseconds);
+        let age = self.asked_at.nanoseconds();
+        let order = if group == 2 { (0, u64::MAX - age) } else { (end, age) };
+        let urgency = if group == 2 { Urgency::Medium } else { urgency };
+        (group, Reverse(urgency), order, self.log, self.id.clone())
+    }
+
+    /// For programs.
+    pub(super) fn row<'a>(&'a self, place: &'a Place, now: Time) -> Row<'a> {
+        let (state, outcome) = match &self.stands {
+            Stands::Waits if self.is_overdue(now) => ("overdue", None),
+            Stands::Waits => ("waiting", None),
+            Stands::Unheard => ("recorder_gone", None),
+            Stands::Refining => ("refining", None),
+            Stands::Over(outcome) => ("over", Some(outcome.as_str())),
+        };
+        let is_open = !matches!(self.stands, Stands::Over(_));
+        let left = self.ends_at.filter(|_| is_open).map(|end| end.nanoseconds_since(now));
+        Row {
+            kind: self.kind,
+            id: &self.id,
+            log: &place.path,
+            state,
+            outcome,
+            urgency: self.urgency.map(Urgency::name),
+            asked_at: self.asked_at,
+            ends_at: self.ends_at,
+            time_left_ms: left.map(|left| left / 1_000_000),
+            requested_by: self.requested_by.as_ref(),
+            run: self.loop_id.as_deref(),
+            text: &self.whole,
+            answers: &self.words,
+            escalation_targets: &self.targets,
+            standing: &self.standing,
+        }
+    }
+}
+
+/// What waits in a log; with `has_all` what the requesters are at, and what ended lately.
+pub(super) fn items(log: (usize, &Place), state: &LiveState, has_all: bool) -> Vec<Item> {
+    let world = state.world();
+    let mut found: Vec<Item> = Vec::new();
+    let requests = world.open_requests();
+    found.extend(requests.map(|(entity, held)| Item::of_request(log, state, Some(entity), held)));
+    let points: Vec<&DecisionPoint> = match has_all {
+        true => all(world).collect(),
+        false => world.live_decision_points().filter(|point| point.is_open()).collect(),
+    };
+    let points = points.into_iter().map(|point| Item::of_point(log, state, point));
+    found.extend(points.filter(|item| has_all || item.waits()));
+    if has_all {
+        for entity in world.live_loops() {
+            let ended = entity.decisions.requests.iter().filter(|held| !held.is_open());
+            found.extend(ended.map(|held| Item::of_request(log, state, Some(entity), held)));
+        }
+        let closed = world.closed_requests();
+        found.extend(closed.map(|held| Item::of_request(log, state, None, held)));
+    }
+    found
+}
+
+/// A line whose columns are no columns any more.
+pub(super) fn in_words(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What became of a question that waited, as far as the state still tells.
+pub(super) fn ending(state: &LiveState, item: &Item) -> Option<String> {
+    match item.kind {
+        Kind::Hold => {
+            let place = state.world().find_request(&item.id)?;
+            place.held().outcome.as_ref().map(|over| in_words(&outcome_line(over)))
+        }
+        Kind::Decision => {
+            let point = state.world().decision_point(&item.id)?;
+            point.ending.as_ref().map(|_| outcome(point))
+        }
+    }
+}

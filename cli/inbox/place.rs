@@ -1,0 +1,247 @@
+//! Which logs the inbox is over.
+
+use super::known::{KnownLog, KnownLogs, ListedBy, LogIdentity, unusable};
+use crate::arguments::Global;
+use crate::config::floors;
+use crate::exit::{Exit, Failure};
+use crate::locate::{HERE, VARIABLE};
+use crate::text::path as shown;
+use clap::error::Error;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, value_parser};
+use holdpoint_engine::shell::name_of_user;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The option, which other verbs take once.
+const OPTION: &str = "log";
+
+/// The logs that `--log` names, here any number of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NamedLogs {
+    named: Vec<PathBuf>,
+    /// The one that the environment names. What may set it is to hide nothing: it is one more.
+    of_environment: Option<PathBuf>,
+}
+
+/// A log of the inbox.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    /// As it is called in a list: by the directory that holds it.
+    pub(super) label: String,
+    /// What it was when it was listed, by each who listed it; none: it was named here and now, or by
+    /// a configuration.
+    identities: Vec<LogIdentity>,
+}
+
+/// The logs, and what keeps it from being known that these are all.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub(super) logs: Vec<Place>,
+    pub(super) unknown: Vec<Failure>,
+}
+
+impl FromArgMatches for NamedLogs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut logs = matches.get_many::<PathBuf>(OPTION).into_iter().flatten().cloned();
+        Ok(match matches.value_source(OPTION) {
+            Some(ValueSource::EnvVariable) => {
+                Self { named: Vec::new(), of_environment: logs.next() }
+            }
+            _ => Self { named: logs.collect(), of_environment: None },
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for NamedLogs {
+    fn augment_args(command: Command) -> Command {
+        let help = format!(
+            "Only this log; repeat it for each. {VARIABLE} names one more, and leaves none away"
+        );
+        let option = Arg::new(OPTION).long("log").value_name("DIR").action(ArgAction::Append);
+        command.arg(option.value_parser(value_parser!(PathBuf)).help(help))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl NamedLogs {
+    /// The logs that are meant: those that are named, else all that are known.
+    pub(super) fn places(&self) -> Places {
+        if !self.named.is_empty() {
+            return Places::of(self.named.iter().cloned().map(|path| (path, None)), Vec::new());
+        }
+        let mut unknown = Vec::new();
+        let mut found: Vec<(PathBuf, Option<LogIdentity>)> = Vec::new();
+        found.extend(self.of_environment.iter().cloned().map(|path| (path, None)));
+        match floors() {
+            Ok(floors) => {
+                let configured = floors.each().iter().flat_map(|floor| &floor.inbox);
+                found.extend(configured.cloned().map(|path| (path, None)));
+            }
+            Err(failure) => unknown.push(failure),
+        }
+        for by in [ListedBy::Person, ListedBy::Writer] {
+            match listed(by) {
+                Ok(logs) => {
+                    found.extend(logs.into_iter().map(|log| (log.path, Some(log.identity))))
+                }
+                Err(failure) => unknown.push(failure),
+            }
+        }
+        Places::of(found, unknown)
+    }
+}
+
+fn listed(by: ListedBy) -> Result<Vec<KnownLog>, Failure> {
+    let list = KnownLogs::of_user(by).map_err(|error| {
+        let message = format!("where this user's list of logs is cannot be told: {error}");
+        Failure::new(Exit::NOT_FOUND, "list_of_logs", message)
+    })?;
+    list.map_or(Ok(Vec::new()), |list| list.read().map_err(|error| unusable(&list, &error)))
+}
+
+impl Places {
+    /// Each directory once, in the order in which it was found first. Where somebody said what it
+    /// was, one of those has to be so still.
+    fn of(
+        found: impl IntoIterator<Item = (PathBuf, Option<LogIdentity>)>,
+        unknown: Vec<Failure>,
+    ) -> Self {
+        let mut logs: Vec<Place> = Vec::new();
+        let mut known: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        let mut is_free = Vec::new();
+        for (path, identity) in found {
+            let whole = std::path::absolute(&path).unwrap_or(path);
+            let name = whole.canonicalize().unwrap_or_else(|_| whole.clone());
+            let at = *known.entry(name).or_insert(logs.len());
+            if at == logs.len() {
+                let path = whole.components().collect();
+                logs.push(Place { path, label: String::new(), identities: Vec::new() });
+                is_free.push(false);
+            }
+            if let (Some(place), Some(is_free)) = (logs.get_mut(at), is_free.get_mut(at)) {
+                *is_free |= identity.is_none();
+                place.identities.extend(identity);
+            }
+        }
+        for (place, is_free) in logs.iter_mut().zip(is_free) {
+            if is_free {
+                place.identities.clear();
+            }
+        }
+        label(&mut logs);
+        Self { logs, unknown }
+    }
+}
+
+impl Place {
+    /// The options of a verb about this log.
+    pub(super) fn global(&self, json: bool) -> Global {
+        Global { log: self.path.clone(), config: None, json }
+    }
+
+    /// That the log is the one that was listed, of the owner that it had.
+    pub(super) fn expect_listed(&self) -> Result<(), Failure> {
+        let failed =
+            |code: &'static str, message: String| Err(Failure::new(Exit::NOT_FOUND, code, message));
+        let path = shown(&self.path);
+        let Some(was) = self.identities.first() else { return Ok(()) };
+        let now = match LogIdentity::of(&self.path) {
+            Ok(now) => now,
+            Err(error) => return failed("io", format!("cannot read {path}: {error}")),
+        };
+        let Some(now) = now else {
+            return match self.path.symlink_metadata() {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => failed(
+                    "gone",
+                    format!("{path} is gone: `holdpoint inbox remove {path}` lists it no more"),
+                ),
+                _ => Ok(()),
+            };
+        };
+        if self.identities.contains(&now) {
+            return Ok(());
+        }
+        let advice = format!("where that is meant, `holdpoint inbox add {path}` lists it anew");
+        if self.identities.iter().all(|was| was.owner != now.owner) {
+            let (owner, before) = (name_of_user(now.owner), name_of_user(was.owner));
+            let message = format!("{path} belongs to {owner} now, and was {before}'s: {advice}");
+            return failed("log_of_another_user", message);
+        }
+        let message = format!(
+            "{path} is another log ({}) than the one that was listed ({}): {advice}",
+            now.id, was.id
+        );
+        failed("replaced", message)
+    }
+}
+
+/// Gives each the shortest name by which it is told from the others: of the directory that holds it
+/// where its own is the usual one, with as many of those above as it takes.
+fn label(logs: &mut [Place]) {
+    let words = |place: &Place| -> Vec<String> {
+        let path = match place.path.ends_with(HERE) {
+            true => place.path.parent().unwrap_or(Path::new("/")),
+            false => &place.path,
+        };
+        let names = path.components().filter_map(|part| match part {
+            std::path::Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+            _ => None,
+        });
+        names.collect()
+    };
+    let all: Vec<Vec<String>> = logs.iter().map(words).collect();
+    let end = |words: &[String], count: usize| {
+        let last = words.get(words.len().saturating_sub(count)..).unwrap_or_default();
+        if last.is_empty() { "/".to_string() } else { last.join("/") }
+    };
+    let longest = all.iter().map(Vec::len).max().unwrap_or_default();
+    let mut counts = vec![1_usize; logs.len()];
+    for _ in 1..longest {
+        let labels = || all.iter().zip(&counts).map(|(words, count)| end(words, *count));
+        let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+        labels().for_each(|label| *uses.entry(label).or_default() += 1);
+        let again: Vec<bool> =
+            labels().map(|label| uses.get(&label).is_some_and(|uses| *uses > 1)).collect();
+        counts.iter_mut().zip(&again).for_each(|(count, is)| *count += usize::from(*is));
+        if !again.contains(&true) {
+            break;
+        }
+    }
+    for ((place, words), count) in logs.iter_mut().zip(&all).zip(counts) {
+        place.label = crate::screen::in_row(&end(words, count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(paths: &[&str]) -> Vec<String> {
+        let found = paths.iter().map(|path| (PathBuf::from(path), None));
+        Places::of(found, Vec::new()).logs.into_iter().map(|place| place.label).collect()
+    }
+
+    #[test]
+    fn a_log_is_called_by_the_shortest_name_that_is_its_own() {
+        assert_eq!(labels(&["/a/app/.holdpoint", "/srv/log"]), ["app", "log"]);
+        assert_eq!(labels(&["/a/app/.holdpoint", "/b/app/.holdpoint"]), ["a/app", "b/app"]);
+        assert_eq!(labels(&["/x/a/app/.holdpoint", "/y/a/app", "/z"]), ["x/a/app", "y/a/app", "z"]);
+        assert_eq!(labels(&["/.holdpoint"]), ["/"]);
+        assert_eq!(labels(&["/a/\u{1b}[2J"]), ["\\u{1b}[2J"]);
+    }
+
+    #[test]
+    fn a_log_that_is_found_twice_is_looked_at_once() {
+        assert_eq!(labels(&["/a/log", "/a/./log", "/a/log/"]), ["log"]);
+    }
+}

@@ -1,0 +1,67 @@
+//! The list of what waits, in lines of so many columns.
+
+use super::item::Item;
+use crate::screen::marked;
+use crate::table::{Column, NOTHING, lines};
+use holdpoint_domain::Time;
+
+/// From here on a question is one line; narrower, what is asked stands below it.
+const ROOMY_COLUMNS: usize = 60;
+/// How much of an id is shown: enough to answer by, and little where there is little room.
+const ID_CHARACTERS: usize = 16;
+const SHORT_ID_CHARACTERS: usize = 10;
+
+const COLUMNS: [Column; 7] = [
+    column("left", 6, false),
+    column("urgency", 3, false),
+    column("question", 8, false),
+    column("log", 4, false),
+    column("answers", 2, false),
+    column("asked", 7, true),
+    column("note", 5, false),
+];
+
+const NARROW: [Column; 4] = [
+    column("left", 6, false),
+    column("question", 8, false),
+    column("urgency", 3, false),
+    column("note", 2, true),
+];
+
+const fn column(title: &'static str, weight: u8, is_cut: bool) -> Column {
+    Column { title, weight, is_cut, is_number: false }
+}
+
+/// The list: its titles, and for each question its lines.
+pub(super) struct Rows {
+    pub(super) titles: String,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// The questions, at a moment and in so many columns.
+pub(super) fn rows(items: &[&Item], now: Time, columns: usize) -> Rows {
+    let is_roomy = columns >= ROOMY_COLUMNS;
+    let cells: Vec<Vec<String>> = items.iter().map(|item| cells(item, now, is_roomy)).collect();
+    let table = if is_roomy { &COLUMNS[..] } else { &NARROW[..] };
+    let mut lines = lines(table, &cells, columns).into_iter();
+    let titles = lines.next().unwrap_or_default();
+    let below = |item: &Item| (!is_roomy).then(|| marked(&item.asked, columns));
+    let rows = lines.zip(items).map(|(line, item)| std::iter::once(line).chain(below(item)));
+    Rows { titles, rows: rows.map(Iterator::collect).collect() }
+}
+
+fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
+    let nothing = || NOTHING.to_string();
+    let left = item.left(now).unwrap_or_else(nothing);
+    let urgency = item.urgency.map_or_else(nothing, |urgency| urgency.name().to_string());
+    let note = item.note().unwrap_or_else(nothing);
+    let characters = if is_roomy { ID_CHARACTERS } else { SHORT_ID_CHARACTERS };
+    let id = item.id.get(..characters).unwrap_or(&item.id).to_string();
+    match is_roomy {
+        true => {
+            let answers = item.words.join(", ");
+            vec![left, urgency, id, item.label.clone(), answers, item.asked.clone(), note]
+        }
+        false => vec![left, id, urgency, note],
+    }
+}

@@ -1,0 +1,118 @@
+//! The logs of the inbox as they were read, each anew where it changed.
+
+use super::item::{Item, ending, items};
+use super::place::Place;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::live::LiveState;
+use crate::verify::{VERIFY_TELLS, damaged};
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_files::head::read_witness;
+use holdpoint_log_format::names;
+use serde_json::json;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+/// A log is read no more often than this, and no more than a tenth of the time.
+const BETWEEN_READINGS: Duration = Duration::from_millis(100);
+const REST: u32 = 9;
+
+/// A log as it was read.
+pub(super) struct LogSnapshot {
+    pub(super) place: Place,
+    /// `None`: it could not be read.
+    pub(super) state: Option<LiveState>,
+    /// Why it, or what lies behind it, cannot be known.
+    pub(super) problem: Option<Failure>,
+    pub(super) items: Vec<Item>,
+    stamp: Stamp,
+    rests_until: Instant,
+}
+
+/// What tells that a log changed: nothing is appended that leaves all of it as it is, for longer
+/// than HEAD takes to follow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Stamp {
+    directory: Option<(u64, u64, u32)>,
+    head: Option<Vec<u8>>,
+    newest: Option<(OsString, i64, i64, u64)>,
+}
+
+impl Stamp {
+    fn of(place: &Place) -> Self {
+        let directory = place.path.symlink_metadata().ok();
+        let storage = DirectoryStorage::new(&place.path);
+        let head = read_witness(&storage, names::HEAD).ok().flatten().and_then(Result::ok);
+        let listed = place.path.join(names::SEGMENTS).read_dir().into_iter().flatten().flatten();
+        let segments = listed.map(|entry| entry.file_name());
+        let is_segment = |name: &OsString| name.to_str().and_then(names::parse_segment).is_some();
+        let newest = segments.filter(is_segment).max().and_then(|name| {
+            let found = place.path.join(names::SEGMENTS).join(&name).symlink_metadata().ok()?;
+            Some((name, found.mtime(), found.mtime_nsec(), found.len()))
+        });
+        let directory = directory.map(|found| (found.dev(), found.ino(), found.uid()));
+        Self { directory, head, newest }
+    }
+}
+
+impl LogSnapshot {
+    /// Reads a log; `at` is its place in the list.
+    pub(super) fn read(at: usize, place: Place, has_all: bool) -> Self {
+        let (begun, stamp) = (Instant::now(), Stamp::of(&place));
+        let (state, problem) = match read(&place) {
+            Ok(state) => {
+                let report = state.report().filter(|report| report.failed());
+                let problem = report.map(|report| damaged(report, VERIFY_TELLS));
+                (Some(state), problem.map(|failure| of_log(&place, failure)))
+            }
+            Err(failure) => (None, Some(unreadable(failure))),
+        };
+        let problem = problem.map(|it| it.with("log", json!(place.path.to_string_lossy())));
+        let found = state.as_ref().map(|state| items((at, &place), state, has_all));
+        let rest = begun.elapsed().saturating_mul(REST).max(BETWEEN_READINGS);
+        let rests_until = Instant::now().checked_add(rest).unwrap_or(begun);
+        let items = found.unwrap_or_default();
+        Self { place, state, problem, items, stamp, rests_until }
+    }
+
+    /// Reads the log again where it changed and is due. What ended of what waited; `None` where it
+    /// was not read.
+    pub(super) fn refresh(&mut self, at: usize, has_all: bool) -> Option<Vec<(Item, String)>> {
+        if Instant::now() < self.rests_until || Stamp::of(&self.place) == self.stamp {
+            return None;
+        }
+        let before = std::mem::replace(self, Self::read(at, self.place.clone(), has_all));
+        let still: std::collections::BTreeSet<&str> =
+            self.items.iter().filter(|item| item.waits()).map(|item| item.id.as_str()).collect();
+        let gone = before.items.into_iter().filter(|item| item.waits());
+        let gone = gone.filter(|item| !still.contains(item.id.as_str()));
+        let ended = gone.map(|item| {
+            let ending = self.state.as_ref().and_then(|state| ending(state, &item));
+            (item, ending.unwrap_or_else(|| "waits no more".to_string()))
+        });
+        Some(ended.collect())
+    }
+}
+
+fn read(place: &Place) -> Result<LiveState, Failure> {
+    place.expect_listed()?;
+    let directory = Directory::open(&place.global(false))?;
+    let state = LiveState::read_quietly(&directory)?;
+    state.expect_log(&directory)?;
+    Ok(state)
+}
+
+/// What a log says of itself, under its name.
+fn of_log(place: &Place, failure: Failure) -> Failure {
+    let message = format!("{}: {}", crate::text::path(&place.path), failure.message());
+    Failure::new(failure.exit, failure.code().to_string(), message)
+}
+
+/// That nothing is known of it is one and the same for the inbox, whatever the reason.
+fn unreadable(failure: Failure) -> Failure {
+    match failure.exit {
+        Exit::VERIFICATION_FAILED => failure,
+        _ => failure.exiting(Exit::NOT_FOUND),
+    }
+}
