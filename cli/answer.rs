@@ -6,12 +6,14 @@ use crate::decision::{self, Answered, Speaker};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::hold::{self, LockWaitArgs, NamedHumanDecision};
+use crate::inbox;
 use crate::live::LiveState;
-use crate::text::excerpt;
+use crate::text::{excerpt, path};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
+use std::path::PathBuf;
 
 /// What the id of a request to a person begins with.
 const REQUEST: &str = "REQ-";
@@ -24,7 +26,7 @@ const DIGITS_MIN: usize = 6;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What is answered: the id of a hold's request or of a decision, at least six of its first
-    /// digits, or the issue of a decision.
+    /// digits, or the issue of a decision. Without `--log` an id of any log of the inbox.
     #[arg(value_name = "ID")]
     id: String,
     /// The answer, as the question offers it: CONTINUE, RETRY, ABORT or ESCALATE of a hold, the id
@@ -61,8 +63,48 @@ enum Asked {
     Decision(String),
 }
 
-/// Hands the answer in, as `hold answer` and `decision respond` do: with their exit codes.
-pub(crate) fn main(global: &Global, args: Args) -> Exit {
+/// An answer that was typed to a question of which it is known what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Typed {
+    pub(crate) id: String,
+    pub(crate) is_hold: bool,
+    pub(crate) word: Option<String>,
+    pub(crate) reason: Option<String>,
+    pub(crate) text: Option<String>,
+    pub(crate) guidance: Option<String>,
+    pub(crate) to: Option<String>,
+}
+
+/// Hands in an answer as `answer` does, and prints nothing: what it came to, in words.
+pub(crate) fn give(global: &Global, typed: Typed, turn: LockWaitArgs) -> Result<String, Failure> {
+    let Typed { id, is_hold, word, reason, text, guidance, to } = typed;
+    if is_hold {
+        let decision = decision_of(&id, word)?;
+        return hold::give(global, hold::AnswerArgs::of(id, decision, (reason, to), false, turn));
+    }
+    let answered = Answered { decision: id, option: word, text, guidance, comment: reason };
+    decision::give(global, answered, turn)
+}
+
+/// Hands the answer in, as `hold answer` and `decision respond` do: with their exit codes. Where no
+/// log is named, what does not wait in the log that is meant here is looked for in the inbox.
+pub(crate) fn main(global: &Global, is_named: bool, mut args: Args) -> Exit {
+    let elsewhere = match is_named || waits_here(global, &args.id) {
+        true => Ok(None),
+        false => elsewhere(&args.id),
+    };
+    let found = match elsewhere {
+        Ok(found) => found,
+        Err(failure) => return settle(global, Err(failure)),
+    };
+    let log = found.map(|(log, id)| {
+        args.id = id;
+        Global { log, config: global.config.clone(), json: global.json }
+    });
+    answer(log.as_ref().unwrap_or(global), args)
+}
+
+fn answer(global: &Global, args: Args) -> Exit {
     let asked = Directory::open(global).and_then(|directory| asked(&directory, &args.id));
     let outcome = asked.and_then(|asked| match asked {
         Asked::Request(id) => answer_request(global, id, args),
@@ -81,13 +123,18 @@ fn answer_request(global: &Global, request: String, args: Args) -> Result<Exit, 
         );
         return Err(Failure::new(Exit::USAGE, "not_of_a_hold", message));
     }
+    let decision = decision_of(&request, word)?;
+    hold::answer(global, hold::AnswerArgs::of(request, decision, (reason, to), yes, turn))
+}
+
+/// The decision that a word means: its whole name, in whatever case.
+fn decision_of(request: &str, word: Option<String>) -> Result<NamedHumanDecision, Failure> {
     let word = word.unwrap_or_default();
-    let decision = NamedHumanDecision::from_str(&word, true).map_err(|_| {
+    NamedHumanDecision::from_str(&word, true).map_err(|_| {
         let words = NamedHumanDecision::value_variants();
         let offered = words.iter().filter_map(|it| Some(it.to_possible_value()?.get_name().into()));
-        not_offered(&request, &word, &offered.collect::<Vec<String>>())
-    })?;
-    hold::answer(global, hold::AnswerArgs::of(request, decision, (reason, to), yes, turn))
+        not_offered(request, &word, &offered.collect::<Vec<String>>())
+    })
 }
 
 fn not_offered(id: &str, word: &str, offered: &[String]) -> Failure {
@@ -141,10 +188,46 @@ fn asked(directory: &Directory, wanted: &str) -> Result<Asked, Failure> {
     }
 }
 
-/// The ids of the questions that wait and whose digits begin so.
-fn beginning(world: &World, digits: &str) -> Vec<String> {
+/// The ids of the questions that wait and begin so, or whose digits do.
+fn beginning(world: &World, wanted: &str) -> Vec<String> {
     let requests = world.open_requests().map(|(_, held)| held.request_id());
     let points = world.live_decision_points().map(|point| point.decision_id.as_str());
-    let digits_of = |id: &str| id.split_once('-').is_some_and(|(_, own)| own.starts_with(digits));
-    requests.chain(points).filter(|id| digits_of(id)).map(|id| visible(id).to_string()).collect()
+    let waiting = requests.chain(points).filter(|id| begins(id, wanted));
+    waiting.map(|id| visible(id).to_string()).collect()
+}
+
+/// Whether an id, or its digits, begin so.
+fn begins(id: &str, wanted: &str) -> bool {
+    id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
+}
+
+/// Whether a text can be the beginning of an id and of nothing else: of so many digits at least.
+fn is_of_an_id(wanted: &str) -> bool {
+    let own = wanted.strip_prefix(REQUEST).or_else(|| wanted.strip_prefix(DECISION));
+    let digits = own.unwrap_or(wanted);
+    digits.len() >= DIGITS_MIN
+        && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether it may be that of a question of the log that is meant here. What cannot be read is told
+/// by whoever needs it.
+fn waits_here(global: &Global, wanted: &str) -> bool {
+    let state = Directory::open(global).and_then(|directory| LiveState::read(&directory, false));
+    !is_of_an_id(wanted) || state.is_ok_and(|state| !beginning(state.world(), wanted).is_empty())
+}
+
+/// The one question of the inbox that is meant: its log, and its id. Exit 4 where several begin so.
+fn elsewhere(wanted: &str) -> Result<Option<(PathBuf, String)>, Failure> {
+    let mut found = inbox::waiting(|id| begins(id, wanted));
+    if found.len() > 1 {
+        let named: Vec<String> =
+            found.iter().map(|(log, id)| format!("{} in {}", visible(id), path(log))).collect();
+        let message = format!(
+            "{} questions begin with {wanted}: {}; give more digits, or --log DIR",
+            found.len(),
+            named.join(", ")
+        );
+        return Err(Failure::new(Exit::CONFLICT, "ambiguous_question", message));
+    }
+    Ok(found.pop())
 }

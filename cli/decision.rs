@@ -42,7 +42,7 @@ pub(crate) use name::{known, resolve};
 pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use principal::{Speaker, claimed, user};
-pub(crate) use respond::{Answered, answer};
+pub(crate) use respond::{Answered, answer, give};
 pub(crate) use session::{DecisionSession, Only, unproven};
 pub(crate) use shown::{Doubts, how_to_answer, lines, outcome, span};
 #[cfg(feature = "mcp")]

@@ -29,7 +29,7 @@ use holdpoint_replay::{Rebuilt, Until, rebuild, rebuild_live};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use answer::{Args as AnswerArgs, answer};
+pub(crate) use answer::{Args as AnswerArgs, answer, give};
 pub(crate) use expire::record_due;
 pub(crate) use shown::{NamedHumanDecision, how_to_answer, left, lines, outcome_line};
 

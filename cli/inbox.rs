@@ -1,23 +1,30 @@
 //! `holdpoint inbox`: everything that waits for a person, of all logs that are known, in one list.
 
+mod draft;
+mod full_screen;
 mod item;
 mod known;
 mod lines;
+mod logs;
 mod place;
 mod rows;
+mod screen;
 mod snapshot;
+mod terminal;
 
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, settle};
+use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold::LockWaitArgs;
 use crate::output::Output;
 use crate::text::path as shown;
 use clap::Subcommand;
 pub(crate) use known::register;
 use known::{KnownLog, KnownLogs, ListedBy, LogIdentity, unusable};
+use logs::Logs;
 use place::NamedLogs;
 use serde_json::json;
+use snapshot::LogSnapshot;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
 
@@ -61,7 +68,7 @@ enum Change {
 /// Lists what waits. Exit 3 where a log cannot be read, where none is listed, or where it is not
 /// known which are: what cannot be known is not nothing; 6 where one does not verify.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    let Args { change, named, all, watch, .. } = args;
+    let Args { change, named, all, watch, turn } = args;
     match change {
         Some(_) if all || watch => {
             let message = "--all and --watch are for the list itself";
@@ -72,10 +79,25 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
             settle(global, remove(global, &directory, gone))
         }
         None => {
-            let outcome = lines::list(global, &named, all, watch);
+            let outcome = match !global.json && terminal::is_there() {
+                true => full_screen::show(&named, all, &turn),
+                false => lines::list(global, &named, all, watch),
+            };
             outcome.unwrap_or_else(|failure| failure.tell())
         }
     }
+}
+
+/// The questions of all logs of the inbox that wait and whose ids are meant, each with its log.
+/// Says which logs it could not look into.
+pub(crate) fn waiting(is_meant: impl Fn(&str) -> bool) -> Vec<(PathBuf, String)> {
+    let Ok((_, logs)) = Logs::read(&NamedLogs::default(), false) else { return Vec::new() };
+    logs.problems().for_each(|problem| complain(problem.message()));
+    let meant = |log: &LogSnapshot| -> Vec<(PathBuf, String)> {
+        let items = log.items.iter().filter(|item| item.waits() && is_meant(&item.id));
+        items.map(|item| (log.place.path.clone(), item.id.clone())).collect()
+    };
+    logs.logs.iter().flat_map(meant).collect()
 }
 
 /// The list of a person. Exit 3 where the user has no home.

@@ -91,7 +91,7 @@ pub fn main() -> ExitCode {
         Verb::Apply(args) => apply::main(&global, args),
         Verb::Record(args) => record::main(&global, &args),
         Verb::Inbox(args) => inbox::main(&global, args),
-        Verb::Answer(args) => answer::main(&global, args),
+        Verb::Answer(args) => answer::main(&global, named.is_some(), args),
         Verb::Hold(verb) => hold::main(&global, verb),
         Verb::Decision(verb) => decision::main(&global, verb),
         Verb::Hook(args) => hook::main(&global, &args),

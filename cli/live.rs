@@ -197,6 +197,12 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
+    /// Of what is proven, for tests of what is shown.
+    #[cfg(test)]
+    pub(crate) const fn proven() -> Self {
+        Self { standing: "proven", stated_by: None, no_witness_from: None, durable: true }
+    }
+
     /// Whether something else than a witness that is still to come keeps it from being proven.
     pub(crate) fn is_doubtful(&self) -> bool {
         self.standing == "unproven" && self.no_witness_from.is_none()

@@ -92,7 +92,7 @@ fn several(beginning: &str, count: usize, found: &BTreeSet<String>) -> Failure {
 }
 
 /// A run that cannot be looked for whole is not said to be missing, or to be the only one.
-fn expect_sound(searched: &Searched) -> Result<(), Failure> {
+pub(crate) fn expect_sound(searched: &Searched) -> Result<(), Failure> {
     if searched.is_sound() {
         return Ok(());
     }

@@ -70,6 +70,33 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
+/// What a run printed last in each stream, for a screen of its own: so many last lines, made
+/// visible, below what they are. Nothing of it before all has verified.
+pub(crate) fn last_shown(
+    directory: &Directory,
+    loop_id: &str,
+    most_lines: usize,
+) -> Result<Vec<(String, Vec<String>)>, Failure> {
+    let (found, searched) = directory.read(|log, options| run_of(log, loop_id, options))?;
+    run_id::expect_sound(&searched)?;
+    let run = expect_run(directory, loop_id, found)?;
+    let mut shown = Vec::new();
+    for stream in [OutputStream::Stdout, OutputStream::Stderr] {
+        let printed = run.output(stream, None).filter(|output| output.extent.true_length > 0);
+        let Some(output) = printed else { continue };
+        expect_verified(&run, output)?;
+        let kept = last_lines(&output.bytes, most_lines);
+        let lines = kept.split_inclusive(|byte| *byte == b'\n');
+        let lines = lines.map(|line| crate::screen::seen(line.strip_suffix(b"\n").unwrap_or(line)));
+        let missing = output.cut.as_ref().map(|cut| {
+            format!("; {} of its middle were not kept", counted(cut.gap_length, "byte"))
+        });
+        let what = format!("{}{}", warning(output), missing.unwrap_or_default());
+        shown.push((what, lines.collect()));
+    }
+    Ok(shown)
+}
+
 /// The run that was found. Exit 3 where there is none.
 pub(crate) fn expect_run(
     directory: &Directory,

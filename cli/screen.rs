@@ -128,6 +128,13 @@ impl Page {
         self.lines.extend(lines.iter().map(|line| behind_gutter(line)));
     }
 
+    /// Lines that a command printed, made visible already, each behind the mark of others' texts.
+    pub(crate) fn printed(&mut self, lines: &[String]) {
+        let room = self.columns.saturating_sub(GUTTER.len());
+        let lines = lines.iter().flat_map(|line| fold(&line.replace('\t', "    "), room, room));
+        self.lines.extend(lines.map(|line| behind_gutter(&line)));
+    }
+
     /// What this program says under a name. Names of others in it are [`named`].
     pub(crate) fn row(&mut self, name: &str, value: &str) {
         let text = format!("{name:<NAME_COLUMNS$}{value}");

@@ -4,7 +4,7 @@
 use super::long_over;
 use super::principal::Speaker;
 use super::session::{DecisionSession, Only};
-use super::told::tell;
+use super::told::{Told, came_to, show};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
@@ -33,20 +33,28 @@ impl Change {
     }
 
     /// Hands in the command on the decision, of whoever gives it, and tells what that came to.
-    /// Random bits that the command takes are supplied.
     pub(super) fn carry_out(
         &self,
         global: &Global,
         command: impl FnOnce(String, Principal) -> Command,
         what: impl FnOnce(&DecisionPoint) -> String,
     ) -> Result<Exit, Failure> {
+        show(global, &self.hand_in(global, command)?, what)
+    }
+
+    /// Hands it in: what that came to. Random bits that the command takes are supplied.
+    pub(super) fn hand_in(
+        &self,
+        global: &Global,
+        command: impl FnOnce(String, Principal) -> Command,
+    ) -> Result<Told, Failure> {
         let session = DecisionSession::open(global, &self.turn, false)?;
         let by = self.speaker.principal();
         let point = match session.find(&self.decision) {
             Ok(point) => point,
             Err(unknown) => {
                 let command = |decision_id| command(decision_id, by);
-                return long_over::tell(global, session, unknown, &self.decision, command, what);
+                return long_over::look_up(global, session, unknown, &self.decision, command);
             }
         };
         let command = command(point.decision_id.to_string(), by.clone());
@@ -55,6 +63,6 @@ impl Change {
             None => command,
         };
         let submitted = session.submit(&point, &by, &self.only, &command)?;
-        tell(global, session, &point.decision_id, submitted, what)
+        came_to(session, &point.decision_id, submitted)
     }
 }

@@ -5,7 +5,7 @@ use super::long_over;
 use super::principal::Speaker;
 use super::session::{DecisionSession, Only};
 use super::shown::outcome;
-use super::told::tell;
+use super::told::{came_to, show};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
@@ -47,10 +47,11 @@ pub(super) fn consume(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let point = match session.find(&args.decision) {
         Ok(point) => point,
         Err(unknown) => {
-            return long_over::tell(global, session, unknown, &args.decision, command, spent);
+            let told = long_over::look_up(global, session, unknown, &args.decision, command)?;
+            return show(global, &told, spent);
         }
     };
     let command = command(point.decision_id.to_string());
     let submitted = session.submit(&point, &by, &Only::default(), &command)?;
-    tell(global, session, &point.decision_id, submitted, spent)
+    show(global, &came_to(session, &point.decision_id, submitted)?, spent)
 }

@@ -3,26 +3,25 @@
 
 use super::look::Look;
 use super::session::{DecisionSession, no};
-use super::told::{Told, show};
+use super::told::Told;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointState};
 use holdpoint_replay::Unproven;
 use holdpoint_replay::Until;
 use serde_json::json;
 
-/// Tells what a command on such a decision comes to, and closes the log. Nothing is written. Where
-/// there is no such decision either, the failure stays as it was.
-pub(super) fn tell(
+/// What a command on such a decision comes to; closes the log. Nothing is written. Where there is
+/// no such decision either, the failure stays as it was.
+pub(super) fn look_up(
     global: &Global,
     session: DecisionSession<'_>,
     unknown: Failure,
     wanted: &str,
     command: impl FnOnce(String) -> Command,
-    what: impl FnOnce(&DecisionPoint) -> String,
-) -> Result<Exit, Failure> {
+) -> Result<Told, Failure> {
     if unknown.code() != "not_found" {
         return Err(unknown);
     }
@@ -30,7 +29,7 @@ pub(super) fn tell(
     let Ok(point) = look.find(wanted) else { return Err(unknown) };
     let command = command(point.decision_id.to_string());
     let told = match (done_before(point, &command), &command) {
-        (Some(sequence), _) => Ok(again(&session, &look, point, sequence)?),
+        (Some(sequence), _) => again(&session, &look, point, sequence),
         (None, Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))) => {
             Err(told_of(&look, point, no(point.not_spendable())))
         }
@@ -40,7 +39,7 @@ pub(super) fn tell(
         }
     };
     session.close()?;
-    show(global, &told?, what)
+    told
 }
 
 /// The record of the same answer by the same somebody, or of taking it back.

@@ -8,6 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
+use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{DecisionPointCommand, RespondToDecisionPoint, Response};
 
@@ -59,6 +60,14 @@ pub(crate) struct Answered {
     pub(crate) comment: Option<String>,
 }
 
+impl Answered {
+    fn args(self, speaker: Speaker, turn: LockWaitArgs) -> Args {
+        let Self { decision, option, text, guidance, comment } = self;
+        let answer = Answer { option, text, guidance, accept: false };
+        Args { answer, comment, change: Change::of(decision, speaker, turn) }
+    }
+}
+
 /// Hands in an answer that another verb was given.
 pub(crate) fn answer(
     global: &Global,
@@ -66,17 +75,32 @@ pub(crate) fn answer(
     speaker: Speaker,
     turn: LockWaitArgs,
 ) -> Result<Exit, Failure> {
-    let Answered { decision, option, text, guidance, comment } = answered;
-    let answer = Answer { option, text, guidance, accept: false };
-    respond(global, Args { answer, comment, change: Change::of(decision, speaker, turn) })
+    respond(global, answered.args(speaker, turn))
+}
+
+/// The same, of the user at this terminal, and prints nothing: what it came to, in words.
+pub(crate) fn give(
+    global: &Global,
+    answered: Answered,
+    turn: LockWaitArgs,
+) -> Result<String, Failure> {
+    let Args { answer, comment, change } = answered.args(Speaker::default(), turn);
+    let told = change.hand_in(global, response(answer, comment))?;
+    let rests = told.unproven_part.filter(|_| told.points.0.needs_person());
+    let rests = rests.map(|_| "; it may rest on unproven records, and permits nothing");
+    Ok(format!("{}{}", standing(&told.points.0), rests.unwrap_or_default()))
 }
 
 /// Hands the answer in. Exit 0 where it counts, also when it is on record already; 4 where another
 /// one counts: this one is then kept, and does not; 5 where a rule says no.
 pub(super) fn respond(global: &Global, args: Args) -> Result<Exit, Failure> {
     let Args { answer, comment, change } = args;
+    change.carry_out(global, response(answer, comment), standing)
+}
+
+fn response(answer: Answer, comment: Option<String>) -> impl FnOnce(String, Principal) -> Command {
     let response = answer.response();
-    let command = |decision_id, by| {
+    move |decision_id, by| {
         Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
             RespondToDecisionPoint {
                 decision_id,
@@ -86,6 +110,5 @@ pub(super) fn respond(global: &Global, args: Args) -> Result<Exit, Failure> {
                 comment,
             },
         ))
-    };
-    change.carry_out(global, command, standing)
+    }
 }

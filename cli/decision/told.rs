@@ -31,18 +31,16 @@ pub(super) struct Told {
     pub(super) points: (DecisionPoint, Option<DecisionPoint>),
 }
 
-/// Tells what a change of a decision came to, and closes the log. An answer that came too late is
-/// on record, and a failure.
-pub(super) fn tell(
-    global: &Global,
+/// What a change of a decision came to; closes the log. An answer that came too late is on record,
+/// and a failure.
+pub(super) fn came_to(
     session: DecisionSession<'_>,
     decision_id: &str,
     submitted: Submitted,
-    what: impl FnOnce(&DecisionPoint) -> String,
-) -> Result<Exit, Failure> {
+) -> Result<Told, Failure> {
     let told = told(&session, decision_id, submitted);
     session.close()?;
-    show(global, &told?, what)
+    told
 }
 
 /// Tells what a change came to.

@@ -59,6 +59,8 @@ impl Args {
     }
 }
 
+const TOO_LATE: &str = "the answer came too late: it is kept, and does not count";
+
 /// How an answer fared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -93,8 +95,43 @@ struct Records {
     at: Option<Time>,
 }
 
+/// What an answer came to.
+struct Given {
+    request_id: String,
+    submitted: Submitted,
+    outcome: Option<RequestOutcome>,
+    /// The unproven records that the decision may rest on.
+    rests_on: Option<(u64, u64)>,
+}
+
 /// Hands the answer in. Exit 4 where another one counts, 5 where a rule says no.
 pub(crate) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
+    let given = hand_in(global, args)?;
+    let exit = tell(global, &given.request_id, &given.submitted, given.outcome.as_ref())?;
+    warn_rests_on(given.rests_on, "the decision");
+    Ok(exit)
+}
+
+/// The same, and prints nothing: what it came to, in words. A failure where it does not count.
+pub(crate) fn give(global: &Global, args: Args) -> Result<String, Failure> {
+    let given = hand_in(global, args)?;
+    let counts = given.outcome.as_ref().map(outcome_line).unwrap_or_default();
+    let counts = counts.split_whitespace().collect::<Vec<_>>().join(" ");
+    let late = |why: &str| Err(Failure::new(Exit::CONFLICT, "late", format!("{why}; {counts}")));
+    match &given.submitted {
+        Submitted::Refused(refusal) if is_conflict(refusal) => {
+            late(&visible(&refusal.to_string()).to_string())
+        }
+        Submitted::Refused(refusal) => Err(refused(refusal)),
+        Submitted::Accepted(receipt) if is_late(receipt) => late(TOO_LATE),
+        Submitted::Accepted(_) | Submitted::Repeated(_) => {
+            let rests = given.rests_on.map(|_| "; it may rest on unproven records");
+            Ok(format!("{counts}{}", rests.unwrap_or_default()))
+        }
+    }
+}
+
+fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     let engine = super::open(global, &args.turn)?;
     let means = means(args.yes)?;
     let found = engine.query(|world| resolve(&args.request, request_ids(world)));
@@ -105,11 +142,9 @@ pub(crate) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
     let outcome = outcome(&engine, &request_id).map_err(|error| failed(global, error))?;
     let part =
         engine.query(|world| world.unproven_part_of_request(world.find_request(&request_id)?));
-    let part = part.map_err(|error| failed(global, error))?;
+    let rests_on = part.map_err(|error| failed(global, error))?;
     engine.close().map_err(|error| failed(global, error))?;
-    let exit = tell(global, &request_id, &submitted, outcome.as_ref())?;
-    warn_rests_on(part, "the decision");
-    Ok(exit)
+    Ok(Given { request_id, submitted, outcome, rests_on })
 }
 
 fn outcome(engine: &Engine, request_id: &str) -> Result<Option<RequestOutcome>, SubmitError> {
@@ -238,7 +273,7 @@ fn tell(
         Submitted::Refused(refusal) => return Err(refused(refusal)),
         Submitted::Repeated(receipt) => (Fate::Repeated, Some(receipt)),
         Submitted::Accepted(receipt) if is_late(receipt) => {
-            complain("the answer came too late: it is kept, and does not count");
+            complain(TOO_LATE);
             (Fate::Late, Some(receipt))
         }
         Submitted::Accepted(receipt) => (Fate::Recorded, Some(receipt)),

@@ -59,6 +59,10 @@ pub(crate) struct Item {
     pub(crate) words: Vec<String>,
     /// Those to whom it can be passed on.
     pub(crate) targets: Vec<String>,
+    /// Whether it takes an answer in one's own words.
+    pub(crate) allows_text: bool,
+    /// Whether it takes guidance for another proposal.
+    pub(crate) allows_guidance: bool,
     /// The run that it is about; none where nothing has run.
     pub(crate) loop_id: Option<String>,
     pub(crate) requested_by: Option<Principal>,
@@ -118,6 +122,8 @@ impl Item {
             whole: context.command_line.to_string(),
             words: allowed.map(|decision| decision.name().to_string()).collect(),
             targets: targets.unwrap_or_default(),
+            allows_text: false,
+            allows_guidance: false,
             loop_id: Some(context.loop_id.to_string()),
             requested_by: None,
             standing: state.standing(records),
@@ -148,6 +154,8 @@ impl Item {
             whole: prompt.to_string(),
             words: ways.iter().map(|option| option.id.to_string()).collect(),
             targets: Vec::new(),
+            allows_text: point.terms.allow_text,
+            allows_guidance: point.iteration < point.terms.max_iterations,
             loop_id: None,
             requested_by: Some(point.requested_by.clone()),
             standing: state.standing((state.world().asked_from(point), point.version)),
@@ -277,5 +285,82 @@ pub(super) fn ending(state: &LiveState, item: &Item) -> Option<String> {
             let point = state.world().decision_point(&item.id)?;
             point.ending.as_ref().map(|_| outcome(point))
         }
+    }
+}
+
+/// Questions for tests.
+#[cfg(test)]
+pub(super) mod sample {
+    use super::*;
+    use holdpoint_domain::core::actor::{Actor, Authentication};
+
+    /// When they were asked.
+    pub(crate) const ASKED: Time = Time::from_nanoseconds(1_800_000_000_000_000_000);
+
+    fn item(kind: Kind, id: &str, asked: &str, words: &[&str]) -> Item {
+        Item {
+            kind,
+            id: id.to_string(),
+            log: 0,
+            label: "app".to_string(),
+            stands: Stands::Waits,
+            urgency: None,
+            asked_at: ASKED,
+            ends_at: None,
+            asked: in_row(asked.lines().next().unwrap_or_default()),
+            whole: asked.to_string(),
+            words: words.iter().map(ToString::to_string).collect(),
+            targets: Vec::new(),
+            allows_text: false,
+            allows_guidance: false,
+            loop_id: None,
+            requested_by: None,
+            standing: Standing::proven(),
+        }
+    }
+
+    /// The question of a hold, with five minutes.
+    pub(crate) fn hold() -> Item {
+        let words = ["CONTINUE", "RETRY", "ESCALATE", "ABORT"];
+        let id = "REQ-f89a996314ede3d4411568f692bdf6e4";
+        let targets = ["on-call", "lead"].map(String::from).to_vec();
+        let end = ASKED.nanoseconds() + 300_000_000_000;
+        Item {
+            ends_at: Some(Time::from_nanoseconds(end)),
+            targets,
+            loop_id: Some("LOOP-84fe1eeeb511e20d3dea187249e18dec".to_string()),
+            ..item(Kind::Hold, id, "make deploy ENVIRONMENT=production", &words)
+        }
+    }
+
+    /// A decision that presses, of an agent.
+    pub(crate) fn decision() -> Item {
+        let id = "DP-946915558e3df6400157145cb436f9ca";
+        let by = Principal {
+            kind: Actor::Agent,
+            id: "agent-7".into(),
+            authenticated_by: Authentication::None,
+            means: "claimed".into(),
+        };
+        Item {
+            urgency: Some(Urgency::High),
+            allows_guidance: true,
+            requested_by: Some(by),
+            label: "\u{6587}\u{5b57}".to_string(),
+            ..item(
+                Kind::Decision,
+                id,
+                "Which \u{1f512} cache, \u{5d0}\u{5d1}\u{1b}[2J?",
+                &["yes", "no"],
+            )
+        }
+    }
+
+    /// One that is over, and one whose recorder is gone.
+    pub(crate) fn others() -> Vec<Item> {
+        let over = Stands::Over("ABORT by ada, record 7".to_string());
+        let of = |id: &str, stands| Item { id: id.to_string(), stands, ..hold() };
+        let gone = of("REQ-00aa00aa00aa00aa", Stands::Unheard);
+        vec![gone, of("REQ-11bb11bb11bb11bb", over)]
     }
 }

@@ -231,7 +231,8 @@ fn line(known: &KnownLog) -> Vec<u8> {
 fn parse(line: &[u8]) -> Option<KnownLog> {
     let mut words = line.splitn(3, |byte| *byte == b' ');
     let mut digits = [0; 16];
-    base16ct::lower::decode(words.next()?, &mut digits).ok()?;
+    let id = words.next().filter(|id| id.len() == digits.len().saturating_mul(2))?;
+    base16ct::lower::decode(id, &mut digits).ok()?;
     let owner = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
     let path = PathBuf::from(OsString::from_vec(words.next()?.to_vec()));
     let identity = LogIdentity { id: LogId(digits), owner };

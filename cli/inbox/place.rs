@@ -30,8 +30,8 @@ pub(super) struct Place {
     pub(super) path: PathBuf,
     /// As it is called in a list: by the directory that holds it.
     pub(super) label: String,
-    /// What it was when it was listed, by each who listed it; none: it was named here and now, or by
-    /// a configuration.
+    /// What it was when it was listed, by each who listed it; none: it was named here and now, or
+    /// by a configuration.
     identities: Vec<LogIdentity>,
 }
 
@@ -155,10 +155,8 @@ impl Place {
             |code: &'static str, message: String| Err(Failure::new(Exit::NOT_FOUND, code, message));
         let path = shown(&self.path);
         let Some(was) = self.identities.first() else { return Ok(()) };
-        let now = match LogIdentity::of(&self.path) {
-            Ok(now) => now,
-            Err(error) => return failed("io", format!("cannot read {path}: {error}")),
-        };
+        // What keeps it from being read is told by reading it.
+        let Ok(now) = LogIdentity::of(&self.path) else { return Ok(()) };
         let Some(now) = now else {
             return match self.path.symlink_metadata() {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => failed(

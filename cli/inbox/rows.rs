@@ -50,6 +50,11 @@ pub(super) fn rows(items: &[&Item], now: Time, columns: usize) -> Rows {
     Rows { titles, rows: rows.map(Iterator::collect).collect() }
 }
 
+/// How many lines a question takes.
+pub(super) const fn lines_each(columns: usize) -> usize {
+    if columns >= ROOMY_COLUMNS { 1 } else { 2 }
+}
+
 fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
     let nothing = || NOTHING.to_string();
     let left = item.left(now).unwrap_or_else(nothing);
@@ -63,5 +68,25 @@ fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
             vec![left, urgency, id, item.label.clone(), answers, item.asked.clone(), note]
         }
         false => vec![left, id, urgency, note],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::item::sample;
+    use super::*;
+    use crate::golden;
+
+    #[test]
+    fn the_list_of_what_waits_keeps_its_columns_at_every_width() {
+        let items = [vec![sample::decision(), sample::hold()], sample::others()].concat();
+        let items: Vec<&Item> = items.iter().collect();
+        let now = Time::from_nanoseconds(sample::ASKED.nanoseconds() + 48_000_000_000);
+        for columns in golden::COLUMNS {
+            let Rows { titles, rows } = rows(&items, now, columns);
+            let lines: Vec<String> =
+                std::iter::once(titles).chain(rows.into_iter().flatten()).collect();
+            golden::compare("inbox", columns, &lines);
+        }
     }
 }

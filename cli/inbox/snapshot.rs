@@ -10,6 +10,7 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::head::read_witness;
 use holdpoint_log_format::names;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
@@ -28,6 +29,18 @@ pub(super) struct LogSnapshot {
     pub(super) items: Vec<Item>,
     stamp: Stamp,
     rests_until: Instant,
+}
+
+/// What came of reading a log again.
+pub(super) struct Change {
+    /// Its place in the list.
+    pub(super) log: usize,
+    /// What waits now and did not.
+    pub(super) come: Vec<Item>,
+    /// What waited and does not any more, and what became of it.
+    pub(super) ended: Vec<(Item, String)>,
+    /// What cannot be known now and could be.
+    pub(super) problem: Option<Failure>,
 }
 
 /// What tells that a log changed: nothing is appended that leaves all of it as it is, for longer
@@ -76,22 +89,30 @@ impl LogSnapshot {
         Self { place, state, problem, items, stamp, rests_until }
     }
 
-    /// Reads the log again where it changed and is due. What ended of what waited; `None` where it
-    /// was not read.
-    pub(super) fn refresh(&mut self, at: usize, has_all: bool) -> Option<Vec<(Item, String)>> {
+    /// Reads the log again where it changed and is due: what came of that.
+    pub(super) fn refresh(&mut self, at: usize, has_all: bool) -> Option<Change> {
         if Instant::now() < self.rests_until || Stamp::of(&self.place) == self.stamp {
             return None;
         }
         let before = std::mem::replace(self, Self::read(at, self.place.clone(), has_all));
-        let still: std::collections::BTreeSet<&str> =
-            self.items.iter().filter(|item| item.waits()).map(|item| item.id.as_str()).collect();
-        let gone = before.items.into_iter().filter(|item| item.waits());
-        let gone = gone.filter(|item| !still.contains(item.id.as_str()));
-        let ended = gone.map(|item| {
-            let ending = self.state.as_ref().and_then(|state| ending(state, &item));
-            (item, ending.unwrap_or_else(|| "waits no more".to_string()))
+        let waiting = |log: &Self| -> BTreeSet<String> {
+            log.items.iter().filter(|item| item.waits()).map(|item| item.id.clone()).collect()
+        };
+        let (had, has) = (waiting(&before), waiting(self));
+        let come = self.items.iter().filter(|item| item.waits() && !had.contains(&item.id));
+        let come = come.cloned().collect();
+        let gone = before.items.into_iter().filter(|item| item.waits() && !has.contains(&item.id));
+        // Of a log that cannot be read any more it is not known what became of them.
+        let ended = self.state.as_ref().map(|state| {
+            let ended = gone.map(|item| {
+                let ending = ending(state, &item);
+                (item, ending.unwrap_or_else(|| "waits no more".to_string()))
+            });
+            ended.collect()
         });
-        Some(ended.collect())
+        let ended = ended.unwrap_or_default();
+        let problem = self.problem.clone().filter(|new| before.problem.as_ref() != Some(new));
+        Some(Change { log: at, come, ended, problem })
     }
 }
 

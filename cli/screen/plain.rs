@@ -46,8 +46,8 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{shown}\"")
 }
 
-/// As [`plain`], with letters that are written from right to left made visible too: a terminal would
-/// turn around what stands beside them.
+/// As [`plain`], with letters that are written from right to left made visible too: a terminal
+/// would turn around what stands beside them.
 pub(super) fn still(text: &str) -> String {
     escaped(text, Backslashes::WhereNeeded, is_right_to_left)
 }

@@ -1,14 +1,16 @@
 //! A terminal at which a test sits: a pseudo-terminal of its own session.
 
 use crate::program::Place;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, ExitStatus, Output};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use vt100::Parser;
 
 /// How long a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -18,6 +20,8 @@ pub(crate) struct Terminal {
     keyboard: File,
     screen: Receiver<String>,
     shown: String,
+    /// What a person sees of it.
+    seen: Parser,
     pub(crate) device: String,
     child: Child,
 }
@@ -55,7 +59,8 @@ impl Terminal {
         drop(command);
         let keyboard = File::from(master);
         let screen = read_on(keyboard.try_clone().unwrap());
-        Self { keyboard, screen, shown: String::new(), device, child }
+        let seen = Parser::new(ws_row.try_into().unwrap(), ws_col.try_into().unwrap(), 0);
+        Self { keyboard, screen, shown: String::new(), seen, device, child }
     }
 
     /// Waits until this is shown; what was shown up to there is not looked at again.
@@ -70,6 +75,50 @@ impl Terminal {
                 Err(_) => panic!("{text:?} was not shown, but {:?}", self.shown),
             }
         }
+    }
+
+    /// Waits until this is seen on the terminal; what the terminal then shows, row by row. Not to
+    /// be mixed with [`Terminal::wait_for`], which looks at what was written.
+    pub(crate) fn see(&mut self, text: &str) -> Vec<String> {
+        let begun = Instant::now();
+        loop {
+            let written = std::mem::take(&mut self.shown);
+            self.seen.process(written.as_bytes());
+            let columns = self.seen.screen().size().1.get();
+            let rows: Vec<String> = self.seen.screen().rows(0, columns).collect();
+            if rows.iter().any(|row| row.contains(text)) {
+                return rows;
+            }
+            // What counts down is written again and again.
+            match self.screen.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
+                Ok(piece) => self.shown.push_str(&piece),
+                Err(_) => panic!("{text:?} was not seen, but {rows:#?}"),
+            }
+        }
+    }
+
+    /// Presses keys, as a terminal sends them.
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Sends a signal to the program.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let child = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(child, signal).unwrap();
+    }
+
+    /// Waits for the end: how it ended, whether the terminal shows its usual screen again, and
+    /// whether it takes whole lines again.
+    pub(crate) fn end_plain(mut self) -> (ExitStatus, bool, bool) {
+        let status = self.child.wait().unwrap();
+        let modes = tcgetattr(&self.keyboard).unwrap().local_modes;
+        while let Ok(piece) = self.screen.recv_timeout(PATIENCE) {
+            self.shown.push_str(&piece);
+        }
+        self.seen.process(self.shown.as_bytes());
+        let is_usual = !self.seen.screen().alternate_screen();
+        (status, is_usual, modes.contains(LocalModes::ICANON | LocalModes::ECHO))
     }
 
     /// Types a line.

@@ -1,0 +1,257 @@
+//! An answer that is being typed to one question, by its own words: nothing is an answer until it
+//! is typed whole, and Enter alone never is.
+
+use super::item::{Item, Kind};
+use crate::answer::Typed;
+use holdpoint_domain::human_decision::HumanDecision;
+
+/// What is being typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    Word,
+    /// Why, where somebody wants to say so before the word.
+    Reason,
+    /// Why, which the word needs.
+    NeededReason,
+    Target,
+    Text,
+    Guidance,
+}
+
+/// What was typed so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Draft {
+    field: Field,
+    line: String,
+    word: Option<String>,
+    reason: Option<String>,
+}
+
+/// What a line comes to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entered {
+    /// More is needed.
+    More,
+    /// It means nothing here, and why.
+    Unclear(String),
+    /// The answer.
+    Whole(Typed),
+}
+
+/// The longest line that is taken, in characters: more than any answer may have.
+const LINE_MAX: usize = 8192;
+
+impl Default for Draft {
+    fn default() -> Self {
+        Self { field: Field::Word, line: String::new(), word: None, reason: None }
+    }
+}
+
+impl Draft {
+    /// Takes what is typed or pasted; a line end in it is none here.
+    pub(super) fn push(&mut self, text: &str) {
+        let room = LINE_MAX.saturating_sub(self.line.chars().count());
+        let visible = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+        self.line.extend(visible.take(room));
+    }
+
+    /// Takes the last character back.
+    pub(super) fn erase(&mut self) {
+        self.line.pop();
+    }
+
+    /// Takes the line back.
+    pub(super) fn clear(&mut self) {
+        self.line.clear();
+    }
+
+    /// Begins another line, where the question takes such a one.
+    pub(super) fn turn_to(&mut self, field: Field, item: &Item) -> Result<(), String> {
+        let is_let = match field {
+            Field::Text => item.allows_text,
+            Field::Guidance => item.allows_guidance,
+            Field::Word | Field::Reason | Field::NeededReason | Field::Target => true,
+        };
+        if !is_let {
+            return Err("this question takes none".to_string());
+        }
+        (self.field, self.line) = (field, String::new());
+        Ok(())
+    }
+
+    /// Goes a step back. False: there is none.
+    pub(super) fn step_back(&mut self) -> bool {
+        if self.field == Field::Word && self.line.is_empty() {
+            return false;
+        }
+        *self = Self { reason: self.reason.take(), ..Self::default() };
+        true
+    }
+
+    /// What is asked for, in words.
+    pub(super) fn prompt(&self, item: &Item) -> String {
+        match self.field {
+            Field::Word => format!("{}?", offered(item)),
+            Field::Reason => "reason (goes with the next word)?".to_string(),
+            Field::NeededReason => {
+                format!("reason for {}?", self.word.as_deref().unwrap_or_default())
+            }
+            Field::Target => format!("whom to ask ({})?", names(&item.targets)),
+            Field::Text => "answer in your own words?".to_string(),
+            Field::Guidance => "guidance for another proposal?".to_string(),
+        }
+    }
+
+    /// The line as it was typed so far.
+    pub(super) fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// The line is ended.
+    pub(super) fn enter(&mut self, item: &Item) -> Entered {
+        let line = std::mem::take(&mut self.line).trim().to_string();
+        let unclear = |why: &str| Entered::Unclear(why.to_string());
+        match self.field {
+            Field::Reason => {
+                self.reason = Some(line).filter(|line| !line.is_empty());
+                self.field = Field::Word;
+                Entered::More
+            }
+            _ if line.is_empty() => unclear("nothing was typed, and that is no answer"),
+            Field::Word => self.take_word(item, &line),
+            Field::NeededReason => {
+                self.reason = Some(line);
+                self.complete(item)
+            }
+            Field::Target => match item.targets.contains(&line) {
+                true => self.whole(item, Some(line)),
+                false => {
+                    Entered::Unclear(format!("it can be passed on to {}", names(&item.targets)))
+                }
+            },
+            Field::Text => Entered::Whole(Typed { text: Some(line), ..self.typed(item) }),
+            Field::Guidance => Entered::Whole(Typed { guidance: Some(line), ..self.typed(item) }),
+        }
+    }
+
+    /// A word is its whole name: of a hold in any case of its letters, as everywhere; of a decision
+    /// exactly.
+    fn take_word(&mut self, item: &Item, line: &str) -> Entered {
+        let is_it = |word: &&String| match item.kind {
+            Kind::Hold => word.eq_ignore_ascii_case(line),
+            Kind::Decision => *word == line,
+        };
+        let Some(word) = item.words.iter().find(is_it) else {
+            return Entered::Unclear(format!("that is none of its words: {}", offered(item)));
+        };
+        self.word = Some(word.clone());
+        self.complete(item)
+    }
+
+    /// Asks for what the word needs.
+    fn complete(&mut self, item: &Item) -> Entered {
+        let word = self.word.as_deref().filter(|_| item.kind == Kind::Hold);
+        let is = |decision: HumanDecision| word == Some(decision.name());
+        let needs_target = is(HumanDecision::Escalate);
+        if (is(HumanDecision::Retry) || needs_target) && self.reason.is_none() {
+            self.field = Field::NeededReason;
+            return Entered::More;
+        }
+        match item.targets.as_slice() {
+            [only] if needs_target => self.whole(item, Some(only.clone())),
+            _ if needs_target => {
+                self.field = Field::Target;
+                Entered::More
+            }
+            _ => self.whole(item, None),
+        }
+    }
+
+    fn whole(&mut self, item: &Item, to: Option<String>) -> Entered {
+        Entered::Whole(Typed { word: self.word.take(), to, ..self.typed(item) })
+    }
+
+    fn typed(&mut self, item: &Item) -> Typed {
+        let reason = self.reason.take();
+        let is_hold = item.kind == Kind::Hold;
+        Typed {
+            id: item.id.clone(),
+            is_hold,
+            word: None,
+            reason,
+            text: None,
+            guidance: None,
+            to: None,
+        }
+    }
+}
+
+/// The words that answer a question, as they are typed.
+fn offered(item: &Item) -> String {
+    names(&item.words)
+}
+
+fn names(words: &[String]) -> String {
+    words.iter().map(|word| crate::screen::named(word)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::item::sample;
+    use super::*;
+
+    fn enter(draft: &mut Draft, item: &Item, line: &str) -> Entered {
+        draft.push(line);
+        draft.enter(item)
+    }
+
+    #[test]
+    fn enter_alone_and_what_is_not_offered_are_no_answers() {
+        for item in [sample::hold(), sample::decision()] {
+            let mut draft = Draft::default();
+            for line in ["", " ", "y", "C", "CONT", "approve", "deny", "_accept", "yes please"] {
+                assert!(matches!(enter(&mut draft, &item, line), Entered::Unclear(_)), "{line:?}");
+            }
+        }
+        let (hold, decision) = (sample::hold(), sample::decision());
+        assert!(matches!(enter(&mut Draft::default(), &decision, "YES"), Entered::Unclear(_)));
+        let Entered::Whole(typed) = enter(&mut Draft::default(), &hold, "abort") else { panic!() };
+        assert_eq!(typed.word.as_deref(), Some("ABORT"));
+    }
+
+    #[test]
+    fn what_a_word_needs_is_asked_for() {
+        let (item, mut draft) = (sample::hold(), Draft::default());
+        assert_eq!(enter(&mut draft, &item, "ESCALATE"), Entered::More);
+        assert!(draft.prompt(&item).starts_with("reason for ESCALATE"));
+        assert!(matches!(enter(&mut draft, &item, " "), Entered::Unclear(_)));
+        assert_eq!(enter(&mut draft, &item, "not mine"), Entered::More);
+        assert!(matches!(enter(&mut draft, &item, "eve"), Entered::Unclear(_)));
+        let Entered::Whole(typed) = enter(&mut draft, &item, "on-call") else { panic!() };
+        assert_eq!(
+            (typed.to.as_deref(), typed.reason.as_deref()),
+            (Some("on-call"), Some("not mine"))
+        );
+    }
+
+    #[test]
+    fn own_words_guidance_and_a_reason_are_lines_of_their_own() {
+        let (item, mut draft) = (sample::decision(), Draft::default());
+        assert!(draft.turn_to(Field::Text, &item).is_err());
+        draft.turn_to(Field::Guidance, &item).unwrap();
+        let Entered::Whole(typed) = enter(&mut draft, &item, "a smaller one") else { panic!() };
+        assert_eq!((typed.word, typed.guidance.as_deref()), (None, Some("a smaller one")));
+        let mut draft = Draft::default();
+        draft.turn_to(Field::Reason, &item).unwrap();
+        assert_eq!(enter(&mut draft, &item, "not on a Friday"), Entered::More);
+        let Entered::Whole(typed) = enter(&mut draft, &item, "no") else { panic!() };
+        assert_eq!(typed.reason.as_deref(), Some("not on a Friday"));
+    }
+
+    #[test]
+    fn a_pasted_line_end_gives_no_answer() {
+        let (item, mut draft) = (sample::hold(), Draft::default());
+        draft.push("ABORT\r\nCONTINUE\n");
+        assert!(matches!(draft.enter(&item), Entered::Unclear(_)));
+    }
+}

@@ -1,0 +1,199 @@
+//! The inbox over a whole terminal: the logs are followed, and questions answered in place.
+
+use super::item::{Item, Kind};
+use super::logs::Logs;
+use super::place::NamedLogs;
+use super::screen::{Action, Key, Opened, Place, Screen, Shown, View};
+use super::terminal::FullTerminal;
+use crate::answer::{self, Typed};
+use crate::decision::{self, Doubts, now};
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain};
+use crate::hold::{self, LockWaitArgs};
+use crate::run_output;
+use holdpoint_domain::governed::RequestPlace;
+use holdpoint_engine::shell::{Question, Watch};
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+/// The countdowns go on so often, and every log is looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// The logs are looked at no more often than this, however much is written to them.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// So many lines of a run's output are shown.
+const OUTPUT_LINES: usize = 1000;
+
+/// The inbox while it is looked at.
+struct Session<'a> {
+    logs: Logs,
+    screen: Screen,
+    turn: &'a LockWaitArgs,
+    looked: Instant,
+}
+
+/// Shows the inbox until whoever looks at it has seen enough. Exit codes as those of the list.
+pub(super) fn show(named: &NamedLogs, has_all: bool, turn: &LockWaitArgs) -> Result<Exit, Failure> {
+    let (notices, logs) = Logs::read(named, has_all)?;
+    let mut session = Session { logs, screen: Screen::new(), turn, looked: Instant::now() };
+    session.take();
+    let looked_at = FullTerminal::take().and_then(|mut terminal| {
+        let ended = session.look(&mut terminal, &notices);
+        drop(terminal);
+        ended
+    });
+    looked_at.map_err(|error| {
+        let message = format!("the terminal failed: {error}; `holdpoint inbox | cat` needs none");
+        Failure::new(Exit::FAILED, "io", message)
+    })?;
+    session.logs.problems().for_each(|problem| complain(problem.message()));
+    Ok(session.logs.exit())
+}
+
+impl Session<'_> {
+    fn look(&mut self, terminal: &mut FullTerminal, notices: &Watch) -> io::Result<()> {
+        let mut may_have_grown = false;
+        loop {
+            let frame = self.screen.frame(now(), terminal.size()?);
+            terminal.draw(&frame)?;
+            let rest = BETWEEN_LOOKS.saturating_sub(self.looked.elapsed());
+            let at_most = if may_have_grown { rest } else { TICK };
+            may_have_grown |= notices.wait_with(io::stdin().as_fd(), at_most);
+            terminal.heed_signals()?;
+            for key in terminal.keys()? {
+                if key == Key::Control('z') {
+                    terminal.stop()?;
+                    break;
+                }
+                match self.screen.press(&key) {
+                    None => {}
+                    Some(Action::Quit) => return Ok(()),
+                    Some(action) => {
+                        self.carry_out(terminal, action)?;
+                        may_have_grown = true;
+                        // What was typed meanwhile was for what was shown before.
+                        terminal.forget_typed()?;
+                        break;
+                    }
+                }
+            }
+            let since = self.looked.elapsed();
+            if since >= TICK || (may_have_grown && since >= BETWEEN_LOOKS) {
+                may_have_grown = false;
+                self.refresh();
+            }
+        }
+    }
+
+    /// Reads what changed, and tells what ended by it.
+    fn refresh(&mut self) {
+        self.looked = Instant::now();
+        let changes = self.logs.refresh();
+        if changes.is_empty() {
+            return;
+        }
+        for (item, ending) in changes.iter().flat_map(|change| &change.ended) {
+            self.screen.ended(item, ending);
+        }
+        self.take();
+        if let View::Question(opened) = &self.screen.view
+            && opened.over.is_none()
+        {
+            let place = Place { log: opened.item.log, id: opened.item.id.clone() };
+            let draft = opened.draft.clone();
+            self.open(&place);
+            if let View::Question(opened) = &mut self.screen.view {
+                opened.draft = draft;
+            }
+        }
+    }
+
+    /// Hands what was read to the screen.
+    fn take(&mut self) {
+        let items: Vec<Item> = self.logs.items().into_iter().cloned().collect();
+        self.screen.take(items);
+        self.screen.known = self.logs.known();
+        let problems = self.logs.problems().map(|failure| failure.message().to_string());
+        self.screen.problems = problems.collect();
+    }
+
+    fn carry_out(&mut self, terminal: &mut FullTerminal, action: Action) -> io::Result<()> {
+        match action {
+            Action::Quit => {}
+            Action::Open(place) => self.open(&place),
+            Action::Output(place) => self.output(&place),
+            Action::Give(place, typed) => {
+                self.screen.say("handing it in ..");
+                let frame = self.screen.frame(now(), terminal.size()?);
+                terminal.draw(&frame)?;
+                self.give(&place, typed);
+            }
+        }
+        Ok(())
+    }
+
+    fn item(&self, place: &Place) -> Option<&Item> {
+        self.logs.logs.get(place.log)?.items.iter().find(|item| item.id == place.id)
+    }
+
+    fn open(&mut self, place: &Place) {
+        let opened = self.item(place).and_then(|item| Some((item.clone(), self.shown(item)?)));
+        match opened {
+            Some((item, shown)) => {
+                self.screen.view = View::Question(Box::new(Opened::new(item, shown)));
+            }
+            None => self.screen.say(&format!("{} is not there any more", place.id)),
+        }
+    }
+
+    /// A question as `hold show` and `decision show` have it.
+    fn shown(&self, item: &Item) -> Option<Shown> {
+        let log = self.logs.logs.get(item.log)?;
+        let state = log.state.as_ref()?;
+        let world = state.world();
+        match item.kind {
+            Kind::Hold => match world.find_request(&item.id)? {
+                RequestPlace::Live(entity, held) => {
+                    let question = Question::of(entity, held);
+                    Some(Box::new(move |columns, now| hold::lines(&question, Some(now), columns)))
+                }
+                RequestPlace::Closed(_) => None,
+            },
+            Kind::Decision => {
+                let point = world.decision_point(&item.id)?.clone();
+                let unproven = world.unproven_part(&point);
+                let doubts = Doubts { unproven, is_log_damaged: state.failed() };
+                let global = log.place.global(false);
+                Some(Box::new(move |columns, now| {
+                    decision::lines(&global, &point, (now, columns), doubts)
+                }))
+            }
+        }
+    }
+
+    fn output(&mut self, place: &Place) {
+        let Some(item) = self.item(place) else { return };
+        let Some(loop_id) = item.loop_id.clone() else {
+            return self.screen.say("nothing has run yet that this asks about");
+        };
+        let Some(log) = self.logs.logs.get(place.log) else { return };
+        let read = Directory::open(&log.place.global(false))
+            .and_then(|directory| run_output::last_shown(&directory, &loop_id, OUTPUT_LINES));
+        match read {
+            Ok(parts) => self.screen.show_output(parts),
+            Err(failure) => self.screen.say(failure.message()),
+        }
+    }
+
+    /// Hands an answer in, as `holdpoint answer` does.
+    fn give(&mut self, place: &Place, typed: Typed) {
+        let Some(log) = self.logs.logs.get(place.log) else { return };
+        match answer::give(&log.place.global(false), typed, self.turn.clone()) {
+            Ok(came_to) => {
+                self.screen.view = View::List;
+                self.screen.say(&format!("{}: {came_to}", place.id));
+            }
+            Err(failure) => self.screen.say(failure.message()),
+        }
+    }
+}

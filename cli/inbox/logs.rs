@@ -1,0 +1,68 @@
+//! All logs of the inbox together.
+
+use super::item::Item;
+use super::place::{NamedLogs, Places};
+use super::snapshot::{Change, LogSnapshot};
+use crate::exit::{Exit, Failure};
+use holdpoint_engine::shell::Watch;
+
+/// The logs of the inbox, as they were read.
+pub(super) struct Logs {
+    pub(super) logs: Vec<LogSnapshot>,
+    /// What keeps it from being known that these are all.
+    pub(super) unknown: Vec<Failure>,
+    pub(super) has_all: bool,
+}
+
+impl Logs {
+    /// Reads them, and what tells of whatever is written to them from before that on. Exit 3 where
+    /// none is listed and it is known that none is.
+    pub(super) fn read(named: &NamedLogs, has_all: bool) -> Result<(Watch, Self), Failure> {
+        let Places { logs, unknown } = named.places();
+        if logs.is_empty() && unknown.is_empty() {
+            let message = "no log is in this user's inbox: `holdpoint inbox add DIR` adds one, and \
+                           so does every verb that writes to one";
+            return Err(Failure::new(Exit::NOT_FOUND, "nothing_here", message));
+        }
+        let notices = Watch::of_logs(logs.iter().map(|place| place.path.as_path()));
+        let read = |(at, place)| LogSnapshot::read(at, place, has_all);
+        let logs = logs.into_iter().enumerate().map(read).collect();
+        Ok((notices, Self { logs, unknown, has_all }))
+    }
+
+    /// Reads again what changed.
+    pub(super) fn refresh(&mut self) -> Vec<Change> {
+        let has_all = self.has_all;
+        let logs = self.logs.iter_mut().enumerate();
+        logs.filter_map(|(at, log)| log.refresh(at, has_all)).collect()
+    }
+
+    /// What waits in all of them, in the order of the list.
+    pub(super) fn items(&self) -> Vec<&Item> {
+        let mut items: Vec<&Item> = self.logs.iter().flat_map(|log| &log.items).collect();
+        items.sort_by_cached_key(|item| item.place());
+        items
+    }
+
+    /// Everything that is not known.
+    pub(super) fn problems(&self) -> impl Iterator<Item = &Failure> {
+        self.unknown.iter().chain(self.logs.iter().filter_map(|log| log.problem.as_ref()))
+    }
+
+    /// How many logs were read.
+    pub(super) fn known(&self) -> usize {
+        self.logs.iter().filter(|log| log.state.is_some()).count()
+    }
+
+    /// How the list ends: with what kept it from being whole.
+    pub(super) fn exit(&self) -> Exit {
+        let mut exit = Exit::DONE;
+        for problem in self.problems() {
+            match problem.exit {
+                Exit::VERIFICATION_FAILED => return Exit::VERIFICATION_FAILED,
+                _ => exit = Exit::NOT_FOUND,
+            }
+        }
+        exit
+    }
+}

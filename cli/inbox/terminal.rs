@@ -1,0 +1,176 @@
+//! The terminal while the inbox fills it: taken, drawn on, listened to, and given back as it was on
+//! every way out, a panic and a signal included.
+
+use super::screen::{Frame, Key};
+use crossterm::cursor::Show;
+use crossterm::event::{
+    self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind,
+    KeyModifiers,
+};
+use crossterm::execute;
+use crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Position;
+use ratatui::style::{Modifier, Style};
+use rustix::termios::{QueueSelector, tcflush};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::low_level::emulate_default_handler;
+use std::io::{self, IsTerminal, Stdout, stdin, stdout};
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Whether the terminal is taken now. A panic does not know who took it.
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// The terminal, taken whole.
+pub(super) struct FullTerminal {
+    drawn: Terminal<CrosstermBackend<Stdout>>,
+    /// The number of the newest signal that asked for the end or for a stop; 0: none.
+    signal: Arc<AtomicUsize>,
+}
+
+/// Whether there is a terminal that can be filled: somebody types there and sees what is drawn.
+pub(super) fn is_there() -> bool {
+    let is_plain = std::env::var_os("TERM").is_none_or(|name| name.is_empty() || name == "dumb");
+    stdin().is_terminal() && stdout().is_terminal() && !is_plain
+}
+
+impl FullTerminal {
+    /// Takes the terminal.
+    pub(super) fn take() -> io::Result<Self> {
+        let signal = Arc::new(AtomicUsize::new(0));
+        for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP] {
+            let value = usize::try_from(number).unwrap_or_default();
+            signal_hook::flag::register_usize(number, Arc::clone(&signal), value)?;
+        }
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            give_back();
+            before(info);
+        }));
+        take()?;
+        // From here on it is given back when this is dropped.
+        let drawn = Terminal::new(CrosstermBackend::new(stdout())).inspect_err(|_| give_back())?;
+        Ok(Self { drawn, signal })
+    }
+
+    /// How many rows and columns there are.
+    pub(super) fn size(&self) -> io::Result<(usize, usize)> {
+        let size = self.drawn.size()?;
+        Ok((usize::from(size.height), usize::from(size.width)))
+    }
+
+    /// Shows a frame.
+    pub(super) fn draw(&mut self, shown: &Frame) -> io::Result<()> {
+        let drawn = self.drawn.draw(|frame| {
+            let area = frame.area();
+            for (at, (line, y)) in shown.lines.iter().zip(0..area.height).enumerate() {
+                let style = match shown.selected.contains(&at) {
+                    true => Style::new().add_modifier(Modifier::REVERSED),
+                    false => Style::new(),
+                };
+                let width = usize::from(area.width);
+                frame.buffer_mut().set_stringn(0, y, line, width, style);
+            }
+            if let Some((x, y)) = shown.cursor {
+                let at = |place: usize, most: u16| u16::try_from(place).unwrap_or(most).min(most);
+                let (x, y) = (at(x, area.width), at(y, area.height));
+                frame.set_cursor_position(Position { x, y });
+            }
+        });
+        drawn.map(drop)
+    }
+
+    /// The keys that were pressed and not taken yet.
+    pub(super) fn keys(&mut self) -> io::Result<Vec<Key>> {
+        let mut keys = Vec::new();
+        while event::poll(Duration::ZERO)? {
+            match event::read()? {
+                Event::Key(pressed) => keys.extend(key(pressed)),
+                Event::Paste(text) => keys.push(Key::Pasted(text)),
+                Event::Resize(..) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) => {}
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Throws away what was typed before now: it was for something else than what is shown next.
+    pub(super) fn forget_typed(&mut self) -> io::Result<()> {
+        // Where this fails nothing is lost but the throwing away.
+        let _ = tcflush(stdin(), QueueSelector::IFlush);
+        self.keys().map(drop)
+    }
+
+    /// Does what a signal asked for: gives the terminal back, and ends or stops as anybody does.
+    /// After a stop the terminal is taken again.
+    pub(super) fn heed_signals(&mut self) -> io::Result<()> {
+        match i32::try_from(self.signal.swap(0, Ordering::SeqCst)) {
+            Ok(signal @ 1..) => self.heed(signal),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stops, as Ctrl-Z does elsewhere.
+    pub(super) fn stop(&mut self) -> io::Result<()> {
+        self.heed(SIGTSTP)
+    }
+
+    fn heed(&mut self, signal: i32) -> io::Result<()> {
+        give_back();
+        emulate_default_handler(signal)?;
+        take()?;
+        self.drawn.clear()
+    }
+}
+
+impl Drop for FullTerminal {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn take() -> io::Result<()> {
+    IS_TAKEN.store(true, Ordering::SeqCst);
+    let taken = enable_raw_mode()
+        .and_then(|()| execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste));
+    taken.inspect_err(|_| give_back())
+}
+
+/// Makes the terminal what it was. Where it is gone there is nothing to give back.
+fn give_back() {
+    if IS_TAKEN.swap(false, Ordering::SeqCst) {
+        let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
+        let _ = disable_raw_mode();
+    }
+}
+
+/// What a key means here; nothing where it means nothing. Escape right before another key reads as
+/// that key with Alt.
+fn key(pressed: KeyEvent) -> impl Iterator<Item = Key> {
+    let is_pressed = pressed.kind != KeyEventKind::Release;
+    let has_escape = pressed.modifiers.contains(KeyModifiers::ALT);
+    let escape = has_escape.then_some(Key::Escape);
+    escape.into_iter().chain(plain_key(pressed)).filter(move |_| is_pressed)
+}
+
+fn plain_key(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
+    match code {
+        KeyCode::Char(c) if modifiers.contains(KeyModifiers::CONTROL) => Some(Key::Control(c)),
+        KeyCode::Char(c) => Some(Key::Character(c)),
+        KeyCode::Enter => Some(Key::Enter),
+        KeyCode::Esc => Some(Key::Escape),
+        KeyCode::Backspace | KeyCode::Delete => Some(Key::Backspace),
+        KeyCode::Up => Some(Key::Up),
+        KeyCode::Down => Some(Key::Down),
+        KeyCode::PageUp => Some(Key::PageUp),
+        KeyCode::PageDown => Some(Key::PageDown),
+        KeyCode::Home => Some(Key::Home),
+        KeyCode::End => Some(Key::End),
+        _ => None,
+    }
+}

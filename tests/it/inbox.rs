@@ -1,0 +1,263 @@
+//! `inbox` in lines: every log of a user in one list, and each log that cannot be known named.
+
+use crate::program::{Place, command_in, json, status, terminal, text};
+use crate::terminal::at_terminal;
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+/// The inbox of the user of this place, without a log that is named.
+fn inbox(place: &Place, options: &[&str]) -> Output {
+    let mut command = command_in(place.directory.path(), &["inbox"]);
+    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
+    command.args(options).output().unwrap()
+}
+
+/// The questions that it tells a program of.
+fn questions(place: &Place, options: &[&str]) -> Vec<Value> {
+    let output = inbox(place, &[options, &["--json"]].concat());
+    let lines = text(&output.stdout);
+    let rows = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    rows.filter(|row| row.get("error").is_none()).collect()
+}
+
+fn ask(place: &Place, prompt: &str, options: &[&str]) -> String {
+    let create = ["decision", "create", "gt-1", "--prompt", prompt, "--json"];
+    let output = place.holdpoint(&[&create[..], options].concat());
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    json(&output)["id"].as_str().unwrap().to_string()
+}
+
+fn hold(place: &Place) {
+    let run = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
+    assert_eq!(status(&run), 122, "{}", text(&run.stderr));
+}
+
+/// Another log of the same user.
+fn second(place: &Place) -> PathBuf {
+    let log = place.directory.path().join("second");
+    let output = place.holdpoint(&["init", log.to_str().unwrap()]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    log
+}
+
+/// The program on another log, with what it remembers at this place.
+fn on(place: &Place, log: &Path, words: &[&str]) -> Output {
+    let mut command = command_in(place.directory.path(), words);
+    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
+    command.env("HOLDPOINT_LOG", log).output().unwrap()
+}
+
+#[test]
+fn holds_and_decisions_of_every_log_that_was_written_to_are_one_list() {
+    let place = Place::new();
+    hold(&place);
+    let other = place.directory.path().join("other/.holdpoint");
+    std::fs::create_dir(other.parent().unwrap()).unwrap();
+    let create = ["decision", "create", "gt-2", "--prompt", "Now?", "--urgency", "high"];
+    assert_eq!(status(&on(&place, &other, &[&create[..], &["--option", "yes:Yes"]].concat())), 0);
+    let rows = questions(&place, &[]);
+    let kinds: Vec<&str> = rows.iter().map(|row| row["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["decision", "hold"], "{rows:#?}");
+    assert_eq!(rows[0]["log"], other.to_str().unwrap());
+    assert_eq!(rows[1]["answers"], serde_json::json!(["CONTINUE", "RETRY", "ABORT"]));
+    assert!(rows[1]["time_left_ms"].as_u64().unwrap() > 0);
+    let table = text(&inbox(&place, &[]).stdout);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].contains("left") && lines[0].contains("urgency"), "{table}");
+    assert!(lines[1].contains("high") && lines[1].contains("other") && lines[1].contains("Now?"));
+    assert!(lines[2].contains("REQ-") && lines[2].ends_with("false"), "{table}");
+}
+
+#[test]
+fn readers_list_no_log_and_nothing_waits_is_said_of_so_many() {
+    let place = Place::with_log();
+    std::fs::remove_dir_all(place.directory.path().join("state")).unwrap();
+    for words in [&["decision", "list"][..], &["hold", "list"], &["runs"], &["verify"]] {
+        place.holdpoint(words);
+    }
+    assert!(!place.directory.path().join("state").exists());
+    let nothing = inbox(&place, &[]);
+    assert_eq!(status(&nothing), 3, "no log is known, and that is not nothing");
+    hold(&place);
+    place.holdpoint(&["init", place.directory.path().join("second").to_str().unwrap()]);
+    let id = questions(&place, &[])[0]["id"].as_str().unwrap().to_string();
+    assert_eq!(status(&at_terminal(&place, &["answer", &id, "ABORT"])), 0);
+    let nothing = inbox(&place, &[]);
+    assert_eq!((status(&nothing), text(&nothing.stdout)), (0, String::new()));
+    assert!(text(&nothing.stderr).contains("nothing waits in 2 logs"), "{nothing:?}");
+    let all = questions(&place, &["--all"]);
+    assert_eq!(all[0]["state"], "over", "{all:#?}");
+    assert!(all[0]["outcome"].as_str().unwrap().starts_with("decided ABORT by"), "{all:#?}");
+}
+
+/// What is said of the one log that cannot be known, beside one that can.
+fn problem(place: &Place, expected: &str) {
+    let output = inbox(place, &[]);
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), 3, "{said}");
+    assert!(said.contains(expected), "{expected}: {said}");
+    assert!(text(&output.stdout).contains("REQ-"), "what is known is shown all the same");
+    let lines = text(&inbox(place, &["--json"]).stdout);
+    let errors = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let errors: Vec<Value> = errors.filter(|row| row.get("error").is_some()).collect();
+    assert_eq!(errors.len(), 1, "{lines}");
+    assert!(errors[0]["error"]["log"].as_str().unwrap().ends_with("second"), "{errors:#?}");
+}
+
+#[test]
+fn a_log_that_is_gone_replaced_or_somebody_elses_is_named() {
+    let place = Place::new();
+    hold(&place);
+    let listed = second(&place);
+    let path = listed.to_str().unwrap();
+    let kept = place.directory.path().join("kept");
+    std::fs::rename(&listed, &kept).unwrap();
+    problem(&place, "is gone: `holdpoint inbox remove");
+    let other = place.directory.path().join("unlisted");
+    let made = command_in(place.directory.path(), &["init"])
+        .arg(&other)
+        .env("XDG_STATE_HOME", place.directory.path().join("elsewhere"))
+        .output();
+    assert_eq!(status(&made.unwrap()), 0);
+    std::fs::rename(&other, &listed).unwrap();
+    problem(&place, "is another log");
+    let added = inbox(&place, &["add", path]);
+    assert_eq!(status(&added), 0, "{}", text(&added.stderr));
+    assert_eq!(status(&inbox(&place, &[])), 0, "a person took the other log");
+    if rustix::process::geteuid().is_root() {
+        chown(&listed, Some(12345), None).unwrap();
+        problem(&place, "belongs to uid 12345 now");
+        chown(&listed, Some(0), None).unwrap();
+    }
+    std::fs::remove_dir_all(&listed).unwrap();
+    std::fs::write(&listed, "no directory").unwrap();
+    problem(&place, "is not a directory");
+    assert_eq!(status(&inbox(&place, &["remove", path])), 0);
+    assert_eq!(status(&inbox(&place, &["remove", path])), 3);
+    assert_eq!(status(&inbox(&place, &[])), 0);
+}
+
+#[test]
+fn a_damaged_log_and_a_damaged_list_are_named_with_other_codes() {
+    let place = Place::new();
+    hold(&place);
+    let list = place.directory.path().join("state/holdpoint/logs");
+    let was = std::fs::read(&list).unwrap();
+    std::fs::write(&list, [&was[..], b"what is this\n"].concat()).unwrap();
+    let output = inbox(&place, &[]);
+    assert_eq!(status(&output), 3);
+    assert!(text(&output.stderr).contains("line 2 names no log"), "{}", text(&output.stderr));
+    std::fs::write(&list, was).unwrap();
+    let segment = place.log.join("segments/00000000000000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(5).rposition(|part| part == b"false").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    assert_eq!(status(&inbox(&place, &[])), 6);
+}
+
+#[test]
+fn a_list_that_cannot_be_written_fails_no_run_and_is_said() {
+    let place = Place::new();
+    std::fs::write(place.directory.path().join("state"), "no directory").unwrap();
+    let run = place.run(&["true"]);
+    assert_eq!(status(&run), 0);
+    assert!(text(&run.stderr).contains("not in the list of `holdpoint inbox`"), "{run:?}");
+}
+
+#[test]
+fn logs_that_are_named_are_the_only_ones_and_the_environment_leaves_none_away() {
+    let place = Place::new();
+    hold(&place);
+    let log = place.log.to_str().unwrap();
+    let second = second(&place);
+    let named = ["--log", second.to_str().unwrap()];
+    assert_eq!(questions(&place, &named), Vec::<Value>::new());
+    assert_eq!(questions(&place, &[&named[..], &["--log", log]].concat()).len(), 1);
+    let by_environment = on(&place, &second, &["inbox", "--json"]);
+    assert!(text(&by_environment.stdout).contains("\"hold\""), "{by_environment:?}");
+    let before = command_in(place.directory.path(), &["--log", log, "inbox"]);
+    assert_eq!(status(&{ before }.output().unwrap()), 0);
+}
+
+#[test]
+fn an_id_of_the_inbox_is_answered_wherever_its_log_is() {
+    let place = Place::new();
+    hold(&place);
+    let id = questions(&place, &[])[0]["id"].as_str().unwrap().to_string();
+    let elsewhere = tempfile::TempDir::new().unwrap();
+    let mut command = command_in(elsewhere.path(), &["answer"]);
+    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
+    command.args([&id[..10], "ABORT"]).stdin(terminal());
+    let output = command.output().unwrap();
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains(&id), "{output:?}");
+    assert_eq!(questions(&place, &[]), Vec::<Value>::new());
+}
+
+#[test]
+fn a_prompt_full_of_escapes_stays_in_its_cell() {
+    let place = Place::new();
+    let forged = "Go?\u{1b}[2J\u{1b}[1;1H\u{202e}\u{5d0}\u{9b}2J\r\nholdpoint: approved\u{2066}";
+    ask(&place, forged, &["--option", "yes:Yes"]);
+    for columns in ["20", "40", "80", "120"] {
+        let mut command = command_in(place.directory.path(), &["inbox"]);
+        command.env("XDG_STATE_HOME", place.directory.path().join("state"));
+        let output = command.env("COLUMNS", columns).output().unwrap();
+        let shown = text(&output.stdout);
+        assert!(shown.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~')), "{shown:?}");
+        assert!(shown.lines().all(|line| line.len() <= columns.parse().unwrap()), "{shown}");
+        assert!(!shown.contains("approved") && shown.contains("Go?\\u{1b}"), "{shown}");
+    }
+}
+
+#[test]
+fn what_comes_and_what_goes_is_told_line_by_line() {
+    let place = Place::with_log();
+    let mut command = command_in(place.directory.path(), &["inbox", "--watch"]);
+    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
+    let mut watching = command.arg("--json").stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    // It may have been read before or after this.
+    let id = ask(&place, "Now?", &["--option", "yes:Yes"]);
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(next()["id"], *id);
+    assert_eq!(status(&at_terminal(&place, &["answer", &id, "yes"])), 0);
+    let over = next();
+    assert_eq!((&over["id"], &over["change"]), (&id.into(), &"ended".into()), "{over:#}");
+    assert!(over["outcome"].as_str().unwrap().contains("option yes by"), "{over:#}");
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+}
+
+#[test]
+fn a_configuration_of_the_user_names_logs_and_one_of_a_project_none() {
+    let place = Place::new();
+    hold(&place);
+    std::fs::remove_dir_all(place.directory.path().join("state")).unwrap();
+    let configuration = place.directory.path().join("configuration/holdpoint");
+    std::fs::create_dir_all(&configuration).unwrap();
+    let file = configuration.join("config.toml");
+    std::fs::write(&file, format!("[inbox]\nlogs = [{:?}]\n", place.log)).unwrap();
+    let told = |file: &str| {
+        let words = ["--config", file, "inbox"];
+        let mut command = command_in(place.directory.path(), &words);
+        command.env("XDG_STATE_HOME", place.directory.path().join("state"));
+        command.env("XDG_CONFIG_HOME", place.directory.path().join("configuration"));
+        command.output().unwrap()
+    };
+    let output = told("/dev/null");
+    let said = text(&output.stderr);
+    // Where others can write above the file, it is not believed: which logs it names is not known.
+    match said.contains("is not believed") {
+        true => assert_eq!(status(&output), 3, "{said}"),
+        false => assert!(text(&output.stdout).contains("REQ-"), "{said}"),
+    }
+    let project = place.directory.path().join("holdpoint.toml");
+    std::fs::write(project, "[inbox]\nlogs = [\"/a\"]\n").unwrap();
+    let checked = place.holdpoint(&["config", "check"]);
+    assert_eq!(status(&checked), 2, "{}", text(&checked.stderr));
+}
