@@ -30,12 +30,15 @@ struct Session<'a> {
     screen: Screen,
     turn: &'a LockWaitArgs,
     looked: Instant,
+    /// What was answered here, of which the log has nothing new to tell.
+    answered: Vec<Place>,
 }
 
 /// Shows the inbox until whoever looks at it has seen enough. Exit codes as those of the list.
 pub(super) fn show(named: &NamedLogs, has_all: bool, turn: &LockWaitArgs) -> Result<Exit, Failure> {
     let (notices, logs) = Logs::read(named, has_all)?;
-    let mut session = Session { logs, screen: Screen::new(), turn, looked: Instant::now() };
+    let mut session =
+        Session { logs, screen: Screen::new(), turn, looked: Instant::now(), answered: Vec::new() };
     session.take();
     let looked_at = FullTerminal::take().and_then(|mut terminal| {
         let ended = session.look(&mut terminal, &notices);
@@ -71,8 +74,10 @@ impl Session<'_> {
                     Some(action) => {
                         self.carry_out(terminal, action)?;
                         may_have_grown = true;
-                        // What was typed meanwhile was for what was shown before.
+                        // What was typed meanwhile was for what was shown before, and what the
+                        // log's writer has to say stands wherever the cursor was.
                         terminal.forget_typed()?;
+                        terminal.forget_drawn();
                         break;
                     }
                 }
@@ -93,8 +98,13 @@ impl Session<'_> {
             return;
         }
         for (item, ending) in changes.iter().flat_map(|change| &change.ended) {
-            self.screen.ended(item, ending);
+            let is_own = |own: &Place| own.log == item.log && own.id == item.id;
+            if !self.answered.iter().any(is_own) {
+                self.screen.ended(item, ending);
+            }
         }
+        // What was read since does not end by that answer any more: it was one of several.
+        self.answered.retain(|own| changes.iter().all(|change| change.log != own.log));
         self.take();
         if let View::Question(opened) = &self.screen.view
             && opened.over.is_none()
@@ -191,7 +201,8 @@ impl Session<'_> {
         match answer::give(&log.place.global(false), typed, self.turn.clone()) {
             Ok(came_to) => {
                 self.screen.view = View::List;
-                self.screen.say(&format!("{}: {came_to}", place.id));
+                self.screen.say_of(&place.id, &came_to);
+                self.answered.push(place.clone());
             }
             Err(failure) => self.screen.say(failure.message()),
         }

@@ -32,6 +32,8 @@ pub(crate) enum Stands {
     Waits,
     /// It is open, and nobody waits for the answer: its recorder is gone.
     Unheard,
+    /// It is open, and whether somebody waits for the answer cannot be told.
+    Unsure,
     /// It is the requester's turn.
     Refining,
     /// It is over, and so.
@@ -105,8 +107,11 @@ impl Item {
         let storage = DirectoryStorage::new(&place.path);
         let stands = match &held.outcome {
             Some(over) => Stands::Over(in_words(&outcome_line(over))),
-            None if recorder_of(&storage, &context.loop_id) == Recorder::Gone => Stands::Unheard,
-            None => Stands::Waits,
+            None => match recorder_of(&storage, &context.loop_id) {
+                Recorder::Gone => Stands::Unheard,
+                Recorder::NotToBeTold => Stands::Unsure,
+                Recorder::None | Recorder::Lives => Stands::Waits,
+            },
         };
         let allowed = held.request.allowed_decisions.iter();
         Self {
@@ -164,7 +169,7 @@ impl Item {
 
     /// Whether a person is to answer it.
     pub(crate) fn waits(&self) -> bool {
-        matches!(self.stands, Stands::Waits | Stands::Unheard)
+        matches!(self.stands, Stands::Waits | Stands::Unheard | Stands::Unsure)
     }
 
     fn is_overdue(&self, now: Time) -> bool {
@@ -176,10 +181,12 @@ impl Item {
         match &self.stands {
             Stands::Over(_) => None,
             Stands::Unheard => Some("none".to_string()),
-            Stands::Waits | Stands::Refining => self.ends_at.map(|end| match end <= now {
-                true => "overdue".to_string(),
-                false => span(end.nanoseconds_since(now)),
-            }),
+            Stands::Waits | Stands::Unsure | Stands::Refining => {
+                self.ends_at.map(|end| match end <= now {
+                    true => "overdue".to_string(),
+                    false => span(end.nanoseconds_since(now)),
+                })
+            }
         }
     }
 
@@ -188,6 +195,7 @@ impl Item {
         let note = match &self.stands {
             Stands::Waits => None,
             Stands::Unheard => Some("its recorder is gone".to_string()),
+            Stands::Unsure => Some("its recorder cannot be told of".to_string()),
             Stands::Refining => {
                 let by = self.requested_by.as_ref().map(|by| named(&by.id)).unwrap_or_default();
                 Some(format!("{by}'s turn"))
@@ -203,7 +211,7 @@ impl Item {
     /// oldest. What is over stands last, the newest first.
     pub(super) fn place(&self) -> impl Ord + use<> {
         let group = match self.stands {
-            Stands::Waits | Stands::Unheard => 0,
+            Stands::Waits | Stands::Unheard | Stands::Unsure => 0,
             Stands::Refining => 1,
             Stands::Over(_) => 2,
         };
@@ -218,8 +226,8 @@ impl Item {
     /// For programs.
     pub(super) fn row<'a>(&'a self, place: &'a Place, now: Time) -> Row<'a> {
         let (state, outcome) = match &self.stands {
-            Stands::Waits if self.is_overdue(now) => ("overdue", None),
-            Stands::Waits => ("waiting", None),
+            Stands::Waits | Stands::Unsure if self.is_overdue(now) => ("overdue", None),
+            Stands::Waits | Stands::Unsure => ("waiting", None),
             Stands::Unheard => ("recorder_gone", None),
             Stands::Refining => ("refining", None),
             Stands::Over(outcome) => ("over", Some(outcome.as_str())),

@@ -9,7 +9,7 @@ use holdpoint_domain::Time;
 const ROOMY_COLUMNS: usize = 60;
 /// How much of an id is shown: enough to answer by, and little where there is little room.
 const ID_CHARACTERS: usize = 16;
-const SHORT_ID_CHARACTERS: usize = 10;
+pub(super) const SHORT_ID_CHARACTERS: usize = 10;
 
 const COLUMNS: [Column; 7] = [
     column("left", 6, false),

@@ -3,7 +3,7 @@
 
 use super::draft::{Draft, Entered, Field};
 use super::item::Item;
-use super::rows::{Rows, lines_each, rows};
+use super::rows::{Rows, SHORT_ID_CHARACTERS, lines_each, rows};
 use crate::answer::Typed;
 use crate::screen::{Page, cut, in_row, width};
 use holdpoint_domain::Time;
@@ -146,9 +146,15 @@ impl Screen {
         self.items = items;
     }
 
+    /// Says what became of a question.
+    pub(super) fn say_of(&mut self, id: &str, came_to: &str) {
+        let short = id.get(..SHORT_ID_CHARACTERS).unwrap_or(id);
+        self.say(&format!("{short}: {came_to}"));
+    }
+
     /// Tells that a question is over, and how.
     pub(super) fn ended(&mut self, item: &Item, ending: &str) {
-        self.say(&format!("{}: {ending}", item.id));
+        self.say_of(&item.id, ending);
         let opened = match &mut self.view {
             View::Question(opened) => Some(opened),
             View::Output(printed) => printed.back.as_mut(),
@@ -298,6 +304,22 @@ fn sentences<'a>(said: impl IntoIterator<Item = &'a String>, columns: usize) -> 
     page.lines()
 }
 
+/// The newest messages that fit, in a third of the terminal.
+fn newest(messages: &[String], (height, columns): (usize, usize)) -> Vec<String> {
+    let most = (height / 3).max(MESSAGES_MAX);
+    let mut shown: Vec<String> = Vec::new();
+    for message in messages.iter().rev() {
+        let mut lines = sentences([message], columns);
+        if !shown.is_empty() && lines.len().saturating_add(shown.len()) > most {
+            break;
+        }
+        lines.truncate(most);
+        lines.append(&mut shown);
+        shown = lines;
+    }
+    shown
+}
+
 fn help(keys: &str, columns: usize) -> String {
     cut(keys, columns)
 }
@@ -316,7 +338,7 @@ fn list(screen: &mut Screen, now: Time, (height, columns): (usize, usize)) -> Fr
     if more > 0 {
         head.extend(sentences([&format!("and {more} more that cannot be known")], columns));
     }
-    let mut foot = sentences(&screen.messages, columns);
+    let mut foot = newest(&screen.messages, (height, columns));
     foot.push(help("Enter open  o output  q quit", columns));
     let room = height.saturating_sub(head.len()).saturating_sub(foot.len()).max(3);
     let items: Vec<&Item> = screen.items.iter().collect();

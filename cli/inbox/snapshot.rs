@@ -1,6 +1,6 @@
 //! The logs of the inbox as they were read, each anew where it changed.
 
-use super::item::{Item, ending, items};
+use super::item::{Item, Stands, ending, items};
 use super::place::Place;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -81,8 +81,10 @@ impl LogSnapshot {
             }
             Err(failure) => (None, Some(unreadable(failure))),
         };
-        let problem = problem.map(|it| it.with("log", json!(place.path.to_string_lossy())));
         let found = state.as_ref().map(|state| items((at, &place), state, has_all));
+        let unsure = found.iter().flatten().find(|item| item.stands == Stands::Unsure);
+        let problem = problem.or_else(|| unsure.and_then(|item| untold(&place, item)));
+        let problem = problem.map(|it| it.with("log", json!(place.path.to_string_lossy())));
         let rest = begun.elapsed().saturating_mul(REST).max(BETWEEN_READINGS);
         let rests_until = Instant::now().checked_add(rest).unwrap_or(begun);
         let items = found.unwrap_or_default();
@@ -122,6 +124,17 @@ fn read(place: &Place) -> Result<LiveState, Failure> {
     let state = LiveState::read_quietly(&directory)?;
     state.expect_log(&directory)?;
     Ok(state)
+}
+
+/// That whether anybody waits for an answer cannot be told.
+fn untold(place: &Place, item: &Item) -> Option<Failure> {
+    let name = crate::screen::named(item.loop_id.as_deref()?);
+    let message = format!(
+        "{}: whether the recorder of {name} lives cannot be told: look at runs/{name} there, which \
+         is to be a regular file of this user",
+        crate::text::path(&place.path)
+    );
+    Some(Failure::new(Exit::NOT_FOUND, "io", message))
 }
 
 /// What a log says of itself, under its name.

@@ -9,12 +9,13 @@ use crossterm::event::{
 };
 use crossterm::execute;
 use crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode, size,
 };
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
-use ratatui::layout::Position;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::termios::{QueueSelector, tcflush};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
@@ -30,6 +31,8 @@ static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 /// The terminal, taken whole.
 pub(super) struct FullTerminal {
     drawn: Terminal<CrosstermBackend<Stdout>>,
+    /// How wide and high it was when it was drawn on; `None`: something else may stand there.
+    size: Option<(u16, u16)>,
     /// The number of the newest signal that asked for the end or for a stop; 0: none.
     signal: Arc<AtomicUsize>,
 }
@@ -55,18 +58,23 @@ impl FullTerminal {
         }));
         take()?;
         // From here on it is given back when this is dropped.
-        let drawn = Terminal::new(CrosstermBackend::new(stdout())).inspect_err(|_| give_back())?;
-        Ok(Self { drawn, signal })
+        let drawn = blank((0, 0)).inspect_err(|_| give_back())?;
+        Ok(Self { drawn, size: None, signal })
     }
 
     /// How many rows and columns there are.
     pub(super) fn size(&self) -> io::Result<(usize, usize)> {
-        let size = self.drawn.size()?;
-        Ok((usize::from(size.height), usize::from(size.width)))
+        let (width, height) = size()?;
+        Ok((usize::from(height).max(1), usize::from(width).max(1)))
     }
 
     /// Shows a frame.
     pub(super) fn draw(&mut self, shown: &Frame) -> io::Result<()> {
+        let now = size()?;
+        if self.size != Some(now) {
+            execute!(stdout(), Clear(ClearType::All))?;
+            (self.drawn, self.size) = (blank(now)?, Some(now));
+        }
         let drawn = self.drawn.draw(|frame| {
             let area = frame.area();
             for (at, (line, y)) in shown.lines.iter().zip(0..area.height).enumerate() {
@@ -106,6 +114,11 @@ impl FullTerminal {
         self.keys().map(drop)
     }
 
+    /// Has everything drawn anew: something else may have been written to the terminal.
+    pub(super) fn forget_drawn(&mut self) {
+        self.size = None;
+    }
+
     /// Does what a signal asked for: gives the terminal back, and ends or stops as anybody does.
     /// After a stop the terminal is taken again.
     pub(super) fn heed_signals(&mut self) -> io::Result<()> {
@@ -123,8 +136,8 @@ impl FullTerminal {
     fn heed(&mut self, signal: i32) -> io::Result<()> {
         give_back();
         emulate_default_handler(signal)?;
-        take()?;
-        self.drawn.clear()
+        self.forget_drawn();
+        take()
     }
 }
 
@@ -132,6 +145,13 @@ impl Drop for FullTerminal {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// A terminal of this size on which nothing is drawn. Where it is drawn on is stated, so that the
+/// terminal is never asked where its cursor is: not every one answers.
+fn blank((width, height): (u16, u16)) -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
+    let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
+    Terminal::with_options(CrosstermBackend::new(stdout()), TerminalOptions { viewport })
 }
 
 fn take() -> io::Result<()> {

@@ -153,3 +153,20 @@ fn twenty_columns_are_enough_to_answer_a_hostile_question() {
     terminal.press("q");
     assert_eq!(terminal.end_plain().0.code(), Some(0));
 }
+
+#[test]
+fn a_terminal_that_becomes_narrow_is_filled_anew() {
+    let place = Place::with_log();
+    let (mut run, id) = waiting(&place, "exit 3");
+    let mut terminal = inbox(&place, (24, 80));
+    terminal.see(&id[..16]);
+    terminal.resize((8, 20));
+    let seen = terminal.see("  | sh -c");
+    assert!(seen.iter().any(|row| row.contains(&id[..10])), "{seen:#?}");
+    open(&mut terminal);
+    terminal.press("continue\r");
+    terminal.see("decided");
+    assert_eq!(run.wait().unwrap().code(), Some(3));
+    terminal.press("q");
+    assert_eq!(terminal.end_plain().0.code(), Some(0));
+}

@@ -102,6 +102,13 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Makes the terminal another size.
+    pub(crate) fn resize(&mut self, (ws_row, ws_col): (u16, u16)) {
+        self.seen.screen_mut().set_size(ws_row.try_into().unwrap(), ws_col.try_into().unwrap());
+        tcsetwinsize(&self.keyboard, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 })
+            .unwrap();
+    }
+
     /// Sends a signal to the program.
     pub(crate) fn signal(&self, signal: Signal) {
         let child = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
