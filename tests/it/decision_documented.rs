@@ -49,6 +49,7 @@ fn shell(place: &Place, script: &str) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_holdpoint"));
     let folder = program.parent().unwrap().display();
     let mut command = Command::new("sh");
+    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()));
     for variable in ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT"] {
         command.env_remove(variable);

@@ -398,6 +398,7 @@ fn the_environment_names_the_log_and_an_option_outranks_it() {
     let other = place.directory.path().join("other");
     let run = ["run", "--hold", "never", "--", "true"];
     let mut by_environment = std::process::Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    by_environment.env("XDG_STATE_HOME", crate::program::STATES);
     by_environment.env("HOLDPOINT_LOG", &other).args(run);
     assert_eq!(status(&by_environment.output().unwrap()), 0);
     assert!(other.join("HEAD").exists());

@@ -205,6 +205,7 @@ fn an_approval_is_spent_later_and_once() {
         ["decision", "consume", &id, "--bind-tool", "holdpoint run", "--bind-input", "{}"];
     assert_eq!(status(&place.holdpoint(&consume)), 5);
     let mut elsewhere = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    elsewhere.env("XDG_STATE_HOME", crate::program::STATES);
     elsewhere.arg("--log").arg(file(&place, "other")).args(spend);
     elsewhere.current_dir(place.directory.path());
     assert_eq!(refused(&elsewhere.output().unwrap()).0, "UNKNOWN_DECISION");

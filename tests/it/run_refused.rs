@@ -19,6 +19,7 @@ fn assert_refused(place: &Place, log: &Path, said: &[&str]) {
     let witness = place.directory.path().join("witness");
     for json in [false, true] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+        command.env("XDG_STATE_HOME", crate::program::STATES);
         command.arg("--log").arg(log).args(json.then_some("--json"));
         command.args(["run", "--lock-wait", "50ms", "--", "touch"]).arg(&witness);
         let output = command.env_remove("HOLDPOINT_LOG").output().unwrap();
@@ -185,6 +186,7 @@ fn a_limit_on_file_sizes_is_an_error_and_not_a_death() {
     let place = Place::new();
     let limited = |script: &str| {
         let mut command = Command::new("sh");
+        command.env("XDG_STATE_HOME", crate::program::STATES);
         command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_holdpoint")]).arg(&place.log);
         command.output().unwrap()
     };
@@ -250,6 +252,7 @@ fn served_machine() -> TempDir {
 /// On that machine, as that user.
 fn as_dora(etc: &TempDir, words: &[&str]) -> Command {
     let mut command = Command::new("unshare");
+    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.args(["-m", "sh", "-c", "mount --bind \"$0\" /etc && exec \"$@\""]).arg(etc.path());
     command.args(["setpriv", "--reuid=4003", "--regid=4003", "--clear-groups"]).args(words);
     command.env_remove("XDG_CONFIG_HOME").env_remove("HOLDPOINT_CONFIG");
