@@ -5,6 +5,11 @@ use super::place::{NamedLogs, Places};
 use super::snapshot::{Change, LogSnapshot};
 use crate::exit::{Exit, Failure};
 use holdpoint_engine::shell::Watch;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// It is looked no more often than this which logs are listed.
+const BETWEEN_LISTS: Duration = Duration::from_secs(1);
 
 /// The logs of the inbox, as they were read.
 pub(super) struct Logs {
@@ -12,6 +17,9 @@ pub(super) struct Logs {
     /// What keeps it from being known that these are all.
     pub(super) unknown: Vec<Failure>,
     pub(super) has_all: bool,
+    named: NamedLogs,
+    /// When it was looked which logs are listed.
+    listed: Instant,
 }
 
 impl Logs {
@@ -27,14 +35,38 @@ impl Logs {
         let notices = Watch::of_logs(logs.iter().map(|place| place.path.as_path()));
         let read = |(at, place)| LogSnapshot::read(at, place, has_all);
         let logs = logs.into_iter().enumerate().map(read).collect();
-        Ok((notices, Self { logs, unknown, has_all }))
+        let (named, listed) = (named.clone(), Instant::now());
+        Ok((notices, Self { logs, unknown, has_all, named, listed }))
     }
 
-    /// Reads again what changed.
+    /// Reads again what changed, and what was listed since.
     pub(super) fn refresh(&mut self) -> Vec<Change> {
         let has_all = self.has_all;
         let logs = self.logs.iter_mut().enumerate();
-        logs.filter_map(|(at, log)| log.refresh(at, has_all)).collect()
+        let mut changes: Vec<Change> =
+            logs.filter_map(|(at, log)| log.refresh(at, has_all)).collect();
+        if self.listed.elapsed() >= BETWEEN_LISTS {
+            self.listed = Instant::now();
+            changes.extend(self.take_new());
+        }
+        changes
+    }
+
+    /// Reads the logs that were listed since.
+    fn take_new(&mut self) -> Vec<Change> {
+        let known = |path: &Path| self.logs.iter().any(|log| log.place.path == path);
+        let mut new = self.named.places().logs;
+        new.retain(|place| !known(&place.path));
+        let has_all = self.has_all;
+        let read = |(at, place)| {
+            let log = LogSnapshot::read(at, place, has_all);
+            let come = log.items.iter().filter(|item| item.waits()).cloned().collect();
+            let problem = log.problem.clone();
+            (log, Change { log: at, come, ended: Vec::new(), problem })
+        };
+        let (logs, changes): (Vec<_>, Vec<_>) = (self.logs.len()..).zip(new).map(read).unzip();
+        self.logs.extend(logs);
+        changes
     }
 
     /// What waits in all of them, in the order of the list.

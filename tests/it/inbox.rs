@@ -229,6 +229,11 @@ fn what_comes_and_what_goes_is_told_line_by_line() {
     let over = next();
     assert_eq!((&over["id"], &over["change"]), (&id.into(), &"ended".into()), "{over:#}");
     assert!(over["outcome"].as_str().unwrap().contains("option yes by"), "{over:#}");
+    let other = place.directory.path().join("listed-later");
+    let create = ["decision", "create", "gt-2", "--prompt", "Now?", "--option", "yes:Yes"];
+    assert_eq!(status(&on(&place, &other, &create)), 0);
+    let come = next();
+    assert_eq!((&come["log"], &come["change"]), (&other.to_str().into(), &"waits".into()));
     watching.kill().unwrap();
     watching.wait().unwrap();
 }
