@@ -20,6 +20,7 @@ pub(crate) fn summary(input: &Value) -> Decoded<EvidenceSummary> {
         execution_state: typed(input, "execution_state")?,
         confidence_score: confidence(field(input, "confidence_score")?)?,
         chain_hash: text(input, "chain_hash")?.into(),
+        observed: None,
     })
 }
 

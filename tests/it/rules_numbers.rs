@@ -106,7 +106,7 @@ fn behind(statements: &[envelope::Encoded]) -> Place {
 
 #[test]
 fn a_program_older_than_the_numbers_reads_and_does_not_write() {
-    let place = behind(&[stated(3, Actor::System)]);
+    let place = behind(&[stated(4, Actor::System)]);
     let before = kinds(&place);
     let input = r#"{"submit": {"command": "log.record_fingerprint"}}"#;
     fs::write(place.directory.path().join("commands"), input).unwrap();
@@ -124,7 +124,7 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
     let report = place.verified();
     let (state, reason) = meaning(&report);
     assert_eq!(state, "not checked");
-    assert!(reason.contains("not checked under rules 3: a newer holdpoint has them"), "{reason}");
+    assert!(reason.contains("not checked under rules 4: a newer holdpoint has them"), "{reason}");
     for words in [
         &["replay"][..],
         &["log", "show"],

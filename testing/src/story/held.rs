@@ -1,14 +1,15 @@
 //! Loops that are held for a person.
 
-use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerHumanDecision, AnswerMeans, EscalationTarget, ExpireDue, HeldRequest,
-    HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, HumanDecisionTimeout,
-    OverrideField, OverrideVisibility, RequestHumanDecision,
+    HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, HumanDecisionEvent,
+    HumanDecisionTimeout, OverrideField, OverrideVisibility, RequestHumanDecision,
+    injective_request_hash,
 };
+use holdpoint_domain::{Command, Event};
 
 use super::Story;
 
@@ -107,4 +108,14 @@ impl Story {
 
 pub fn terminal() -> AnswerMeans {
     AnswerMeans { channel: AnswerChannel::Terminal, detail: "/dev/pts/3".into() }
+}
+
+/// A question as it was recorded before it told what was observed of the attempt.
+pub fn without_observed(event: Event) -> Event {
+    let Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(mut body)) = event else {
+        return event;
+    };
+    body.request.evidence_summary.observed = None;
+    body.request_hash = injective_request_hash(&body.context, &body.request);
+    Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body))
 }

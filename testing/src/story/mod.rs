@@ -141,6 +141,14 @@ impl Story {
         Ok(self.settle(events))
     }
 
+    /// As [`Story::given`], where every event is recorded as this makes it.
+    pub fn given_as(&mut self, command: Command, change: fn(Event) -> Event) -> Vec<Event> {
+        self.commands += 1;
+        let events = decide(&self.world, &command, self.now);
+        let events = events.unwrap_or_else(|refusal| panic!("{}: {refusal}", refusal.code()));
+        self.settle(events.into_iter().map(change).collect())
+    }
+
     /// What the log's own writer says must be accepted, and must break no rule.
     pub fn told(&mut self, command: &WriterCommand) -> Vec<Event> {
         self.tells(command).unwrap_or_else(|refusal| panic!("{}: {refusal}", refusal.code()))

@@ -26,8 +26,8 @@ use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerMeans, AuditEntry, EscalationTarget, EvidenceSummary, HoldPolicy,
     HoldTerms, HumanDecision, HumanDecisionAnswered, HumanDecisionOutcome, HumanDecisionRecord,
     HumanDecisionRequest, HumanDecisionRequested, HumanDecisionTimedOut, HumanDecisionTimeout,
-    HumanDecisionWarned, LateAnswerRecorded, MAX_TIMEOUT_MS, OverrideField, RequestContext,
-    RequestWithdrawn, VisibilityOverridden,
+    HumanDecisionWarned, LateAnswerRecorded, MAX_TIMEOUT_MS, ObservedAttempt, OverrideField,
+    RequestContext, RequestWithdrawn, VisibilityOverridden,
 };
 use holdpoint_domain::log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, GatePolicy, GateTerms,
@@ -87,7 +87,9 @@ pub fn samples() -> Vec<Envelope> {
     let labels = [("build", "42"), ("env", "prod \u{e9}")];
     let labelled = RecordsLabelled::of(300, labels);
     let of_run = RecordsLabelled { loop_id: Some("LOOP-1".into()), ..labelled.clone() };
-    samples.extend([labelled, of_run].map(|body| enveloped(0, body.into())));
+    samples.push(enveloped(0, labelled.into()));
+    samples.extend(telling_questions().enumerate().map(|(i, e)| enveloped(143 + i, e)));
+    samples.push(enveloped(0, of_run.into()));
     samples
 }
 
@@ -468,7 +470,7 @@ fn means(turn: usize) -> AnswerMeans {
 fn decision_events(turn: usize) -> Vec<Event> {
     let decision = nth(&HumanDecision::ALL[..4], turn);
     vec![
-        requested(turn),
+        requested(turn, None),
         VisibilityOverridden {
             loop_id: LOOP.into(),
             request_id: "REQ-1".into(),
@@ -511,7 +513,18 @@ fn decision_events(turn: usize) -> Vec<Event> {
     ]
 }
 
-fn requested(turn: usize) -> Event {
+/// Questions that tell what was observed of the attempt.
+fn telling_questions() -> impl Iterator<Item = Event> {
+    let exits = [Exit::Unknown, Exit::Status(1), Exit::Signal(11)];
+    exits.into_iter().enumerate().map(|(turn, exit)| {
+        let fault_type = (turn > 0).then(|| nth(ExecutionFaultType::ALL, turn));
+        let duration_ns = (turn > 0).then_some(3_200_000_000);
+        let observed = ObservedAttempt { attempts_max: 3, exit, duration_ns, fault_type };
+        requested(2 * turn, Some(observed))
+    })
+}
+
+fn requested(turn: usize, observed: Option<ObservedAttempt>) -> Event {
     let summary = EvidenceSummary {
         observation_point: nth(&ObservationPoint::ALL[..5], turn),
         evidence_type: nth(&EvidenceType::ALL[..5], turn),
@@ -520,6 +533,7 @@ fn requested(turn: usize) -> Event {
         execution_state: nth(&ExecutionLoopState::ALL[..5], turn),
         confidence_score: Confidence::from_basis_points(nth(&[0, 8_500], turn)).unwrap(),
         chain_hash: digest(4).to_string().into(),
+        observed,
     };
     let request = HumanDecisionRequest {
         request_id: "REQ-1".into(),

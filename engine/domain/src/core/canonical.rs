@@ -17,6 +17,12 @@ use thiserror::Error as ThisError;
 
 use crate::core::hash::DIGEST;
 
+/// What is read of a newtype of this name was written before some field was added.
+pub(crate) const BEFORE: &str = "holdpoint.Before";
+
+/// A field that was added: of what was written before, nothing of it is there.
+pub(crate) const ADDED: &str = "holdpoint.Added";
+
 /// The byte before a number of two, four and eight bytes; whatever is below is the number itself.
 const TWO_BYTES: u8 = 251;
 
@@ -29,6 +35,8 @@ pub(crate) struct Reader<'de> {
     rest: &'de [u8],
     length: usize,
     over_long: Option<usize>,
+    /// Whether what is read was written before some field was added.
+    is_before: bool,
 }
 
 /// Why bytes are not what they should be.
@@ -71,7 +79,7 @@ impl Error for Fault {
 
 impl<'de> Reader<'de> {
     pub(crate) const fn new(payload: &'de [u8]) -> Self {
-        Self { rest: payload, length: payload.len(), over_long: None }
+        Self { rest: payload, length: payload.len(), over_long: None, is_before: false }
     }
 
     /// How many bytes have not been read.
@@ -280,6 +288,15 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     ) -> Result<V::Value, Fault> {
         if name == DIGEST {
             return visitor.visit_borrowed_bytes(self.array::<32>()?);
+        }
+        if name == BEFORE {
+            self.is_before = true;
+            let read = visitor.visit_newtype_struct(&mut *self);
+            self.is_before = false;
+            return read;
+        }
+        if name == ADDED && self.is_before {
+            return visitor.visit_none();
         }
         visitor.visit_newtype_struct(self)
     }

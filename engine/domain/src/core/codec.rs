@@ -10,17 +10,18 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut, Range};
 use core::sync::atomic::{self, AtomicBool};
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::enc::write::Writer;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::ser::Error as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use thiserror::Error;
 
-use crate::core::canonical::Reader;
+use crate::core::canonical::{ADDED, BEFORE, Reader};
 use crate::core::limits::MAX_PAYLOAD_BYTES;
 
 /// Why an envelope cannot be encoded.
@@ -152,6 +153,44 @@ pub(crate) fn read_first<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(
     let mut reader = Reader::new(bytes);
     let value = T::deserialize(&mut reader).map_err(|fault| alloc::format!("{fault}"))?;
     Ok((value, bytes.len().saturating_sub(reader.left())))
+}
+
+/// A value that was written before some field in it was added.
+#[derive(Debug)]
+pub struct Before<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Before<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = deserializer.deserialize_newtype_struct(BEFORE, Whole(PhantomData))?;
+        read.map(Self).ok_or_else(|| D::Error::custom("a value is missing"))
+    }
+}
+
+/// Reads a field that was added: in what was written [`Before`], it is its default.
+pub(crate) fn added<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let read = deserializer.deserialize_newtype_struct(ADDED, Whole(PhantomData))?;
+    Ok(read.unwrap_or_default())
+}
+
+/// The value that is there; `None`: nothing is.
+struct Whole<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Whole<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value, or a field that was added")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, value: D) -> Result<Self::Value, D::Error> {
+        T::deserialize(value).map(Some)
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
 }
 
 /// Bytes that somebody else may hold as well, and that never change.

@@ -140,7 +140,7 @@ closed_enum! {
 /// these.
 ///
 /// Whoever changes what honest records look like adds a number, with what it changes as a switch or
-/// a bound. The last two are kept.
+/// a bound. All of them are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     /// The number.
@@ -149,23 +149,34 @@ pub struct Rules {
     pub attempts_max: u8,
     /// Whether ABORT counts also from a person who is not among those who are asked.
     pub anyone_aborts: bool,
-    /// Whether there are the words that came last: kinds of events, reasons of a halt, outputs of
-    /// which both ends are kept. Where there are not, no record that says one is checked.
+    /// Whether there are the words that came with the numbers: kinds of events, reasons of a halt,
+    /// outputs of which both ends are kept. Where there are not, no record that says one is
+    /// checked.
     pub has_newest_words: bool,
+    /// Whether a question must tell what was observed of the attempt that is decided on. Where one
+    /// does, that is checked by every number.
+    pub tells_observed: bool,
 }
 
 impl Rules {
     /// Those that every new event is made by.
-    pub const NEWEST: &'static Self =
-        &Self { number: 2, attempts_max: 3, anyone_aborts: true, has_newest_words: true };
+    pub const NEWEST: &'static Self = &Self { number: 3, tells_observed: true, ..*Self::SECOND };
 
-    const BEFORE: &'static Self =
-        &Self { number: 1, attempts_max: 3, anyone_aborts: false, has_newest_words: false };
+    const SECOND: &'static Self =
+        &Self { number: 2, anyone_aborts: true, has_newest_words: true, ..*Self::FIRST };
+
+    const FIRST: &'static Self = &Self {
+        number: 1,
+        attempts_max: 3,
+        anyone_aborts: false,
+        has_newest_words: false,
+        tells_observed: false,
+    };
 
     /// Those of a number; `None`: this program does not have them.
     #[must_use]
     pub fn numbered(number: u32) -> Option<&'static Self> {
-        [Self::NEWEST, Self::BEFORE].into_iter().find(|rules| rules.number == number)
+        [Self::NEWEST, Self::SECOND, Self::FIRST].into_iter().find(|rules| rules.number == number)
     }
 }
 

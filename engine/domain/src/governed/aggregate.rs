@@ -29,7 +29,7 @@ use crate::human_decision::state::{Disclosed, HeldRequest, HumanDecisions};
 use crate::human_decision::terms::{EscalationTarget, HoldPolicy, HoldTerms};
 use crate::human_decision::types::{
     EvidenceSummary, EvidenceVisibility, HumanDecision, HumanDecisionOutcome, HumanDecisionRequest,
-    OverrideField, RequestContext, get_visibility,
+    ObservedAttempt, OverrideField, RequestContext, get_visibility,
 };
 use crate::sandbox_fault::rules::enforce_retry_limit;
 use crate::sandbox_fault::types::{
@@ -409,14 +409,18 @@ impl ExecutionLoop {
 impl ExecutionLoop {
     /// The next request about the current attempt: the first one, or the one that an ESCALATE to
     /// this target leads to. `entropy` are the digits of the request's id, and of the audit
-    /// trail's where there is none yet.
+    /// trail's where there is none yet. Whether its summary tells what was observed of the attempt
+    /// is said by whoever asks: new questions do.
     pub(crate) fn next_request(
         &self,
         target: Option<&EscalationTarget>,
         at: Timestamp,
         entropy: &str,
+        tells_observed: bool,
     ) -> Result<HumanDecisionRequested, RequestRefusal> {
         let summary = self.evidence_summary().ok_or(RequestRefusal::NoEvidence)?;
+        let observed = summary.observed.filter(|_| tells_observed);
+        let summary = EvidenceSummary { observed, ..summary };
         let context = self.request_context(target).ok_or(RequestRefusal::NoEvidence)?;
         let timeout = target.map_or(self.hold.decision_timeout_ms, |target| target.timeout_ms);
         let session_id = self.observer.as_ref().map_or("", |observer| &observer.session_id);
@@ -443,14 +447,23 @@ impl ExecutionLoop {
     fn evidence_summary(&self) -> Option<EvidenceSummary> {
         let chain = self.chain.as_ref()?;
         let newest = chain.records.last()?;
+        let attempt = self.current_attempt()?;
+        let response = attempt.response.as_ref()?;
+        let observed = ObservedAttempt {
+            attempts_max: self.max_attempts,
+            exit: response.exit,
+            duration_ns: attempt.resources.map(|resources| resources.wall_ns),
+            fault_type: attempt.fault.as_ref().map(|fault| fault.fault_type),
+        };
         Some(EvidenceSummary {
             observation_point: newest.observation_point,
             evidence_type: newest.evidence_type,
             timestamp: newest.timestamp.as_str().into(),
             chain_length: chain.head.length,
             execution_state: self.state(),
-            confidence_score: self.current_attempt()?.response.as_ref()?.confidence,
+            confidence_score: response.confidence,
             chain_hash: chain.head.head_hash.as_str().into(),
+            observed: Some(observed),
         })
     }
 

@@ -230,9 +230,13 @@ fn follow(
         }
         HumanDecision::Escalate => {
             let entropy = passed_on(command);
-            let asked = entity.next_request(target, batch.at(), &entropy).map_err(|reason| {
-                HumanDecisionRefusal::NoRequest { loop_id: String::from(entity.loop_id()), reason }
-            })?;
+            let asked =
+                entity.next_request(target, batch.at(), &entropy, true).map_err(|reason| {
+                    HumanDecisionRefusal::NoRequest {
+                        loop_id: String::from(entity.loop_id()),
+                        reason,
+                    }
+                })?;
             batch.push(asked);
             Ok(())
         }

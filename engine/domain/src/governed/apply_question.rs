@@ -60,6 +60,9 @@ pub(crate) fn judge_requested(
 ) {
     let Some(expected) = expected_request(entity, record, body, checks) else { return };
     compare_requests(&expected, body, checks);
+    let tells = body.request.evidence_summary.observed.is_some() || !checks.rules.tells_observed;
+    let (rule, without) = (Rule::HumanDecisionRequest, "a question of before");
+    checks.demand(tells, rule, "what was observed of the attempt", without);
     let hash = injective_request_hash(&body.context, &body.request);
     checks.expect(Rule::HumanDecisionRequest, hash, body.request_hash);
 }
@@ -85,7 +88,9 @@ fn expected_request(
         }
     };
     checks.expect(Rule::HumanDecisionRequest, ExecutionLoopState::Evaluated, entity.state());
-    match entity.next_request(target, record.at, &digits(&body.request.request_id)) {
+    let entropy = digits(&body.request.request_id);
+    let tells_observed = body.request.evidence_summary.observed.is_some();
+    match entity.next_request(target, record.at, &entropy, tells_observed) {
         Ok(expected) => Some(expected),
         Err(why) => {
             checks.forbid(Rule::HumanDecisionRequest, why, body.request.request_id.as_str());
@@ -113,6 +118,7 @@ fn compare_requests(
     same(checks, rule, "execution_state", &shown.execution_state, &saw.execution_state);
     same(checks, rule, "confidence_score", &shown.confidence_score, &saw.confidence_score);
     same(checks, rule, "chain_hash", &shown.chain_hash, &saw.chain_hash);
+    same(checks, rule, "observed", &shown.observed, &saw.observed);
     same(checks, rule, "allowed_decisions", &request.allowed_decisions, &found.allowed_decisions);
     same(checks, rule, "created_at", &request.created_at, &found.created_at);
     same(checks, rule, "timeout_at", &request.timeout_at, &found.timeout_at);

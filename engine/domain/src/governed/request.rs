@@ -152,7 +152,7 @@ pub(crate) fn request(
     }
     check_not_asked(entity)?;
     let entropy = command.entropy.to_string();
-    let asked = entity.next_request(None, batch.at(), &entropy).map_err(|reason| {
+    let asked = entity.next_request(None, batch.at(), &entropy, true).map_err(|reason| {
         HumanDecisionRefusal::NoRequest { loop_id: String::from(entity.loop_id()), reason }
     })?;
     batch.push(asked);

@@ -9,10 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::hash::{Digest, HashBuilder, nul_joined_sha256_hex, sha256};
 use crate::core::payload::Text;
+use crate::execution_loop::types::Exit;
 use crate::human_decision::types::{
-    AnswerMeans, EvidenceSummary, HumanDecisionRecord, HumanDecisionRequest, OverrideField,
-    RequestContext,
+    AnswerMeans, EvidenceSummary, HumanDecisionRecord, HumanDecisionRequest, ObservedAttempt,
+    OverrideField, RequestContext,
 };
+use crate::sandbox_fault::types::ExecutionFaultType;
 
 /// The seed's hash of a record (Phase-32, `record_decision`): lower-hex SHA-256 over its fields
 /// and the prior hash, joined by NUL; null is "". Two different records can have the same one:
@@ -36,7 +38,8 @@ pub fn record_hash(record: &HumanDecisionRecord, prior_hash: &str) -> String {
 /// whole summary included.
 #[must_use]
 pub fn injective_request_hash(context: &RequestContext, request: &HumanDecisionRequest) -> Digest {
-    let fields = HashBuilder::new("holdpoint.decision-request", 1)
+    let version = if request.evidence_summary.observed.is_some() { 2 } else { 1 };
+    let fields = HashBuilder::new("holdpoint.decision-request", version)
         .text(&request.request_id)
         .text(&request.session_id)
         .number(request.allowed_decisions.len() as u64);
@@ -45,7 +48,23 @@ pub fn injective_request_hash(context: &RequestContext, request: &HumanDecisionR
         .number(request.created_at.nanoseconds())
         .number(request.timeout_at.nanoseconds())
         .text(request.timeout_decision.name());
-    circumstances(summary(fields, &request.evidence_summary), context).finish()
+    let fields = circumstances(summary(fields, &request.evidence_summary), context);
+    request.evidence_summary.observed.iter().fold(fields, observed).finish()
+}
+
+/// What a question of before has not, and its hash has not either.
+fn observed(fields: HashBuilder, observed: &ObservedAttempt) -> HashBuilder {
+    let fields = fields.number(u64::from(observed.attempts_max));
+    let fields = match observed.exit {
+        Exit::Unknown => fields.absent(),
+        Exit::Status(status) => fields.text("STATUS").number(u64::from(status.cast_unsigned())),
+        Exit::Signal(signal) => fields.text("SIGNAL").number(u64::from(signal.cast_unsigned())),
+    };
+    let fields = match observed.duration_ns {
+        Some(duration) => fields.number(duration),
+        None => fields.absent(),
+    };
+    fields.optional_text(observed.fault_type.map(ExecutionFaultType::name))
 }
 
 fn summary(fields: HashBuilder, summary: &EvidenceSummary) -> HashBuilder {

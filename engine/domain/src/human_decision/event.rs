@@ -1,5 +1,6 @@
 //! What happened to questions put to a person (seed Phase-32). Kinds 128 to 159.
 
+use crate::core::codec::Before;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
@@ -13,7 +14,8 @@ events! {
     /// What happened to a question to a person.
     HumanDecisionEvent of "human_decision" kinds 128..=159, {
         /// A person is asked.
-        128 v 1 "human_decision.requested" => HumanDecisionRequested in Box;
+        128 v 2 "human_decision.requested"
+            => HumanDecisionRequested in Box, before 1 => HumanDecisionRequestedV1;
         /// A field was allowed to be shown.
         129 v 1 "human_decision.visibility_overridden" => VisibilityOverridden;
         /// 80 % of the time are over.
@@ -75,6 +77,18 @@ recorded! {
         request_hash: Digest,
     }
 
+}
+
+/// [`HumanDecisionRequested`] as it was recorded before the summary told what was observed.
+type HumanDecisionRequestedV1 = Before<HumanDecisionRequested>;
+
+impl From<HumanDecisionRequestedV1> for HumanDecisionRequested {
+    fn from(before: HumanDecisionRequestedV1) -> Self {
+        before.0
+    }
+}
+
+recorded! {
     /// A higher authority allowed a field to be shown to the person who decides.
     VisibilityOverridden {
         /// The loop.

@@ -4,6 +4,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use crate::core::codec::added;
 use crate::core::confidence::Confidence;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Text};
@@ -11,9 +12,10 @@ use crate::core::text::{has_visible_character, is_blank};
 use crate::core::time::Timestamp;
 use crate::core::{bodies, closed_enum, recorded};
 use crate::evidence_capture::types::{EvidenceType, ObservationPoint};
-use crate::execution_loop::types::{ExecutionLoopState, ExecutorResponseType};
+use crate::execution_loop::types::{ExecutionLoopState, ExecutorResponseType, Exit};
 use crate::human_decision::rules::{AnswerRefusal, SYSTEM_TIMEOUT, TIMEOUT_REASON, check_required};
 use crate::human_decision::terms::warning_time;
+use crate::sandbox_fault::types::ExecutionFaultType;
 
 use EvidenceVisibility::{Hidden, OverrideRequired, Visible};
 
@@ -108,10 +110,11 @@ bodies! {
 /// | `raw_data`, `executor_output` | HIDDEN | the seed: never displayed |
 /// | `command_line` | VISIBLE | the instruction is what is decided on; redacted when recorded |
 /// | `executor_claim` | VISIBLE | the seed: claims are shown, as CLAIMED only |
-/// | `attempt_exit`, `attempt_resources` | OVERRIDE_REQUIRED | derived from raw evidence |
-/// | `attempt_outputs` | OVERRIDE_REQUIRED | derived from raw evidence |
+/// | `attempts_max`, `exit`, `duration_ns`, `fault_type` | VISIBLE | numbers and closed sets alone |
+/// | `attempt_exit` | OVERRIDE_REQUIRED | as before the summary told how the process ended |
+/// | `attempt_resources`, `attempt_outputs` | OVERRIDE_REQUIRED | derived from raw evidence |
 /// | `attempt_fault` | OVERRIDE_REQUIRED | an executor's own words |
-pub const VISIBILITY: [(&str, EvidenceVisibility); 17] = [
+pub const VISIBILITY: [(&str, EvidenceVisibility); 21] = [
     ("observation_point", Visible),
     ("evidence_type", Visible),
     ("timestamp", Visible),
@@ -125,6 +128,10 @@ pub const VISIBILITY: [(&str, EvidenceVisibility); 17] = [
     ("executor_output", Hidden),
     ("command_line", Visible),
     ("executor_claim", Visible),
+    ("attempts_max", Visible),
+    ("exit", Visible),
+    ("duration_ns", Visible),
+    ("fault_type", Visible),
     (OverrideField::AttemptExit.name(), OverrideRequired),
     (OverrideField::AttemptResources.name(), OverrideRequired),
     (OverrideField::AttemptOutputs.name(), OverrideRequired),
@@ -166,6 +173,20 @@ recorded! {
         escalated_from: Option<Text>,
     }
 
+    /// What was observed of the attempt that is decided on, as the loop's own records have it. None
+    /// of it is a text: nothing that a command put out can stand here.
+    #[derive(Copy)]
+    ObservedAttempt {
+        /// How many attempts there may be.
+        attempts_max: u8,
+        /// How the process ended.
+        exit: Exit,
+        /// How long it ran, in nanoseconds, by the clock of whoever ran it; `None`: not measured.
+        duration_ns: Option<u64>,
+        /// How it failed, where it did.
+        fault_type: Option<ExecutionFaultType>,
+    }
+
     /// What a person is shown of the evidence. There is no field for raw data.
     EvidenceSummary {
         /// The observation point of the newest record. A member of the closed set, so that no text
@@ -184,6 +205,10 @@ recorded! {
         confidence_score: Confidence,
         /// The chain's head: the seed's hash of the newest record.
         chain_hash: Text,
+        /// What was observed of the attempt. `None` in questions that were asked before the summary
+        /// told it.
+        #[serde(default, deserialize_with = "added")]
+        observed: Option<ObservedAttempt>,
     }
 
     /// A request for a person's decision. Immutable once created.

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::core::codec::{Carrier, Kept, Lazy, SharedBytes, configuration, read_first};
+use crate::core::codec::{Before, Carrier, Kept, Lazy, SharedBytes, configuration, read_first};
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::text::{bounded, visible};
@@ -28,7 +28,7 @@ use crate::human_decision::state::HeldRequest;
 use crate::interruption_thread::state::Threads;
 use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
-use crate::world::due::{Loops, Requests};
+use crate::world::due::{Carried as CarriedRequests, Loops, Requests};
 use crate::world::event::{DecisionPointTotals, Event};
 use crate::world::keys::Spelled as SpelledKeys;
 use crate::world::keys::{HeldKeys, Keys};
@@ -80,34 +80,55 @@ fn carried<T: Serialize + DeserializeOwned + Default>(room: &Kept<T>) -> Vec<u8>
 const ROOMS: [Room; 17] = [
     Room {
         name: "execution_loop",
-        version: 2,
+        version: 3,
         write: |hot| encoded(hot.loops.carried()),
         read: |room, hot| {
             hot.loops = Loops::from_carried(room.decoded()?, room.of);
             Ok(())
         },
-        older: &[|room, hot| {
-            let loops: Vec<Box<ExecutionLoop>> = room.decoded()?;
-            for entity in loops {
-                hot.requests.follow(&entity);
-                hot.loops.insert(String::from(entity.loop_id()), entity);
-            }
-            Ok(())
-        }],
+        older: &[
+            |room, hot| {
+                let loops: Vec<Before<Box<ExecutionLoop>>> = room.decoded()?;
+                for Before(entity) in loops {
+                    hot.requests.follow(&entity);
+                    hot.loops.insert(String::from(entity.loop_id()), entity);
+                }
+                Ok(())
+            },
+            |room, hot| {
+                let loops: Vec<(String, &[u8])> = room.decoded()?;
+                for (id, entity) in loops {
+                    let Before(entity): Before<Box<ExecutionLoop>> = decoded(entity)?;
+                    hot.loops.insert(id, entity);
+                }
+                Ok(())
+            },
+        ],
     },
     Room {
         name: "human_decision",
-        version: 2,
+        version: 3,
         write: |hot| encoded(&hot.requests),
         read: |room, hot| {
             hot.requests = Requests::from_carried(room.decoded()?, room.of);
             Ok(())
         },
-        older: &[|room, hot| {
-            let closed: Vec<HeldRequest> = room.decoded()?;
-            closed.into_iter().for_each(|held| hot.requests.remember(held));
-            Ok(())
-        }],
+        older: &[
+            |room, hot| {
+                let closed: Vec<Before<HeldRequest>> = room.decoded()?;
+                closed.into_iter().for_each(|Before(held)| hot.requests.remember(held));
+                Ok(())
+            },
+            |room, hot| {
+                let (live, due, closed): CarriedRequests<'_> = room.decoded()?;
+                hot.requests = Requests::from_carried((live, due, Vec::new()), room.of);
+                for (_, (_, held)) in closed {
+                    let Before(held): Before<HeldRequest> = decoded(held)?;
+                    hot.requests.remember(held);
+                }
+                Ok(())
+            },
+        ],
     },
     Room {
         name: "idempotency",
@@ -492,7 +513,7 @@ fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
 
 /// The version of the state's encoding. It rises whenever the same events give other bytes, and
 /// a fingerprint recorded under another version is then "not checked" instead of wrong.
-pub const STATE_SCHEMA_VERSION: u32 = 7;
+pub const STATE_SCHEMA_VERSION: u32 = 8;
 
 impl World {
     /// BLAKE3 over a tag, the schema version and the live state as [`World::carry`] gives it: from

@@ -27,7 +27,7 @@ use crate::sources;
 /// One line for every sample: kind, version, payload in hex.
 pub(crate) const GOLDEN: &str = include_str!("../golden/events_v4.txt");
 
-/// The same from before labels named the run that begins.
+/// The same from before a question told what was observed, and labels which run begins.
 pub(crate) const GOLDEN_V3: &str = include_str!("../golden/events_v3.txt");
 
 /// The same from before every outcome of a thread was a row.
@@ -50,8 +50,7 @@ fn golden_bytes_of_every_kind_are_pinned() {
 #[test]
 fn golden_payloads_decode_for_ever() {
     let of = |golden: &'static str| golden.lines().zip(samples());
-    for (line, sample) in of(GOLDEN).chain(of(GOLDEN_V3)).chain(of(GOLDEN_V2)).chain(of(GOLDEN_V1))
-    {
+    for (line, sample) in [GOLDEN, GOLDEN_V3, GOLDEN_V2, GOLDEN_V1].into_iter().flat_map(of) {
         let Encoded { kind, version, payload } = parsed(line);
         assert_eq!(decode(kind, version, &payload), Ok(sample), "{line}");
     }

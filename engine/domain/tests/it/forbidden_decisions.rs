@@ -10,14 +10,15 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 use holdpoint_domain::execution_loop::{
     CompleteLoop, ExecutionLoopCommand, ExecutionLoopEvent, ExecutionLoopState,
-    ExecutorResponseType, HaltReason, InitializeLoop, LoopDispatched,
+    ExecutorResponseType, Exit, HaltReason, InitializeLoop, LoopDispatched,
 };
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
     HoldPolicy, HoldTerms, HumanDecision, HumanDecisionAnswered, HumanDecisionBinding,
     HumanDecisionCommand, HumanDecisionEvent, HumanDecisionRequested, HumanDecisionTimedOut,
-    OverrideField, RequestWithdrawn, injective_request_hash, record_decision,
+    ObservedAttempt, OverrideField, RequestWithdrawn, injective_request_hash, record_decision,
 };
+use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, Event, ForbiddenEvent, Idempotency, Time, decide};
 use holdpoint_testing::story::held::{TIMEOUT_MS, terms};
 use holdpoint_testing::story::{Story, envelope};
@@ -66,9 +67,13 @@ fn forged_answer(change: impl Fn(&mut HumanDecisionAnswered)) -> Vec<ForbiddenEv
 
 type Change = fn(&mut HumanDecisionRequested);
 
+fn observed(body: &mut HumanDecisionRequested) -> &mut ObservedAttempt {
+    body.request.evidence_summary.observed.as_mut().unwrap()
+}
+
 #[test]
 fn every_field_that_the_person_saw_is_compared_and_named() {
-    let changes: [(&str, Change); 18] = [
+    let changes: [(&str, Change); 22] = [
         ("audit_id", |b| b.audit_id = "AUDIT-x".into()),
         ("session_id", |b| b.request.session_id = "OBS-x".into()),
         ("observation_point", |b| {
@@ -84,6 +89,10 @@ fn every_field_that_the_person_saw_is_compared_and_named() {
         }),
         ("confidence_score", |b| b.request.evidence_summary.confidence_score = Confidence::MAX),
         ("chain_hash", |b| b.request.evidence_summary.chain_hash = "00".into()),
+        ("observed", |b| observed(b).attempts_max = 9),
+        ("observed", |b| observed(b).exit = Exit::Status(1)),
+        ("observed", |b| observed(b).duration_ns = Some(1)),
+        ("observed", |b| observed(b).fault_type = Some(ExecutionFaultType::Crash)),
         ("allowed_decisions", |b| b.request = b.request.clone().without(HumanDecision::Retry)),
         ("created_at", |b| b.request.created_at = Time::from_nanoseconds(1)),
         ("timeout_at", |b| b.request.timeout_at = Time::from_nanoseconds(u64::MAX)),

@@ -222,6 +222,6 @@ fn replay_fingerprint_of_a_fixed_story_is_pinned_with_its_schema_version() {
     story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)));
     story.given(story.dispatch());
     let found = Digest::from_bytes(story.world.fingerprint());
-    let pinned = (7, "cb2d9d72847184097cdb9663d40be301adb5e48b82bfe10ce7cb5c31c5407995");
+    let pinned = (8, "b7b5563cc5ab1530887f808ccef06d42a0e458aabc2764c22b9fe810978843b9");
     assert_eq!((STATE_SCHEMA_VERSION, found.to_string().as_str()), pinned);
 }

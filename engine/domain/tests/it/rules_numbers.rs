@@ -8,8 +8,8 @@ use holdpoint_domain::core::forbidden::{Rule, Rules};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::evidence_capture::{LoopStep, capture_place};
 use holdpoint_domain::execution_loop::{
-    ExecutionLoopState, ExecutorResponseType, HaltReason, LoopHalted, decide_response_outcome,
-    evaluate_response_trust, is_transition_allowed,
+    ExecutionLoopState, ExecutorResponseType, Exit, HaltReason, LoopHalted,
+    decide_response_outcome, evaluate_response_trust, is_transition_allowed,
 };
 use holdpoint_domain::human_decision::{
     AnswerHumanDecision, HoldPolicy, HumanDecision, HumanDecisionCommand,
@@ -21,7 +21,7 @@ use holdpoint_domain::sandbox_fault::{
 };
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, World, decide};
 use holdpoint_testing::story::commands::Generator;
-use holdpoint_testing::story::held::terms;
+use holdpoint_testing::story::held::{terms, without_observed};
 use holdpoint_testing::story::{Story, adoption, envelope};
 
 use crate::sources;
@@ -56,10 +56,10 @@ fn numbers_only_rise_and_holdpoint_alone_states_them() {
     assert_eq!(story.world.rules_to_adopt(), None);
     let by_somebody = Envelope {
         actor: ActorId { kind: Actor::Automation, id: "ci".into() },
-        ..all_but("log", 3)
+        ..all_but("log", 4)
     };
     let forbidden = [
-        all_but("log", 2),
+        all_but("log", 3),
         all_but("log", 1),
         all_but("execution_loop", 0),
         stating(&[]),
@@ -71,9 +71,9 @@ fn numbers_only_rise_and_holdpoint_alone_states_them() {
         assert_found(&story.record_envelope(stated), Rule::RulesNumbers);
         assert_eq!(*story.world.rules(), before, "it counts for nothing");
     }
-    assert_eq!(story.record_envelope(all_but("log", 3)), []);
+    assert_eq!(story.record_envelope(all_but("log", 4)), []);
     assert_found(&story.record_envelope(adoption(&World::default())), Rule::RulesNumbers);
-    assert_eq!((story.world.rules().of("log"), story.world.rules().of("any other")), (3, 1));
+    assert_eq!((story.world.rules().of("log"), story.world.rules().of("any other")), (4, 1));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn numbers_out_of_order_or_stated_twice_are_no_statement() {
     }
 }
 
-/// Somebody who is not asked aborts: by rules 1 nobody may, by rules 2 anybody.
+/// Somebody who is not asked aborts: by rules 1 nobody may, by those after them anybody.
 #[test]
 fn a_record_is_judged_by_the_rules_of_its_time() {
     let aborted = |adopts: bool| {
@@ -107,6 +107,41 @@ fn a_record_is_judged_by_the_rules_of_its_time() {
     assert_eq!(aborted(true), []);
 }
 
+/// A question of before stays one, with the hash that it had; a new one may not be silent about
+/// what was observed, and whatever one says is compared.
+#[test]
+fn a_question_tells_what_was_observed_from_the_number_on_that_says_so() {
+    let asked = |adopted: Option<Envelope>, tells: bool| {
+        let mut story =
+            Story::evaluated_under(terms(HoldPolicy::After), ExecutorResponseType::Failure);
+        if let Some(adopted) = adopted {
+            assert_eq!(story.record_envelope(adopted), []);
+        }
+        let events = decide(&story.world, &story.ask(), story.now).unwrap();
+        let silent = |event: Event| if tells { event } else { without_observed(event) };
+        let found: Vec<ForbiddenEvent> =
+            events.into_iter().flat_map(|event| story.record(silent(event))).collect();
+        (story, found)
+    };
+    let second = || {
+        let adopted = adoption(&World::default());
+        let Event::Log(LogEvent::RulesAdopted(body)) = &adopted.event else { panic!() };
+        stating(&body.systems.iter().map(|it| (&*it.system, 2)).collect::<Vec<_>>())
+    };
+    let newest = || adoption(&World::default());
+    for adopted in [None, Some(second())] {
+        let (mut story, found) = asked(adopted, false);
+        assert_eq!(found, []);
+        assert_eq!(story.held().request.evidence_summary.observed, None);
+        story.given(story.decides(HumanDecision::Abort));
+    }
+    let (story, found) = asked(Some(newest()), true);
+    assert_eq!(found, []);
+    let observed = story.held().request.evidence_summary.observed.unwrap();
+    assert_eq!((observed.attempts_max, observed.exit), (3, Exit::Status(0)));
+    assert_found(&asked(Some(newest()), false).1, Rule::HumanDecisionRequest);
+}
+
 #[test]
 fn rules_that_this_program_does_not_have_are_not_checked() {
     let mut story = Story::in_state(ExecutionLoopState::Evaluated);
@@ -120,12 +155,12 @@ fn rules_that_this_program_does_not_have_are_not_checked() {
     }
     .into();
     assert_found(&story.record(halt.clone()), Rule::LoopIsLive);
-    assert_eq!(story.record_envelope(all_but("execution_loop", 3)), []);
-    assert_eq!(story.world.rules_not_checked(&halt), Some(3));
+    assert_eq!(story.record_envelope(all_but("execution_loop", 4)), []);
+    assert_eq!(story.world.rules_not_checked(&halt), Some(4));
     assert_eq!(story.record(halt), []);
     assert_eq!(story.given(fingerprint()).len(), 1, "other systems are");
     let newer = story.world.check_rules().unwrap_err();
-    assert_eq!((newer.system.as_str(), newer.found, newer.newest), ("execution_loop", 3, 2));
+    assert_eq!((newer.system.as_str(), newer.found, newer.newest), ("execution_loop", 4, 3));
 }
 
 fn fingerprint() -> Command {
@@ -174,16 +209,16 @@ fn a_system_that_this_program_does_not_know_is_a_newer_one() {
 // ---- What the rules of today are ---------------------------------------------------------------
 
 /// The tables, the bounds and what a fixed history of all commands came to, under this number.
-const PINNED: &str = include_str!("../golden/rules_2.txt");
+const PINNED: &str = include_str!("../golden/rules_3.txt");
 
 /// Whoever changes a table, a bound or a phrase that is recorded gives the rules a new number, with
 /// a switch for what they were, and pins its text beside this one.
 #[test]
 fn golden_rules_are_those_of_their_number() {
-    assert_eq!(Rules::NEWEST.number, 2, "pin the text of the new number");
+    assert_eq!(Rules::NEWEST.number, 3, "pin the text of the new number");
     let text = text_of_the_rules();
     if std::env::var_os("HOLDPOINT_WRITE_GOLDEN").is_some() && PINNED.is_empty() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/rules_2.txt");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/rules_3.txt");
         std::fs::write(file, &text).unwrap();
     }
     for (found, pinned) in text.lines().zip(PINNED.lines()) {
@@ -194,10 +229,17 @@ fn golden_rules_are_those_of_their_number() {
 
 #[test]
 fn golden_numbers_before_are_as_they_were() {
-    let pinned =
-        Rules { number: 1, attempts_max: 3, anyone_aborts: false, has_newest_words: false };
-    assert_eq!(Rules::numbered(1), Some(&pinned));
-    assert_eq!((Rules::numbered(0), Rules::numbered(3)), (None, None));
+    let first = Rules {
+        number: 1,
+        attempts_max: 3,
+        anyone_aborts: false,
+        has_newest_words: false,
+        tells_observed: false,
+    };
+    let second = Rules { number: 2, anyone_aborts: true, has_newest_words: true, ..first };
+    assert_eq!(Rules::numbered(1), Some(&first));
+    assert_eq!(Rules::numbered(2), Some(&second));
+    assert_eq!((Rules::numbered(0), Rules::numbered(4)), (None, None));
 }
 
 fn text_of_the_rules() -> String {

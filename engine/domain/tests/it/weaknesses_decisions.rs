@@ -10,15 +10,16 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceType, ObservationPoint, StopCondition,
 };
-use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType, Exit};
 use holdpoint_domain::human_decision::{
     AnswerRefusal, AuditHead, EvidenceSummary, HumanDecision, HumanDecisionAnswered,
     HumanDecisionBinding, HumanDecisionCommand, HumanDecisionEvent, HumanDecisionOutcome,
     HumanDecisionRecord, HumanDecisionRequest, HumanDecisionTimeout, MAX_TIMEOUT_MS,
-    RequestContext, RequestRefusal, accept_decision, accept_decision_in_time, apply_decision,
-    create_request, create_timeout_decision, injective_request_hash, record_decision, record_hash,
-    shown_hash,
+    ObservedAttempt, RequestContext, RequestRefusal, accept_decision, accept_decision_in_time,
+    apply_decision, create_request, create_timeout_decision, injective_request_hash,
+    record_decision, record_hash, shown_hash,
 };
+use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Event, decide};
 use holdpoint_testing::chains::DecisionTrail;
 use holdpoint_testing::story::held::TIMEOUT_MS;
@@ -298,9 +299,13 @@ fn w7_a_timeout_is_recorded_only_when_it_is_due() {
 
 type Change = fn(&mut HumanDecisionRequest, &mut RequestContext);
 
+fn observed(request: &mut HumanDecisionRequest) -> &mut ObservedAttempt {
+    request.evidence_summary.observed.as_mut().unwrap()
+}
+
 #[test]
 fn w7_a_decision_binds_all_that_the_person_saw() {
-    let changes: [Change; 20] = [
+    let changes: [Change; 25] = [
         |r, _| r.request_id = "x".into(),
         |r, _| r.session_id = "x".into(),
         |r, _| r.evidence_summary.observation_point = ObservationPoint::HaltEntry,
@@ -310,6 +315,11 @@ fn w7_a_decision_binds_all_that_the_person_saw() {
         |r, _| r.evidence_summary.execution_state = Halted,
         |r, _| r.evidence_summary.confidence_score = Confidence::MAX,
         |r, _| r.evidence_summary.chain_hash = "x".into(),
+        |r, _| r.evidence_summary.observed = None,
+        |r, _| observed(r).attempts_max = 2,
+        |r, _| observed(r).exit = Exit::Signal(1),
+        |r, _| observed(r).duration_ns = None,
+        |r, _| observed(r).fault_type = Some(ExecutionFaultType::Crash),
         |r, _| *r = r.clone().without(Retry),
         |r, _| r.created_at = after(1),
         |r, _| r.timeout_at = after(1),

@@ -4,11 +4,11 @@ use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
-use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType, Exit};
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerMeans, EvidenceSummary, HumanDecision, HumanDecisionBinding,
-    HumanDecisionRecord, HumanDecisionRequest, HumanDecisionTimeout, RequestContext,
-    accept_decision, create_request,
+    HumanDecisionRecord, HumanDecisionRequest, HumanDecisionTimeout, ObservedAttempt,
+    RequestContext, accept_decision, create_request,
 };
 use holdpoint_testing::chains::DecisionTrail;
 
@@ -34,6 +34,12 @@ pub(crate) fn summary() -> EvidenceSummary {
         execution_state: ExecutionLoopState::Evaluated,
         confidence_score: Confidence::from_basis_points(8_500).unwrap(),
         chain_hash: sha256(b"head").to_string().into(),
+        observed: Some(ObservedAttempt {
+            attempts_max: 3,
+            exit: Exit::Status(1),
+            duration_ns: Some(3_200_000_000),
+            fault_type: None,
+        }),
     }
 }
 
