@@ -6,6 +6,7 @@ mod ask;
 mod before;
 pub(crate) mod labels;
 pub(crate) mod limits;
+mod printed;
 mod screen;
 mod speaker;
 mod terms;

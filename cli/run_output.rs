@@ -77,9 +77,7 @@ pub(crate) fn last_shown(
     loop_id: &str,
     most_lines: usize,
 ) -> Result<Vec<(String, Vec<String>)>, Failure> {
-    let (found, searched) = directory.read(|log, options| run_of(log, loop_id, options))?;
-    run_id::expect_sound(&searched)?;
-    let run = expect_run(directory, loop_id, found)?;
+    let run = sound(directory, loop_id)?;
     let mut shown = Vec::new();
     for stream in [OutputStream::Stdout, OutputStream::Stderr] {
         let printed = run.output(stream, None).filter(|output| output.extent.true_length > 0);
@@ -95,6 +93,25 @@ pub(crate) fn last_shown(
         shown.push((what, lines.collect()));
     }
     Ok(shown)
+}
+
+/// What an attempt printed, each stream of it, once all of it has verified.
+pub(crate) fn verified(
+    global: &Global,
+    loop_id: &str,
+    attempt: u8,
+) -> Result<Vec<CapturedOutput>, Failure> {
+    let run = sound(&Directory::open(global)?, loop_id)?;
+    let of_attempt = run.outputs.iter().filter(|output| output.attempt == attempt);
+    of_attempt.clone().try_for_each(|output| expect_verified(&run, output))?;
+    Ok(of_attempt.cloned().collect())
+}
+
+/// A run of which nothing is told before the log has verified as far as it was read for it.
+fn sound(directory: &Directory, loop_id: &str) -> Result<Box<Run>, Failure> {
+    let (found, searched) = directory.read(|log, options| run_of(log, loop_id, options))?;
+    run_id::expect_sound(&searched)?;
+    expect_run(directory, loop_id, found)
 }
 
 /// The run that was found. Exit 3 where there is none.
@@ -131,7 +148,7 @@ fn nothing_kept(run: &Run, stream: OutputStream, attempt: Option<u8>) -> Failure
     Failure::new(Exit::NOT_FOUND, "no_output", message)
 }
 
-fn name_of(stream: OutputStream) -> &'static str {
+pub(crate) fn name_of(stream: OutputStream) -> &'static str {
     match stream {
         OutputStream::Stdout => "standard output",
         OutputStream::Stderr => "standard error",

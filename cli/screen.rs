@@ -6,7 +6,7 @@
 mod conversation;
 mod plain;
 
-pub(crate) use conversation::{put_question, say_sentence};
+pub(crate) use conversation::{leave_screen, put_question, put_screen, say_sentence};
 use plain::{columns as columns_of_character, plain, plain_once, still, still_once};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -21,6 +21,8 @@ const LEFT_AWAY: &str = "... ";
 const COLUMNS_MIN: usize = 20;
 /// How wide a terminal is that does not say so.
 const COLUMNS_OF_TERMINAL: usize = 80;
+/// How high a terminal is that does not say so.
+const ROWS_OF_TERMINAL: usize = 24;
 /// How wide lines are that no terminal shows.
 const COLUMNS_OF_PIPE: usize = 100;
 /// How wide the names of rows are, with the space behind them.
@@ -49,6 +51,13 @@ pub(crate) fn columns_of(terminal: impl AsFd) -> usize {
     columns.or_else(stated_columns).unwrap_or(COLUMNS_OF_TERMINAL).max(COLUMNS_MIN)
 }
 
+/// How high a terminal is.
+fn rows_of(terminal: impl AsFd) -> usize {
+    let size = terminal_size::terminal_size_of(terminal);
+    let rows = size.map(|(_, height)| usize::from(height.0)).filter(|rows| *rows > 0);
+    rows.unwrap_or(ROWS_OF_TERMINAL)
+}
+
 fn stated_columns() -> Option<usize> {
     let stated = std::env::var("COLUMNS").ok()?.parse().ok()?;
     (1..=10_000).contains(&stated).then_some(stated)
@@ -64,10 +73,12 @@ const PLAIN: &str = "\x1b\\\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1
 
 /// What to write to a terminal before a question, behind the output of a command.
 fn plain_terminal() -> &'static str {
-    match std::env::var("TERM") {
-        Ok(name) if !name.is_empty() && name != "dumb" => PLAIN,
-        _ => "\r\n",
-    }
+    if follows_controls() { PLAIN } else { "\r\n" }
+}
+
+/// Whether the terminal does what controls say, and does not show them.
+fn follows_controls() -> bool {
+    std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb")
 }
 
 /// Lines of at most so many columns.

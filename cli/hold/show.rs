@@ -2,7 +2,7 @@
 
 use super::shown::{Shown, lines};
 use super::{records_of, requests, resolve, unknown};
-use crate::arguments::Global;
+use crate::arguments::{Global, program};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::live::LiveState;
@@ -39,7 +39,9 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if global.json {
         out.json(&state.with_standing(Shown::of(&question, now), records));
     } else {
-        lines(&question, now, columns()).iter().for_each(|line| out.line(line));
+        lines(&question, now, columns(), &program(&global.log))
+            .iter()
+            .for_each(|line| out.line(line));
     }
     out.finish()?;
     Ok(state.conclude(global, &[records.1]))

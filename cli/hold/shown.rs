@@ -4,12 +4,16 @@
 use crate::arguments::{Global, program};
 use crate::screen::{Page, named, quoted};
 use crate::text::moment;
+use crate::when::took;
 use clap::ValueEnum;
 use holdpoint_domain::Time;
+use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::governed::RequestView;
 use holdpoint_domain::human_decision::{
-    HumanDecision, HumanDecisionOutcome, RequestOutcome, claimed, present_evidence,
+    HoldPolicy, HumanDecision, HumanDecisionOutcome, ObservedAttempt, RequestOutcome, claimed,
+    present_evidence,
 };
+use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_engine::shell::Question;
 use serde::Serialize;
 use std::time::Duration;
@@ -117,8 +121,14 @@ pub(crate) fn left(question: &Question, now: Time) -> String {
 }
 
 /// The question for a person, in lines of so many columns: first what others wrote, behind a mark,
-/// then what is asked.
-pub(crate) fn lines(question: &Question, now: Option<Time>, columns: usize) -> Vec<String> {
+/// then what happened, why it is asked and what each answer does, and the hashes last. `program` is
+/// how this one is called for the log.
+pub(crate) fn lines(
+    question: &Question,
+    now: Option<Time>,
+    columns: usize,
+    program: &str,
+) -> Vec<String> {
     let mut page = Page::new(columns);
     page.recorded("command", &question.context().command_line);
     for (field, value) in &question.disclosed {
@@ -126,8 +136,66 @@ pub(crate) fn lines(question: &Question, now: Option<Time>, columns: usize) -> V
     }
     let reason = question.held.decided().and_then(|decided| decided.record.reason.as_deref());
     reason.iter().for_each(|reason| page.foreign("reason", reason));
-    add_evidence(&mut page, question);
-    add_subject(&mut page, question);
+    add_attempt(&mut page, question);
+    add_answers(&mut page, question, now);
+    let run = named(&question.context().loop_id);
+    page.sentence(&format!(
+        "`{program} output {run}` has what it printed, which is no part of what is decided"
+    ));
+    add_record(&mut page, question);
+    page.lines()
+}
+
+/// What happened, and why that is a question.
+fn add_attempt(page: &mut Page, question: &Question) {
+    let happened = match question.held.request.evidence_summary.observed {
+        Some(observed) => what_happened(&observed),
+        None => "not told: the question is older than this part of it".to_string(),
+    };
+    page.row("what happened", &happened);
+    let (attempt, most) = (question.context().attempt, question.max_attempts);
+    let left = if attempt < most { "" } else { ", the last one" };
+    page.row("attempt", &format!("{attempt} of {most}{left}"));
+    page.row("why it asks", &why(question));
+}
+
+/// How an attempt ended, in words, and the code of its fault behind them.
+fn what_happened(observed: &ObservedAttempt) -> String {
+    let ended = match observed.exit {
+        Exit::Unknown => "it ended, how is not known".to_string(),
+        Exit::Status(status) => format!("it ended with exit status {status}"),
+        Exit::Signal(signal) => format!("it was killed by signal {signal}"),
+    };
+    let after = observed.duration_ns.map(|duration| format!(" after {}", took(duration)));
+    let fault = observed.fault_type.map(|fault| format!("; {} ({fault})", fault_words(fault)));
+    let (after, fault) = (after.unwrap_or_default(), fault.unwrap_or_default());
+    format!("{ended}{after}{fault}, as its recorder observed")
+}
+
+const fn fault_words(fault: ExecutionFaultType) -> &'static str {
+    match fault {
+        ExecutionFaultType::Crash => "it crashed",
+        ExecutionFaultType::Timeout => "its time was over",
+        ExecutionFaultType::Partial => "its output is not whole",
+        ExecutionFaultType::InvalidResponse => "its output is not what it should be",
+        ExecutionFaultType::ResourceExhausted => "it used up what it was given",
+        ExecutionFaultType::SecurityViolation => "it tried what it may not do",
+    }
+}
+
+fn why(question: &Question) -> String {
+    match (question.context().asked_of.as_deref(), question.policy) {
+        (Some(name), _) => format!("somebody passed the question on to {}", named(name)),
+        (None, HoldPolicy::After) => "a person decides after every attempt of it".to_string(),
+        (None, HoldPolicy::OnFailure) => {
+            "a person decides after an attempt that did not end well".to_string()
+        }
+        (None, HoldPolicy::Never) => "somebody wanted a person to decide".to_string(),
+    }
+}
+
+/// What may be answered until when, or what was.
+fn add_answers(page: &mut Page, question: &Question, now: Option<Time>) {
     let request = &question.held.request;
     if question.held.is_open() {
         let left = now.map(|now| format!("{} left, ", left(question, now))).unwrap_or_default();
@@ -142,22 +210,17 @@ pub(crate) fn lines(question: &Question, now: Option<Time>, columns: usize) -> V
         let count = question.held.late_answers;
         page.row("late answers", &format!("{count}, which do not count"));
     }
-    page.lines()
 }
 
-fn add_subject(page: &mut Page, question: &Question) {
-    let context = question.context();
-    let (attempt, most) = (context.attempt, question.max_attempts);
-    page.row("request", &named(question.request_id()));
-    page.row("loop", &format!("{}, attempt {attempt} of {most}", named(&context.loop_id)));
-    page.row("result", &claimed(context.executor_claim));
-    context.asked_of.iter().for_each(|name| page.row("asked", &named(name)));
-    context.escalated_from.iter().for_each(|request| page.row("passed on from", &named(request)));
-}
-
-fn add_evidence(page: &mut Page, question: &Question) {
+/// What else the decision binds: ids, codes and hashes.
+fn add_record(page: &mut Page, question: &Question) {
     let summary = present_evidence(&question.held.request);
     let context = question.context();
+    page.sentence("for the record");
+    page.row("request", &named(question.request_id()));
+    page.row("run", &named(&context.loop_id));
+    context.escalated_from.iter().for_each(|request| page.row("passed on from", &named(request)));
+    page.row("result", &claimed(context.executor_claim));
     let (state, confidence) = (summary.execution_state, summary.confidence_score);
     page.row("state", &format!("{state}, confidence {confidence}"));
     let newest = format!(
@@ -171,18 +234,20 @@ fn add_evidence(page: &mut Page, question: &Question) {
     page.row("chain hash", &named(&summary.chain_hash));
     page.row("self hash", &named(&context.self_hash));
     page.row("prior hash", &named(&context.prior_hash));
+    page.row("binds", &question.held.shown_hash().to_string());
 }
 
-/// What a decision means, here and now.
+/// What a decision does, here and now.
 fn meaning(question: &Question, decision: HumanDecision) -> String {
     let next = question.context().attempt.saturating_add(1);
     let targets: Vec<String> = question.targets.iter().map(|target| named(target)).collect();
     let means = match decision {
-        HumanDecision::Continue => "end the loop as this attempt left it".to_string(),
+        HumanDecision::Continue => "end the run here, as this attempt left it".to_string(),
         HumanDecision::Retry => {
-            format!("run it again, attempt {next} of {}; say why", question.max_attempts)
+            let most = question.max_attempts;
+            format!("run the command again, as attempt {next} of {most}; say why")
         }
-        HumanDecision::Abort => "halt the loop".to_string(),
+        HumanDecision::Abort => "stop the run: nothing more is done".to_string(),
         HumanDecision::Escalate => format!("ask {} instead; say why", targets.join(" or ")),
     };
     format!("  {:<12}  {means}", decision.name())
@@ -226,4 +291,50 @@ pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
          [--reason TEXT]{target}`",
         names.join("|")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden;
+    use holdpoint_testing::story::Story;
+
+    /// A question about an attempt that ended so.
+    fn question(exit: Exit, fault_type: Option<ExecutionFaultType>) -> Question {
+        let story = Story::asked();
+        let mut question = Question::of(story.entity(), story.held());
+        let observed = question.held.request.evidence_summary.observed.as_mut().unwrap();
+        (observed.exit, observed.fault_type) = (exit, fault_type);
+        observed.duration_ns = Some(3_200_000_000);
+        question
+    }
+
+    fn shown(question: &Question, columns: usize) -> Vec<String> {
+        let now = question.held.request.created_at;
+        lines(question, Some(now), columns, "holdpoint")
+    }
+
+    #[test]
+    fn a_question_tells_what_happened_first_and_hashes_last_at_every_width() {
+        let crash = question(Exit::Signal(11), Some(ExecutionFaultType::Crash));
+        let mut before = question(Exit::Unknown, None);
+        before.held.request.evidence_summary.observed = None;
+        let questions =
+            [("failed", question(Exit::Status(1), None)), ("crashed", crash), ("before", before)];
+        for (name, question) in questions {
+            for columns in golden::COLUMNS {
+                golden::compare(&format!("hold-{name}"), columns, &shown(&question, columns));
+            }
+        }
+    }
+
+    #[test]
+    fn plain_words_stand_before_every_code() {
+        for fault in ExecutionFaultType::ALL {
+            let shown = shown(&question(Exit::Unknown, Some(*fault)), 120).join("\n");
+            let (words, code) = (shown.find(fault_words(*fault)), shown.find(fault.name()));
+            assert!(words.is_some() && words < code, "{shown}");
+            assert!(code < shown.find("for the record"), "{shown}");
+        }
+    }
 }

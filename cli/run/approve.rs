@@ -1,6 +1,7 @@
 //! Asking the person whether a command may start: on the terminal where there is one, and at the
 //! same time from any other process.
 
+use super::ask::is_output;
 use crate::arguments::{Global, program};
 use crate::decision::{Doubts, lines, outcome};
 use crate::exit::complain;
@@ -55,7 +56,7 @@ impl<'a> StartPerson<'a> {
             return;
         };
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-        let sentence = "holdpoint: a person decides whether this starts; nothing does before";
+        let sentence = "holdpoint: nothing has run yet; a person decides whether this starts";
         let show = |columns| lines(self.global, question, (now, columns), Doubts::default());
         put_question(terminal, show, &[sentence.to_string()]);
     }
@@ -71,6 +72,9 @@ impl<'a> StartPerson<'a> {
             }
         };
         let answer = read(&line);
+        if is_output(&line) {
+            self.say("nothing has run yet, so that there is no output");
+        }
         if answer.is_none() {
             self.prompt();
         }

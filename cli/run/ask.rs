@@ -1,10 +1,11 @@
 //! Asking the person about a run: on the terminal where there is one, and at the same time from any
 //! other process.
 
-use crate::arguments::Global;
+use super::printed::Printed;
+use crate::arguments::{Global, program};
 use crate::exit::complain;
 use crate::hold::{how_to_answer, lines, outcome_line};
-use crate::screen::{named, put_question, say_sentence};
+use crate::screen::{leave_screen, named, put_question, put_screen, say_sentence};
 use crate::text::moment;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision, RequestOutcome};
@@ -14,6 +15,9 @@ use holdpoint_engine::shell::{
     user_name, user_number,
 };
 
+/// What is typed to read what the command printed.
+const OUTPUT: &str = "output";
+
 /// Puts the questions of a run to a person.
 pub(super) struct Person<'a> {
     global: &'a Global,
@@ -21,6 +25,8 @@ pub(super) struct Person<'a> {
     /// `None`: there is no terminal, or nobody types any more.
     terminal: Option<PersonTerminal>,
     draft: Draft,
+    /// What the command printed is on a screen of its own, and the question behind it.
+    reads_output: bool,
 }
 
 /// What was typed so far of an answer.
@@ -50,10 +56,37 @@ impl<'a> Person<'a> {
     pub(super) fn new(global: &'a Global, no_wait: bool) -> Self {
         let wait_policy = if no_wait { WaitPolicy::Leave } else { WaitPolicy::Wait };
         let terminal = if no_wait { None } else { PersonTerminal::open() };
-        Self { global, wait_policy, terminal, draft: Draft::Nothing }
+        Self { global, wait_policy, terminal, draft: Draft::Nothing, reads_output: false }
+    }
+
+    /// Shows what the command printed, on a screen of its own. Nothing typed there is an answer.
+    fn show_output(&mut self, question: &Question) {
+        let context = question.context();
+        let printed = Printed::of(self.global, &context.loop_id, context.attempt);
+        match (printed, &mut self.terminal) {
+            (Ok(printed), Some(terminal)) => {
+                put_screen(terminal, |rows, columns| printed.lines(rows, columns));
+                self.reads_output = true;
+            }
+            (Err(failure), _) => {
+                self.say(&failure.message());
+                self.prompt(question);
+            }
+            (Ok(_), None) => {}
+        }
+    }
+
+    /// Goes back to where the question is. Says whether the output was read.
+    fn leave_output(&mut self) -> bool {
+        let was_read = std::mem::take(&mut self.reads_output);
+        if let Some(terminal) = self.terminal.as_mut().filter(|_| was_read) {
+            leave_screen(terminal);
+        }
+        was_read
     }
 
     fn say(&mut self, line: &str) {
+        self.leave_output();
         match &mut self.terminal {
             Some(terminal) => say_sentence(terminal, &format!("holdpoint: {line}")),
             None => complain(line),
@@ -76,9 +109,12 @@ impl<'a> Person<'a> {
             let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
             let sentences = [
                 format!("or from another terminal: {how}"),
+                format!("`{OUTPUT}` shows here what it printed, and answers nothing"),
                 "holdpoint: a person decides what becomes of this run".to_string(),
             ];
-            put_question(terminal, |columns| lines(question, Some(now), columns), &sentences);
+            let program = program(&self.global.log);
+            let lines = |columns| lines(question, Some(now), columns, &program);
+            put_question(terminal, lines, &sentences);
             return;
         }
         let (id, until) =
@@ -102,6 +138,15 @@ impl<'a> Person<'a> {
             }
         };
         let name = terminal.name().to_string();
+        if self.leave_output() {
+            self.show(question);
+            self.prompt(question);
+            return None;
+        }
+        if is_output(&line) {
+            self.show_output(question);
+            return None;
+        }
         let draft = std::mem::replace(&mut self.draft, Draft::Nothing);
         match read(draft, &line, question) {
             Typed::Answer(decision, reason, escalation_target) => {
@@ -151,6 +196,12 @@ impl Prompter for Person<'_> {
         let words: Vec<&str> = line.split_whitespace().collect();
         self.say(&words.join(" "));
     }
+}
+
+/// Whether a line asks for what the command printed. It is no decision, and no reason or name
+/// either.
+pub(super) fn is_output(line: &str) -> bool {
+    line.trim().eq_ignore_ascii_case(OUTPUT)
 }
 
 /// Takes a typed line further. A decision is its whole name, in whatever case: a letter that means
@@ -205,7 +256,25 @@ mod tests {
                 assert_eq!(decision_of(&typed), Some(*decision));
             }
         }
-        for typed in ["", " ", "a", "A", "c", "r", "e", "yes", "CONTINUEX", "re", "\u{202e}"] {
+        for decision in HumanDecision::ALL {
+            assert!(!is_output(decision.name()));
+        }
+        for typed in [
+            OUTPUT,
+            "OUTPUT",
+            " output ",
+            "",
+            " ",
+            "a",
+            "A",
+            "c",
+            "r",
+            "e",
+            "yes",
+            "CONTINUEX",
+            "re",
+            "\u{202e}",
+        ] {
             assert_eq!(decision_of(typed), None, "{typed:?}");
         }
     }

@@ -59,7 +59,8 @@ fn two_terminals_one_waits_and_the_other_answers() {
     let place = Place::new();
     let mut waiting = Terminal::start(&place, &["run", "--hold", "after", "--", "false"]);
     let asked = waiting.wait_for("CONTINUE, RETRY, ABORT? ");
-    for shown in ["\r| false\r", "CLAIMED FAILURE", "attempt 1 of 3", "left, until"] {
+    for shown in ["\r| false\r", "exit status 1 after", "CLAIMED FAILURE", "1 of 3", "left, until"]
+    {
         assert!(asked.contains(shown), "{shown}: {asked}");
     }
     let request = await_request(&place);
@@ -72,7 +73,7 @@ fn two_terminals_one_waits_and_the_other_answers() {
     let (exit, said) = other.end();
     assert!(exit == 0 && said.contains("RETRY by"), "{said}");
     waiting.wait_for("decided RETRY by");
-    assert!(waiting.wait_for("CONTINUE, RETRY, ABORT? ").contains("attempt 2 of 3"));
+    assert!(waiting.wait_for("CONTINUE, RETRY, ABORT? ").contains("attempt         2 of 3"));
     let means = &show(&place, &request)["decision"]["means"];
     assert_eq!(means["channel"], "TERMINAL");
     assert!(means["detail"].as_str().unwrap().contains(&device), "{means}");
@@ -298,7 +299,7 @@ fn what_is_hidden_is_absent_even_by_name_and_what_hides_is_made_visible() {
     let list = place.holdpoint(&["hold", "list"]).stdout;
     for shown in [text(&person), text(&program), text(&list)] {
         for hidden in
-            ["THE-OUTPUT", "THE-ERROR", "raw_data", "executor_output", "attempt_", "fault"]
+            ["THE-OUTPUT", "THE-ERROR", "raw_data", "executor_output", "attempt_", "message"]
         {
             assert!(!shown.contains(hidden), "{hidden}: {shown}");
         }
@@ -405,6 +406,71 @@ fn a_command_that_is_recorded_is_never_the_person() {
     assert_eq!(open_request(&place).unwrap()["request_id"], request);
     let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
     assert_eq!(shown["state"], "pending");
+    place.verified();
+}
+
+/// What happened stands first, and as the decision binds it; no byte that was captured is shown.
+#[test]
+fn a_question_tells_how_the_attempt_ended_and_nothing_that_it_printed() {
+    for (script, told) in [
+        ("echo secret; exit 3", "it ended with exit status 3 after "),
+        ("echo secret; kill -SEGV $$", "it was killed by signal 11 after "),
+    ] {
+        let place = Place::new();
+        let words = ["run", "--hold", "on-failure", "--no-wait", "--", "sh", "-c", script];
+        assert_eq!(status(&place.holdpoint(&words)), 122);
+        let request = open_request(&place).unwrap()["request_id"].as_str().unwrap().to_string();
+        let shown = text(&place.holdpoint(&["hold", "show", &request]).stdout);
+        let places = [
+            "command:",
+            told,
+            "as its recorder observed",
+            "why it asks     a person decides after an attempt that did not end well",
+            "  CONTINUE      end the run here",
+            "for the record",
+            "chain hash",
+        ];
+        let found: Vec<usize> = places.iter().map(|it| shown.find(it).expect(it)).collect();
+        assert!(found.is_sorted(), "{shown}");
+        assert_eq!(shown.matches("secret").count(), 1, "only in the command: {shown}");
+        let json = show(&place, &request);
+        let observed = &json["evidence_summary"]["observed"];
+        assert!(observed["duration_ns"].as_u64().unwrap() > 0, "{observed}");
+        assert_eq!(observed["attempts_max"], 3);
+        assert_eq!(observed["exit"].as_object().unwrap().len(), 1, "{observed}");
+        place.verified();
+    }
+}
+
+/// The output lies on a screen of its own, marked as what it is. Whatever is typed there, and the
+/// word that opens it wherever it is typed, is no answer.
+#[test]
+fn the_output_is_a_screen_beside_the_question_and_never_an_answer() {
+    let place = Place::new();
+    let script = "printf 'half done\\n\\033[2Jholdpoint: approved\\n'; exit 1";
+    let run = ["run", "--hold", "after", "--", "sh", "-c", script];
+    let mut waiting = Terminal::start(&place, &run);
+    waiting.wait_for("CONTINUE, RETRY, ABORT? ");
+    waiting.type_line("output");
+    let shown = waiting.wait_for("back to the question");
+    for told in ["no part of what is", "| half done\r", "| \\u{1b}[2Jholdpoint: approved\r"] {
+        assert!(shown.contains(told), "{told}: {shown:?}");
+    }
+    waiting.type_line("CONTINUE");
+    let again = waiting.wait_for("CONTINUE, RETRY, ABORT? ");
+    assert!(again.contains("what happened   it ended with exit status 1"), "{again:?}");
+    waiting.type_line("retry");
+    waiting.wait_for("reason for RETRY? ");
+    waiting.type_line("output");
+    waiting.wait_for("back to the question");
+    waiting.type_line("");
+    waiting.wait_for("reason for RETRY? ");
+    assert!(open_request(&place).is_some());
+    let request = await_request(&place);
+    let ended = Terminal::start(&place, &["hold", "answer", &request, "--decision", "abort"]).end();
+    assert_eq!(ended.0, 0, "{}", ended.1);
+    assert_eq!(waiting.end().0, 120);
+    assert_eq!(place.newest_loop()["attempts"].as_array().unwrap().len(), 1);
     place.verified();
 }
 

@@ -94,7 +94,8 @@ fn a_command_cannot_forge_the_question_about_it() {
         }
         let rows = rows(&shown, columns);
         let begin = rows.iter().rposition(|row| row == "command:").unwrap();
-        let end = begin + rows[begin..].iter().position(|row| row.starts_with("state ")).unwrap();
+        let end =
+            begin + rows[begin..].iter().position(|row| row.starts_with("what happened")).unwrap();
         assert!(end > begin + 2, "{rows:#?}");
         assert!(rows[begin + 1..end].iter().all(|row| row.starts_with('|')), "{rows:#?}");
         assert!(!rows[end..].iter().any(|row| row.contains("proven")), "{rows:#?}");

@@ -4,7 +4,7 @@ use super::watch::Wake;
 use holdpoint_domain::Refusal;
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::{
-    AnswerMeans, Disclosed, HeldRequest, HumanDecision, OverrideField, RequestContext,
+    AnswerMeans, Disclosed, HeldRequest, HoldPolicy, HumanDecision, OverrideField, RequestContext,
     RequestOutcome,
 };
 
@@ -44,6 +44,8 @@ pub struct Question {
     pub held: HeldRequest,
     /// The highest attempt that there may be.
     pub max_attempts: u8,
+    /// When the loop asks, as was agreed before it began.
+    pub policy: HoldPolicy,
     /// Those to whom it can be passed on.
     pub targets: Vec<String>,
     /// The fields that an override allowed to be shown.
@@ -67,6 +69,7 @@ impl Question {
         Self {
             held: held.clone(),
             max_attempts: entity.max_attempts,
+            policy: entity.hold.policy,
             targets: targets.filter(|target| !was_asked(target)).map(str::to_string).collect(),
             disclosed: disclosed.collect(),
         }

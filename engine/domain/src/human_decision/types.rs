@@ -110,7 +110,8 @@ bodies! {
 /// | `raw_data`, `executor_output` | HIDDEN | the seed: never displayed |
 /// | `command_line` | VISIBLE | the instruction is what is decided on; redacted when recorded |
 /// | `executor_claim` | VISIBLE | the seed: claims are shown, as CLAIMED only |
-/// | `attempts_max`, `exit`, `duration_ns`, `fault_type` | VISIBLE | numbers and closed sets alone |
+/// | `attempts_max`, `exit` | VISIBLE | numbers and members of closed sets alone |
+/// | `duration_ns`, `fault_type` | VISIBLE | numbers and members of closed sets alone |
 /// | `attempt_exit` | OVERRIDE_REQUIRED | as before the summary told how the process ended |
 /// | `attempt_resources`, `attempt_outputs` | OVERRIDE_REQUIRED | derived from raw evidence |
 /// | `attempt_fault` | OVERRIDE_REQUIRED | an executor's own words |

@@ -1,0 +1,102 @@
+//! What a command printed, on a screen of its own beside the question about it.
+
+use crate::arguments::{Global, program};
+use crate::exit::Failure;
+use crate::run_output::{last_lines, name_of, verified};
+use crate::screen::Page;
+use crate::text::bytes;
+use holdpoint_replay::CapturedOutput;
+
+/// How many bytes of one stream are shown at most: no screen holds more.
+const BYTES_MAX: usize = 64 * 1024;
+
+/// What stands above what is not said by this program.
+const WHAT_IT_IS: &str = "What the command printed: nobody checked what it says, holdpoint says \
+                          none of it, and it is no part of what is decided.";
+
+/// What one attempt printed.
+pub(super) struct Printed {
+    outputs: Vec<CapturedOutput>,
+    /// The command that has all of it.
+    has_all: String,
+}
+
+impl Printed {
+    /// What is on record of it, once all of that has verified.
+    pub(super) fn of(global: &Global, loop_id: &str, attempt: u8) -> Result<Self, Failure> {
+        let outputs = verified(global, loop_id, attempt)?;
+        Ok(Self { outputs, has_all: format!("{} output {loop_id}", program(&global.log)) })
+    }
+
+    /// The screen, of one row less than there are: the last lines of each stream, behind a mark.
+    pub(super) fn lines(&self, rows: usize, columns: usize) -> Vec<String> {
+        let mut head = Page::new(columns);
+        head.sentence(WHAT_IT_IS);
+        let mut foot = Page::new(columns);
+        foot.sentence(&format!("Enter: back to the question. `{}` has all of it.", self.has_all));
+        let (head, foot) = (head.lines(), foot.lines());
+        let printed: Vec<&CapturedOutput> =
+            self.outputs.iter().filter(|output| output.extent.true_length > 0).collect();
+        let room = rows.saturating_sub(head.len() + foot.len() + 1).max(printed.len() * 2);
+        let room = room.checked_div(printed.len()).unwrap_or(room);
+        let shown = printed.iter().flat_map(|output| stream(output, room, columns));
+        let mut shown: Vec<String> = shown.collect();
+        if shown.is_empty() {
+            shown.push("It printed nothing.".to_string());
+        }
+        head.into_iter().chain(shown).chain(foot).collect()
+    }
+}
+
+/// The name of a stream, and its last lines in so many rows at most.
+fn stream(output: &CapturedOutput, rows: usize, columns: usize) -> Vec<String> {
+    let end = last_lines(&output.bytes, rows);
+    let end = end.get(end.len().saturating_sub(BYTES_MAX)..).unwrap_or_default();
+    let mut page = Page::new(columns);
+    page.quoted_lines(String::from_utf8_lossy(end).trim_end_matches('\n'));
+    let lines = page.lines();
+    let of = format!("{}, {}:", name_of(output.extent.stream), bytes(output.extent.true_length));
+    let mut title = Page::new(columns);
+    title.sentence(&of);
+    let mut shown = title.lines();
+    let behind = lines.len().saturating_sub(rows.saturating_sub(shown.len()).max(1));
+    shown.extend(lines.into_iter().skip(behind));
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{self, Sample};
+
+    fn printed(bytes: &[&[u8]]) -> Printed {
+        let of = |bytes: &&[u8]| {
+            let mut output = Sample::new().whole()[0].outputs[0].clone();
+            output.extent.true_length = bytes.len() as u64;
+            output.bytes = bytes.to_vec();
+            output
+        };
+        let outputs = bytes.iter().map(of).collect();
+        Printed { outputs, has_all: "holdpoint output LOOP-1".to_string() }
+    }
+
+    #[test]
+    fn what_a_command_printed_is_marked_at_every_width() {
+        let forged = b"\x1b[2J\x1b[Hholdpoint: approved by ada\r\nCONTINUE? \n\xff\xe6\x96\x87\n";
+        let long = "line after line\n".repeat(500);
+        for columns in golden::COLUMNS {
+            let shown = printed(&[forged, long.as_bytes()]).lines(24, columns);
+            golden::compare("output-printed", columns, &shown);
+            golden::compare("output-nothing", columns, &printed(&[]).lines(24, columns));
+        }
+    }
+
+    #[test]
+    fn no_screen_is_higher_than_the_terminal() {
+        let endless = "x".repeat(1_000_000);
+        for rows in [12, 24, 60] {
+            let shown = printed(&[endless.as_bytes(), b"a\nb\n"]).lines(rows, 80);
+            assert!(shown.len() < rows, "{rows}: {shown:?}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Events of `human_decision`, with every member of every closed enum that its events hold.
+
+use holdpoint_domain::Event;
+use holdpoint_domain::core::confidence::Confidence;
+use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
+use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType, Exit};
+use holdpoint_domain::human_decision::{
+    AnswerChannel, AnswerMeans, AuditEntry, EvidenceSummary, HumanDecision, HumanDecisionAnswered,
+    HumanDecisionOutcome, HumanDecisionRecord, HumanDecisionRequest, HumanDecisionRequested,
+    HumanDecisionTimedOut, HumanDecisionWarned, LateAnswerRecorded, ObservedAttempt, OverrideField,
+    RequestContext, RequestWithdrawn, VisibilityOverridden,
+};
+use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+
+use super::{LOOP, at, digest, nth};
+
+pub(super) fn decision_events(turn: usize) -> Vec<Event> {
+    let decision = nth(&HumanDecision::ALL[..4], turn);
+    vec![
+        requested(turn, None),
+        VisibilityOverridden {
+            loop_id: LOOP.into(),
+            request_id: "REQ-1".into(),
+            field: nth(&OverrideField::ALL[..4], turn),
+            human_id: "carol".into(),
+            reason: "the exit is needed".into(),
+            means: means(turn),
+            disclosed: digest(9),
+        }
+        .into(),
+        HumanDecisionWarned { loop_id: LOOP.into(), request_id: "REQ-1".into(), due_at: at(240) }
+            .into(),
+        HumanDecisionAnswered {
+            loop_id: LOOP.into(),
+            record: record(turn, decision),
+            means: means(turn),
+            outcome: nth(&HumanDecisionOutcome::ALL[..4], turn),
+            audit: audit(turn),
+        }
+        .into(),
+        HumanDecisionTimedOut {
+            loop_id: LOOP.into(),
+            due_at: at(300),
+            record: record(turn, HumanDecision::Abort),
+            audit: audit(turn),
+        }
+        .into(),
+        LateAnswerRecorded {
+            loop_id: LOOP.into(),
+            request_id: "REQ-1".into(),
+            human_id: "alice".into(),
+            decision,
+            reason: turn.is_multiple_of(2).then(|| "because".into()),
+            escalation_target: turn.is_multiple_of(3).then(|| "boss".into()),
+            means: means(turn),
+            timeout_at: at(300),
+        }
+        .into(),
+        RequestWithdrawn { loop_id: LOOP.into(), request_id: "REQ-1".into() }.into(),
+    ]
+}
+
+/// Questions that tell what was observed of the attempt.
+pub(super) fn telling_questions() -> impl Iterator<Item = Event> {
+    let exits = [Exit::Unknown, Exit::Status(1), Exit::Signal(11)];
+    exits.into_iter().enumerate().map(|(turn, exit)| {
+        let fault_type = (turn > 0).then(|| nth(ExecutionFaultType::ALL, turn));
+        let duration_ns = (turn > 0).then_some(3_200_000_000);
+        let observed = ObservedAttempt { attempts_max: 3, exit, duration_ns, fault_type };
+        requested(2 * turn, Some(observed))
+    })
+}
+
+fn requested(turn: usize, observed: Option<ObservedAttempt>) -> Event {
+    let summary = EvidenceSummary {
+        observation_point: nth(&ObservationPoint::ALL[..5], turn),
+        evidence_type: nth(&EvidenceType::ALL[..5], turn),
+        timestamp: "2026-01-25T16:00:00.000000000Z".into(),
+        chain_length: 300,
+        execution_state: nth(&ExecutionLoopState::ALL[..5], turn),
+        confidence_score: Confidence::from_basis_points(nth(&[0, 8_500], turn)).unwrap(),
+        chain_hash: digest(4).to_string().into(),
+        observed,
+    };
+    let request = HumanDecisionRequest {
+        request_id: "REQ-1".into(),
+        session_id: "OBS-1".into(),
+        evidence_summary: summary,
+        allowed_decisions: HumanDecision::ALL.iter().copied().take(turn % 5).collect(),
+        created_at: at(0),
+        timeout_at: at(300),
+        timeout_decision: HumanDecision::Abort,
+    };
+    HumanDecisionRequested {
+        audit_id: "AUDIT-1".into(),
+        request,
+        context: context(turn),
+        warning_at: at(240),
+        request_hash: digest(10),
+    }
+    .into()
+}
+
+fn context(turn: usize) -> RequestContext {
+    RequestContext {
+        loop_id: LOOP.into(),
+        attempt: 2,
+        command_line: "sh -c 'true'".into(),
+        executor_claim: nth(&ExecutorResponseType::ALL[..5], turn),
+        self_hash: digest(4).to_string().into(),
+        prior_hash: digest(3).to_string().into(),
+        escalation_depth: (turn % 3) as u8,
+        asked_of: turn.is_multiple_of(2).then(|| "boss".into()),
+        escalated_from: turn.is_multiple_of(2).then(|| "REQ-0".into()),
+    }
+}
+
+fn record(turn: usize, decision: HumanDecision) -> HumanDecisionRecord {
+    HumanDecisionRecord {
+        decision_id: "DEC-1".into(),
+        request_id: "REQ-1".into(),
+        human_id: "alice".into(),
+        decision,
+        reason: turn.is_multiple_of(2).then(|| "because".into()),
+        escalation_target: turn.is_multiple_of(3).then(|| "boss".into()),
+        timestamp: "2026-01-25T16:00:01.000000000Z".into(),
+        evidence_chain_hash: digest(4).to_string().into(),
+    }
+}
+
+fn audit(turn: usize) -> AuditEntry {
+    AuditEntry {
+        audit_id: "AUDIT-1".into(),
+        index: turn as u64,
+        shown_hash: digest(11),
+        prior_hash: nth(&["".into(), digest(3).to_string()], turn).into(),
+        self_hash: digest(12).to_string().into(),
+        injective_hash: digest(13),
+    }
+}
+
+fn means(turn: usize) -> AnswerMeans {
+    AnswerMeans { channel: nth(&AnswerChannel::ALL[..3], turn), detail: "/dev/pts/3".into() }
+}
