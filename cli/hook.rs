@@ -1,15 +1,17 @@
-//! `holdpoint hook`: what an agent's host runs before a tool, when the agent stops, and when a
-//! session starts. It speaks the hook protocol of Claude Code: one JSON object on stdin, one on
-//! stdout. `docs/agent-hooks.md` has the table of answers.
+//! `holdpoint hook`: what an agent's host runs before and after a tool, when the agent stops, and
+//! when a session starts. It speaks the hook protocol of Claude Code: one JSON object on stdin, one
+//! on stdout. `docs/agent-hooks.md` has the table of answers.
 //!
 //! Exit 0 with the answer on stdout, or 2, which blocks, with the reason on stderr as well: that is
-//! every denial. Never another one: the host lets the tool run after any other.
+//! every denial. Never another one before a tool: the host lets the tool run after any other. After
+//! a tool, 1 says that its outcome is not on record.
 
 mod answer;
 mod ask;
 mod gate;
 mod input;
 mod own;
+mod post_tool_use;
 mod pre_tool_use;
 mod session;
 mod session_start;
@@ -42,6 +44,8 @@ pub(crate) struct Args {
 enum HookVerb {
     /// Let a tool run only with a person's approval of exactly this call.
     PreToolUse(pre_tool_use::Args),
+    /// Record what the host says became of an approved call: a claim.
+    PostToolUse(post_tool_use::Args),
     /// Say at the end of a turn which approvals wait to be used.
     Stop(stop::Args),
     /// Say at the start of a session which of its decisions wait, and what was answered.
@@ -53,7 +57,9 @@ impl Args {
     pub(crate) fn takes_at_most(&self) -> Duration {
         match &self.verb {
             HookVerb::PreToolUse(args) => ANSWERS_WITHIN.saturating_add(args.waits_for()),
-            HookVerb::Stop(_) | HookVerb::SessionStart(_) => ANSWERS_WITHIN,
+            HookVerb::PostToolUse(_) | HookVerb::Stop(_) | HookVerb::SessionStart(_) => {
+                ANSWERS_WITHIN
+            }
         }
     }
 
@@ -61,7 +67,7 @@ impl Args {
     pub(crate) fn check(&self) -> Result<(), String> {
         match &self.verb {
             HookVerb::PreToolUse(args) => args.check(),
-            HookVerb::Stop(_) | HookVerb::SessionStart(_) => Ok(()),
+            HookVerb::PostToolUse(_) | HookVerb::Stop(_) | HookVerb::SessionStart(_) => Ok(()),
         }
     }
 
@@ -69,16 +75,17 @@ impl Args {
     pub(crate) fn tools(&self) -> &[String] {
         match &self.verb {
             HookVerb::PreToolUse(args) => args.tools(),
-            HookVerb::Stop(_) | HookVerb::SessionStart(_) => &[],
+            HookVerb::PostToolUse(_) | HookVerb::Stop(_) | HookVerb::SessionStart(_) => &[],
         }
     }
 
-    /// The event of the host for which this hook is meant.
-    pub(crate) const fn event(&self) -> &'static str {
+    /// The events of the host for which this hook is meant, the usual one first.
+    pub(crate) const fn events(&self) -> &'static [&'static str] {
         match &self.verb {
-            HookVerb::PreToolUse(_) => input::PRE_TOOL_USE,
-            HookVerb::Stop(_) => input::STOP,
-            HookVerb::SessionStart(_) => input::SESSION_START,
+            HookVerb::PreToolUse(_) => &[input::PRE_TOOL_USE],
+            HookVerb::PostToolUse(_) => &[input::POST_TOOL_USE, input::POST_TOOL_USE_FAILURE],
+            HookVerb::Stop(_) => &[input::STOP],
+            HookVerb::SessionStart(_) => &[input::SESSION_START],
         }
     }
 }
@@ -91,6 +98,9 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
         HookVerb::PreToolUse(args) => {
             let args = args.clone();
             within(bound, move || pre_tool_use::answer(&log, &args), Answer::undecided)
+        }
+        HookVerb::PostToolUse(_) => {
+            within(bound, move || post_tool_use::answer(&log), post_tool_use::failed)
         }
         HookVerb::Stop(args) => {
             let args = args.clone();
@@ -107,6 +117,7 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 pub(crate) fn refuse(args: &Args, reason: &str) -> Exit {
     let answer = match &args.verb {
         HookVerb::PreToolUse(_) => Answer::undecided(reason),
+        HookVerb::PostToolUse(_) => post_tool_use::failed(reason),
         HookVerb::Stop(_) => stop::failed(reason),
         HookVerb::SessionStart(_) => session_start::failed(reason),
     };

@@ -8,9 +8,10 @@ use crate::text::{bytes, moment};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::decision_point::{
-    ApprovalPolicy, DecisionOption, DecisionPoint, DecisionPointState, GivenResponse, OnTimeout,
-    ResolutionKind, Response,
+    ApprovalPolicy, ClaimedOutcome, DecisionOption, DecisionPoint, DecisionPointState,
+    GivenResponse, OnTimeout, ResolutionKind, Response,
 };
+use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 use holdpoint_replay::records_named;
 use std::time::Duration;
 
@@ -240,12 +241,30 @@ fn add_answers(page: &mut Page, point: &DecisionPoint, doubts: Doubts) {
     if let Some(consumed) = &point.consumed {
         page.row("spent", &format!("by {}, {}", who(&consumed.by), moment(consumed.at)));
     }
+    add_claimed_outcome(page, point);
     point.lapsed_at.iter().for_each(|at| page.row("lapsed", &moment(*at)));
     point.late_responses.iter().for_each(|late| page.row("too late", &given(late)));
     let kept = u64::try_from(point.late_responses.len()).unwrap_or(u64::MAX);
     let more = point.late_total.saturating_sub(kept);
     if more > 0 {
         page.row("too late", &format!("and {more} more"));
+    }
+}
+
+/// What a host claims of the action. What became of a run and of a policy, the log itself has.
+fn add_claimed_outcome(page: &mut Page, point: &DecisionPoint) {
+    let is_own = |tool: &str| [RUN_TOOL, RELAX_TOOL].contains(&tool);
+    let is_recorded = point.binding().is_some_and(|binding| is_own(&binding.tool));
+    match &point.outcome {
+        Some(ClaimedOutcome { status, response_bytes, response_sha256, sequence, .. }) => {
+            let answer = format!("answer of {}, {response_sha256}", bytes(*response_bytes));
+            let said = format!("{status}, claimed by the host and not proven; {answer}");
+            page.row("what it did", &format!("{said}; record {sequence}"));
+        }
+        None if point.consumed.is_some() && !is_recorded => {
+            page.row("what it did", "outcome unknown: nothing was reported of it");
+        }
+        None => {}
     }
 }
 

@@ -19,6 +19,8 @@ const HELP: &str = "`holdpoint hook --help` shows how";
 
 /// The event before a tool runs.
 const GUARDS_TOOLS: &str = "PreToolUse";
+/// The event after a tool has run.
+const TELLS_OUTCOMES: &str = "PostToolUse";
 /// The host lets the tool run when a hook takes longer than its timeout, or cannot be started,
 /// unless this says otherwise.
 const ON_FAILURE: &str = "\"onFailure\": \"block\"";
@@ -44,6 +46,8 @@ pub(super) struct Found {
     pub(super) is_ours: bool,
     /// It runs this program's `hook pre-tool-use`, for some tool that there is.
     pub(super) is_guard: bool,
+    /// It runs this program's `hook post-tool-use`.
+    pub(super) reports: bool,
 }
 
 /// Every command hook of the settings; what is not as the host has it, in words.
@@ -80,10 +84,11 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
     let Some(words) = line.of_holdpoint().filter(|words| words.iter().any(|w| w == "hook")) else {
         return Found { checks: flaws, ..Found::default() };
     };
-    let mut found = Found { checks: flaws, is_ours: true, is_guard: false };
+    let mut found = Found { checks: flaws, is_ours: true, ..Found::default() };
     match Arguments::try_parse_from(words) {
         Ok(Arguments { given, verb: Verb::Hook(args) }) => {
-            let is_meant = hook.event == GUARDS_TOOLS && args.event() == GUARDS_TOOLS;
+            let is_meant = hook.event == GUARDS_TOOLS && args.events().contains(&GUARDS_TOOLS);
+            found.reports = hook.event == TELLS_OUTCOMES && args.events().contains(&TELLS_OUTCOMES);
             found.is_guard = is_meant && matcher::guards(hook.matcher, args.tools());
             found.checks.extend(check_event(hook, &args));
             found.checks.extend(check_options(&args));
@@ -112,9 +117,9 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
 }
 
 fn check_event(hook: &Hook<'_>, args: &hook::Args) -> Option<Check> {
-    let (expected, found) = (args.event(), hook.event);
-    (expected != found).then(|| {
-        let message = format!("a hook for {expected} stands under {found}");
+    let (expected, found) = (args.events(), hook.event);
+    (!expected.contains(&found)).then(|| {
+        let message = format!("a hook for {} stands under {found}", expected.join(" and "));
         Check::fail(HOOKS, message, "move it, or run the hook of that name")
     })
 }

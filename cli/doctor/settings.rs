@@ -21,7 +21,7 @@ const SNIPPET: &str = "`docs/agent-hooks.md` has settings to copy";
 pub(super) fn check(named: &[PathBuf], log: &Path, is_required: bool) -> Vec<Check> {
     let files = if named.is_empty() { usual() } else { named.to_vec() };
     let mut checks = Vec::new();
-    let mut guards = 0_usize;
+    let (mut guards, mut reports) = (0_usize, 0_usize);
     for file in &files {
         match read(file) {
             Ok(None) if named.is_empty() => {}
@@ -29,7 +29,8 @@ pub(super) fn check(named: &[PathBuf], log: &Path, is_required: bool) -> Vec<Che
             Err(reason) => checks.push(Check::fail(HOOKS, reason, SNIPPET).at(&path(file))),
             Ok(Some(settings)) => {
                 let (of_file, found) = check_file(&settings, &path(file), log);
-                guards = guards.saturating_add(found);
+                guards = guards.saturating_add(found.guards);
+                reports = reports.saturating_add(found.reports);
                 checks.extend(of_file);
             }
         }
@@ -44,17 +45,30 @@ pub(super) fn check(named: &[PathBuf], log: &Path, is_required: bool) -> Vec<Che
             false => Check::warn(HOOKS, message, SNIPPET),
         });
     }
+    if guards > 0 && reports == 0 {
+        let message = "no `holdpoint hook post-tool-use` is run, so that what became of approved \
+                       calls stays unknown";
+        checks.push(Check::warn(HOOKS, message, SNIPPET));
+    }
     checks
 }
 
-/// What the hooks of one file came to, and how many of them guard tools.
-fn check_file(settings: &Value, place: &str, log: &Path) -> (Vec<Check>, usize) {
+/// How many hooks guard tools, and how many report what became of calls.
+#[derive(Default)]
+struct Count {
+    guards: usize,
+    reports: usize,
+}
+
+/// What the hooks of one file came to, and how many of them do what.
+fn check_file(settings: &Value, place: &str, log: &Path) -> (Vec<Check>, Count) {
     let hooks = match hooks_of(settings) {
         Ok(hooks) => hooks,
-        Err(reason) => return (vec![Check::fail(HOOKS, reason, SNIPPET).at(place)], 0),
+        Err(reason) => {
+            return (vec![Check::fail(HOOKS, reason, SNIPPET).at(place)], Count::default());
+        }
     };
-    let mut checks = Vec::new();
-    let mut guards = 0_usize;
+    let (mut checks, mut count) = (Vec::new(), Count::default());
     let is_off = settings.get("disableAllHooks") == Some(&Value::Bool(true));
     if is_off {
         let message = "disableAllHooks is true: no hook is run";
@@ -62,13 +76,14 @@ fn check_file(settings: &Value, place: &str, log: &Path) -> (Vec<Check>, usize) 
     }
     for hook in &hooks {
         let of_hook = check_hook(hook, log);
-        guards = guards.saturating_add(usize::from(of_hook.is_guard));
+        count.guards = count.guards.saturating_add(usize::from(of_hook.is_guard));
+        count.reports = count.reports.saturating_add(usize::from(of_hook.reports));
         let place = format!("{place}, {}", hook.event);
         let is_fine = of_hook.checks.is_empty() && of_hook.is_ours;
         let fine = is_fine.then(|| Check::ok(HOOKS, "its hook is as it should be"));
         checks.extend(of_hook.checks.into_iter().chain(fine).map(|check| check.at(&place)));
     }
-    (checks, if is_off { 0 } else { guards })
+    (checks, if is_off { Count::default() } else { count })
 }
 
 fn usual() -> Vec<PathBuf> {

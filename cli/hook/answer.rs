@@ -68,6 +68,11 @@ impl Answer {
         Self { complaint: Some(reason.to_string()), ..Self::no_objection() }
     }
 
+    /// A failure that can hold nothing any more, by an exit that the host shows.
+    pub(super) fn failure(reason: &str) -> Self {
+        Self { exit: Exit::FAILED, ..Self::harmless_failure(reason) }
+    }
+
     /// Gives the answer; the exit that goes with it.
     pub(super) fn deliver(self) -> Exit {
         if let Some(complaint) = &self.complaint {

@@ -14,6 +14,7 @@ use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionOption, DecisionPoint,
     DecisionPointCommand, OnTimeout,
 };
+use holdpoint_engine::executor::ending;
 use holdpoint_engine::shell::BoundDirectory;
 
 /// How much of an input a person is shown, in bytes.
@@ -201,13 +202,6 @@ fn context(input: &str) -> String {
         head.len(),
         tail.len()
     )
-}
-
-/// The longest end of at most so many bytes that begins between two characters.
-fn ending(text: &str, most_bytes: usize) -> &str {
-    let begin = text.len().saturating_sub(most_bytes);
-    let begin = (begin..=text.len()).find(|at| text.is_char_boundary(*at));
-    begin.and_then(|at| text.get(at..)).unwrap_or_default()
 }
 
 #[cfg(test)]

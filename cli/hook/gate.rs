@@ -21,10 +21,6 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Whose keys those of questions are.
-const KEY_ENGINE: &str = "hook";
-const KEY_TENANT: &str = "local";
-
 /// The log, open for one call of a tool.
 pub(super) struct Gate {
     log: PathBuf,
@@ -146,7 +142,7 @@ impl Gate {
     /// Puts the question on record, unless another process just did.
     fn ask(&self, before: Option<DecisionPoint>, so_far: &mut Progress) -> Result<(), String> {
         let key = self.ask.key(before.as_ref(), so_far.salt);
-        let (engine, tenant) = (KEY_ENGINE.to_string(), KEY_TENANT.to_string());
+        let (engine, tenant) = (words::KEY_ENGINE.to_string(), words::KEY_TENANT.to_string());
         let key = Some(IdempotencyKey { tenant, engine, key });
         let conditions = Conditions::of(key, None);
         let entropy = self.engine.entropy().map_err(said)?;

@@ -11,6 +11,10 @@ use std::path::Path;
 
 /// The host is about to run a tool.
 pub(super) const PRE_TOOL_USE: &str = "PreToolUse";
+/// A tool has run.
+pub(super) const POST_TOOL_USE: &str = "PostToolUse";
+/// A tool has failed.
+pub(super) const POST_TOOL_USE_FAILURE: &str = "PostToolUseFailure";
 /// The agent is about to stop.
 pub(super) const STOP: &str = "Stop";
 /// A session starts, goes on, or lost its beginning.
@@ -27,6 +31,16 @@ pub(super) struct Input<'a> {
     /// What it is given, as it was written.
     #[serde(borrow)]
     pub(super) tool_input: Option<&'a RawValue>,
+    /// The host's own name of this one call.
+    pub(super) tool_use_id: Option<String>,
+    /// What a tool that ran answered, as it was written.
+    #[serde(borrow)]
+    pub(super) tool_response: Option<&'a RawValue>,
+    /// What a tool that failed said, as it was written.
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+    /// Whether a tool that failed was stopped by somebody.
+    pub(super) is_interrupt: Option<bool>,
     /// Whether the agent goes on already because a hook would not let it stop.
     #[serde(default)]
     pub(super) stop_hook_active: Option<bool>,
@@ -48,6 +62,12 @@ pub(super) fn read() -> Result<String, String> {
 impl<'a> Input<'a> {
     /// The input of a hook for this event. The reason why it is none, in words.
     pub(super) fn parse(text: &'a str, event: &str) -> Result<Self, String> {
+        Self::parse_any(text, &[event])
+    }
+
+    /// The input of a hook for one of these events. The reason why it is none, in words.
+    pub(super) fn parse_any(text: &'a str, events: &[&str]) -> Result<Self, String> {
+        let event = events.join(" and ");
         if !text.trim_start().starts_with('{') {
             return Err(format!(
                 "stdin has no JSON object; `holdpoint hook` is run by the agent's host, as a \
@@ -57,11 +77,16 @@ impl<'a> Input<'a> {
         let input: Self = serde_json::from_str(text)
             .map_err(|error| format!("the input on stdin cannot be read: {error}"))?;
         match &input.hook_event_name {
-            Some(found) if found != event => Err(format!(
+            Some(found) if !events.contains(&found.as_str()) => Err(format!(
                 "this hook answers {event} and was run for {found:?}: mend the hook settings"
             )),
             _ => Ok(input),
         }
+    }
+
+    /// Whether the host says that this is the event.
+    pub(super) fn is_event(&self, event: &str) -> bool {
+        self.hook_event_name.as_deref() == Some(event)
     }
 
     /// Where the tool runs, whatever name leads there; `None` where that is not stated. The reason

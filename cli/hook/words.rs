@@ -13,6 +13,10 @@ use std::path::{Path, absolute};
 pub(super) const TOLD_FIRST: &str = "Holdpoint: decisions that this session asked for, newest \
                                      first. A decision that waits is not an approval.";
 
+/// Whose keys those of hooks are.
+pub(super) const KEY_ENGINE: &str = "hook";
+pub(super) const KEY_TENANT: &str = "local";
+
 /// How much of a name is shown, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 

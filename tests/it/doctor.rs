@@ -38,6 +38,23 @@ fn documented() -> Value {
     serde_json::from_str(block.split_once("```").unwrap().0).unwrap()
 }
 
+#[test]
+fn a_guard_without_a_hook_that_reports_outcomes_is_told_of() {
+    let mut settings = documented();
+    let hooks = settings["hooks"].as_object_mut().unwrap();
+    hooks.remove("PostToolUse").unwrap();
+    let (place, words) = (Place::new(), "stays unknown");
+    let told = |settings: &Value| {
+        let found = found(&doctor(&place, &settings.to_string(), &[]));
+        found.into_iter().any(|(state, said)| state == "warn" && said.contains(words))
+    };
+    assert!(told(&settings));
+    assert!(!told(&documented()));
+    // Where nothing is guarded there is nothing to report.
+    settings["hooks"].as_object_mut().unwrap().remove("PreToolUse").unwrap();
+    assert!(!told(&settings));
+}
+
 /// The documented settings with a field of the guard changed, or taken out.
 fn guard(key: &str, value: Option<Value>) -> String {
     let mut settings = documented();
@@ -54,7 +71,7 @@ fn the_documented_settings_are_as_they_should_be() {
     let place = Place::new();
     let output = doctor(&place, &documented().to_string(), &[]);
     let found = found(&output);
-    assert!(found.len() == 3 && found.iter().all(|(state, _)| state == "ok"), "{found:?}");
+    assert!(found.len() == 5 && found.iter().all(|(state, _)| state == "ok"), "{found:?}");
     assert_eq!((status(&output), &json(&output)["state"]), (3, &"fail".into()), "no log");
     let names: Vec<Value> = json(&output)["checks"].as_array().unwrap().clone();
     let is_claimed = |check: &Value| check["name"] == "lock" || check["name"] == "runs";

@@ -23,12 +23,12 @@ fn start(place: &Place, hook: &[&str], input: &str) -> Child {
     child
 }
 
-fn run(place: &Place, hook: &[&str], input: &Value) -> Output {
+pub(crate) fn run(place: &Place, hook: &[&str], input: &Value) -> Output {
     start(place, hook, &input.to_string()).wait_with_output().unwrap()
 }
 
 /// A call of a shell by a session.
-fn call(session: &str, command: &str) -> Value {
+pub(crate) fn call(session: &str, command: &str) -> Value {
     json!({ "session_id": session, "cwd": "/", "permission_mode": "default",
         "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "t",
         "tool_input": { "command": command } })
@@ -48,7 +48,7 @@ fn verdict(output: &Output) -> (String, String) {
     (decision, reason)
 }
 
-fn pre(place: &Place, options: &[&str], input: &Value) -> (String, String) {
+pub(crate) fn pre(place: &Place, options: &[&str], input: &Value) -> (String, String) {
     verdict(&run(place, &[&["pre-tool-use"], options].concat(), input))
 }
 
@@ -66,11 +66,11 @@ fn id_in(reason: &str) -> String {
 }
 
 /// Asks about a call, and gives the decision's id.
-fn ask(place: &Place, options: &[&str], input: &Value) -> String {
+pub(crate) fn ask(place: &Place, options: &[&str], input: &Value) -> String {
     id_in(&denied(place, options, input, "pending, decision DP-"))
 }
 
-fn respond(place: &Place, id: &str, option: &str) {
+pub(crate) fn respond(place: &Place, id: &str, option: &str) {
     let output = place.holdpoint(&["decision", "respond", id, "--option", option, "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
 }

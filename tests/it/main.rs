@@ -44,6 +44,7 @@ mod holds;
 mod holds_archived;
 mod hook;
 mod hook_bad_input;
+mod hook_outcomes;
 mod inbox;
 mod inbox_screen;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

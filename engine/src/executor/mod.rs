@@ -38,6 +38,7 @@ mod output;
 mod own_child;
 mod own_signals;
 mod process_table;
+mod redaction;
 mod report;
 mod resolve;
 mod run;
@@ -62,6 +63,7 @@ pub use guard_process::serve_as_guard;
 pub use opened::{OpenProgramError, OpenedFile, OpenedProgram};
 pub use output::{Discard, Notice, OutputSink, OutputStream, PassThrough};
 pub use own_signals::Signals;
+pub use redaction::{ending, ends_without_secrets};
 pub use report::{
     Containment, ExecuteError, ExecutionReport, Outcome, SinkFailure, Survivor, signal_name,
 };

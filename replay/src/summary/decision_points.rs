@@ -5,7 +5,7 @@ use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{
     ApprovalConsumed, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
     DecisionPointEvent, DecisionPointRefined, DefaultTaken, DependentsReleased, GuidanceGiven,
-    Response, RoundOpened,
+    OutcomeReported, Response, RoundOpened,
 };
 
 use super::{short, shown};
@@ -52,6 +52,7 @@ fn ended(event: &Event) -> Option<String> {
             format!("the approval was not spent until {}: it lapsed", body.valid_until)
         }
         Event::DecisionPoint(DecisionPointEvent::DependentsReleased(body)) => released(body),
+        Event::DecisionPoint(DecisionPointEvent::OutcomeReported(body)) => outcome_reported(body),
         _ => return None,
     })
 }
@@ -116,6 +117,18 @@ fn consumed(body: &ApprovalConsumed) -> String {
         name(&body.by),
         shown(&body.binding.tool),
         short(&body.binding.input_sha256)
+    )
+}
+
+fn outcome_reported(body: &OutcomeReported) -> String {
+    let claim = &body.claim;
+    format!(
+        "{} claims that call {} {}: {} bytes, {}",
+        name(&body.by),
+        shown(&claim.tool_use_id),
+        claim.status,
+        claim.response_bytes,
+        short(&claim.response_sha256)
     )
 }
 

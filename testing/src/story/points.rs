@@ -4,10 +4,10 @@ use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
-    DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointEvent, EscalateDecisionPoint,
-    ExpireDecisionPoint, RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
-    Response,
+    ActionBinding, ApprovalPolicy, CancelDecisionPoint, ClaimedStatus, ConsumeApproval,
+    CreateDecisionPoint, DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointEvent,
+    EscalateDecisionPoint, ExpireDecisionPoint, OutcomeClaim, RefineDecisionPoint,
+    RemindDecisionPoint, ReportOutcome, RespondToDecisionPoint, Response,
 };
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::{Command, Event, decide};
@@ -178,11 +178,33 @@ impl Story {
         }))
     }
 
+    pub fn reports(&self, decision_id: &str) -> Command {
+        let (decision_id, by) = (decision_id.to_owned(), agent());
+        Command::DecisionPoint(DecisionPointCommand::ReportOutcome(ReportOutcome {
+            decision_id,
+            by,
+            claim: claim(ClaimedStatus::Succeeded),
+        }))
+    }
+
     pub fn lets_expire(&self, decision_id: &str) -> Command {
         let decision_id = decision_id.to_owned();
         Command::DecisionPoint(DecisionPointCommand::ExpireDecisionPoint(ExpireDecisionPoint {
             decision_id,
         }))
+    }
+}
+
+/// What a host claims.
+pub fn claim(status: ClaimedStatus) -> OutcomeClaim {
+    let answer = "{\"stdout\":\"done\"}";
+    OutcomeClaim {
+        tool_use_id: "toolu_01".into(),
+        status,
+        response_bytes: answer.len() as u64,
+        response_sha256: sha256(answer.as_bytes()),
+        head: answer.into(),
+        tail: "".into(),
     }
 }
 
@@ -234,4 +256,5 @@ fn every_ending(story: &mut Story) {
     story.given(story.lets_expire(&aborted));
     story.given(story.lets_expire(&defaulted));
     story.given(story.responds(&aborted, person("alice"), option("go")));
+    story.given(story.reports(&spent));
 }

@@ -86,6 +86,7 @@ pub fn samples() -> Vec<Envelope> {
     let of_run = RecordsLabelled { loop_id: Some("LOOP-1".into()), ..labelled.clone() };
     samples.push(enveloped(0, labelled.into()));
     samples.extend(questions::telling_questions().enumerate().map(|(i, e)| enveloped(143 + i, e)));
+    samples.extend(decision_points::outcomes().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.push(enveloped(0, of_run.into()));
     samples
 }

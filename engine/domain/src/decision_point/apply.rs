@@ -12,12 +12,13 @@ use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::ids::{digits, id};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
-use crate::decision_point::check::{check_response_form, check_terms, shown};
+use crate::decision_point::check::{check_claim, check_response_form, check_terms, shown};
 use crate::decision_point::event::DecisionPointEvent as Event;
 use crate::decision_point::event::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCreated,
     DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
-    DependentsReleased, GuidanceGiven, LateResponseRecorded, RoundOpened, VoteCast,
+    DependentsReleased, GuidanceGiven, LateResponseRecorded, OutcomeReported, RoundOpened,
+    VoteCast,
 };
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::rules::PointsView;
@@ -162,7 +163,9 @@ const fn rule_of(event: &Event) -> Rule {
         Event::DefaultTaken(_) | Event::DecisionPointAborted(_) | Event::ApprovalLapsed(_) => {
             Rule::DecisionPointExpiry
         }
-        Event::ApprovalConsumed(_) | Event::DependentsReleased(_) => Rule::DecisionPointApproval,
+        Event::ApprovalConsumed(_) | Event::DependentsReleased(_) | Event::OutcomeReported(_) => {
+            Rule::DecisionPointApproval
+        }
         Event::VoteCast(_)
         | Event::DecisionPointResolved(_)
         | Event::DecisionPointCancelled(_)
@@ -194,6 +197,7 @@ fn check(
         Event::ApprovalConsumed(body) => check_consumed(view, point, record, body),
         Event::ApprovalLapsed(body) => check_lapsed(point, record, body),
         Event::DependentsReleased(body) => check_released(view, point, body),
+        Event::OutcomeReported(body) => check_reported(point, record, body),
         Event::DecisionPointCreated(_) | Event::RoundOpened(_) => Ok(()),
     }
 }
@@ -215,6 +219,7 @@ fn apply(point: &mut DecisionPoint, record: Record<'_>, event: &Event) {
         Event::ApprovalConsumed(body) => point.consume(&body.by, at, sequence),
         Event::ApprovalLapsed(body) => point.lapsed_at = Some(body.valid_until),
         Event::DependentsReleased(_) => point.released_at = Some(at),
+        Event::OutcomeReported(body) => point.report(body, at, sequence),
         Event::DecisionPointCreated(_) | Event::RoundOpened(_) => {}
     }
 }
@@ -393,6 +398,12 @@ fn check_released(
         true => Ok(()),
         false => Err(fault("an answer that releases, once", Found::Words(point.state.name()))),
     }
+}
+
+fn check_reported(point: &DecisionPoint, record: Record<'_>, body: &OutcomeReported) -> Checked {
+    check_speaker(record, &body.by)?;
+    accepted(check_claim(&body.claim))?;
+    accepted(point.check_report(&body.by))
 }
 
 /// What is said of the proof is what was proven.

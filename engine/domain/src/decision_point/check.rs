@@ -10,8 +10,9 @@ use crate::core::time::Timestamp;
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, MAX_CONTEXT_BYTES,
-    MAX_DESCRIPTION_BYTES, MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTION_ID_BYTES, MAX_PROMPT_BYTES,
-    MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, Proposal, Response, Terms,
+    MAX_DESCRIPTION_BYTES, MAX_EXCERPT_BYTES, MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTION_ID_BYTES,
+    MAX_PROMPT_BYTES, MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, OutcomeClaim,
+    Proposal, Response, Terms,
 };
 
 /// What the id of every decision point begins with: no issue is called so.
@@ -226,6 +227,13 @@ fn check_evidence(attachment: &EvidenceAttachment) -> Result<(), No> {
 }
 
 /// Whether something can be bound to an action of this name.
+/// The form of what is claimed of an outcome.
+pub(crate) fn check_claim(claim: &OutcomeClaim) -> Result<(), No> {
+    check_identifier("tool_use_id", &claim.tool_use_id)?;
+    check_length("head", &claim.head, MAX_EXCERPT_BYTES)?;
+    check_length("tail", &claim.tail, MAX_EXCERPT_BYTES)
+}
+
 pub(crate) fn check_binding(binding: &ActionBinding) -> Result<(), No> {
     Ok(check_identifier("tool", &binding.tool)?)
 }

@@ -9,7 +9,8 @@ use crate::core::ids::Entropy;
 use crate::core::time::Timestamp;
 use crate::core::{bodies, commands};
 use crate::decision_point::types::{
-    ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, OnTimeout, Response, Urgency,
+    ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, OnTimeout, OutcomeClaim,
+    Response, Urgency,
 };
 
 commands! {
@@ -31,6 +32,8 @@ commands! {
         "decision_point.remind" RemindDecisionPoint(RemindDecisionPoint) from by;
         /// Spend the approval of one action, once.
         "decision_point.consume" ConsumeApproval(ConsumeApproval) from by;
+        /// Say what became of an approved action, once, as whoever spent the approval.
+        "decision_point.report_outcome" ReportOutcome(ReportOutcome) from by;
         /// Record what is due for a round: its default, its abort, the end of its approval.
         "decision_point.expire" ExpireDecisionPoint(ExpireDecisionPoint);
     }
@@ -177,6 +180,15 @@ bodies! {
         /// What is to be done now.
         binding: ActionBinding,
     }
+    /// See [`DecisionPointCommand::ReportOutcome`].
+    ReportOutcome {
+        /// Which round.
+        decision_id: String,
+        /// Who: whoever spent the approval.
+        by: Principal,
+        /// What is claimed.
+        claim: OutcomeClaim,
+    }
     /// See [`DecisionPointCommand::ExpireDecisionPoint`].
     ExpireDecisionPoint {
         /// Which round.
@@ -250,6 +262,7 @@ impl DecisionPointCommand {
             Self::EscalateDecisionPoint(c) => &c.decision_id,
             Self::RemindDecisionPoint(c) => &c.decision_id,
             Self::ConsumeApproval(c) => &c.decision_id,
+            Self::ReportOutcome(c) => &c.decision_id,
             Self::ExpireDecisionPoint(c) => &c.decision_id,
         })
     }

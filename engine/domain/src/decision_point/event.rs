@@ -6,7 +6,7 @@ use crate::core::actor::Principal;
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
 use crate::core::{before, events, recorded};
-use crate::decision_point::types::{ActionBinding, Proposal, Response, Terms};
+use crate::decision_point::types::{ActionBinding, OutcomeClaim, Proposal, Response, Terms};
 
 events! {
     /// What happened to a decision point.
@@ -44,6 +44,8 @@ events! {
         206 v 1 "decision_point.approval_lapsed" => ApprovalLapsed;
         /// What waited may go on.
         207 v 1 "decision_point.released" => DependentsReleased;
+        /// The host of an approved action said what became of it.
+        208 v 1 "decision_point.outcome_reported" => OutcomeReported;
     }
     /// The decision point that the event is about.
     pub fn decision_id(body) -> &str { &body.decision_id }
@@ -229,5 +231,16 @@ recorded! {
         decision_id: Text,
         /// What waited.
         blocks: List<Text>,
+    }
+
+    /// Whoever spent an approval says what became of the action. It is a claim: it changes nothing
+    /// of what was decided, and proves nothing.
+    OutcomeReported {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// What is claimed.
+        claim: OutcomeClaim,
     }
 }

@@ -6,7 +6,9 @@ use crate::core::actor::Authentication;
 use crate::core::refusal::{CommonRefusal, refusals, through};
 use crate::core::text::IdentifierFault;
 use crate::core::time::Timestamp;
-use crate::decision_point::types::{DecisionPointState, MAX_ITERATIONS, MAX_OPTIONS};
+use crate::decision_point::types::{
+    ClaimedStatus, DecisionPointState, MAX_ITERATIONS, MAX_OPTIONS,
+};
 use crate::log::policy::{Loosened, PolicyRefusal};
 
 refusals! {
@@ -365,6 +367,40 @@ refusals! {
         /// What it is bound to.
         tool: String,
     } = "SPENT_ELSEWHERE" in Gating,
+    /// There is no outcome where nothing was approved and spent.
+    #[error(
+        "decision {decision_id} is {state}, and no approval of it was spent lately: there is no \
+         outcome to report"
+    )]
+    NotSpent {
+        /// The decision point.
+        decision_id: String,
+        /// Where it stands.
+        state: DecisionPointState,
+    } = "NOT_SPENT" in Gating,
+    /// Somebody else than who spent the approval.
+    #[error("{by} did not spend the approval of decision {decision_id}; {spender} reports of it")]
+    NotSpender {
+        /// The decision point.
+        decision_id: String,
+        /// Who.
+        by: String,
+        /// Who spent it.
+        spender: String,
+    } = "NOT_SPENDER" in Gating,
+    /// An outcome is reported once.
+    #[error(
+        "the outcome of decision {decision_id} was reported at {at}, as {status}; what was said \
+         first stays"
+    )]
+    OutcomeReported {
+        /// The decision point.
+        decision_id: String,
+        /// When.
+        at: Timestamp,
+        /// As what.
+        status: ClaimedStatus,
+    } = "OUTCOME_REPORTED" in Continuity,
     /// Nothing of it is due.
     #[error("nothing of decision {decision_id} is due; ask again when it is")]
     NothingDue {
@@ -382,6 +418,9 @@ impl DecisionPointRefusal {
     /// Whether somebody else was first: the same command may have been fine before.
     #[must_use]
     pub const fn is_conflict(&self) -> bool {
-        matches!(self, Self::AlreadyEnded { .. } | Self::VoteConflict { .. })
+        matches!(
+            self,
+            Self::AlreadyEnded { .. } | Self::VoteConflict { .. } | Self::OutcomeReported { .. }
+        )
     }
 }

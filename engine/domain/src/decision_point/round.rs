@@ -12,13 +12,15 @@ use crate::decision_point::check::{bad_default, check_proposal, option_ids, show
 use crate::decision_point::event::{
     DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined,
     DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, GuidanceGiven,
-    LateResponseRecorded, RoundOpened, VoteCast,
+    LateResponseRecorded, OutcomeReported, RoundOpened, VoteCast,
 };
 use crate::decision_point::refusal::DecisionPointRefusal as No;
-use crate::decision_point::state::{Consumed, DecisionPoint, Ending, Escalation, GivenResponse};
+use crate::decision_point::state::{
+    ClaimedOutcome, Consumed, DecisionPoint, Ending, Escalation, GivenResponse,
+};
 use crate::decision_point::types::{
-    ActionBinding, ApprovalPolicy, DecisionPointState, MAX_VOTES, OnTimeout, Proposal,
-    ResolutionKind, Response,
+    ActionBinding, ApprovalPolicy, DecisionPointState, MAX_VOTES, OnTimeout, OutcomeClaim,
+    Proposal, ResolutionKind, Response,
 };
 use crate::log::policy::{GatePolicy, Loosened};
 
@@ -269,6 +271,25 @@ impl DecisionPoint {
         }
     }
 
+    /// Whether the outcome of the action may be reported by somebody: once, by whoever spent the
+    /// approval.
+    pub(crate) fn check_report(&self, by: &Principal) -> Result<(), No> {
+        let decision_id = self.id();
+        let Some(spent) = &self.consumed else {
+            return Err(No::NotSpent { decision_id, state: self.state });
+        };
+        if (spent.by.kind, &spent.by.id) != (by.kind, &by.id) {
+            let (by, spender) = (name(by), name(&spent.by));
+            return Err(No::NotSpender { decision_id, by, spender });
+        }
+        match &self.outcome {
+            Some(ClaimedOutcome { at, status, .. }) => {
+                Err(No::OutcomeReported { decision_id, at: *at, status: *status })
+            }
+            None => Ok(()),
+        }
+    }
+
     fn id(&self) -> String {
         self.decision_id.to_string()
     }
@@ -342,6 +363,7 @@ impl DecisionPoint {
             reminders: 0,
             escalation: None,
             consumed: None,
+            outcome: None,
             lapsed_at: None,
             released_at: None,
             created_at: at,
@@ -484,6 +506,19 @@ impl DecisionPoint {
 
     pub(crate) fn consume(&mut self, by: &Principal, at: Timestamp, sequence: u64) {
         self.consumed = Some(Consumed { by: by.clone(), at, sequence });
+    }
+
+    pub(crate) fn report(&mut self, body: &OutcomeReported, at: Timestamp, sequence: u64) {
+        let OutcomeClaim { tool_use_id, status, response_bytes, response_sha256, .. } = &body.claim;
+        self.outcome = Some(ClaimedOutcome {
+            by: body.by.clone(),
+            tool_use_id: tool_use_id.clone(),
+            status: *status,
+            response_bytes: *response_bytes,
+            response_sha256: *response_sha256,
+            at,
+            sequence,
+        });
     }
 }
 

@@ -12,20 +12,20 @@ use crate::core::refusal::{CommonRefusal, person_needed};
 use crate::core::text::{check_identifier, shown, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{
-    check_binding, check_chosen_names, check_length, check_plain_name, check_response_form,
-    check_terms,
+    check_binding, check_chosen_names, check_claim, check_length, check_plain_name,
+    check_response_form, check_terms,
 };
 use crate::decision_point::command::DecisionPointCommand as Command;
 use crate::decision_point::command::{
     CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint, EscalateDecisionPoint,
-    RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint, decision_id,
+    RefineDecisionPoint, RemindDecisionPoint, ReportOutcome, RespondToDecisionPoint, decision_id,
 };
 use crate::decision_point::event::DecisionPointEvent as Event;
 use crate::decision_point::event::{
     ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCancelled,
     DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined, DecisionPointReminded,
     DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased,
-    GuidanceGiven, LateResponseRecorded, RoundOpened, VoteCast,
+    GuidanceGiven, LateResponseRecorded, OutcomeReported, RoundOpened, VoteCast,
 };
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
@@ -122,6 +122,7 @@ pub(crate) fn on_decision_point(
         Command::EscalateDecisionPoint(c) => escalate(find(view, &c.decision_id)?, c, at),
         Command::RemindDecisionPoint(c) => remind(find(view, &c.decision_id)?, c, at),
         Command::ConsumeApproval(c) => consume(view, c, at),
+        Command::ReportOutcome(c) => report(view, c),
         Command::ExpireDecisionPoint(c) => {
             let point = find(view, &c.decision_id)?;
             match due_events(view, point, at) {
@@ -516,6 +517,20 @@ fn consume(
     // It may have become stricter since the question was asked.
     view.check_spent(point)?;
     Ok(vec![consumed(point, &command.by, &command.binding)])
+}
+
+/// What was found again in the log is kept no more: nothing is added to it.
+fn report(view: PointsView<'_>, command: &ReportOutcome) -> Result<Vec<Event>, No> {
+    let point = find(view, &command.decision_id)?;
+    check_principal(&command.by)?;
+    check_claim(&command.claim)?;
+    if view.points.find(&command.decision_id).is_none() {
+        let decision_id = command.decision_id.clone();
+        return Err(No::NotSpent { decision_id, state: point.state });
+    }
+    point.check_report(&command.by)?;
+    let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
+    Ok(vec![OutcomeReported { decision_id, by, claim: command.claim.clone() }.into()])
 }
 
 /// Spends an approval for an action, together with what it approves.

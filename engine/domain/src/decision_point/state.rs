@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Principal;
-use crate::core::codec::Lazy;
-use crate::core::codec::Part;
+use crate::core::codec::{Lazy, Part, added};
+use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::decision_point::round;
 use crate::decision_point::types::{
-    ActionBinding, DecisionPointState, MAX_CLOSED_DECISION_POINTS, OnTimeout, ResolutionKind,
-    Response, Terms,
+    ActionBinding, ClaimedStatus, DecisionPointState, MAX_CLOSED_DECISION_POINTS, OnTimeout,
+    ResolutionKind, Response, Terms,
 };
 
 /// One round of a question.
@@ -66,6 +66,29 @@ pub struct DecisionPoint {
     pub correlation: String,
     /// The sequence of the last record that changed it: its version.
     pub version: u64,
+    /// What became of the action, as whoever spent the approval claims.
+    #[serde(default, deserialize_with = "added")]
+    pub outcome: Option<ClaimedOutcome>,
+}
+
+/// What is said of an action that was approved and done. The beginning and the end of what the tool
+/// answered are in the record alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimedOutcome {
+    /// Who says so.
+    pub by: Principal,
+    /// The host's own name of the call.
+    pub tool_use_id: Text,
+    /// What became of it.
+    pub status: ClaimedStatus,
+    /// How long the whole answer of the tool is, in bytes.
+    pub response_bytes: u64,
+    /// SHA-256 of the whole answer.
+    pub response_sha256: Digest,
+    /// When it was said.
+    pub at: Timestamp,
+    /// The sequence of its record.
+    pub sequence: u64,
 }
 
 /// An answer, by whom and when.

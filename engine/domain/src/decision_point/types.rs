@@ -240,6 +240,40 @@ bodies! {
     }
 }
 
+/// Longest beginning, and longest end, of what a tool answered that is kept, in bytes.
+pub const MAX_EXCERPT_BYTES: usize = 4 * 1024;
+
+closed_enum! {
+    /// What a host says became of an action that was approved.
+    pub enum ClaimedStatus {
+        /// It was done.
+        Succeeded = "SUCCEEDED",
+        /// It failed.
+        Failed = "FAILED",
+        /// It was stopped before its end.
+        Interrupted = "INTERRUPTED",
+    }
+}
+
+bodies! {
+    /// What a host says of an action that was approved and done: a claim, which nothing here
+    /// proves and nothing rests on.
+    OutcomeClaim {
+        /// The host's own name of this one call, 1 to 256 bytes.
+        tool_use_id: Text,
+        /// What became of it.
+        status: ClaimedStatus,
+        /// How long the whole answer of the tool is, in bytes.
+        response_bytes: u64,
+        /// SHA-256 of the whole answer.
+        response_sha256: Digest,
+        /// The beginning of it without secrets, at most 4,096 bytes.
+        head: Text,
+        /// The end of it without secrets, behind the beginning, at most 4,096 bytes.
+        tail: Text,
+    }
+}
+
 bodies! {
     /// Who has to approve. Where there is none, anybody may answer.
     ApprovalPolicy {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::core::actor::Authentication;
 use crate::core::time::Timestamp;
-use crate::decision_point::state::{DecisionPoint, GivenResponse};
+use crate::decision_point::state::{ClaimedOutcome, DecisionPoint, GivenResponse};
 use crate::decision_point::types::{
     ActionBinding, DecisionOption, DecisionPointState, EvidenceAttachment, OnTimeout,
     ResolutionKind, Response, Urgency,
@@ -118,6 +118,8 @@ pub struct DecisionPointView<'a> {
     pub consumed_at: Option<Timestamp>,
     /// By whom.
     pub consumed_by: Option<&'a str>,
+    /// What became of the action, as whoever spent the approval claims; null: nobody said.
+    pub claimed_outcome: Option<&'a ClaimedOutcome>,
     /// The decision point whose place it takes.
     pub supersedes: Option<&'a str>,
     /// The decision point that took its place.
@@ -239,6 +241,7 @@ impl DecisionPoint {
             lapsed_at: self.lapsed_at,
             consumed_at: self.consumed.as_ref().map(|consumed| consumed.at),
             consumed_by: self.consumed.as_ref().map(|consumed| consumed.by.id.as_str()),
+            claimed_outcome: self.outcome.as_ref(),
             supersedes: terms.supersedes.as_deref(),
             superseded_by: ending.and_then(|ending| ending.superseded_by.as_deref()),
             reminders: self.reminders,

@@ -184,7 +184,7 @@ const ROOMS: [Room; 17] = [
     },
     Room {
         name: "decision_point",
-        version: 2,
+        version: 3,
         write: |hot| encoded(&(hot.decision_points.carried(), hot.decision_point_totals)),
         read: |room, hot| {
             let ((live, closed), totals): ((_, Vec<_>), _) = room.decoded()?;
@@ -196,16 +196,24 @@ const ROOMS: [Room; 17] = [
             hot.decision_point_totals = totals;
             Ok(())
         },
-        older: &[|room, hot| {
-            let ((live, closed), totals): Spelled = room.decoded()?;
-            let kept = |(at, point): (u64, DecisionPoint)| {
-                (at, (point.decision_id.clone(), Lazy::from(Box::new(point))))
-            };
-            let closed = closed.into_iter().map(kept).collect();
-            hot.decision_points = DecisionPoints::from_carried(live, closed);
-            hot.decision_point_totals = totals;
-            Ok(())
-        }],
+        older: &[
+            |room, hot| {
+                let Before(((live, closed), totals)): Before<Spelled> = room.decoded()?;
+                hot.decision_points = points_of_before(live, closed);
+                hot.decision_point_totals = totals;
+                Ok(())
+            },
+            |room, hot| {
+                let Before(((live, closed), totals)): Before<SpelledApart<'_>> = room.decoded()?;
+                let decode = |(at, (_, point)): (u64, (Text, &[u8]))| {
+                    decoded::<Before<DecisionPoint>>(point).map(|Before(point)| (at, point))
+                };
+                let closed = closed.into_iter().map(decode).collect::<Result<_, _>>()?;
+                hot.decision_points = points_of_before(live, closed);
+                hot.decision_point_totals = totals;
+                Ok(())
+            },
+        ],
     },
     Room {
         name: "segment_index",
@@ -290,6 +298,17 @@ const ROOMS: [Room; 17] = [
 
 /// Decision points as they were carried before those that ended were decoded one by one.
 type Spelled = ((Vec<DecisionPoint>, Vec<(u64, DecisionPoint)>), DecisionPointTotals);
+
+/// Decision points as they were carried before anybody reported an outcome.
+type SpelledApart<'a> = ((Vec<DecisionPoint>, Vec<(u64, (Text, &'a [u8]))>), DecisionPointTotals);
+
+/// Those that were carried so, each of them decoded.
+fn points_of_before(live: Vec<DecisionPoint>, closed: Vec<(u64, DecisionPoint)>) -> DecisionPoints {
+    let kept = |(at, point): (u64, DecisionPoint)| {
+        (at, (point.decision_id.clone(), Lazy::from(Box::new(point))))
+    };
+    DecisionPoints::from_carried(live, closed.into_iter().map(kept).collect())
+}
 
 /// Totals as they were carried with a count of what the rules forbid: what stood before it, and
 /// behind it.

@@ -135,6 +135,7 @@ const PINNED: &[(u16, &str)] = &[
     (205, "decision_point.consumed"),
     (206, "decision_point.approval_lapsed"),
     (207, "decision_point.released"),
+    (208, "decision_point.outcome_reported"),
     (224, "application.recorded"),
     (225, "application.reducer_fingerprint_recorded"),
 ];
@@ -194,7 +195,7 @@ fn names_in_an_envelope_are_checked() {
 
 #[test]
 fn unknown_kinds_and_versions_are_named() {
-    assert_eq!(decode(208, 1, &[]), Err(DecodeError::UnknownKind { kind: 208, version: 1 }));
+    assert_eq!(decode(209, 1, &[]), Err(DecodeError::UnknownKind { kind: 209, version: 1 }));
     assert_eq!(decode(32, 3, &[]), Err(DecodeError::UnknownVersion { kind: 32, version: 3 }));
     let text = decode(32, 3, &[]).unwrap_err().to_string();
     assert!(text.contains("32") && text.contains('3') && text.contains("newer"), "{text}");
@@ -451,6 +452,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
             DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
             DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated
             LateResponseRecorded ApprovalConsumed ApprovalLapsed DependentsReleased
+            OutcomeReported
         }
         Application ApplicationEvent { ApplicationRecorded ReducerFingerprintRecorded }
     }

@@ -229,6 +229,7 @@ fn decision_points() -> Vec<Command> {
         story.escalates(decision_id),
         story.reminds(decision_id),
         story.consumes(decision_id),
+        story.reports(decision_id),
         story.lets_expire(decision_id),
     ]
 }

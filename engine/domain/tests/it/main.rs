@@ -18,6 +18,7 @@ mod commands_readable;
 mod confidences;
 mod decision_point_approvals;
 mod decision_point_bugs;
+mod decision_point_outcomes;
 mod decision_point_product;
 mod decision_point_random;
 mod decision_points;

@@ -57,6 +57,9 @@ impl Generator {
                 }
             });
         }
+        if point.consumed.is_some() && point.outcome.is_none() && is_spent_alone(point) {
+            return Some(story.reports(id));
+        }
         let command = consume(point).filter(|_| is_spent_alone(point))?;
         (is_let_pass(story, &command) || one_in(random, 10)).then_some(command)
     }
@@ -74,6 +77,7 @@ impl Generator {
             4 => story.consumes(id),
             5 => story.lets_expire(id),
             6 => story.responds("DP-none", by, response),
+            7 if !point.is_open() => story.reports(id),
             _ => self.respond(story, id, by, response),
         }
     }

@@ -4,11 +4,12 @@ use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalConsumed, ApprovalLapsed, ApprovalPolicy, DecisionOption,
+    ActionBinding, ApprovalConsumed, ApprovalLapsed, ApprovalPolicy, ClaimedStatus, DecisionOption,
     DecisionPointAborted, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
     DecisionPointRefined, DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded,
     DefaultTaken, DependentsReleased, EvidenceAttachment, GuidanceGiven, LateResponseRecorded,
-    OnTimeout, Proposal, Response, RoundOpened, Terms, Urgency, VoteCast,
+    OnTimeout, OutcomeClaim, OutcomeReported, Proposal, Response, RoundOpened, Terms, Urgency,
+    VoteCast,
 };
 
 use super::{at, digest, nth};
@@ -125,6 +126,21 @@ fn approvals(turn: usize) -> Vec<Event> {
         ApprovalLapsed { decision_id: ROUND.into(), valid_until: at(86_400) }.into(),
         DependentsReleased { decision_id: ROUND.into(), blocks: names("job", turn % 4) }.into(),
     ]
+}
+
+/// What hosts claim of approved actions.
+pub(super) fn outcomes() -> impl Iterator<Item = Event> {
+    ClaimedStatus::ALL.iter().enumerate().map(|(turn, status)| {
+        let claim = OutcomeClaim {
+            tool_use_id: "toolu_01".into(),
+            status: *status,
+            response_bytes: 300 * turn as u64,
+            response_sha256: digest(15),
+            head: nth(&["".into(), "{\"stdout\":\"deployed".into()], turn),
+            tail: nth(&["".into(), "done\"}".into()], turn),
+        };
+        OutcomeReported { decision_id: ROUND.into(), by: principal(turn), claim }.into()
+    })
 }
 
 fn terms(turn: usize) -> Terms {

@@ -8,7 +8,7 @@ use holdpoint_domain::decision_point::{
     DecisionPointCancelled, DecisionPointCommand, DecisionPointCreated, DecisionPointEscalated,
     DecisionPointEvent, DecisionPointRefined, DecisionPointReminded, DecisionPointResolved,
     DecisionPointSuperseded, DefaultTaken, DependentsReleased, GuidanceGiven, LateResponseRecorded,
-    OnTimeout, Response, RoundOpened, VoteCast,
+    OnTimeout, OutcomeReported, Response, RoundOpened, VoteCast,
 };
 use holdpoint_domain::world::Due;
 use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Time, World};
@@ -223,7 +223,10 @@ pub(crate) fn by_time_and_after() -> Vec<(Story, Event, Rule)> {
     let late = would!(story, story.responds(&id, person("carol"), option("stop"))
         => LateResponseRecorded);
     let (spendable, id) = approved();
-    let consume = consumed(&id, binding()).into();
+    let consume: Event = consumed(&id, binding()).into();
+    let mut spent = spendable.clone();
+    assert_eq!(spent.record(consume.clone()), []);
+    let reported = would!(spent, spent.reports(&id) => OutcomeReported);
     let mut unspent = spendable.clone();
     unspent.wait(1_000);
     let lapsed = would!(unspent, unspent.lets_expire(&id) => ApprovalLapsed);
@@ -233,6 +236,7 @@ pub(crate) fn by_time_and_after() -> Vec<(Story, Event, Rule)> {
         (unspent, lapsed.into(), Rule::DecisionPointExpiry),
         (story.clone(), release, Rule::DecisionPointApproval),
         (spendable, consume, Rule::DecisionPointApproval),
+        (spent, reported.into(), Rule::DecisionPointApproval),
         (story, late.into(), Rule::DecisionPointAnswer),
     ]
 }
@@ -258,7 +262,7 @@ pub(crate) fn about(event: &Event, decision_id: &str) -> Event {
         DecisionPointCreated DecisionPointRefined GuidanceGiven RoundOpened VoteCast
         DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
         DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated LateResponseRecorded
-        ApprovalConsumed ApprovalLapsed DependentsReleased
+        ApprovalConsumed ApprovalLapsed DependentsReleased OutcomeReported
     }
 }
 

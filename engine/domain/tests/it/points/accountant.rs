@@ -34,6 +34,7 @@ pub(crate) struct Round {
     is_released: bool,
     /// Spent or lapsed.
     is_spent: bool,
+    is_reported: bool,
 }
 
 /// Every round that the events tell of.
@@ -61,6 +62,7 @@ impl Round {
             ended_at: Time::default(),
             is_released: false,
             is_spent: false,
+            is_reported: false,
         }
     }
 
@@ -164,6 +166,10 @@ impl Accountant {
                 assert!(round.end == Some(End::Approved) && !round.is_spent);
                 assert_eq!(body.valid_until, round.ended_at.plus_ms(round.terms.valid_for_ms));
                 round.is_spent = true;
+            }
+            Event::DecisionPoint(DecisionPointEvent::OutcomeReported(_)) => {
+                assert!(round.end == Some(End::Approved) && round.is_spent, "{event:?}");
+                assert!(!std::mem::replace(&mut round.is_reported, true), "reported twice");
             }
             Event::DecisionPoint(DecisionPointEvent::LateResponseRecorded(_)) => {
                 assert!(round.end.is_some(), "late, yet open")

@@ -9,8 +9,8 @@ use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CancelDecisionPoint, ConsumeApproval, CreateDecisionPoint,
     DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointEvent, DecisionPointState,
-    EscalateDecisionPoint, ExpireDecisionPoint, OnTimeout, RefineDecisionPoint,
-    RemindDecisionPoint, RespondToDecisionPoint, Response,
+    EscalateDecisionPoint, ExpireDecisionPoint, OnTimeout, OutcomeClaim, RefineDecisionPoint,
+    RemindDecisionPoint, ReportOutcome, RespondToDecisionPoint, Response,
 };
 use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::world::envelope;
@@ -238,6 +238,15 @@ impl Stage {
             decision_id,
             by,
             binding,
+        })))
+    }
+
+    pub(crate) fn report(&mut self, id: &str, by: &Principal, claim: OutcomeClaim) -> Outcome {
+        let (decision_id, by) = (id.into(), by.clone());
+        self.give(&Command::DecisionPoint(DecisionPointCommand::ReportOutcome(ReportOutcome {
+            decision_id,
+            by,
+            claim,
         })))
     }
 
