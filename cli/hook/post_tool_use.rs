@@ -136,7 +136,7 @@ fn report(
     let command = Command::DecisionPoint(DecisionPointCommand::ReportOutcome(ReportOutcome {
         decision_id,
         by,
-        claim,
+        claim: Box::new(claim),
     }));
     let conditions = Conditions::of(Some(key), None);
     match engine.submit_when(&origin, &conditions, &command).map_err(said)? {

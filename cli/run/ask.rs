@@ -69,7 +69,7 @@ impl<'a> Person<'a> {
                 self.reads_output = true;
             }
             (Err(failure), _) => {
-                self.say(&failure.message());
+                self.say(failure.message());
                 self.prompt(question);
             }
             (Ok(_), None) => {}

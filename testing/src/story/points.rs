@@ -183,7 +183,7 @@ impl Story {
         Command::DecisionPoint(DecisionPointCommand::ReportOutcome(ReportOutcome {
             decision_id,
             by,
-            claim: claim(ClaimedStatus::Succeeded),
+            claim: Box::new(claim(ClaimedStatus::Succeeded)),
         }))
     }
 

@@ -187,7 +187,7 @@ bodies! {
         /// Who: whoever spent the approval.
         by: Principal,
         /// What is claimed.
-        claim: OutcomeClaim,
+        claim: Box<OutcomeClaim>,
     }
     /// See [`DecisionPointCommand::ExpireDecisionPoint`].
     ExpireDecisionPoint {

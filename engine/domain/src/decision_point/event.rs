@@ -241,6 +241,6 @@ recorded! {
         /// Who.
         by: Principal,
         /// What is claimed.
-        claim: OutcomeClaim,
+        claim: Box<OutcomeClaim>,
     }
 }

@@ -509,7 +509,8 @@ impl DecisionPoint {
     }
 
     pub(crate) fn report(&mut self, body: &OutcomeReported, at: Timestamp, sequence: u64) {
-        let OutcomeClaim { tool_use_id, status, response_bytes, response_sha256, .. } = &body.claim;
+        let OutcomeClaim { tool_use_id, status, response_bytes, response_sha256, .. } =
+            &*body.claim;
         self.outcome = Some(ClaimedOutcome {
             by: body.by.clone(),
             tool_use_id: tool_use_id.clone(),

@@ -139,6 +139,7 @@ pub(super) fn outcomes() -> impl Iterator<Item = Event> {
             head: nth(&["".into(), "{\"stdout\":\"deployed".into()], turn),
             tail: nth(&["".into(), "done\"}".into()], turn),
         };
+        let claim = Box::new(claim);
         OutcomeReported { decision_id: ROUND.into(), by: principal(turn), claim }.into()
     })
 }

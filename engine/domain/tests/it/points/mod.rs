@@ -242,7 +242,7 @@ impl Stage {
     }
 
     pub(crate) fn report(&mut self, id: &str, by: &Principal, claim: OutcomeClaim) -> Outcome {
-        let (decision_id, by) = (id.into(), by.clone());
+        let (decision_id, by, claim) = (id.into(), by.clone(), Box::new(claim));
         self.give(&Command::DecisionPoint(DecisionPointCommand::ReportOutcome(ReportOutcome {
             decision_id,
             by,
