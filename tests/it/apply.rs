@@ -276,8 +276,8 @@ fn fingerprint() -> Value {
 }
 
 #[test]
-fn the_lines_in_the_readme_are_accepted() {
-    let (_, rest) = include_str!("../../README.md").split_once("```json\n").unwrap();
+fn the_lines_in_the_document_are_accepted() {
+    let (_, rest) = include_str!("../../docs/apply.md").split_once("```json\n").unwrap();
     let (block, _) = rest.split_once("```").unwrap();
     let lines: Vec<Value> = block.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((lines.len(), status(&apply(&Place::new(), &lines))), (2, 0));

@@ -57,8 +57,9 @@ fn what_is_in_force_is_shown_aligned_and_as_json() {
 }
 
 #[test]
-fn the_file_in_the_readme_is_in_order() {
-    let (_, rest) = include_str!("../../README.md").split_once("```toml\n[hold]").unwrap();
+fn the_file_in_the_document_is_in_order() {
+    let (_, rest) =
+        include_str!("../../docs/configuration.md").split_once("```toml\n[hold]").unwrap();
     let (block, _) = rest.split_once("```").unwrap();
     let place = Place::new();
     write(&place, "holdpoint.toml", &format!("[hold]{block}"));

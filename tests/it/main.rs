@@ -37,6 +37,7 @@ mod decision_wait;
 mod diff;
 mod diff_registrations;
 mod doctor;
+mod documents;
 mod export;
 mod filler;
 mod fuzz_corpora;
@@ -93,6 +94,7 @@ mod salvage_forged;
 mod salvage_moved;
 mod salvage_newest;
 mod screens;
+mod session;
 mod standing;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod strange_files;

@@ -48,11 +48,12 @@ fn cargo_project(directory: &Path, dependencies: &str, program: &str) {
 #[test]
 fn the_readmes_example_compiles_outside_of_the_workspace_and_prints_what_is_shown() {
     let readme = fs::read_to_string(workspace().join("README.md")).unwrap();
+    let document = fs::read_to_string(workspace().join("docs/embedding.md")).unwrap();
     let program = block(&readme, "## Embed it", "```rust\n");
     assert_eq!(format!("{program}\n"), EXAMPLE, "engine/holdpoint/examples/hello.rs");
     assert!(program.lines().count() <= 30);
     let home = tempfile::tempdir().unwrap();
-    let dependencies = block(&readme, "## Embed it", "```toml\n");
+    let dependencies = block(&document, "## The first program", "```toml\n");
     cargo_project(home.path(), dependencies, program);
     let test = std::env::current_exe().unwrap();
     let output = Command::new(env!("CARGO"))
@@ -64,5 +65,5 @@ fn the_readmes_example_compiles_outside_of_the_workspace_and_prints_what_is_show
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(printed, format!("{}\n", block(&readme, "## Embed it", "```text\n")));
+    assert_eq!(printed, format!("{}\n", block(&document, "## The first program", "```text\n")));
 }
