@@ -1,7 +1,8 @@
 //! `docs/decision-points.md` is true: its commands really print what it shows, and its tables are
 //! those of the code.
 
-use crate::program::{Place, json, terminal, text};
+use crate::program::{Place, json, text};
+use crate::session::{Step, shell, steps};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{
     DEFAULT_MAX_ITERATIONS, DecisionPointCommand, DecisionPointState, MAX_CONTEXT_BYTES,
@@ -13,51 +14,10 @@ use holdpoint_domain::{Command as Request, Refusal, decide};
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::points::{every_corner, option, person};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 const DOCUMENT: &str = include_str!("../../docs/decision-points.md");
 const REFUSALS: &str = include_str!("../../engine/domain/src/decision_point/refusal.rs");
-
-/// One command of the sessions and what it printed, as the document shows both.
-#[derive(Debug, Default)]
-struct Step {
-    command: String,
-    shown: String,
-}
-
-/// Every step of every session: they follow one another in one shell, on one log.
-fn steps() -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    let sessions = DOCUMENT.split("\n```console\n").skip(1);
-    for line in sessions.flat_map(|part| part.split_once("```").unwrap().0.lines()) {
-        if let Some(command) = line.strip_prefix("$ ") {
-            steps.push(Step { command: command.to_string(), ..Step::default() });
-            continue;
-        }
-        let step = steps.last_mut().unwrap();
-        match line.strip_prefix("> ").filter(|_| step.shown.is_empty()) {
-            Some(more) => step.command += &format!("\n{more}"),
-            None => step.shown += &format!("{line}\n"),
-        }
-    }
-    steps
-}
-
-/// A shell in a directory of its own, with the program on its path.
-fn shell(place: &Place, script: &str) -> Output {
-    let program = Path::new(env!("CARGO_BIN_EXE_holdpoint"));
-    let folder = program.parent().unwrap().display();
-    let mut command = Command::new("sh");
-    command.env("XDG_STATE_HOME", crate::program::STATES);
-    command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()));
-    for variable in ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT"] {
-        command.env_remove(variable);
-    }
-    // Whoever answers does so at a terminal.
-    command.stdin(terminal()).current_dir(place.directory.path());
-    command.args(["-c", script]).output().unwrap()
-}
 
 /// What each step really prints.
 fn really(place: &Place, steps: &[Step]) -> Vec<String> {
@@ -73,7 +33,7 @@ fn really(place: &Place, steps: &[Step]) -> Vec<String> {
 
 #[test]
 fn the_story_is_what_really_happens() {
-    let steps = steps();
+    let steps = steps(DOCUMENT);
     assert!(steps.len() > 15, "{}", steps.len());
     let place = Place::new();
     let really = really(&place, &steps);
@@ -214,7 +174,7 @@ fn every_refusal_is_documented_once_with_its_exit_code() {
     let found: BTreeSet<&str> = Refusal::codes().into_iter().collect();
     assert_eq!(documented, found.into_iter().collect::<Vec<_>>(), "in this order");
     let exits = exits();
-    assert_eq!(exits.len(), 9, "{exits:?}");
+    assert_eq!(exits.len(), 8, "{exits:?}");
     for row in rows {
         let code = codes(row[0])[0];
         assert_eq!(row[1], exits.get(code).unwrap_or(&5).to_string(), "{code}");

@@ -3,6 +3,7 @@
 
 use crate::apply_support::{answers, apply};
 use crate::program::{Place, text};
+use crate::session::blocks;
 use holdpoint_domain::interruption_thread::{IntentClass, PendingState, ReasonCode, RowPayload};
 use holdpoint_domain::registration::{
     LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
@@ -13,13 +14,6 @@ use serde_json::Value;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const DOCUMENT: &str = include_str!("../../docs/interruption-threads.md");
-
-/// The bodies of all fenced blocks in this language.
-fn blocks(language: &str) -> Vec<&'static str> {
-    let fence = format!("\n```{language}\n");
-    let parts = DOCUMENT.split(fence.as_str()).skip(1);
-    parts.map(|part| part.split_once("```").unwrap().0).collect()
-}
 
 fn lines(block: &str) -> Vec<Value> {
     block.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -50,7 +44,9 @@ fn masked_line(line: &str) -> String {
 
 #[test]
 fn the_conversation_is_what_really_happens() {
-    let [setup, talk, planned] = blocks("json")[..] else { panic!("three blocks of lines") };
+    let [setup, talk, planned] = blocks(DOCUMENT, "json")[..] else {
+        panic!("three blocks of lines")
+    };
     let place = Place::new();
     let setup = setup.replace("grace", &user_name());
     let set = answers(&apply(&place, &lines(&setup)));
@@ -64,7 +60,7 @@ fn the_conversation_is_what_really_happens() {
         assert_eq!(receipt["audit_event_id"], receipt["last_sequence"], "{answer}");
     }
     let story = text(&place.holdpoint(&["thread", "story", "talk-1"]).stdout);
-    assert_eq!(masked(&story), masked(blocks("text")[0]), "really:\n{story}");
+    assert_eq!(masked(&story), masked(blocks(DOCUMENT, "text")[0]), "really:\n{story}");
     let planned = answers(&apply(&place, &lines(planned)));
     assert_eq!(planned[0]["receipt"]["plan"]["execute_allowed"], false, "{planned:#?}");
     assert_eq!(planned[1]["receipt"]["turn"]["response_text"], "It is noon.", "{planned:#?}");

@@ -9,9 +9,9 @@ const SHOWN_USER: &str = "ada";
 
 /// One command of a session and what it printed, as the document shows both.
 #[derive(Debug, Default)]
-struct Step {
-    command: String,
-    shown: String,
+pub(crate) struct Step {
+    pub(crate) command: String,
+    pub(crate) shown: String,
 }
 
 /// The bodies of all fenced blocks in this language.
@@ -28,7 +28,7 @@ pub(crate) fn section<'a>(document: &'a str, heading: &str) -> &'a str {
 }
 
 /// The steps of all sessions of a document.
-fn steps(document: &str) -> Vec<Step> {
+pub(crate) fn steps(document: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for line in blocks(document, "console").into_iter().flat_map(str::lines) {
         if let Some(command) = line.strip_prefix("$ ") {
