@@ -6,6 +6,7 @@ use super::place::NamedLogs;
 use super::screen::{Action, Key, Opened, Place, Screen, Shown, View};
 use super::terminal::FullTerminal;
 use crate::answer::{self, Typed};
+use crate::arguments::program;
 use crate::decision::{self, Doubts, now};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -165,7 +166,10 @@ impl Session<'_> {
             Kind::Hold => match world.find_request(&item.id)? {
                 RequestPlace::Live(entity, held) => {
                     let question = Question::of(entity, held);
-                    Some(Box::new(move |columns, now| hold::lines(&question, Some(now), columns)))
+                    let program = program(&log.place.global(false).log);
+                    Some(Box::new(move |columns, now| {
+                        hold::lines(&question, Some(now), columns, &program)
+                    }))
                 }
                 RequestPlace::Closed(_) => None,
             },

@@ -13,7 +13,7 @@ use holdpoint_domain::execution_loop::{Exit, HaltReason};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::world::{RunFact, RunKey, label_hash};
 use holdpoint_log_files::ReadStorage;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// So many runs are read together, at first and at most.
@@ -192,14 +192,14 @@ struct Candidates<'w> {
     /// The first and the last record with which one of them can begin.
     bounds: (u64, u64),
     /// Of runs whose beginning was not come to yet.
-    known: HashMap<RunKey, Known>,
+    known: BTreeMap<RunKey, Known>,
     /// Whether nothing was met that could not be read.
     is_sure: bool,
 }
 
 impl<'w> Candidates<'w> {
     fn new(wanted: &'w RunsWanted, bounds: (u64, u64)) -> Self {
-        Self { wanted, bounds, known: HashMap::new(), is_sure: true }
+        Self { wanted, bounds, known: BTreeMap::new(), is_sure: true }
     }
 
     /// Those that begin in a segment, the newest first.

@@ -257,7 +257,7 @@ const KINDS: [u16; 7] = [15, 32, 33, 35, 36, 131, 197];
 const MADE: &str = "LOOP-";
 
 /// A run, by the id of its loop.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RunKey {
     /// `LOOP-` and these bits as 32 hexadecimal digits.
     Made([u8; 16]),
