@@ -4,8 +4,10 @@
 use crate::closest::{Closest, closest};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
+use crate::point::{self, Point};
 use crate::progress::Bar;
 use crate::text::{excerpt, moment};
+use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_replay::report::Head;
@@ -40,6 +42,25 @@ pub(crate) fn parse_until(text: &str) -> Result<Until, String> {
     }
     let time: Timestamp = text.parse().map_err(|error| format!("{error}"))?;
     Ok(Until::Time(time))
+}
+
+/// Where a state is looked at, as a person says it: behind a record, at a moment, at the end of a
+/// day.
+pub(crate) fn parse_at(text: &str) -> Result<Until, String> {
+    Ok(match point::parse(text)? {
+        Point::Record(sequence) => Until::Sequence(sequence),
+        Point::Time(_, last) => Until::Time(last),
+    })
+}
+
+/// When somebody looked who saw this state: at the moment that was asked for, else at that of the
+/// last record. So what is shown does not depend on when it is asked for.
+pub(crate) fn seen_at(asked: Until, world: &World) -> Timestamp {
+    let last = world.totals().last_at;
+    match asked {
+        Until::Time(time) => time.max(last),
+        Until::Sequence(_) | Until::End => last,
+    }
 }
 
 /// Says on stderr where a state is not that of the place that was asked for, and why.
@@ -120,6 +141,17 @@ fn in_log(directory: &Directory, wanted: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_state_is_that_behind_a_record_at_a_moment_or_at_the_end_of_a_day() {
+        assert_eq!(parse_at("12"), Ok(Until::Sequence(12)));
+        let moment = "2026-01-25T03:00:00Z";
+        assert_eq!(parse_at(moment), Ok(Until::Time(moment.parse().unwrap())));
+        let Ok(Until::Time(end)) = parse_at("2026-01-25") else { panic!("a day") };
+        let Ok(Point::Time(_, last)) = point::parse("2026-01-25") else { panic!("a day") };
+        assert_eq!(end, last);
+        assert!(parse_at("3 a.m.").is_err_and(|words| words.contains("a local time such as")));
+    }
 
     #[test]
     fn until_is_a_sequence_or_a_time() {

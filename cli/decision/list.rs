@@ -2,6 +2,7 @@
 
 use super::create::urgency;
 use super::look::Linked;
+use super::show::tell_place;
 use super::shown::{span, time_left};
 use super::{Look, all, known};
 use crate::arguments::Global;
@@ -11,6 +12,7 @@ use crate::live::WholeArg;
 use crate::output::Output;
 use crate::screen::{Page, columns, named};
 use crate::text::aligned;
+use crate::travel::parse_at;
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::{
@@ -51,6 +53,9 @@ pub(crate) struct Args {
     /// Only those that come after this one in the order of the list.
     #[arg(long, value_name = "ID")]
     after: Option<String>,
+    /// As they were after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
+    #[arg(long, value_name = "POINT", value_parser = parse_at, conflicts_with = "whole")]
+    at: Option<Until>,
     #[command(flatten)]
     whole: WholeArg,
 }
@@ -112,6 +117,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if !global.json && found.is_empty() && !look.state.failed() {
         complain(args.nothing());
     }
+    tell_place(args.at, &look);
     let versions: Vec<u64> = found.iter().map(|point| point.version).collect();
     Ok(look.state.conclude(global, &versions))
 }
@@ -125,6 +131,9 @@ pub(crate) fn place(point: &DecisionPoint) -> (Reverse<Urgency>, Time, u64) {
 impl Args {
     /// The state, which is read as far back as what is asked for may lie.
     fn look(&self, global: &Global, directory: &Directory) -> Result<Look, Failure> {
+        if let Some(at) = self.at {
+            return Ok(Look::at(directory, at)?.seen_at(at));
+        }
         let wanted: &Linked<'_> = &|world, now| self.links(global, world, now);
         match (self.state.is_live(), self.whole.whole) {
             (true, is_whole) => Look::live(directory, is_whole, wanted),
@@ -171,6 +180,7 @@ impl Args {
         let filters = [&self.issue, &self.requested_by, &self.after];
         let is_filtered = filters.iter().any(|filter| filter.is_some()) || self.urgency.is_some();
         match self.state {
+            _ if self.at.is_some() => "no decision was like that then",
             Wanted::All if !is_filtered => "there is no decision",
             Wanted::Open | Wanted::In(DecisionPointState::Pending)
                 if !is_filtered && !self.overdue =>

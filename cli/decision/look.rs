@@ -5,6 +5,7 @@ use crate::directory::Directory;
 use crate::exit::Failure;
 use crate::live::{LiveState, WithStanding};
 use crate::progress::Bar;
+use crate::travel::seen_at;
 use crate::verify::not_found;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointView};
 use holdpoint_domain::{Time, World};
@@ -38,6 +39,12 @@ impl Look {
         };
         let inside_batch_until = rebuilt.inside_batch_until;
         Ok(Self { state: LiveState::Whole(Box::new(rebuilt)), inside_batch_until, links, now })
+    }
+
+    /// The same state, looked at when a point was asked for.
+    pub(super) fn seen_at(mut self, asked: Until) -> Self {
+        self.now = seen_at(asked, self.world());
+        self
     }
 
     /// The newest state, from a snapshot where one is believed and holds what is wanted, else with

@@ -7,7 +7,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::screen::columns;
-use crate::travel::{parse_until, tell_reach};
+use crate::travel::{parse_at, tell_reach};
 use holdpoint_domain::World;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_replay::Until;
@@ -18,8 +18,8 @@ pub(crate) struct Args {
     /// The decision: its id, the beginning of its id, or its issue where one of it is open.
     #[arg(value_name = "ID")]
     decision: String,
-    /// As it was after this record, or at this moment.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    /// As it was after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
+    #[arg(long, value_name = "POINT", value_parser = parse_at)]
     at: Option<Until>,
     /// Every round of the question, the first one first.
     #[arg(long)]
@@ -79,7 +79,7 @@ impl Args {
 }
 
 /// Says where the state is not that of the place that was asked for.
-fn tell_place(at: Option<Until>, look: &Look) {
+pub(super) fn tell_place(at: Option<Until>, look: &Look) {
     let (Some(until), Some(report)) = (at, look.state.report()) else { return };
     tell_reach(until, look.inside_batch_until, look.state.head(), report);
 }

@@ -8,8 +8,10 @@ use crate::exit::{Exit, Failure, complain};
 use crate::live::{LiveState, WholeArg};
 use crate::output::Output;
 use crate::screen::{Page, columns, named};
+use crate::travel::{parse_at, seen_at, tell_reach};
 use holdpoint_domain::Time;
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
+use holdpoint_replay::Until;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 use serde::Serialize;
 
@@ -19,6 +21,10 @@ const COMMAND_LINES: usize = 3;
 /// Options of `hold list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Those that waited after this record, at this moment, or so long ago: 12, 2026-01-25T03:00,
+    /// 5m.
+    #[arg(long, value_name = "POINT", value_parser = parse_at, conflicts_with = "whole")]
+    at: Option<Until>,
     #[command(flatten)]
     whole: WholeArg,
 }
@@ -28,28 +34,36 @@ pub(crate) struct Args {
 struct Listed<'a> {
     #[serde(flatten)]
     shown: Shown<'a>,
-    /// What is known of the process that records the run: where it is `gone`, nobody waits.
-    recorder: &'static str,
+    /// What is known of the process that records the run: where it is `gone`, nobody waits. Null
+    /// at an earlier point: nothing is known of it there.
+    recorder: Option<&'static str>,
 }
 
 /// Lists the open questions; exit 3 where there is no log. Writes nothing: what is overdue is shown
 /// as that until somebody records it.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let state = LiveState::read(&directory, args.whole.whole)?;
+    let (state, inside_batch_until) = args.look(&directory)?;
     state.expect_log(&directory)?;
     let open = state.world().open_requests();
     let open = open.map(|(entity, held)| (Question::of(entity, held), records_of(entity)));
     let (questions, records): (Vec<Question>, Vec<(u64, u64)>) = open.unzip();
     state.expect_known(global, &questions)?;
-    let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-    let recorders = recorders(&directory, &questions);
+    let now = match args.at {
+        Some(at) => seen_at(at, state.world()),
+        None => Time::from_nanoseconds(SystemClock.now().wall_ns),
+    };
+    let recorders = match args.at {
+        Some(_) => vec![None; questions.len()],
+        None => recorders(&directory, &questions),
+    };
     let mut out = Output::stdout();
     if global.json {
         let listed = questions.iter().zip(&recorders).zip(&records);
         let listed = listed.map(|((question, recorder), records)| {
             let shown = Shown::of(question, Some(now));
-            state.with_standing(Listed { shown, recorder: recorder.name() }, *records)
+            let recorder = recorder.map(Recorder::name);
+            state.with_standing(Listed { shown, recorder }, *records)
         });
         out.json(&listed.collect::<Vec<_>>());
     } else {
@@ -57,7 +71,13 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     out.finish()?;
     if !global.json && questions.is_empty() && !state.failed() {
-        complain("nothing waits for an answer");
+        complain(match args.at {
+            Some(_) => "nothing waited for an answer then",
+            None => "nothing waits for an answer",
+        });
+    }
+    if let (Some(at), Some(report)) = (args.at, state.report()) {
+        tell_reach(at, inside_batch_until, state.head(), report);
     }
     let versions: Vec<u64> = records.iter().map(|(_, newest)| *newest).collect();
     let exit = state.conclude(global, &versions);
@@ -67,17 +87,29 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
+impl Args {
+    /// The state in which questions are looked for; inside a batch, the last record of it.
+    fn look(&self, directory: &Directory) -> Result<(LiveState, Option<u64>), Failure> {
+        let Some(at) = self.at else {
+            return Ok((LiveState::read(directory, self.whole.whole)?, None));
+        };
+        let rebuilt = super::read(directory, at)?;
+        let inside_batch_until = rebuilt.inside_batch_until;
+        Ok((LiveState::Whole(Box::new(rebuilt)), inside_batch_until))
+    }
+}
+
 /// What is known of the recorder of each. Where one is gone nobody waits for the answer, and
 /// whoever writes next withdraws the question.
-fn recorders(directory: &Directory, questions: &[Question]) -> Vec<Recorder> {
+fn recorders(directory: &Directory, questions: &[Question]) -> Vec<Option<Recorder>> {
     let loops = questions.iter().map(|question| &question.context().loop_id);
-    loops.map(|name| recorder_of(&directory.storage, name)).collect()
+    loops.map(|name| Some(recorder_of(&directory.storage, name))).collect()
 }
 
 /// Whoever was not told that a recorder is gone would wait for what nobody hears.
-fn expect_told(questions: &[Question], recorders: &[Recorder]) -> Result<(), Failure> {
+fn expect_told(questions: &[Question], recorders: &[Option<Recorder>]) -> Result<(), Failure> {
     let mut both = questions.iter().zip(recorders);
-    let not_told = both.find(|(_, recorder)| **recorder == Recorder::NotToBeTold);
+    let not_told = both.find(|(_, recorder)| **recorder == Some(Recorder::NotToBeTold));
     not_told.map_or(Ok(()), |(question, _)| {
         let name = named(&question.context().loop_id);
         let message = format!(
@@ -88,7 +120,7 @@ fn expect_told(questions: &[Question], recorders: &[Recorder]) -> Result<(), Fai
     })
 }
 
-fn show(out: &mut Output, questions: &[Question], recorders: &[Recorder], now: Time) {
+fn show(out: &mut Output, questions: &[Question], recorders: &[Option<Recorder>], now: Time) {
     if questions.is_empty() {
         return;
     }
@@ -99,7 +131,9 @@ fn show(out: &mut Output, questions: &[Question], recorders: &[Recorder], now: T
         let asked = context.asked_of.as_deref().map(named).unwrap_or_default();
         let id = named(question.request_id());
         let row = match recorder {
-            Recorder::Gone => format!("{id:<36}  {:>10}  {asked}  its recorder is gone", "none"),
+            Some(Recorder::Gone) => {
+                format!("{id:<36}  {:>10}  {asked}  its recorder is gone", "none")
+            }
             _ => format!("{id:<36}  {:>10}  {asked}", left(question, now)),
         };
         page.sentence(row.trim_end());

@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::live::LiveState;
 use crate::output::Output;
 use crate::screen::columns;
-use crate::travel::parse_until;
+use crate::travel::parse_at;
 use crate::verify::not_found;
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::{Time, World};
@@ -21,8 +21,8 @@ pub(crate) struct Args {
     /// The request, or the beginning of its id.
     #[arg(value_name = "REQ")]
     request: String,
-    /// As it stood after this record, or at this moment.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    /// As it stood after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
+    #[arg(long, value_name = "POINT", value_parser = parse_at)]
     at: Option<Until>,
 }
 

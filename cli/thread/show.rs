@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::live::LiveState;
 use crate::output::Output;
 use crate::text::moment;
-use crate::travel::parse_until;
+use crate::travel::parse_at;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread, ThreadView};
 use holdpoint_domain::{Time, World};
@@ -20,8 +20,8 @@ use serde::Serialize;
 pub(crate) struct Args {
     #[command(flatten)]
     name: Name,
-    /// As it was after this record, or at this moment.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    /// As it was after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
+    #[arg(long, value_name = "POINT", value_parser = parse_at)]
     at: Option<Until>,
 }
 
