@@ -1,7 +1,8 @@
 //! `holdpoint bisect`: the record after which something began to hold, who caused it, and what
-//! caused that.
+//! caused that; and the run with which a command began to fail.
 
 mod command;
+mod of_run;
 pub(crate) mod predicate;
 
 use crate::archives::ArchiveArgs;
@@ -32,8 +33,12 @@ const ENTITY: &str = "entity";
 
 /// Options of `bisect`.
 #[derive(Debug, clap::Args)]
-#[group(id = "asked", required = true, multiple = false, args = ["predicate", "exec"])]
+#[group(id = "asked", required = true, multiple = false, args = ["run", "predicate", "exec"])]
 pub(crate) struct Args {
+    /// A run that failed: its id, the beginning of its id, or a record about it. The first failing
+    /// run behind the last good one of the same command and directory, and what differs.
+    #[arg(value_name = "RUN", conflicts_with_all = ["from", "to", "entity"])]
+    run: Option<String>,
     /// An expression over the state that is true or false: `totals.faults_reported > 3`.
     #[arg(long = "where", value_name = "EXPR")]
     predicate: Option<String>,
@@ -57,9 +62,14 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
-/// Finds and shows it. Exit 3 when there is no such record, 6 when the log does not verify.
+/// Finds and shows it. Exit 3 when there is no such record or run, 6 when the log does not verify.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, search(global, &args))
+    let outcome = match &args.run {
+        Some(run) => Directory::open_with_archives(global, &args.archives)
+            .and_then(|directory| of_run::show(global, &directory, run)),
+        None => search(global, &args),
+    };
+    settle(global, outcome)
 }
 
 fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {

@@ -1,4 +1,7 @@
-//! `holdpoint diff`: what lies between two points of one log, or between two logs.
+//! `holdpoint diff`: what lies between two points of one log, or between two logs, and what differs
+//! between two runs.
+
+pub(crate) mod of_runs;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
@@ -7,7 +10,8 @@ use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::reach;
 use crate::replay::of_value;
-use crate::text::{counted, doer, moment};
+use crate::run_id;
+use crate::text::{counted, doer, excerpt, moment};
 use crate::travel::{Shortcuts, line, parse_until, tell_place};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::core::text::visible;
@@ -27,12 +31,14 @@ const VALUES_MAX: usize = 12;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The first point: a sequence, or a time such as 2026-01-25T16:00:00Z; 0: before the first
-    /// record. With `--other`, a point of this log, else its end.
-    #[arg(value_name = "A", value_parser = parse_until, required_unless_present = "other")]
-    from: Option<Until>,
-    /// The second point, else the end. With `--other`, a point of the other log.
-    #[arg(value_name = "B", value_parser = parse_until)]
-    to: Option<Until>,
+    /// record. With `--other`, a point of this log, else its end. Or a run: its id, or 6 of its
+    /// hexadecimal digits with a letter among them.
+    #[arg(value_name = "A", value_parser = parse_place, required_unless_present = "other")]
+    from: Option<Place>,
+    /// The second point, else the end. With `--other`, a point of the other log. Or the run that
+    /// the first one is compared with.
+    #[arg(value_name = "B", value_parser = parse_place)]
+    to: Option<Place>,
     /// Compare with this log: how far the two are the same, and what differs behind that.
     #[arg(long, value_name = "DIR")]
     other: Option<PathBuf>,
@@ -42,21 +48,63 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
+/// What is compared: a state of the log, or a run.
+#[derive(Clone, Debug)]
+enum Place {
+    State(Until),
+    Run(String),
+}
+
+fn parse_place(text: &str) -> Result<Place, String> {
+    match run_id::is_meant(text) {
+        true => Ok(Place::Run(text.to_string())),
+        false => parse_until(text).map(Place::State),
+    }
+}
+
 /// Shows it; with `--json` as JSON Patch too. Exit 6 when a log does not verify, 3 when there is
-/// none.
+/// none, or no such run.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    let outcome = match &args.other {
-        Some(other) => of_two(global, &args, other),
-        None => of_one(global, &args),
+    let Args { other, shortcuts, archives, .. } = &args;
+    let outcome = match (&args.from, &args.to, other) {
+        (Some(Place::Run(from)), Some(Place::Run(to)), None) => {
+            Directory::open_with_archives(global, archives)
+                .and_then(|directory| of_runs::show(global, &directory, (from, to)))
+        }
+        (from, to, other) => points(from.as_ref(), to.as_ref()).and_then(|points| match other {
+            Some(other) => of_two(global, &args, points, other),
+            None => of_one(global, archives, *shortcuts, points),
+        }),
     };
     settle(global, outcome)
 }
 
-fn of_one(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let directory = Directory::open_with_archives(global, &args.archives)?;
-    let line = line(&directory, args.shortcuts)?;
+/// Two points of the log: a run is compared with a run, and with nothing else.
+fn points(from: Option<&Place>, to: Option<&Place>) -> Result<(Until, Until), Failure> {
+    let point = |place: Option<&Place>| match place {
+        None => Ok(Until::End),
+        Some(Place::State(until)) => Ok(*until),
+        Some(Place::Run(run)) => {
+            let message = format!(
+                "{} is a run, and a run is compared with a run of the same log: name two of them, \
+                 as `holdpoint runs` lists them",
+                excerpt(run)
+            );
+            Err(Failure::new(Exit::USAGE, "run_and_point", message))
+        }
+    };
+    Ok((point(from)?, point(to)?))
+}
+
+fn of_one(
+    global: &Global,
+    archives: &ArchiveArgs,
+    shortcuts: Shortcuts,
+    (from, to): (Until, Until),
+) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, archives)?;
+    let line = line(&directory, shortcuts)?;
     let failed = |error| directory.unreadable(&error);
-    let (from, to) = (args.from.unwrap_or(Until::End), args.to.unwrap_or(Until::End));
     let first = line.at(from).map_err(failed)?;
     let (difference, last) = match line.at(to).map_err(failed)? {
         last if last.sequence() < first.sequence() => {
@@ -88,14 +136,18 @@ fn backwards(first: u64, last: u64) -> Failure {
     Failure::new(Exit::USAGE, "backwards", message)
 }
 
-fn of_two(global: &Global, args: &Args, other: &Path) -> Result<Exit, Failure> {
+fn of_two(
+    global: &Global,
+    args: &Args,
+    (from, to): (Until, Until),
+    other: &Path,
+) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let other = Directory::open_other(other)?.following_archives()?;
     let (ours, theirs) = (line(&directory, args.shortcuts)?, line(&other, args.shortcuts)?);
     let failed = |error| directory.unreadable(&error);
     let of_other = |error| other.unreadable(&error);
     let logs = common_prefix(&ours, &theirs).map_err(failed)?;
-    let (from, to) = (args.from.unwrap_or(Until::End), args.to.unwrap_or(Until::End));
     let (first, last) = (ours.at(from).map_err(failed)?, theirs.at(to).map_err(of_other)?);
     let difference = diff_states(&first, &last);
     let mut out = Output::stdout();

@@ -37,6 +37,14 @@ pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<String, Failur
     }
 }
 
+/// Whether a text can be nothing but a run's id or the beginning of one: digits alone are a record.
+pub(crate) fn is_meant(text: &str) -> bool {
+    let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let has_letter = text.bytes().any(|byte| byte.is_ascii_lowercase());
+    text.starts_with(PREFIX)
+        || (text.len() >= DIGITS_MIN && has_letter && text.bytes().all(is_digit))
+}
+
 fn no_id(wanted: &str) -> Failure {
     let message = format!(
         "{} is no run: give the id of one, at least {DIGITS_MIN} of its first hexadecimal digits, \

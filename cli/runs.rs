@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 const SHOWN: usize = 20;
 
 /// Characters of an id in a table: enough to name it again.
-const ID_CHARACTERS: usize = 15;
+pub(crate) const ID_CHARACTERS: usize = 15;
 
 /// Options of `runs`.
 #[derive(Debug, clap::Args)]
@@ -146,7 +146,7 @@ impl Args {
 }
 
 /// Says which records begin a run that is not told.
-fn tell_uncounted(uncounted: &[Begun]) {
+pub(crate) fn tell_uncounted(uncounted: &[Begun]) {
     let Some(first) = uncounted.first() else { return };
     complain(&format!(
         "not shown: {}, the newest of them begun by record {}, which the rules forbid, or whose \
@@ -234,14 +234,14 @@ fn beginner(run: &Run) -> String {
 }
 
 /// How long it took, where it has ended.
-fn lasted(run: &Run) -> Option<u64> {
+pub(crate) fn lasted(run: &Run) -> Option<u64> {
     let end = run.entity.halt.as_ref()?.at;
     Some(end.nanoseconds().saturating_sub(run.entity.started_at.nanoseconds()))
 }
 
 /// What a program is shown of a run.
 #[derive(Serialize)]
-struct Row<'r> {
+pub(crate) struct Row<'r> {
     run: &'r str,
     outcome: RunOutcome,
     exit_status: Option<i32>,
@@ -263,7 +263,7 @@ struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    fn of(run: &'r Run) -> Self {
+    pub(crate) fn of(run: &'r Run) -> Self {
         let entity = &run.entity;
         let exit =
             entity.current_attempt().and_then(|attempt| Some(attempt.response.as_ref()?.exit));

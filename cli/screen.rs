@@ -227,6 +227,11 @@ pub(crate) fn named(name: &str) -> String {
     quoted(name)
 }
 
+/// Whether [`named`] shows the whole of a text.
+pub(crate) fn fits_in_row(text: &str) -> bool {
+    text.chars().nth(NAME_CHARACTERS_MAX).is_none()
+}
+
 /// The beginning of what somebody else wrote, in quotes with no end but its own.
 pub(crate) fn quoted(text: &str) -> String {
     let beginning: String = text.chars().take(NAME_CHARACTERS_MAX).collect();

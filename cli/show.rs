@@ -13,9 +13,9 @@ use crate::reach::Untied;
 use crate::run_id;
 use crate::run_output::expect_run;
 use crate::screen::columns;
-use holdpoint_replay::run_of;
+use holdpoint_replay::{Reach, Run, run_of};
 use run::{Shown, View};
-pub(crate) use run::{ended, exit_of, fault_words, outcome, proven, who};
+pub(crate) use run::{directory, ended, exit_of, fault_words, outcome, proven, who};
 
 /// Options of `show`.
 #[derive(Debug, clap::Args)]
@@ -67,22 +67,28 @@ fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Says where what is shown ceases to be proven, and whose words the last lines are.
-fn tell(run: &holdpoint_replay::Run, reach: &holdpoint_replay::Reach) {
+fn tell(run: &Run, reach: &Reach) {
     if run.outputs.iter().any(|output| !output.bytes.is_empty()) {
         complain(
             "the last lines are what the command printed: nothing in them is said by holdpoint",
         );
     }
-    if let Some(record) = run.unread.first() {
-        complain(&format!(
-            "{} of its records cannot be read, the first of them record {record}: what they say is \
-             not shown",
-            run.unread.len()
-        ));
-    }
+    tell_standing(&[run], reach);
+}
+
+/// Says what of some runs is not shown, and where what is shown of them ceases to be proven.
+pub(crate) fn tell_standing(runs: &[&Run], reach: &Reach) {
     let mut untied = Untied::default();
-    for (sequence, doer) in &run.doers {
-        untied.take(*sequence, doer.standing);
+    for run in runs {
+        if let Some(record) = run.unread.first() {
+            complain(&format!(
+                "{} of the records of {} cannot be read, the first of them record {record}: what \
+                 they say is not shown",
+                run.unread.len(),
+                run.entity.loop_id()
+            ));
+        }
+        run.doers.iter().for_each(|(sequence, doer)| untied.take(*sequence, doer.standing));
     }
     untied.tell(reach);
 }

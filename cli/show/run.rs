@@ -215,7 +215,8 @@ fn labels(run: &Run) -> String {
     format!("{} (not proven)", run.labels.iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
-fn directory(run: &Run) -> Option<String> {
+/// Where it was begun, if that is on record.
+pub(crate) fn directory(run: &Run) -> Option<String> {
     let envelope = InstructionEnvelope::decode(&run.instruction)?;
     Some(envelope.directory.to_string_lossy().into_owned())
 }
