@@ -69,6 +69,7 @@ mod mcp_wire;
 mod policy;
 mod policy_verbs;
 mod program;
+mod questions;
 mod reach;
 mod reading_verbs;
 mod readme;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 
 /// The ids that `runs -q` gives, the newest first.
-fn listed(place: &Place, options: &[&str]) -> Vec<String> {
+pub(crate) fn listed(place: &Place, options: &[&str]) -> Vec<String> {
     let output = place.holdpoint(&[&["runs", "-q"], options].concat());
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     text(&output.stdout).lines().map(String::from).collect()

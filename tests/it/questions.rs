@@ -1,0 +1,407 @@
+//! Each of the seven questions is answered by the command that the document names for it: over one
+//! story, with answers that are kept.
+
+use crate::program::{Place, json, status, text};
+use crate::run_before::{answer, await_question, command};
+use crate::runs::listed;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::human_decision::{
+    HoldPolicy, HoldTerms, HumanDecisionTimeout, RequestOutcome,
+};
+use holdpoint_domain::{Command, Refusal};
+use holdpoint_engine::Engine;
+use holdpoint_engine::executor::{CommandSpec, Discard, NoSignals};
+use holdpoint_engine::shell::{
+    Conditions, DecisionPointRecord, EngineOptions, GovernedRun, HeldRun, KeyedRun, Origin,
+    PersonAnswer, Prompter, Question, Submitted, WaitPolicy, Wake, user_name, user_number,
+};
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_testing::shell::commands::{await_response, dispatch, initialize};
+use holdpoint_testing::shell::{SECOND_NS, START_NS, SetClock};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const MINUTE_NS: u64 = 60 * SECOND_NS;
+const DAY_NS: u64 = 24 * 60 * MINUTE_NS;
+
+/// The questions of the document, each with its command.
+const DOCUMENT: &str = "docs/questions.md";
+
+/// Nobody is at hand: a question stays open.
+struct Leave;
+
+impl Prompter for Leave {
+    fn asked(&mut self, _question: &Question) -> WaitPolicy {
+        WaitPolicy::Leave
+    }
+
+    fn wait(&mut self, _question: &Question, _wake: &Wake<'_>) -> Option<PersonAnswer> {
+        None
+    }
+
+    fn warned(&mut self, _question: &Question) {}
+
+    fn refused(&mut self, _question: &Question, refusal: &Refusal) {
+        panic!("{refusal}");
+    }
+
+    fn settled(&mut self, _question: &Question, _outcome: &RequestOutcome) {}
+}
+
+/// What happened yesterday and today, and the runs in it by the names that the answers have.
+struct Story {
+    place: Place,
+    runs: BTreeMap<&'static str, String>,
+    /// The first instant of yesterday, in UTC.
+    yesterday: u64,
+}
+
+/// What is done yesterday, at a clock that is set.
+struct Yesterday {
+    engine: Engine,
+    clock: SetClock,
+    directory: PathBuf,
+}
+
+impl Yesterday {
+    fn new(place: &Place, begin: u64) -> Self {
+        let clock = SetClock::new();
+        clock.step(begin.cast_signed() - START_NS.cast_signed());
+        let options = EngineOptions::default().clock(Box::new(clock.clone()));
+        let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
+        Self { engine, clock, directory: place.directory.path().to_path_buf() }
+    }
+
+    /// `test -e ready` in a directory, which fails until that file is there.
+    fn check(&self, by: &Origin, under: &str, language: &str, commit: &str) -> String {
+        let spec = CommandSpec::new("test").args(["-e", "ready"]);
+        let spec = spec.directory(self.directory.join(under)).env("LANG", language);
+        let labels = [("commit".to_string(), commit.to_string())].into();
+        let mut conditions = Conditions::new();
+        conditions.labels = labels;
+        let run = GovernedRun::of(spec);
+        let (sink, signals) = (&mut Discard, &mut NoSignals);
+        match self.engine.run_when(by, &conditions, &run, sink, signals).unwrap() {
+            KeyedRun::Now(HeldRun::Ended(report)) => report.loop_id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A command that fails, about which a person is asked and nobody answers yet.
+    fn hold(&self, by: &Origin) {
+        let run = GovernedRun::of(CommandSpec::new("false").directory(&self.directory));
+        let timeout = HumanDecisionTimeout::from_milliseconds(3_600_000).unwrap();
+        let terms = HoldTerms::of(HoldPolicy::OnFailure);
+        let terms = HoldTerms { decision_timeout_ms: timeout, ..terms };
+        let (sink, signals) = (&mut Discard, &mut NoSignals);
+        self.engine.run_held(by, &run, &terms, &mut Leave, sink, signals).unwrap();
+    }
+
+    /// Somebody is asked.
+    fn ask(&self) {
+        let options = r#"[{"id":"yes","label":"Ship it"},{"id":"no","label":"Wait"}]"#;
+        let record = DecisionPointRecord {
+            issue_id: "gt-41".into(),
+            prompt: "Ship the release?".into(),
+            options: DecisionPointRecord::parse_options(options).unwrap(),
+            requested_by: "agent-7".into(),
+            ..DecisionPointRecord::default()
+        };
+        let asked = self.engine.create_decision_point(&Origin::agent("agent-7"), &record).unwrap();
+        assert!(matches!(asked, Submitted::Accepted(_)), "{asked:?}");
+    }
+
+    /// A loop of a program, which waits for its response for ever.
+    fn begin(&self, by: &Origin) {
+        let begun = initialize(1);
+        let loop_id = begun.loop_id();
+        let initialize = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begun));
+        for command in [initialize, dispatch(&loop_id), await_response(&loop_id)] {
+            let submitted = self.engine.submit(by, &command).unwrap();
+            assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
+        }
+    }
+
+    fn pass(&self, minutes: u64) {
+        self.clock.pass(minutes * MINUTE_NS);
+    }
+}
+
+impl Story {
+    /// Yesterday at 1 a.m. the check is good, and from 2 a.m. on it fails; at half past two an
+    /// agent asks two things. Today a person approves a deploy, and something runs on.
+    fn new() -> Self {
+        let place = Place::new();
+        for under in ["app", "other"] {
+            fs::create_dir(place.directory.path().join(under)).unwrap();
+        }
+        let ready = |under: &str| place.directory.path().join(under).join("ready");
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+        let yesterday = u64::try_from(now).unwrap() / DAY_NS * DAY_NS - DAY_NS;
+        let mut runs = BTreeMap::new();
+        let then = Yesterday::new(&place, yesterday + 60 * MINUTE_NS);
+        let (ci, agent) = (Origin::automation("ci"), Origin::agent("agent-7"));
+        fs::write(ready("app"), "").unwrap();
+        runs.insert("GOOD", then.check(&ci, "app", "C", "aaa111"));
+        then.pass(60);
+        fs::remove_file(ready("app")).unwrap();
+        runs.insert("FIRST", then.check(&agent, "app", "de_DE.UTF-8", "bbb222"));
+        then.pass(10);
+        fs::write(ready("other"), "").unwrap();
+        runs.insert("OTHER", then.check(&ci, "other", "C", "bbb222"));
+        then.pass(10);
+        runs.insert("FAILED", then.check(&agent, "app", "C", "ccc333"));
+        then.pass(10);
+        then.ask();
+        then.hold(&agent);
+        then.begin(&ci);
+        drop(then);
+        let mut story = Self { place, runs, yesterday };
+        story.today();
+        story
+    }
+
+    /// A person approves a deploy, and answers what waited.
+    fn today(&mut self) {
+        let place = &self.place;
+        assert_eq!(answer(place, &await_question(place), "yes"), 0);
+        let words = ["run", "--hold", "before", "--label", "env=production", "--"];
+        let words = [&words[..], &["sh", "-c", "echo deployed; echo done >&2"]].concat();
+        let waiting = command(place, &words).spawn().unwrap();
+        assert_eq!(answer(place, &await_question(place), "approve"), 0);
+        assert_eq!(status(&waiting.wait_with_output().unwrap()), 0);
+        self.runs.insert("DEPLOY", listed(place, &[]).remove(0));
+    }
+
+    fn run(&self, name: &str) -> &str {
+        &self.runs[name]
+    }
+
+    /// A command of the document, with what it names for what is meant in this story.
+    fn words(&self, command: &str) -> Vec<String> {
+        let runs = match command {
+            "holdpoint bisect RUN" => ["FAILED", ""],
+            "holdpoint diff RUN RUN" => ["GOOD", "OTHER"],
+            _ => ["DEPLOY", ""],
+        };
+        let mut runs = runs.into_iter();
+        let word = |word: &str| match word {
+            "RUN" => self.run(runs.next().unwrap()).to_string(),
+            "NAME" => "agent-7".to_string(),
+            "2026-01-25T03:00" => format!("{}T03:00", self.day()),
+            word => word.to_string(),
+        };
+        command.split(' ').skip(1).map(word).collect()
+    }
+
+    /// Yesterday's date.
+    fn day(&self) -> String {
+        let moment = holdpoint_domain::Time::from_nanoseconds(self.yesterday).to_string();
+        moment[..10].to_string()
+    }
+
+    fn ask(&self, words: &[String]) -> Output {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut command = self.place.command(&words);
+        command.env("TZ", "UTC0").env("COLUMNS", "1000").output().unwrap()
+    }
+
+    /// What is the same whenever, wherever and by whomever the story is made.
+    fn steady(&self, shown: &str) -> String {
+        let mut shown = shown.to_string();
+        for (name, id) in &self.runs {
+            shown = shown.replace(id, name).replace(&id[..15], name);
+        }
+        let directory = self.place.directory.path().to_str().unwrap();
+        let log = format!(" --log {directory}/log");
+        shown = shown.replace(&log, "").replace(directory, "DIRECTORY");
+        shown = shown.replace(&self.day(), "YESTERDAY");
+        shown = shown.replace(&format!(", user {}", user_number()), ", user NUMBER");
+        shown.lines().map(steady_line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A line without what differs from run to run: how long ago and how long, ids, who tests.
+fn steady_line(line: &str) -> String {
+    let name = user_name();
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let id = ["DP-", "LOOP-", "REQ-"].into_iter().find(|prefix| bare.starts_with(prefix));
+        let steady = match id {
+            Some(prefix) => word.replace(bare, &format!("{prefix}ID")),
+            None if bare == name => word.replace(bare, "USER"),
+            None if bare == "now" => word.replace(bare, "SO-LONG ago"),
+            None if is_moment(bare) => word.replace(bare, "TODAY"),
+            None => word.to_string(),
+        };
+        words.push(steady);
+    }
+    without_lengths(&words)
+}
+
+fn is_moment(word: &str) -> bool {
+    word.len() == "2026-01-25T16:00:00.000Z".len() && word.ends_with('Z') && word.contains('T')
+}
+
+/// Lengths of time and of memory are numbers before a unit.
+fn without_lengths(words: &[String]) -> String {
+    const UNITS: [&str; 9] = ["ms", "s", "min", "h", "d", "B", "KiB", "MiB", "GiB"];
+    let is_unit = |word: &String| UNITS.contains(&word.trim_matches([',', ')', '.']));
+    let is_number = |word: &String| word.trim_matches('(').parse::<f64>().is_ok();
+    let mut kept: Vec<String> = Vec::new();
+    let mut rest = words.iter().peekable();
+    while let Some(word) = rest.next() {
+        match rest.peek() {
+            Some(unit) if is_number(word) && is_unit(unit) => {
+                if kept.last().is_none_or(|last| last != "SO-LONG") {
+                    kept.push("SO-LONG".to_string());
+                }
+                rest.next();
+            }
+            _ => kept.push(word.clone()),
+        }
+    }
+    kept.join(" ")
+}
+
+/// The commands that the document names, in its order.
+fn documented() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(DOCUMENT);
+    let document = fs::read_to_string(path).unwrap();
+    let rows = document.lines().filter(|line| line.contains("? | `holdpoint "));
+    let commands = rows.flat_map(|row| row.split('`').skip(1).step_by(2).map(String::from));
+    commands.collect()
+}
+
+#[test]
+fn each_of_the_seven_questions_is_answered_by_the_command_of_the_document() {
+    let story = Story::new();
+    let mut answers = String::new();
+    for command in documented() {
+        let output = story.ask(&story.words(&command));
+        assert_eq!(status(&output), 0, "{command}: {}", text(&output.stderr));
+        answers += &format!("$ {command}\n{}\n\n", story.steady(&text(&output.stdout)));
+    }
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/questions.txt");
+    if !golden.exists() && std::env::var_os("HOLDPOINT_WRITE_GOLDEN").is_some() {
+        fs::write(&golden, &answers).unwrap();
+    }
+    let kept = fs::read_to_string(&golden).unwrap_or_default();
+    assert_eq!(answers, kept, "HOLDPOINT_WRITE_GOLDEN=1 writes what is not there yet");
+}
+
+/// What a verb shows to a program.
+fn shown(story: &Story, words: &[&str]) -> Value {
+    let output = story.place.holdpoint(&[words, &["--json"]].concat());
+    assert_eq!(status(&output), 0, "{words:?}: {}", text(&output.stderr));
+    json(&output)
+}
+
+#[test]
+fn a_run_began_to_fail_behind_the_last_good_one_of_its_own_command_and_directory() {
+    let story = Story::new();
+    for (from, failing) in [("FAILED", 2), ("FIRST", 1)] {
+        let found = shown(&story, &["bisect", story.run(from)]);
+        assert_eq!(found["last_good"], story.run("GOOD"));
+        assert_eq!(found["first_failing"], story.run("FIRST"));
+        assert_eq!(
+            (&found["failing_runs"], &found["not_comparable_runs"]),
+            (&failing.into(), &0.into())
+        );
+        let changes = found["changes"].as_array().unwrap();
+        let of = |what: &str, name: &str| {
+            let is_it =
+                |it: &&Value| it["what"] == what && it["name"].as_str().unwrap_or("") == name;
+            let it = changes.iter().find(is_it).unwrap_or_else(|| panic!("{what}: {found:#}"));
+            (it["from"].clone(), it["to"].clone())
+        };
+        assert_eq!(of("label", "commit"), ("aaa111".into(), "bbb222".into()));
+        assert_eq!(of("environment", "LANG"), ("C".into(), "de_DE.UTF-8".into()));
+        assert_eq!(of("outcome", ""), ("ok".into(), "failed".into()));
+        assert!(!changes.iter().any(|it| it["what"] == "command" || it["what"] == "directory"));
+    }
+}
+
+#[test]
+fn where_nothing_was_good_before_it_is_said_in_words() {
+    let place = Place::with_log();
+    place.shell("exit 3");
+    place.shell("true");
+    place.shell("exit 3");
+    let [second, good, first] = &listed(&place, &[])[..] else { panic!("three runs") };
+    let output = place.holdpoint(&["bisect", second]);
+    let said = text(&output.stderr);
+    assert_eq!((status(&output), text(&output.stdout).as_str()), (3, ""), "{said}");
+    assert!(said.contains("ended well: of 2 runs that failed") && said.contains(first), "{said}");
+    let output = place.holdpoint(&["bisect", good, "--json"]);
+    assert_eq!((status(&output), &json(&output)["error"]["code"]), (3, &"not_failed".into()));
+    let absent = format!("LOOP-{}", "0123456789abcdef".repeat(2));
+    for (words, exit) in [
+        (&["bisect", &absent][..], 3),
+        (&["bisect", "LOOP-x"], 2),
+        (&["bisect", first, "--where", "true"], 2),
+        (&["bisect", first, "--from", "1"], 2),
+        (&["diff", first, &absent], 3),
+        (&["diff", first], 2),
+        (&["diff", first, "3"], 2),
+        (&["diff", "3", first], 2),
+        (&["diff", "LOOP-x", first], 2),
+        (&["diff", first, second, "--other", "elsewhere"], 2),
+    ] {
+        let output = place.holdpoint(words);
+        assert_eq!((status(&output), text(&output.stdout).as_str()), (exit, ""), "{words:?}");
+    }
+}
+
+#[test]
+fn nothing_is_compared_where_the_log_was_changed() {
+    let story = Story::new();
+    let segments = fs::read_dir(story.place.log.join("segments")).unwrap();
+    let segments = segments.map(|it| it.unwrap().path());
+    let segment = segments.filter(|path| path.extension().is_some_and(|it| it == "seg")).max();
+    let segment = segment.unwrap();
+    let mut bytes = fs::read(&segment).unwrap();
+    let at = bytes.windows(6).position(|it| it == b"aaa111").unwrap();
+    bytes[at] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    for words in
+        [&["bisect", story.run("FAILED")][..], &["diff", story.run("GOOD"), story.run("FIRST")]]
+    {
+        let output = story.place.holdpoint(words);
+        assert_eq!((status(&output), text(&output.stdout).as_str()), (6, ""), "{words:?}");
+    }
+}
+
+#[test]
+fn what_waited_at_a_point_is_listed_as_it_was_then() {
+    let story = Story::new();
+    let at = |noun: &str, at: &str| {
+        let moment = format!("{}T{at}Z", story.day());
+        let listed = shown(&story, &[noun, "list", "--at", &moment]);
+        listed.as_array().unwrap().clone()
+    };
+    for noun in ["decision", "hold"] {
+        assert!(at(noun, "02:29:59").is_empty(), "{noun}");
+        let [waited] = &at(noun, "02:31:00")[..] else { panic!("{noun}: one waited") };
+        if noun == "hold" {
+            assert_eq!((&waited["status"], &waited["recorder"]), (&"OPEN".into(), &Value::Null));
+        } else {
+            assert_eq!(
+                (&waited["state"], &waited["requested_by"]),
+                (&"pending".into(), &"agent-7".into())
+            );
+        }
+        assert!(shown(&story, &[noun, "list"]).as_array().unwrap().is_empty(), "{noun}");
+        let both = story.place.holdpoint(&[noun, "list", "--at", "1h", "--whole"]);
+        assert_eq!(status(&both), 2, "{noun}");
+    }
+    let early = story.place.holdpoint(&["hold", "list", "--at", "1970-01-02"]);
+    let said = text(&early.stderr);
+    assert_eq!(status(&early), 0, "{said}");
+    assert!(said.contains("nothing waited") && said.contains("before the first"), "{said}");
+}
