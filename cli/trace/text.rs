@@ -3,13 +3,26 @@
 
 use crate::arguments::{Global, program};
 use crate::output::Output;
-use crate::text::{doer, moment};
+use crate::runs::ID_CHARACTERS;
+use crate::show::proven;
+use crate::text::{command_line, counted, doer, moment};
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::{Beginning, Role, Step, StepRecord, Trace};
+use holdpoint_domain::execution_loop::Exit;
+use holdpoint_replay::{Beginning, Role, RunOutcome, Step, StepRecord, Trace, TracedRun};
 use std::collections::BTreeMap;
 
+/// So many runs of a story are named; more are counted.
+const RUNS_MAX: usize = 8;
+
 pub(super) fn show(out: &mut Output, global: &Global, story: &Trace) {
+    story.runs.iter().take(RUNS_MAX).for_each(|it| out.line(format_args!("run      {}", run(it))));
+    let more = story.runs.len().saturating_sub(RUNS_MAX);
+    if more > 0 {
+        let more = counted(more as u64, "more run");
+        out.line(format_args!("         and {more}: --json names all"));
+    }
+    out.line(format_args!("person   {}", person(story)));
     let asked = story.steps.iter().find(|step| step.role == Role::Asked);
     if let Some(correlation) = asked.and_then(|step| step.correlation.as_deref()) {
         out.line(format_args!("story    {}", visible(correlation)));
@@ -18,7 +31,6 @@ pub(super) fn show(out: &mut Output, global: &Global, story: &Trace) {
             program(&global.log)
         ));
     }
-    out.line(format_args!("person   {}", person(story)));
     out.line(format_args!("begins   {}", beginning(&story.beginning)));
     out.line("");
     for Drawn { step, own, rest } in tree(&story.steps) {
@@ -26,13 +38,29 @@ pub(super) fn show(out: &mut Output, global: &Global, story: &Trace) {
     }
 }
 
+/// A run in a line: which, what, and what became of it, as far as the story has it.
+fn run(run: &TracedRun) -> String {
+    let id = visible(run.run.get(..ID_CHARACTERS).unwrap_or(&run.run)).to_string();
+    let command = match &run.command_line {
+        Some(command) => command_line(command),
+        None => "its command is not in this story".to_string(),
+    };
+    let exit = match run.exit {
+        Some(Exit::Status(status)) => format!(", exit status {status}"),
+        Some(Exit::Signal(signal)) => format!(", signal {signal}"),
+        Some(Exit::Unknown) | None => String::new(),
+    };
+    let outcome = run.outcome.map_or("its end is not in this story", RunOutcome::name);
+    format!("{id}: {command} ({outcome}{exit})")
+}
+
 fn person(story: &Trace) -> String {
     match (&story.person, story.steps.first()) {
         (Some(person), _) => {
-            format!("{}, record {}", doer(&person.actor, person.proof), person.sequence)
+            format!("{}, record {}", proven(&person.actor, person.proof), person.sequence)
         }
         (None, Some(Step { actor: Some(first), proof, .. })) => {
-            format!("nobody up to this record; it began with {}", doer(first, *proof))
+            format!("nobody up to this record; it began with {}", proven(first, *proof))
         }
         (None, _) => "nobody up to this record".to_string(),
     }
@@ -81,9 +109,9 @@ fn line_of(step: &Step, record: &StepRecord) -> String {
         "{}  {}  {}  {}  {}",
         record.sequence,
         moment(record.time),
-        record.kind,
         step.actor.as_ref().map(|it| doer(it, step.proof)).unwrap_or_default(),
-        record.summary
+        record.summary,
+        record.kind
     )
 }
 

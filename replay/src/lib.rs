@@ -87,7 +87,7 @@ pub use tail::{LogTail, Missed, TailError};
 pub use threads::thread_of;
 pub use timeline::{Moment, Timeline};
 pub use together::{Together, verify_together};
-pub use trace::{Beginning, Person, Role, Step, StepRecord, Trace, Traced, trace};
+pub use trace::{Beginning, Person, Role, Step, StepRecord, Trace, Traced, TracedRun, trace};
 pub use verify::{
     Asked, OutsideHead, OutsideState, Range, RangeReport, Witnessed, verify, verify_asked,
     verify_range,

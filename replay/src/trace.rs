@@ -9,6 +9,7 @@
 mod causes;
 mod effects;
 mod looked;
+mod runs;
 
 use crate::reach::{Reach, durable_to};
 use crate::read::{ReadError, ReadOptions};
@@ -23,6 +24,8 @@ use holdpoint_domain::core::ids::Idempotency;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::{LogReader, ReadStorage, Standing};
 use looked::{Batch, Looked};
+pub use runs::TracedRun;
+use runs::{SaidOfRun, runs_in};
 use serde::Serialize;
 
 /// Records of one step that are told; the rest is counted.
@@ -41,6 +44,8 @@ pub struct Trace {
     pub sequence: u64,
     /// What led to it, the step that it is part of, and what that caused, in the order of the log.
     pub steps: Vec<Step>,
+    /// The runs that these steps tell of, in the order of the log.
+    pub runs: Vec<TracedRun>,
     /// The nearest person at or before the record; none where nobody is in its story.
     pub person: Option<Person>,
     /// How the story begins.
@@ -92,6 +97,9 @@ pub struct Step {
     pub idempotency: Option<Idempotency>,
     /// The first [`STEP_RECORDS_MAX`] of its records.
     pub records: Vec<StepRecord>,
+    /// What these say of runs.
+    #[serde(skip)]
+    of_runs: Vec<SaidOfRun>,
 }
 
 /// One record of a step.
@@ -251,6 +259,7 @@ pub fn trace<S: ReadStorage>(
     }
     Ok(Traced::Story(Box::new(Trace {
         sequence,
+        runs: runs_in(&steps),
         steps,
         person,
         beginning: causes.beginning,

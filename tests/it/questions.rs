@@ -4,6 +4,7 @@
 use crate::program::{Place, json, status, text};
 use crate::run_before::{answer, await_question, command};
 use crate::runs::listed;
+use crate::terminal::Terminal;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::human_decision::{
     HoldPolicy, HoldTerms, HumanDecisionTimeout, RequestOutcome,
@@ -16,6 +17,7 @@ use holdpoint_engine::shell::{
     PersonAnswer, Prompter, Question, Submitted, WaitPolicy, Wake, user_name, user_number,
 };
 use holdpoint_log_files::DirectoryStorage;
+use holdpoint_testing::hand_made::HandMade;
 use holdpoint_testing::shell::commands::{await_response, dispatch, initialize};
 use holdpoint_testing::shell::{SECOND_NS, START_NS, SetClock};
 use serde_json::Value;
@@ -328,6 +330,42 @@ fn a_run_began_to_fail_behind_the_last_good_one_of_its_own_command_and_directory
 }
 
 #[test]
+fn a_run_is_compared_by_the_beginning_of_its_id_and_numbers_are_still_records() {
+    let story = Story::new();
+    let (good, other) = (story.run("GOOD"), story.run("OTHER"));
+    let compared = shown(&story, &["diff", &good[..13], &other[..13]]);
+    assert_eq!((&compared["from"]["run"], &compared["to"]["run"]), (&good.into(), &other.into()));
+    let whats: Vec<&str> = compared["changes"].as_array().unwrap().iter().map(what_of).collect();
+    assert!(whats.starts_with(&["directory", "label"]), "{whats:?}");
+    let states = shown(&story, &["diff", "0", "123456"]);
+    assert!(states["patch"].is_array() && states["from"].is_null(), "{states:#}");
+}
+
+fn what_of(change: &Value) -> &str {
+    change["what"].as_str().unwrap()
+}
+
+#[test]
+fn a_trace_names_the_run_and_who_approved_it_before_any_record() {
+    let story = Story::new();
+    let begun = shown(&story, &["show", story.run("DEPLOY")])["first_record"].to_string();
+    let traced = shown(&story, &["trace", &begun]);
+    assert_eq!(
+        (&traced["runs"][0]["run"], &traced["runs"][0]["outcome"]),
+        (&story.run("DEPLOY").into(), &"ok".into())
+    );
+    let screen = text(&story.place.holdpoint(&["trace", &begun]).stdout);
+    let head: Vec<&str> = screen.lines().take(2).collect();
+    let command = "sh -c 'echo deployed; echo done >&2'";
+    let run = format!("run      {}: {command} (ok, exit status 0)", &story.run("DEPLOY")[..15]);
+    assert_eq!(head[0], run);
+    let person = format!("person   {} (person, ", user_name());
+    assert!(head[1].starts_with(&person), "{screen}");
+    let part = text(&story.place.holdpoint(&["trace", &begun, "--depth", "0"]).stdout);
+    assert!(part.starts_with("run      LOOP-") && part.contains("(its end is not in"), "{part}");
+}
+
+#[test]
 fn where_nothing_was_good_before_it_is_said_in_words() {
     let place = Place::with_log();
     place.shell("exit 3");
@@ -356,6 +394,35 @@ fn where_nothing_was_good_before_it_is_said_in_words() {
         let output = place.holdpoint(words);
         assert_eq!((status(&output), text(&output.stdout).as_str()), (exit, ""), "{words:?}");
     }
+}
+
+#[test]
+fn what_differs_keeps_the_width_of_the_terminal() {
+    let story = Story::new();
+    for columns in [20, 40] {
+        for words in
+            [&["diff", story.run("GOOD"), story.run("OTHER")][..], &["bisect", story.run("FAILED")]]
+        {
+            let (exit, shown) = Terminal::sized(&story.place, (400, columns), words).end();
+            assert_eq!(exit, 0, "{shown}");
+            let widest = shown.lines().map(|line| line.trim_end().chars().count()).max();
+            assert!(widest.is_some_and(|widest| widest <= usize::from(columns)), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn the_same_instruction_is_known_by_its_hash_and_its_directory_is_not_guessed() {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    let good = log.run_of("sh -c 'kill -SEGV $$'");
+    let (first, second) = (log.crash(), log.crash());
+    log.write(&place.log);
+    let output = place.holdpoint(&["bisect", &second, "--json"]);
+    let found = json(&output);
+    assert_eq!(status(&output), 0, "{found:#}");
+    assert_eq!((&found["last_good"], &found["first_failing"]), (&good.into(), &first.into()));
+    let not_known: Vec<&str> = found["not_known"].as_array().unwrap().iter().map(what_of).collect();
+    assert_eq!(not_known, ["directory", "environment"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! From a record back to where its story began.
 
 use super::looked::{Batch, Known, Looked};
+use super::runs::SaidOfRun;
 use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
 use crate::read::{Beside, Committed, ReadError, content_of};
 use crate::records::Line;
@@ -292,6 +293,7 @@ impl Step {
             correlation: None,
             idempotency: None,
             records: Vec::new(),
+            of_runs: Vec::new(),
         }
     }
 
@@ -321,7 +323,9 @@ impl Step {
             self.is_caused = envelope.causation.is_some_and(|it| it != 0 && it < self.first);
             self.idempotency = envelope.idempotency.clone();
         }
-        let Line { sequence, time, kind, summary, .. } = Line::of(&record);
+        let line = Line::of(&record);
+        self.of_runs.extend(SaidOfRun::of(&line));
+        let Line { sequence, time, kind, summary, .. } = line;
         self.records.push(StepRecord { sequence, time, kind, summary, archive: None });
     }
 }
