@@ -5,7 +5,7 @@ use crate::program::{Place, json, status, text};
 use crate::run_before::{answer, await_question, command};
 use crate::runs::listed;
 use crate::terminal::Terminal;
-use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, ExecutorResponseType};
 use holdpoint_domain::human_decision::{
     HoldPolicy, HoldTerms, HumanDecisionTimeout, RequestOutcome,
 };
@@ -18,11 +18,14 @@ use holdpoint_engine::shell::{
 };
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::hand_made::HandMade;
-use holdpoint_testing::shell::commands::{await_response, dispatch, initialize};
+use holdpoint_testing::shell::commands::{
+    await_response, complete, dispatch, initialize, output, report,
+};
 use holdpoint_testing::shell::{SECOND_NS, START_NS, SetClock};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -85,9 +88,14 @@ impl Yesterday {
         let labels = [("commit".to_string(), commit.to_string())].into();
         let mut conditions = Conditions::new();
         conditions.labels = labels;
+        self.run(by, &conditions, spec)
+    }
+
+    /// A run that ends, and its id.
+    fn run(&self, by: &Origin, conditions: &Conditions, spec: CommandSpec) -> String {
         let run = GovernedRun::of(spec);
         let (sink, signals) = (&mut Discard, &mut NoSignals);
-        match self.engine.run_when(by, &conditions, &run, sink, signals).unwrap() {
+        match self.engine.run_when(by, conditions, &run, sink, signals).unwrap() {
             KeyedRun::Now(HeldRun::Ended(report)) => report.loop_id,
             other => panic!("{other:?}"),
         }
@@ -117,13 +125,18 @@ impl Yesterday {
         assert!(matches!(asked, Submitted::Accepted(_)), "{asked:?}");
     }
 
-    /// A loop of a program, which waits for its response for ever.
-    fn begin(&self, by: &Origin) {
+    /// A loop of a program, which waits for its response for ever, and its id.
+    fn begin(&self, by: &Origin) -> String {
         let begun = initialize(1);
         let loop_id = begun.loop_id();
         let initialize = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begun));
-        for command in [initialize, dispatch(&loop_id), await_response(&loop_id)] {
-            let submitted = self.engine.submit(by, &command).unwrap();
+        self.submit(by, &[initialize, dispatch(&loop_id), await_response(&loop_id)]);
+        loop_id
+    }
+
+    fn submit(&self, by: &Origin, commands: &[Command]) {
+        for command in commands {
+            let submitted = self.engine.submit(by, command).unwrap();
             assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
         }
     }
@@ -423,6 +436,31 @@ fn the_same_instruction_is_known_by_its_hash_and_its_directory_is_not_guessed() 
     assert_eq!((&found["last_good"], &found["first_failing"]), (&good.into(), &first.into()));
     let not_known: Vec<&str> = found["not_known"].as_array().unwrap().iter().map(what_of).collect();
     assert_eq!(not_known, ["directory", "environment"]);
+}
+
+#[test]
+fn a_run_whose_exact_command_is_not_on_record_is_counted_and_not_taken_for_the_same() {
+    let place = Place::new();
+    let (then, ci) = (Yesterday::new(&place, START_NS), Origin::automation("ci"));
+    let good = then.begin(&ci);
+    let answered = report(&good, ExecutorResponseType::Success);
+    then.submit(&ci, &[output(&good, b"done"), answered, complete(&good)]);
+    // Another program of the same name, which fails.
+    let shell = then.directory.join("sh");
+    fs::write(&shell, "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(&shell, Permissions::from_mode(0o755)).unwrap();
+    let spec = CommandSpec::new("sh").args(["-c", "true"]).env("PATH", &then.directory);
+    let failed = then.run(&ci, &Conditions::new(), spec);
+    drop(then);
+    let outcomes = text(&place.holdpoint(&["runs", "--json"]).stdout);
+    assert!(
+        outcomes.lines().all(|run| run.contains("\"command_line\":\"sh -c true\"")),
+        "{outcomes}"
+    );
+    let output = place.holdpoint(&["bisect", &failed]);
+    let said = text(&output.stderr);
+    assert_eq!((status(&output), text(&output.stdout).as_str()), (3, ""), "{said}");
+    assert!(said.contains("1 run with the same words may be of another command"), "{said}");
 }
 
 #[test]
