@@ -7,7 +7,8 @@ use crate::{
     hold, hook, inbox, init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp,
     policy, record, replay, report, run, run_output, runs, salvage, show, thread, trace, verify,
 };
-use clap::{Args, Parser, Subcommand};
+use anstream::ColorChoice;
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use std::path::PathBuf;
 
@@ -38,12 +39,39 @@ pub(crate) struct Given {
     /// Write one JSON value to stdout, or JSON Lines for streams; everything else to stderr.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// When colours are shown: `auto` is on a terminal, unless `NO_COLOR` is set.
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) color: Color,
+}
+
+/// When colours are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Wherever it is written to.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+impl Color {
+    /// Holds for all that this process writes.
+    pub(crate) fn take_effect(self) {
+        match self {
+            Self::Auto => ColorChoice::Auto,
+            Self::Always => ColorChoice::Always,
+            Self::Never => ColorChoice::Never,
+        }
+        .write_global();
+    }
 }
 
 impl Given {
     /// The options with the log that is meant, and why that log is not used, if it is not.
     pub(crate) fn located(self) -> (Global, Option<Failure>) {
-        let Self { log, config, json } = self;
+        let Self { log, config, json, .. } = self;
         let (log, refusal) = match log {
             Some(named) => (named, None),
             None => {

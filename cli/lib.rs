@@ -80,6 +80,7 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage::tell(&error).into(),
     };
+    given.color.take_effect();
     let named = given.log.clone();
     let (global, refusal) = given.located();
     if let Some(failure) = refusal.filter(|_| !verb.needs_no_log()) {

@@ -21,12 +21,36 @@ const DIGITS_MIN: usize = 6;
 /// So many ids are named, where several begin alike.
 const NAMED_MAX: usize = 5;
 
+/// What an id names.
+pub(crate) enum RunNamed {
+    /// The loop with this id.
+    Run(String),
+    /// A record that is about no loop.
+    Record(u64),
+}
+
 /// The whole id of the loop that is meant. Exit 2 for what is no id, 3 where there is none such, 4
 /// where several begin so, 6 where the log is damaged where it would be.
 pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<String, Failure> {
+    match named(directory, wanted)? {
+        RunNamed::Run(loop_id) => Ok(loop_id),
+        RunNamed::Record(sequence) => {
+            let message =
+                format!("record {sequence} is about no run: `holdpoint trace {sequence}`");
+            Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
+        }
+    }
+}
+
+/// As [`find`], where a record that is about no run is wanted as well.
+pub(crate) fn named(directory: &Directory, wanted: &str) -> Result<RunNamed, Failure> {
     if let Ok(sequence) = wanted.parse::<u64>() {
         return about(directory, sequence);
     }
+    of_digits(directory, wanted).map(RunNamed::Run)
+}
+
+fn of_digits(directory: &Directory, wanted: &str) -> Result<String, Failure> {
     let digits = wanted.strip_prefix(PREFIX).unwrap_or(wanted);
     let are_digits = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match digits.len() {
@@ -54,21 +78,17 @@ fn no_id(wanted: &str) -> Failure {
     Failure::new(Exit::USAGE, "no_run_id", message)
 }
 
-/// The loop that a record is about.
-fn about(directory: &Directory, sequence: u64) -> Result<String, Failure> {
+/// The loop that a record is about, or the record.
+fn about(directory: &Directory, sequence: u64) -> Result<RunNamed, Failure> {
     let filter = Filter { first: Some(sequence), last: Some(sequence), ..Filter::default() };
     let mut found = None;
     let searched = each(directory, &filter, &mut |line| found = Some(line))?;
-    let message = match found {
-        Some(Line { loop_id: Some(loop_id), .. }) => return Ok(loop_id),
-        Some(Line { kind, .. }) => {
-            format!("record {sequence} ({kind}) is about no run: `holdpoint trace {sequence}`")
-        }
-        None => {
-            expect_sound(&searched)?;
-            format!("there is no record {sequence}: `holdpoint runs` lists the runs")
-        }
-    };
+    match found {
+        Some(Line { loop_id: Some(loop_id), .. }) => return Ok(RunNamed::Run(loop_id)),
+        Some(_) => return Ok(RunNamed::Record(sequence)),
+        None => expect_sound(&searched)?,
+    }
+    let message = format!("there is no record {sequence}: `holdpoint runs` lists the runs");
     Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
 }
 

@@ -17,15 +17,18 @@ use crate::show::exit_of;
 use crate::table::{Column, NOTHING, lines};
 use crate::text::{command_line, counted};
 use crate::wanted::expect_order;
-use crate::when::{ago, took};
+use crate::when::{TimesArgs, took};
+use anstyle::AnsiColor;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_replay::{
     Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, begun, find_runs,
 };
+use jiff::tz::TimeZone;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::iter::once;
 
 /// So many runs are shown where nothing else is said.
 const SHOWN: usize = 20;
@@ -73,6 +76,8 @@ pub(crate) struct Args {
     /// Only their ids, one a line.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    times: TimesArgs,
     #[command(flatten)]
     archives: ArchiveArgs,
 }
@@ -181,8 +186,12 @@ fn put(global: &Global, args: &Args, runs: &[Run]) -> Result<(), Failure> {
     } else if args.quiet {
         runs.iter().for_each(|run| out.line(run.entity.loop_id()));
     } else if !runs.is_empty() {
-        for line in table(runs, now(), columns()) {
-            out.line(line);
+        let lines = table(runs, &|at| args.times.told(at, now(), &TimeZone::system()), columns());
+        let outcomes = runs.iter().map(|run| RunOutcome::of(&run.entity));
+        for (line, outcome) in lines.iter().zip(once(None).chain(outcomes.map(Some))) {
+            // What did not end well stands out.
+            let style = outcome.filter(|it| it.is_failure()).map(|_| AnsiColor::Red.on_default());
+            out.line(out.paint(style.unwrap_or_default(), line));
         }
     }
     out.finish()
@@ -199,8 +208,8 @@ const COLUMNS: [Column; 8] = [
     Column { title: "command", weight: 6, is_cut: true, is_number: false },
 ];
 
-/// The table of some runs, at a moment and in so many columns.
-fn table(runs: &[Run], now: Timestamp, columns: usize) -> Vec<String> {
+/// The table of some runs, in so many columns. `when` tells moments.
+fn table(runs: &[Run], when: &dyn Fn(Timestamp) -> String, columns: usize) -> Vec<String> {
     let row = |run: &Run| {
         let entity = &run.entity;
         let id = entity.loop_id();
@@ -208,7 +217,7 @@ fn table(runs: &[Run], now: Timestamp, columns: usize) -> Vec<String> {
         let deciders: Vec<String> =
             run.approvers().map(|who| claimed(who.id, who.is_claim)).collect();
         vec![
-            ago(now, entity.started_at),
+            when(entity.started_at),
             RunOutcome::of(entity).name().to_string(),
             exit.map_or(NOTHING.to_string(), |exit| {
                 exit.trim_start_matches("exit status ").to_string()
@@ -298,13 +307,14 @@ impl<'r> Row<'r> {
 mod tests {
     use super::*;
     use crate::golden::{self, Sample};
+    use crate::when::ago;
 
     #[test]
     fn the_list_of_runs_keeps_its_columns_at_every_width() {
         let sample = Sample::new();
         let runs = sample.listed();
         for columns in golden::COLUMNS {
-            golden::compare("runs", columns, &table(&runs, sample.now, columns));
+            golden::compare("runs", columns, &table(&runs, &|at| ago(sample.now, at), columns));
         }
     }
 

@@ -1,5 +1,6 @@
-//! `holdpoint show`: the whole story of one run on one screen.
+//! `holdpoint show`: the whole story of one run on one screen, or whatever else an id names.
 
+mod other;
 mod run;
 
 use crate::archives::ArchiveArgs;
@@ -10,7 +11,7 @@ use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::conclude;
 use crate::output::Output;
 use crate::reach::Untied;
-use crate::run_id;
+use crate::run_id::{self, RunNamed};
 use crate::run_output::expect_run;
 use crate::screen::columns;
 use holdpoint_replay::{Reach, Run, run_of};
@@ -20,7 +21,9 @@ pub(crate) use run::{directory, ended, exit_of, fault_words, outcome, proven, wh
 /// Options of `show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to show: the id of a run, the beginning of its id, or the number of a record about it.
+    /// What to show: a run, by its id, at least six of its first digits or the number of a record
+    /// about it; another record by its number; `DP-..`, `REQ-..`, `thread:NAME`,
+    /// `correlation:NAME` or `stream:NAME`.
     #[arg(value_name = "ID")]
     id: String,
     /// Codes and hashes as well.
@@ -38,8 +41,14 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    if let Some(shown) = other::show(global, &args.id) {
+        return shown;
+    }
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let loop_id = run_id::find(&directory, &args.id)?;
+    let loop_id = match run_id::named(&directory, &args.id)? {
+        RunNamed::Run(loop_id) => loop_id,
+        RunNamed::Record(sequence) => return other::record(global, sequence),
+    };
     let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
     if !searched.is_sound() {
         return conclude(global, &directory, &searched);

@@ -1,10 +1,38 @@
 //! How long something took, and how long ago something was, for people.
 
+use crate::text::moment;
 use holdpoint_domain::core::time::Timestamp;
+use jiff::tz::TimeZone;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
+
+/// Options that say how moments are told; without one, how long ago they were.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct TimesArgs {
+    /// Tell moments, in UTC.
+    #[arg(long, conflicts_with = "iso")]
+    utc: bool,
+    /// Tell moments, in the time of this machine and with its offset.
+    #[arg(long)]
+    iso: bool,
+}
+
+impl TimesArgs {
+    /// When something was, for whoever looks at a moment in a zone.
+    pub(crate) fn told(self, at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+        let local = || {
+            let at = jiff::Timestamp::from_nanosecond(at.nanoseconds().into()).ok()?;
+            Some(at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
+        };
+        match self {
+            Self { utc: true, .. } => moment(at),
+            Self { iso: true, .. } => local().unwrap_or_else(|| moment(at)),
+            Self { .. } => ago(now, at),
+        }
+    }
+}
 
 /// A length of time: `85 ms`, `1.24 s`, `2 min 3 s`, `3 h 20 min`, `5 d 2 h`.
 pub(crate) fn took(nanoseconds: u64) -> String {
@@ -51,6 +79,17 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn moments_are_told_as_they_are_asked_for() {
+        let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let [at, now] =
+            ["2026-07-01T12:00:00Z", "2026-07-01T12:05:00Z"].map(|it| it.parse().unwrap());
+        let told = |utc, iso| TimesArgs { utc, iso }.told(at, now, &zone);
+        assert_eq!(told(false, false), "5 min ago");
+        assert_eq!(told(true, false), "2026-07-01T12:00:00.000Z");
+        assert_eq!(told(false, true), "2026-07-01T14:00:00+02:00");
+    }
 
     #[test]
     fn lengths_of_time_are_told_in_two_units_at_most() {

@@ -31,7 +31,7 @@ fn open(terminal: &mut Terminal) -> Vec<String> {
 fn a_person_who_answers_in_the_inbox_wakes_who_waits() {
     let place = Place::with_log();
     let (mut run, id) = waiting(&place, "exit 3");
-    let mut terminal = inbox(&place, (24, 80));
+    let mut terminal = inbox(&place, (50, 80));
     terminal.see(&id[..16]);
     let seen = open(&mut terminal).join("\n");
     assert!(seen.contains("exit 3") && seen.contains(&id), "{seen}");

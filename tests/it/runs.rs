@@ -183,3 +183,34 @@ fn what_a_continuous_integration_builds_is_a_label() {
     let labels = ["--label", "commit=c0ffee", "--label", "branch=main"];
     assert_eq!(listed(&place, &labels).len(), 1);
 }
+
+#[test]
+fn every_id_that_is_printed_can_be_shown() {
+    let place = Place::with_log();
+    let asked = ["run", "--hold", "before", "--no-wait", "--", "true"];
+    let question = text(&command(&place, &asked).output().unwrap().stdout).trim().to_string();
+    let same = |id: &str, verb: &[&str]| {
+        let (shown, due) = (place.holdpoint(&["show", id, "--json"]), place.holdpoint(verb));
+        assert_eq!((status(&shown), &shown.stdout), (0, &due.stdout), "{id}");
+        assert!(!shown.stdout.is_empty(), "{id}");
+    };
+    same(&question, &["decision", "show", &question, "--json"]);
+    same("1", &["log", "show", "--from", "1", "--to", "1", "--json"]);
+    assert_eq!(status(&place.run_with(&["--correlation", "gt-41"], &["true"])), 0);
+    same("correlation:gt-41", &["log", "show", "--correlation", "gt-41", "--json"]);
+    for absent in ["REQ-0123456789", "thread:none", "stream:none", "correlation:-none"] {
+        let output = place.holdpoint(&["show", absent]);
+        assert_eq!((status(&output), output.stdout.len()), (3, 0), "{absent}");
+    }
+}
+
+#[test]
+fn colours_are_shown_where_they_are_asked_for_and_nowhere_else() {
+    let place = place();
+    let red = |options: &[&str]| {
+        let shown = text(&place.holdpoint(&[&["runs"], options].concat()).stdout);
+        shown.lines().filter(|line| line.starts_with("\u{1b}[31m")).count()
+    };
+    assert_eq!(red(&["--color", "always"]), 2, "those that did not end well");
+    assert_eq!((red(&[]), red(&["--color", "never"]), red(&["--color=auto"])), (0, 0, 0));
+}

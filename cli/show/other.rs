@@ -1,0 +1,47 @@
+//! What `show` is given that is no run: each is shown by the verb that shows such a thing alone.
+
+use crate::arguments::{Arguments, Global, LogVerb, Verb};
+use crate::exit::{Exit, Failure};
+use crate::{decision, hold, log_show, thread};
+use clap::Parser;
+
+/// Ids by what they begin with, and free names, which need to say what they are.
+const OTHERS: [(&str, &[&str]); 5] = [
+    ("DP-", &["decision", "show", "--"]),
+    ("REQ-", &["hold", "show", "--"]),
+    ("thread:", &["thread", "show", "--"]),
+    ("correlation:", &["log", "show", "--correlation"]),
+    ("stream:", &["log", "show", "--entity"]),
+];
+
+/// Shows what is no run; `None` where a run is meant, or nothing that begins so.
+pub(super) fn show(global: &Global, id: &str) -> Option<Result<Exit, Failure>> {
+    let (beginning, words) = OTHERS.iter().find(|(beginning, _)| id.starts_with(beginning))?;
+    // An id keeps what it begins with; a name is what stands behind the colon.
+    let name = id.strip_prefix(beginning).filter(|_| beginning.ends_with(':')).unwrap_or(id);
+    Some(carried_out(global, words, name))
+}
+
+/// Shows a record that is about no run.
+pub(super) fn record(global: &Global, sequence: u64) -> Result<Exit, Failure> {
+    let number = sequence.to_string();
+    carried_out(global, &["log", "show", "--from", &number, "--to"], &number)
+}
+
+fn carried_out(global: &Global, words: &[&str], last: &str) -> Result<Exit, Failure> {
+    let (words, last) = match words.split_last() {
+        // A value may begin with a hyphen.
+        Some((option, words)) if *option != "--" => (words, vec![format!("{option}={last}")]),
+        _ => (words, vec![last.to_string()]),
+    };
+    let line = ["holdpoint"].iter().chain(words).map(|word| (*word).to_string()).chain(last);
+    let parsed = Arguments::try_parse_from(line);
+    match parsed.map(|arguments| arguments.verb) {
+        Ok(Verb::Decision(verb)) => Ok(decision::main(global, verb)),
+        Ok(Verb::Hold(verb)) => Ok(hold::main(global, verb)),
+        Ok(Verb::Thread(verb)) => Ok(thread::main(global, verb)),
+        Ok(Verb::Log(LogVerb::Show(args))) => Ok(log_show::main(global, args)),
+        Ok(_) => Err(Failure::new(Exit::USAGE, "no_id", "this names nothing that is shown")),
+        Err(error) => Err(Failure::new(Exit::USAGE, "no_id", error.to_string())),
+    }
+}
