@@ -124,6 +124,7 @@ fn report(global: &Global, args: &Args, file: &Path) -> Result<Exit, Failure> {
     let written = put(target, file, &page::html(&told))?;
     show(global, &told, &written)?;
     warn(&told.report);
+    tell_found(&told);
     if !global.json {
         reach::say(&told.report.reach, told.last());
     }
@@ -132,6 +133,13 @@ fn report(global: &Global, args: &Args, file: &Path) -> Result<Exit, Failure> {
         Exit::DONE if told.is_damaged() => Exit::VERIFICATION_FAILED,
         exit => exit,
     })
+}
+
+/// Names what is wrong with the log now and was not while all of it was verified.
+fn tell_found(told: &Told) {
+    if let Some(first) = leading(&told.extract.findings).filter(|_| !told.report.failed()) {
+        complain(&format!("the log is corrupt: {first}; `holdpoint verify` tells all"));
+    }
 }
 
 /// Writes all of a file, and gives it its name.

@@ -161,6 +161,11 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
         })
     })?;
     if range.is_none() && !report.failed() {
+        // The log may have become another one since all of it was read.
+        if let Searched::Whole(now) = &searched {
+            directory.expect_log(now)?;
+        }
+        run_id::expect_sound(&searched)?;
         return Err(nothing_there(directory)?);
     }
     if let Some((_, newest)) = range.as_mut().filter(|_| report.verdict == Verdict::Corrupt) {
