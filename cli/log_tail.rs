@@ -113,7 +113,8 @@ fn follow(
     Ok(Exit::DONE)
 }
 
-fn failed(directory: &Directory, error: &TailError) -> Failure {
+/// Why a log cannot be followed any further.
+pub(crate) fn failed(directory: &Directory, error: &TailError) -> Failure {
     let message = format!("{}: {error}", path(&directory.path));
     match error {
         TailError::Follow(FollowError::Damaged(_) | FollowError::Header { .. }) => {

@@ -1,5 +1,7 @@
 //! `holdpoint runs`: what ran, the newest first, one line each.
 
+mod following;
+
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::decision::now;
@@ -22,8 +24,10 @@ use anstyle::AnsiColor;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::{ActorId, Proof};
+use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
     Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, begun, find_runs,
+    newest,
 };
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -73,6 +77,9 @@ pub(crate) struct Args {
     /// Those that began before this one.
     #[arg(long, value_name = "RUN")]
     after: Option<String>,
+    /// Go on: each run as it begins and as it ends, until Ctrl-C or until nobody reads any more.
+    #[arg(long, short, conflicts_with_all = ["until", "after"])]
+    follow: bool,
     /// Only their ids, one a line.
     #[arg(long, short)]
     quiet: bool,
@@ -100,6 +107,9 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
+    // Watched before it is read: what is written after the reading is not slept through.
+    let watch = Watch::of_log(&directory.path);
+    let newest = directory.read(|log, _| newest(log))?;
     let (range, wanted) = (args.range(&directory)?, args.wanted());
     let mut bar = Bar::new();
     let Listed { runs, uncounted, searched } = directory.read(|log, options| {
@@ -110,8 +120,10 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if runs.is_empty() && !searched.is_sound() {
         return conclude(global, &directory, &searched);
     }
-    put(global, args, &runs)?;
-    if runs.is_empty() && !global.json {
+    let mut out = Output::stdout();
+    put_lines(global, args, &runs, &mut out, true);
+    out.finish()?;
+    if runs.is_empty() && !global.json && !args.follow {
         complain("no run is so");
     }
     tell_uncounted(&uncounted);
@@ -120,7 +132,11 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         runs.iter().for_each(|run| untied.take(run.last, run.standing()));
         untied.tell(searched.reach());
     }
-    end(global, &directory, &searched)
+    let exit = end(global, &directory, &searched)?;
+    match newest.filter(|_| args.follow && exit == Exit::DONE) {
+        Some(newest) => following::follow(global, args, (&directory, newest), &wanted, &watch),
+        None => Ok(exit),
+    }
 }
 
 impl Args {
@@ -179,8 +195,8 @@ fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
     })
 }
 
-fn put(global: &Global, args: &Args, runs: &[Run]) -> Result<(), Failure> {
-    let mut out = Output::stdout();
+/// Writes runs, below the names of the columns where it is asked for.
+fn put_lines(global: &Global, args: &Args, runs: &[Run], out: &mut Output, is_headed: bool) {
     if global.json {
         runs.iter().for_each(|run| out.json_line(&Row::of(run)));
     } else if args.quiet {
@@ -188,13 +204,13 @@ fn put(global: &Global, args: &Args, runs: &[Run]) -> Result<(), Failure> {
     } else if !runs.is_empty() {
         let lines = table(runs, &|at| args.times.told(at, now(), &TimeZone::system()), columns());
         let outcomes = runs.iter().map(|run| RunOutcome::of(&run.entity));
-        for (line, outcome) in lines.iter().zip(once(None).chain(outcomes.map(Some))) {
+        let all = lines.iter().zip(once(None).chain(outcomes.map(Some)));
+        for (line, outcome) in all.skip(usize::from(!is_headed)) {
             // What did not end well stands out.
             let style = outcome.filter(|it| it.is_failure()).map(|_| AnsiColor::Red.on_default());
             out.line(out.paint(style.unwrap_or_default(), line));
         }
     }
-    out.finish()
 }
 
 const COLUMNS: [Column; 8] = [

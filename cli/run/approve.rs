@@ -47,7 +47,7 @@ impl<'a> StartPerson<'a> {
     fn show(&mut self, question: &DecisionPoint) {
         let id = visible(&question.decision_id).to_string();
         let until = question.terms.expires_at.map(moment).unwrap_or_default();
-        let how = format!("{} decision respond {id} --option {APPROVE}", program(&self.global.log));
+        let how = format!("{} answer {id} {APPROVE}", program(&self.global.log));
         let Some(terminal) = &mut self.terminal else {
             complain(&format!(
                 "a person decides whether this starts: {id} waits for an answer until {until}; \

@@ -155,7 +155,7 @@ impl NotStarted {
             out.line(id);
             let program = program(&global.log);
             complain(&format!(
-                "a person decides: `{program} decision respond {id} --option {APPROVE}`, or \
+                "a person decides: `{program} answer {id} {APPROVE}`, or \
                  {DENY}; then `{program} {spending} -- CMD` spends the approval"
             ));
         } else {

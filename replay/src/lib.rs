@@ -78,7 +78,7 @@ pub use records::{
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use run::{Approver, CapturedOutput, Doer, Run, RunFound, run_of};
-pub use runs::{Begun, Listed, begun, runs_of};
+pub use runs::{Begun, Listed, RUN_BEGINS, begun, runs_of};
 pub use runs_wanted::{RunStatus, RunsWanted, find_runs, runs_beginning_with};
 pub use state::state_of;
 pub use statistics::{Statistics, statistics};

@@ -6,6 +6,7 @@ use crate::run_before::{answer, await_question, command};
 use crate::terminal::Terminal;
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader};
 
 /// The ids that `runs -q` gives, the newest first.
 pub(crate) fn listed(place: &Place, options: &[&str]) -> Vec<String> {
@@ -213,4 +214,21 @@ fn colours_are_shown_where_they_are_asked_for_and_nowhere_else() {
     };
     assert_eq!(red(&["--color", "always"]), 2, "those that did not end well");
     assert_eq!((red(&[]), red(&["--color", "never"]), red(&["--color=auto"])), (0, 0, 0));
+}
+
+#[test]
+fn runs_are_followed_as_they_begin_and_as_they_end() {
+    let place = Place::with_log();
+    place.shell("true");
+    let mut following = command(&place, &["runs", "--follow", "--json"]).spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(next()["outcome"], "ok");
+    place.shell("exit 3");
+    // It is told as it begins, unless it ended before that was looked at.
+    let told = next();
+    let ended = if told["outcome"] == "running" { next() } else { told.clone() };
+    assert_eq!((&ended["run"], &ended["exit_status"]), (&told["run"], &3.into()));
+    following.kill().unwrap();
+    following.wait().unwrap();
 }
