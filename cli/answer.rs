@@ -89,6 +89,13 @@ pub(crate) fn give(global: &Global, typed: Typed, turn: LockWaitArgs) -> Result<
 /// Hands the answer in, as `hold answer` and `decision respond` do: with their exit codes. Where no
 /// log is named, what does not wait in the log that is meant here is looked for in the inbox.
 pub(crate) fn main(global: &Global, is_named: bool, mut args: Args) -> Exit {
+    if is_cut_short(&args.id) {
+        let message = format!(
+            "{} is too little of an id to answer: give at least {DIGITS_MIN} of its digits",
+            excerpt(&args.id)
+        );
+        return settle(global, Err(Failure::new(Exit::USAGE, "short_id", message)));
+    }
     let elsewhere = match is_named || waits_here(global, &args.id) {
         true => Ok(None),
         false => elsewhere(&args.id),
@@ -199,6 +206,12 @@ fn beginning(world: &World, wanted: &str) -> Vec<String> {
 /// Whether an id, or its digits, begin so.
 fn begins(id: &str, wanted: &str) -> bool {
     id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
+}
+
+/// Whether an id is given with fewer digits than an answer, which is final, asks for.
+fn is_cut_short(wanted: &str) -> bool {
+    let own = wanted.strip_prefix(REQUEST).or_else(|| wanted.strip_prefix(DECISION));
+    own.is_some_and(|digits| digits.len() < DIGITS_MIN)
 }
 
 /// Whether a text can be the beginning of an id and of nothing else: of so many digits at least.

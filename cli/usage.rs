@@ -4,7 +4,9 @@ use crate::exit::{Exit, Failure, complain};
 use crate::locate;
 use crate::output::Output;
 use clap::error::ContextKind;
+use holdpoint_domain::core::text::visible;
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
 
 /// Options that have a variable, as errors name them, and what its value is.
 const VARIABLES: [(&str, &str, &str); 2] = [
@@ -21,7 +23,9 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
     // Where a stream is closed there is nobody to tell.
     match &empty {
         Some(sentence) => complain(sentence),
-        None => drop(error.print()),
+        None if !error.use_stderr() => drop(error.print()),
+        // It repeats what was given, which may be anything.
+        None => drop(write!(io::stderr(), "{}", seen(&error.to_string()))),
     }
     if !error.use_stderr() {
         return Exit::DONE;
@@ -60,8 +64,18 @@ fn verb(words: &[OsString]) -> Option<&OsStr> {
     None
 }
 
+/// A text of several lines, its control and hidden characters visible.
+fn seen(text: &str) -> String {
+    text.split_inclusive('\n')
+        .map(|line| match line.strip_suffix('\n') {
+            Some(line) => format!("{}\n", visible(line)),
+            None => visible(line).to_string(),
+        })
+        .collect()
+}
+
 fn sentence(error: &clap::Error) -> String {
-    let whole = error.to_string();
+    let whole = seen(&error.to_string());
     whole.trim().trim_start_matches("error: ").to_string()
 }
 

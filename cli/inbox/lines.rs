@@ -62,7 +62,13 @@ fn conclude(global: &Global, logs: &Logs) {
     }
     if !logs.logs.iter().any(|log| log.items.iter().any(Item::waits)) {
         let known = u64::try_from(logs.known()).unwrap_or(u64::MAX);
-        complain(&format!("nothing waits in {}", counted(known, "log")));
+        complain(&match logs.problems().next() {
+            None => format!("nothing waits in {}", counted(known, "log")),
+            Some(_) => format!(
+                "nothing that waits is known in {}, and not all could be read",
+                counted(known, "log")
+            ),
+        });
     }
     for log in &logs.logs {
         let first = log.items.iter().filter_map(|item| item.standing.no_witness_from()).min();

@@ -328,6 +328,7 @@ fn list(screen: &mut Screen, now: Time, (height, columns): (usize, usize)) -> Fr
     let waiting = screen.items.iter().filter(|item| item.waits()).count();
     let logs = format!("{} log{}", screen.known, if screen.known == 1 { "" } else { "s" });
     let title = match waiting {
+        0 if !screen.problems.is_empty() => format!("nothing that waits is known in {logs}"),
         0 => format!("nothing waits in {logs}"),
         1 => format!("1 waits in {logs}"),
         _ => format!("{waiting} wait in {logs}"),

@@ -16,8 +16,11 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::{Terminal, TerminalOptions, Viewport};
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::stdio::dup2_stdin;
+use rustix::termios::{QueueSelector, tcflush, ttyname};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::io::{self, IsTerminal, Stdout, stdin, stdout};
 use std::panic;
@@ -33,7 +36,7 @@ pub(super) struct FullTerminal {
     drawn: Terminal<CrosstermBackend<Stdout>>,
     /// How wide and high it was when it was drawn on; `None`: something else may stand there.
     size: Option<(u16, u16)>,
-    /// The number of the newest signal that asked for the end or for a stop; 0: none.
+    /// The number of the signal that asked for a stop; 0: none.
     signal: Arc<AtomicUsize>,
 }
 
@@ -47,15 +50,15 @@ impl FullTerminal {
     /// Takes the terminal.
     pub(super) fn take() -> io::Result<Self> {
         let signal = Arc::new(AtomicUsize::new(0));
-        for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP] {
-            let value = usize::try_from(number).unwrap_or_default();
-            signal_hook::flag::register_usize(number, Arc::clone(&signal), value)?;
-        }
+        let value = usize::try_from(SIGTSTP).unwrap_or_default();
+        signal_hook::flag::register_usize(SIGTSTP, Arc::clone(&signal), value)?;
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             give_back();
             before(info);
         }));
+        end_on_signals()?;
+        read_without_waiting();
         take()?;
         // From here on it is given back when this is dropped.
         let drawn = blank((0, 0)).inspect_err(|_| give_back())?;
@@ -119,8 +122,8 @@ impl FullTerminal {
         self.size = None;
     }
 
-    /// Does what a signal asked for: gives the terminal back, and ends or stops as anybody does.
-    /// After a stop the terminal is taken again.
+    /// Stops where a signal asked for that, as anybody does; afterwards the terminal is taken
+    /// again.
     pub(super) fn heed_signals(&mut self) -> io::Result<()> {
         match i32::try_from(self.signal.swap(0, Ordering::SeqCst)) {
             Ok(signal @ 1..) => self.heed(signal),
@@ -144,6 +147,30 @@ impl FullTerminal {
 impl Drop for FullTerminal {
     fn drop(&mut self) {
         give_back();
+    }
+}
+
+/// Whatever is waited for meanwhile, a signal that asks for the end gives the terminal back, and
+/// ends this process as it ends any.
+fn end_on_signals() -> io::Result<()> {
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
+    std::thread::Builder::new().name("holdpoint-signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            give_back();
+            let _ = emulate_default_handler(signal);
+        }
+    })?;
+    Ok(())
+}
+
+/// Has input read without waiting for it. What an unfinished sequence of keys lacks may never come,
+/// and whoever read on for it would neither draw nor follow a log. The terminal is opened once more
+/// for that: nobody else who has it open is to be affected. Where it cannot be, it stays as it is.
+fn read_without_waiting() {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let reopened = ttyname(stdin(), Vec::new()).and_then(|path| open(&*path, flags, Mode::empty()));
+    if let Ok(reopened) = reopened {
+        let _ = dup2_stdin(reopened);
     }
 }
 

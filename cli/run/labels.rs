@@ -99,9 +99,7 @@ fn add(labels: &mut BTreeMap<String, String>, of: &dyn Fn(&str) -> Option<Option
         let value = value.unwrap_or_default();
         if labels.len() >= MAX_LABELS || check(name, &value).is_err() {
             let shown = visible(bounded(&value, SHOWN));
-            complain(&format!(
-                "{variable} is not recorded as a label: {shown:?} cannot be one more"
-            ));
+            complain(&format!("{variable} is not recorded as a label: {shown} cannot be one more"));
             continue;
         }
         labels.insert(name.to_string(), value);

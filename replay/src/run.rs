@@ -370,6 +370,9 @@ impl Run {
             output.extent.stream == stream
                 && attempt.is_none_or(|attempt| output.attempt == attempt)
         };
-        self.outputs.iter().rev().find(is_wanted)
+        let has_some =
+            |output: &&CapturedOutput| attempt.is_some() || output.extent.true_length > 0;
+        let newest = || self.outputs.iter().rev().filter(is_wanted);
+        newest().find(has_some).or_else(|| newest().next())
     }
 }

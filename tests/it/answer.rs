@@ -64,3 +64,13 @@ fn what_waits_is_named_by_its_first_digits_alone() {
     assert_eq!(answer(&place, &[&digits(&decision), "yes"]).0, 0);
     assert_eq!(answer(&place, &["0123456789ab", "yes"]).0, 3);
 }
+
+#[test]
+fn too_few_digits_of_an_id_answer_nothing() {
+    let place = Place::with_log();
+    for short in ["DP-", "DP-a", "DP-12345", "REQ-1", "REQ-12345"] {
+        let output = place.holdpoint(&["answer", short, "yes"]);
+        assert_eq!(status(&output), 2, "{short}");
+        assert!(text(&output.stderr).contains("at least 6"), "{short}");
+    }
+}

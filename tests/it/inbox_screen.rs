@@ -170,3 +170,19 @@ fn a_terminal_that_becomes_narrow_is_filled_anew() {
     terminal.press("q");
     assert_eq!(terminal.end_plain().0.code(), Some(0));
 }
+
+#[test]
+fn a_paste_that_breaks_off_keeps_neither_the_screen_nor_a_signal_waiting() {
+    let place = Place::with_log();
+    let mut terminal = inbox(&place, (24, 80));
+    terminal.see("nothing waits in 1 log");
+    terminal.press("\u{1b}[200~");
+    let (mut run, id) = waiting(&place, "exit 1");
+    terminal.see(&id[..16]);
+    terminal.signal(Signal::TERM);
+    let (status, is_usual, takes_lines) = terminal.end_plain();
+    let expected = (Some(Signal::TERM.as_raw()), true, true);
+    assert_eq!((status.signal(), is_usual, takes_lines), expected);
+    run.kill().unwrap();
+    run.wait().unwrap();
+}

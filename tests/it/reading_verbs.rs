@@ -531,3 +531,17 @@ fn a_damaged_log_of_which_nothing_is_known_gives_programs_no_list_and_people_a_w
         assert!(text(&output.stderr).contains("`holdpoint verify` tells all"), "{what}");
     }
 }
+
+#[test]
+fn what_is_not_understood_is_repeated_with_nothing_that_steers_a_terminal() {
+    let (directory, _) = sample();
+    let hostile = "\u{1b}[31mred\u{1b}]0;T\u{7}\u{202e}X";
+    for verb in [&["runs", "--status"][..], &["runs", "--since"], &["run", "--label"], &["runs"]] {
+        for json in [&[][..], &["--json"]] {
+            let output = holdpoint(directory.path(), &[json, verb, &[hostile]].concat());
+            assert_eq!(output.status.code(), Some(2));
+            let told = [text(&output.stdout), text(&output.stderr)].concat();
+            assert!(!told.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{verb:?}: {told:?}");
+        }
+    }
+}

@@ -232,3 +232,12 @@ fn runs_are_followed_as_they_begin_and_as_they_end() {
     following.kill().unwrap();
     following.wait().unwrap();
 }
+
+#[test]
+fn the_output_of_a_run_is_that_of_the_last_attempt_that_printed_any() {
+    let place = Place::with_log();
+    let twice = "test -e k || { touch k; echo first; kill -SEGV $$; }";
+    assert_eq!(status(&place.run_with(&["--max-attempts", "2"], &["sh", "-c", twice])), 0);
+    let id = listed(&place, &[]).remove(0);
+    assert_eq!(text(&place.holdpoint(&["output", &id]).stdout), "first\n");
+}
