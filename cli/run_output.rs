@@ -13,7 +13,7 @@ use crate::text::{bytes, counted};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{CapturedOutput, Run, RunFound, run_of};
+use holdpoint_replay::{CapturedOutput, Run, RunFound, Searched, run_of};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
 
@@ -77,7 +77,7 @@ pub(crate) fn last_shown(
     loop_id: &str,
     most_lines: usize,
 ) -> Result<Vec<(String, Vec<String>)>, Failure> {
-    let run = sound(directory, loop_id)?;
+    let run = read(directory, loop_id)?.run;
     let mut shown = Vec::new();
     for stream in [OutputStream::Stdout, OutputStream::Stderr] {
         let printed = run.output(stream, None).filter(|output| output.extent.true_length > 0);
@@ -101,17 +101,24 @@ pub(crate) fn verified(
     loop_id: &str,
     attempt: u8,
 ) -> Result<Vec<CapturedOutput>, Failure> {
-    let run = sound(&Directory::open(global)?, loop_id)?;
+    let run = read(&Directory::open(global)?, loop_id)?.run;
     let of_attempt = run.outputs.iter().filter(|output| output.attempt == attempt);
     of_attempt.clone().try_for_each(|output| expect_verified(&run, output))?;
     Ok(of_attempt.cloned().collect())
 }
 
-/// A run of which nothing is told before the log has verified as far as it was read for it.
-fn sound(directory: &Directory, loop_id: &str) -> Result<Box<Run>, Failure> {
+/// A run that was read whole, and what was read for it.
+pub(crate) struct Read {
+    pub(crate) run: Box<Run>,
+    pub(crate) searched: Searched,
+}
+
+/// Reads a run, of which nothing is told before the log has verified as far as it was read for it.
+/// Exit 3 where there is none, 6 where the log does not verify.
+pub(crate) fn read(directory: &Directory, loop_id: &str) -> Result<Read, Failure> {
     let (found, searched) = directory.read(|log, options| run_of(log, loop_id, options))?;
     run_id::expect_sound(&searched)?;
-    expect_run(directory, loop_id, found)
+    Ok(Read { run: expect_run(directory, loop_id, found)?, searched })
 }
 
 /// The run that was found. Exit 3 where there is none.

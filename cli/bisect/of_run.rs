@@ -3,12 +3,13 @@
 
 use crate::arguments::{Global, program};
 use crate::decision::now;
-use crate::diff::of_runs::{Difference, Read, Shown, View, put_difference, put_run, read};
+use crate::diff::of_runs::{Difference, Shown, View, put_difference, put_run};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::run_id;
+use crate::run_output::{Read, read};
 use crate::runs::tell_uncounted;
 use crate::screen::{Page, columns};
 use crate::show::{outcome, tell_standing};

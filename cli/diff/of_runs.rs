@@ -7,7 +7,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::run_id;
-use crate::run_output::expect_run;
+use crate::run_output::read;
 use crate::runs::{self, Row};
 use crate::screen::{Page, columns, fits_in_row, named};
 use crate::show::{directory, exit_of, proven, tell_standing};
@@ -15,7 +15,7 @@ use crate::text::{counted, moment};
 use crate::when::{ago, took};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::executor::{InstructionEnvelope, ShownValue, command_line, visible};
-use holdpoint_replay::{Run, RunOutcome, Searched, run_of};
+use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -362,19 +362,6 @@ fn put_not_known(page: &mut Page, things: &[Thing]) {
     if !words.is_empty() {
         page.row("not known", &words.join(", "));
     }
-}
-
-/// A run that was read whole, and what was read for it.
-pub(crate) struct Read {
-    pub(crate) run: Box<Run>,
-    pub(crate) searched: Searched,
-}
-
-/// Reads a run. Exit 3 where there is none, 6 where the log does not verify as far as it was read.
-pub(crate) fn read(directory: &Directory, loop_id: &str) -> Result<Read, Failure> {
-    let (found, searched) = directory.read(|log, options| run_of(log, loop_id, options))?;
-    run_id::expect_sound(&searched)?;
-    Ok(Read { run: expect_run(directory, loop_id, found)?, searched })
 }
 
 /// Shows what differs between two runs.
