@@ -8,6 +8,7 @@ use crate::exit::{Exit, Failure, settle};
 use crate::hold::{self, LockWaitArgs, NamedHumanDecision};
 use crate::inbox;
 use crate::live::LiveState;
+use crate::run_id::DIGITS_MIN;
 use crate::text::{excerpt, path};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
@@ -19,8 +20,6 @@ use std::path::PathBuf;
 const REQUEST: &str = "REQ-";
 /// What the id of a decision begins with.
 const DECISION: &str = "DP-";
-/// So many digits are asked for at least, where they stand alone.
-const DIGITS_MIN: usize = 6;
 
 /// Options of `answer`.
 #[derive(Debug, clap::Args)]

@@ -16,7 +16,7 @@ const PREFIX: &str = "LOOP-";
 const DIGITS: usize = 32;
 
 /// So many digits are asked for at least, where an id is not given whole.
-const DIGITS_MIN: usize = 6;
+pub(crate) const DIGITS_MIN: usize = 6;
 
 /// So many ids are named, where several begin alike.
 const NAMED_MAX: usize = 5;
