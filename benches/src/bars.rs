@@ -326,6 +326,21 @@ const LOOKS: &[Bar] = &[
     at_most("look/trace-active", "`trace` of a small story, full active, 10M, ms", 100.0, |all| {
         look_ms(all, Look::TraceActive)
     }),
+    at_most("look/runs", "`runs -n 20`, 10M records, ms", 50.0, |all| look_ms(all, Look::Runs)),
+    at_most("look/runs-filter", "`runs` with a filter that no run passes, 1M, ms", 200.0, |all| {
+        let scale = all.scale?;
+        of_lengths(scale, &scale.short()?.look(Look::RunsOfNone)?.time, 1e3)
+    }),
+    at_most("look/runs-memory", "memory of the list of runs at most, MiB", 60.0, |all| {
+        look_mib(all, Look::RunsOfNone)
+    }),
+    at_most("look/show-run-sealed", "`show` of a run, sealed, 10M, ms", 50.0, |all| {
+        look_ms(all, Look::ShowRunSealed)
+    }),
+    at_most("look/show-run-active", "`show` of a run, full active, 10M, ms", 50.0, |all| {
+        look_ms(all, Look::ShowRunActive)
+    }),
+    at_most("look/inbox", "`inbox`, 200 logs with 10,000 questions, ms", 1_000.0, inbox_ms),
 ];
 
 /// What must not follow the length of a log.
@@ -433,6 +448,13 @@ fn look_mib(all: &Found<'_>, look: Look) -> Option<Reading> {
     of_lengths(scale, &scale.long()?.look(look)?.peak_memory_bytes, 1.0 / f64::from(1 << 20))
 }
 
+fn inbox_ms(all: &Found<'_>) -> Option<Reading> {
+    let inbox = all.scale?.inbox.as_ref()?;
+    let Spread { median, noise_percent } = inbox.look.time;
+    let is_of_the_bar = (inbox.logs, inbox.questions) == (200, 10_000);
+    Some(Reading { value: median * 1e3, noise_percent, is_of_the_bar })
+}
+
 fn of_ratio(all: &Found<'_>, key: &str) -> Option<Reading> {
     let scale = all.scale?;
     of_lengths(scale, &scale.ratios.iter().find(|ratio| ratio.key == key)?.value, 1.0)
@@ -511,7 +533,16 @@ mod tests {
     fn scale_of(long: u64) -> Scale {
         let (key, figure, unit) = (WRITERS_MEMORY.into(), "f".into(), "x".into());
         let ratios = vec![Ratio { key, figure, unit, value: Spread::once(1.16) }];
-        Scale { seed: 1, live: 2, rounds: 3, short: 1_000_000, long, points: Vec::new(), ratios }
+        Scale {
+            seed: 1,
+            live: 2,
+            rounds: 3,
+            short: 1_000_000,
+            long,
+            points: Vec::new(),
+            ratios,
+            inbox: None,
+        }
     }
 
     #[test]

@@ -60,6 +60,15 @@ impl Keyed {
     }
 }
 
+/// A loop that ran and ended, in a story of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmallStory {
+    /// Sequence of its first record.
+    pub first: u64,
+    /// The loop.
+    pub loop_id: String,
+}
+
 /// What happens, command by command.
 pub struct History {
     random: Random,
@@ -87,6 +96,12 @@ impl History {
             newest: 0,
             is_set_up: false,
         }
+    }
+
+    /// The same, from this time on, in nanoseconds since 1970.
+    #[must_use]
+    pub fn at(self, wall_ns: u64) -> Self {
+        Self { clock: HistoryClock::at(wall_ns), ..self }
     }
 
     /// The clock by which it happens: the engine has to read this one.
@@ -126,13 +141,14 @@ impl History {
         Ok(self.newest - before)
     }
 
-    /// A loop that runs and ends, in a story of its own. Sequence of its first record.
+    /// A loop that runs and ends, in a story of its own.
     ///
     /// # Errors
     /// As [`History::next`].
-    pub fn tell_small_story(&mut self, engine: &Engine) -> Result<u64, MeasureError> {
+    pub fn tell_small_story(&mut self, engine: &Engine) -> Result<SmallStory, MeasureError> {
         let correlation = format!("small-story-{}", self.newest);
         let (running, begin) = execution_loop::Running::begin(&mut self.random);
+        let loop_id = running.loop_id().to_string();
         let capture = running.capture(&mut self.random);
         let end = running.end(&mut self.random);
         let mut first = None;
@@ -143,7 +159,20 @@ impl History {
             let receipt = self.accepted(engine, &given)?;
             first = first.or(receipt.receipt().map(|receipt| receipt.first_sequence));
         }
-        first.ok_or("nothing was recorded").doing("tell a story")
+        let first = first.ok_or("nothing was recorded").doing("tell a story")?;
+        Ok(SmallStory { first, loop_id })
+    }
+
+    /// Somebody asks what waits for a person from then on.
+    ///
+    /// # Errors
+    /// As [`History::next`].
+    pub fn ask(&mut self, engine: &Engine) -> Result<(), MeasureError> {
+        self.clock.pass(1 + self.random.below(STEP_MAX_NS));
+        match point::PointLife::new(&mut self.random).go_on(&mut self.random) {
+            Move::Give(given) => self.accepted(engine, &given).map(drop),
+            Move::Wait | Move::Over => Err("nothing was asked").doing("ask"),
+        }
     }
 
     /// A new place until all are taken; then a busy one, a quiet one, or one that sleeps.

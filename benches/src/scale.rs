@@ -5,6 +5,7 @@
 //! rounds in which the logs of all lengths take turns.
 
 mod errand;
+mod inbox;
 mod look;
 mod memory;
 mod picture;
@@ -14,10 +15,11 @@ mod result;
 mod run;
 
 pub use errand::{Errand, as_child};
+pub use inbox::InboxPlan;
 pub use look::{Look, PROGRAM, as_program, is_program};
 pub use memory::Memory;
 pub use picture::curves;
 pub use report::markdown;
-pub use result::{LookPoint, Percentiles, Point, Ratio, Scale, Spread};
+pub use result::{InboxPoint, LookPoint, Percentiles, Point, Ratio, Scale, Spread};
 pub(crate) use run::{OPENING_GROWS, WRITERS_MEMORY};
 pub use run::{ScalePlan, measure};

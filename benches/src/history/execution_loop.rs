@@ -242,6 +242,10 @@ impl Running {
         (Self(life), commands)
     }
 
+    pub(super) fn loop_id(&self) -> &str {
+        &self.0.loop_id
+    }
+
     /// 256 bytes of output.
     pub(super) fn capture(&self, random: &mut Random) -> Command {
         let (loop_id, items) = (self.0.loop_id.clone(), vec![output(random, 256)]);

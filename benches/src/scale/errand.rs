@@ -3,7 +3,7 @@
 use super::memory::Memory;
 use super::place::{copy_directory, index_bytes, segment_bytes, segments};
 use crate::error::{Doing, MeasureError};
-use crate::history::{History, HistoryClock, Keyed, Probe, SeededEntropy};
+use crate::history::{History, HistoryClock, Keyed, Probe, SeededEntropy, SmallStory};
 use crate::pace::Stopwatch;
 use holdpoint_domain::World;
 use holdpoint_domain::world::fingerprint_of;
@@ -79,6 +79,17 @@ pub enum Errand {
         /// What was given long ago.
         keyed: Vec<Keyed>,
     },
+    /// Asks so many questions that wait for a person.
+    Ask {
+        /// The log, which is made.
+        at: PathBuf,
+        /// When.
+        clock_ns: u64,
+        /// How many.
+        count: usize,
+        /// Of the questions.
+        seed: u64,
+    },
     /// The state as it was behind a record.
     Travel {
         /// The log.
@@ -105,10 +116,10 @@ pub(super) struct Written {
     pub(super) segment_bytes: u64,
     pub(super) index_bytes: u64,
     pub(super) snapshot_bytes: u64,
-    /// The beginning of a small story before the most of these records.
-    pub(super) first_story: u64,
-    /// The beginning of a small story behind them.
-    pub(super) last_story: u64,
+    /// A small story before the most of these records.
+    pub(super) first_story: SmallStory,
+    /// A small story behind them.
+    pub(super) last_story: SmallStory,
     pub(super) keyed: Vec<Keyed>,
 }
 
@@ -156,6 +167,7 @@ pub fn as_child(argument: &str) -> Result<(), MeasureError> {
             append(&at, clock_ns, count, is_durable)
         }
         Errand::LookUp { at, clock_ns, keyed } => look_up(&at, clock_ns, &keyed),
+        Errand::Ask { at, clock_ns, count, seed } => ask(&at, clock_ns, count, seed),
         Errand::Travel { at, sequence } => travel(&at, sequence),
     }
 }
@@ -346,6 +358,16 @@ fn look_up(at: &Path, clock_ns: u64, keyed: &[Keyed]) -> Result<(), MeasureError
     probe.end(&engine)?;
     engine.close().doing("close the engine")?;
     say(&Found { first: old.first().copied().unwrap_or_default(), old, new })
+}
+
+fn ask(at: &Path, clock_ns: u64, count: usize, seed: u64) -> Result<(), MeasureError> {
+    let mut history = History::new(seed, 1).at(clock_ns);
+    let engine = engine(at, history.clock(), seed, Level::Os)?;
+    for _ in 0..count {
+        history.ask(&engine)?;
+    }
+    engine.close().doing("close the engine")?;
+    say(&())
 }
 
 fn travel(at: &Path, sequence: u64) -> Result<(), MeasureError> {

@@ -2,6 +2,7 @@
 
 use super::memory::Memory;
 use crate::error::{Doing, MeasureError};
+use crate::history::SmallStory;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -37,24 +38,32 @@ pub enum Look {
     LastActive,
     /// A small story in the active segment.
     TraceActive,
+    /// The newest runs.
+    Runs,
+    /// Runs of which there is none: the whole log is asked.
+    RunsOfNone,
+    /// A run of long ago.
+    ShowRunSealed,
+    /// A run of now, by the first digits of its id.
+    ShowRunActive,
 }
 
 /// Records of a log that are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Places {
     /// One that lies in a sealed segment, in the middle of the log.
     pub(super) sealed: u64,
     /// One that lies in the active segment.
     pub(super) active: u64,
-    /// The beginning of a small story long ago.
-    pub(super) sealed_story: u64,
-    /// The beginning of a small story of now.
-    pub(super) active_story: u64,
+    /// A small story long ago.
+    pub(super) sealed_story: SmallStory,
+    /// A small story of now.
+    pub(super) active_story: SmallStory,
 }
 
 impl Look {
     /// Every one, in the order of the report.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Start,
         Self::HoldList,
         Self::DecisionList,
@@ -65,6 +74,10 @@ impl Look {
         Self::ShowActive,
         Self::LastActive,
         Self::TraceActive,
+        Self::Runs,
+        Self::RunsOfNone,
+        Self::ShowRunSealed,
+        Self::ShowRunActive,
     ];
 
     /// As the report names it.
@@ -81,6 +94,10 @@ impl Look {
             Self::ShowActive => "`log show --from A --to B`, active",
             Self::LastActive => "`log show --last 100`, active",
             Self::TraceActive => "`trace` of a small story, active",
+            Self::Runs => "`runs -n 20`",
+            Self::RunsOfNone => "`runs --status 77`, which no run has",
+            Self::ShowRunSealed => "`show` of a run, sealed",
+            Self::ShowRunActive => "`show` of a run by 8 digits, active",
         }
     }
 
@@ -96,10 +113,17 @@ impl Look {
             Self::ThreadList => "thread list --open".to_string(),
             Self::ShowSealed => show(places.sealed),
             Self::LastSealed => format!("log show --to {} --last {SHOWN}", places.sealed),
-            Self::TraceSealed => format!("trace {}", places.sealed_story),
+            Self::TraceSealed => format!("trace {}", places.sealed_story.first),
             Self::ShowActive => show(places.active),
             Self::LastActive => format!("log show --last {SHOWN}"),
-            Self::TraceActive => format!("trace {}", places.active_story),
+            Self::TraceActive => format!("trace {}", places.active_story.first),
+            Self::Runs => "runs -n 20".to_string(),
+            Self::RunsOfNone => "runs --status 77".to_string(),
+            Self::ShowRunSealed => format!("show {}", places.sealed_story.loop_id),
+            Self::ShowRunActive => {
+                let digits = places.active_story.loop_id.bytes().take("LOOP-".len() + 8);
+                format!("show {}", digits.map(char::from).collect::<String>())
+            }
         };
         line.split(' ').map(str::to_string).collect()
     }
@@ -111,23 +135,37 @@ impl Look {
         log: &Path,
         places: &Places,
     ) -> Result<(f64, Memory), MeasureError> {
-        let mut command = Command::new(program);
-        command.arg0(PROGRAM).args(self.arguments(places)).current_dir(log);
+        let mut command = holdpoint(program, log);
+        command.args(self.arguments(places));
         if self != Self::Start {
             command.arg("--log").arg(log);
         }
-        command.stdin(Stdio::null());
-        let begun = Instant::now();
-        let output = command.output().doing("run `holdpoint`")?;
-        let seconds = begun.elapsed().as_secs_f64();
-        let said = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() || output.stdout.is_empty() {
-            return Err(format!("{}: {}: {said}", self.name(), output.status))
-                .doing("run `holdpoint`");
-        }
-        let memory = said.lines().last().unwrap_or_default();
-        Ok((seconds, serde_json::from_str(memory).doing("read what `holdpoint` had in memory")?))
+        timed(command, self.name(), self == Self::RunsOfNone)
     }
+}
+
+/// The program, in a directory.
+pub(super) fn holdpoint(program: &Path, directory: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg0(PROGRAM).current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+/// Runs `holdpoint`: seconds from before it is started to its end, and what it had in memory.
+pub(super) fn timed(
+    mut command: Command,
+    name: &str,
+    finds_nothing: bool,
+) -> Result<(f64, Memory), MeasureError> {
+    let begun = Instant::now();
+    let output = command.output().doing("run `holdpoint`")?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() || output.stdout.is_empty() != finds_nothing {
+        return Err(format!("{name}: {}: {said}", output.status)).doing("run `holdpoint`");
+    }
+    let memory = said.lines().last().unwrap_or_default();
+    Ok((seconds, serde_json::from_str(memory).doing("read what `holdpoint` had in memory")?))
 }
 
 /// Whether this process was started to be `holdpoint`, by its first argument.

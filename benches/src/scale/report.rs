@@ -2,7 +2,7 @@
 
 use super::look::Look;
 use super::picture::{bytes_shown, time_shown};
-use super::result::{LookPoint, Percentiles, Point, Ratio, Scale, Spread};
+use super::result::{InboxPoint, LookPoint, Percentiles, Point, Ratio, Scale, Spread};
 use super::run::GIVE_BACK;
 use crate::svg::count;
 
@@ -69,6 +69,9 @@ pub fn markdown(scale: &Scale, pictures: &[&str]) -> String {
     }
     out += "\n\n";
     out += LOOKS;
+    if let Some(InboxPoint { logs, questions, look: waits }) = &scale.inbox {
+        out += &format!("`inbox`, {logs} logs with {questions} questions: {}.\n\n", look(waits));
+    }
     for picture in pictures {
         out += &format!("![{0}](curves/{0})\n", picture);
     }

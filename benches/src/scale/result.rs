@@ -1,6 +1,7 @@
 //! What was measured, as data.
 
 use super::look::Look;
+use super::memory::Memory;
 use crate::rounds::Samples;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,8 @@ pub struct Scale {
     pub points: Vec<Point>,
     /// Ratios, of which some have a bar.
     pub ratios: Vec<Ratio>,
+    /// What waits in many logs.
+    pub inbox: Option<InboxPoint>,
 }
 
 impl Scale {
@@ -28,6 +31,12 @@ impl Scale {
     #[must_use]
     pub fn has_bar_lengths(&self) -> bool {
         (self.short, self.long) == BAR_LENGTHS
+    }
+
+    /// What was measured of the shorter one.
+    #[must_use]
+    pub fn short(&self) -> Option<&Point> {
+        self.points.iter().find(|point| point.length == self.short)
     }
 
     /// What was measured of the longer one.
@@ -112,6 +121,42 @@ pub struct LookPoint {
     pub private_memory_bytes: Spread,
     /// Its memory at most, with what is mapped of files.
     pub peak_memory_bytes: Spread,
+}
+
+/// What the rounds of one verb gave.
+#[derive(Default)]
+pub(super) struct Looked {
+    seconds: Samples,
+    private: Samples,
+    peak: Samples,
+}
+
+impl Looked {
+    pub(super) fn add(&mut self, (seconds, memory): (f64, Memory)) {
+        self.seconds.0.push(seconds);
+        self.private.0.push(memory.private_bytes as f64);
+        self.peak.0.push(memory.peak_bytes as f64);
+    }
+
+    pub(super) fn point(&self, verb: &str) -> LookPoint {
+        LookPoint {
+            verb: verb.to_string(),
+            time: Spread::from(&self.seconds),
+            private_memory_bytes: Spread::from(&self.private),
+            peak_memory_bytes: Spread::from(&self.peak),
+        }
+    }
+}
+
+/// What waits for a person in many logs, listed by the program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct InboxPoint {
+    /// Logs.
+    pub logs: usize,
+    /// Questions in all of them together.
+    pub questions: usize,
+    /// Listing them all.
+    pub look: LookPoint,
 }
 
 /// A median, and how far to trust it.

@@ -1,10 +1,10 @@
 //! A history is written once; then the logs of all lengths take turns, round by round.
 
 use super::errand::{Errand, Found, Opened, Parts, Written};
+use super::inbox::{self, InboxPlan};
 use super::look::{Look, Places};
-use super::memory::Memory;
 use super::place::copy_directory;
-use super::result::{BAR_LENGTHS, LookPoint, Percentiles, Point, Pooled, Ratio, Scale, Spread};
+use super::result::{BAR_LENGTHS, Looked, Percentiles, Point, Pooled, Ratio, Scale, Spread};
 use crate::error::{Doing, MeasureError};
 use crate::plan::{Effort, Plan};
 use crate::rounds::{Samples, order};
@@ -45,6 +45,8 @@ pub struct ScalePlan {
     pub seed: u64,
     /// Rounds that count; one more is done before them.
     pub rounds: usize,
+    /// What waits for a person, and where.
+    pub inbox: InboxPlan,
     /// The program that takes errands.
     pub program: PathBuf,
 }
@@ -65,6 +67,7 @@ impl ScalePlan {
             live,
             seed: 1,
             rounds,
+            inbox: InboxPlan::of(plan.effort),
             program,
         };
         if plan.is_huge {
@@ -98,10 +101,12 @@ pub fn measure(plan: &ScalePlan, tell: &mut dyn FnMut(&str)) -> Result<Scale, Me
         tell(&format!("time travel, {} records", log.length));
         points.push(log.point(plan)?);
     }
+    tell("what waits in many logs");
+    let inbox = inbox::measure(plan, home.path())?;
     let (short, long) = plan.compared;
     let ratios = ratios(&logs, plan.compared);
     let ScalePlan { seed, live, rounds, .. } = *plan;
-    Ok(Scale { seed, live, rounds, short, long, points, ratios })
+    Ok(Scale { seed, live, rounds, short, long, points, ratios, inbox: Some(inbox) })
 }
 
 /// The history, and a copy of its log at each length.
@@ -195,12 +200,12 @@ impl Measured {
 
     /// In the middle of the log, and the last of its own history: what a round appends lies behind.
     fn places(&self) -> Places {
-        let Written { records, first_story, last_story, .. } = self.written;
+        let Written { records, first_story, last_story, .. } = &self.written;
         Places {
             sealed: records / 2,
             active: records.saturating_sub(BEHIND).max(1),
-            sealed_story: first_story,
-            active_story: last_story,
+            sealed_story: first_story.clone(),
+            active_story: last_story.clone(),
         }
     }
 
@@ -298,7 +303,7 @@ impl Measured {
             open_read,
             open_fingerprint,
             open_decode,
-            looks: looks.map(|(look, looked)| looked.point(look)).collect(),
+            looks: looks.map(|(look, looked)| looked.point(look.name())).collect(),
             append_os: Percentiles::from(&self.os),
             append_durable: Percentiles::from(&self.durable),
             look_up_first: Spread::from(&self.first),
@@ -309,31 +314,6 @@ impl Measured {
             index_bytes_each: each(self.written.index_bytes),
             snapshot_bytes: self.written.snapshot_bytes,
         })
-    }
-}
-
-/// What the rounds of one verb gave.
-#[derive(Default)]
-struct Looked {
-    seconds: Samples,
-    private: Samples,
-    peak: Samples,
-}
-
-impl Looked {
-    fn add(&mut self, (seconds, memory): (f64, Memory)) {
-        self.seconds.0.push(seconds);
-        self.private.0.push(memory.private_bytes as f64);
-        self.peak.0.push(memory.peak_bytes as f64);
-    }
-
-    fn point(&self, look: Look) -> LookPoint {
-        LookPoint {
-            verb: look.name().to_string(),
-            time: Spread::from(&self.seconds),
-            private_memory_bytes: Spread::from(&self.private),
-            peak_memory_bytes: Spread::from(&self.peak),
-        }
     }
 }
 
