@@ -8,7 +8,7 @@ use crate::records::Line;
 use crate::records::indexes::Tied;
 use crate::records::part::{Part, withheld_at};
 use holdpoint_domain::log::RULES_ADOPTED;
-use holdpoint_domain::world::envelope::decode;
+use holdpoint_domain::world::envelope::{decode, decode_causation};
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{Finding, LogReader, ReadFile, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::{ChainPosition, Record};
@@ -228,6 +228,15 @@ pub(super) fn causation_of(record: &Record<'_>) -> Option<Option<u64>> {
         return None;
     }
     decode(header.kind, header.version, record.payload).ok().map(|envelope| envelope.causation)
+}
+
+/// The same, by the heading alone: the body is not looked at.
+pub(super) fn causation_in_heading(record: &Record<'_>) -> Option<Option<u64>> {
+    let header = &record.header;
+    if header.flags.withheld() {
+        return None;
+    }
+    decode_causation(header.kind, header.version, record.payload).ok()
 }
 
 /// What a batch says, and what of its cause.

@@ -1,6 +1,6 @@
 //! From a record on to everything that it caused.
 
-use super::causes::causation_of;
+use super::causes::{causation_in_heading, causation_of};
 use super::looked::{Batch, Known, Looked, may_hold};
 use super::{EFFECTS_MAX, Step};
 use crate::read::ReadError;
@@ -73,9 +73,10 @@ impl Effects {
             let known = before.as_ref().filter(|(segment, _)| segment == first);
             let from = known.map_or_else(|| Run::at_start(&segment.header), |(_, at)| at.clone());
             let mut open = None;
-            reader.walk_making(&segment, from, &|_, _| (), part, &mut |place, record, ()| {
+            let named = |_: &RecordPlace, record: &Record<'_>| causation_in_heading(record);
+            reader.walk_making(&segment, from, &named, part, &mut |place, record, named| {
                 if record.header.sequence > asked.last {
-                    effects.follow(depth, place, record, &mut open);
+                    effects.follow(depth, place, record, named, &mut open);
                 }
                 ControlFlow::Continue(())
             })?;
@@ -139,7 +140,7 @@ impl Effects {
             let Some(batch) = index.batch_of(segment, next)? else { return Ok(false) };
             let mut open = None;
             let read = index.read(segment, batch, &mut |place, record| {
-                self.follow(depth, place, record, &mut open);
+                self.follow(depth, place, record, causation_in_heading(record), &mut open);
             })?;
             if read.is_none() {
                 return Ok(false);
@@ -153,6 +154,7 @@ impl Effects {
         depth: u32,
         place: &RecordPlace,
         record: &Record<'_>,
+        named: Option<Option<u64>>,
         open: &mut Option<Open>,
     ) {
         let sequence = record.header.sequence;
@@ -165,7 +167,7 @@ impl Effects {
             batch.withheld.get_or_insert_with(|| withheld_at(place, sequence));
         }
         if matches!(batch.cause, Cause::Unknown) {
-            batch.cause = self.cause_of(record);
+            batch.cause = self.cause_of(record, named);
         }
         if !matches!(batch.cause, Cause::Foreign) {
             batch.step.take(place, record);
@@ -203,12 +205,20 @@ impl Effects {
         self.causes.extend(hashes.take(room));
     }
 
-    fn cause_of(&self, record: &Record<'_>) -> Cause {
-        let Some(causation) = causation_of(record) else { return Cause::Unknown };
-        let known = causation.and_then(|causation| {
-            let (_, (first, distance)) = self.known.range(causation..).next()?;
-            (*first <= causation).then_some(*distance)
-        });
-        known.map_or(Cause::Foreign, Cause::Known)
+    /// The cause of a batch, by a record of which this is named in the heading. Most are of other
+    /// stories: nothing more is decoded of those.
+    fn cause_of(&self, record: &Record<'_>, named: Option<Option<u64>>) -> Cause {
+        let Some(causation) = named else { return Cause::Unknown };
+        match causation.and_then(|causation| self.distance_of(causation)) {
+            None => Cause::Foreign,
+            Some(distance) if causation_of(record).is_some() => Cause::Known(distance),
+            Some(_) => Cause::Unknown,
+        }
+    }
+
+    /// How far away the batch is that holds a record, where it is part of the story.
+    fn distance_of(&self, sequence: u64) -> Option<u32> {
+        let (_, (first, distance)) = self.known.range(sequence..).next()?;
+        (*first <= sequence).then_some(*distance)
     }
 }

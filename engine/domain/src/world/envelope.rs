@@ -89,22 +89,45 @@ pub fn encode(envelope: &Envelope) -> Result<Encoded, EncodeError> {
 /// # Errors
 /// [`DecodeError`] names what was expected and what was found. No input panics.
 pub fn decode(kind: u16, version: u8, payload: &[u8]) -> Result<Envelope, DecodeError> {
-    if !is_registered(kind, version) {
-        return Err(DecodeError::unknown(kind, version));
-    }
-    if payload.len() > MAX_PAYLOAD_BYTES {
-        return Err(DecodeError::TooLong { found: payload.len() });
-    }
     let mut reader = Reader::new(payload);
-    let heading: Heading<'_> = read(&mut reader, kind, "heading")?;
-    if heading.kind != kind {
-        return Err(DecodeError::KindDisagrees { expected: kind, found: heading.kind });
-    }
+    let heading = heading(kind, version, &mut reader)?;
     let event = Event::read_body(BodyReader { kind, version, reader: &mut reader })?;
     match reader.over_long() {
         Some(offset) => Err(DecodeError::NotCanonical { kind, offset }),
         None => Ok(heading.into_envelope(event)),
     }
+}
+
+/// The heading of a payload, which its reader is at the beginning of.
+#[inline(always)]
+fn heading<'a>(
+    kind: u16,
+    version: u8,
+    reader: &mut Reader<'a>,
+) -> Result<Heading<'a>, DecodeError> {
+    if !is_registered(kind, version) {
+        return Err(DecodeError::unknown(kind, version));
+    }
+    if reader.left() > MAX_PAYLOAD_BYTES {
+        return Err(DecodeError::TooLong { found: reader.left() });
+    }
+    let heading: Heading<'_> = read(reader, kind, "heading")?;
+    match heading.kind == kind {
+        true => Ok(heading),
+        false => Err(DecodeError::KindDisagrees { expected: kind, found: heading.kind }),
+    }
+}
+
+/// What a record's payload names as its cause, by its heading alone: the body is not looked at.
+///
+/// # Errors
+/// As [`decode`], as far as the heading goes.
+pub fn decode_causation(
+    kind: u16,
+    version: u8,
+    payload: &[u8],
+) -> Result<Option<u64>, DecodeError> {
+    Ok(heading(kind, version, &mut Reader::new(payload))?.causation)
 }
 
 impl DecodeError {
