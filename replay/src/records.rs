@@ -7,7 +7,10 @@ mod leap;
 mod links;
 mod names;
 pub(crate) mod part;
+mod prefilter;
 mod search;
+mod seen;
+mod shown;
 mod whole;
 
 use crate::finding::named;
@@ -24,6 +27,7 @@ use holdpoint_log_format::Record;
 pub use links::links_of;
 pub use names::{Name, Named, each_name};
 pub use part::{Part, Span, newest, span};
+pub(crate) use prefilter::Prefilter;
 pub use search::{Order, Searched, search};
 use serde::Serialize;
 pub use whole::{records, story};
@@ -75,8 +79,9 @@ impl Line {
         place: &RecordPlace,
         record: &Record<'_>,
         filter: &Filter,
+        prefilter: &Prefilter,
     ) -> Option<Self> {
-        if !filter.may_want(record) {
+        if !filter.admits(&record.header) || !prefilter.admits(record.payload) {
             return None;
         }
         let content = content_of(record, &|_| true);

@@ -3,7 +3,7 @@
 
 use crate::anchor::Anchor;
 use crate::read::ReadError;
-use crate::records::{Filter, Line};
+use crate::records::{Filter, Line, Prefilter};
 use holdpoint_log_files::head::read_head;
 use holdpoint_log_files::{FollowError, Follower, LogReader, ReadStorage, SurveyError};
 use thiserror::Error;
@@ -89,13 +89,13 @@ impl LogTail {
         filter: &Filter,
         visit: &mut dyn FnMut(Line),
     ) -> Result<(), FollowError> {
-        let mut batch = Vec::new();
+        let (mut batch, prefilter) = (Vec::new(), Prefilter::of(filter));
         follower.catch_up_to(storage, witnessed, &mut |place, record| {
             let sequence = record.header.sequence;
             if sequence <= self.newest {
                 return;
             }
-            let line = Line::wanted(place, record, filter);
+            let line = Line::wanted(place, record, filter, &prefilter);
             batch.extend(line.map(|line| line.lying_in(&storage.archives())));
             if !record.header.flags.more_follows() {
                 self.newest = sequence;

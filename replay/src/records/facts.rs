@@ -8,8 +8,8 @@ use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
 use holdpoint_domain::world::{RunFact, RunKey, row_of_record};
 use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::{LogReader, ReadStorage, Run};
-use holdpoint_log_format::Record;
+use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run};
+use holdpoint_log_format::{Record, RecordHeader};
 use holdpoint_log_index::Rows;
 use std::ops::ControlFlow;
 
@@ -69,9 +69,9 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
             self.tied.read_after_all(self.reader, first, &mut self.part)?;
         }
         let opened = self.reader.open(first, &mut self.part)?;
-        let Some(mut segment) = opened else { return Ok(None) };
+        let Some(segment) = opened else { return Ok(None) };
         self.part.segments_read += 1;
-        self.facts_by_reading(&mut segment).map(Some)
+        self.facts_by_reading(&segment).map(Some)
     }
 
     fn facts_by_index(&mut self, first: u64) -> Result<Option<SegmentFacts>, ReadError> {
@@ -83,17 +83,27 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
 
     fn facts_by_reading(
         &mut self,
-        segment: &mut OpenSegment<S::File>,
+        segment: &OpenSegment<S::File>,
     ) -> Result<SegmentFacts, ReadError> {
         let Self { reader, tied, part, .. } = self;
         let first_sequence = segment.header.first_sequence();
-        tied.back_to(reader, first_sequence, part)?;
         let mut read = SegmentFacts { first_sequence, rows: Rows::default(), is_whole: true };
         let mut batch = Vec::new();
-        reader.walk(segment, Run::at_start(&segment.header), part, &mut |_, record| {
-            read.take(record, &mut batch);
-            ControlFlow::Continue(())
-        })?;
+        let row = |_: &RecordPlace, record: &Record<'_>| match record.header.flags.withheld() {
+            true => None,
+            false => row_of_record(record.header.kind, record.header.version, record.payload),
+        };
+        let mut take = |record: &Record<'_>, row| read.take(&record.header, row, &mut batch);
+        if tied.due(reader, first_sequence) == Some(first_sequence) {
+            tied.read_making(reader, part, &row, &mut |_, record, row| take(record, row))?;
+        } else {
+            tied.back_to(reader, first_sequence, part)?;
+            let from = Run::at_start(&segment.header);
+            reader.walk_making(segment, from, &row, part, &mut |_, record, row| {
+                take(record, row);
+                ControlFlow::Continue(())
+            })?;
+        }
         Ok(read)
     }
 }
@@ -111,15 +121,14 @@ impl SegmentFacts {
     }
 
     /// The next record. What a batch says counts when it is complete.
-    fn take(&mut self, record: &Record<'_>, batch: &mut Vec<(u64, Vec<u8>)>) {
-        let header = &record.header;
-        match header.flags.withheld() {
-            true => self.is_whole = false,
-            false => {
-                let row = row_of_record(header.kind, header.version, record.payload);
-                batch.extend(row.map(|row| (header.sequence, row)));
-            }
-        }
+    fn take(
+        &mut self,
+        header: &RecordHeader,
+        row: Option<Vec<u8>>,
+        batch: &mut Vec<(u64, Vec<u8>)>,
+    ) {
+        self.is_whole &= !header.flags.withheld();
+        batch.extend(row.map(|row| (header.sequence, row)));
         if !header.flags.more_follows() {
             batch.drain(..).for_each(|(sequence, row)| self.rows.push(sequence, &row));
         }

@@ -7,8 +7,7 @@ use holdpoint_domain::core::actor::{Actor, ActorId};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::world::{REGISTRY, Term, terms_of};
 use holdpoint_domain::{Envelope, Event};
-use holdpoint_log_format::{Record, RecordHeader};
-use memchr::memmem;
+use holdpoint_log_format::RecordHeader;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -114,14 +113,6 @@ impl Filter {
             && self.since.is_none_or(|since| header.time >= since.nanoseconds())
             && self.until.is_none_or(|until| header.time <= until.nanoseconds())
             && self.kind.as_deref().is_none_or(|kind| is_kind(&named(header.kind), kind))
-    }
-
-    /// Whether a record can be wanted as far as its bytes tell: what it is about stands in them.
-    pub(crate) fn may_want(&self, record: &Record<'_>) -> bool {
-        let holds = |id: &str| memmem::find(record.payload, id.as_bytes()).is_some();
-        self.admits(&record.header)
-            && self.loop_id.as_deref().is_none_or(holds)
-            && self.decision.as_deref().is_none_or(holds)
     }
 
     /// Whether everything behind a record is too late to be wanted, this record included.

@@ -18,6 +18,7 @@ use holdpoint_domain::log::{
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_domain::world::{TERMS_VERSION, Term};
 use holdpoint_log_files::Standing::Proven;
+use holdpoint_log_files::blocks::{Make, VisitMade};
 use holdpoint_log_files::reader::{Disregard, OpenSegment};
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{
@@ -252,7 +253,7 @@ impl Tied {
     }
 
     /// The segment that is tied next, where it can hold records from `first` on.
-    fn due<S: ReadStorage>(&self, reader: &LogReader<'_, S>, first: u64) -> Option<u64> {
+    pub(crate) fn due<S: ReadStorage>(&self, reader: &LogReader<'_, S>, first: u64) -> Option<u64> {
         self.ties.due(reader).filter(|_| !self.ties.reach(reader, first))
     }
 
@@ -334,9 +335,21 @@ impl Tied {
         found: &mut impl Extend<Finding>,
         visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
     ) -> Result<(), ReadError> {
+        self.read_making(reader, found, &|_, _| (), &mut |place, record, ()| visit(place, record))
+    }
+
+    /// Ties the segment that is due by reading it whole, and shows its records up to the first
+    /// fault, with what `make` makes of each in the threads that check them.
+    pub(crate) fn read_making<S: ReadStorage, T: Send>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        found: &mut impl Extend<Finding>,
+        make: &Make<'_, T>,
+        visit: &mut VisitMade<'_, T>,
+    ) -> Result<(), ReadError> {
         let mut stated = Vec::new();
-        self.ties.read(reader, found, &mut |place, record| {
-            visit(place, record);
+        self.ties.read_making(reader, found, make, &mut |place, record, made| {
+            visit(place, record, made);
             stated.extend(statement_of(record).map(|body| (record.header.clone(), body)));
         })?;
         // What nothing ties vouches for no index.

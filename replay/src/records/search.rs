@@ -3,7 +3,10 @@
 use super::Line;
 use super::filter::Filter;
 use super::indexes::Tied;
-use super::part::{Part, check_end, withheld_at};
+use super::part::{Part, check_end};
+use super::prefilter::Prefilter;
+use super::seen::{Seen, SeenIn, SeenRecord};
+use super::shown::Shown;
 use super::whole::{each, wrong_beginning};
 use crate::progress::Progress;
 use crate::reach::Reach;
@@ -11,15 +14,11 @@ use crate::read::{ReadError, ReadOptions};
 use crate::report::{Report, Verdict};
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::{io_error, segment_path};
-use holdpoint_log_files::{
-    ArchivePlaces, Finding, LogReader, ReadStorage, RecordPlace, Run, Standing,
-};
-use holdpoint_log_format::{ChainPosition, Record};
+use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run, Standing};
+use holdpoint_log_format::Record;
 use holdpoint_log_index::read_indexed;
 use std::ops::ControlFlow;
-
-/// A segment is read from its end in pieces of about so many bytes.
-const PIECE_BYTES: u64 = 1 << 20;
+use std::sync::Arc;
 
 /// Going back over so many records takes no time that somebody notices.
 const READ_BACK_MAX: u64 = 4_096;
@@ -105,29 +104,15 @@ pub(super) struct Search<'r, 's, 'f, S> {
     pub(super) reader: &'r LogReader<'s, S>,
     filter: &'f Filter,
     order: Order,
+    prefilter: Arc<Prefilter>,
     pub(super) tied: Tied,
+    seen: Seen,
     /// Where reading forwards begins in a segment of which no more was tied.
     begin: Option<(u64, Run)>,
     /// Time of the record before each segment, where times matter.
     times: Vec<u64>,
     pub(super) part: Part,
 }
-
-/// Where records of a segment are shown to.
-struct Shown<'v> {
-    order: Order,
-    archives: ArchivePlaces,
-    filter: Filter,
-    /// The newest record shown, in the order.
-    last: Option<u64>,
-    onward: ControlFlow<()>,
-    visit: &'v mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
-    /// Records of which nobody can tell whether they are wanted.
-    withheld: Vec<Finding>,
-}
-
-/// A wanted record, and what is proven of it.
-type Wanted = (Line, Standing);
 
 impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     pub(super) fn of(
@@ -139,7 +124,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let mut part = Part::begin(reader);
         let times = if is_timed { times_before(reader, &mut part)? } else { Vec::new() };
         let (tied, begin) = (Tied::begin(reader, &mut part)?, None);
-        let mut search = Self { reader, filter, order, tied, begin, times, part };
+        let (prefilter, seen) = (Prefilter::of(filter).into(), Seen::default());
+        let mut search = Self { reader, filter, order, prefilter, tied, seen, begin, times, part };
         if !filter.terms().is_empty() && order == Order::OldestFirst {
             search.tie_all()?;
         }
@@ -154,8 +140,10 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             return Ok(());
         };
         let end = (at..firsts.len()).rev().find(|at| self.can_hold(*at)).unwrap_or(at);
-        if !self.tied.leap_to(self.reader, end)? {
-            self.tie_behind(at)?;
+        if !self.tied.leap_to(self.reader, end)?
+            && let Some(next) = firsts.get(at.saturating_add(1))
+        {
+            self.tie_seeing(*next)?;
         }
         let wanted = self.filter.first.filter(|wanted| *wanted > first);
         if let Some(wanted) = wanted
@@ -164,7 +152,27 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         {
             self.tie_back_to(first, wanted)?;
         }
-        self.tied.back_to(self.reader, first, &mut self.part)
+        self.tie_seeing(first)
+    }
+
+    /// Ties the records from `first` on, and keeps what is wanted of the segments that are read for
+    /// that.
+    fn tie_seeing(&mut self, first: u64) -> Result<(), ReadError> {
+        let Self { reader, filter, prefilter, tied, seen, part, .. } = self;
+        while let Some(due) = tied.due(reader, first) {
+            if tied.step_over(reader, due, part)? {
+                continue;
+            }
+            let mut met = SeenIn::default();
+            let make = |place: &RecordPlace, record: &Record<'_>| {
+                seen.line(place, record, filter, prefilter)
+            };
+            tied.read_making(reader, part, &make, &mut |place, record, line| {
+                seen.meet(&mut met, place, &record.header, line);
+            })?;
+            seen.keep(due, met);
+        }
+        Ok(())
     }
 
     /// Ties what lies behind a segment.
@@ -341,7 +349,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             self.tied.read_after_all(self.reader, first, &mut self.part)?;
         }
         self.part.segments_read += 1;
-        let mut shown = Shown::to(visit, self.order, filter, &self.part);
+        let mut shown = Shown::to(visit, self.order, filter, &self.prefilter, &self.part);
         match self.order {
             Order::OldestFirst => self.forwards(&mut segment, &mut shown)?,
             Order::NewestFirst => self.backwards(&mut segment, &mut shown)?,
@@ -357,9 +365,18 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         segment: &mut OpenSegment<S::File>,
         shown: &mut Shown<'_>,
     ) -> Result<(), ReadError> {
-        let Self { reader, tied, begin, part, .. } = self;
-        tied.back_to(reader, segment.header.first_sequence(), part)?;
-        let begin = begin.take().filter(|(first, _)| *first == segment.header.first_sequence());
+        let first = segment.header.first_sequence();
+        self.tie_seeing(first)?;
+        let Self { reader, tied, seen, begin, part, .. } = self;
+        if let Some(seen) = seen.take(first) {
+            let lines = seen.into_iter().filter_map(|SeenRecord { place, header, line }| {
+                shown.take(&place, &header, line, tied.standing(&header))
+            });
+            let lines = lines.collect();
+            shown.show(lines);
+            return Ok(());
+        }
+        let begin = begin.take().filter(|(begin, _)| *begin == first);
         let from = begin.map_or_else(|| Run::at_start(&segment.header), |(_, from)| from);
         let mut batch = Vec::new();
         reader.walk(segment, from, part, &mut |place, record| {
@@ -417,7 +434,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             return Ok(None);
         };
         let tied = &self.tied;
-        let mut shown = Shown::to(visit, self.order, self.filter.clone(), &self.part);
+        let filter = self.filter.clone();
+        let mut shown = Shown::to(visit, self.order, filter, &self.prefilter, &self.part);
         for piece in in_order(&candidates, self.order) {
             let mut lines = Vec::new();
             let read = read_indexed(&believed.index, segment, piece, &mut |place, record| {
@@ -435,131 +453,6 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         self.part.segments_read_by_index += u64::from(!candidates.is_empty());
         self.part.extend(withheld);
         Ok(Some(Ok(onward)))
-    }
-}
-
-impl<'v> Shown<'v> {
-    fn to(
-        visit: &'v mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
-        order: Order,
-        filter: Filter,
-        part: &Part,
-    ) -> Self {
-        let (last, withheld, archives) = (None, Vec::new(), part.archives.clone());
-        Self { order, archives, filter, last, onward: ControlFlow::Continue(()), visit, withheld }
-    }
-
-    fn wanted(
-        &mut self,
-        place: &RecordPlace,
-        record: &Record<'_>,
-        standing: Standing,
-    ) -> Option<Wanted> {
-        let header = &record.header;
-        let line = Line::wanted(place, record, &self.filter);
-        if line.is_none() && header.flags.withheld() && self.filter.admits(header) {
-            self.withheld.push(withheld_at(place, header.sequence));
-        }
-        line.map(|line| (line.lying_in(&self.archives), standing))
-    }
-
-    /// Shows what lies behind a place, from the last piece on: once through the segment to find
-    /// where pieces of it begin, and then each piece.
-    fn in_pieces<S: ReadStorage>(
-        &mut self,
-        reader: &LogReader<'_, S>,
-        tied: &Tied,
-        segment: &mut OpenSegment<S::File>,
-        from: Run,
-        part: &mut Part,
-    ) -> Result<(), ReadError> {
-        let mut pieces = Pieces::from(from.clone());
-        reader.walk(segment, from, part, &mut |place, record| {
-            pieces.follow(place, record, &self.filter);
-            let ends_batch = !record.header.flags.more_follows();
-            let is_enough = ends_batch && self.filter.ends_before(&record.header);
-            if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        for (begin, end_offset) in pieces.with_wanted().into_iter().rev() {
-            let (mut lines, mut batch) = (Vec::new(), Vec::new());
-            // Whoever changes the file between the two readings is told as damage.
-            reader.walk(segment, begin, part, &mut |place, record| {
-                batch.extend(self.wanted(place, record, tied.standing(&record.header)));
-                if record.header.flags.more_follows() {
-                    return ControlFlow::Continue(());
-                }
-                lines.append(&mut batch);
-                let is_end = place.offset.saturating_add(place.length) >= end_offset;
-                if is_end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?;
-            self.show(lines);
-            if self.onward.is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn show(&mut self, mut lines: Vec<Wanted>) {
-        if self.order == Order::NewestFirst {
-            lines.reverse();
-        }
-        for (line, standing) in lines {
-            if self.onward.is_break() {
-                return;
-            }
-            self.last = Some(line.sequence);
-            self.onward = (self.visit)(line, standing);
-        }
-    }
-
-    /// The filter of what was not shown yet.
-    fn rest(&self) -> Filter {
-        let mut rest = self.filter.clone();
-        match (self.last, self.order) {
-            (None, _) => {}
-            (Some(last), Order::OldestFirst) => rest.first = Some(last.saturating_add(1)),
-            (Some(last), Order::NewestFirst) => rest.last = Some(last.saturating_sub(1)),
-        }
-        rest
-    }
-}
-
-/// Where pieces of a segment begin, each at the end of a batch, and whether they hold a record
-/// that can be wanted.
-struct Pieces {
-    begun: Vec<(Run, bool)>,
-    is_wanted: bool,
-    end_offset: u64,
-}
-
-impl Pieces {
-    fn from(run: Run) -> Self {
-        Self { end_offset: run.end_offset, begun: vec![(run, false)], is_wanted: false }
-    }
-
-    fn follow(&mut self, place: &RecordPlace, record: &Record<'_>, filter: &Filter) {
-        self.is_wanted |= filter.admits(&record.header);
-        if record.header.flags.more_follows() {
-            return;
-        }
-        self.end_offset = place.offset.saturating_add(place.length);
-        let begun = self.begun.last_mut();
-        let Some((begin, is_wanted)) = begun else { return };
-        *is_wanted |= self.is_wanted;
-        self.is_wanted = false;
-        if self.end_offset.saturating_sub(begin.end_offset) >= PIECE_BYTES {
-            let chain = ChainPosition::of(&record.header);
-            self.begun.push((Run::from(chain, place.offset, self.end_offset), false));
-        }
-    }
-
-    /// Those with such a record, each with the offset behind it.
-    fn with_wanted(self) -> Vec<(Run, u64)> {
-        let ends = self.begun.iter().skip(1).map(|(run, _)| run.end_offset);
-        let ends: Vec<u64> = ends.chain([self.end_offset]).collect();
-        let pieces = self.begun.into_iter().zip(ends);
-        pieces.filter(|((_, is_wanted), _)| *is_wanted).map(|((run, _), end)| (run, end)).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which records are tied to the newest witness (`FORMAT.md`, section 33).
 
 use super::{LogReader, OpenSegment, at_begin};
+use crate::blocks::{Make, VisitMade};
 use crate::finding::Finding;
 use crate::run::{RecordPlace, Run};
 use crate::storage::{ReadFile, ReadStorage};
@@ -135,10 +136,24 @@ impl Ties {
         found: &mut impl Extend<Finding>,
         visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
     ) -> Result<(), SurveyError> {
+        self.read_making(reader, found, &|_, _| (), &mut |place, record, ()| visit(place, record))
+    }
+
+    /// As [`Self::read`], with what `make` makes of each record in the threads that check them.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub fn read_making<S: ReadStorage, T: Send>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        found: &mut impl Extend<Finding>,
+        make: &Make<'_, T>,
+        visit: &mut VisitMade<'_, T>,
+    ) -> Result<(), SurveyError> {
         let due = self.due(reader);
         let (Some(mark), Some(name)) = (self.mark.take(), due) else { return Ok(()) };
         let Some(mut segment) = reader.open(name, found)? else { return Ok(()) };
-        let behind = tie_segment(reader, &mut segment, &mark, found, visit)?;
+        let behind = tie_segment(reader, &mut segment, &mark, found, make, visit)?;
         self.mark = (behind == Some(name.saturating_sub(1))).then(|| Mark::before(&segment.header));
         self.take(name, mark, behind);
         Ok(())
@@ -305,22 +320,23 @@ impl Ties {
 
 /// Ties the records of a segment to one of them that is named from outside. Gives the record
 /// behind which they are.
-fn tie_segment<S: ReadStorage>(
+fn tie_segment<S: ReadStorage, T: Send>(
     reader: &LogReader<'_, S>,
     segment: &mut OpenSegment<S::File>,
     mark: &Mark,
     found: &mut impl Extend<Finding>,
-    visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
+    make: &Make<'_, T>,
+    visit: &mut VisitMade<'_, T>,
 ) -> Result<Option<u64>, SurveyError> {
     let header = segment.header;
     let (mut last, mut at_mark) = (header.previous, None);
     let from = Run::at_start(&header);
-    let run = reader.walk_making(segment, from, &|_, _| (), found, &mut |place, record, ()| {
+    let run = reader.walk_making(segment, from, make, found, &mut |place, record, made| {
         last = ChainPosition::of(&record.header);
         if last.sequence == mark.sequence {
             at_mark = Some(last.link);
         }
-        visit(place, record);
+        visit(place, record, made);
         ControlFlow::Continue(())
     })?;
     if at_mark == Some(mark.link) {

@@ -1,0 +1,180 @@
+//! What is shown of a segment's records: those that a filter wants, of complete batches, in an order.
+
+use super::Line;
+use super::filter::Filter;
+use super::indexes::Tied;
+use super::part::{Part, withheld_at};
+use super::prefilter::Prefilter;
+use super::search::Order;
+use crate::read::ReadError;
+use holdpoint_log_files::reader::OpenSegment;
+use holdpoint_log_files::{
+    ArchivePlaces, Finding, LogReader, ReadStorage, RecordPlace, Run, Standing,
+};
+use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A segment is read from its end in pieces of about so many bytes.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// Where records of a segment are shown to.
+pub(super) struct Shown<'v> {
+    order: Order,
+    archives: ArchivePlaces,
+    pub(super) filter: Filter,
+    prefilter: Arc<Prefilter>,
+    /// The newest record shown, in the order.
+    last: Option<u64>,
+    pub(super) onward: ControlFlow<()>,
+    visit: &'v mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
+    /// Records of which nobody can tell whether they are wanted.
+    pub(super) withheld: Vec<Finding>,
+}
+
+/// A wanted record, and what is proven of it.
+pub(super) type Wanted = (Line, Standing);
+
+impl<'v> Shown<'v> {
+    pub(super) fn to(
+        visit: &'v mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
+        order: Order,
+        filter: Filter,
+        prefilter: &Arc<Prefilter>,
+        part: &Part,
+    ) -> Self {
+        Self {
+            order,
+            archives: part.archives.clone(),
+            filter,
+            prefilter: Arc::clone(prefilter),
+            last: None,
+            onward: ControlFlow::Continue(()),
+            visit,
+            withheld: Vec::new(),
+        }
+    }
+
+    pub(super) fn wanted(
+        &mut self,
+        place: &RecordPlace,
+        record: &Record<'_>,
+        standing: Standing,
+    ) -> Option<Wanted> {
+        let line = Line::wanted(place, record, &self.filter, &self.prefilter);
+        self.take(place, &record.header, line, standing)
+    }
+
+    /// The record is shown, or nobody can tell whether it is wanted, or it is passed over.
+    pub(super) fn take(
+        &mut self,
+        place: &RecordPlace,
+        header: &RecordHeader,
+        line: Option<Line>,
+        standing: Standing,
+    ) -> Option<Wanted> {
+        if line.is_none() && header.flags.withheld() && self.filter.admits(header) {
+            self.withheld.push(withheld_at(place, header.sequence));
+        }
+        line.map(|line| (line.lying_in(&self.archives), standing))
+    }
+
+    /// Shows what lies behind a place, from the last piece on: once through the segment to find
+    /// where pieces of it begin, and then each piece.
+    pub(super) fn in_pieces<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        tied: &Tied,
+        segment: &mut OpenSegment<S::File>,
+        from: Run,
+        part: &mut Part,
+    ) -> Result<(), ReadError> {
+        let mut pieces = Pieces::from(from.clone());
+        reader.walk(segment, from, part, &mut |place, record| {
+            pieces.follow(place, record, &self.filter);
+            let ends_batch = !record.header.flags.more_follows();
+            let is_enough = ends_batch && self.filter.ends_before(&record.header);
+            if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        for (begin, end_offset) in pieces.with_wanted().into_iter().rev() {
+            let (mut lines, mut batch) = (Vec::new(), Vec::new());
+            // Whoever changes the file between the two readings is told as damage.
+            reader.walk(segment, begin, part, &mut |place, record| {
+                batch.extend(self.wanted(place, record, tied.standing(&record.header)));
+                if record.header.flags.more_follows() {
+                    return ControlFlow::Continue(());
+                }
+                lines.append(&mut batch);
+                let is_end = place.offset.saturating_add(place.length) >= end_offset;
+                if is_end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            self.show(lines);
+            if self.onward.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn show(&mut self, mut lines: Vec<Wanted>) {
+        if self.order == Order::NewestFirst {
+            lines.reverse();
+        }
+        for (line, standing) in lines {
+            if self.onward.is_break() {
+                return;
+            }
+            self.last = Some(line.sequence);
+            self.onward = (self.visit)(line, standing);
+        }
+    }
+
+    /// The filter of what was not shown yet.
+    pub(super) fn rest(&self) -> Filter {
+        let mut rest = self.filter.clone();
+        match (self.last, self.order) {
+            (None, _) => {}
+            (Some(last), Order::OldestFirst) => rest.first = Some(last.saturating_add(1)),
+            (Some(last), Order::NewestFirst) => rest.last = Some(last.saturating_sub(1)),
+        }
+        rest
+    }
+}
+
+/// Where pieces of a segment begin, each at the end of a batch, and whether they hold a record
+/// that can be wanted.
+struct Pieces {
+    begun: Vec<(Run, bool)>,
+    is_wanted: bool,
+    end_offset: u64,
+}
+
+impl Pieces {
+    fn from(run: Run) -> Self {
+        Self { end_offset: run.end_offset, begun: vec![(run, false)], is_wanted: false }
+    }
+
+    fn follow(&mut self, place: &RecordPlace, record: &Record<'_>, filter: &Filter) {
+        self.is_wanted |= filter.admits(&record.header);
+        if record.header.flags.more_follows() {
+            return;
+        }
+        self.end_offset = place.offset.saturating_add(place.length);
+        let begun = self.begun.last_mut();
+        let Some((begin, is_wanted)) = begun else { return };
+        *is_wanted |= self.is_wanted;
+        self.is_wanted = false;
+        if self.end_offset.saturating_sub(begin.end_offset) >= PIECE_BYTES {
+            let chain = ChainPosition::of(&record.header);
+            self.begun.push((Run::from(chain, place.offset, self.end_offset), false));
+        }
+    }
+
+    /// Those with such a record, each with the offset behind it.
+    fn with_wanted(self) -> Vec<(Run, u64)> {
+        let ends = self.begun.iter().skip(1).map(|(run, _)| run.end_offset);
+        let ends: Vec<u64> = ends.chain([self.end_offset]).collect();
+        let pieces = self.begun.into_iter().zip(ends);
+        pieces.filter(|((_, is_wanted), _)| *is_wanted).map(|((run, _), end)| (run, end)).collect()
+    }
+}
