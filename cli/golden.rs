@@ -5,8 +5,11 @@ use crate::screen::width;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::BootId;
-use holdpoint_replay::{Filter, ReadOptions, Run, RunFound, begun, run_of, runs_of};
+use holdpoint_replay::{
+    Filter, ReadOptions, Retry, Run, RunFound, begun, retries_of, run_of, runs_of,
+};
 use holdpoint_testing::hand_made::HandMade;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -43,7 +46,6 @@ pub(crate) struct Sample {
 
 impl Sample {
     pub(crate) fn new() -> Self {
-        let directory = TempDir::new().unwrap();
         let mut log = HandMade::new();
         let ids = vec![
             log.run_of("make deploy ENVIRONMENT=production REGION=eu-central-1 TIMEOUT=600"),
@@ -51,6 +53,21 @@ impl Sample {
             log.run_of("echo \u{6587}\u{5b57}\u{5316}\u{3051} \u{30c6}\u{30b9}\u{30c8}"),
             log.awaited("sleep 100000"),
         ];
+        Self::of(log, ids)
+    }
+
+    /// A run that failed and was ended after a RETRY, another one, and one that was begun again
+    /// because of the RETRY.
+    pub(crate) fn begun_again() -> Self {
+        let mut log = HandMade::new();
+        let (first, retry) = log.retry_of_halted("make deploy REGION=eu-central-1");
+        let other = log.run_of("make test");
+        let again = log.run_caused_by("make deploy REGION=eu-central-1", retry);
+        Self::of(log, vec![first, other, again])
+    }
+
+    fn of(log: HandMade, ids: Vec<String>) -> Self {
+        let directory = TempDir::new().unwrap();
         log.write(directory.path());
         let minutes_later = log.chain.time + 7 * 60 * 1_000_000_000;
         Self { directory, ids, now: Timestamp::from_nanoseconds(minutes_later) }
@@ -68,6 +85,14 @@ impl Sample {
         assert!(searched.is_sound() && listed.searched.is_sound() && listed.uncounted.is_empty());
         assert_eq!(listed.runs.len(), self.ids.len());
         listed.runs
+    }
+
+    /// The RETRY with which each says that it began, by its loop.
+    pub(crate) fn retries(&self) -> BTreeMap<String, Retry> {
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let (retries, searched) = retries_of(&self.storage(), &self.listed(), options).unwrap();
+        assert!(searched.is_none_or(|searched| searched.is_sound()));
+        retries
     }
 
     /// Every run, the oldest first, with its output.

@@ -1,5 +1,6 @@
 //! `holdpoint runs`: what ran, the newest first, one line each.
 
+pub(crate) mod again;
 mod following;
 
 use crate::archives::ArchiveArgs;
@@ -16,10 +17,11 @@ use crate::run::labels;
 use crate::run_id;
 use crate::screen::{columns, named};
 use crate::show::exit_of;
-use crate::table::{Column, NOTHING, lines};
+use crate::table::{Column, NOTHING, indented};
 use crate::text::{command_line, counted};
 use crate::wanted::expect_order;
 use crate::when::{TimesArgs, took};
+use again::{Placed, Retries, RetryOf, placed};
 use anstyle::AnsiColor;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
@@ -112,16 +114,18 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let newest = directory.read(|log, _| newest(log))?;
     let (range, wanted) = (args.range(&directory)?, args.wanted());
     let mut bar = Bar::new();
-    let Listed { runs, uncounted, searched } = directory.read(|log, options| {
+    let Listed { runs, uncounted, mut searched } = directory.read(|log, options| {
         let mut progress = |progress| bar.update(progress);
         find_runs(log, &range, &wanted, args.count, options, &mut progress)
     })?;
     drop(bar);
+    let (retries, also_read) = again::read(&directory, &runs)?;
+    also_read.into_iter().for_each(|also_read| searched.join(also_read));
     if runs.is_empty() && !searched.is_sound() {
         return conclude(global, &directory, &searched);
     }
     let mut out = Output::stdout();
-    put_lines(global, args, &runs, &mut out, true);
+    put_lines(global, args, (&runs, &retries), &mut out, true);
     out.finish()?;
     if runs.is_empty() && !global.json && !args.follow {
         complain("no run is so");
@@ -130,6 +134,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if !global.json {
         let mut untied = Untied::default();
         runs.iter().for_each(|run| untied.take(run.last, run.standing()));
+        retries.values().for_each(|retry| untied.take(retry.sequence, retry.by.standing));
         untied.tell(searched.reach());
     }
     let exit = end(global, &directory, &searched)?;
@@ -196,20 +201,31 @@ fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
 }
 
 /// Writes runs, below the names of the columns where it is asked for.
-fn put_lines(global: &Global, args: &Args, runs: &[Run], out: &mut Output, is_headed: bool) {
+fn put_lines(
+    global: &Global,
+    args: &Args,
+    (runs, retries): (&[Run], &Retries),
+    out: &mut Output,
+    is_headed: bool,
+) {
     if global.json {
-        runs.iter().for_each(|run| out.json_line(&Row::of(run)));
+        let retry = |run: &Run| retries.get(run.entity.loop_id()).map(RetryOf::of);
+        runs.iter()
+            .for_each(|run| out.json_line(&ListedRow { row: Row::of(run), retry_of: retry(run) }));
     } else if args.quiet {
         runs.iter().for_each(|run| out.line(run.entity.loop_id()));
     } else if !runs.is_empty() {
-        let lines = table(runs, &|at| args.times.told(at, now(), &TimeZone::system()), columns());
-        let outcomes = runs.iter().map(|run| RunOutcome::of(&run.entity));
+        let placed = placed(runs, retries);
+        let lines =
+            table(&placed, &|at| args.times.told(at, now(), &TimeZone::system()), columns());
+        let outcomes = placed.iter().map(|it| RunOutcome::of(&it.run.entity));
         let all = lines.iter().zip(once(None).chain(outcomes.map(Some)));
         for (line, outcome) in all.skip(usize::from(!is_headed)) {
             // What did not end well stands out.
             let style = outcome.filter(|it| it.is_failure()).map(|_| AnsiColor::Red.on_default());
             out.line(out.paint(style.unwrap_or_default(), line));
         }
+        again::tell_apart(&placed);
     }
 }
 
@@ -225,10 +241,9 @@ const COLUMNS: [Column; 8] = [
 ];
 
 /// The table of some runs, in so many columns. `when` tells moments.
-fn table(runs: &[Run], when: &dyn Fn(Timestamp) -> String, columns: usize) -> Vec<String> {
-    let row = |run: &Run| {
-        let entity = &run.entity;
-        let id = entity.loop_id();
+fn table(placed: &[Placed<'_>], when: &dyn Fn(Timestamp) -> String, columns: usize) -> Vec<String> {
+    let row = |placed: &Placed<'_>| {
+        let (run, entity) = (placed.run, &placed.run.entity);
         let exit = entity.current_attempt().and_then(exit_of);
         let deciders: Vec<String> =
             run.approvers().map(|who| claimed(who.id, who.is_claim)).collect();
@@ -241,11 +256,13 @@ fn table(runs: &[Run], when: &dyn Fn(Timestamp) -> String, columns: usize) -> Ve
             lasted(run).map_or(NOTHING.to_string(), took),
             beginner(run),
             if deciders.is_empty() { NOTHING.to_string() } else { deciders.join(", ") },
-            id.get(..ID_CHARACTERS).unwrap_or(id).to_string(),
+            placed.id(),
             command_line(&entity.command_line),
         ]
     };
-    lines(&COLUMNS, &runs.iter().map(row).collect::<Vec<_>>(), columns)
+    let rows: Vec<Vec<String>> = placed.iter().map(row).collect();
+    let indents: Vec<usize> = placed.iter().map(Placed::indent).collect();
+    indented(&COLUMNS, &rows, &indents, columns)
 }
 
 /// A name, with a question mark behind one that nothing proves.
@@ -262,6 +279,15 @@ fn beginner(run: &Run) -> String {
 pub(crate) fn lasted(run: &Run) -> Option<u64> {
     let end = run.entity.halt.as_ref()?.at;
     Some(end.nanoseconds().saturating_sub(run.entity.started_at.nanoseconds()))
+}
+
+/// What a program is shown of a run in a list.
+#[derive(Serialize)]
+struct ListedRow<'r> {
+    #[serde(flatten)]
+    row: Row<'r>,
+    /// The RETRY about another run with which it says that it began.
+    retry_of: Option<RetryOf<'r>>,
 }
 
 /// What a program is shown of a run.
@@ -329,8 +355,27 @@ mod tests {
     fn the_list_of_runs_keeps_its_columns_at_every_width() {
         let sample = Sample::new();
         let runs = sample.listed();
+        let retries = sample.retries();
+        let placed = placed(&runs, &retries);
         for columns in golden::COLUMNS {
-            golden::compare("runs", columns, &table(&runs, &|at| ago(sample.now, at), columns));
+            golden::compare("runs", columns, &table(&placed, &|at| ago(sample.now, at), columns));
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_begun_again_stands_under_the_one_before_it_and_is_marked_where_it_is_alone() {
+        let sample = Sample::begun_again();
+        let (runs, retries) = (sample.listed(), sample.retries());
+        let alone = &runs[..1];
+        for columns in golden::COLUMNS {
+            let when = |at| ago(sample.now, at);
+            golden::compare(
+                "runs-again",
+                columns,
+                &table(&placed(&runs, &retries), &when, columns),
+            );
+            let shown = table(&placed(alone, &retries), &when, columns);
+            golden::compare("runs-again-alone", columns, &shown);
         }
     }
 

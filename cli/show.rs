@@ -1,5 +1,6 @@
 //! `holdpoint show`: the whole story of one run on one screen, or whatever else an id names.
 
+mod again;
 mod other;
 mod run;
 
@@ -13,7 +14,9 @@ use crate::output::Output;
 use crate::reach::Untied;
 use crate::run_id::{self, RunNamed};
 use crate::run_output::expect_run;
+use crate::runs::tell_uncounted;
 use crate::screen::columns;
+use again::Again;
 use holdpoint_replay::{Reach, Run, run_of};
 use run::{Shown, View};
 pub(crate) use run::{directory, ended, exit_of, fault_words, outcome, proven, who};
@@ -49,14 +52,18 @@ fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         RunNamed::Run(loop_id) => loop_id,
         RunNamed::Record(sequence) => return other::record(global, sequence),
     };
-    let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
+    let (found, mut searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
     if !searched.is_sound() {
         return conclude(global, &directory, &searched);
     }
     let run = expect_run(&directory, &loop_id, found)?;
+    let again = Again::read(&directory, &run, &mut searched)?;
+    if !searched.is_sound() {
+        return conclude(global, &directory, &searched);
+    }
     let mut out = Output::stdout();
     if global.json {
-        out.json(&Shown::of(&run));
+        out.json(&Shown::of(&run, &again));
     } else {
         let view = View {
             columns: columns(),
@@ -64,24 +71,25 @@ fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
             is_verbose: args.verbose,
             is_coloured: out.is_coloured(),
         };
-        for line in run::lines(&run, &view, &crate::arguments::program(&global.log)) {
+        for line in run::lines((&run, &again), &view, &crate::arguments::program(&global.log)) {
             out.line(line);
         }
     }
     out.finish()?;
     if !global.json {
-        tell(&run, searched.reach());
+        tell(&run, &again, searched.reach());
     }
     Ok(Exit::DONE)
 }
 
 /// Says where what is shown ceases to be proven, and whose words the last lines are.
-fn tell(run: &Run, reach: &Reach) {
+fn tell(run: &Run, again: &Again, reach: &Reach) {
     if run.outputs.iter().any(|output| !output.bytes.is_empty()) {
         complain(
             "the last lines are what the command printed: nothing in them is said by holdpoint",
         );
     }
+    tell_uncounted(&again.uncounted);
     tell_standing(&[run], reach);
 }
 

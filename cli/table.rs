@@ -27,17 +27,41 @@ pub(crate) const NOTHING: &str = "-";
 /// The rows of a table, its titles first. Cells hold what can be seen, and no line ends. A column
 /// in which there is nothing to tell is left away.
 pub(crate) fn lines(columns: &[Column], rows: &[Vec<String>], room: usize) -> Vec<String> {
-    let widest = |at: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell));
-        let title = columns.get(at).map_or(0, |column| width(column.title));
-        cells.max().unwrap_or(0).max(title)
-    };
+    indented(columns, rows, &[], room)
+}
+
+/// The same, with so many columns before the first cell that is shown of each row.
+pub(crate) fn indented(
+    columns: &[Column],
+    rows: &[Vec<String>],
+    indents: &[usize],
+    room: usize,
+) -> Vec<String> {
     let says = |at: usize| rows.iter().filter_map(|row| row.get(at)).any(|cell| cell != NOTHING);
-    let wanted: Vec<Option<usize>> =
-        (0..columns.len()).map(|at| says(at).then(|| widest(at))).collect();
-    let widths = fitted(columns, &wanted, room);
-    let titles = columns.iter().map(|column| column.title.to_string()).collect();
-    std::iter::once(&titles).chain(rows).map(|row| line(columns, row, &widths)).collect()
+    let mut first = (0..columns.len()).find(|at| says(*at)).unwrap_or(0);
+    loop {
+        let mut rows = rows.to_vec();
+        for (row, indent) in rows.iter_mut().zip(indents) {
+            let cell = row.get_mut(first);
+            cell.into_iter().for_each(|cell| cell.insert_str(0, &" ".repeat(*indent)));
+        }
+        let widest = |at: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell));
+            let title = columns.get(at).map_or(0, |column| width(column.title));
+            cells.max().unwrap_or(0).max(title)
+        };
+        let wanted: Vec<Option<usize>> =
+            (0..columns.len()).map(|at| says(at).then(|| widest(at))).collect();
+        let widths = fitted(columns, &wanted, room);
+        match widths.iter().position(Option::is_some) {
+            Some(shown) if shown > first => first = shown,
+            _ => {
+                let titles = columns.iter().map(|column| column.title.to_string()).collect();
+                let all = std::iter::once(&titles).chain(&rows);
+                return all.map(|row| line(columns, row, &widths)).collect();
+            }
+        }
+    }
 }
 
 /// How wide each column is; `None` where it is left away.
@@ -116,6 +140,19 @@ mod tests {
         assert_eq!(table(30).get(1).unwrap(), "now          1 s  make deplo..");
         assert_eq!(table(24).get(1).unwrap(), "now        make deploy..");
         assert_eq!(table(9).get(2).unwrap(), "5 min ago");
+    }
+
+    #[test]
+    fn what_stands_under_another_row_is_indented_also_where_its_first_cell_is_left_away() {
+        let rows = ["now", "later"].map(|when| [when, "1 s", "make"].map(String::from).to_vec());
+        let shown = |room| indented(&COLUMNS, &rows, &[0, 2], room);
+        assert_eq!(
+            shown(80),
+            ["when     took  command", "now       1 s  make", "  later   1 s  make"]
+        );
+        let columns = [Column { weight: 0, ..COLUMNS[0] }, COLUMNS[2]];
+        let rows = rows.map(|row| vec![row[0].clone(), row[2].clone()]);
+        assert_eq!(indented(&columns, &rows, &[0, 2], 8), ["command", "make", "  make"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `runs --follow`: each run as it begins, and again as it ends.
 
-use super::{Args, put_lines};
+use super::{Args, again, put_lines};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -32,7 +32,9 @@ pub(super) fn follow(
         let missed = caught_up.map_err(|error| failed(directory, &error))?;
         let runs = changed.iter().map(|id| read(directory, id)).collect::<Result<Vec<_>, _>>()?;
         let runs: Vec<Run> = runs.into_iter().flatten().filter(|run| wanted.admits(run)).collect();
-        put_lines(global, args, &runs, &mut out, false);
+        let (retries, searched) = again::read(directory, &runs)?;
+        searched.iter().try_for_each(crate::run_id::expect_sound)?;
+        put_lines(global, args, (&runs, &retries), &mut out, false);
         out.flush();
         if let Some(Missed { first, last }) = missed {
             complain(&format!(

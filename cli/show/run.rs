@@ -1,6 +1,7 @@
 //! A run on one screen: what happened in plain words first, codes and hashes where they are asked
 //! for.
 
+use super::again::{Again, ShownAgain};
 use crate::run_output::last_lines;
 use crate::screen::{Page, named, quoted};
 use crate::text::{bytes, moment};
@@ -55,6 +56,8 @@ pub(crate) struct Shown<'r> {
     outputs: Vec<Kept<'r>>,
     /// Records of it that cannot be read.
     unread_records: &'r [u64],
+    #[serde(flatten)]
+    again: ShownAgain<'r>,
 }
 
 #[derive(Serialize)]
@@ -75,7 +78,7 @@ struct Kept<'r> {
 }
 
 impl<'r> Shown<'r> {
-    pub(crate) fn of(run: &'r Run) -> Self {
+    pub(crate) fn of(run: &'r Run, again: &'r Again) -> Self {
         let kept = |output: &'r CapturedOutput| Kept {
             attempt: output.attempt,
             stream: output.extent.stream,
@@ -100,12 +103,13 @@ impl<'r> Shown<'r> {
             execution_loop: run.entity.view(),
             outputs: run.outputs.iter().map(kept).collect(),
             unread_records: &run.unread,
+            again: again.shown(),
         }
     }
 }
 
 /// The screen. `program` is how this one is called for the log.
-pub(crate) fn lines(run: &Run, view: &View, program: &str) -> Vec<String> {
+pub(crate) fn lines((run, again): (&Run, &Again), view: &View, program: &str) -> Vec<String> {
     let mut page = Page::new(view.columns);
     let id = run.entity.loop_id();
     page.row("run", id);
@@ -113,6 +117,7 @@ pub(crate) fn lines(run: &Run, view: &View, program: &str) -> Vec<String> {
     page.row("outcome", &outcome(run));
     page.row("began", &began(run, view.now));
     page.row("by", &begun_by(run).map_or_else(|| "nobody knows".to_string(), doer));
+    again.put_before(&mut page);
     if !run.labels.is_empty() {
         page.row("labels", &labels(run));
     }
@@ -125,6 +130,7 @@ pub(crate) fn lines(run: &Run, view: &View, program: &str) -> Vec<String> {
     for held in &run.entity.decisions.requests {
         asked(&mut page, run, held, view.now);
     }
+    again.put_later(&mut page, view.now);
     attempts(&mut page, run);
     let last = run.outputs.iter().filter(|it| it.attempt == run.entity.attempt_count());
     last.for_each(|output| put_output(&mut page, output));
@@ -337,7 +343,26 @@ mod tests {
         for (run, name) in sample.whole().iter().zip(["ok", "crashed", "east-asian", "running"]) {
             for columns in golden::COLUMNS {
                 let view = View { columns, now: sample.now, is_verbose: false, is_coloured: false };
-                let shown = lines(run, &view, "holdpoint");
+                let shown = lines((run, &Again::default()), &view, "holdpoint");
+                golden::compare(&format!("show-{name}"), columns, &shown);
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_begun_again_and_the_one_before_it_name_each_other_at_every_width() {
+        let sample = Sample::begun_again();
+        let runs = sample.listed();
+        let (again, first) = (&runs[0], &runs[2]);
+        let retry = sample.retries().remove(again.entity.loop_id());
+        let ties = [
+            (first, Again { later: vec![again.clone()], more: 3, ..Again::default() }, "retried"),
+            (again, Again { retry, ..Again::default() }, "again"),
+        ];
+        for (run, tied, name) in &ties {
+            for columns in golden::COLUMNS {
+                let view = View { columns, now: sample.now, is_verbose: false, is_coloured: false };
+                let shown = lines((run, tied), &view, "holdpoint");
                 golden::compare(&format!("show-{name}"), columns, &shown);
             }
         }
@@ -348,7 +373,7 @@ mod tests {
         let sample = Sample::new();
         let crashed = &sample.whole()[1];
         let plain = View { columns: 80, now: sample.now, is_verbose: false, is_coloured: false };
-        let shown = |view: View| lines(crashed, &view, "holdpoint").join("\n");
+        let shown = |view: View| lines((crashed, &Again::default()), &view, "holdpoint").join("\n");
         assert!(!shown(plain).contains("FAULT_") && !shown(plain).contains('\u{1b}'));
         assert!(shown(View { is_verbose: true, ..plain }).contains("FAULT_"));
         assert!(shown(View { is_coloured: true, ..plain }).contains("\u{1b}["));

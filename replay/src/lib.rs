@@ -13,6 +13,7 @@
 #![cfg(not(windows))]
 #![forbid(unsafe_code)]
 
+pub mod again;
 mod anchor;
 mod archive_statements;
 pub mod archives;
@@ -53,6 +54,7 @@ pub mod together;
 pub mod trace;
 pub mod verify;
 
+pub use again::{Retry, again_after, retries_of};
 pub use anchor::Archived;
 pub use archives::ArchivedLog;
 pub use bisect::{Answer, BisectError, Found, Outcome, bisect};

@@ -66,6 +66,8 @@ pub struct Run {
     pub first: u64,
     /// The last record about it.
     pub last: u64,
+    /// The record that the one which begins it names as its cause.
+    pub cause: Option<u64>,
     /// The records of it whose payload was withheld or cannot be read.
     pub unread: Vec<u64>,
     /// Its labels, which are claims, by name.
@@ -214,6 +216,7 @@ pub(crate) struct Gathered {
     outputs: Vec<CapturedOutput>,
     attempt: u8,
     ends: Option<(u64, u64)>,
+    cause: Option<u64>,
     unread: Vec<u64>,
     labels: BTreeMap<String, String>,
 }
@@ -229,6 +232,7 @@ impl Default for Gathered {
             outputs: Vec::new(),
             attempt: 0,
             ends: None,
+            cause: None,
             unread: Vec::new(),
             labels: BTreeMap::new(),
         }
@@ -254,6 +258,9 @@ impl Gathered {
         self.ends = Some((first, line.sequence));
         let Some(event) = line.event.take() else { return self.unread.push(line.sequence) };
         match &event {
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(_)) => {
+                self.cause = line.causation;
+            }
             Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => {
                 self.attempt = body.attempt;
             }
@@ -311,8 +318,19 @@ impl Gathered {
     pub(crate) fn into_run(self, loop_id: &str) -> Option<Run> {
         let entity = self.world.find_loop(loop_id)?.clone();
         let (first, last) = self.ends?;
-        let Self { approval, doers, instruction, outputs, unread, labels, .. } = self;
-        Some(Run { entity, approval, doers, instruction, outputs, first, last, unread, labels })
+        let Self { approval, doers, instruction, outputs, cause, unread, labels, .. } = self;
+        Some(Run {
+            entity,
+            approval,
+            doers,
+            instruction,
+            outputs,
+            first,
+            last,
+            cause,
+            unread,
+            labels,
+        })
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Begun {
 }
 
 impl Begun {
-    fn of(line: Line) -> Option<Self> {
+    pub(crate) fn of(line: Line) -> Option<Self> {
         let approval = approval_of(&line).map(str::to_string);
         Some(Self { sequence: line.sequence, loop_id: line.loop_id?, approval })
     }

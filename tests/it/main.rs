@@ -89,6 +89,7 @@ mod run_refused;
 mod run_resumed;
 mod run_spent;
 mod runs;
+mod runs_again;
 mod salvage;
 mod salvage_archived;
 mod salvage_forged;

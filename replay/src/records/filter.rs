@@ -28,7 +28,7 @@ pub struct Filter {
     pub loop_id: Option<String>,
     /// The decision point that they are about: one round of a question.
     pub decision: Option<String>,
-    /// Several loops or decision points, one of which they are about.
+    /// Several of a kind, one of which they are about, are caused by, or are.
     pub one_of: Option<OneOf>,
     /// What they are about, whatever it is: the id of a loop or of a part of it, a request to a
     /// person or a decision point, of what a refused command named, or of a thread, session or work
@@ -42,13 +42,17 @@ pub struct Filter {
     pub text: Option<TextWanted>,
 }
 
-/// Several of a kind, by their ids.
+/// Several of a kind, by their ids or sequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OneOf {
-    /// Loops.
+    /// Loops that records are about.
     Loops(BTreeSet<String>),
-    /// Decision points: each is one round of a question.
+    /// Decision points that records are about: each is one round of a question.
     Decisions(BTreeSet<String>),
+    /// Records that records name as their cause.
+    Causes(BTreeSet<u64>),
+    /// The records themselves.
+    Records(BTreeSet<u64>),
 }
 
 impl OneOf {
@@ -56,14 +60,29 @@ impl OneOf {
         match self {
             Self::Loops(ids) => loop_id_of(envelope).is_some_and(|id| ids.contains(id)),
             Self::Decisions(ids) => decision_id_of(envelope).is_some_and(|id| ids.contains(id)),
+            Self::Causes(causes) => {
+                envelope.and_then(|it| it.causation).is_some_and(|cause| causes.contains(&cause))
+            }
+            // Its header tells.
+            Self::Records(_) => true,
         }
     }
 
-    fn terms(&self) -> Vec<Term<'_>> {
+    fn reaches(&self, sequence: u64) -> bool {
         match self {
+            Self::Records(sequences) => sequences.contains(&sequence),
+            Self::Loops(_) | Self::Decisions(_) | Self::Causes(_) => true,
+        }
+    }
+
+    /// `None`: by none.
+    fn terms(&self) -> Option<Vec<Term<'_>>> {
+        Some(match self {
             Self::Loops(ids) => ids.iter().map(|id| Term::Loop(id)).collect(),
             Self::Decisions(ids) => ids.iter().map(|id| Term::DecisionPoint(id)).collect(),
-        }
+            Self::Causes(causes) => causes.iter().map(|cause| Term::CausedBy(*cause)).collect(),
+            Self::Records(_) => return None,
+        })
     }
 }
 
@@ -131,6 +150,7 @@ impl Filter {
     fn reaches(&self, sequence: u64) -> bool {
         self.first.is_none_or(|first| sequence >= first)
             && self.last.is_none_or(|last| sequence <= last)
+            && self.one_of.as_ref().is_none_or(|several| several.reaches(sequence))
     }
 
     /// By which terms an index knows the wanted records: of each list, a record holds at least one.
@@ -143,7 +163,7 @@ impl Filter {
         if let Some(id) = self.decision.as_deref() {
             lists.push(vec![Term::DecisionPoint(id)]);
         }
-        lists.extend(self.one_of.as_ref().map(OneOf::terms));
+        lists.extend(self.one_of.as_ref().and_then(OneOf::terms));
         if let Some(id) = self.correlation.as_deref() {
             lists.push(vec![Term::Correlation(id)]);
         }

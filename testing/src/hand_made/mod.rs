@@ -66,14 +66,23 @@ impl HandMade {
 
     /// One batch, as the rules make it.
     pub fn command(&mut self, command: &Command) {
+        self.command_in(command, |envelope| envelope);
+    }
+
+    /// The same, with envelopes of which this is said as well.
+    pub fn command_in(&mut self, command: &Command, change: impl Fn(Envelope) -> Envelope) {
         let events = decide(&self.world, command, self.now)
             .unwrap_or_else(|refusal| panic!("{}: {refusal}", refusal.code()));
-        self.events(events);
+        self.envelopes(events.into_iter().map(|event| change(envelope(event))));
     }
 
     /// One batch of these events, whether or not the rules would have made them.
     pub fn events(&mut self, events: Vec<Event>) {
-        let envelopes: Vec<Envelope> = events.into_iter().map(envelope).collect();
+        self.envelopes(events.into_iter().map(envelope));
+    }
+
+    fn envelopes(&mut self, envelopes: impl Iterator<Item = Envelope>) {
+        let envelopes: Vec<Envelope> = envelopes.collect();
         let encoded: Vec<Encoded> =
             envelopes.iter().map(|envelope| envelope::encode(envelope).unwrap()).collect();
         let first = self.chain.sequence + 1;

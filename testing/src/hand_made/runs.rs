@@ -1,7 +1,7 @@
 //! Runs of a command, as the rules record them.
 
 use super::{HandMade, SECRET};
-use holdpoint_domain::Command;
+use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::evidence_capture::{
@@ -9,13 +9,17 @@ use holdpoint_domain::evidence_capture::{
 };
 use holdpoint_domain::execution_loop::{
     AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
-    ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake, InitializeLoop,
+    ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake, InitializeLoop, InterruptLoop,
     ObserverExpectation, ReportResponse,
 };
-use holdpoint_domain::human_decision::HoldTerms;
+use holdpoint_domain::human_decision::{
+    AnswerChannel, AnswerHumanDecision, AnswerMeans, HoldPolicy, HoldTerms, HumanDecision,
+    HumanDecisionCommand, RequestHumanDecision,
+};
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, ReportFault, RetryPolicy, SandboxFaultCommand,
 };
+use holdpoint_domain::{ActorId, Command, Envelope};
 
 const ENVELOPE: &[u8] = b"envelope of sh -c true";
 
@@ -27,23 +31,74 @@ impl HandMade {
 
     pub fn run_of(&mut self, command_line: &str) -> String {
         let loop_id = self.awaited(command_line);
-        let (hash, entropy) = (envelope_hash(), self.entropy());
-        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(
-            ReportResponse {
-                loop_id: loop_id.clone(),
-                entropy,
-                executor_id: "sh".into(),
-                instruction_hash: hash,
-                reported_status: ExecutorResponseType::Success,
-                error: None,
-                exit: Exit::Status(0),
-            },
-        )));
-        let entropy = self.entropy();
-        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(CompleteLoop {
+        self.report(&loop_id, ExecutorResponseType::Success, 0);
+        self.complete(&loop_id);
+        loop_id
+    }
+
+    fn report(&mut self, loop_id: &str, reported_status: ExecutorResponseType, status: i32) {
+        let response = ReportResponse {
+            loop_id: loop_id.into(),
+            entropy: self.entropy(),
+            executor_id: "sh".into(),
+            instruction_hash: envelope_hash(),
+            reported_status,
+            error: None,
+            exit: Exit::Status(status),
+        };
+        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(response)));
+    }
+
+    fn complete(&mut self, loop_id: &str) {
+        let (loop_id, entropy) = (loop_id.into(), self.entropy());
+        let complete = CompleteLoop { loop_id, entropy };
+        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(complete)));
+    }
+
+    /// A run that failed, about which alice said RETRY, and which a signal ended before that was
+    /// acted on. Gives the loop's id and the record of the RETRY.
+    pub fn retry_of_halted(&mut self, command_line: &str) -> (String, u64) {
+        let mut initialize = self.initialize(command_line);
+        (initialize.hold, initialize.max_attempts) = (HoldTerms::of(HoldPolicy::After), 2);
+        let loop_id = self.awaited_with(initialize, None);
+        self.report(&loop_id, ExecutorResponseType::Failure, 1);
+        let asked = RequestHumanDecision { loop_id: loop_id.clone(), entropy: self.entropy() };
+        let request_id = format!("REQ-{}", asked.entropy);
+        self.command(&Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(asked)));
+        let answer = AnswerHumanDecision {
+            request_id,
+            loop_id: None,
+            entropy: self.entropy(),
+            actor: Actor::Human,
+            human_id: "alice".into(),
+            decision: HumanDecision::Retry,
+            reason: Some("it is flaky".into()),
+            escalation_target: None,
+            means: AnswerMeans { channel: AnswerChannel::Terminal, detail: "/dev/pts/3".into() },
+        };
+        let retry = self.chain.sequence + 1;
+        let answer = Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer));
+        self.command_in(&answer, |envelope| Envelope {
+            actor: ActorId { kind: Actor::Human, id: "alice".into() },
+            ..envelope
+        });
+        let interrupt = InterruptLoop {
             loop_id: loop_id.clone(),
-            entropy,
-        })));
+            entropy: self.entropy(),
+            signal: 15,
+            sender_pid: None,
+            sender_uid: None,
+        };
+        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(interrupt)));
+        (loop_id, retry)
+    }
+
+    /// A whole run that ends well and that names a record as its cause.
+    pub fn run_caused_by(&mut self, command_line: &str, cause: u64) -> String {
+        let initialize = self.initialize(command_line);
+        let loop_id = self.awaited_with(initialize, Some(cause));
+        self.report(&loop_id, ExecutorResponseType::Success, 0);
+        self.complete(&loop_id);
         loop_id
     }
 
@@ -60,10 +115,7 @@ impl HandMade {
             exit: Exit::Signal(11),
         })));
         if self.world.live_loop(&loop_id).is_some() {
-            let (loop_id, entropy) = (loop_id.clone(), self.entropy());
-            self.command(&Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(
-                CompleteLoop { loop_id, entropy },
-            )));
+            self.complete(&loop_id);
         }
         loop_id
     }
@@ -71,8 +123,13 @@ impl HandMade {
     /// A loop whose output is captured and whose response is awaited: four batches.
     pub fn awaited(&mut self, command_line: &str) -> String {
         let initialize = self.initialize(command_line);
+        self.awaited_with(initialize, None)
+    }
+
+    fn awaited_with(&mut self, initialize: InitializeLoop, cause: Option<u64>) -> String {
         let loop_id = initialize.loop_id();
-        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)));
+        let begin = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize));
+        self.command_in(&begin, |envelope| Envelope { causation: cause, ..envelope });
         let dispatch = DispatchLoop {
             loop_id: loop_id.clone(),
             entropy: self.entropy(),

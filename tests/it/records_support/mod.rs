@@ -27,11 +27,16 @@ pub(crate) struct Sample {
 
 /// A log whose sealed segments have indexes that it vouches for.
 pub(crate) fn indexed() -> Sample {
+    indexed_of(&mut |log, _, loops| loops.extend((0..LOOPS_IN_SEGMENT).map(|_| log.run())))
+}
+
+/// The same of what is written into each of four segments.
+pub(crate) fn indexed_of(fill: &mut dyn FnMut(&mut HandMade, usize, &mut Vec<String>)) -> Sample {
     let directory = TempDir::new().unwrap();
     let mut log = HandMade::new();
     let mut loops = Vec::new();
-    for _ in 0..4 {
-        loops.extend((0..LOOPS_IN_SEGMENT).map(|_| log.run()));
+    for at in 0..4 {
+        fill(&mut log, at, &mut loops);
         log.roll();
     }
     log.write(directory.path());

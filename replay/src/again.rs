@@ -1,0 +1,113 @@
+//! Runs that were begun again: the record that begins one names as its cause a person's RETRY about
+//! another one. That it is the cause is what whoever began the run says; that the RETRY was on
+//! record by then is what the order of the records says.
+
+use crate::read::{ReadError, ReadOptions};
+use crate::records::{Filter, Line, OneOf, Order, Searched, search};
+use crate::run::{Doer, Run};
+use crate::runs::{Begun, RUN_BEGINS};
+use holdpoint_domain::Event;
+use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionEvent};
+use holdpoint_log_files::{ReadStorage, Standing};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+/// What records an answer about a run.
+const ANSWERED: &str = "human_decision.answered";
+
+/// A person's RETRY about a run, which another run names as its cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// The loop that it is about.
+    pub run: String,
+    /// The record of it.
+    pub sequence: u64,
+    /// Whose it is.
+    pub by: Doer,
+    /// Why, as that person said.
+    pub reason: Option<String>,
+}
+
+impl Retry {
+    fn of(line: &Line, standing: Standing) -> Option<Self> {
+        let Some(Event::HumanDecision(HumanDecisionEvent::HumanDecisionAnswered(body))) =
+            &line.event
+        else {
+            return None;
+        };
+        let record = &body.record;
+        (record.decision == HumanDecision::Retry).then_some(())?;
+        Some(Self {
+            run: body.loop_id.to_string(),
+            sequence: line.sequence,
+            by: Doer { actor: line.actor.clone()?, proof: line.proof, standing },
+            reason: record.reason.as_deref().map(str::to_string),
+        })
+    }
+}
+
+/// The RETRY about another run with which some runs say that they began, by their loops; and what
+/// was read for them, where anything had to be.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn retries_of<S: ReadStorage>(
+    storage: &S,
+    runs: &[Run],
+    options: ReadOptions<'_>,
+) -> Result<(BTreeMap<String, Retry>, Option<Searched>), ReadError> {
+    // What is known of a run is about itself or its approval, and no RETRY about another one.
+    let cause = |run: &Run| run.cause.filter(|it| *it < run.first && !run.doers.contains_key(it));
+    let causes: BTreeSet<u64> = runs.iter().filter_map(cause).collect();
+    let (Some(first), Some(last)) = (causes.first().copied(), causes.last().copied()) else {
+        return Ok((BTreeMap::new(), None));
+    };
+    let wanted = Filter {
+        first: Some(first),
+        last: Some(last),
+        kind: Some(ANSWERED.to_string()),
+        one_of: Some(OneOf::Records(causes)),
+        ..Filter::default()
+    };
+    let mut retries = BTreeMap::new();
+    let mut take = |line: Line, standing| {
+        retries.extend(Retry::of(&line, standing).map(|retry| (retry.sequence, retry)));
+        ControlFlow::Continue(())
+    };
+    let searched = search(storage, &wanted, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
+    let of_run = |run: &Run| {
+        let retry = retries.get(&cause(run)?).filter(|it| it.run != run.entity.loop_id())?;
+        Some((run.entity.loop_id().to_string(), retry.clone()))
+    };
+    Ok((runs.iter().filter_map(of_run).collect(), Some(searched)))
+}
+
+/// The records that begin other runs and name as their cause a person's RETRY about this one, the
+/// oldest first; and what was read for them, where anything had to be.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn again_after<S: ReadStorage>(
+    storage: &S,
+    run: &Run,
+    options: ReadOptions<'_>,
+) -> Result<(Vec<Begun>, Option<Searched>), ReadError> {
+    let decided = run.entity.decisions.requests.iter().filter_map(|held| held.decided());
+    let retries = decided.filter(|decided| decided.record.decision == HumanDecision::Retry);
+    let causes: BTreeSet<u64> = retries.map(|decided| decided.sequence).collect();
+    let Some(first) = causes.first().copied() else { return Ok((Vec::new(), None)) };
+    let wanted = Filter {
+        first: Some(first),
+        kind: Some(RUN_BEGINS.to_string()),
+        one_of: Some(OneOf::Causes(causes)),
+        ..Filter::default()
+    };
+    let mut found = Vec::new();
+    let mut take = |line: Line, _| {
+        let other = Begun::of(line).filter(|begun| begun.loop_id != run.entity.loop_id());
+        found.extend(other);
+        ControlFlow::Continue(())
+    };
+    let searched = search(storage, &wanted, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
+    Ok((found, Some(searched)))
+}
