@@ -127,7 +127,8 @@ pub(crate) enum Verb {
     Health(health::Args),
     /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
     Verify(verify::Args),
-    /// List what ran, the newest first: when, how it ended, who began it, who said yes.
+    /// List what ran, and sessions of guarded agents, the newest first: when, how it ended, who
+    /// began it, who said yes.
     Runs(runs::Args),
     /// Tell one run: the command, how it ended, who was asked, the last lines of its output.
     Show(show::Args),

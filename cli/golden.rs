@@ -1,12 +1,22 @@
 //! Screens as they were, in `tests/golden/screens`: a change to one is seen where it is made.
 //! `HOLDPOINT_WRITE_GOLDEN=1` writes what is not there yet.
 
+use crate::hook::{asks, sample};
 use crate::screen::width;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::{
+    ClaimedStatus, ConsumeApproval, DecisionPointCommand, OutcomeClaim, ReportOutcome,
+    RespondToDecisionPoint, Response,
+};
+use holdpoint_domain::{Command, Envelope};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::BootId;
 use holdpoint_replay::{
-    Filter, ReadOptions, Retry, Run, RunFound, begun, retries_of, run_of, runs_of,
+    Filter, ReadOptions, Retry, Run, RunFound, Session, begun, find_sessions, retries_of, run_of,
+    runs_of,
 };
 use holdpoint_testing::hand_made::HandMade;
 use std::collections::BTreeMap;
@@ -66,6 +76,30 @@ impl Sample {
         Self::of(log, vec![first, other, again])
     }
 
+    /// A run, and behind it a session that asked about four tools: one ran and is told of, one
+    /// ran and is not, one was denied, and about one nobody has answered.
+    pub(crate) fn guarded() -> Self {
+        let mut log = HandMade::new();
+        let ids = vec![log.run_of("make test")];
+        for (command, answer, is_told) in [
+            ("make build", Some("approve"), true),
+            ("make deploy REGION=eu-central-1", Some("approve"), false),
+            ("rm -rf /srv/shop", Some("deny"), false),
+            ("git push --force", None, false),
+        ] {
+            guarded_call(&mut log, command, answer, is_told);
+        }
+        Self::of(log, ids)
+    }
+
+    /// Every session, as a list has them.
+    pub(crate) fn sessions(&self) -> Vec<Session> {
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let found = find_sessions(&self.storage(), &Filter::default(), 9, &asks, options).unwrap();
+        assert!(found.is_whole && found.searched.is_sound());
+        found.sessions
+    }
+
     fn of(log: HandMade, ids: Vec<String>) -> Self {
         let directory = TempDir::new().unwrap();
         log.write(directory.path());
@@ -104,4 +138,58 @@ impl Sample {
         };
         self.ids.iter().map(run).collect()
     }
+}
+
+/// A tool that a session asks about, and what becomes of it.
+fn guarded_call(log: &mut HandMade, command: &str, answer: Option<&str>, is_told: bool) {
+    let agent = principal(Actor::Agent, "claude-code:8f1c9a7e-52d0", Authentication::None);
+    let ada = principal(Actor::Human, "ada", Authentication::OsUser);
+    let mut submit = |by: &Principal, command: Command| {
+        log.command_in(&command, |envelope| Envelope {
+            actor: by.actor(),
+            correlation: agent.id.to_string(),
+            ..envelope
+        });
+    };
+    let entropy =
+        Entropy::from_bytes(sha256(command.as_bytes()).as_bytes()[..16].try_into().unwrap());
+    let decision_id = format!("DP-{entropy}");
+    let (asked, binding) = sample(entropy, agent.clone(), command);
+    submit(&agent, asked);
+    let Some(answer) = answer else { return };
+    let answered = RespondToDecisionPoint {
+        decision_id: decision_id.clone(),
+        entropy,
+        by: ada.clone(),
+        response: Response::Option(answer.into()),
+        comment: None,
+    };
+    submit(&ada, Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(answered)));
+    if answer == "approve" {
+        let (decision_id, by) = (decision_id.clone(), agent.clone());
+        let used =
+            DecisionPointCommand::ConsumeApproval(ConsumeApproval { decision_id, by, binding });
+        submit(&agent, Command::DecisionPoint(used));
+    }
+    if is_told {
+        let claim = OutcomeClaim {
+            tool_use_id: "toolu_01".into(),
+            status: ClaimedStatus::Succeeded,
+            response_bytes: 0,
+            response_sha256: sha256(b""),
+            head: "".into(),
+            tail: "".into(),
+        };
+        let (by, claim) = (agent.clone(), Box::new(claim));
+        let told = DecisionPointCommand::ReportOutcome(ReportOutcome { decision_id, by, claim });
+        submit(&agent, Command::DecisionPoint(told));
+    }
+}
+
+fn principal(kind: Actor, id: &str, authenticated_by: Authentication) -> Principal {
+    let means = match kind {
+        Actor::Agent => "hook run by uid 1000, in /srv/shop (0)",
+        _ => "uid 1000",
+    };
+    Principal { kind, id: id.into(), authenticated_by, means: means.into() }
 }

@@ -21,6 +21,9 @@ mod words;
 use crate::arguments::Global;
 use crate::exit::Exit;
 use answer::Answer;
+pub(crate) use ask::asks;
+#[cfg(test)]
+pub(crate) use ask::sample;
 use clap::Subcommand;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;

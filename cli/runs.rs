@@ -1,7 +1,8 @@
-//! `holdpoint runs`: what ran, the newest first, one line each.
+//! `holdpoint runs`: what ran, and sessions of guarded agents, the newest first, one line each.
 
 pub(crate) mod again;
 mod following;
+pub(crate) mod sessions;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
@@ -21,18 +22,19 @@ use crate::table::{Column, NOTHING, indented};
 use crate::text::{command_line, counted};
 use crate::wanted::expect_order;
 use crate::when::{TimesArgs, took};
-use again::{Placed, Retries, RetryOf, placed};
+use again::{Placed, Retries, RetryOf, apart, placed};
 use anstyle::AnsiColor;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
-    Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, begun, find_runs,
-    newest,
+    Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session, begun,
+    find_runs, newest,
 };
 use jiff::tz::TimeZone;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::iter::once;
 
@@ -45,13 +47,13 @@ pub(crate) const ID_CHARACTERS: usize = 15;
 /// Options of `runs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only those that ended, and not well.
+    /// Only runs that ended, and not well.
     #[arg(long, conflicts_with_all = ["status", "running"])]
     failed: bool,
     /// Only those that ended so: a word of the table, or the exit status of a command.
     #[arg(long, value_name = "S", value_parser = status)]
     status: Option<RunStatus>,
-    /// Only those that have not ended.
+    /// Only runs that have not ended.
     #[arg(long, conflicts_with = "status")]
     running: bool,
     /// Only those that began there or later: a record, a moment, a day, `yesterday`, or how long
@@ -76,7 +78,7 @@ pub(crate) struct Args {
     /// So many of them.
     #[arg(short = 'n', value_name = "N", default_value_t = SHOWN)]
     count: usize,
-    /// Those that began before this one.
+    /// Those that began before this run or session.
     #[arg(long, value_name = "RUN")]
     after: Option<String>,
     /// Go on: each run as it begins and as it ends, until Ctrl-C or until nobody reads any more.
@@ -114,33 +116,81 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let newest = directory.read(|log, _| newest(log))?;
     let (range, wanted) = (args.range(&directory)?, args.wanted());
     let mut bar = Bar::new();
-    let Listed { runs, uncounted, mut searched } = directory.read(|log, options| {
+    let Listed { mut runs, uncounted, mut searched } = directory.read(|log, options| {
         let mut progress = |progress| bar.update(progress);
         find_runs(log, &range, &wanted, args.count, options, &mut progress)
     })?;
     drop(bar);
+    let least = runs.last().map(|run| run.first).filter(|_| runs.len() >= args.count);
+    let found = sessions::read(&directory, args, (&range, &wanted), least)?;
+    let is_whole = found.as_ref().is_none_or(|found| found.is_whole);
+    let mut sessions = Vec::new();
+    if let Some(found) = found {
+        searched.join(found.searched);
+        sessions = found.sessions;
+    }
+    cut_to(args.count, &mut runs, &mut sessions);
     let (retries, also_read) = again::read(&directory, &runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
-    if runs.is_empty() && !searched.is_sound() {
+    let shown = Shown { runs, retries, sessions };
+    if shown.is_empty() && !searched.is_sound() {
         return conclude(global, &directory, &searched);
     }
     let mut out = Output::stdout();
-    put_lines(global, args, (&runs, &retries), &mut out, true);
+    put_lines(global, args, &shown, &mut out, true);
     out.finish()?;
-    if runs.is_empty() && !global.json && !args.follow {
+    if shown.is_empty() && !global.json && !args.follow {
         complain("no run is so");
     }
     tell_uncounted(&uncounted);
+    if !is_whole {
+        complain(
+            "sessions of agents were looked for in the newest questions alone: `--since` with \
+             `--until`, or `--by`, looks for them elsewhere",
+        );
+    }
     if !global.json {
-        let mut untied = Untied::default();
-        runs.iter().for_each(|run| untied.take(run.last, run.standing()));
-        retries.values().for_each(|retry| untied.take(retry.sequence, retry.by.standing));
-        untied.tell(searched.reach());
+        shown.tell_standing(&searched);
     }
     let exit = end(global, &directory, &searched)?;
     match newest.filter(|_| args.follow && exit == Exit::DONE) {
         Some(newest) => following::follow(global, args, (&directory, newest), &wanted, &watch),
         None => Ok(exit),
+    }
+}
+
+/// What a list shows, each the newest first.
+#[derive(Default)]
+struct Shown {
+    runs: Vec<Run>,
+    retries: Retries,
+    sessions: Vec<Session>,
+}
+
+impl Shown {
+    fn is_empty(&self) -> bool {
+        self.runs.is_empty() && self.sessions.is_empty()
+    }
+
+    /// Says where what is shown ceases to be proven.
+    fn tell_standing(&self, searched: &Searched) {
+        let Self { runs, retries, sessions } = self;
+        let mut untied = Untied::default();
+        runs.iter().for_each(|run| untied.take(run.last, run.standing()));
+        retries.values().for_each(|retry| untied.take(retry.sequence, retry.by.standing));
+        sessions.iter().for_each(|session| untied.take(session.last, session.standing()));
+        untied.tell(searched.reach());
+    }
+}
+
+/// Leaves so many of both that began last.
+fn cut_to(most: usize, runs: &mut Vec<Run>, sessions: &mut Vec<Session>) {
+    let begun = runs.iter().map(|run| run.first).chain(sessions.iter().map(|it| it.first));
+    let mut begun: Vec<u64> = begun.collect();
+    begun.sort_unstable_by_key(|first| Reverse(*first));
+    if let Some(least) = begun.get(most.saturating_sub(1)).filter(|_| begun.len() > most) {
+        runs.retain(|run| run.first >= *least);
+        sessions.retain(|session| session.first >= *least);
     }
 }
 
@@ -188,8 +238,13 @@ fn end(global: &Global, directory: &Directory, searched: &Searched) -> Result<Ex
     if searched.is_sound() { Ok(Exit::DONE) } else { conclude(global, directory, searched) }
 }
 
-/// The record that begins the run of an id.
+/// The record that begins the run or the session of an id.
 fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
+    if id.starts_with(sessions::PREFIX) {
+        let found = sessions::find(directory, id)?;
+        run_id::expect_sound(&found.searched)?;
+        return Ok(found.sessions.first().map_or(0, |session| session.first));
+    }
     let loop_id = run_id::find(directory, id)?;
     let wanted = Filter { loop_id: Some(loop_id), ..Filter::default() };
     let (begun, _) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
@@ -200,33 +255,70 @@ fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
     })
 }
 
-/// Writes runs, below the names of the columns where it is asked for.
-fn put_lines(
-    global: &Global,
-    args: &Args,
-    (runs, retries): (&[Run], &Retries),
-    out: &mut Output,
-    is_headed: bool,
-) {
-    if global.json {
-        let retry = |run: &Run| retries.get(run.entity.loop_id()).map(RetryOf::of);
-        runs.iter()
-            .for_each(|run| out.json_line(&ListedRow { row: Row::of(run), retry_of: retry(run) }));
-    } else if args.quiet {
-        runs.iter().for_each(|run| out.line(run.entity.loop_id()));
-    } else if !runs.is_empty() {
-        let placed = placed(runs, retries);
+/// Writes what a list shows, below the names of the columns where it is asked for.
+fn put_lines(global: &Global, args: &Args, shown: &Shown, out: &mut Output, is_headed: bool) {
+    let Shown { runs, retries, sessions } = shown;
+    if global.json || args.quiet {
+        for entry in entries(apart(runs, retries), sessions) {
+            match entry {
+                Entry::Run(placed) if global.json => out.json_line(&ListedRow::of(&placed)),
+                Entry::Session(session) if global.json => {
+                    out.json_line(&sessions::Row::of(session));
+                }
+                Entry::Run(placed) => out.line(placed.run.entity.loop_id()),
+                Entry::Session(session) => out.line(sessions::id(session)),
+            }
+        }
+        return;
+    }
+    let placed = placed(runs, retries);
+    let entries = entries(placed.clone(), sessions);
+    if !entries.is_empty() {
         let lines =
-            table(&placed, &|at| args.times.told(at, now(), &TimeZone::system()), columns());
-        let outcomes = placed.iter().map(|it| RunOutcome::of(&it.run.entity));
-        let all = lines.iter().zip(once(None).chain(outcomes.map(Some)));
-        for (line, outcome) in all.skip(usize::from(!is_headed)) {
+            table(&entries, &|at| args.times.told(at, now(), &TimeZone::system()), columns());
+        let all = lines.iter().zip(once(None).chain(entries.iter().map(Some)));
+        for (line, entry) in all.skip(usize::from(!is_headed)) {
             // What did not end well stands out.
-            let style = outcome.filter(|it| it.is_failure()).map(|_| AnsiColor::Red.on_default());
+            let style = entry.filter(|it| it.is_failure()).map(|_| AnsiColor::Red.on_default());
             out.line(out.paint(style.unwrap_or_default(), line));
         }
         again::tell_apart(&placed);
     }
+}
+
+/// A row.
+enum Entry<'s> {
+    Run(Placed<'s>),
+    Session(&'s Session),
+}
+
+impl Entry<'_> {
+    fn is_failure(&self) -> bool {
+        match self {
+            Self::Run(placed) => RunOutcome::of(&placed.run.entity).is_failure(),
+            Self::Session(_) => false,
+        }
+    }
+
+    fn indent(&self) -> usize {
+        match self {
+            Self::Run(placed) => placed.indent(),
+            Self::Session(_) => 0,
+        }
+    }
+}
+
+/// Runs as they are placed, and sessions between them by when they began.
+fn entries<'s>(placed: Vec<Placed<'s>>, sessions: &'s [Session]) -> Vec<Entry<'s>> {
+    let (mut entries, mut sessions) = (Vec::new(), sessions.iter().peekable());
+    for placed in placed {
+        while let Some(session) = sessions.next_if(|it| placed.comes_after(it.first)) {
+            entries.push(Entry::Session(session));
+        }
+        entries.push(Entry::Run(placed));
+    }
+    entries.extend(sessions.map(Entry::Session));
+    entries
 }
 
 const COLUMNS: [Column; 8] = [
@@ -240,29 +332,33 @@ const COLUMNS: [Column; 8] = [
     Column { title: "command", weight: 6, is_cut: true, is_number: false },
 ];
 
-/// The table of some runs, in so many columns. `when` tells moments.
-fn table(placed: &[Placed<'_>], when: &dyn Fn(Timestamp) -> String, columns: usize) -> Vec<String> {
-    let row = |placed: &Placed<'_>| {
-        let (run, entity) = (placed.run, &placed.run.entity);
-        let exit = entity.current_attempt().and_then(exit_of);
-        let deciders: Vec<String> =
-            run.approvers().map(|who| claimed(who.id, who.is_claim)).collect();
-        vec![
-            when(entity.started_at),
-            RunOutcome::of(entity).name().to_string(),
-            exit.map_or(NOTHING.to_string(), |exit| {
-                exit.trim_start_matches("exit status ").to_string()
-            }),
-            lasted(run).map_or(NOTHING.to_string(), took),
-            beginner(run),
-            if deciders.is_empty() { NOTHING.to_string() } else { deciders.join(", ") },
-            placed.id(),
-            command_line(&entity.command_line),
-        ]
+/// The table of some rows, in so many columns. `when` tells moments.
+fn table(entries: &[Entry<'_>], when: &dyn Fn(Timestamp) -> String, columns: usize) -> Vec<String> {
+    let cells = |entry: &Entry<'_>| match entry {
+        Entry::Run(placed) => cells(placed, when),
+        Entry::Session(session) => sessions::cells(session, when),
     };
-    let rows: Vec<Vec<String>> = placed.iter().map(row).collect();
-    let indents: Vec<usize> = placed.iter().map(Placed::indent).collect();
+    let rows: Vec<Vec<String>> = entries.iter().map(cells).collect();
+    let indents: Vec<usize> = entries.iter().map(Entry::indent).collect();
     indented(&COLUMNS, &rows, &indents, columns)
+}
+
+fn cells(placed: &Placed<'_>, when: &dyn Fn(Timestamp) -> String) -> Vec<String> {
+    let (run, entity) = (placed.run, &placed.run.entity);
+    let exit = entity.current_attempt().and_then(exit_of);
+    let deciders: Vec<String> = run.approvers().map(|who| claimed(who.id, who.is_claim)).collect();
+    vec![
+        when(entity.started_at),
+        RunOutcome::of(entity).name().to_string(),
+        exit.map_or(NOTHING.to_string(), |exit| {
+            exit.trim_start_matches("exit status ").to_string()
+        }),
+        lasted(run).map_or(NOTHING.to_string(), took),
+        beginner(run),
+        if deciders.is_empty() { NOTHING.to_string() } else { deciders.join(", ") },
+        placed.id(),
+        command_line(&entity.command_line),
+    ]
 }
 
 /// A name, with a question mark behind one that nothing proves.
@@ -288,6 +384,12 @@ struct ListedRow<'r> {
     row: Row<'r>,
     /// The RETRY about another run with which it says that it began.
     retry_of: Option<RetryOf<'r>>,
+}
+
+impl<'r> ListedRow<'r> {
+    fn of(placed: &Placed<'r>) -> Self {
+        Self { row: Row::of(placed.run), retry_of: placed.retry.map(RetryOf::of) }
+    }
 }
 
 /// What a program is shown of a run.
@@ -356,9 +458,9 @@ mod tests {
         let sample = Sample::new();
         let runs = sample.listed();
         let retries = sample.retries();
-        let placed = placed(&runs, &retries);
+        let entries = entries(placed(&runs, &retries), &[]);
         for columns in golden::COLUMNS {
-            golden::compare("runs", columns, &table(&placed, &|at| ago(sample.now, at), columns));
+            golden::compare("runs", columns, &table(&entries, &|at| ago(sample.now, at), columns));
         }
     }
 
@@ -366,16 +468,23 @@ mod tests {
     fn a_run_that_was_begun_again_stands_under_the_one_before_it_and_is_marked_where_it_is_alone() {
         let sample = Sample::begun_again();
         let (runs, retries) = (sample.listed(), sample.retries());
-        let alone = &runs[..1];
+        for (runs, name) in [(&runs[..], "runs-again"), (&runs[..1], "runs-again-alone")] {
+            let entries = entries(placed(runs, &retries), &[]);
+            for columns in golden::COLUMNS {
+                let shown = table(&entries, &|at| ago(sample.now, at), columns);
+                golden::compare(name, columns, &shown);
+            }
+        }
+    }
+
+    #[test]
+    fn a_session_is_one_row_among_runs_at_every_width() {
+        let sample = Sample::guarded();
+        let (runs, sessions, retries) = (sample.listed(), sample.sessions(), sample.retries());
+        let entries = entries(placed(&runs, &retries), &sessions);
         for columns in golden::COLUMNS {
-            let when = |at| ago(sample.now, at);
-            golden::compare(
-                "runs-again",
-                columns,
-                &table(&placed(&runs, &retries), &when, columns),
-            );
-            let shown = table(&placed(alone, &retries), &when, columns);
-            golden::compare("runs-again-alone", columns, &shown);
+            let shown = table(&entries, &|at| ago(sample.now, at), columns);
+            golden::compare("runs-session", columns, &shown);
         }
     }
 

@@ -3,6 +3,7 @@
 mod again;
 mod other;
 mod run;
+mod session;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
@@ -14,19 +15,20 @@ use crate::output::Output;
 use crate::reach::Untied;
 use crate::run_id::{self, RunNamed};
 use crate::run_output::expect_run;
-use crate::runs::tell_uncounted;
+use crate::runs::{sessions, tell_uncounted};
 use crate::screen::columns;
 use again::Again;
-use holdpoint_replay::{Reach, Run, run_of};
+use holdpoint_replay::{Doer, Reach, Run, run_of};
 use run::{Shown, View};
 pub(crate) use run::{directory, ended, exit_of, fault_words, outcome, proven, who};
+use std::collections::BTreeMap;
 
 /// Options of `show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What to show: a run, by its id, at least six of its first digits or the number of a record
     /// about it; another record by its number; `DP-..`, `REQ-..`, `thread:NAME`,
-    /// `correlation:NAME` or `stream:NAME`.
+    /// `correlation:NAME`, `stream:NAME` or `session:N`.
     #[arg(value_name = "ID")]
     id: String,
     /// Codes and hashes as well.
@@ -47,6 +49,9 @@ fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if let Some(shown) = other::show(global, &args.id) {
         return shown;
     }
+    if args.id.starts_with(sessions::PREFIX) {
+        return session::show(global, &args.id, &args.archives);
+    }
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let loop_id = match run_id::named(&directory, &args.id)? {
         RunNamed::Run(loop_id) => loop_id,
@@ -65,12 +70,7 @@ fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if global.json {
         out.json(&Shown::of(&run, &again));
     } else {
-        let view = View {
-            columns: columns(),
-            now: now(),
-            is_verbose: args.verbose,
-            is_coloured: out.is_coloured(),
-        };
+        let view = View { is_verbose: args.verbose, ..View::of(columns(), now(), &out) };
         for line in run::lines((&run, &again), &view, &crate::arguments::program(&global.log)) {
             out.line(line);
         }
@@ -95,7 +95,6 @@ fn tell(run: &Run, again: &Again, reach: &Reach) {
 
 /// Says what of some runs is not shown, and where what is shown of them ceases to be proven.
 pub(crate) fn tell_standing(runs: &[&Run], reach: &Reach) {
-    let mut untied = Untied::default();
     for run in runs {
         if let Some(record) = run.unread.first() {
             complain(&format!(
@@ -105,7 +104,14 @@ pub(crate) fn tell_standing(runs: &[&Run], reach: &Reach) {
                 run.entity.loop_id()
             ));
         }
-        run.doers.iter().for_each(|(sequence, doer)| untied.take(*sequence, doer.standing));
     }
+    tell_doers(runs.iter().map(|run| &run.doers), reach);
+}
+
+/// Says where what some records say ceases to be proven.
+fn tell_doers<'d>(doers: impl IntoIterator<Item = &'d BTreeMap<u64, Doer>>, reach: &Reach) {
+    let mut untied = Untied::default();
+    let all = doers.into_iter().flatten();
+    all.for_each(|(sequence, doer)| untied.take(*sequence, doer.standing));
     untied.tell(reach);
 }

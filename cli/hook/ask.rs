@@ -12,7 +12,7 @@ use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::{bounded, has_visible_character};
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionOption, DecisionPoint,
-    DecisionPointCommand, OnTimeout,
+    DecisionPointCommand, OnTimeout, Terms,
 };
 use holdpoint_engine::executor::ending;
 use holdpoint_engine::shell::BoundDirectory;
@@ -170,13 +170,18 @@ fn beginning(text: &str, most_bytes: usize) -> String {
 /// Whether this may be a question of a hook's, by any session: about a call, to people alone and
 /// not to whoever asks, with the answers that a hook offers. What is none cannot count for one.
 pub(super) fn is_ours(point: &DecisionPoint) -> bool {
-    let (terms, proposal) = (&point.terms, &point.terms.proposal);
+    asks(&point.requested_by, &point.terms)
+}
+
+/// The same of who asks and under which terms.
+pub(crate) fn asks(by: &Principal, terms: &Terms) -> bool {
+    let proposal = &terms.proposal;
     let is_of_people = |policy: &ApprovalPolicy| !policy.allow_requester && !policy.allow_agents;
     let is_asked = |binding: &ActionBinding| {
         let beginning = format!("{} ", prompt_of(&binding.tool));
         proposal.prompt.starts_with(&beginning) && proposal.prompt.ends_with('?')
     };
-    is_hook(&point.requested_by)
+    is_hook(by)
         && terms.binding.as_ref().is_some_and(is_asked)
         && terms.policy.as_ref().is_some_and(is_of_people)
         && terms.on_timeout == OnTimeout::Abort
@@ -202,6 +207,25 @@ fn context(input: &str) -> String {
         head.len(),
         tail.len()
     )
+}
+
+/// A question about a command of a shell, as a hook asks it, and what it is bound to.
+#[cfg(test)]
+pub(crate) fn sample(entropy: Entropy, by: Principal, command: &str) -> (Command, ActionBinding) {
+    let input = serde_json::json!({ "command": command }).to_string();
+    let digest = holdpoint_domain::core::hash::sha256(input.as_bytes());
+    let binding = ActionBinding { tool: "Bash".into(), input_sha256: digest };
+    let ask = Ask {
+        by,
+        binding: binding.clone(),
+        prompt: prompt("Bash", &input, Some("/srv/shop")),
+        context: context(&input),
+        policy: ApprovalPolicy { allow_requester: false, ..ApprovalPolicy::people() },
+        separation: false,
+        timeout_ms: 3_600_000,
+        valid_for_ms: 3_600_000,
+    };
+    (ask.command(entropy), binding)
 }
 
 #[cfg(test)]

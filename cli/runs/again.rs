@@ -54,7 +54,7 @@ pub(super) struct Placed<'r> {
     pub(super) run: &'r Run,
     /// Under how many others.
     depth: usize,
-    retry: Option<&'r Retry>,
+    pub(super) retry: Option<&'r Retry>,
 }
 
 impl Placed<'_> {
@@ -63,12 +63,23 @@ impl Placed<'_> {
         INDENT.0.saturating_mul(self.depth).min(INDENT.1)
     }
 
+    /// Whether it stands behind what began with a record.
+    pub(super) fn comes_after(&self, first: u64) -> bool {
+        self.depth == 0 && self.run.first < first
+    }
+
     /// The beginning of its id, and whether it was begun again.
     pub(super) fn id(&self) -> String {
         let id = self.run.entity.loop_id();
         let again = if self.retry.is_some() { " again" } else { "" };
         format!("{}{again}", id.get(..ID_CHARACTERS).unwrap_or(id))
     }
+}
+
+/// Runs as they were listed, each for itself.
+pub(super) fn apart<'r>(runs: &'r [Run], retries: &'r Retries) -> Vec<Placed<'r>> {
+    let of = |run: &'r Run| Placed { run, depth: 0, retry: retries.get(run.entity.loop_id()) };
+    runs.iter().map(of).collect()
 }
 
 /// Runs as they were listed, the newest first, but each that was begun again under the one which it

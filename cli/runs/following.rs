@@ -1,6 +1,6 @@
 //! `runs --follow`: each run as it begins, and again as it ends.
 
-use super::{Args, again, put_lines};
+use super::{Args, Shown, again, put_lines};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -34,7 +34,8 @@ pub(super) fn follow(
         let runs: Vec<Run> = runs.into_iter().flatten().filter(|run| wanted.admits(run)).collect();
         let (retries, searched) = again::read(directory, &runs)?;
         searched.iter().try_for_each(crate::run_id::expect_sound)?;
-        put_lines(global, args, (&runs, &retries), &mut out, false);
+        let shown = Shown { runs, retries, ..Shown::default() };
+        put_lines(global, args, &shown, &mut out, false);
         out.flush();
         if let Some(Missed { first, last }) = missed {
             complain(&format!(

@@ -2,6 +2,7 @@
 //! for.
 
 use super::again::{Again, ShownAgain};
+use crate::output::Output;
 use crate::run_output::last_lines;
 use crate::screen::{Page, named, quoted};
 use crate::text::{bytes, moment};
@@ -34,6 +35,13 @@ pub(crate) struct View {
     pub(crate) is_verbose: bool,
     /// What went wrong stands out.
     pub(crate) is_coloured: bool,
+}
+
+impl View {
+    /// So wide and at this moment, where something is written to.
+    pub(super) fn of(columns: usize, now: Timestamp, out: &Output) -> Self {
+        Self { columns, now, is_verbose: false, is_coloured: out.is_coloured() }
+    }
 }
 
 /// What a program is shown of a run.

@@ -40,7 +40,7 @@ impl Retry {
         Some(Self {
             run: body.loop_id.to_string(),
             sequence: line.sequence,
-            by: Doer { actor: line.actor.clone()?, proof: line.proof, standing },
+            by: Doer::of(line, line.actor.clone()?, standing),
             reason: record.reason.as_deref().map(str::to_string),
         })
     }

@@ -31,6 +31,33 @@ pub struct Doer {
     pub standing: Standing,
 }
 
+impl Doer {
+    pub(crate) fn of(line: &Line, actor: ActorId, standing: Standing) -> Self {
+        Self { actor, proof: line.proof, standing }
+    }
+}
+
+/// What is proven of the weakest of some records.
+pub(crate) fn weakest(doers: &BTreeMap<u64, Doer>) -> Standing {
+    let all = || doers.values().map(|doer| doer.standing);
+    [Standing::Unproven, Standing::Unwitnessed]
+        .into_iter()
+        .find(|weak| all().any(|standing| standing == *weak))
+        .unwrap_or(Standing::Proven)
+}
+
+/// A record as a state is made from it.
+pub(crate) fn envelope_of(line: &Line, actor: ActorId, event: Event) -> Envelope {
+    Envelope {
+        actor,
+        proof: line.proof,
+        correlation: line.correlation.clone().unwrap_or_default(),
+        causation: line.causation,
+        idempotency: None,
+        event,
+    }
+}
+
 /// A stream of an attempt's output, as far as it was kept.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CapturedOutput {
@@ -301,17 +328,8 @@ impl Gathered {
 
     fn apply(&mut self, line: &Line, event: Option<Event>, standing: Standing) {
         let (Some(event), Some(actor)) = (event, line.actor.clone()) else { return };
-        let doer = Doer { actor: actor.clone(), proof: line.proof, standing };
-        self.doers.insert(line.sequence, doer);
-        let envelope = Envelope {
-            actor,
-            proof: line.proof,
-            correlation: line.correlation.clone().unwrap_or_default(),
-            causation: line.causation,
-            idempotency: None,
-            event,
-        };
-        self.world.evolve(line.sequence, line.time, &envelope);
+        self.doers.insert(line.sequence, Doer::of(line, actor.clone(), standing));
+        self.world.evolve(line.sequence, line.time, &envelope_of(line, actor, event));
     }
 
     /// `None`: nothing that counts began the loop.
@@ -373,11 +391,7 @@ impl Run {
     /// What is proven of the weakest of the records about it and about its approval.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        let all = || self.doers.values().map(|doer| doer.standing);
-        [Standing::Unproven, Standing::Unwitnessed]
-            .into_iter()
-            .find(|weak| all().any(|standing| standing == *weak))
-            .unwrap_or(Standing::Proven)
+        weakest(&self.doers)
     }
 
     /// The newest of an attempt's outputs on a stream; of the last attempt that has any where none

@@ -90,6 +90,7 @@ mod run_resumed;
 mod run_spent;
 mod runs;
 mod runs_again;
+mod runs_sessions;
 mod salvage;
 mod salvage_archived;
 mod salvage_forged;

@@ -49,6 +49,8 @@ pub enum OneOf {
     Loops(BTreeSet<String>),
     /// Decision points that records are about: each is one round of a question.
     Decisions(BTreeSet<String>),
+    /// Stories that records belong to.
+    Correlations(BTreeSet<String>),
     /// Records that records name as their cause.
     Causes(BTreeSet<u64>),
     /// The records themselves.
@@ -60,6 +62,9 @@ impl OneOf {
         match self {
             Self::Loops(ids) => loop_id_of(envelope).is_some_and(|id| ids.contains(id)),
             Self::Decisions(ids) => decision_id_of(envelope).is_some_and(|id| ids.contains(id)),
+            Self::Correlations(names) => {
+                envelope.is_some_and(|envelope| names.contains(&envelope.correlation))
+            }
             Self::Causes(causes) => {
                 envelope.and_then(|it| it.causation).is_some_and(|cause| causes.contains(&cause))
             }
@@ -71,7 +76,7 @@ impl OneOf {
     fn reaches(&self, sequence: u64) -> bool {
         match self {
             Self::Records(sequences) => sequences.contains(&sequence),
-            Self::Loops(_) | Self::Decisions(_) | Self::Causes(_) => true,
+            Self::Loops(_) | Self::Decisions(_) | Self::Correlations(_) | Self::Causes(_) => true,
         }
     }
 
@@ -80,6 +85,7 @@ impl OneOf {
         Some(match self {
             Self::Loops(ids) => ids.iter().map(|id| Term::Loop(id)).collect(),
             Self::Decisions(ids) => ids.iter().map(|id| Term::DecisionPoint(id)).collect(),
+            Self::Correlations(names) => names.iter().map(|name| Term::Correlation(name)).collect(),
             Self::Causes(causes) => causes.iter().map(|cause| Term::CausedBy(*cause)).collect(),
             Self::Records(_) => return None,
         })

@@ -1,0 +1,206 @@
+//! Sessions of agents whose tools a hook guards: a row each in a list of runs. All of it rests on
+//! the questions that the hook put on record; that they are of one session is the host's claim.
+
+use super::{Args, claimed};
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::hook::asks;
+use crate::run_id::expect_sound;
+use crate::screen::cut;
+use crate::table::NOTHING;
+use crate::text::excerpt;
+use holdpoint_domain::ActorId;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::{DecisionPoint, ResolutionKind};
+use holdpoint_replay::{Filter, RunsWanted, Session, SessionsFound, find_sessions, session_asking};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What the id of a session begins with; the number of its first record follows, or its name.
+pub(crate) const PREFIX: &str = "session:";
+
+/// What stands where a run has its outcome: no record says how a session ended.
+const OUTCOME: &str = "session";
+
+/// The name of a session takes so many columns of a list at most.
+const NAME_COLUMNS: usize = 20;
+
+/// What became of the questions about the tools of a session, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Tools {
+    asked: usize,
+    approved: usize,
+    denied: usize,
+    waiting: usize,
+    unanswered: usize,
+    outcome_unknown: usize,
+}
+
+/// What became of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    Approved,
+    Denied,
+    Waiting,
+    Unanswered,
+}
+
+impl Answered {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Waiting => "waiting",
+            Self::Unanswered => "unanswered",
+        }
+    }
+}
+
+pub(crate) fn answered(point: &DecisionPoint) -> Answered {
+    let kind = point.ending.as_ref().and_then(|ending| ending.kind);
+    match kind {
+        _ if point.is_open() => Answered::Waiting,
+        _ if point.approves() => Answered::Approved,
+        Some(ResolutionKind::Option) => Answered::Denied,
+        _ => Answered::Unanswered,
+    }
+}
+
+/// Whether the tool may have run, and nobody said what became of it.
+pub(crate) fn is_unknown(point: &DecisionPoint) -> bool {
+    point.consumed.is_some() && point.outcome.is_none()
+}
+
+impl Tools {
+    pub(crate) fn of(session: &Session) -> Self {
+        let count = |wanted: Answered| {
+            session.calls.iter().filter(|point| answered(point) == wanted).count()
+        };
+        Self {
+            asked: session.calls.len(),
+            approved: count(Answered::Approved),
+            denied: count(Answered::Denied),
+            waiting: count(Answered::Waiting),
+            unanswered: count(Answered::Unanswered),
+            outcome_unknown: session.calls.iter().filter(|point| is_unknown(point)).count(),
+        }
+    }
+
+    /// In words, without what there is nothing of.
+    pub(crate) fn words(&self) -> String {
+        let said = [
+            (self.approved, Answered::Approved.name()),
+            (self.denied, Answered::Denied.name()),
+            (self.waiting, Answered::Waiting.name()),
+            (self.unanswered, Answered::Unanswered.name()),
+            (self.outcome_unknown, "outcome unknown"),
+        ];
+        let said = said.iter().filter(|(count, _)| *count > 0);
+        let more: String = said.map(|(count, word)| format!(", {count} {word}")).collect();
+        format!("{} asked{more}", self.asked)
+    }
+}
+
+/// The id of a session, which `show` takes.
+pub(crate) fn id(session: &Session) -> String {
+    format!("{PREFIX}{}", session.first)
+}
+
+/// Those that a list shows, by where it ends: nobody knows how a session ended or what it printed,
+/// so none is shown where that is asked for.
+pub(super) fn read(
+    directory: &Directory,
+    args: &Args,
+    (range, wanted): (&Filter, &RunsWanted),
+    least: Option<u64>,
+) -> Result<Option<SessionsFound>, Failure> {
+    if (RunsWanted { by: None, ..wanted.clone() }) != RunsWanted::default() || args.count == 0 {
+        return Ok(None);
+    }
+    let range =
+        Filter { first: least.max(range.first), correlation: wanted.by.clone(), ..range.clone() };
+    directory.read(|log, options| find_sessions(log, &range, args.count, &asks, options)).map(Some)
+}
+
+/// The session that an id names. Exit 2 for what is no id, 3 where there is none such.
+pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<SessionsFound, Failure> {
+    let named = wanted.strip_prefix(PREFIX).unwrap_or(wanted);
+    let name = match named.parse::<u64>() {
+        Ok(sequence) => {
+            let (name, searched) =
+                directory.read(|log, options| session_asking(log, sequence, &asks, options))?;
+            expect_sound(&searched)?;
+            name
+        }
+        Err(_) => Some(named.to_string()),
+    };
+    let no_such = || {
+        let message = format!("there is no {}: `holdpoint runs` lists all", excerpt(wanted));
+        directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_session", message))
+    };
+    let range = Filter { correlation: Some(name.ok_or_else(no_such)?), ..Filter::default() };
+    let found = directory.read(|log, options| find_sessions(log, &range, 1, &asks, options))?;
+    match found.sessions.is_empty() && found.searched.is_sound() {
+        true => Err(no_such()),
+        false => Ok(found),
+    }
+}
+
+/// The cells of its row.
+pub(super) fn cells(session: &Session, when: &dyn Fn(Timestamp) -> String) -> Vec<String> {
+    let deciders: BTreeSet<String> = approvers(session)
+        .map(|by| claimed(&by.id, by.authenticated_by == Authentication::None))
+        .collect();
+    let deciders = deciders.into_iter().collect::<Vec<_>>().join(", ");
+    vec![
+        when(session.began_at),
+        OUTCOME.to_string(),
+        NOTHING.to_string(),
+        NOTHING.to_string(),
+        claimed(&cut(&session.name, NAME_COLUMNS), true),
+        if deciders.is_empty() { NOTHING.to_string() } else { deciders },
+        id(session),
+        Tools::of(session).words(),
+    ]
+}
+
+fn approvers(session: &Session) -> impl Iterator<Item = &Principal> {
+    let approved = session.calls.iter().filter(|point| answered(point) == Answered::Approved);
+    approved.filter_map(|point| point.ending.as_ref()?.by.as_ref())
+}
+
+/// What a program is shown of a session.
+#[derive(Serialize)]
+pub(crate) struct Row<'s> {
+    /// A session is no run.
+    run: Option<&'s str>,
+    session: String,
+    /// Who it says that it is.
+    by: ActorId,
+    began_at: Timestamp,
+    tools: Tools,
+    approved_by: BTreeSet<&'s str>,
+    correlation: &'s str,
+    first_record: u64,
+    last_record: u64,
+    /// What is proven of the weakest of its records.
+    standing: &'static str,
+}
+
+impl<'s> Row<'s> {
+    pub(crate) fn of(session: &'s Session) -> Self {
+        Self {
+            run: None,
+            session: id(session),
+            by: ActorId { kind: Actor::Agent, id: session.name.as_str().into() },
+            began_at: session.began_at,
+            tools: Tools::of(session),
+            approved_by: approvers(session).map(|by| by.id.as_ref()).collect(),
+            correlation: &session.name,
+            first_record: session.first,
+            last_record: session.last,
+            standing: session.standing().name(),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A session of an agent whose tools a hook guards, on one screen: each question about a tool in
+//! order, what was answered, and what the host says became of the call.
+
+use super::run::{View, who};
+use super::tell_doers;
+use crate::archives::ArchiveArgs;
+use crate::arguments::{Global, program};
+use crate::decision::now;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain};
+use crate::log_show::conclude;
+use crate::output::Output;
+use crate::runs::sessions::{self, Answered, Row, Tools, answered, is_unknown};
+use crate::screen::{Page, columns, named};
+use crate::text::{counted, moment};
+use crate::when::ago;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::{ClaimedStatus, DecisionPoint};
+use holdpoint_replay::Session;
+use serde::Serialize;
+
+/// A question takes so many lines at most: `decision show` has all of it.
+const QUESTION_LINES: usize = 3;
+
+/// What a program is shown of a session.
+#[derive(Serialize)]
+struct Shown<'s> {
+    #[serde(flatten)]
+    row: Row<'s>,
+    calls: Vec<Call<'s>>,
+    /// Records about it that cannot be read.
+    unread_records: &'s [u64],
+}
+
+#[derive(Serialize)]
+struct Call<'s> {
+    decision: &'s str,
+    asked_at: Timestamp,
+    tool: Option<&'s str>,
+    prompt: &'s str,
+    answer: &'static str,
+    answered_by: Option<&'s Principal>,
+    answered_at: Option<Timestamp>,
+    used_at: Option<Timestamp>,
+    /// What the host says; null: nothing, or the approval was not used.
+    claimed_outcome: Option<ClaimedStatus>,
+    outcome_unknown: bool,
+    record: u64,
+}
+
+impl<'s> Call<'s> {
+    fn of(point: &'s DecisionPoint) -> Self {
+        let ending = point.ending.as_ref();
+        Self {
+            decision: &point.decision_id,
+            asked_at: point.created_at,
+            tool: point.binding().map(|binding| binding.tool.as_ref()),
+            prompt: &point.terms.proposal.prompt,
+            answer: answered(point).name(),
+            answered_by: ending.and_then(|ending| ending.by.as_ref()),
+            answered_at: ending.map(|ending| ending.ended_at),
+            used_at: point.consumed.as_ref().map(|consumed| consumed.at),
+            claimed_outcome: point.outcome.as_ref().map(|outcome| outcome.status),
+            outcome_unknown: is_unknown(point),
+            record: point.created_sequence,
+        }
+    }
+}
+
+/// Tells the session that an id names.
+pub(super) fn show(global: &Global, id: &str, archives: &ArchiveArgs) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, archives)?;
+    let found = sessions::find(&directory, id)?;
+    let session = match found.sessions.first() {
+        Some(session) if found.searched.is_sound() => session,
+        _ => return conclude(global, &directory, &found.searched),
+    };
+    let mut out = Output::stdout();
+    if global.json {
+        let calls = session.calls.iter().map(Call::of).collect();
+        out.json(&Shown { row: Row::of(session), calls, unread_records: &session.unread });
+    } else {
+        let view = View::of(columns(), now(), &out);
+        lines(session, &view, &program(&global.log)).into_iter().for_each(|line| out.line(line));
+    }
+    out.finish()?;
+    if !global.json {
+        if let Some(record) = session.unread.first() {
+            complain(&format!(
+                "{} of it cannot be read, the first of them record {record}: what they say is not \
+                 shown",
+                counted(session.unread.len() as u64, "record")
+            ));
+        }
+        tell_doers([&session.doers], found.searched.reach());
+    }
+    Ok(Exit::DONE)
+}
+
+/// The screen. `program` is how this one is called for the log.
+pub(super) fn lines(session: &Session, view: &View, program: &str) -> Vec<String> {
+    let mut page = Page::new(view.columns);
+    page.row("session", &sessions::id(session));
+    page.row("by", &who(Actor::Agent, &session.name, true, ""));
+    let (began, at) = (ago(view.now, session.began_at), moment(session.began_at));
+    page.row("began", &format!("{began} ({at})"));
+    page.row("tools", &Tools::of(session).words());
+    session.calls.iter().for_each(|point| put_call(&mut page, point, view.now));
+    page.sentence(&format!("`{program} decision show DP-..` has all of one question"));
+    page.sentence(&format!(
+        "`{program} show correlation:{}` has its records",
+        named(&session.name)
+    ));
+    page.lines()
+}
+
+fn put_call(page: &mut Page, point: &DecisionPoint, now: Timestamp) {
+    page.row("asked", &format!("{}, {}", point.decision_id, ago(now, point.created_at)));
+    page.recorded_beginning(&point.terms.proposal.prompt, QUESTION_LINES);
+    page.row("answer", &answer(point, now));
+    let outcome = match &point.outcome {
+        Some(outcome) => format!("{}, claimed by the host and not proven", outcome.status),
+        None if point.consumed.is_some() => "unknown: nothing was reported of it".to_string(),
+        None if answered(point) == Answered::Approved => "none: it was not used".to_string(),
+        None => return,
+    };
+    page.row("outcome", &outcome);
+}
+
+fn answer(point: &DecisionPoint, now: Timestamp) -> String {
+    let word = answered(point).name();
+    let Some(ending) = &point.ending else { return word.to_string() };
+    let by = ending.by.as_ref().map(|by| {
+        let is_claim = by.authenticated_by == Authentication::None;
+        format!(" by {}", who(by.kind, &by.id, is_claim, ""))
+    });
+    format!("{word}{}, {}", by.unwrap_or_default(), ago(now, ending.ended_at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{self, Sample};
+
+    #[test]
+    fn every_call_of_a_session_is_told_in_order_at_every_width() {
+        let sample = Sample::guarded();
+        let session = &sample.sessions()[0];
+        for columns in golden::COLUMNS {
+            let view = View { columns, now: sample.now, is_verbose: false, is_coloured: false };
+            golden::compare("show-session", columns, &lines(session, &view, "holdpoint"));
+        }
+    }
+}

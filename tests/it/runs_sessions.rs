@@ -1,0 +1,115 @@
+//! A session of an agent whose tools a hook guards is one row among runs, and is shown whole.
+
+use crate::hook::{ask, call, pre, respond, run};
+use crate::program::{Place, json, status, text};
+use crate::runs::listed;
+use serde_json::{Value, json as value};
+
+/// A call that is approved and let through.
+fn let_through(place: &Place, session: &str, command: &str) {
+    let id = ask(place, &[], &call(session, command));
+    respond(place, &id, "approve");
+    assert_eq!(pre(place, &[], &call(session, command)).0, "allow");
+}
+
+/// A run, a session that asked about four tools, another run, and a session that asked about one.
+fn place() -> Place {
+    let place = Place::with_log();
+    place.shell("true");
+    let_through(&place, "s", "make build");
+    let mut ran = call("s", "make build");
+    ran["hook_event_name"] = "PostToolUse".into();
+    ran["tool_response"] = "built".into();
+    assert_eq!(status(&run(&place, &["post-tool-use"], &ran)), 0);
+    let_through(&place, "s", "make deploy");
+    let denied = ask(&place, &[], &call("s", "rm -rf /"));
+    respond(&place, &denied, "deny");
+    place.shell("exit 3");
+    ask(&place, &[], &call("other", "ls"));
+    ask(&place, &[], &call("s", "git push"));
+    place
+}
+
+fn rows(place: &Place, options: &[&str]) -> Vec<Value> {
+    let output = place.holdpoint(&[&["runs", "--json"], options].concat());
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_session_is_one_row_in_the_order_of_beginnings_and_tells_what_became_of_its_tools() {
+    let place = place();
+    let all = listed(&place, &[]);
+    let begins: Vec<&str> = all.iter().map(|id| id.split([':', '-']).next().unwrap()).collect();
+    assert_eq!(begins, ["session", "LOOP", "session", "LOOP"]);
+    let all_rows = rows(&place, &[]);
+    let session = &all_rows[2];
+    let tools = value!({ "asked": 4, "approved": 2, "denied": 1, "waiting": 1, "unanswered": 0,
+        "outcome_unknown": 1 });
+    assert_eq!((&session["run"], &session["tools"]), (&Value::Null, &tools));
+    assert_eq!(session["by"], value!({ "kind": "AGENT", "id": "claude-code:s" }));
+    let shown = text(&place.holdpoint(&["runs"]).stdout);
+    let line = shown.lines().nth(3).unwrap();
+    assert!(line.contains("  session  ") && line.contains("claude-code:s?"), "{shown}");
+    assert!(line.contains("4 asked, 2 app"), "{shown}");
+    for (options, due) in [
+        (&["-n", "1"][..], &all[..1]),
+        (&["-n", "3"], &all[..3]),
+        (&["--after", &all[0]], &all[1..]),
+        (&["--after", &all[2]], &all[3..]),
+        (&["--by", "claude-code:s"], &all[2..3]),
+        (&["--since", &session["first_record"].to_string()], &all[..3]),
+        (&["--until", &session["last_record"].to_string()], &all),
+        (&["--until", &session["first_record"].to_string()], &all[2..]),
+        (&["--failed"], &all[1..2]),
+        (&["--running"], &[]),
+        (&["--command", "asked"], &[]),
+    ] {
+        assert_eq!(listed(&place, options), due, "{options:?}");
+    }
+}
+
+#[test]
+fn every_call_of_a_session_is_told_in_order_by_the_id_that_the_list_prints() {
+    let place = place();
+    let session = listed(&place, &["--by", "claude-code:s"]).remove(0);
+    let shown = json(&place.holdpoint(&["show", &session, "--json"]));
+    let calls = shown["calls"].as_array().unwrap();
+    let told: Vec<(&str, bool)> = calls
+        .iter()
+        .map(|call| (call["answer"].as_str().unwrap(), call["outcome_unknown"] == true))
+        .collect();
+    let due = [("approved", false), ("approved", true), ("denied", false), ("waiting", false)];
+    assert_eq!(told, due);
+    assert_eq!(calls[0]["claimed_outcome"], "SUCCEEDED");
+    assert_eq!(json(&place.holdpoint(&["show", "session:claude-code:s", "--json"])), shown);
+    let screen = text(&place.holdpoint(&["show", &session]).stdout);
+    let order = [
+        "make build",
+        "SUCCEEDED, claimed by the host and not proven",
+        "make deploy",
+        "unknown: nothing was reported of it",
+        "rm -rf /",
+        "denied by",
+        "git push",
+        "answer          waiting",
+    ];
+    let places: Vec<_> = order.iter().map(|words| screen.find(words)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} {screen}");
+    assert!(!screen.contains("built"), "what a tool printed is not shown: {screen}");
+    for (id, exit) in [("session:1", 3), ("session:9999", 3), ("session:nobody", 3)] {
+        assert_eq!(status(&place.holdpoint(&["show", id])), exit, "{id}");
+    }
+    place.verified();
+}
+
+#[test]
+fn a_question_that_no_hook_asked_is_no_session() {
+    let place = Place::with_log();
+    let asked = ["decision", "create", "gt-1", "--requested-by", "claude-code:s", "--prompt"];
+    let texts = ["May \"Bash\" run in \"/\"?", "--option", "approve:Approve"];
+    let created = place.holdpoint(&[&asked[..], &texts, &["--option", "deny:Deny"]].concat());
+    assert_eq!(status(&created), 0, "{}", text(&created.stderr));
+    assert!(listed(&place, &[]).is_empty());
+    assert_eq!(status(&place.holdpoint(&["show", "session:claude-code:s"])), 3);
+}
