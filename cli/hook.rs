@@ -25,6 +25,7 @@ pub(crate) use ask::asks;
 #[cfg(test)]
 pub(crate) use ask::sample;
 use clap::Subcommand;
+pub(crate) use session::is_name;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::Duration;

@@ -21,6 +21,11 @@ pub(super) fn name(session_id: &str) -> Result<String, String> {
     Ok(name)
 }
 
+/// Whether a session can have this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    name.starts_with(HOST)
+}
+
 /// A session in a directory. The directory is part of it: what is approved in one may do something
 /// else in another, also in one that took its place.
 pub(super) fn requester(

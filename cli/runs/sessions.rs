@@ -4,7 +4,7 @@
 use super::{Args, claimed};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
-use crate::hook::asks;
+use crate::hook::{asks, is_name};
 use crate::run_id::expect_sound;
 use crate::screen::cut;
 use crate::table::NOTHING;
@@ -115,7 +115,9 @@ pub(super) fn read(
     (range, wanted): (&Filter, &RunsWanted),
     least: Option<u64>,
 ) -> Result<Option<SessionsFound>, Failure> {
-    if (RunsWanted { by: None, ..wanted.clone() }) != RunsWanted::default() || args.count == 0 {
+    let may_be = wanted.by.as_deref().is_none_or(is_name);
+    let asks_of_runs = !RunsWanted { by: None, ..wanted.clone() }.is_all();
+    if !may_be || asks_of_runs || args.count == 0 {
         return Ok(None);
     }
     let range =

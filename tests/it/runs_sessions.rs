@@ -4,6 +4,7 @@ use crate::hook::{ask, call, pre, respond, run};
 use crate::program::{Place, json, status, text};
 use crate::runs::listed;
 use serde_json::{Value, json as value};
+use std::fs;
 
 /// A call that is approved and let through.
 fn let_through(place: &Place, session: &str, command: &str) {
@@ -101,6 +102,31 @@ fn every_call_of_a_session_is_told_in_order_by_the_id_that_the_list_prints() {
         assert_eq!(status(&place.holdpoint(&["show", id])), exit, "{id}");
     }
     place.verified();
+}
+
+#[test]
+fn a_session_over_several_segments_is_the_same_with_indexes_and_without() {
+    let place = Place::with_log();
+    ask(&place, &[], &call("s", "first"));
+    for _ in 0..5 {
+        place.shell("head -c 400000 /dev/urandom");
+    }
+    let_through(&place, "s", "second");
+    let all = || {
+        let one = listed(&place, &["--by", "claude-code:s"]).remove(0);
+        let shown = json(&place.holdpoint(&["show", &one, "--json"]));
+        (rows(&place, &[]), rows(&place, &["--by", "claude-code:s"]), shown)
+    };
+    let indexed = all();
+    assert_eq!((indexed.0.len(), indexed.2["calls"].as_array().unwrap().len()), (6, 2));
+    // Of the newest runs alone, none is so old.
+    assert!(rows(&place, &["-n", "5"]).iter().all(|row| row["session"].is_null()));
+    let segments = fs::read_dir(place.log.join("segments")).unwrap().map(|it| it.unwrap().path());
+    let indexes: Vec<_> =
+        segments.filter(|path| path.extension().is_some_and(|it| it == "idx")).collect();
+    assert!(indexes.len() > 1, "{indexes:?}");
+    indexes.iter().for_each(|index| fs::remove_file(index).unwrap());
+    assert_eq!(all(), indexed);
 }
 
 #[test]
