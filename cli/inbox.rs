@@ -18,13 +18,15 @@ use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold::LockWaitArgs;
 use crate::output::Output;
 use crate::text::path as shown;
+use crate::travel::parse_at;
 use clap::Subcommand;
+use holdpoint_replay::Until;
 pub(crate) use known::register;
 use known::{KnownLog, KnownLogs, ListedBy, LogIdentity, unusable};
 use logs::Logs;
 use place::NamedLogs;
 use serde_json::json;
-use snapshot::LogSnapshot;
+use snapshot::{Asked, LogSnapshot};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
 
@@ -41,6 +43,10 @@ pub(crate) struct Args {
     /// Stay, and tell what comes and what goes; at a terminal the list does so anyway.
     #[arg(long)]
     watch: bool,
+    /// What waited at this moment, or so long ago, and nothing of it is answered here:
+    /// 2026-01-25T03:00, 5m; of a log that is named alone, after this record: 12.
+    #[arg(long, value_name = "POINT", value_parser = parse_at, conflicts_with = "watch")]
+    at: Option<Until>,
     #[command(flatten)]
     turn: LockWaitArgs,
 }
@@ -68,10 +74,11 @@ enum Change {
 /// Lists what waits. Exit 3 where a log cannot be read, where none is listed, or where it is not
 /// known which are: what cannot be known is not nothing; 6 where one does not verify.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    let Args { change, named, all, watch, turn } = args;
+    let Args { change, named, all, watch, at, turn } = args;
+    let asked = Asked { has_all: all, at };
     match change {
-        Some(_) if all || watch => {
-            let message = "--all and --watch are for the list itself";
+        Some(_) if all || watch || at.is_some() => {
+            let message = "--all, --watch and --at are for the list itself";
             settle(global, Err(Failure::new(Exit::USAGE, "usage", message)))
         }
         Some(Change::Add { directory }) => settle(global, add(global, &directory)),
@@ -79,9 +86,10 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
             settle(global, remove(global, &directory, gone))
         }
         None => {
-            let outcome = match !global.json && terminal::is_there() {
-                true => full_screen::show(&named, all, &turn),
-                false => lines::list(global, &named, all, watch),
+            let is_full = !global.json && at.is_none() && terminal::is_there();
+            let outcome = match is_full {
+                true => full_screen::show(&named, asked, &turn),
+                false => lines::list(global, &named, asked, watch),
             };
             outcome.unwrap_or_else(|failure| failure.tell())
         }
@@ -91,7 +99,9 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 /// The questions of all logs of the inbox that wait and whose ids are meant, each with its log.
 /// Says which logs it could not look into.
 pub(crate) fn waiting(is_meant: impl Fn(&str) -> bool) -> Vec<(PathBuf, String)> {
-    let Ok((_, logs)) = Logs::read(&NamedLogs::default(), false) else { return Vec::new() };
+    let Ok((_, logs)) = Logs::read(&NamedLogs::default(), Asked::default()) else {
+        return Vec::new();
+    };
     logs.problems().for_each(|problem| complain(problem.message()));
     let meant = |log: &LogSnapshot| -> Vec<(PathBuf, String)> {
         let items = log.items.iter().filter(|item| item.waits() && is_meant(&item.id));

@@ -81,20 +81,32 @@ pub(crate) fn tell_reach(
     reached: Option<&Head>,
     report: &Report,
 ) {
-    let (Until::Sequence(_) | Until::Time(_)) = asked else { return };
-    if let (Some(until), Until::Sequence(asked)) = (inside_batch_until, asked) {
-        complain(&format!(
+    let told = reach(asked, inside_batch_until, reached, report);
+    told.iter().for_each(|sentence| complain(sentence));
+}
+
+/// What is to be said where a state is not that of the place that was asked for.
+pub(crate) fn reach(
+    asked: Until,
+    inside_batch_until: Option<u64>,
+    reached: Option<&Head>,
+    report: &Report,
+) -> Option<String> {
+    match (asked, inside_batch_until, reached) {
+        (Until::End, _, _) => None,
+        (Until::Sequence(asked), Some(until), _) => Some(format!(
             "record {asked} is inside a batch that ends with {until}: this is the state before it"
-        ));
-    } else if let (None, Until::Time(time)) = (reached, asked) {
-        let time = moment(time);
-        complain(&format!("no record is as old as {time}: this is the state before the first"));
-    } else if let Some(newest) = report.head.as_ref().filter(|newest| is_beyond(asked, newest)) {
-        let (sequence, time) = (newest.sequence, moment(newest.time));
-        let what = if report.failed() { "what holds of the log" } else { "the log" };
-        complain(&format!(
-            "{what} ends with record {sequence}, {time}: this is the state after it"
-        ));
+        )),
+        (Until::Time(time), _, None) => {
+            let time = moment(time);
+            Some(format!("no record is as old as {time}: this is the state before the first"))
+        }
+        _ => {
+            let newest = report.head.as_ref().filter(|newest| is_beyond(asked, newest))?;
+            let (sequence, time) = (newest.sequence, moment(newest.time));
+            let what = if report.failed() { "what holds of the log" } else { "the log" };
+            Some(format!("{what} ends with record {sequence}, {time}: this is the state after it"))
+        }
     }
 }
 

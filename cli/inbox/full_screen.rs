@@ -4,6 +4,7 @@ use super::item::{Item, Kind};
 use super::logs::Logs;
 use super::place::NamedLogs;
 use super::screen::{Action, Key, Opened, Place, Screen, Shown, View};
+use super::snapshot::Asked;
 use super::terminal::FullTerminal;
 use crate::answer::{self, Typed};
 use crate::arguments::program;
@@ -36,8 +37,8 @@ struct Session<'a> {
 }
 
 /// Shows the inbox until whoever looks at it has seen enough. Exit codes as those of the list.
-pub(super) fn show(named: &NamedLogs, has_all: bool, turn: &LockWaitArgs) -> Result<Exit, Failure> {
-    let (notices, logs) = Logs::read(named, has_all)?;
+pub(super) fn show(named: &NamedLogs, asked: Asked, turn: &LockWaitArgs) -> Result<Exit, Failure> {
+    let (notices, logs) = Logs::read(named, asked)?;
     let mut session =
         Session { logs, screen: Screen::new(), turn, looked: Instant::now(), answered: Vec::new() };
     session.take();

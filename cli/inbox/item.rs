@@ -1,6 +1,7 @@
 //! What waits for a person, as the inbox lists it: a question of a hold or a decision.
 
 use super::place::Place;
+use super::snapshot::Asked;
 use crate::decision::{all, outcome, span};
 use crate::hold::outcome_line;
 use crate::live::{LiveState, Standing};
@@ -12,6 +13,7 @@ use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_engine::shell::Question;
 use holdpoint_log_files::DirectoryStorage;
+use holdpoint_replay::Until;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -99,6 +101,7 @@ impl Item {
         state: &LiveState,
         entity: Option<&ExecutionLoop>,
         held: &HeldRequest,
+        at: Option<Until>,
     ) -> Self {
         let context = &held.context;
         let targets = entity.map(|entity| Question::of(entity, held).targets);
@@ -107,6 +110,8 @@ impl Item {
         let storage = DirectoryStorage::new(&place.path);
         let stands = match &held.outcome {
             Some(over) => Stands::Over(in_words(&outcome_line(over))),
+            // Which recorders lived at an earlier point is not known.
+            None if at.is_some() => Stands::Waits,
             None => match recorder_of(&storage, &context.loop_id) {
                 Recorder::Gone => Stands::Unheard,
                 Recorder::NotToBeTold => Stands::Unsure,
@@ -254,12 +259,15 @@ impl Item {
     }
 }
 
-/// What waits in a log; with `has_all` what the requesters are at, and what ended lately.
-pub(super) fn items(log: (usize, &Place), state: &LiveState, has_all: bool) -> Vec<Item> {
+/// What waits in a log; where all is asked for, what the requesters are at too, and what ended
+/// lately.
+pub(super) fn items(log: (usize, &Place), state: &LiveState, asked: Asked) -> Vec<Item> {
+    let Asked { has_all, at } = asked;
+    let of_request = |entity, held| Item::of_request(log, state, entity, held, at);
     let world = state.world();
     let mut found: Vec<Item> = Vec::new();
     let requests = world.open_requests();
-    found.extend(requests.map(|(entity, held)| Item::of_request(log, state, Some(entity), held)));
+    found.extend(requests.map(|(entity, held)| of_request(Some(entity), held)));
     let points: Vec<&DecisionPoint> = match has_all {
         true => all(world).collect(),
         false => world.live_decision_points().filter(|point| point.is_open()).collect(),
@@ -269,10 +277,10 @@ pub(super) fn items(log: (usize, &Place), state: &LiveState, has_all: bool) -> V
     if has_all {
         for entity in world.live_loops() {
             let ended = entity.decisions.requests.iter().filter(|held| !held.is_open());
-            found.extend(ended.map(|held| Item::of_request(log, state, Some(entity), held)));
+            found.extend(ended.map(|held| of_request(Some(entity), held)));
         }
         let closed = world.closed_requests();
-        found.extend(closed.map(|held| Item::of_request(log, state, None, held)));
+        found.extend(closed.map(|held| of_request(None, held)));
     }
     found
 }

@@ -4,7 +4,7 @@ use super::item::Item;
 use super::logs::Logs;
 use super::place::NamedLogs;
 use super::rows::{Rows, rows};
-use super::snapshot::Change;
+use super::snapshot::{Asked, Change};
 use crate::arguments::Global;
 use crate::decision::now;
 use crate::exit::{Exit, Failure, complain};
@@ -22,13 +22,17 @@ use std::time::Duration;
 pub(super) fn list(
     global: &Global,
     named: &NamedLogs,
-    has_all: bool,
+    asked: Asked,
     watch: bool,
 ) -> Result<Exit, Failure> {
-    let (notices, logs) = Logs::read(named, has_all)?;
+    let (notices, logs) = Logs::read(named, asked)?;
     let mut out = Output::stdout();
     put(&mut out, global, &logs);
     logs.problems().for_each(|problem| complain(problem.message()));
+    for log in &logs.logs {
+        let told = log.elsewhere.iter().map(|told| format!("{}: {told}", shown(&log.place.path)));
+        told.for_each(|sentence| complain(&sentence));
+    }
     if !watch {
         out.finish()?;
         conclude(global, &logs);
@@ -38,7 +42,7 @@ pub(super) fn list(
 }
 
 fn put(out: &mut Output, global: &Global, logs: &Logs) {
-    let (items, now) = (logs.items(), now());
+    let (items, now) = (logs.items(), logs.seen_at());
     if global.json {
         items.iter().for_each(|item| out.json_line(&row(logs, item, now)));
         logs.problems().for_each(|problem| out.json_line(&problem.value()));
@@ -61,13 +65,17 @@ fn conclude(global: &Global, logs: &Logs) {
         return;
     }
     if !logs.logs.iter().any(|log| log.items.iter().any(Item::waits)) {
-        let known = u64::try_from(logs.known()).unwrap_or(u64::MAX);
-        complain(&match logs.problems().next() {
-            None => format!("nothing waits in {}", counted(known, "log")),
-            Some(_) => format!(
-                "nothing that waits is known in {}, and not all could be read",
-                counted(known, "log")
-            ),
+        let known = counted(u64::try_from(logs.known()).unwrap_or(u64::MAX), "log");
+        let is_whole = logs.problems().next().is_none();
+        complain(&match (logs.asked.at, is_whole) {
+            (None, true) => format!("nothing waits in {known}"),
+            (Some(_), true) => format!("nothing waited then in {known}"),
+            (None, false) => {
+                format!("nothing that waits is known in {known}, and not all could be read")
+            }
+            (Some(_), false) => {
+                format!("nothing that waited then is known in {known}, and not all could be read")
+            }
         });
     }
     for log in &logs.logs {

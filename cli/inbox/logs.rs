@@ -2,9 +2,13 @@
 
 use super::item::Item;
 use super::place::{NamedLogs, Places};
-use super::snapshot::{Change, LogSnapshot};
+use super::snapshot::{Asked, Change, LogSnapshot};
+use crate::decision::now;
 use crate::exit::{Exit, Failure};
+use crate::travel::seen_at;
+use holdpoint_domain::Time;
 use holdpoint_engine::shell::Watch;
+use holdpoint_replay::Until;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -16,7 +20,7 @@ pub(super) struct Logs {
     pub(super) logs: Vec<LogSnapshot>,
     /// What keeps it from being known that these are all.
     pub(super) unknown: Vec<Failure>,
-    pub(super) has_all: bool,
+    pub(super) asked: Asked,
     named: NamedLogs,
     /// When it was looked which logs are listed.
     listed: Instant,
@@ -25,26 +29,31 @@ pub(super) struct Logs {
 impl Logs {
     /// Reads them, and what tells of whatever is written to them from before that on. Exit 3 where
     /// none is listed and it is known that none is.
-    pub(super) fn read(named: &NamedLogs, has_all: bool) -> Result<(Watch, Self), Failure> {
+    pub(super) fn read(named: &NamedLogs, asked: Asked) -> Result<(Watch, Self), Failure> {
         let Places { logs, unknown } = named.places();
         if logs.is_empty() && unknown.is_empty() {
             let message = "no log is in this user's inbox: `holdpoint inbox add DIR` adds one, and \
                            so does every verb that writes to one";
             return Err(Failure::new(Exit::NOT_FOUND, "nothing_here", message));
         }
+        if matches!(asked.at, Some(Until::Sequence(_))) && logs.len() != 1 {
+            let message = "a record is of one log: name that with --log DIR, or give a moment such \
+                           as 2026-01-25T03:00";
+            return Err(Failure::new(Exit::USAGE, "record_of_no_log", message));
+        }
         let notices = Watch::of_logs(logs.iter().map(|place| place.path.as_path()));
-        let read = |(at, place)| LogSnapshot::read(at, place, has_all);
+        let read = |(at, place)| LogSnapshot::read(at, place, asked);
         let logs = logs.into_iter().enumerate().map(read).collect();
         let (named, listed) = (named.clone(), Instant::now());
-        Ok((notices, Self { logs, unknown, has_all, named, listed }))
+        Ok((notices, Self { logs, unknown, asked, named, listed }))
     }
 
     /// Reads again what changed, and what was listed since.
     pub(super) fn refresh(&mut self) -> Vec<Change> {
-        let has_all = self.has_all;
+        let asked = self.asked;
         let logs = self.logs.iter_mut().enumerate();
         let mut changes: Vec<Change> =
-            logs.filter_map(|(at, log)| log.refresh(at, has_all)).collect();
+            logs.filter_map(|(at, log)| log.refresh(at, asked)).collect();
         if self.listed.elapsed() >= BETWEEN_LISTS {
             self.listed = Instant::now();
             changes.extend(self.take_new());
@@ -57,9 +66,9 @@ impl Logs {
         let known = |path: &Path| self.logs.iter().any(|log| log.place.path == path);
         let mut new = self.named.places().logs;
         new.retain(|place| !known(&place.path));
-        let has_all = self.has_all;
+        let asked = self.asked;
         let read = |(at, place)| {
-            let log = LogSnapshot::read(at, place, has_all);
+            let log = LogSnapshot::read(at, place, asked);
             let come = log.items.iter().filter(|item| item.waits()).cloned().collect();
             let problem = log.problem.clone();
             (log, Change { log: at, come, ended: Vec::new(), problem })
@@ -74,6 +83,13 @@ impl Logs {
         let mut items: Vec<&Item> = self.logs.iter().flat_map(|log| &log.items).collect();
         items.sort_by_cached_key(|item| item.place());
         items
+    }
+
+    /// The moment at which all of them are looked at.
+    pub(super) fn seen_at(&self) -> Time {
+        let states = self.logs.iter().filter_map(|log| log.state.as_ref());
+        let then = |at| states.map(|state| seen_at(at, state.world())).max();
+        self.asked.at.and_then(then).unwrap_or_else(now)
     }
 
     /// Everything that is not known.

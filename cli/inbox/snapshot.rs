@@ -2,13 +2,17 @@
 
 use super::item::{Item, Stands, ending, items};
 use super::place::Place;
+use crate::decision::now;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
+use crate::hold;
 use crate::live::LiveState;
+use crate::travel::reach;
 use crate::verify::{VERIFY_TELLS, damaged};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::head::read_witness;
 use holdpoint_log_format::names;
+use holdpoint_replay::Until;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,6 +23,15 @@ use std::time::{Duration, Instant};
 const BETWEEN_READINGS: Duration = Duration::from_millis(100);
 const REST: u32 = 9;
 
+/// What of a log is looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    /// Also what is the requester's turn, and what ended lately.
+    pub(super) has_all: bool,
+    /// How it was at an earlier point; `None`: how it is.
+    pub(super) at: Option<Until>,
+}
+
 /// A log as it was read.
 pub(super) struct LogSnapshot {
     pub(super) place: Place,
@@ -27,6 +40,8 @@ pub(super) struct LogSnapshot {
     /// Why it, or what lies behind it, cannot be known.
     pub(super) problem: Option<Failure>,
     pub(super) items: Vec<Item>,
+    /// Where the state is not that of the point that was asked for.
+    pub(super) elsewhere: Option<String>,
     stamp: Stamp,
     rests_until: Instant,
 }
@@ -71,32 +86,34 @@ impl Stamp {
 
 impl LogSnapshot {
     /// Reads a log; `at` is its place in the list.
-    pub(super) fn read(at: usize, place: Place, has_all: bool) -> Self {
+    pub(super) fn read(at: usize, place: Place, asked: Asked) -> Self {
         let (begun, stamp) = (Instant::now(), Stamp::of(&place));
-        let (state, problem) = match read(&place) {
-            Ok(state) => {
+        let mut elsewhere = None;
+        let (state, problem) = match read(&place, asked.at) {
+            Ok((state, told)) => {
+                elsewhere = told;
                 let report = state.report().filter(|report| report.failed());
                 let problem = report.map(|report| damaged(report, VERIFY_TELLS));
                 (Some(state), problem.map(|failure| of_log(&place, failure)))
             }
             Err(failure) => (None, Some(unreadable(failure))),
         };
-        let found = state.as_ref().map(|state| items((at, &place), state, has_all));
+        let found = state.as_ref().map(|state| items((at, &place), state, asked));
         let unsure = found.iter().flatten().find(|item| item.stands == Stands::Unsure);
         let problem = problem.or_else(|| unsure.and_then(|item| untold(&place, item)));
         let problem = problem.map(|it| it.with("log", json!(place.path.to_string_lossy())));
         let rest = begun.elapsed().saturating_mul(REST).max(BETWEEN_READINGS);
         let rests_until = Instant::now().checked_add(rest).unwrap_or(begun);
         let items = found.unwrap_or_default();
-        Self { place, state, problem, items, stamp, rests_until }
+        Self { place, state, problem, items, elsewhere, stamp, rests_until }
     }
 
     /// Reads the log again where it changed and is due: what came of that.
-    pub(super) fn refresh(&mut self, at: usize, has_all: bool) -> Option<Change> {
+    pub(super) fn refresh(&mut self, at: usize, asked: Asked) -> Option<Change> {
         if Instant::now() < self.rests_until || Stamp::of(&self.place) == self.stamp {
             return None;
         }
-        let before = std::mem::replace(self, Self::read(at, self.place.clone(), has_all));
+        let before = std::mem::replace(self, Self::read(at, self.place.clone(), asked));
         let waiting = |log: &Self| -> BTreeSet<String> {
             log.items.iter().filter(|item| item.waits()).map(|item| item.id.clone()).collect()
         };
@@ -118,12 +135,22 @@ impl LogSnapshot {
     }
 }
 
-fn read(place: &Place) -> Result<LiveState, Failure> {
+/// The state, and what is to be said where it is not that of the point that was asked for.
+fn read(place: &Place, at: Option<Until>) -> Result<(LiveState, Option<String>), Failure> {
     place.expect_listed()?;
     let directory = Directory::open(&place.global(false))?;
-    let state = LiveState::read_quietly(&directory)?;
-    state.expect_log(&directory)?;
-    Ok(state)
+    let Some(at) = at else {
+        let state = LiveState::read_quietly(&directory)?;
+        state.expect_log(&directory)?;
+        return Ok((state, None));
+    };
+    let rebuilt = hold::read(&directory, at)?;
+    directory.expect_log(&rebuilt.report)?;
+    let told = reach(at, rebuilt.inside_batch_until, rebuilt.head.as_ref(), &rebuilt.report);
+    // What ended before a moment that is over was so at that moment too.
+    let is_past = matches!(at, Until::Time(time) if rebuilt.head.is_some() && time <= now());
+    let told = told.filter(|_| !is_past);
+    Ok((LiveState::Whole(Box::new(rebuilt)), told))
 }
 
 /// That whether anybody waits for an answer cannot be told.

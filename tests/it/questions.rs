@@ -1,7 +1,7 @@
 //! Each of the seven questions is answered by the command that the document names for it: over one
 //! story, with answers that are kept.
 
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, command_in, json, status, terminal, text};
 use crate::run_before::{answer, await_question, command};
 use crate::runs::listed;
 use crate::terminal::Terminal;
@@ -509,4 +509,50 @@ fn what_waited_at_a_point_is_listed_as_it_was_then() {
     let said = text(&early.stderr);
     assert_eq!(status(&early), 0, "{said}");
     assert!(said.contains("nothing waited") && said.contains("before the first"), "{said}");
+}
+
+#[test]
+fn what_waited_then_in_all_logs_is_one_list_and_answers_nothing() {
+    let story = Story::new();
+    let later = story.place.directory.path().join("later");
+    let made = story.place.command(&["init"]).arg(&later).output().unwrap();
+    assert_eq!(status(&made), 0, "{}", text(&made.stderr));
+    let inbox = |words: &[&str]| {
+        let mut command = command_in(story.place.directory.path(), &["inbox"]);
+        command.env("XDG_STATE_HOME", story.place.directory.path().join("state"));
+        command.args(words).stdin(terminal()).env("TZ", "UTC0").output().unwrap()
+    };
+    // What a library wrote is listed by nobody but a person.
+    assert_eq!(status(&inbox(&["add", story.place.log.to_str().unwrap()])), 0);
+    let then = format!("{}T03:00", story.day());
+    let waited = inbox(&["--at", &then, "--json"]);
+    let (lines, said) = (text(&waited.stdout), text(&waited.stderr));
+    assert_eq!(status(&waited), 0, "{said}");
+    let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = rows.iter().map(|row| row["kind"].as_str().unwrap()).collect();
+    assert!(kinds.len() == 2 && kinds.contains(&"hold") && kinds.contains(&"decision"), "{lines}");
+    assert!(rows.iter().all(|row| row["state"] == "waiting"), "{lines}");
+    let hold = rows.iter().find(|row| row["kind"] == "hold").unwrap();
+    assert_eq!(hold["time_left_ms"], 30 * 60 * 1000, "an hour was given half an hour before");
+    assert!(said.contains("later: no record is as old as"), "{said}");
+    assert!(!said.contains("log: no record"), "{said}");
+    let nothing = inbox(&["--at", &format!("{}T02:00", story.day())]);
+    assert_eq!((status(&nothing), text(&nothing.stdout)), (0, String::new()));
+    assert!(text(&nothing.stderr).contains("nothing waited then in 2 logs"), "{nothing:?}");
+    let overdue = text(&inbox(&["--at", "5m", "--json"]).stdout);
+    assert_eq!(overdue.matches("\"overdue\"").count(), 1, "nobody had recorded it: {overdue}");
+    let all = text(&inbox(&["--at", "today", "--all", "--json"]).stdout);
+    assert_eq!(all.matches("\"over\"").count(), 3, "{all}");
+    for refused in [&["--at", &then, "--watch"][..], &["--at", &then, "add", "/"], &["--at", "7"]] {
+        assert_eq!(status(&inbox(refused)), 2, "{refused:?}");
+    }
+    let log = story.place.log.to_str().unwrap();
+    assert_eq!(status(&inbox(&["--log", log, "--at", "7"])), 0);
+    fs::write(story.place.directory.path().join("no-log"), "").unwrap();
+    let gone = story.place.directory.path().join("no-log");
+    let unreadable = inbox(&["--log", log, "--log", gone.to_str().unwrap(), "--at", &then]);
+    let said = text(&unreadable.stderr);
+    assert_eq!(status(&unreadable), 3, "{said}");
+    assert!(said.contains("no-log is not a directory"), "{said}");
+    assert!(text(&unreadable.stdout).contains("REQ-"), "what is known is listed all the same");
 }
