@@ -112,7 +112,8 @@ impl KnownLogs {
         parsed.collect()
     }
 
-    /// Lists a log, in the place of what was listed at its path. Whether anything changed.
+    /// Lists a log. Whether anything changed. In the place of what was listed at its path as
+    /// another log, or as somebody else's, only a person puts it: a writer would hide that.
     pub(super) fn add(&self, log: KnownLog) -> io::Result<bool> {
         if log.path.as_os_str().as_bytes().contains(&b'\n') {
             return Err(invalid("a path with a line end cannot be listed".to_string()));
@@ -121,6 +122,10 @@ impl KnownLogs {
             return Ok(false);
         }
         self.change(|listed| {
+            let is_taken = listed.iter().any(|known| known.path == log.path);
+            if is_taken && self.by == ListedBy::Writer {
+                return Ok(false);
+            }
             listed.retain(|known| known.path != log.path);
             make_room(listed)?;
             listed.push(log);
@@ -275,6 +280,16 @@ mod tests {
         other.identity.owner = 0;
         assert!(list.add(known("/a")).unwrap() && list.add(other.clone()).unwrap());
         assert_eq!(list.read().unwrap(), [other]);
+    }
+
+    #[test]
+    fn a_writer_hides_no_log_whose_place_another_one_took() {
+        let home = tempfile::tempdir().unwrap();
+        let list = KnownLogs { by: ListedBy::Writer, ..list(home.path()) };
+        let mut other = known("/a");
+        other.identity.id = LogId([8; 16]);
+        assert!(list.add(known("/a")).unwrap() && !list.add(other).unwrap());
+        assert_eq!(list.read().unwrap(), [known("/a")]);
     }
 
     #[test]

@@ -149,6 +149,17 @@ impl Place {
         Global { log: self.path.clone(), config: None, json }
     }
 
+    /// The failure that there is no log, with what is done about one that was listed.
+    pub(super) fn no_more(&self, failure: Failure) -> Failure {
+        match self.identities.is_empty() {
+            true => failure,
+            false => failure.adding(&format!(
+                ". There was one when it was listed: `holdpoint inbox remove {}` lists it no more",
+                shown(&self.path)
+            )),
+        }
+    }
+
     /// That the log is the one that was listed, of the owner that it had.
     pub(super) fn expect_listed(&self) -> Result<(), Failure> {
         let failed =

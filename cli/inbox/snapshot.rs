@@ -141,11 +141,11 @@ fn read(place: &Place, at: Option<Until>) -> Result<(LiveState, Option<String>),
     let directory = Directory::open(&place.global(false))?;
     let Some(at) = at else {
         let state = LiveState::read_quietly(&directory)?;
-        state.expect_log(&directory)?;
+        state.expect_log(&directory).map_err(|failure| place.no_more(failure))?;
         return Ok((state, None));
     };
     let rebuilt = hold::read(&directory, at)?;
-    directory.expect_log(&rebuilt.report)?;
+    directory.expect_log(&rebuilt.report).map_err(|failure| place.no_more(failure))?;
     let told = reach(at, rebuilt.inside_batch_until, rebuilt.head.as_ref(), &rebuilt.report);
     // What ended before a moment that is over was so at that moment too.
     let is_past = matches!(at, Until::Time(time) if rebuilt.head.is_some() && time <= now());

@@ -141,6 +141,22 @@ fn a_log_that_is_gone_replaced_or_somebody_elses_is_named() {
 }
 
 #[test]
+fn a_log_that_init_put_in_the_place_of_another_is_named_whoever_writes_to_it() {
+    let place = Place::new();
+    hold(&place);
+    let listed = second(&place);
+    let path = listed.to_str().unwrap();
+    std::fs::remove_dir_all(&listed).unwrap();
+    std::fs::create_dir(&listed).unwrap();
+    problem(&place, &format!("`holdpoint inbox remove {path}` lists it no more"));
+    second(&place);
+    assert_eq!(status(&on(&place, &listed, &["run", "--hold", "never", "--", "true"])), 0);
+    problem(&place, &format!("where that is meant, `holdpoint inbox add {path}` lists it anew"));
+    assert_eq!(status(&inbox(&place, &["add", path])), 0);
+    assert_eq!(status(&inbox(&place, &[])), 0);
+}
+
+#[test]
 fn a_damaged_log_and_a_damaged_list_are_named_with_other_codes() {
     let place = Place::new();
     hold(&place);
