@@ -4,7 +4,7 @@
 use crate::arguments::Global;
 use crate::decision::{self, Answered, Speaker};
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, settle};
+use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold::{self, LockWaitArgs, NamedHumanDecision};
 use crate::inbox;
 use crate::live::LiveState;
@@ -95,28 +95,29 @@ pub(crate) fn main(global: &Global, is_named: bool, mut args: Args) -> Exit {
         );
         return settle(global, Err(Failure::new(Exit::USAGE, "short_id", message)));
     }
-    let elsewhere = match is_named || waits_here(global, &args.id) {
-        true => Ok(None),
-        false => elsewhere(&args.id),
+    if is_named || waits_here(global, &args.id) {
+        return settle(global, answer(global, args));
+    }
+    let waiting = inbox::waiting(|id| begins(id, &args.id));
+    let outcome = match waiting.found.as_slice() {
+        [] => answer(global, args).map_err(|failure| waiting.not_all_read(failure)),
+        [(log, id)] => {
+            waiting.unknown.iter().for_each(|problem| complain(problem.message()));
+            args.id.clone_from(id);
+            let config = global.config.clone();
+            answer(&Global { log: log.clone(), config, json: global.json }, args)
+        }
+        several => Err(several_begin(several, &args.id)),
     };
-    let found = match elsewhere {
-        Ok(found) => found,
-        Err(failure) => return settle(global, Err(failure)),
-    };
-    let log = found.map(|(log, id)| {
-        args.id = id;
-        Global { log, config: global.config.clone(), json: global.json }
-    });
-    answer(log.as_ref().unwrap_or(global), args)
+    settle(global, outcome)
 }
 
-fn answer(global: &Global, args: Args) -> Exit {
-    let asked = Directory::open(global).and_then(|directory| asked(&directory, &args.id));
-    let outcome = asked.and_then(|asked| match asked {
+fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
+    let directory = Directory::open(global)?;
+    match asked(&directory, &args.id)? {
         Asked::Request(id) => answer_request(global, id, args),
         Asked::Decision(id) => respond(global, id, args).map_err(decision::told_whole),
-    });
-    settle(global, outcome)
+    }
 }
 
 fn answer_request(global: &Global, request: String, args: Args) -> Result<Exit, Failure> {
@@ -228,18 +229,14 @@ fn waits_here(global: &Global, wanted: &str) -> bool {
     !is_of_an_id(wanted) || state.is_ok_and(|state| !beginning(state.world(), wanted).is_empty())
 }
 
-/// The one question of the inbox that is meant: its log, and its id. Exit 4 where several begin so.
-fn elsewhere(wanted: &str) -> Result<Option<(PathBuf, String)>, Failure> {
-    let mut found = inbox::waiting(|id| begins(id, wanted));
-    if found.len() > 1 {
-        let named: Vec<String> =
-            found.iter().map(|(log, id)| format!("{} in {}", visible(id), path(log))).collect();
-        let message = format!(
-            "{} questions begin with {wanted}: {}; give more digits, or --log DIR",
-            found.len(),
-            named.join(", ")
-        );
-        return Err(Failure::new(Exit::CONFLICT, "ambiguous_question", message));
-    }
-    Ok(found.pop())
+/// That several questions of the inbox begin so.
+fn several_begin(found: &[(PathBuf, String)], wanted: &str) -> Failure {
+    let named: Vec<String> =
+        found.iter().map(|(log, id)| format!("{} in {}", visible(id), path(log))).collect();
+    let message = format!(
+        "{} questions begin with {wanted}: {}; give more digits, or --log DIR",
+        found.len(),
+        named.join(", ")
+    );
+    Failure::new(Exit::CONFLICT, "ambiguous_question", message)
 }

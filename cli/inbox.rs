@@ -14,7 +14,7 @@ mod terminal;
 
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain, settle};
+use crate::exit::{Exit, Failure, settle};
 use crate::hold::LockWaitArgs;
 use crate::output::Output;
 use crate::text::path as shown;
@@ -96,18 +96,42 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
     }
 }
 
-/// The questions of all logs of the inbox that wait and whose ids are meant, each with its log.
-/// Says which logs it could not look into.
-pub(crate) fn waiting(is_meant: impl Fn(&str) -> bool) -> Vec<(PathBuf, String)> {
+/// The questions of the inbox that are meant.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    /// Each with its log.
+    pub(crate) found: Vec<(PathBuf, String)>,
+    /// Why there may be more: of a log that cannot be known, each.
+    pub(crate) unknown: Vec<Failure>,
+}
+
+impl Waiting {
+    /// The failure that what was not found may be in a log that cannot be known.
+    pub(crate) fn not_all_read(&self, failure: Failure) -> Failure {
+        if self.unknown.is_empty() || failure.exit != Exit::NOT_FOUND {
+            return failure;
+        }
+        let named: Vec<&str> = self.unknown.iter().map(Failure::message).collect();
+        let message = format!(
+            "{}. Not all logs of the inbox could be read, and it may be in one of these: {}",
+            failure.message(),
+            named.join("; ")
+        );
+        Failure::new(logs::exit_of(&self.unknown), "not_all_logs_read", message)
+    }
+}
+
+/// The questions of all logs of the inbox that wait and whose ids are meant.
+pub(crate) fn waiting(is_meant: impl Fn(&str) -> bool) -> Waiting {
     let Ok((_, logs)) = Logs::read(&NamedLogs::default(), Asked::default()) else {
-        return Vec::new();
+        return Waiting::default();
     };
-    logs.problems().for_each(|problem| complain(problem.message()));
     let meant = |log: &LogSnapshot| -> Vec<(PathBuf, String)> {
         let items = log.items.iter().filter(|item| item.waits() && is_meant(&item.id));
         items.map(|item| (log.place.path.clone(), item.id.clone())).collect()
     };
-    logs.logs.iter().flat_map(meant).collect()
+    let found = logs.logs.iter().flat_map(meant).collect();
+    Waiting { found, unknown: logs.problems().cloned().collect() }
 }
 
 /// The list of a person. Exit 3 where the user has no home.

@@ -104,13 +104,18 @@ impl Logs {
 
     /// How the list ends: with what kept it from being whole.
     pub(super) fn exit(&self) -> Exit {
-        let mut exit = Exit::DONE;
-        for problem in self.problems() {
-            match problem.exit {
-                Exit::VERIFICATION_FAILED => return Exit::VERIFICATION_FAILED,
-                _ => exit = Exit::NOT_FOUND,
-            }
-        }
-        exit
+        exit_of(self.problems())
     }
+}
+
+/// The exit code of what kept something from being known.
+pub(super) fn exit_of<'a>(problems: impl IntoIterator<Item = &'a Failure>) -> Exit {
+    let mut exit = Exit::DONE;
+    for problem in problems {
+        match problem.exit {
+            Exit::VERIFICATION_FAILED => return Exit::VERIFICATION_FAILED,
+            _ => exit = Exit::NOT_FOUND,
+        }
+    }
+    exit
 }

@@ -215,6 +215,37 @@ fn an_id_of_the_inbox_is_answered_wherever_its_log_is() {
 }
 
 #[test]
+fn what_is_answered_may_be_in_a_log_that_cannot_be_read_and_then_that_is_said() {
+    let place = Place::new();
+    hold(&place);
+    let listed = second(&place);
+    let elsewhere = tempfile::TempDir::new().unwrap();
+    let answer = |id: &str| {
+        let mut command = command_in(elsewhere.path(), &["answer", id, "yes"]);
+        command.env("XDG_STATE_HOME", place.directory.path().join("state"));
+        command.stdin(terminal()).output().unwrap()
+    };
+    let unknown = answer("DP-0123456789abcdef");
+    let said = text(&unknown.stderr);
+    assert!(status(&unknown) == 3 && !said.contains("Not all logs"), "{said}");
+    std::fs::rename(&listed, place.directory.path().join("kept")).unwrap();
+    let unread = answer("DP-0123456789abcdef");
+    let said = text(&unread.stderr);
+    assert_eq!(status(&unread), 3, "{said}");
+    assert!(said.contains("Not all logs of the inbox could be read"), "{said}");
+    assert!(said.contains(&format!("{} is gone", listed.display())), "{said}");
+    let segment = place.log.join("segments/00000000000000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(5).rposition(|part| part == b"false").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let damaged = answer("DP-0123456789abcdef");
+    let said = text(&damaged.stderr);
+    assert_eq!(status(&damaged), 6, "{said}");
+    assert!(said.contains(place.log.to_str().unwrap()), "{said}");
+}
+
+#[test]
 fn a_prompt_full_of_escapes_stays_in_its_cell() {
     let place = Place::new();
     let forged = "Go?\u{1b}[2J\u{1b}[1;1H\u{202e}\u{5d0}\u{9b}2J\r\nholdpoint: approved\u{2066}";
