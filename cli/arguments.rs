@@ -184,6 +184,23 @@ impl Verb {
     }
 }
 
+impl Verb {
+    /// Whether it tells in its own words what is wrong with the configuration, or writes the same
+    /// wherever it is used.
+    pub(crate) const fn minds_its_configuration(&self) -> bool {
+        matches!(
+            self,
+            Self::Run(_)
+                | Self::Apply(_)
+                | Self::Config(_)
+                | Self::Policy(_)
+                | Self::Doctor(_)
+                | Self::Completions(_)
+                | Self::Man(_)
+        )
+    }
+}
+
 /// What to do about the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigVerb {

@@ -118,21 +118,28 @@ impl Configuration {
     }
 }
 
-fn bytes_of(file: &Path) -> Result<Vec<u8>, Failure> {
-    let unreadable = |error: std::io::Error| {
-        let (exit, code) = match error.kind() {
-            ErrorKind::NotFound => (Exit::NOT_FOUND, "configuration_not_found"),
-            _ => (Exit::FAILED, "io"),
-        };
-        let is_dangling = exit == Exit::NOT_FOUND && file.is_symlink();
-        let advice = match is_dangling {
-            true => {
-                "it is a link, and what it leads to is missing: put that back, or remove the link"
-            }
-            false => "name another file with --config FILE or HOLDPOINT_CONFIG",
-        };
-        Failure::new(exit, code, format!("cannot read {}: {error}; {advice}", path(file)))
+/// That a configuration that was named is there: whoever names one does not expect that it is
+/// passed over, also where nothing of it is needed.
+pub(crate) fn expect_named(global: &Global) -> Result<(), Failure> {
+    let Some(named) = &global.config else { return Ok(()) };
+    named.metadata().map(drop).map_err(|error| unreadable(named, &error))
+}
+
+fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
+    let (exit, code) = match error.kind() {
+        ErrorKind::NotFound => (Exit::NOT_FOUND, "configuration_not_found"),
+        _ => (Exit::FAILED, "io"),
     };
+    let is_dangling = exit == Exit::NOT_FOUND && file.is_symlink();
+    let advice = match is_dangling {
+        true => "it is a link, and what it leads to is missing: put that back, or remove the link",
+        false => "name another file with --config FILE or HOLDPOINT_CONFIG",
+    };
+    Failure::new(exit, code, format!("cannot read {}: {error}; {advice}", path(file)))
+}
+
+fn bytes_of(file: &Path) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error: std::io::Error| unreadable(file, &error);
     // A pipe would wait for ever, and a directory cannot be read.
     if !file.metadata().map_err(unreadable)?.is_file() {
         let message = format!("{} is not a regular file: name one", path(file));

@@ -86,6 +86,11 @@ pub fn main() -> ExitCode {
     if let Some(failure) = refusal.filter(|_| !verb.needs_no_log()) {
         return refuse(&global, &verb, failure).into();
     }
+    if !verb.minds_its_configuration()
+        && let Err(failure) = config::expect_named(&global)
+    {
+        return refuse(&global, &verb, failure).into();
+    }
     let exit = match verb {
         Verb::Init(args) => init::main(global, named, &args),
         Verb::Run(args) => run::main(&global, args),

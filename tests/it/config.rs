@@ -89,6 +89,25 @@ fn a_file_that_is_named_goes_before_the_one_in_the_working_directory() {
 }
 
 #[test]
+fn a_file_that_is_named_and_not_there_is_an_error_of_every_verb() {
+    let place = Place::with_log();
+    for words in [&["runs"][..], &["inbox"], &["hold", "list"], &["verify"], &["config", "check"]] {
+        let named = [&["--config", "no.toml"], words].concat();
+        let by_option = place.holdpoint(&named);
+        let by_variable = place.command(words).env("HOLDPOINT_CONFIG", "no.toml").output().unwrap();
+        for output in [by_option, by_variable] {
+            let said = text(&output.stderr);
+            assert_eq!((status(&output), text(&output.stdout)), (3, String::new()), "{said}");
+            assert!(said.contains("cannot read no.toml"), "{words:?}: {said}");
+        }
+    }
+    let run = place.holdpoint(&["--config", "no.toml", "run", "--", "true"]);
+    assert_eq!(status(&run), 125, "{}", text(&run.stderr));
+    let told = json(&place.holdpoint(&["--config", "no.toml", "hold", "list", "--json"]));
+    assert_eq!(told["error"]["code"], "configuration_not_found");
+}
+
+#[test]
 fn what_is_wrong_is_told_with_line_and_column_and_nothing_is_written() {
     let place = Place::new();
     write(&place, "holdpoint.toml", "[hold]\ndefault = \"always\"\nwait = 1\n");
