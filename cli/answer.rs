@@ -78,7 +78,7 @@ pub(crate) struct Typed {
 pub(crate) fn give(global: &Global, typed: Typed, turn: LockWaitArgs) -> Result<String, Failure> {
     let Typed { id, is_hold, word, reason, text, guidance, to } = typed;
     if is_hold {
-        let decision = decision_of(&id, word)?;
+        let decision = decision_of(global, &id, word)?;
         return hold::give(global, hold::AnswerArgs::of(id, decision, (reason, to), false, turn));
     }
     let answered = Answered { decision: id, option: word, text, guidance, comment: reason };
@@ -130,28 +130,24 @@ fn answer_request(global: &Global, request: String, args: Args) -> Result<Exit, 
         );
         return Err(Failure::new(Exit::USAGE, "not_of_a_hold", message));
     }
-    let decision = decision_of(&request, word)?;
+    let decision = decision_of(global, &request, word)?;
     hold::answer(global, hold::AnswerArgs::of(request, decision, (reason, to), yes, turn))
 }
 
-/// The decision that a word means: its whole name, in whatever case.
-fn decision_of(request: &str, word: Option<String>) -> Result<NamedHumanDecision, Failure> {
+/// The decision that a word means: its whole name, in whatever case. What is none is told with the
+/// words that the question offers.
+fn decision_of(
+    global: &Global,
+    request: &str,
+    word: Option<String>,
+) -> Result<NamedHumanDecision, Failure> {
     let word = word.unwrap_or_default();
-    NamedHumanDecision::from_str(&word, true).map_err(|_| {
-        let words = NamedHumanDecision::value_variants();
-        let offered = words.iter().filter_map(|it| Some(it.to_possible_value()?.get_name().into()));
-        not_offered(request, &word, &offered.collect::<Vec<String>>())
+    NamedHumanDecision::from_str(&word, true).or_else(|_| {
+        let (id, offered) = hold::offered(global, request)?;
+        let (id, word, offered) = (visible(&id), excerpt(&word), offered.join(", "));
+        let message = format!("{id} does not offer {word}: its words are {offered}");
+        Err(Failure::new(Exit::REFUSED, "bad_option", message))
     })
-}
-
-fn not_offered(id: &str, word: &str, offered: &[String]) -> Failure {
-    let message = format!(
-        "{} does not offer {}: its words are {}",
-        visible(id),
-        excerpt(word),
-        offered.join(", ")
-    );
-    Failure::new(Exit::REFUSED, "bad_option", message)
 }
 
 fn respond(global: &Global, decision: String, args: Args) -> Result<Exit, Failure> {

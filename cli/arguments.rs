@@ -108,7 +108,9 @@ pub(crate) enum Verb {
     Record(record::Args),
     /// Everything that waits for a person, in all logs of this user, answered in place.
     Inbox(inbox::Args),
-    /// Answer what waits, a hold or a decision, by the words that it offers.
+    /// Answer what waits, a hold or a decision, by the words that it offers. `hold show` and
+    /// `decision show` show it; `holdpoint output` has what a run printed, which nobody checked and
+    /// which is no part of what is decided.
     Answer(answer::Args),
     /// Look at the questions that wait for a person, and answer them.
     #[command(subcommand)]

@@ -13,6 +13,7 @@ use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::inbox;
+use crate::live::LiveState;
 use crate::locate::how_to_make;
 use crate::progress::Bar;
 use crate::text::path;
@@ -20,7 +21,7 @@ use clap::Subcommand;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::ExecutionLoop;
-use holdpoint_domain::human_decision::HeldRequest;
+use holdpoint_domain::human_decision::{HeldRequest, HumanDecision};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError, Options};
 use holdpoint_engine::shell::{EngineError, EngineOptions, SubmitError};
@@ -40,7 +41,8 @@ pub(crate) enum HoldVerb {
     List(list::Args),
     /// Show a question as the person sees it, and what became of it.
     Show(show::Args),
-    /// Answer a question. The first answer counts.
+    /// Answer a question. The first answer counts. `hold show` shows it, and `holdpoint output`
+    /// what was printed, which nobody checked and which is no part of what is decided.
     Answer(answer::Args),
     /// Record the warnings and timeouts that are due, also of threads and decisions; nothing else.
     Expire(expire::Args),
@@ -220,6 +222,28 @@ fn resolve<'a>(
             );
             Err(Failure::new(Exit::USAGE, "ambiguous_request", message))
         }
+    }
+}
+
+/// The id of a request and the words that it offers, each with what it needs beside it.
+pub(crate) fn offered(global: &Global, wanted: &str) -> Result<(String, Vec<String>), Failure> {
+    let directory = Directory::open(global)?;
+    let state = LiveState::read(&directory, false)?;
+    state.expect_log(&directory)?;
+    let world = state.world();
+    let found = resolve(wanted, answer::request_ids(world))?;
+    let place = found.and_then(|id| world.find_request(&id));
+    let place = place.ok_or_else(|| unknown(wanted, answer::request_ids(world)))?;
+    let request = &place.held().request;
+    let words = request.allowed_decisions.iter().map(|decision| typed(*decision));
+    Ok((request.request_id.to_string(), words.collect()))
+}
+
+/// A decision as `holdpoint answer` takes it, with the option that it needs.
+fn typed(decision: HumanDecision) -> String {
+    match decision {
+        HumanDecision::Escalate => format!("{decision} --to NAME"),
+        _ => decision.to_string(),
     }
 }
 

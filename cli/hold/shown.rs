@@ -138,9 +138,10 @@ pub(crate) fn lines(
     reason.iter().for_each(|reason| page.foreign("reason", reason));
     add_attempt(&mut page, question);
     add_answers(&mut page, question, now);
-    let run = named(&question.context().loop_id);
+    let (run, attempt) = (named(&question.context().loop_id), question.context().attempt);
     page.sentence(&format!(
-        "`{program} output {run}` has what it printed, which is no part of what is decided"
+        "`{program} output {run} --attempt {attempt}` has what it printed, which is no part of \
+         what is decided"
     ));
     add_record(&mut page, question);
     page.lines()
@@ -248,7 +249,9 @@ fn meaning(question: &Question, decision: HumanDecision) -> String {
             format!("run the command again, as attempt {next} of {most}; say why")
         }
         HumanDecision::Abort => "stop the run: nothing more is done".to_string(),
-        HumanDecision::Escalate => format!("ask {} instead; say why", targets.join(" or ")),
+        HumanDecision::Escalate => {
+            format!("ask {} instead, by `--to NAME`; say why", targets.join(" or "))
+        }
     };
     format!("  {:<12}  {means}", decision.name())
 }
@@ -286,9 +289,11 @@ pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
         true => " [--target NAME]",
         false => "",
     };
+    let (run, attempt) = (named(&question.context().loop_id), question.context().attempt);
     format!(
         "`{program} hold show {request}`, then `{program} hold answer {request} --decision {} \
-         [--reason TEXT]{target}`",
+         [--reason TEXT]{target}`; what it printed, which is no part of what is decided, has \
+         `{program} output {run} --attempt {attempt}`",
         names.join("|")
     )
 }

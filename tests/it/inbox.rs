@@ -246,6 +246,33 @@ fn what_is_answered_may_be_in_a_log_that_cannot_be_read_and_then_that_is_said() 
 }
 
 #[test]
+fn a_word_that_is_none_is_told_with_the_words_of_that_question() {
+    let place = Place::new();
+    hold(&place);
+    let id = questions(&place, &[])[0]["id"].as_str().unwrap().to_string();
+    let wrong = at_terminal(&place, &["answer", &id, "approve"]);
+    let said = format!("{}{}", text(&wrong.stdout), text(&wrong.stderr));
+    assert_eq!(status(&wrong), 5, "{said}");
+    let words: String = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("its words are CONTINUE, RETRY, ABORT"), "{said}");
+    assert!(!words.contains("ESCALATE"), "nobody can be asked instead: {said}");
+    let none = at_terminal(&place, &["answer", "REQ-0123456789", "approve"]);
+    assert_eq!(status(&none), 3, "what is not there offers no word");
+    std::fs::write(
+        place.directory.path().join("holdpoint.toml"),
+        "[[hold.escalation_targets]]\ntarget = \"lead\"\ntimeout = \"1m\"\n",
+    )
+    .unwrap();
+    hold(&place);
+    let rows = questions(&place, &[]);
+    let with = rows.iter().find(|row| row["id"] != *id).unwrap()["id"].as_str().unwrap();
+    let wrong = at_terminal(&place, &["answer", with, "approve"]);
+    let said = format!("{}{}", text(&wrong.stdout), text(&wrong.stderr));
+    let words: String = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("ESCALATE --to NAME"), "{said}");
+}
+
+#[test]
 fn a_prompt_full_of_escapes_stays_in_its_cell() {
     let place = Place::new();
     let forged = "Go?\u{1b}[2J\u{1b}[1;1H\u{202e}\u{5d0}\u{9b}2J\r\nholdpoint: approved\u{2066}";
