@@ -240,6 +240,18 @@ fn in_a_later_round_the_guidance_can_be_accepted_also_by_the_seeds_name() {
 }
 
 #[test]
+fn a_word_that_was_never_offered_is_refused_and_not_kept_when_it_is_over_too() {
+    let place = Place::new();
+    let id = asked(&place, &[]);
+    done(&place, &["respond", &id, "--option", "a", "--as", "ada"]);
+    let (exit, error) = refused(&place, &["respond", &id, "--option", "aa", "--as", "eve"]);
+    assert_eq!((exit, &error["code"]), (5, &json!("bad_option")), "{error}");
+    let (exit, error) = refused(&place, &["respond", &id, "--option", "b", "--as", "eve"]);
+    assert_eq!((exit, &error["current"]["late_total"]), (4, &json!(1)), "{error}");
+    place.verified();
+}
+
+#[test]
 fn nobody_approves_what_they_asked_for_and_only_those_who_are_asked() {
     let place = Place::new();
     let policy = ["--approvers", "ada,grace,bot", "--quorum", "2", "--authentication", "claimed"];

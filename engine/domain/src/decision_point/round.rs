@@ -118,13 +118,11 @@ impl DecisionPoint {
         if self.state == DecisionPointState::Refining {
             return Err(No::NotRefined { decision_id, requester: self.requester() });
         }
-        let options = || option_ids(&self.terms.proposal);
+        self.check_option(response)?;
         match response {
-            Response::Option(id) if self.terms.proposal.option(id).is_none() => {
-                Err(No::BadOption { decision_id, found: shown(id), options: options() })
-            }
             Response::Text(_) if !self.terms.allow_text => {
-                Err(No::TextNotAllowed { decision_id, options: options() })
+                let options = option_ids(&self.terms.proposal);
+                Err(No::TextNotAllowed { decision_id, options })
             }
             Response::Guidance(_) if self.iteration >= self.terms.max_iterations => {
                 Err(No::IterationLimit { decision_id, max: self.terms.max_iterations })
@@ -133,6 +131,19 @@ impl DecisionPoint {
                 Ok(())
             }
         }
+    }
+
+    /// Whether an option is one that this round ever offered, whatever became of it since.
+    ///
+    /// # Errors
+    /// It never did.
+    pub(crate) fn check_option(&self, response: &Response) -> Result<(), No> {
+        let Response::Option(id) = response else { return Ok(()) };
+        if self.terms.proposal.option(id).is_some() {
+            return Ok(());
+        }
+        let (decision_id, options) = (self.id(), option_ids(&self.terms.proposal));
+        Err(No::BadOption { decision_id, found: shown(id), options })
     }
 
     /// Whether an answer ends the round, once it is counted.

@@ -286,11 +286,14 @@ fn respond(
     if let Some(sequence) = point.given_before(&command.by, &command.response, comment) {
         return Err(CommonRefusal::AlreadyDone { sequence }.into());
     }
+    let over = due_events(view, point, at);
+    if !point.is_open() || !over.is_empty() {
+        point.check_option(&command.response)?;
+    }
     if view.points.find(&point.decision_id).is_none() {
         // A late answer is kept where what it came too late for is.
         return Err(point.ended());
     }
-    let over = due_events(view, point, at);
     if !point.is_open() || !over.is_empty() {
         check_form_of(command)?;
         return late(point, command, over);

@@ -73,7 +73,7 @@ fn every_answer_in_every_place_comes_to_what_the_contract_says() {
     }
     // Round 1 never waits to be refined, and the last one never leads to another.
     assert_eq!((places, cases), (8 * 3 * 3 * 2 - 6 - 6, (8 * 3 * 3 * 2 - 12) * 30));
-    assert!(accepted > 3_000, "only {accepted} answers were recorded");
+    assert!(accepted > 2_500, "only {accepted} answers were recorded");
 }
 
 fn all_places() -> Vec<Place> {
@@ -111,9 +111,12 @@ fn check(place: Place, mut stage: Stage, id: &str, said: Said, who: Who) -> bool
 
 /// The contract, by its own words: events in their order, or the rule that says no.
 fn expected(place: Place, said: Said, who: Who) -> Result<Vec<&'static str>, &'static str> {
-    // "An answer after the end: refused, kept as a late response."
-    if !place.state.is_open() {
-        return Ok(vec!["late_response"]);
+    // "An answer after the end: refused, kept as a late response." A word that is none of its
+    // options is no answer.
+    match (place.state.is_open(), said) {
+        (false, Said::UnknownOption) => return Err("BAD_OPTION"),
+        (false, _) => return Ok(vec!["late_response"]),
+        _ => {}
     }
     // "Approver set; the requester and agents excluded where a policy is set."
     match (place.policy, who) {

@@ -250,6 +250,8 @@ fn every_way_to_answer_ends_the_round_once_and_as_what_it_is() {
         assert_eq!(told(&stage.respond(&id, &person(APPROVER), response.clone())), Ok(events));
         let late = stage.respond(&id, &person("cleo"), choice("also"));
         assert_eq!(told(&late), Ok(vec!["late_response"]), "after {response:?}");
+        let never = stage.respond(&id, &person("cleo"), choice("alsoo"));
+        assert_eq!(told(&never), Err("BAD_OPTION"), "after {response:?}");
     }
     stage.assert_rebuilt();
 }
