@@ -16,14 +16,14 @@ use crate::progress::Bar;
 use crate::reach::Untied;
 use crate::run::labels;
 use crate::run_id;
-use crate::screen::{columns, named};
+use crate::screen::{columns, named, width};
 use crate::show::exit_of;
-use crate::table::{Column, NOTHING, indented};
+use crate::table::{Column, Layout, NOTHING, indented};
 use crate::text::{command_line, counted};
 use crate::wanted::expect_order;
 use crate::when::{TimesArgs, took};
 use again::{Placed, Retries, RetryOf, apart, placed};
-use anstyle::AnsiColor;
+use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::{ActorId, Proof};
@@ -137,7 +137,11 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         return conclude(global, &directory, &searched);
     }
     let mut out = Output::stdout();
-    put_lines(global, args, &shown, &mut out, true);
+    let layout = args.follow.then(|| followed(args, &shown));
+    if let Some(layout) = layout.as_ref().filter(|_| !global.json && !args.quiet) {
+        out.line(layout.titles());
+    }
+    put_lines(global, args, &shown, &mut out, layout.as_ref());
     out.finish()?;
     if shown.is_empty() && !global.json && !args.follow {
         complain("no run is so");
@@ -153,10 +157,12 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         shown.tell_standing(&searched);
     }
     let exit = end(global, &directory, &searched)?;
-    match newest.filter(|_| args.follow && exit == Exit::DONE) {
-        Some(newest) => following::follow(global, args, (&directory, newest), &wanted, &watch),
-        None => Ok(exit),
+    if !args.follow || exit != Exit::DONE {
+        return Ok(exit);
     }
+    // A log without records may have some later.
+    let (newest, layout) = (newest.unwrap_or(0), layout.as_ref());
+    following::follow(global, args, (&directory, newest), &wanted, (&watch, layout))
 }
 
 /// What a list shows, each the newest first.
@@ -255,8 +261,14 @@ fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
     })
 }
 
-/// Writes what a list shows, below the names of the columns where it is asked for.
-fn put_lines(global: &Global, args: &Args, shown: &Shown, out: &mut Output, is_headed: bool) {
+/// Writes what a list shows: as a table of its own, or as rows of one to which others come.
+fn put_lines(
+    global: &Global,
+    args: &Args,
+    shown: &Shown,
+    out: &mut Output,
+    followed: Option<&Layout<'_>>,
+) {
     let Shown { runs, retries, sessions } = shown;
     if global.json || args.quiet {
         for entry in entries(apart(runs, retries), sessions) {
@@ -273,18 +285,47 @@ fn put_lines(global: &Global, args: &Args, shown: &Shown, out: &mut Output, is_h
     }
     let placed = placed(runs, retries);
     let entries = entries(placed.clone(), sessions);
-    if !entries.is_empty() {
-        let lines =
-            table(&entries, &|at| args.times.told(at, now(), &TimeZone::system()), columns());
-        let all = lines.iter().zip(once(None).chain(entries.iter().map(Some)));
-        for (line, entry) in all.skip(usize::from(!is_headed)) {
-            // What did not end well stands out.
-            let style = entry.filter(|it| it.is_failure()).map(|_| AnsiColor::Red.on_default());
-            out.line(out.paint(style.unwrap_or_default(), line));
+    let when = |at| args.times.told(at, now(), &TimeZone::system());
+    let lines: Vec<String> = match followed {
+        Some(layout) => entries.iter().map(|entry| layout.line(&entry.cells(&when))).collect(),
+        None if entries.is_empty() => return,
+        None => {
+            let mut lines = table(&entries, &when, columns()).into_iter();
+            lines.next().iter().for_each(|titles| out.line(titles));
+            lines.collect()
         }
-        again::tell_apart(&placed);
+    };
+    for (line, entry) in lines.iter().zip(&entries) {
+        // What did not end well stands out.
+        let style = if entry.is_failure() { AnsiColor::Red.on_default() } else { Style::new() };
+        out.line(out.paint(style, line));
     }
+    again::tell_apart(&placed);
 }
+
+/// How the rows are laid out to which others come, whose width is not known yet.
+fn followed(args: &Args, shown: &Shown) -> Layout<'static> {
+    let when = |at| args.times.told(at, now(), &TimeZone::system());
+    let entries = entries(placed(&shown.runs, &shown.retries), &shown.sessions);
+    let mut rows: Vec<Vec<String>> = entries.iter().map(|entry| entry.cells(&when)).collect();
+    let when = when(now());
+    let when = if width(&when) < width(LATER[0]) { LATER[0].to_string() } else { when };
+    rows.push(once(when).chain(LATER.iter().skip(1).map(ToString::to_string)).collect());
+    rows.extend(RunOutcome::ALL.map(|outcome| vec![String::new(), outcome.name().to_string()]));
+    Layout::with_room_for(&COLUMNS, &rows, columns())
+}
+
+/// What a row may come to be, column by column.
+const LATER: [&str; 8] = [
+    "59 min ago",
+    "",
+    "signal 11",
+    "59 min 59 s",
+    "agent-name?",
+    "somebody",
+    "LOOP-0123456789",
+    "",
+];
 
 /// A row.
 enum Entry<'s> {
@@ -304,6 +345,14 @@ impl Entry<'_> {
         match self {
             Self::Run(placed) => placed.indent(),
             Self::Session(_) => 0,
+        }
+    }
+
+    /// `when` tells moments.
+    fn cells(&self, when: &dyn Fn(Timestamp) -> String) -> Vec<String> {
+        match self {
+            Self::Run(placed) => cells(placed, when),
+            Self::Session(session) => sessions::cells(session, when),
         }
     }
 }
@@ -334,11 +383,7 @@ const COLUMNS: [Column; 8] = [
 
 /// The table of some rows, in so many columns. `when` tells moments.
 fn table(entries: &[Entry<'_>], when: &dyn Fn(Timestamp) -> String, columns: usize) -> Vec<String> {
-    let cells = |entry: &Entry<'_>| match entry {
-        Entry::Run(placed) => cells(placed, when),
-        Entry::Session(session) => sessions::cells(session, when),
-    };
-    let rows: Vec<Vec<String>> = entries.iter().map(cells).collect();
+    let rows: Vec<Vec<String>> = entries.iter().map(|entry| entry.cells(when)).collect();
     let indents: Vec<usize> = entries.iter().map(Entry::indent).collect();
     indented(&COLUMNS, &rows, &indents, columns)
 }

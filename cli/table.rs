@@ -45,22 +45,56 @@ pub(crate) fn indented(
             let cell = row.get_mut(first);
             cell.into_iter().for_each(|cell| cell.insert_str(0, &" ".repeat(*indent)));
         }
-        let widest = |at: usize| {
-            let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell));
-            let title = columns.get(at).map_or(0, |column| width(column.title));
-            cells.max().unwrap_or(0).max(title)
-        };
-        let wanted: Vec<Option<usize>> =
-            (0..columns.len()).map(|at| says(at).then(|| widest(at))).collect();
-        let widths = fitted(columns, &wanted, room);
-        match widths.iter().position(Option::is_some) {
+        let wanted: Vec<Option<usize>> = (0..columns.len())
+            .map(|at| says(at).then(|| widest(columns, &rows, at)))
+            .collect();
+        let layout = Layout { columns, widths: fitted(columns, &wanted, room) };
+        match layout.widths.iter().position(Option::is_some) {
             Some(shown) if shown > first => first = shown,
             _ => {
-                let titles = columns.iter().map(|column| column.title.to_string()).collect();
-                let all = std::iter::once(&titles).chain(&rows);
-                return all.map(|row| line(columns, row, &widths)).collect();
+                let lines = rows.iter().map(|row| layout.line(row));
+                return std::iter::once(layout.titles()).chain(lines).collect();
             }
         }
+    }
+}
+
+fn widest(columns: &[Column], rows: &[Vec<String>], at: usize) -> usize {
+    let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell));
+    let title = columns.get(at).map_or(0, |column| width(column.title));
+    cells.max().unwrap_or(0).max(title)
+}
+
+/// Columns that stay as wide as they are, for rows that are not known yet.
+pub(crate) struct Layout<'c> {
+    columns: &'c [Column],
+    /// `None`: it is left away.
+    widths: Vec<Option<usize>>,
+}
+
+impl<'c> Layout<'c> {
+    /// With room for these rows, of which none is shown.
+    pub(crate) fn with_room_for(columns: &'c [Column], rows: &[Vec<String>], room: usize) -> Self {
+        let mut wanted: Vec<Option<usize>> =
+            (0..columns.len()).map(|at| Some(widest(columns, rows, at))).collect();
+        // What is cut takes what is left.
+        if let Some(at) = columns.iter().position(|column| column.is_cut)
+            && let Some(width) = wanted.get_mut(at)
+        {
+            *width = Some(room);
+        }
+        Self { columns, widths: fitted(columns, &wanted, room) }
+    }
+
+    /// The line above the rows.
+    pub(crate) fn titles(&self) -> String {
+        let titles: Vec<String> = self.columns.iter().map(|it| it.title.to_string()).collect();
+        self.line(&titles)
+    }
+
+    /// A row; a cell for which there is no room is cut.
+    pub(crate) fn line(&self, row: &[String]) -> String {
+        line(self.columns, row, &self.widths)
     }
 }
 

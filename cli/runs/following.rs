@@ -6,6 +6,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_tail::failed;
 use crate::output::Output;
+use crate::table::Layout;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{Filter, LogTail, Missed, RUN_BEGINS, Run, RunFound, RunsWanted, run_of};
 use std::time::Duration;
@@ -19,7 +20,7 @@ pub(super) fn follow(
     args: &Args,
     (directory, newest): (&Directory, u64),
     wanted: &RunsWanted,
-    watch: &Watch,
+    (watch, layout): (&Watch, Option<&Layout<'_>>),
 ) -> Result<Exit, Failure> {
     let (mut tail, mut out) = (LogTail::behind(newest), Output::stdout());
     let changes = Filter { kind: Some("execution_loop".to_string()), ..Filter::default() };
@@ -35,7 +36,7 @@ pub(super) fn follow(
         let (retries, searched) = again::read(directory, &runs)?;
         searched.iter().try_for_each(crate::run_id::expect_sound)?;
         let shown = Shown { runs, retries, ..Shown::default() };
-        put_lines(global, args, &shown, &mut out, false);
+        put_lines(global, args, &shown, &mut out, layout);
         out.flush();
         if let Some(Missed { first, last }) = missed {
             complain(&format!(

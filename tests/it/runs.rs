@@ -234,6 +234,31 @@ fn runs_are_followed_as_they_begin_and_as_they_end() {
 }
 
 #[test]
+fn the_rows_of_runs_that_are_followed_stand_under_their_headings() {
+    let place = Place::with_log();
+    let mut following = command(&place, &["runs", "--follow"]);
+    following.env("COLUMNS", "120");
+    let mut following = following.spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let titles = lines.next().unwrap().unwrap();
+    let places: Vec<usize> = ["run  ", "command"].map(|title| titles.find(title).unwrap()).to_vec();
+    for script in ["true", "exit 125", "kill -SEGV $$"] {
+        place.shell(script);
+        let row = loop {
+            let row = lines.next().unwrap().unwrap();
+            if !row.contains("running") {
+                break row;
+            }
+            assert!(row[places[0]..].starts_with("LOOP-"), "{titles}\n{row}");
+        };
+        assert!(row[places[0]..].starts_with("LOOP-"), "{titles}\n{row}");
+        assert!(row[places[1]..].starts_with("sh -c"), "{titles}\n{row}");
+    }
+    following.kill().unwrap();
+    following.wait().unwrap();
+}
+
+#[test]
 fn the_output_of_a_run_is_that_of_the_last_attempt_that_printed_any() {
     let place = Place::with_log();
     let twice = "test -e k || { touch k; echo first; kill -SEGV $$; }";
