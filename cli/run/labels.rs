@@ -83,8 +83,10 @@ impl LabelArgs {
     }
 }
 
+/// As what the command line is told with that is not understood, of which this is a part.
 fn bad(message: String) -> Failure {
-    Failure::new(Exit::USAGE, "bad_label", message).of_run()
+    let message = format!("{message}; the command was not started");
+    Failure::new(Exit::USAGE, "bad_label", message)
 }
 
 /// Adds what a continuous integration says, by its variables: `None` is no such variable, the inner
