@@ -58,7 +58,12 @@ enum Place {
 fn parse_place(text: &str) -> Result<Place, String> {
     match run_id::is_meant(text) {
         true => Ok(Place::Run(text.to_string())),
-        false => parse_until(text).map(Place::State),
+        false => parse_until(text).map(Place::State).map_err(|why| {
+            format!(
+                "{why}; two records or moments are compared, such as 12 and 2026-01-25T16:00:00Z, \
+                 or two runs by their ids, as `holdpoint runs` lists them"
+            )
+        }),
     }
 }
 

@@ -29,6 +29,10 @@ const VERIFIER: &str = include_str!("report/verify.py");
 
 /// Options of `report`.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "\
+    holdpoint report [OPTIONS] --out <FILE> <RUN>\n       \
+    holdpoint report [OPTIONS] --out <FILE> --since <POINT> [--until <POINT>]\n       \
+    holdpoint report [--force] --verifier <FILE>")]
 pub(crate) struct Args {
     /// The run: its id, the beginning of its id, or the number of a record about it.
     #[arg(value_name = "RUN", required_unless_present_any = ["since", "verifier"])]

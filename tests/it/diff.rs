@@ -243,3 +243,15 @@ fn the_program_compares_a_log_with_a_copy_that_went_another_way() {
     assert_eq!(status(&missing), 3);
     assert!(text(&missing.stderr).contains("--other DIR"), "{}", text(&missing.stderr));
 }
+
+#[test]
+fn what_is_no_point_and_no_run_is_told_with_what_is_compared() {
+    let place = Place::with_log();
+    for word in ["DP-0123456789abcdef", "REQ-01234567", "yesterday"] {
+        let output = place.holdpoint(&["diff", word, "1"]);
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 2, "{said}");
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("or two runs by their ids, as `holdpoint runs` lists"), "{said}");
+    }
+}

@@ -345,3 +345,14 @@ fn records_that_were_made_up_have_other_links_than_those_that_were_kept() {
     let (exit, told) = verified(&files[0], &["--link", "4711", &link]);
     assert!(exit == 6 && told.contains("is not on this page"), "{told}");
 }
+
+#[test]
+fn a_run_and_a_range_are_alternatives_in_the_usage() {
+    let place = Place::new();
+    let help = text(&place.holdpoint(&["report", "--help"]).stdout);
+    let usage: Vec<&str> =
+        help.lines().filter(|line| line.contains("holdpoint report [")).collect();
+    assert_eq!(usage.len(), 3, "{help}");
+    assert!(usage[0].ends_with("<RUN>") && !usage[0].contains("--since"), "{help}");
+    assert!(usage[1].contains("--since") && !usage[1].contains("<RUN>"), "{help}");
+}
