@@ -16,6 +16,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::hold::LockWaitArgs;
+use crate::locate::HERE;
 use crate::output::Output;
 use crate::text::path as shown;
 use crate::travel::parse_at;
@@ -156,10 +157,13 @@ fn add(global: &Global, named: &Path) -> Result<Exit, Failure> {
     let path = named.canonicalize().map_err(unreadable)?;
     Directory::open(&Global { log: path.clone(), config: None, json: global.json })?;
     let identity = LogIdentity::of(&path).map_err(unreadable)?.ok_or_else(|| {
-        let message = format!(
-            "there is no log at {}, or its HEAD cannot be read: name a log's directory",
-            shown(&path)
-        );
+        let below = path.join(HERE);
+        let advice = match LogIdentity::of(&below) {
+            Ok(Some(_)) => format!("`holdpoint inbox add {}` adds the one in it", shown(&below)),
+            Ok(None) | Err(_) => "name a log's directory".to_string(),
+        };
+        let message =
+            format!("there is no log at {}, or its HEAD cannot be read: {advice}", shown(&path));
         Failure::new(Exit::NOT_FOUND, "nothing_here", message)
     })?;
     let list = list_of(ListedBy::Person)?;

@@ -157,6 +157,19 @@ fn a_log_that_init_put_in_the_place_of_another_is_named_whoever_writes_to_it() {
 }
 
 #[test]
+fn a_directory_that_holds_a_log_is_told_where_it_is() {
+    let place = Place::new();
+    let project = place.directory.path().join("project");
+    std::fs::create_dir(&project).unwrap();
+    let log = project.join(".holdpoint");
+    assert_eq!(status(&place.holdpoint(&["init", log.to_str().unwrap()])), 0);
+    let added = inbox(&place, &["add", project.to_str().unwrap()]);
+    let said = text(&added.stderr);
+    assert_eq!(status(&added), 3, "{said}");
+    assert!(said.contains(&format!("`holdpoint inbox add {}`", log.display())), "{said}");
+}
+
+#[test]
 fn a_damaged_log_and_a_damaged_list_are_named_with_other_codes() {
     let place = Place::new();
     hold(&place);
