@@ -79,9 +79,14 @@ impl Draft {
         Ok(())
     }
 
+    /// Whether something is typed, or asked for beside the word, that can be taken back.
+    pub(super) fn is_begun(&self) -> bool {
+        self.field != Field::Word || !self.line.is_empty()
+    }
+
     /// Goes a step back. False: there is none.
     pub(super) fn step_back(&mut self) -> bool {
-        if self.field == Field::Word && self.line.is_empty() {
+        if !self.is_begun() {
             return false;
         }
         *self = Self { reason: self.reason.take(), ..Self::default() };

@@ -69,8 +69,8 @@ pub(super) struct Opened {
     pub(super) draft: Draft,
     /// What became of it meanwhile.
     pub(super) over: Option<String>,
-    /// How many lines of its end are below what is seen.
-    below: usize,
+    /// How many lines of its end are below what is seen: at first all that there is no room for.
+    pub(super) below: usize,
 }
 
 /// What a run printed.
@@ -108,7 +108,7 @@ pub(super) struct Frame {
 
 impl Opened {
     pub(super) fn new(item: Item, shown: Shown) -> Self {
-        Self { item, shown, draft: Draft::default(), over: None, below: 0 }
+        Self { item, shown, draft: Draft::default(), over: None, below: usize::MAX }
     }
 
     fn place(&self) -> Place {
@@ -388,8 +388,10 @@ fn foot(opened: &Opened, messages: &[String], columns: usize) -> Vec<String> {
     foot.extend(prompt);
     foot.push(typed(opened.draft.line(), columns));
     let item = &opened.item;
+    let is_begun = opened.draft.is_begun();
     let keys = [
-        ("Enter give  Esc back", true),
+        ("Enter give  Esc clear", is_begun),
+        ("Enter give  Esc back", !is_begun),
         ("^O output", item.loop_id.is_some()),
         ("^R reason", true),
         ("^T own words", item.allows_text),
@@ -523,6 +525,25 @@ mod tests {
             assert_eq!(typed, ROWS - 2, "{lines:#?}");
             assert_eq!(lines.iter().filter(|line| line.starts_with("> ")).count(), 1);
         }
+    }
+
+    #[test]
+    fn a_question_opens_at_its_beginning_and_its_keys_say_what_escape_does() {
+        let mut screen = screen();
+        screen.view = opened(sample::hold());
+        let frame = screen.frame(now(), (8, 20));
+        assert_eq!(frame.lines[0], "prompt:", "{frame:#?}");
+        let keys = |screen: &mut Screen| screen.frame(now(), (ROWS, 80)).lines[ROWS - 1].clone();
+        assert!(keys(&mut screen).contains("Esc back"));
+        screen.press(&Key::Character('R'));
+        assert!(keys(&mut screen).contains("Esc clear"));
+        screen.press(&Key::Escape);
+        assert!(keys(&mut screen).contains("Esc back") && matches!(screen.view, View::Question(_)));
+        screen.press(&Key::End);
+        let frame = screen.frame(now(), (8, 20));
+        assert!(frame.lines[0].contains("lines above"), "{frame:#?}");
+        screen.press(&Key::Escape);
+        assert!(matches!(screen.view, View::List));
     }
 
     #[test]
