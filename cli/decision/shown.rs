@@ -2,9 +2,9 @@
 //! head, which this program worded.
 
 use crate::arguments::Global;
-use crate::locate::program_words;
+use crate::locate::{program, program_words};
 use crate::screen::{Page, columns, named, quoted};
-use crate::text::{bytes, moment};
+use crate::text::{bytes, counted, moment};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::decision_point::{
@@ -12,6 +12,7 @@ use holdpoint_domain::decision_point::{
     GivenResponse, OnTimeout, ResolutionKind, Response,
 };
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
+use holdpoint_engine::shell::without_variables;
 use holdpoint_replay::records_named;
 use std::time::Duration;
 
@@ -32,14 +33,51 @@ pub(crate) fn lines(
     doubts: Doubts,
 ) -> Vec<String> {
     let mut page = Page::new(columns);
-    add_texts(&mut page, point);
-    add_answered_texts(&mut page, point);
-    add_title(&mut page, point);
-    add_terms(&mut page, point, now);
-    add_purpose(&mut page, point);
-    add_answers(&mut page, point, doubts);
-    add_ways(&mut page, global, point, doubts.unproven);
+    point.terms.proposal.context.iter().for_each(|context| page.foreign("context", context));
+    add_rest(&mut page, global, point, (now, doubts, None));
     page.lines()
+}
+
+/// The same for whoever is to answer: of a start, without the variables of its environment, for
+/// which a whole screen would not do.
+pub(crate) fn brief_lines(
+    global: &Global,
+    point: &DecisionPoint,
+    (now, columns): (Time, usize),
+    doubts: Doubts,
+) -> Vec<String> {
+    let is_start = point.binding().is_some_and(|binding| *binding.tool == *RUN_TOOL);
+    let context = point.terms.proposal.context.as_deref().filter(|_| is_start);
+    let Some((brief, variables)) = context.map(without_variables) else {
+        return lines(global, point, (now, columns), doubts);
+    };
+    let mut page = Page::new(columns);
+    page.foreign("context", &brief);
+    let variables = counted(u64::try_from(variables).unwrap_or(u64::MAX), "variable");
+    let more = format!(
+        "{variables} of its environment; `{} decision show {}` has them, and what is not bound",
+        program(&global.log),
+        named(&point.decision_id)
+    );
+    add_rest(&mut page, global, point, (now, doubts, Some(&more)));
+    page.lines()
+}
+
+/// What stands behind the context, and what is bound besides what that shows.
+fn add_rest(
+    page: &mut Page,
+    global: &Global,
+    point: &DecisionPoint,
+    (now, doubts, more): (Time, Doubts, Option<&str>),
+) {
+    add_texts(page, point);
+    add_answered_texts(page, point);
+    add_title(page, point);
+    add_terms(page, point, now);
+    add_purpose(page, point);
+    more.iter().for_each(|more| page.row("and to", more));
+    add_answers(page, point, doubts);
+    add_ways(page, global, point, doubts.unproven);
 }
 
 /// The command line that answers it, and what else may be answered; nothing once it is over.
@@ -75,7 +113,12 @@ pub(super) fn who(by: &Principal) -> String {
 
 /// Why a name may not be that of a person who is called so.
 fn doubt(by: &Principal) -> Option<String> {
-    let kind = (by.kind != Actor::Human).then(|| by.kind_name());
+    let kind = match by.kind {
+        Actor::Human => None,
+        Actor::Agent => Some("agent"),
+        Actor::Automation => Some("automation"),
+        Actor::System => Some("system"),
+    };
     let is_proven = by.authenticated_by != Authentication::None;
     let proof = (!is_proven).then_some("name not proven");
     let said: Vec<&str> = kind.into_iter().chain(proof).collect();
@@ -111,10 +154,9 @@ pub(super) fn votes(point: &DecisionPoint) -> Option<String> {
     Some(format!("{found} of {needed} chose {}", said(&last.response)))
 }
 
-/// What whoever asks wrote.
+/// What whoever asks wrote, without the context.
 fn add_texts(page: &mut Page, point: &DecisionPoint) {
     let proposal = &point.terms.proposal;
-    proposal.context.iter().for_each(|context| page.foreign("context", context));
     page.foreign("prompt", &proposal.prompt);
     point.guidance.iter().for_each(|words| page.foreign("guidance", words));
     for option in proposal.options.iter() {

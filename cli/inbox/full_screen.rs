@@ -180,7 +180,7 @@ impl Session<'_> {
                 let doubts = Doubts { unproven, is_log_damaged: state.failed() };
                 let global = log.place.global(false);
                 Some(Box::new(move |columns, now| {
-                    decision::lines(&global, &point, (now, columns), doubts)
+                    decision::brief_lines(&global, &point, (now, columns), doubts)
                 }))
             }
         }

@@ -3,7 +3,7 @@
 
 use super::ask::is_output;
 use crate::arguments::{Global, program};
-use crate::decision::{Doubts, lines, outcome};
+use crate::decision::{Doubts, brief_lines, outcome};
 use crate::exit::complain;
 use crate::screen::{put_question, say_sentence};
 use crate::text::{moment, visible_once};
@@ -43,7 +43,8 @@ impl<'a> StartPerson<'a> {
         }
     }
 
-    /// Shows the question as `decision show` does: what others wrote first, its head last.
+    /// Shows the question as `decision show` does, without the variables: what others wrote first,
+    /// its head last.
     fn show(&mut self, question: &DecisionPoint) {
         let id = visible(&question.decision_id).to_string();
         let until = question.terms.expires_at.map(moment).unwrap_or_default();
@@ -57,7 +58,7 @@ impl<'a> StartPerson<'a> {
         };
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let sentence = "holdpoint: nothing has run yet; a person decides whether this starts";
-        let show = |columns| lines(self.global, question, (now, columns), Doubts::default());
+        let show = |columns| brief_lines(self.global, question, (now, columns), Doubts::default());
         put_question(terminal, show, &[sentence.to_string()]);
     }
 

@@ -175,6 +175,26 @@ fn the_person_at_the_terminal_types_the_answer_and_enter_alone_is_none() {
 }
 
 #[test]
+fn the_question_before_a_start_counts_the_variables_and_decision_show_has_them() {
+    let place = Place::new();
+    let mut waiting =
+        Terminal::sized(&place, (60, 200), &["run", "--hold", "before", "--", "true"]);
+    let shown = waiting.wait_for("approve, deny?");
+    assert!(shown.contains("| command") || shown.contains("|   command"), "{shown}");
+    assert!(shown.contains("program") && shown.contains("directory"), "{shown}");
+    assert!(
+        !shown.contains("  variable") && shown.contains("variables of its environment"),
+        "{shown}"
+    );
+    assert!(shown.contains("(automation)") && !shown.contains("(agent)"), "{shown}");
+    let id = await_question(&place);
+    let whole = text(&place.holdpoint(&["decision", "show", &id]).stdout);
+    assert!(whole.contains("  variable   PATH") && whole.contains("Not bound"), "{whole}");
+    waiting.type_line("deny");
+    assert_eq!(waiting.end().0, 120);
+}
+
+#[test]
 fn where_nobody_who_is_named_is_a_user_here_nobody_is_waited_for() {
     let place = Place::new();
     let named = ["--hold", "before", "--approver", "nosuchuser", "uid 0"];

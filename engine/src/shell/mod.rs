@@ -100,6 +100,7 @@ pub use run::{
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
 pub use start::{
     APPROVE, ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, DENY, StartError, StartPrompter,
+    without_variables,
 };
 pub use submit::{Origin, Receipt, Submitted};
 pub use submit_queue::QueueError;

@@ -1,6 +1,6 @@
 //! The circumstances of a start as whoever is asked sees them, and what of them differs later.
 
-use super::facts::{Fact, Facts};
+use super::facts::{Fact, Facts, VARIABLE};
 use super::program::{INTERPRETER, PROGRAM};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::bounded;
@@ -85,6 +85,17 @@ pub(super) fn program_lines(context: &str) -> Vec<String> {
     let titles = [format!("  {PROGRAM:<KIND_WIDTH$}{SEPARATOR}"), format!("  {INTERPRETER} ")];
     let is_of = |line: &&str| titles.iter().any(|title| line.starts_with(title));
     bound.lines().filter(is_of).map(str::to_string).collect()
+}
+
+/// The circumstances of a start without its variables and what is not bound, for whoever is shown
+/// little at first, and how many variables are left away.
+#[must_use]
+pub fn without_variables(context: &str) -> (String, usize) {
+    let bound = context.split(NOT_BOUND).next().unwrap_or_default();
+    let title = format!("  {VARIABLE:<KIND_WIDTH$} ");
+    let (variables, others): (Vec<&str>, Vec<&str>) =
+        bound.lines().partition(|line| line.starts_with(&title));
+    (others.join("\n"), variables.len())
 }
 
 pub(super) fn line(fact: &Fact) -> String {

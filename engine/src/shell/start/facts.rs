@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 /// What the digest of all facts is a digest of; another one with another version.
 const DIGEST_TAG: &str = "holdpoint.start";
+/// The kind of the facts about the environment.
+pub(super) const VARIABLE: &str = "variable";
 const DIGEST_VERSION: u16 = 1;
 
 /// How a variable's value is bound: by itself, or under the key of its question.
@@ -180,7 +182,7 @@ fn variables(run: &GovernedRun, key: &Key) -> Vec<Fact> {
                 (bound, format!("({why}; keyed digest {})", bounded(&digest, SHOWN_DIGITS)))
             }
         };
-        Fact { kind: "variable", name: name.as_bytes().to_vec(), value: bound, shown }
+        Fact { kind: VARIABLE, name: name.as_bytes().to_vec(), value: bound, shown }
     };
     seen.into_iter().map(fact).collect()
 }

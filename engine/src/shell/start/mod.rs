@@ -11,6 +11,7 @@ mod program;
 
 pub use approved::ApprovedStart;
 pub use ask::{AskBefore, Asked, StartPrompter};
+pub use context::without_variables;
 pub use holdpoint_domain::decision_point::{APPROVE, DENY};
 pub use keys::ApprovalKeys;
 pub(super) use program::ApprovedProgram;
