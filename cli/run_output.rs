@@ -39,8 +39,8 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
-/// Writes what a run printed. Exit 3 where there is no such run, or nothing was kept of it; 6, and
-/// not a byte, where the log does not verify as far as it was read for that.
+/// Writes what a run printed. Exit 3 where there is no such run, or where not all of what is asked
+/// for was kept; 6, and not a byte, where the log does not verify as far as it was read for that.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, write(global, &args))
 }
@@ -67,7 +67,22 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if !global.json {
         untied.tell(searched.reach());
     }
-    Ok(Exit::DONE)
+    Ok(if has_gap(output, kept) { Exit::NOT_FOUND } else { Exit::DONE })
+}
+
+/// Whether bytes are missing among those that are shown: what was printed, and not kept.
+fn has_gap(output: &CapturedOutput, kept: &[u8]) -> bool {
+    match &output.cut {
+        Some(_) => place_of_gap(output, kept).is_some(),
+        None => output.extent.truncated,
+    }
+}
+
+/// Where among these last bytes of an output others are missing.
+fn place_of_gap(output: &CapturedOutput, kept: &[u8]) -> Option<usize> {
+    let begun = output.bytes.len().saturating_sub(kept.len());
+    let head = usize::try_from(output.cut.as_ref()?.head_length).ok()?;
+    head.checked_sub(begun).filter(|at| *at <= kept.len())
 }
 
 /// What a run printed last in each stream, for a screen of its own: so many last lines, made
@@ -189,9 +204,7 @@ fn put(output: &CapturedOutput, kept: &[u8], raw: bool) -> Result<(), Failure> {
         complain(&warning(output));
     }
     let is_seen = io::stdout().is_terminal() && !raw;
-    let begun = output.bytes.len().saturating_sub(kept.len());
-    let head = output.cut.as_ref().and_then(|cut| usize::try_from(cut.head_length).ok());
-    let middle = head.and_then(|head| head.checked_sub(begun)).filter(|at| *at <= kept.len());
+    let middle = place_of_gap(output, kept);
     let (beginning, end) =
         kept.split_at_checked(middle.unwrap_or(kept.len())).unwrap_or((kept, &[]));
     let mut stdout = io::stdout().lock();
