@@ -45,9 +45,8 @@ pub(crate) fn indented(
             let cell = row.get_mut(first);
             cell.into_iter().for_each(|cell| cell.insert_str(0, &" ".repeat(*indent)));
         }
-        let wanted: Vec<Option<usize>> = (0..columns.len())
-            .map(|at| says(at).then(|| widest(columns, &rows, at)))
-            .collect();
+        let wanted: Vec<Option<usize>> =
+            (0..columns.len()).map(|at| says(at).then(|| widest(columns, &rows, at))).collect();
         let layout = Layout { columns, widths: fitted(columns, &wanted, room) };
         match layout.widths.iter().position(Option::is_some) {
             Some(shown) if shown > first => first = shown,

@@ -81,7 +81,7 @@ impl Line {
         filter: &Filter,
         prefilter: &Prefilter,
     ) -> Option<Self> {
-        if !filter.admits(&record.header) || !prefilter.admits(record.payload) {
+        if !filter.admits(&record.header) || !prefilter.admits(record) {
             return None;
         }
         let content = content_of(record, &|_| true);

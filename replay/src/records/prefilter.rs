@@ -2,15 +2,29 @@
 //! finding that out is faster than decoding them.
 
 use super::filter::{Filter, OneOf};
+use holdpoint_domain::world::envelope::decode_causation;
+use holdpoint_log_format::Record;
 use memchr::memmem::Finder;
 use std::collections::BTreeSet;
 
-/// Texts that the payload of every wanted record holds: what it is about is written out in it.
+/// What the payload of every wanted record holds: what it is about is written out in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prefilter {
     each: Vec<Finder<'static>>,
-    one_of: Option<OneOfThese>,
+    one_of: Option<Several>,
 }
+
+/// One of which the payload holds.
+#[derive(Clone, Debug)]
+enum Several {
+    Ids(Box<OneOfThese>),
+    Texts(Vec<Finder<'static>>),
+    /// The heading names one of them as the cause.
+    Causes(BTreeSet<u64>),
+}
+
+/// More texts than this are not looked for, one after the other.
+const TEXTS_MAX: usize = 16;
 
 /// Texts of one length that begin alike, one of which the payload holds.
 #[derive(Clone, Debug)]
@@ -23,25 +37,49 @@ struct OneOfThese {
 impl Prefilter {
     pub(crate) fn of(filter: &Filter) -> Self {
         let ids = [&filter.loop_id, &filter.decision, &filter.correlation];
-        let finder = |id: &String| Finder::new(id.as_bytes()).into_owned();
         let each = ids.into_iter().flatten().map(finder).collect();
-        Self { each, one_of: filter.one_of.as_ref().and_then(OneOfThese::of) }
+        Self { each, one_of: filter.one_of.as_ref().and_then(Several::of) }
     }
 
-    /// Whether a record with this payload can be wanted.
-    pub(crate) fn admits(&self, payload: &[u8]) -> bool {
-        self.each.iter().all(|text| text.find(payload).is_some())
-            && self.one_of.as_ref().is_none_or(|these| these.stand_in(payload))
+    /// Whether a record can be wanted.
+    pub(crate) fn admits(&self, record: &Record<'_>) -> bool {
+        self.each.iter().all(|text| text.find(record.payload).is_some())
+            && self.one_of.as_ref().is_none_or(|several| several.stand_in(record))
+    }
+}
+
+fn finder(text: &String) -> Finder<'static> {
+    Finder::new(text).into_owned()
+}
+
+impl Several {
+    /// `None`: they are not found faster than the record is decoded.
+    fn of(several: &OneOf) -> Option<Self> {
+        match several {
+            OneOf::Loops(ids) => OneOfThese::of("LOOP-", ids).map(|ids| Self::Ids(ids.into())),
+            OneOf::Decisions(ids) => OneOfThese::of("DP-", ids).map(|ids| Self::Ids(ids.into())),
+            OneOf::Correlations(names) if names.len() <= TEXTS_MAX => {
+                Some(Self::Texts(names.iter().map(finder).collect()))
+            }
+            OneOf::Causes(causes) => Some(Self::Causes(causes.clone())),
+            OneOf::Correlations(_) | OneOf::Records(_) => None,
+        }
+    }
+
+    fn stand_in(&self, record: &Record<'_>) -> bool {
+        let Record { header, payload } = record;
+        match self {
+            Self::Ids(ids) => ids.stand_in(payload),
+            Self::Texts(texts) => texts.iter().any(|text| text.find(payload).is_some()),
+            Self::Causes(causes) => decode_causation(header.kind, header.version, payload)
+                .is_ok_and(|cause| cause.is_some_and(|cause| causes.contains(&cause))),
+        }
     }
 }
 
 impl OneOfThese {
     /// `None`: the ids have nothing in common by which they are found at once.
-    fn of(several: &OneOf) -> Option<Self> {
-        let (beginning, ids) = match several {
-            OneOf::Loops(ids) => ("LOOP-", ids),
-            OneOf::Decisions(ids) => ("DP-", ids),
-        };
+    fn of(beginning: &str, ids: &BTreeSet<String>) -> Option<Self> {
         let length = ids.first()?.len();
         let is_alike = |id: &String| id.len() == length && id.starts_with(beginning);
         ids.iter().all(is_alike).then(|| Self {
@@ -61,31 +99,75 @@ impl OneOfThese {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdpoint_domain::Envelope;
+    use holdpoint_domain::world::envelope::{Encoded, encode};
+    use holdpoint_log_format::{Flags, Link, RecordHeader};
+    use holdpoint_testing::story::samples::samples;
 
     fn one_of(ids: &[&str]) -> Filter {
         let ids = ids.iter().map(|id| (*id).to_string()).collect();
         Filter { one_of: Some(OneOf::Loops(ids)), ..Filter::default() }
     }
 
+    /// A record of a kind with a payload.
+    fn record(kind: u16, version: u8, payload: &[u8]) -> Record<'_> {
+        let header = RecordHeader {
+            size: 64,
+            checksum: 0,
+            kind,
+            version,
+            flags: Flags::NONE,
+            unsynced: 0,
+            sequence: 9,
+            time: 9,
+            link: Link([0; 32]),
+        };
+        Record { header, payload }
+    }
+
+    fn admits(filter: &Filter, payload: &[u8]) -> bool {
+        Prefilter::of(filter).admits(&record(32, 1, payload))
+    }
+
     #[test]
     fn a_payload_that_holds_no_wanted_id_is_ruled_out() {
         let filter = Filter { loop_id: Some("LOOP-1".into()), ..Filter::default() };
-        assert!(Prefilter::of(&filter).admits(b"..LOOP-12"));
-        assert!(!Prefilter::of(&filter).admits(b"..LOOP-2"));
+        assert!(admits(&filter, b"..LOOP-12"));
+        assert!(!admits(&filter, b"..LOOP-2"));
         let two = Filter { correlation: Some("story".into()), ..filter };
-        assert!(!Prefilter::of(&two).admits(b"..LOOP-1"));
-        assert!(Prefilter::of(&two).admits(b"story..LOOP-1"));
-        let several = Prefilter::of(&one_of(&["LOOP-1", "LOOP-2"]));
-        assert!(several.admits(b"LOOP-LOOP-2"));
-        assert!(!several.admits(b"LOOP-3 LOOP-"));
-        assert!(!several.admits(b""));
+        assert!(!admits(&two, b"..LOOP-1"));
+        assert!(admits(&two, b"story..LOOP-1"));
+        let several = one_of(&["LOOP-1", "LOOP-2"]);
+        assert!(admits(&several, b"LOOP-LOOP-2"));
+        assert!(!admits(&several, b"LOOP-3 LOOP-"));
+        assert!(!admits(&several, b""));
+        let names = Some(OneOf::Correlations(["a story".into(), "b".into()].into()));
+        let stories = Filter { one_of: names, ..Filter::default() };
+        assert!(admits(&stories, b"of a story"));
+        assert!(!admits(&stories, b"of a stor"));
     }
 
     #[test]
     fn ids_that_have_nothing_in_common_rule_nothing_out() {
         for ids in [&["LOOP-1", "LOOP-22"][..], &["LOOP-1", "x"], &["mine"]] {
-            assert!(Prefilter::of(&one_of(ids)).admits(b""), "{ids:?}");
+            assert!(admits(&one_of(ids), b""), "{ids:?}");
         }
-        assert!(Prefilter::of(&Filter::default()).admits(b""));
+        assert!(admits(&Filter::default(), b""));
+        let many = (0..=TEXTS_MAX).map(|one| one.to_string()).collect();
+        let many = Filter { one_of: Some(OneOf::Correlations(many)), ..Filter::default() };
+        assert!(admits(&many, b""));
+    }
+
+    #[test]
+    fn a_record_of_another_cause_is_ruled_out_by_its_heading() {
+        let causes = Filter { one_of: Some(OneOf::Causes([7].into())), ..Filter::default() };
+        let envelope = samples().into_iter().next().expect("there is a sample");
+        for (causation, is_wanted) in [(Some(7), true), (Some(8), false), (None, false)] {
+            let envelope = Envelope { causation, ..envelope.clone() };
+            let Encoded { kind, version, payload } = encode(&envelope).expect("it is short");
+            let found = Prefilter::of(&causes).admits(&record(kind, version, &payload));
+            assert_eq!(found, is_wanted, "{causation:?}");
+        }
+        assert!(!admits(&causes, b"no payload"));
     }
 }
