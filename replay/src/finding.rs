@@ -8,6 +8,7 @@ use holdpoint_domain::core::forbidden::ForbiddenEvent;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::kind_name;
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{ArchivePlaces, Finding as LogFinding, Place, Problem as LogProblem};
 use holdpoint_log_format::Link;
 use serde::ser::SerializeStruct;
@@ -217,15 +218,15 @@ impl fmt::Display for Problem {
             }
             Self::IndexStatement { segment, expected, found } => write!(
                 out,
-                "it vouches for an index of the segment from record {segment} on with digest \
-                 {found}, and the records there give {expected}: what that index leaves out is \
-                 hidden"
+                "it vouches for an index of {} with digest {found}, and the records there give \
+                 {expected}: what that index leaves out is hidden",
+                segment_path(*segment)
             ),
             Self::IndexOfUntied { segment, expected, found } => write!(
                 out,
-                "it vouches for an index of the segment from record {segment} on that ends with \
-                 link {found}, and what follows the segment says {expected}: who changed the \
-                 segment made this statement"
+                "it vouches for an index of {} that ends with link {found}, and what follows the \
+                 segment says {expected}: who changed the segment made this statement",
+                segment_path(*segment)
             ),
             Self::ArchiveStatement { expected, found } => {
                 write!(out, "it says that {found} were moved to an archive, and {expected} was due")

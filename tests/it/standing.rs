@@ -3,6 +3,7 @@
 use crate::records_support::{holdpoint, indexed, saying, segments, sequences, told, values};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::SegmentIndexed;
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::record::encode_into;
 use holdpoint_log_format::{Flags, Head, Record, SegmentHeader, names};
 use holdpoint_log_index::file::index_path;
@@ -205,7 +206,7 @@ fn assert_refuted(log: &Path, segment: u64) {
     assert_eq!(findings[0]["problem"], "false_index_statement");
     let (_, _, said) = told(&holdpoint(log, &["replay"]));
     assert!(said.contains("the log has forbidden events"), "{said}");
-    let named = format!("record {segment} on");
+    let named = format!("an index of {} ", segment_path(segment));
     assert!(findings[0]["message"].as_str().unwrap().contains(&named), "{stdout}");
 }
 
