@@ -1,11 +1,15 @@
-//! What a run is called: labels that whoever starts it gives, and those of a continuous integration
-//! that starts it. They are claims.
+//! What a run is called: labels that whoever starts it gives, the machine that it is started on,
+//! and those of a continuous integration that starts it. They are claims.
 
 use crate::exit::{Exit, Failure, complain};
 use crate::text::counted;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::log::{MAX_LABELS, RecordsLabelled};
+use rustix::system::uname;
 use std::collections::BTreeMap;
+
+/// The label that names the machine.
+pub(crate) const HOST: &str = "host";
 
 /// Bytes of a refused label that are shown.
 const SHOWN: usize = 64;
@@ -47,7 +51,8 @@ const OF_INTEGRATION: [(&str, &[&str]); 2] = [
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LabelArgs {
     /// Call it so, to find it by: `env=prod`; at most 32, each name and value of at most 256 bytes.
-    /// Nothing proves it. Under a continuous integration, `commit` and `branch` are added.
+    /// Nothing proves it. `host` is added, and under a continuous integration `commit` and
+    /// `branch`.
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse, conflicts_with = "resume")]
     label: Vec<(String, String)>,
 }
@@ -64,8 +69,8 @@ fn check(name: &str, value: &str) -> Result<(), String> {
 }
 
 impl LabelArgs {
-    /// All labels of the run: those that are given, and where they say nothing of it, what the
-    /// environment tells of a continuous integration.
+    /// All labels of the run: those that are given, and where they say nothing of it, what this
+    /// machine calls itself and what the environment tells of a continuous integration.
     pub(super) fn all(&self) -> Result<BTreeMap<String, String>, Failure> {
         let mut labels = BTreeMap::new();
         for (name, value) in &self.label {
@@ -78,7 +83,11 @@ impl LabelArgs {
             let found = counted(labels.len() as u64, "label");
             return Err(bad(format!("{found}; a run has at most {MAX_LABELS}: leave some away")));
         }
-        add(&mut labels, &|variable| Some(std::env::var_os(variable)?.into_string().ok()));
+        let machine = uname().nodename().to_str().map(str::to_string).ok();
+        add(&mut labels, HOST, "the name of this machine", machine);
+        add_integration(&mut labels, &|variable| {
+            Some(std::env::var_os(variable)?.into_string().ok())
+        });
         Ok(labels)
     }
 }
@@ -90,22 +99,33 @@ fn bad(message: String) -> Failure {
 }
 
 /// Adds what a continuous integration says, by its variables: `None` is no such variable, the inner
-/// one a value that is no text. What cannot be a label is told and left away: it must not keep a
-/// command from starting.
-fn add(labels: &mut BTreeMap<String, String>, of: &dyn Fn(&str) -> Option<Option<String>>) {
+/// one a value that is no text.
+fn add_integration(
+    labels: &mut BTreeMap<String, String>,
+    of: &dyn Fn(&str) -> Option<Option<String>>,
+) {
     for (name, variables) in OF_INTEGRATION {
         let found = variables.iter().find_map(|variable| Some((variable, of(variable)?)));
-        let Some((variable, value)) = found.filter(|_| !labels.contains_key(name)) else {
-            continue;
-        };
-        let value = value.unwrap_or_default();
-        if labels.len() >= MAX_LABELS || check(name, &value).is_err() {
-            let shown = visible(bounded(&value, SHOWN));
-            complain(&format!("{variable} is not recorded as a label: {shown} cannot be one more"));
-            continue;
+        if let Some((variable, value)) = found {
+            add(labels, name, variable, value);
         }
-        labels.insert(name.to_string(), value);
     }
+}
+
+/// Adds a label that nobody gave; `None` is a value that is no text. What cannot be one is told and
+/// left away: it must not keep a command from starting.
+fn add(labels: &mut BTreeMap<String, String>, name: &str, whence: &str, value: Option<String>) {
+    if labels.contains_key(name) {
+        return;
+    }
+    let value = value.unwrap_or_default();
+    if labels.len() >= MAX_LABELS || check(name, &value).is_err() {
+        let shown = visible(bounded(&value, SHOWN));
+        return complain(&format!(
+            "{whence} is not recorded as a label: {shown} cannot be one more"
+        ));
+    }
+    labels.insert(name.to_string(), value);
 }
 
 #[cfg(test)]
@@ -129,10 +149,10 @@ mod tests {
             _ => None,
         };
         let mut labels = BTreeMap::new();
-        add(&mut labels, &of);
+        add_integration(&mut labels, &of);
         assert_eq!(labels, [("commit".to_string(), "c0ffee".to_string())].into());
         let mut given: BTreeMap<_, _> = [("commit".to_string(), "mine".to_string())].into();
-        add(&mut given, &of);
+        add_integration(&mut given, &of);
         assert_eq!(given["commit"], "mine");
     }
 }

@@ -3,6 +3,7 @@
 
 use super::again::{Again, ShownAgain};
 use crate::output::Output;
+use crate::run::labels::HOST;
 use crate::run_output::last_lines;
 use crate::screen::{Page, named, quoted};
 use crate::text::{bytes, moment};
@@ -126,11 +127,14 @@ pub(crate) fn lines((run, again): (&Run, &Again), view: &View, program: &str) ->
     page.row("began", &began(run, view.now));
     page.row("by", &begun_by(run).map_or_else(|| "nobody knows".to_string(), doer));
     again.put_before(&mut page);
-    if !run.labels.is_empty() {
-        page.row("labels", &labels(run));
+    if let Some(host) = run.labels.get(HOST) {
+        page.row("host", &format!("{} (not proven)", named(host)));
     }
     if let Some(directory) = directory(run) {
         page.row("in", &named(&directory));
+    }
+    if let Some(labels) = labels(run) {
+        page.row("labels", &labels);
     }
     if let Some(point) = run.approval.as_deref() {
         page.row("approved", &approved(point, view.now));
@@ -223,10 +227,12 @@ pub(crate) fn who(kind: Actor, id: &str, is_claim: bool, more: &str) -> String {
     format!("{} ({kind}{claim}{more})", named(id))
 }
 
-/// Nothing proves labels: whoever began it gave them.
-fn labels(run: &Run) -> String {
-    let shown = |(name, value): (&String, &String)| format!("{}={}", named(name), named(value));
-    format!("{} (not proven)", run.labels.iter().map(shown).collect::<Vec<_>>().join(", "))
+/// Nothing proves labels: whoever began it gave them. The machine has a row of its own.
+fn labels(run: &Run) -> Option<String> {
+    let others = run.labels.iter().filter(|(name, _)| *name != HOST);
+    let shown = others.map(|(name, value)| format!("{}={}", named(name), named(value)));
+    let shown: Vec<_> = shown.collect();
+    (!shown.is_empty()).then(|| format!("{} (not proven)", shown.join(", ")))
 }
 
 /// Where it was begun, if that is on record.

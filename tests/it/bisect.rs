@@ -263,7 +263,7 @@ fn no_record_is_exit_3_and_says_which_point_to_name() {
     let always = place.holdpoint(&["bisect", "--where", "true"]);
     assert_eq!(status(&always), 3);
     assert!(text(&always.stdout).contains("no record made it so"), "{}", text(&always.stdout));
-    let before = place.holdpoint(&["bisect", "--where", "true", "--from", "4"]);
+    let before = place.holdpoint(&["bisect", "--where", "true", "--from", "5"]);
     assert_eq!(status(&before), 3);
     assert!(text(&before.stdout).contains("name an earlier point with --from"));
     let turned = place.holdpoint(&["bisect", "--where", "true", "--from", "9", "--to", "3"]);

@@ -250,6 +250,7 @@ fn steady_line(line: &str) -> String {
         let steady = match id {
             Some(prefix) => word.replace(bare, &format!("{prefix}ID")),
             None if bare == name => word.replace(bare, "USER"),
+            None if words.last().is_some_and(|before| before == "host") => "HOST".to_string(),
             None if bare == "now" => word.replace(bare, "SO-LONG ago"),
             None if is_moment(bare) => word.replace(bare, "TODAY"),
             None => word.to_string(),

@@ -145,6 +145,7 @@ fn a_run_is_recorded_in_the_name_and_the_story_that_are_given() {
 #[test]
 fn a_run_is_found_by_its_labels_and_shown_with_them_as_claims() {
     let place = Place::with_log();
+    let host = rustix::system::uname().nodename().to_str().unwrap().to_string();
     let given = ["--label", "env=prod", "--label", "team=blue"];
     assert_eq!(status(&place.run_with(&given, &["true"])), 0);
     assert_eq!(status(&place.run_with(&["--label", "env=test"], &["true"])), 0);
@@ -154,9 +155,13 @@ fn a_run_is_found_by_its_labels_and_shown_with_them_as_claims() {
     assert_eq!(listed(&place, &["--label", "env=test"]), [test.as_str()]);
     assert!(listed(&place, &["--label", "env=none"]).is_empty());
     let shown = json(&place.holdpoint(&["show", prod, "--json"]));
-    assert_eq!(shown["labels"], serde_json::json!({ "env": "prod", "team": "blue" }));
+    assert_eq!(shown["labels"], serde_json::json!({ "env": "prod", "host": host, "team": "blue" }));
     let screen = text(&place.holdpoint(&["show", prod]).stdout);
     assert!(screen.contains("env=prod, team=blue (not proven)"), "{screen}");
+    assert!(screen.contains(&format!("\nhost            {host} (not proven)\n")), "{screen}");
+    assert_eq!(listed(&place, &["--label", &format!("host={host}")]).len(), 2);
+    let named = place.run_with(&["--label", "host=web-1"], &["true"]);
+    assert_eq!((status(&named), listed(&place, &["--label", "host=web-1"]).len()), (0, 1));
 }
 
 #[test]

@@ -102,12 +102,12 @@ fn what_a_log_holds_beside_its_records_is_no_finding_and_what_it_does_not_hold_i
 #[test]
 fn a_loss_is_said_and_copied_and_what_lacks_it_is_no_finding() {
     let place = place();
-    damage(&place, 5);
+    damage(&place, 6);
     assert_eq!(status(&place.holdpoint(&["verify"])), 6);
     let output = salvage(&place, &["log", "new"]);
     let told = text(&output.stdout);
     assert_eq!((status(&output), text(&output.stderr)), (0, String::new()));
-    for part in ["1 record known to be missing", "record 5", "cut/", "holdpoint verify --log "] {
+    for part in ["1 record known to be missing", "record 6", "cut/", "holdpoint verify --log "] {
         assert!(told.contains(part), "{part}: {told}");
     }
     let verified = on_new(&place, &["verify", "--json"]);

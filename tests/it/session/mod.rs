@@ -108,6 +108,8 @@ fn masked_word(before: &str, word: &str, after: &str, user: &str) -> String {
     let bare = word.trim_matches(['(', ')', ',', ':', ';']);
     let masked = if bare == user {
         "USER".to_string()
+    } else if before == "host" && after == "(not" {
+        "HOST".to_string()
     } else if is_time(bare) {
         "TIME".to_string()
     } else if bare.starts_with('/') {
