@@ -6,9 +6,9 @@ use crate::decision::{self, Answered, Speaker};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold::{self, LockWaitArgs, NamedHumanDecision};
+use crate::ids::{DIGITS_MIN, IdOf, are_digits};
 use crate::inbox;
 use crate::live::LiveState;
-use crate::run_id::DIGITS_MIN;
 use crate::text::{excerpt, path};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
@@ -17,9 +17,9 @@ use holdpoint_domain::core::text::visible;
 use std::path::PathBuf;
 
 /// What the id of a request to a person begins with.
-const REQUEST: &str = "REQ-";
+const REQUEST: &str = IdOf::Request.prefix();
 /// What the id of a decision begins with.
-const DECISION: &str = "DP-";
+const DECISION: &str = IdOf::Decision.prefix();
 
 /// Options of `answer`.
 #[derive(Debug, clap::Args)]
@@ -166,11 +166,11 @@ fn respond(global: &Global, decision: String, args: Args) -> Result<Exit, Failur
 
 /// What is answered. Digits alone name what waits. Exit 4 where several begin so.
 fn asked(directory: &Directory, wanted: &str) -> Result<Asked, Failure> {
-    if wanted.starts_with(REQUEST) {
+    // In the wrong case it names none, and it is said which one is like it.
+    if wanted.get(..REQUEST.len()).is_some_and(|it| it.eq_ignore_ascii_case(REQUEST)) {
         return Ok(Asked::Request(wanted.to_string()));
     }
-    let are_digits = wanted.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if wanted.starts_with(DECISION) || !are_digits || wanted.len() < DIGITS_MIN {
+    if wanted.starts_with(DECISION) || !are_digits(wanted) || wanted.len() < DIGITS_MIN {
         return Ok(Asked::Decision(wanted.to_string()));
     }
     let state = LiveState::read(directory, false)?;
@@ -214,8 +214,7 @@ fn is_cut_short(wanted: &str) -> bool {
 fn is_of_an_id(wanted: &str) -> bool {
     let own = wanted.strip_prefix(REQUEST).or_else(|| wanted.strip_prefix(DECISION));
     let digits = own.unwrap_or(wanted);
-    digits.len() >= DIGITS_MIN
-        && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    digits.len() >= DIGITS_MIN && are_digits(digits)
 }
 
 /// Whether it may be that of a question of the log that is meant here. What cannot be read is told

@@ -8,6 +8,8 @@ use holdpoint_domain::core::text::{bounded, visible};
 const COMPARED_BYTES: usize = 96;
 /// Names that are less alike than this are not suggested.
 const LIKENESS_MIN: f64 = 0.6;
+/// How much alike names are that differ in nothing but small and capital letters.
+const LIKENESS_OF_CASE: f64 = 0.99;
 /// The beginning of a name is like it from so many bytes on: a shorter one is that of many, such as
 /// `LOOP-`.
 const BEGINNING_BYTES_MIN: usize = 6;
@@ -68,6 +70,9 @@ pub(crate) fn closest<'n>(
 
 fn likeness(name: &str, wanted: &str) -> f64 {
     let likeness = strsim::normalized_damerau_levenshtein(bounded(name, COMPARED_BYTES), wanted);
+    if name.eq_ignore_ascii_case(wanted) {
+        return likeness.max(LIKENESS_OF_CASE);
+    }
     match wanted.len() >= BEGINNING_BYTES_MIN && name.starts_with(wanted) {
         true => likeness.max(LIKENESS_MIN),
         false => likeness,

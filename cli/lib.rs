@@ -22,6 +22,7 @@ mod golden;
 mod health;
 mod hold;
 mod hook;
+mod ids;
 mod inbox;
 mod init;
 mod live;

@@ -3,27 +3,14 @@
 
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
+use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
 use crate::text::excerpt;
-use holdpoint_domain::core::text::visible;
-use holdpoint_replay::{Filter, Line, Order, Searched, leading, runs_beginning_with, search};
-use std::collections::BTreeSet;
+use holdpoint_replay::{Filter, Line, Order, Searched, leading, search};
 use std::ops::ControlFlow;
 
-/// What every id of a loop begins with.
-const PREFIX: &str = "LOOP-";
-
-/// The digits of a whole id.
-const DIGITS: usize = 32;
-
-/// So many digits are asked for at least, where an id is not given whole.
-pub(crate) const DIGITS_MIN: usize = 6;
-
-/// So many ids are named, where several begin alike.
-const NAMED_MAX: usize = 5;
-
-/// What an id names.
-pub(crate) enum RunNamed {
-    /// The loop with this id.
+/// What a number names.
+pub(crate) enum OfRecord {
+    /// The loop that the record is about.
     Run(String),
     /// A record that is about no loop.
     Record(u64),
@@ -32,41 +19,34 @@ pub(crate) enum RunNamed {
 /// The whole id of the loop that is meant. Exit 2 for what is no id, 3 where there is none such, 4
 /// where several begin so, 6 where the log is damaged where it would be.
 pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<String, Failure> {
-    match named(directory, wanted)? {
-        RunNamed::Run(loop_id) => Ok(loop_id),
-        RunNamed::Record(sequence) => {
+    let Some(sequence) = ids::record(wanted) else { return of_digits(directory, wanted) };
+    match of_record(directory, sequence)? {
+        Some(OfRecord::Run(loop_id)) => Ok(loop_id),
+        Some(OfRecord::Record(_)) => {
             let message =
                 format!("record {sequence} is about no run: `holdpoint trace {sequence}`");
             Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
         }
+        None => Err(no_record(directory, wanted, &[IdOf::Run])),
     }
-}
-
-/// As [`find`], where a record that is about no run is wanted as well.
-pub(crate) fn named(directory: &Directory, wanted: &str) -> Result<RunNamed, Failure> {
-    if let Ok(sequence) = wanted.parse::<u64>() {
-        return about(directory, sequence);
-    }
-    of_digits(directory, wanted).map(RunNamed::Run)
 }
 
 fn of_digits(directory: &Directory, wanted: &str) -> Result<String, Failure> {
-    let digits = wanted.strip_prefix(PREFIX).unwrap_or(wanted);
-    let are_digits = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let prefix = IdOf::Run.prefix();
+    let digits = wanted.strip_prefix(prefix).unwrap_or(wanted);
     match digits.len() {
-        _ if !are_digits => Err(no_id(wanted)),
-        DIGITS => Ok(format!("{PREFIX}{digits}")),
-        DIGITS_MIN..DIGITS => beginning_with(directory, &format!("{PREFIX}{digits}")),
+        _ if !are_digits(digits) => Err(no_id(wanted)),
+        DIGITS => Ok(format!("{prefix}{digits}")),
+        DIGITS_MIN..DIGITS => ids::only(directory, digits, &[IdOf::Run]),
         _ => Err(no_id(wanted)),
     }
 }
 
 /// Whether a text can be nothing but a run's id or the beginning of one: digits alone are a record.
 pub(crate) fn is_meant(text: &str) -> bool {
-    let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let has_letter = text.bytes().any(|byte| byte.is_ascii_lowercase());
-    text.starts_with(PREFIX)
-        || (text.len() >= DIGITS_MIN && has_letter && text.bytes().all(is_digit))
+    text.starts_with(IdOf::Run.prefix())
+        || (text.len() >= DIGITS_MIN && has_letter && are_digits(text))
 }
 
 fn no_id(wanted: &str) -> Failure {
@@ -78,45 +58,23 @@ fn no_id(wanted: &str) -> Failure {
     Failure::new(Exit::USAGE, "no_run_id", message)
 }
 
-/// The loop that a record is about, or the record.
-fn about(directory: &Directory, sequence: u64) -> Result<RunNamed, Failure> {
+/// What the record of a number is about; `None` where there is no such record.
+pub(crate) fn of_record(directory: &Directory, sequence: u64) -> Result<Option<OfRecord>, Failure> {
     let filter = Filter { first: Some(sequence), last: Some(sequence), ..Filter::default() };
     let mut found = None;
     let searched = each(directory, &filter, &mut |line| found = Some(line))?;
-    match found {
-        Some(Line { loop_id: Some(loop_id), .. }) => return Ok(RunNamed::Run(loop_id)),
-        Some(_) => return Ok(RunNamed::Record(sequence)),
-        None => expect_sound(&searched)?,
+    if found.is_none() {
+        expect_sound(&searched)?;
     }
-    let message = format!("there is no record {sequence}: `holdpoint runs` lists the runs");
-    Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
+    Ok(found.map(|line| line.loop_id.map_or(OfRecord::Record(sequence), OfRecord::Run)))
 }
 
-/// The one loop whose id begins so.
-fn beginning_with(directory: &Directory, beginning: &str) -> Result<String, Failure> {
-    let (found, searched) =
-        directory.read(|log, options| runs_beginning_with(log, beginning, options))?;
-    expect_sound(&searched)?;
-    match (found.len(), found.first()) {
-        (1, Some(loop_id)) => Ok(loop_id.clone()),
-        (0, _) => {
-            let message =
-                format!("no run's id begins with {beginning}: `holdpoint runs` lists all");
-            Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
-        }
-        (count, _) => Err(several(beginning, count, &found)),
-    }
-}
-
-fn several(beginning: &str, count: usize, found: &BTreeSet<String>) -> Failure {
-    let named: Vec<String> =
-        found.iter().take(NAMED_MAX).map(|loop_id| visible(loop_id).to_string()).collect();
-    let more = if count > NAMED_MAX { ", .." } else { "" };
-    let message = format!(
-        "{count} runs begin with {beginning}: {}{more}; give more digits",
-        named.join(", ")
-    );
-    Failure::new(Exit::CONFLICT, "ambiguous_run", message)
+/// The failure that there is no record of a number, and what else may be meant by its digits.
+pub(crate) fn no_record(directory: &Directory, digits: &str, of: &[IdOf]) -> Failure {
+    let advice = ids::meaning(directory, digits, of)
+        .unwrap_or_else(|| "`holdpoint runs` lists the runs".to_string());
+    let message = format!("there is no record {digits}: {advice}");
+    directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message))
 }
 
 /// A run that cannot be looked for whole is not said to be missing, or to be the only one.

@@ -1,6 +1,7 @@
 //! `holdpoint show`: the whole story of one run on one screen, or whatever else an id names.
 
 mod again;
+mod meant;
 mod other;
 mod run;
 mod session;
@@ -13,12 +14,12 @@ use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::conclude;
 use crate::output::Output;
 use crate::reach::Untied;
-use crate::run_id::{self, RunNamed};
 use crate::run_output::expect_run;
 use crate::runs::{sessions, tell_uncounted};
 use crate::screen::columns;
 use again::Again;
 use holdpoint_replay::{Doer, Reach, Run, run_of};
+use meant::Meant;
 use run::{Shown, View};
 pub(crate) use run::{directory, ended, exit_of, fault_words, outcome, proven, who};
 use std::collections::BTreeMap;
@@ -26,9 +27,10 @@ use std::collections::BTreeMap;
 /// Options of `show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to show: a run, by its id, at least six of its first digits or the number of a record
-    /// about it; another record by its number; `DP-..`, `REQ-..`, `thread:NAME`,
-    /// `correlation:NAME`, `stream:NAME` or `session:N`.
+    /// What to show: a run, a decision or a request, by its id or at least six of its first digits;
+    /// the run that a record is about, or the record, by its number; `thread:NAME`,
+    /// `correlation:NAME`, `stream:NAME` or `session:N`; the records of a part of a run, such as
+    /// `FAULT-..`.
     #[arg(value_name = "ID")]
     id: String,
     /// Codes and hashes as well.
@@ -39,8 +41,8 @@ pub(crate) struct Args {
 }
 
 /// Tells a run: what it was, how it ended, who began it, who was asked and what was answered, and
-/// the last lines of what it printed. Exit 3 where there is no such run, 6 where the log does not
-/// verify as far as it was read for that.
+/// the last lines of what it printed. Exit 3 where there is no such thing, 4 where several ids
+/// begin so, 6 where the log does not verify as far as it was read for that.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, show(global, &args))
 }
@@ -53,27 +55,37 @@ fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         return session::show(global, &args.id, &args.archives);
     }
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let loop_id = match run_id::named(&directory, &args.id)? {
-        RunNamed::Run(loop_id) => loop_id,
-        RunNamed::Record(sequence) => return other::record(global, sequence),
-    };
-    let (found, mut searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
-    if !searched.is_sound() {
-        return conclude(global, &directory, &searched);
+    match Meant::find(&directory, &args.id)? {
+        Meant::Run(loop_id) => show_run(global, args, &directory, &loop_id),
+        Meant::Decision(id) => other::decision(global, &id),
+        Meant::Request(id) => other::request(global, &id),
+        Meant::Record(sequence) => other::record(global, sequence),
     }
-    let run = expect_run(&directory, &loop_id, found)?;
-    let again = Again::read(&directory, &run, &mut searched)?;
+}
+
+fn show_run(
+    global: &Global,
+    args: &Args,
+    directory: &Directory,
+    loop_id: &str,
+) -> Result<Exit, Failure> {
+    let (found, mut searched) = directory.read(|log, options| run_of(log, loop_id, options))?;
     if !searched.is_sound() {
-        return conclude(global, &directory, &searched);
+        return conclude(global, directory, &searched);
+    }
+    let run = expect_run(directory, loop_id, found)?;
+    let again = Again::read(directory, &run, &mut searched)?;
+    if !searched.is_sound() {
+        return conclude(global, directory, &searched);
     }
     let mut out = Output::stdout();
     if global.json {
         out.json(&Shown::of(&run, &again));
     } else {
         let view = View { is_verbose: args.verbose, ..View::of(columns(), now(), &out) };
-        for line in run::lines((&run, &again), &view, &crate::arguments::program(&global.log)) {
-            out.line(line);
-        }
+        let program = crate::arguments::program(&global.log);
+        let shown = run::lines((&run, &again), &view, &program);
+        shown.iter().for_each(|line| out.line(line));
     }
     out.finish()?;
     if !global.json {

@@ -3,6 +3,7 @@
 use super::shown::{NamedHumanDecision, outcome_line};
 use super::{LockWaitArgs, failed, not_submitted, resolve};
 use crate::arguments::Global;
+use crate::closest::closest;
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
@@ -102,12 +103,25 @@ struct Given {
     outcome: Option<RequestOutcome>,
     /// The unproven records that the decision may rest on.
     rests_on: Option<(u64, u64)>,
+    /// The request that is most like one that nobody knows.
+    like: Option<String>,
+}
+
+impl Given {
+    /// A failure to find the request says which one may have been meant.
+    fn advised(&self, failure: Failure) -> Failure {
+        match self.like.as_deref().filter(|_| failure.exit == Exit::NOT_FOUND) {
+            Some(like) => failure.adding(&format!("; did you mean {}?", visible(like))),
+            None => failure,
+        }
+    }
 }
 
 /// Hands the answer in. Exit 4 where another one counts, 5 where a rule says no.
 pub(crate) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
     let given = hand_in(global, args)?;
-    let exit = tell(global, &given.request_id, &given.submitted, given.outcome.as_ref())?;
+    let told = tell(global, &given.request_id, &given.submitted, given.outcome.as_ref());
+    let exit = told.map_err(|failure| given.advised(failure))?;
     warn_rests_on(given.rests_on, "the decision");
     Ok(exit)
 }
@@ -122,7 +136,7 @@ pub(crate) fn give(global: &Global, args: Args) -> Result<String, Failure> {
         Submitted::Refused(refusal) if is_conflict(refusal) => {
             late(&visible(&refusal.to_string()).to_string())
         }
-        Submitted::Refused(refusal) => Err(refused(refusal)),
+        Submitted::Refused(refusal) => Err(given.advised(refused(refusal))),
         Submitted::Accepted(receipt) if is_late(receipt) => late(TOO_LATE),
         Submitted::Accepted(_) | Submitted::Repeated(_) => {
             let rests = given.rests_on.map(|_| "; it may rest on unproven records");
@@ -137,6 +151,10 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     let found = engine.query(|world| resolve(&args.request, request_ids(world)));
     let found = found.map_err(|error| failed(global, error))??;
     // One that nobody knows is handed in as well: the refusal goes on record.
+    let like = match found {
+        Some(_) => None,
+        None => like(&engine, &args.request).map_err(|error| failed(global, error))?,
+    };
     let request_id = found.unwrap_or_else(|| args.request.clone());
     let submitted = submit(global, &engine, &request_id, args, means)?;
     let outcome = outcome(&engine, &request_id).map_err(|error| failed(global, error))?;
@@ -144,7 +162,11 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
         engine.query(|world| world.unproven_part_of_request(world.find_request(&request_id)?));
     let rests_on = part.map_err(|error| failed(global, error))?;
     engine.close().map_err(|error| failed(global, error))?;
-    Ok(Given { request_id, submitted, outcome, rests_on })
+    Ok(Given { request_id, submitted, outcome, rests_on, like })
+}
+
+fn like(engine: &Engine, wanted: &str) -> Result<Option<String>, SubmitError> {
+    engine.query(|world| closest(request_ids(world), wanted).map(str::to_string))
 }
 
 fn outcome(engine: &Engine, request_id: &str) -> Result<Option<RequestOutcome>, SubmitError> {

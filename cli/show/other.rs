@@ -4,22 +4,38 @@ use crate::arguments::{Arguments, Global, LogVerb, Verb};
 use crate::exit::{Exit, Failure};
 use crate::{decision, hold, log_show, thread};
 use clap::Parser;
+use holdpoint_replay::is_part;
 
-/// Ids by what they begin with, and free names, which need to say what they are.
-const OTHERS: [(&str, &[&str]); 5] = [
-    ("DP-", &["decision", "show", "--"]),
-    ("REQ-", &["hold", "show", "--"]),
+/// Free names, which need to say what they are.
+const OTHERS: [(&str, &[&str]); 3] = [
     ("thread:", &["thread", "show", "--"]),
     ("correlation:", &["log", "show", "--correlation"]),
-    ("stream:", &["log", "show", "--entity"]),
+    ("stream:", ENTITY),
 ];
 
-/// Shows what is no run; `None` where a run is meant, or nothing that begins so.
+/// What shows the records about something, whatever it is.
+const ENTITY: &[&str] = &["log", "show", "--entity"];
+
+/// Shows what has a free name, or the records of a part of a run by its id; `None` where neither is
+/// meant.
 pub(super) fn show(global: &Global, id: &str) -> Option<Result<Exit, Failure>> {
-    let (beginning, words) = OTHERS.iter().find(|(beginning, _)| id.starts_with(beginning))?;
-    // An id keeps what it begins with; a name is what stands behind the colon.
-    let name = id.strip_prefix(beginning).filter(|_| beginning.ends_with(':')).unwrap_or(id);
-    Some(carried_out(global, words, name))
+    if is_part(id) {
+        return Some(carried_out(global, ENTITY, id));
+    }
+    let mut others = OTHERS.iter();
+    others.find_map(|(beginning, words)| {
+        Some(carried_out(global, words, id.strip_prefix(beginning)?))
+    })
+}
+
+/// Shows a decision by its whole id.
+pub(super) fn decision(global: &Global, id: &str) -> Result<Exit, Failure> {
+    carried_out(global, &["decision", "show", "--"], id)
+}
+
+/// Shows a request by its whole id.
+pub(super) fn request(global: &Global, id: &str) -> Result<Exit, Failure> {
+    carried_out(global, &["hold", "show", "--"], id)
 }
 
 /// Shows a record that is about no run.

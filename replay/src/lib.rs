@@ -17,6 +17,7 @@ pub mod again;
 mod anchor;
 mod archive_statements;
 pub mod archives;
+mod asked;
 mod axes;
 pub mod bisect;
 pub mod caches;
@@ -58,6 +59,7 @@ pub mod verify;
 pub use again::{Retry, again_after, retries_of};
 pub use anchor::Archived;
 pub use archives::ArchivedLog;
+pub use asked::questions_beginning_with;
 pub use bisect::{Answer, BisectError, Found, Outcome, bisect};
 pub use caches::{CacheState, CachedIndex, CachedSnapshot, Caches, check_caches};
 pub use damage::DamageMap;
@@ -77,7 +79,7 @@ pub use read::{Committed, Content, ReadError, ReadOptions};
 pub use rebuild::{Rebuilt, Until, rebuild, rebuild_live};
 pub use records::{
     ActorWanted, Filter, Line, Name, Named, OneOf, Order, Part, Searched, Span, TextWanted,
-    each_name, links_of, newest, records, search, span, story,
+    each_name, is_part, links_of, newest, records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use run::{Approver, CapturedOutput, Doer, Run, RunFound, run_of};

@@ -46,6 +46,7 @@ mod holds_archived;
 mod hook;
 mod hook_bad_input;
 mod hook_outcomes;
+mod ids;
 mod inbox;
 mod inbox_screen;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

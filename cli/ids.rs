@@ -1,0 +1,155 @@
+//! What an id names by how it begins: a run, a decision or a request to a person.
+
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::run_id::expect_sound;
+use holdpoint_domain::core::text::visible;
+use holdpoint_replay::{questions_beginning_with, runs_beginning_with};
+use std::collections::BTreeSet;
+
+/// The digits of a whole id.
+pub(crate) const DIGITS: usize = 32;
+
+/// So many digits are asked for at least, where an id is not given whole.
+pub(crate) const DIGITS_MIN: usize = 6;
+
+/// The digits of the highest number that a record can have.
+const RECORD_DIGITS_MAX: usize = 20;
+
+/// So many ids are named, where several begin alike.
+const NAMED_MAX: usize = 5;
+
+/// What has an id of a beginning and random digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdOf {
+    /// A run.
+    Run,
+    /// A round of a decision point.
+    Decision,
+    /// A request to a person.
+    Request,
+}
+
+impl IdOf {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Run, Self::Decision, Self::Request];
+
+    /// What every such id begins with.
+    pub(crate) const fn prefix(self) -> &'static str {
+        match self {
+            Self::Run => "LOOP-",
+            Self::Decision => "DP-",
+            Self::Request => "REQ-",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Decision => "decision",
+            Self::Request => "request",
+        }
+    }
+
+    /// What an id is of, by its beginning.
+    pub(crate) fn of(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| id.starts_with(it.prefix()))
+    }
+}
+
+/// The record that a text means: a number, of no more digits than numbers of records have.
+pub(crate) fn record(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.len() <= RECORD_DIGITS_MAX)
+}
+
+/// Whether a text is nothing but digits of an id.
+pub(crate) fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The ids of such things whose digits begin so. Exit 6 where the log is damaged where they would
+/// be.
+pub(crate) fn beginning_with(
+    directory: &Directory,
+    digits: &str,
+    of: &[IdOf],
+) -> Result<BTreeSet<String>, Failure> {
+    let beginning = |of: IdOf| format!("{}{digits}", of.prefix());
+    let mut found = BTreeSet::new();
+    if of.contains(&IdOf::Run) {
+        let (runs, searched) = directory
+            .read(|log, options| runs_beginning_with(log, &beginning(IdOf::Run), options))?;
+        expect_sound(&searched)?;
+        found.extend(runs);
+    }
+    let asked = of.iter().filter(|of| **of != IdOf::Run).map(|of| beginning(*of));
+    let asked: BTreeSet<String> = asked.collect();
+    if !asked.is_empty() {
+        let (questions, searched) =
+            directory.read(|log, options| questions_beginning_with(log, asked.clone(), options))?;
+        expect_sound(&searched)?;
+        found.extend(questions);
+    }
+    Ok(found)
+}
+
+/// The one id whose digits begin so. Exit 3 where there is none, 4 where there are several.
+pub(crate) fn only(directory: &Directory, digits: &str, of: &[IdOf]) -> Result<String, Failure> {
+    let found = beginning_with(directory, digits, of)?;
+    match (found.len(), found.first()) {
+        (1, Some(only)) => Ok(only.clone()),
+        (0, _) => Err(directory.or_unread(none(digits, of))),
+        (count, _) => Err(several(digits, of, count, &found)),
+    }
+}
+
+fn none(digits: &str, of: &[IdOf]) -> Failure {
+    let (code, message) = match of {
+        [one] => (
+            code("no_such", of),
+            format!("no {}'s id begins with {}{digits}", one.name(), one.prefix()),
+        ),
+        _ => (code("no_such", of), format!("no run, decision or request begins with {digits}")),
+    };
+    let advice = match of {
+        [IdOf::Decision] => "`holdpoint decision list --state all` lists all",
+        [IdOf::Request] => "`holdpoint hold list` lists what waits",
+        _ => "`holdpoint runs` lists the runs",
+    };
+    Failure::new(Exit::NOT_FOUND, code, format!("{message}: {advice}"))
+}
+
+fn several(digits: &str, of: &[IdOf], count: usize, found: &BTreeSet<String>) -> Failure {
+    let named: Vec<String> =
+        found.iter().take(NAMED_MAX).map(|id| visible(id).to_string()).collect();
+    let more = if count > NAMED_MAX { ", .." } else { "" };
+    let what = match of {
+        [one] => format!("{}s begin with {}", one.name(), one.prefix()),
+        _ => "ids begin with ".to_string(),
+    };
+    let message = format!("{count} {what}{digits}: {}{more}; give more digits", named.join(", "));
+    Failure::new(Exit::CONFLICT, code("ambiguous", of), message)
+}
+
+fn code(what: &str, of: &[IdOf]) -> String {
+    match of {
+        [one] => format!("{what}_{}", one.name()),
+        _ => format!("{what}_id"),
+    }
+}
+
+/// What to write where digits were taken for a record's number, and ids begin with them as well.
+/// What cannot be read of those is told by whoever needs it.
+pub(crate) fn meaning(directory: &Directory, digits: &str, of: &[IdOf]) -> Option<String> {
+    if digits.len() < DIGITS_MIN || !are_digits(digits) {
+        return None;
+    }
+    let found = beginning_with(directory, digits, of).ok()?;
+    let begins = |of: &IdOf| found.iter().any(|id| id.starts_with(of.prefix()));
+    let ways = of
+        .iter()
+        .filter(|of| begins(of))
+        .map(|of| format!("to mean the {}, write {}{digits}", of.name(), of.prefix()));
+    let ways: Vec<String> = ways.collect();
+    (!ways.is_empty()).then(|| ways.join(", "))
+}

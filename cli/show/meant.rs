@@ -1,0 +1,75 @@
+//! What an id that `show` is given names.
+
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain};
+use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
+use crate::run_id::{OfRecord, no_record, of_record};
+use crate::text::excerpt;
+
+/// What is shown.
+pub(super) enum Meant {
+    /// A run.
+    Run(String),
+    /// A decision.
+    Decision(String),
+    /// A request to a person.
+    Request(String),
+    /// A record that is about no run.
+    Record(u64),
+}
+
+impl Meant {
+    /// Finds it: digits alone are a record, or the beginning of one id of all that there are. Exit
+    /// 2 for what is no id, 3 where there is none such, 4 where several begin so, 6 where the log
+    /// is damaged where it would be.
+    pub(super) fn find(directory: &Directory, wanted: &str) -> Result<Self, Failure> {
+        if let Some(sequence) = ids::record(wanted) {
+            return Self::of_record(directory, wanted, sequence);
+        }
+        let named = IdOf::of(wanted);
+        let digits = named.map_or(wanted, |of| wanted.strip_prefix(of.prefix()).unwrap_or(wanted));
+        match (digits.len(), named) {
+            _ if !are_digits(digits) => Err(no_id(wanted)),
+            (DIGITS, Some(of)) => Ok(Self::of(of, wanted.to_string())),
+            (DIGITS_MIN..=DIGITS, Some(of)) => {
+                ids::only(directory, digits, &[of]).map(|id| Self::of(of, id))
+            }
+            (DIGITS_MIN..=DIGITS, None) => {
+                let id = ids::only(directory, digits, &IdOf::ALL)?;
+                IdOf::of(&id).map(|of| Self::of(of, id)).ok_or_else(|| no_id(wanted))
+            }
+            _ => Err(no_id(wanted)),
+        }
+    }
+
+    fn of(of: IdOf, id: String) -> Self {
+        match of {
+            IdOf::Run => Self::Run(id),
+            IdOf::Decision => Self::Decision(id),
+            IdOf::Request => Self::Request(id),
+        }
+    }
+
+    fn of_record(directory: &Directory, digits: &str, sequence: u64) -> Result<Self, Failure> {
+        let Some(found) = of_record(directory, sequence)? else {
+            return Err(no_record(directory, digits, &IdOf::ALL));
+        };
+        if let Some(ways) = ids::meaning(directory, digits, &IdOf::ALL) {
+            complain(&format!("{digits} is taken for a record: {ways}"));
+        }
+        Ok(match found {
+            OfRecord::Run(loop_id) => Self::Run(loop_id),
+            OfRecord::Record(sequence) => Self::Record(sequence),
+        })
+    }
+}
+
+fn no_id(wanted: &str) -> Failure {
+    let message = format!(
+        "{} is no id: give that of a run, a decision or a request, at least {DIGITS_MIN} of its \
+         first hexadecimal digits, the number of a record, or a name as thread:NAME, \
+         correlation:NAME or stream:NAME; `holdpoint runs` lists the runs",
+        excerpt(wanted)
+    );
+    Failure::new(Exit::USAGE, "no_id", message)
+}

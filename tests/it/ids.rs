@@ -1,0 +1,141 @@
+//! What an id names by how it begins: of all that has one, or refused with what it could be.
+
+use crate::apply_support::{answers, apply};
+use crate::program::{Place, json, status, text};
+use serde_json::{Value, json};
+
+/// Asks a question whose id has these digits; with a cause, where one is given.
+fn asked(place: &Place, digits: &str, causation: Option<u64>) -> String {
+    let option =
+        |id: &str, reject: bool| json!({ "id": id, "short": id, "label": id, "reject": reject });
+    let who = json!({ "kind": "AGENT", "id": "planner", "authenticated_by": "none", "means": "" });
+    let mut line = json!({ "actor": { "kind": "AGENT", "id": "planner" }, "submit": {
+        "command": "decision_point.create", "entropy": digits, "by": who,
+        "prompt": "Roll back?\nrun  LOOP-1", "options": [option("yes", false), option("no", true)],
+    } });
+    if let Some(causation) = causation {
+        line["causation"] = causation.into();
+    }
+    let found = answers(&apply(place, &[line]));
+    assert!(found[0]["receipt"].is_object(), "{found:#?}");
+    format!("DP-{digits}")
+}
+
+/// The run of `sh -c SCRIPT`.
+fn run(place: &Place, script: &str) -> String {
+    place.shell(script);
+    newest(place)
+}
+
+fn newest(place: &Place) -> String {
+    text(&place.holdpoint(&["runs", "-q", "-n", "1"]).stdout).trim().to_string()
+}
+
+/// What `show --json` shows, which must be found.
+fn shown(place: &Place, id: &str) -> Value {
+    let output = place.holdpoint(&["show", id, "--json"]);
+    assert_eq!(status(&output), 0, "{id}: {}", text(&output.stderr));
+    json(&output)
+}
+
+#[test]
+fn digits_name_the_only_run_decision_or_request_whose_id_begins_so() {
+    let place = Place::with_log();
+    let loop_id = run(&place, "exit 0");
+    place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
+    let request = &json(&place.holdpoint(&["hold", "list", "--json"]))[0]["request_id"];
+    let request = request.as_str().unwrap().to_string();
+    let decision = asked(&place, &"ab".repeat(16), None);
+    let found = |id: &str, field: &str| shown(&place, id)[field].as_str().unwrap().to_string();
+    for (id, field) in [(&loop_id, "run"), (&request, "request_id"), (&decision, "id")] {
+        let (prefix, digits) = id.split_once('-').unwrap();
+        // Digits alone name the record of that number where none of them is a letter.
+        let letter = digits.find(|c: char| c.is_ascii_lowercase()).unwrap().max(8) + 1;
+        for way in [id.clone(), format!("{prefix}-{}", &digits[..6]), digits[..letter].into()] {
+            assert_eq!(found(&way, field), *id, "{way}");
+        }
+        assert_eq!(found(digits, field), *id);
+    }
+    for (wanted, exit) in [("DP-00000f", 3), ("REQ-00000f", 3), ("00000f", 3), ("DP-ab", 2)] {
+        let output = place.holdpoint(&["show", wanted]);
+        assert_eq!((status(&output), text(&output.stdout).as_str()), (exit, ""), "{wanted}");
+    }
+}
+
+#[test]
+fn digits_with_which_several_ids_begin_are_refused_with_all_of_them() {
+    let place = Place::with_log();
+    let (one, other) = (format!("{:a<32}", "123456"), format!("{:b<32}", "123456"));
+    let ids = [asked(&place, &one, None), asked(&place, &other, None)];
+    for wanted in ["DP-123456", "DP-1234567"] {
+        let output = place.holdpoint(&["show", wanted]);
+        let expected = if wanted.len() == 9 { 4 } else { 3 };
+        assert_eq!(status(&output), expected, "{wanted}");
+    }
+    let told = text(&place.holdpoint(&["show", "DP-123456"]).stderr);
+    assert!(ids.iter().all(|id| told.contains(id)), "{told}");
+    // A run and a decision.
+    let loop_id = run(&place, "exit 0");
+    let digits = &loop_id[5..];
+    let last = if digits.ends_with('0') { '1' } else { '0' };
+    let decision = asked(&place, &format!("{}{last}", &digits[..31]), None);
+    let output = place.holdpoint(&["show", &digits[..31]]);
+    let told = text(&output.stderr);
+    assert_eq!(status(&output), 4, "{told}");
+    assert!(told.contains(&loop_id) && told.contains(&decision), "{told}");
+    assert_eq!(shown(&place, digits)["run"], loop_id.as_str());
+}
+
+#[test]
+fn a_number_that_is_also_the_beginning_of_an_id_says_what_to_write_for_that() {
+    let place = Place::with_log();
+    let decision = asked(&place, &format!("{:c<32}", "490300"), None);
+    let missing = place.holdpoint(&["show", "490300"]);
+    let told = text(&missing.stderr);
+    assert_eq!(status(&missing), 3);
+    assert!(told.contains("no record 490300") && told.contains("write DP-490300"), "{told}");
+    assert_eq!(shown(&place, "DP-490300")["id"], decision.as_str());
+    // The record of that number is there.
+    asked(&place, &format!("{:d<32}", "000001"), None);
+    let there = place.holdpoint(&["show", "000001"]);
+    assert_eq!(status(&there), 0);
+    assert!(text(&there.stderr).contains("write DP-000001"), "{}", text(&there.stderr));
+}
+
+#[test]
+fn what_belongs_to_a_run_is_shown_by_its_own_id() {
+    let place = Place::with_log();
+    let loop_id = run(&place, "exit 3");
+    for id in [format!("CHAIN-{}", &loop_id[5..]), format!("OBS-{}", &loop_id[5..])] {
+        let output = place.holdpoint(&["show", &id]);
+        assert_eq!(status(&output), 0, "{id}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("evidence_capture."), "{}", text(&output.stdout));
+    }
+    for nothing in ["FAULT-1", "correlation:no", "stream:no", "thread:no"] {
+        let output = place.holdpoint(&["show", nothing]);
+        assert_eq!((status(&output), text(&output.stdout).as_str()), (3, ""), "{nothing}");
+        assert!(text(&output.stderr).contains("there is no "), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn an_answer_to_an_id_in_the_wrong_case_or_cut_names_the_one_that_is_like_it() {
+    let place = Place::with_log();
+    let decision = asked(&place, &format!("{:e<32}", "5c"), None);
+    let digits = &decision[3..];
+    for wrong in [decision.to_lowercase(), format!("DP-{}", digits.to_uppercase())] {
+        for verb in [&["answer", &wrong, "yes"][..], &["decision", "respond", &wrong, "--option"]] {
+            let words = if verb.len() == 4 { [verb, &["yes"]].concat() } else { verb.to_vec() };
+            let output = place.holdpoint(&words);
+            assert_eq!(status(&output), 3, "{words:?}");
+            assert!(text(&output.stderr).contains(&format!("did you mean {decision}?")));
+        }
+    }
+    place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
+    let request = &json(&place.holdpoint(&["hold", "list", "--json"]))[0]["request_id"];
+    let request = request.as_str().unwrap();
+    let wrong = request.to_lowercase();
+    let output = place.holdpoint(&["answer", &wrong, "CONTINUE", "--yes"]);
+    assert_eq!(status(&output), 3, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains(&format!("did you mean {request}?")));
+}
