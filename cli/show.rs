@@ -1,8 +1,8 @@
 //! `holdpoint show`: the whole story of one run on one screen, or whatever else an id names.
 
-mod again;
 mod meant;
 mod other;
+mod relations;
 mod run;
 mod session;
 
@@ -17,9 +17,9 @@ use crate::reach::Untied;
 use crate::run_output::expect_run;
 use crate::runs::{sessions, tell_uncounted};
 use crate::screen::columns;
-use again::Again;
 use holdpoint_replay::{Doer, Reach, Run, run_of};
 use meant::Meant;
+use relations::Relations;
 use run::{Shown, View};
 pub(crate) use run::{directory, ended, exit_of, fault_words, outcome, proven, who};
 use std::collections::BTreeMap;
@@ -74,34 +74,34 @@ fn show_run(
         return conclude(global, directory, &searched);
     }
     let run = expect_run(directory, loop_id, found)?;
-    let again = Again::read(directory, &run, &mut searched)?;
+    let relations = Relations::read(directory, &run, &mut searched)?;
     if !searched.is_sound() {
         return conclude(global, directory, &searched);
     }
     let mut out = Output::stdout();
     if global.json {
-        out.json(&Shown::of(&run, &again));
+        out.json(&Shown::of(&run, &relations));
     } else {
         let view = View { is_verbose: args.verbose, ..View::of(columns(), now(), &out) };
         let program = crate::arguments::program(&global.log);
-        let shown = run::lines((&run, &again), &view, &program);
+        let shown = run::lines((&run, &relations), &view, &program);
         shown.iter().for_each(|line| out.line(line));
     }
     out.finish()?;
     if !global.json {
-        tell(&run, &again, searched.reach());
+        tell(&run, &relations, searched.reach());
     }
     Ok(Exit::DONE)
 }
 
 /// Says where what is shown ceases to be proven, and whose words the last lines are.
-fn tell(run: &Run, again: &Again, reach: &Reach) {
+fn tell(run: &Run, relations: &Relations, reach: &Reach) {
     if run.outputs.iter().any(|output| !output.bytes.is_empty()) {
         complain(
             "the last lines are what the command printed: nothing in them is said by holdpoint",
         );
     }
-    tell_uncounted(&again.uncounted);
+    tell_uncounted(&relations.uncounted);
     tell_standing(&[run], reach);
 }
 

@@ -1,7 +1,7 @@
 //! A run on one screen: what happened in plain words first, codes and hashes where they are asked
 //! for.
 
-use super::again::{Again, ShownAgain};
+use super::relations::{Relations, ShownRelations};
 use crate::output::Output;
 use crate::run::labels::HOST;
 use crate::run_output::last_lines;
@@ -66,7 +66,7 @@ pub(crate) struct Shown<'r> {
     /// Records of it that cannot be read.
     unread_records: &'r [u64],
     #[serde(flatten)]
-    again: ShownAgain<'r>,
+    relations: ShownRelations<'r>,
 }
 
 #[derive(Serialize)]
@@ -87,7 +87,7 @@ struct Kept<'r> {
 }
 
 impl<'r> Shown<'r> {
-    pub(crate) fn of(run: &'r Run, again: &'r Again) -> Self {
+    pub(crate) fn of(run: &'r Run, relations: &'r Relations) -> Self {
         let kept = |output: &'r CapturedOutput| Kept {
             attempt: output.attempt,
             stream: output.extent.stream,
@@ -112,13 +112,17 @@ impl<'r> Shown<'r> {
             execution_loop: run.entity.view(),
             outputs: run.outputs.iter().map(kept).collect(),
             unread_records: &run.unread,
-            again: again.shown(),
+            relations: relations.shown(),
         }
     }
 }
 
 /// The screen. `program` is how this one is called for the log.
-pub(crate) fn lines((run, again): (&Run, &Again), view: &View, program: &str) -> Vec<String> {
+pub(crate) fn lines(
+    (run, relations): (&Run, &Relations),
+    view: &View,
+    program: &str,
+) -> Vec<String> {
     let mut page = Page::new(view.columns);
     let id = run.entity.loop_id();
     page.row("run", id);
@@ -126,7 +130,7 @@ pub(crate) fn lines((run, again): (&Run, &Again), view: &View, program: &str) ->
     page.row("outcome", &outcome(run));
     page.row("began", &began(run, view.now));
     page.row("by", &begun_by(run).map_or_else(|| "nobody knows".to_string(), doer));
-    again.put_before(&mut page);
+    relations.put_before(&mut page);
     if let Some(host) = run.labels.get(HOST) {
         page.row("host", &format!("{} (not proven)", named(host)));
     }
@@ -142,10 +146,11 @@ pub(crate) fn lines((run, again): (&Run, &Again), view: &View, program: &str) ->
     for held in &run.entity.decisions.requests {
         asked(&mut page, run, held, view.now);
     }
-    again.put_later(&mut page, view.now);
+    relations.put_later(&mut page, run, view.now);
     attempts(&mut page, run);
     let last = run.outputs.iter().filter(|it| it.attempt == run.entity.attempt_count());
     last.for_each(|output| put_output(&mut page, output));
+    relations.put_records(&mut page, view.now);
     if view.is_verbose {
         codes(&mut page, run);
     }
@@ -357,7 +362,7 @@ mod tests {
         for (run, name) in sample.whole().iter().zip(["ok", "crashed", "east-asian", "running"]) {
             for columns in golden::COLUMNS {
                 let view = View { columns, now: sample.now, is_verbose: false, is_coloured: false };
-                let shown = lines((run, &Again::default()), &view, "holdpoint");
+                let shown = lines((run, &Relations::default()), &view, "holdpoint");
                 golden::compare(&format!("show-{name}"), columns, &shown);
             }
         }
@@ -370,8 +375,8 @@ mod tests {
         let (again, first) = (&runs[0], &runs[2]);
         let retry = sample.retries().remove(again.entity.loop_id());
         let ties = [
-            (first, Again { later: vec![again.clone()], more: 3, ..Again::default() }, "retried"),
-            (again, Again { retry, ..Again::default() }, "again"),
+            (first, Relations { runs: vec![again.clone()], more: 3, ..Relations::default() }, "retried"),
+            (again, Relations { retry, ..Relations::default() }, "again"),
         ];
         for (run, tied, name) in &ties {
             for columns in golden::COLUMNS {
@@ -387,7 +392,7 @@ mod tests {
         let sample = Sample::new();
         let crashed = &sample.whole()[1];
         let plain = View { columns: 80, now: sample.now, is_verbose: false, is_coloured: false };
-        let shown = |view: View| lines((crashed, &Again::default()), &view, "holdpoint").join("\n");
+        let shown = |view: View| lines((crashed, &Relations::default()), &view, "holdpoint").join("\n");
         assert!(!shown(plain).contains("FAULT_") && !shown(plain).contains('\u{1b}'));
         assert!(shown(View { is_verbose: true, ..plain }).contains("FAULT_"));
         assert!(shown(View { is_coloured: true, ..plain }).contains("\u{1b}["));

@@ -5,7 +5,6 @@
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Line, OneOf, Order, Searched, search};
 use crate::run::{Doer, Run};
-use crate::runs::{Begun, RUN_BEGINS};
 use holdpoint_domain::Event;
 use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionEvent};
 use holdpoint_log_files::{ReadStorage, Standing};
@@ -80,34 +79,4 @@ pub fn retries_of<S: ReadStorage>(
         Some((run.entity.loop_id().to_string(), retry.clone()))
     };
     Ok((runs.iter().filter_map(of_run).collect(), Some(searched)))
-}
-
-/// The records that begin other runs and name as their cause a person's RETRY about this one, the
-/// oldest first; and what was read for them, where anything had to be.
-///
-/// # Errors
-/// As [`crate::verify()`].
-pub fn again_after<S: ReadStorage>(
-    storage: &S,
-    run: &Run,
-    options: ReadOptions<'_>,
-) -> Result<(Vec<Begun>, Option<Searched>), ReadError> {
-    let decided = run.entity.decisions.requests.iter().filter_map(|held| held.decided());
-    let retries = decided.filter(|decided| decided.record.decision == HumanDecision::Retry);
-    let causes: BTreeSet<u64> = retries.map(|decided| decided.sequence).collect();
-    let Some(first) = causes.first().copied() else { return Ok((Vec::new(), None)) };
-    let wanted = Filter {
-        first: Some(first),
-        kind: Some(RUN_BEGINS.to_string()),
-        one_of: Some(OneOf::Causes(causes)),
-        ..Filter::default()
-    };
-    let mut found = Vec::new();
-    let mut take = |line: Line, _| {
-        let other = Begun::of(line).filter(|begun| begun.loop_id != run.entity.loop_id());
-        found.extend(other);
-        ControlFlow::Continue(())
-    };
-    let searched = search(storage, &wanted, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
-    Ok((found, Some(searched)))
 }

@@ -353,6 +353,13 @@ impl Gathered {
 }
 
 impl Run {
+    /// The records of the answers RETRY about it.
+    pub fn retries(&self) -> impl Iterator<Item = u64> {
+        let decided = self.entity.decisions.requests.iter().filter_map(|held| held.decided());
+        let retries = decided.filter(|it| it.record.decision == HumanDecision::Retry);
+        retries.map(|decided| decided.sequence)
+    }
+
     /// Whether its evidence is what its chain says: no record of it is missing or other than the
     /// hashes that follow it.
     #[must_use]

@@ -139,3 +139,26 @@ fn an_answer_to_an_id_in_the_wrong_case_or_cut_names_the_one_that_is_like_it() {
     assert_eq!(status(&output), 3, "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains(&format!("did you mean {request}?")));
 }
+
+#[test]
+fn what_a_run_caused_is_told_with_it_behind_the_mark_of_others_words() {
+    let place = Place::with_log();
+    let loop_id = run(&place, "exit 3");
+    let none = shown(&place, &loop_id);
+    assert_eq!(none["caused"], json!([]));
+    let last = none["last_record"].as_u64().unwrap();
+    let decision = asked(&place, &"5".repeat(32), Some(last));
+    let told = shown(&place, &loop_id);
+    assert_eq!(told["caused"].as_array().map(Vec::len), Some(1), "{told:#}");
+    let (caused, record) = (&told["caused"][0], last + 1);
+    assert_eq!((&caused["record"], &caused["decision"]), (&record.into(), &decision.into()));
+    assert_eq!(
+        (&caused["kind"], &caused["proof"]["user"]),
+        (&json!("decision_point.created"), &told["began_by"]["proof"]["user"])
+    );
+    let screen = text(&place.holdpoint(&["show", &loop_id]).stdout);
+    let begins =
+        format!("\ncaused          record {record}, now, by planner (agent, name not proven");
+    assert!(screen.contains(&begins), "{screen}");
+    assert!(screen.contains("\n| DP-5555") && !screen.contains("\nrun  LOOP-1"), "{screen}");
+}
