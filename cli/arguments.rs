@@ -42,6 +42,9 @@ pub(crate) struct Given {
     /// When colours are shown: `auto` is on a terminal, unless `NO_COLOR` is set.
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     pub(crate) color: Color,
+    /// Write a long text to the terminal at once, not through `HOLDPOINT_PAGER` or `PAGER`.
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
 }
 
 /// When colours are shown.

@@ -36,6 +36,7 @@ mod man;
 mod mcp;
 mod missing;
 mod output;
+mod pager;
 mod point;
 mod policy;
 mod progress;
@@ -82,6 +83,9 @@ pub fn main() -> ExitCode {
         Err(error) => return usage::tell(&error).into(),
     };
     given.color.take_effect();
+    if given.no_pager {
+        pager::forbid();
+    }
     let named = given.log.clone();
     let (global, refusal) = given.located();
     if let Some(failure) = refusal.filter(|_| !verb.needs_no_log()) {

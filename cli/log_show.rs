@@ -72,7 +72,8 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
         }
         looked = Some(searched);
     }
-    let (searched, shown) = stream(global, &directory, &filter, order, most)?;
+    let (searched, shown) =
+        stream(global, &directory, &filter, (order, most), Output::paged(global))?;
     let searched = both(looked, searched);
     if shown == 0 && searched.is_sound() {
         expect_known(&directory, &filter)?;
@@ -129,11 +130,10 @@ pub(crate) fn stream(
     global: &Global,
     directory: &Directory,
     filter: &Filter,
-    order: Order,
-    most: u64,
+    (order, most): (Order, u64),
+    mut out: Output,
 ) -> Result<(Searched, u64), Failure> {
-    let mut out = Output::stdout();
-    let mut bar = Bar::new();
+    let mut bar = Bar::beside(&out);
     let mut shown = 0_u64;
     let mut untied = Untied::default();
     let durable = durable_to(global, directory)?;

@@ -68,7 +68,8 @@ fn show_newest(
         // Nothing to show: the reading tells whether there is a log.
         filter.first = Some(newest.unwrap_or(0).saturating_add(1));
     }
-    let (searched, shown) = stream(global, directory, &filter, Order::OldestFirst, u64::MAX)?;
+    let all = (Order::OldestFirst, u64::MAX);
+    let (searched, shown) = stream(global, directory, &filter, all, Output::stdout())?;
     let searched = both(looked, searched);
     if shown == 0 && count > 0 && !follows && searched.is_sound() {
         expect_known(directory, &filter)?;

@@ -1,6 +1,9 @@
-//! Standard output: buffered, coloured only on a terminal, and quiet about a closed pipe.
+//! Standard output: buffered, coloured only on a terminal, through a pager where that is meant, and
+//! quiet about a closed pipe.
 
+use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
+use crate::pager::{self, Pager};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,7 +13,7 @@ use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 
 /// Standard output.
 pub(crate) struct Output {
-    writer: BufWriter<StdoutLock<'static>>,
+    writer: BufWriter<Sink>,
     is_coloured: bool,
     fate: Result<(), io::Error>,
 }
@@ -18,9 +21,21 @@ pub(crate) struct Output {
 impl Output {
     /// Takes standard output until it is dropped.
     pub(crate) fn stdout() -> Self {
+        Self::to(Sink::Stdout(io::stdout().lock()))
+    }
+
+    /// The same, of a text that may be long: through a pager where a person reads it.
+    pub(crate) fn paged(global: &Global) -> Self {
+        match !global.json && pager::is_wanted() {
+            true => Self::to(Sink::Page(None)),
+            false => Self::stdout(),
+        }
+    }
+
+    fn to(sink: Sink) -> Self {
         let choice = AutoStream::choice(&io::stdout());
         Self {
-            writer: BufWriter::new(io::stdout().lock()),
+            writer: BufWriter::new(sink),
             is_coloured: choice != ColorChoice::Never,
             fate: Ok(()),
         }
@@ -67,6 +82,18 @@ impl Output {
         self.fate.is_ok() && !poll(&mut closed, Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
+    /// Whether a pager has the terminal until the output is finished.
+    pub(crate) fn is_paged(&self) -> bool {
+        matches!(self.writer.get_ref(), Sink::Page(_))
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        if self.fate.is_ok() {
+            self.fate = self.writer.write_all(bytes);
+        }
+    }
+
     /// Whether colours are shown.
     pub(crate) const fn is_coloured(&self) -> bool {
         self.is_coloured
@@ -77,15 +104,59 @@ impl Output {
         if self.is_coloured { format!("{style}{text}{style:#}") } else { text.to_string() }
     }
 
-    /// Writes what is buffered. Whoever closed the pipe has seen enough: no failure.
+    /// Writes what is buffered, and waits for the pager. Whoever closed the pipe has seen enough:
+    /// no failure.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         let flushed = self.writer.flush();
-        match self.fate.and(flushed) {
+        let seen = self.writer.get_mut().close();
+        match self.fate.and(flushed).and(seen) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 let message = format!("cannot write to stdout: {error}");
                 Err(Failure::new(Exit::FAILED, "output", message))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+/// Where the bytes go.
+enum Sink {
+    Stdout(StdoutLock<'static>),
+    /// The pager, which is started when there is something to show.
+    Page(Option<Pager>),
+}
+
+impl Sink {
+    fn close(&mut self) -> io::Result<()> {
+        match self {
+            Self::Page(Some(pager)) => pager.close(),
+            Self::Page(None) | Self::Stdout(_) => Ok(()),
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Self::Page(none @ None) = self {
+            *none = Pager::start();
+        }
+        match self {
+            Self::Page(Some(pager)) => pager.write(bytes),
+            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::Page(None) => {
+                let mut stdout = io::stdout().lock();
+                let written = stdout.write(bytes);
+                *self = Self::Stdout(stdout);
+                written
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(stdout) => stdout.flush(),
+            Self::Page(Some(pager)) => pager.flush(),
+            Self::Page(None) => Ok(()),
         }
     }
 }

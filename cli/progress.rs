@@ -1,5 +1,6 @@
 //! A progress bar on stderr, on a terminal, for work that takes longer than a second.
 
+use crate::output::Output;
 use holdpoint_replay::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -19,6 +20,14 @@ impl Bar {
     pub(crate) fn new() -> Self {
         let is_wanted = std::io::stderr().is_terminal();
         Self { begun: Instant::now(), is_wanted, shown: None }
+    }
+
+    /// The same, of work whose output is shown while it goes on: a pager keeps the terminal for
+    /// itself.
+    pub(crate) fn beside(out: &Output) -> Self {
+        let mut bar = Self::new();
+        bar.is_wanted &= !out.is_paged();
+        bar
     }
 
     /// Shows how far the work has come.

@@ -15,7 +15,7 @@ use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{CapturedOutput, Run, RunFound, Searched, run_of};
 use serde_json::json;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 /// Options of `output`.
 #[derive(Debug, clap::Args)]
@@ -60,7 +60,8 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let kept = last_lines(&output.bytes, args.tail.unwrap_or(usize::MAX));
     match global.json {
         true => put_json(&run, output, kept)?,
-        false => put(output, kept, args.raw)?,
+        false if args.raw => put(Output::stdout(), output, kept, false)?,
+        false => put(Output::paged(global), output, kept, io::stdout().is_terminal())?,
     }
     let mut untied = Untied::default();
     untied.take(output.sequence, output.standing);
@@ -199,33 +200,34 @@ fn expect_verified(run: &Run, output: &CapturedOutput) -> Result<(), Failure> {
     Err(Failure::new(Exit::VERIFICATION_FAILED, "unproven_output", message))
 }
 
-fn put(output: &CapturedOutput, kept: &[u8], raw: bool) -> Result<(), Failure> {
+fn put(
+    mut out: Output,
+    output: &CapturedOutput,
+    kept: &[u8],
+    is_seen: bool,
+) -> Result<(), Failure> {
     if output.extent.true_length > 0 {
         complain(&warning(output));
     }
-    let is_seen = io::stdout().is_terminal() && !raw;
     let middle = place_of_gap(output, kept);
     let (beginning, end) =
         kept.split_at_checked(middle.unwrap_or(kept.len())).unwrap_or((kept, &[]));
-    let mut stdout = io::stdout().lock();
-    let mut written = write_bytes(&mut stdout, beginning, is_seen);
-    if let Some(cut) = output.cut.as_ref().filter(|_| middle.is_some())
-        && written.is_ok()
-    {
-        complain(&format!(
-            "{} are missing here, behind byte {}: more than the run was to keep",
-            counted(cut.gap_length, "byte"),
-            cut.head_length
-        ));
-        written = write_bytes(&mut stdout, end, is_seen);
+    write_bytes(&mut out, beginning, is_seen);
+    let Some(cut) = output.cut.as_ref().filter(|_| middle.is_some()) else { return out.finish() };
+    let missing = format!(
+        "{} are missing here, behind byte {}: more than the run was to keep",
+        counted(cut.gap_length, "byte"),
+        cut.head_length
+    );
+    if !out.is_paged() && out.flush() {
+        complain(&missing);
     }
-    match written.and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let message = format!("cannot write to stdout: {error}");
-            Err(Failure::new(Exit::FAILED, "output", message))
-        }
-        _ => Ok(()),
-    }
+    let is_paged = out.is_paged();
+    write_bytes(&mut out, end, is_seen);
+    out.finish()?;
+    // What is said while a pager has the terminal is lost there.
+    is_paged.then(|| complain(&missing.replace(" here,", ",")));
+    Ok(())
 }
 
 /// What is not said by this program.
@@ -240,17 +242,12 @@ fn warning(output: &CapturedOutput) -> String {
 }
 
 /// Writes bytes as they are, or so that a terminal shows each that it would follow.
-fn write_bytes(to: &mut impl Write, bytes: &[u8], is_seen: bool) -> io::Result<()> {
+fn write_bytes(out: &mut Output, bytes: &[u8], is_seen: bool) {
     if !is_seen {
-        return to.write_all(bytes);
+        return out.bytes(bytes);
     }
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let (text, end) = line.strip_suffix(b"\n").map_or((line, ""), |text| (text, "\n"));
-        write!(to, "{}{end}", crate::screen::seen(text))?;
-    }
-    match bytes.last() {
-        None | Some(b'\n') => Ok(()),
-        Some(_) => writeln!(to),
+        out.line(crate::screen::seen(line.strip_suffix(b"\n").unwrap_or(line)));
     }
 }
 

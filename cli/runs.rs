@@ -136,7 +136,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if shown.is_empty() && !searched.is_sound() {
         return conclude(global, &directory, &searched);
     }
-    let mut out = Output::stdout();
+    let mut out = if args.follow { Output::stdout() } else { Output::paged(global) };
     let layout = args.follow.then(|| followed(args, &shown));
     if let Some(layout) = layout.as_ref().filter(|_| !global.json && !args.quiet) {
         out.line(layout.titles());

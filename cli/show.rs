@@ -78,7 +78,7 @@ fn show_run(
     if !searched.is_sound() {
         return conclude(global, directory, &searched);
     }
-    let mut out = Output::stdout();
+    let mut out = Output::paged(global);
     if global.json {
         out.json(&Shown::of(&run, &relations));
     } else {

@@ -67,7 +67,7 @@ fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
             return Err(no_record(&directory, args.sequence, span, &checked)?);
         }
     };
-    let mut out = Output::stdout();
+    let mut out = Output::paged(global);
     match args.format {
         _ if global.json => out.json(&story),
         Format::Text => text::show(&mut out, global, &story),

@@ -373,7 +373,7 @@ pub(super) fn show(
     let mut from = read(directory, &run_id::find(directory, ids.0)?)?;
     let to = read(directory, &run_id::find(directory, ids.1)?)?;
     from.searched.join(to.searched);
-    let mut out = Output::stdout();
+    let mut out = Output::paged(global);
     if global.json {
         let difference = Difference::between(&from.run, &to.run);
         out.json(&Shown::of(&from.run, &to.run, &difference));

@@ -242,7 +242,8 @@ fn listed(help: &str) -> Vec<String> {
 
 /// The long options that only this verb has.
 fn long_options(help: &str) -> BTreeSet<String> {
-    const EVERYWHERE: [&str; 5] = ["--log", "--config", "--json", "--color", "--help"];
+    const EVERYWHERE: [&str; 6] =
+        ["--log", "--config", "--json", "--color", "--no-pager", "--help"];
     let entries = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
     let words = entries.flat_map(|line| line.split([' ', ',']).take(2));
     let long = words.filter(|word| word.starts_with("--") && !EVERYWHERE.contains(word));

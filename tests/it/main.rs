@@ -67,6 +67,7 @@ mod mcp;
 mod mcp_support;
 #[cfg(feature = "mcp")]
 mod mcp_wire;
+mod pager;
 mod policy;
 mod policy_verbs;
 mod program;

@@ -53,7 +53,13 @@ impl Terminal {
         command.current_dir(place.directory.path());
         command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
         command.env("XDG_STATE_HOME", place.directory.path().join("state"));
-        command.env("TERM", "xterm");
+        command.env("TERM", "xterm").env("HOLDPOINT_PAGER", "");
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         command.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap());
         let child = command.stderr(slave).spawn().unwrap();
         drop(command);
