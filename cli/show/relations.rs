@@ -10,9 +10,7 @@ use crate::text::counted;
 use crate::when::ago;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::{ActorId, Proof};
-use holdpoint_replay::{
-    Begun, Line, Listed, Retry, Run, Searched, caused_by, retries_of, runs_of,
-};
+use holdpoint_replay::{Begun, Line, Listed, Retry, Run, Searched, caused_by, retries_of, runs_of};
 use serde::Serialize;
 use std::slice;
 
@@ -135,7 +133,8 @@ impl Relations {
             let (id, began) = (run.entity.loop_id(), ago(now, run.entity.started_at));
             let is_again = run.cause.is_some_and(|cause| of.retries().any(|it| it == cause));
             let (how, what) = if is_again { ("begun again", ", RETRY,") } else { ("begun", "") };
-            let cause = run.cause.map(|cause| format!(" (record {cause}{what} is given as its cause)"));
+            let cause =
+                run.cause.map(|cause| format!(" (record {cause}{what} is given as its cause)"));
             let (cause, outcome) = (cause.unwrap_or_default(), outcome(run));
             page.row("caused", &format!("{id}, {how} {began}{cause}: {outcome}"));
         }

@@ -375,7 +375,11 @@ mod tests {
         let (again, first) = (&runs[0], &runs[2]);
         let retry = sample.retries().remove(again.entity.loop_id());
         let ties = [
-            (first, Relations { runs: vec![again.clone()], more: 3, ..Relations::default() }, "retried"),
+            (
+                first,
+                Relations { runs: vec![again.clone()], more: 3, ..Relations::default() },
+                "retried",
+            ),
             (again, Relations { retry, ..Relations::default() }, "again"),
         ];
         for (run, tied, name) in &ties {
@@ -392,7 +396,8 @@ mod tests {
         let sample = Sample::new();
         let crashed = &sample.whole()[1];
         let plain = View { columns: 80, now: sample.now, is_verbose: false, is_coloured: false };
-        let shown = |view: View| lines((crashed, &Relations::default()), &view, "holdpoint").join("\n");
+        let shown =
+            |view: View| lines((crashed, &Relations::default()), &view, "holdpoint").join("\n");
         assert!(!shown(plain).contains("FAULT_") && !shown(plain).contains('\u{1b}'));
         assert!(shown(View { is_verbose: true, ..plain }).contains("FAULT_"));
         assert!(shown(View { is_coloured: true, ..plain }).contains("\u{1b}["));

@@ -48,7 +48,10 @@ fn a_run_begun_again_names_the_run_before_it_and_is_named_by_it_with_indexes_and
         let later = json(&holdpoint(log, &["show", again, "--json"]));
         assert_eq!((&later["retry_of"], &later["caused_runs"]), (retry, &value!([])));
         let earlier = json(&holdpoint(log, &["show", halted, "--json"]));
-        assert_eq!((&earlier["retry_of"], &earlier["caused_runs"]), (&Value::Null, &value!([again])));
+        assert_eq!(
+            (&earlier["retry_of"], &earlier["caused_runs"]),
+            (&Value::Null, &value!([again]))
+        );
         // The list is the same, and the later one stands under the earlier one.
         let shown = text(&holdpoint(log, &["runs", "-n", "1000"]).stdout);
         let at = shown.lines().position(|line| line.contains(" again")).unwrap();
