@@ -1,5 +1,5 @@
-//! What a run came after, and what it caused: the RETRY about another run with which it says that it
-//! began, the runs that name one of its records as their cause, and whatever else does.
+//! What a run came after, and what it caused: the RETRY about another run with which it says that
+//! it began, the runs that name one of its records as their cause, and whatever else does.
 
 use super::run::{outcome, proven};
 use crate::directory::Directory;

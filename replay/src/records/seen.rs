@@ -1,5 +1,5 @@
-//! Wanted records that are met while segments are tied by reading them whole: no such segment has to
-//! be read a second time for them.
+//! Wanted records that are met while segments are tied by reading them whole: no such segment has
+//! to be read a second time for them.
 
 use super::Line;
 use super::filter::Filter;

@@ -1,4 +1,5 @@
-//! What is shown of a segment's records: those that a filter wants, of complete batches, in an order.
+//! What is shown of a segment's records: those that a filter wants, of complete batches, in an
+//! order.
 
 use super::Line;
 use super::filter::Filter;
