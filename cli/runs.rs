@@ -232,7 +232,7 @@ pub(crate) fn tell_uncounted(uncounted: &[Begun]) {
     let Some(first) = uncounted.first() else { return };
     complain(&format!(
         "not shown: {}, the newest of them begun by record {}, which the rules forbid, or whose \
-         approval cannot be read; `holdpoint verify` says which",
+         approval or other records cannot be read; `holdpoint verify` says which",
         counted(uncounted.len() as u64, "run"),
         first.sequence
     ));

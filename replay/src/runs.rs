@@ -53,7 +53,7 @@ pub struct Listed {
     /// Each, in the order of their beginnings as they were given.
     pub runs: Vec<Run>,
     /// Beginnings that do not count: the rules forbid them, or the approval that was spent for them
-    /// cannot be read.
+    /// cannot be read; of runs that are looked for, also those of which not all can be read.
     pub uncounted: Vec<Begun>,
     /// What was read.
     pub searched: Searched,

@@ -326,17 +326,30 @@ impl Listed {
         Ok(())
     }
 
+    /// Reads runs, the newest first, up to the first one of which something cannot be read: that
+    /// one and those before it are not told, for what is missing may say how they ended. Says
+    /// whether all could be read.
     fn read_page<S: ReadStorage>(
         &mut self,
         storage: &S,
         page: &[Begun],
         wanted: &RunsWanted,
         options: ReadOptions<'_>,
-    ) -> Result<(), ReadError> {
+    ) -> Result<bool, ReadError> {
         let Self { runs, uncounted, searched } = runs_of(storage, page, options)?;
-        self.runs.extend(runs.into_iter().filter(|run| wanted.admits(run)));
-        self.uncounted.extend(uncounted);
+        let is_sound = searched.is_sound();
         self.searched.join(searched);
-        Ok(())
+        if is_sound {
+            self.runs.extend(runs.into_iter().filter(|run| wanted.admits(run)));
+            self.uncounted.extend(uncounted);
+            return Ok(true);
+        }
+        let (newer, older) = page.split_at(page.len() / 2);
+        if newer.is_empty() || !self.read_page(storage, newer, wanted, options)? {
+            let untold = if newer.is_empty() { page } else { older };
+            self.uncounted.extend_from_slice(untold);
+            return Ok(false);
+        }
+        self.read_page(storage, older, wanted, options)
     }
 }
