@@ -13,7 +13,7 @@ use crate::text::{bytes, counted};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{CapturedOutput, Run, RunFound, Searched, run_of};
+use holdpoint_replay::{CapturedOutput, Reach, Run, RunFound, Searched, run_of};
 use serde_json::json;
 use std::io::{self, IsTerminal};
 
@@ -59,7 +59,7 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     expect_verified(&run, output)?;
     let kept = last_lines(&output.bytes, args.tail.unwrap_or(usize::MAX));
     match global.json {
-        true => put_json(&run, output, kept)?,
+        true => put_json(&run, output, kept, searched.reach())?,
         false if args.raw => put(Output::stdout(), output, kept, false)?,
         false => put(Output::paged(global), output, kept, io::stdout().is_terminal())?,
     }
@@ -262,7 +262,7 @@ pub(crate) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
     bytes.get(start..).unwrap_or_default()
 }
 
-fn put_json(run: &Run, output: &CapturedOutput, kept: &[u8]) -> Result<(), Failure> {
+fn put_json(run: &Run, output: &CapturedOutput, kept: &[u8], reach: &Reach) -> Result<(), Failure> {
     let mut out = Output::stdout();
     out.json(&json!({
         "run": run.entity.loop_id(),
@@ -277,6 +277,7 @@ fn put_json(run: &Run, output: &CapturedOutput, kept: &[u8]) -> Result<(), Failu
         "missing_from": output.cut.as_ref().map(|cut| cut.head_length),
         "text": std::str::from_utf8(kept).ok(),
         "bytes_hex": base16ct::lower::encode_string(kept),
+        "reach": reach,
     }));
     out.finish()
 }

@@ -13,7 +13,7 @@ use crate::log_show::conclude;
 use crate::output::Output;
 use crate::point::{self, Point};
 use crate::progress::Bar;
-use crate::reach::Untied;
+use crate::reach::{self, Untied};
 use crate::run::labels;
 use crate::run_id;
 use crate::screen::{columns, named, width};
@@ -238,10 +238,16 @@ pub(crate) fn tell_uncounted(uncounted: &[Begun]) {
     ));
 }
 
-/// How a list ends: what damage was met is told; how much was read is of no interest here.
+/// How a list ends: what damage was met is told; how much was read is of interest to programs.
 fn end(global: &Global, directory: &Directory, searched: &Searched) -> Result<Exit, Failure> {
     directory.tell_unread();
-    if searched.is_sound() { Ok(Exit::DONE) } else { conclude(global, directory, searched) }
+    if !searched.is_sound() {
+        return conclude(global, directory, searched);
+    }
+    if global.json {
+        reach::state(searched.reach());
+    }
+    Ok(Exit::DONE)
 }
 
 /// The record that begins the run or the session of an id.

@@ -80,7 +80,7 @@ fn show_run(
     }
     let mut out = Output::paged(global);
     if global.json {
-        out.json(&Shown::of(&run, &relations));
+        out.json(&Shown::of((&run, &relations), searched.reach()));
     } else {
         let view = View { is_verbose: args.verbose, ..View::of(columns(), now(), &out) };
         let program = crate::arguments::program(&global.log);

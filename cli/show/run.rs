@@ -18,7 +18,7 @@ use holdpoint_domain::governed::{Attempt, LoopView};
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::executor::InstructionEnvelope;
-use holdpoint_replay::{CapturedOutput, Doer, Run, RunOutcome};
+use holdpoint_replay::{CapturedOutput, Doer, Reach, Run, RunOutcome};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -67,6 +67,8 @@ pub(crate) struct Shown<'r> {
     unread_records: &'r [u64],
     #[serde(flatten)]
     relations: ShownRelations<'r>,
+    /// How far the reading reached.
+    reach: &'r Reach,
 }
 
 #[derive(Serialize)]
@@ -87,7 +89,7 @@ struct Kept<'r> {
 }
 
 impl<'r> Shown<'r> {
-    pub(crate) fn of(run: &'r Run, relations: &'r Relations) -> Self {
+    pub(crate) fn of((run, relations): (&'r Run, &'r Relations), reach: &'r Reach) -> Self {
         let kept = |output: &'r CapturedOutput| Kept {
             attempt: output.attempt,
             stream: output.extent.stream,
@@ -113,6 +115,7 @@ impl<'r> Shown<'r> {
             outputs: run.outputs.iter().map(kept).collect(),
             unread_records: &run.unread,
             relations: relations.shown(),
+            reach,
         }
     }
 }

@@ -74,7 +74,7 @@ impl Sample {
 fn readings(names: &[String; 2], newest: u64) -> Vec<Vec<String>> {
     let [decision, thread] = names;
     let (record, range) = (newest.to_string(), format!("1..{newest}"));
-    let verbs: [&[&str]; 19] = [
+    let verbs: [&[&str]; 20] = [
         &["verify"],
         &["verify", "--map"],
         &["verify", "--range", &range],
@@ -92,6 +92,7 @@ fn readings(names: &[String; 2], newest: u64) -> Vec<Vec<String>> {
         &["bisect", "--where", "decision_points.len() > 0"],
         &["health"],
         &["decision", "show", decision],
+        &["inbox"],
         &["thread", "rows", thread],
         &["thread", "story", thread],
     ];
@@ -119,6 +120,27 @@ fn what_has_no_witness_yet_is_said_once_by_every_verb_and_is_no_failure() {
         let is_stated = all.matches(&stated).count() == 1
             || is_list && all.contains("\"standing\":\"unproven\"");
         assert!(code == 0 && is_stated, "{words:?}: {code} {all}");
+    }
+}
+
+#[test]
+fn a_run_is_listed_shown_and_given_with_how_far_it_is_proven() {
+    let mut sample = Sample::new();
+    let head = sample.log.head();
+    let first = sample.newest() + 1;
+    sample.log.run();
+    sample.log.write_with_head(sample.path(), &head);
+    let run = told(&holdpoint(sample.path(), &["runs", "-q", "-n", "1"])).1.trim().to_string();
+    for words in [&["runs"][..], &["show", &run], &["output", &run]] {
+        let (code, _, stderr) = told(&holdpoint(sample.path(), words));
+        let said = stderr.matches(&format!("no witness yet from record {first}")).count();
+        assert_eq!((code, said), (0, 1), "{words:?}: {stderr}");
+        let (code, stdout, stderr) =
+            told(&holdpoint(sample.path(), &[words, &["--json"]].concat()));
+        let all = format!("{stdout}{stderr}").replace(": ", ":");
+        let stated = all.matches(&format!("\"no_witness_from\":{first}")).count();
+        assert_eq!((code, stated), (0, 1), "{words:?}: {all}");
+        assert!(all.contains("\"standing\":\"unproven\""), "{words:?}: {all}");
     }
 }
 
@@ -162,7 +184,7 @@ fn what_a_bit_cuts_off_from_head_is_shown_as_unproven_and_ends_with_6() {
     let names = sample.names();
     let verbs: Vec<_> = readings(&names, sample.newest())
         .into_iter()
-        .filter(|words| !["verify", "trace", "decision"].contains(&words[0].as_str()))
+        .filter(|words| !["verify", "trace", "decision", "inbox"].contains(&words[0].as_str()))
         .filter(|words| !words.iter().any(|word| word == "stat" || word == "--last"))
         .collect();
     flip(&sample.path().join(sample.log.active_path()), sample.log.active_end() - 20);
