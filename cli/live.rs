@@ -167,10 +167,7 @@ impl LiveState {
 
     fn tell(&self, versions: &[u64]) {
         if let Some(sequence) = self.stated_by() {
-            complain(&format!(
-                "as stated by record {sequence}: what is before it was not read; \
-                 `holdpoint verify` reads it"
-            ));
+            complain(&as_stated(sequence));
         }
         let newest = versions.iter().copied().max().unwrap_or(0);
         no_witness(self.first_unwitnessed(), newest);
@@ -179,6 +176,14 @@ impl LiveState {
             complain(&format!("not proven durable from record {}", durable.saturating_add(1)));
         }
     }
+}
+
+/// That what is shown is what a record says.
+pub(crate) fn as_stated(sequence: u64) -> String {
+    format!(
+        "as stated by record {sequence}: what is before it was not read; `holdpoint verify` reads \
+         it"
+    )
 }
 
 /// How something that is shown is known.

@@ -8,6 +8,7 @@ use super::snapshot::{Asked, Change};
 use crate::arguments::Global;
 use crate::decision::now;
 use crate::exit::{Exit, Failure, complain};
+use crate::live::{LiveState, as_stated};
 use crate::output::Output;
 use crate::reach::none_yet;
 use crate::screen::columns;
@@ -59,9 +60,15 @@ fn row<'a>(logs: &'a Logs, item: &'a Item, now: Time) -> Option<impl Serialize +
     Some(item.row(&logs.logs.get(item.log)?.place, now))
 }
 
-/// Says that nothing waits, as far as that is known, and what has no witness yet.
+/// Says that nothing waits, as far as that is known, and what has no witness yet. A program is
+/// told so by the items; of a log without any it is told by which record that is known.
 fn conclude(global: &Global, logs: &Logs) {
     if global.json {
+        for log in logs.logs.iter().filter(|log| log.items.is_empty()) {
+            let stated = log.state.as_ref().and_then(LiveState::stated_by);
+            let told = stated.map(|by| format!("{}: {}", shown(&log.place.path), as_stated(by)));
+            told.iter().for_each(|sentence| complain(sentence));
+        }
         return;
     }
     if !logs.logs.iter().any(|log| log.items.iter().any(Item::waits)) {
@@ -77,12 +84,26 @@ fn conclude(global: &Global, logs: &Logs) {
                 format!("nothing that waited then is known in {known}, and not all could be read")
             }
         });
+        tell_stated(logs);
     }
     for log in &logs.logs {
         let first = log.items.iter().filter_map(|item| item.standing.no_witness_from()).min();
         if let Some(first) = first {
             complain(&format!("{}: {}", shown(&log.place.path), none_yet(first)));
         }
+    }
+}
+
+/// Says of how many logs it is known by what a record states that nothing waits.
+fn tell_stated(logs: &Logs) {
+    let states = logs.logs.iter().filter_map(|log| log.state.as_ref());
+    let stated = states.filter_map(LiveState::stated_by).count();
+    if stated > 0 {
+        let stated = counted(u64::try_from(stated).unwrap_or(u64::MAX), "log");
+        complain(&format!(
+            "as stated by a record of {stated}: what is before it was not read; `holdpoint verify` \
+             reads it"
+        ));
     }
 }
 

@@ -1,5 +1,6 @@
 //! `inbox` in lines: every log of a user in one list, and each log that cannot be known named.
 
+use crate::injection_support::sample::write_snapshot;
 use crate::program::{Place, command_in, json, status, terminal, text};
 use crate::terminal::at_terminal;
 use serde_json::Value;
@@ -91,6 +92,28 @@ fn readers_list_no_log_and_nothing_waits_is_said_of_so_many() {
     let all = questions(&place, &["--all"]);
     assert_eq!(all[0]["state"], "over", "{all:#?}");
     assert!(all[0]["outcome"].as_str().unwrap().starts_with("decided ABORT by"), "{all:#?}");
+}
+
+#[test]
+fn that_nothing_waits_is_told_with_the_record_that_states_it() {
+    let place = Place::with_log();
+    place.shell("true");
+    let read = || {
+        let whole = [inbox(&place, &[]), inbox(&place, &["--json"])];
+        whole.map(|output| (status(&output), text(&output.stdout), text(&output.stderr)))
+    };
+    for (code, stdout, stderr) in read() {
+        assert_eq!((code, &*stdout), (0, ""), "{stderr}");
+        assert!(!stderr.contains("as stated by"), "{stderr}");
+    }
+    write_snapshot(&place.log);
+    let list = text(&place.holdpoint(&["decision", "list", "--json"]).stderr);
+    let record = list.split_once("as stated by ").unwrap().1.split(':').next().unwrap();
+    let [people, program] = read();
+    assert!(people.2.contains("as stated by a record of 1 log: what is before"), "{people:?}");
+    let said = format!("{}: as stated by {record}: ", place.log.to_str().unwrap());
+    assert!(program.2.contains(&said), "{said} {program:?}");
+    assert_eq!((people.0, &*people.1, program.0, &*program.1), (0, "", 0, ""));
 }
 
 /// What is said of the one log that cannot be known, beside one that can.

@@ -78,7 +78,7 @@ fn grow(place: &Place, runs: usize) {
 }
 
 /// Lets an engine close that writes a snapshot however little was recorded.
-fn write_snapshot(log: &Path) {
+pub(crate) fn write_snapshot(log: &Path) {
     let fingerprints =
         FingerprintDistance { records: u64::MAX, bytes: u64::MAX, records_at_close: 1 };
     let options = EngineOptions::simulated().fingerprints(fingerprints);
