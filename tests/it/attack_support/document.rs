@@ -73,8 +73,9 @@ records say of each other: evidence has another hash than a later record states,
 that the state before it forbids, a statement is made once more that is true, beside one that is
 false. Who judges the events finds that, and exits 6: `verify`, `replay` up to its point, `export`
 and the lists that read the whole log. `replay --live`, `diff` and `bisect` go through the states
-and judge none. It is found at the record at which it shows, which need not be the forged one;
-where it is the forged one, the cell is `f`. `verify --range` says in `not_checked` that it judges
+and judge none; `runs`, `show` and `output` look at the records of a run, and judge none of the
+others. It is found at the record at which it shows, which need not be the forged one; where it is
+the forged one, the cell is `f`. `verify --range` says in `not_checked` that it judges
 no events; of what lies behind HEAD it takes no more than what is said to be unproven, so that what
 only LOCK misses there is not in its reach. A head that was kept elsewhere differs in each of these
 rows.

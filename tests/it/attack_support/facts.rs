@@ -13,7 +13,7 @@ pub(crate) struct Fact {
 }
 
 /// What says how it is known, where it lies, or what changes from one moment to the next.
-const NO_FACTS: [&str; 17] = [
+const NO_FACTS: [&str; 18] = [
     "link",
     "standing",
     "stated_by",
@@ -24,6 +24,7 @@ const NO_FACTS: [&str; 17] = [
     "verdict",
     "time_left_ms",
     "archive",
+    "log",
     "from",
     "to",
     "states",

@@ -194,7 +194,7 @@ fn in_parts(value: &Value, lists: &[&str]) -> Vec<Fact> {
     if let Some(Value::Array(operations)) = rest.get_mut("patch") {
         operations.retain(|one| one["path"] != "/head");
     }
-    facts.push(Fact::of(&rest, None));
+    facts.push(Fact::of(&rest, rest.get("standing")));
     facts
 }
 

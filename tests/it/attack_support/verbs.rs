@@ -39,6 +39,12 @@ const BISECT: Verb =
     verb("bisect --where totals.events>=SEQ", Shows::Parts(&["records", "causes"]));
 const REPLAY_LOOP: Verb = verb("replay --loop LOOP", Shows::Parts(&["story"]));
 const HEALTH: Verb = verb("health", Shows::Parts(&["rows"]));
+const RUNS: Verb = verb("runs", Shows::State);
+const RUNS_OK: Verb = verb("runs --status ok", Shows::State);
+const SHOW_LOOP: Verb = verb("show LOOP", Shows::Parts(&["outputs"]));
+const SHOW_DECISION: Verb = verb("show DECISION", Shows::State);
+const INBOX: Verb = verb("inbox", Shows::State);
+const OUTPUT: Verb = verb("output LOOP", Shows::State);
 const EXPORT: Verb = verb("export --format jsonl --out -", Shows::Records);
 const LOG_COPY: Verb = verb("log copy LOG NEW", Shows::Made);
 const SALVAGE: Verb = verb("salvage LOG NEW", Shows::Kept);
@@ -50,10 +56,11 @@ const SALVAGE: Verb = verb("salvage LOG NEW", Shows::Kept);
 /// csv` and `sqlite` write the records of `jsonl`, `verify --fail-fast` is `verify` up to its first
 /// finding, `replay --entity` is `--loop` for other things, `diff --other` compares two states as
 /// `diff` does, `--whole` and `--at` read as `replay` does, `report` tells what `verify` and `log
-/// show` do, and what its pages carry has a matrix of its own. What waits for more (`log tail
-/// --follow`, `decision watch` and `wait`, `hold wait`) or serves others (`hook`, `mcp`) begins
-/// with the looks and turns that stand here.
-pub(crate) const ON_LOG: [Verb; 35] = [
+/// show` do, and what its pages carry has a matrix of its own, `runs --failed` and the like choose
+/// as `--status` does, and `show REQUEST` is another verb as `show DECISION` is. What waits for
+/// more (`log tail --follow`, `decision watch` and `wait`, `hold wait`) or serves others (`hook`,
+/// `mcp`) begins with the looks and turns that stand here.
+pub(crate) const ON_LOG: [Verb; 41] = [
     verb("verify", Shows::Verdict),
     verb("verify --range SEQ..SEQ", Shows::Verdict),
     verb("verify --caches", Shows::Caches),
@@ -89,12 +96,18 @@ pub(crate) const ON_LOG: [Verb; 35] = [
     verb("thread story talk", Shows::State),
     HEALTH,
     verb("policy show", Shows::State),
+    RUNS,
+    RUNS_OK,
+    SHOW_LOOP,
+    SHOW_DECISION,
+    OUTPUT,
+    INBOX,
 ];
 
 /// Every reading of a log whose first records are in an archive. Those that do not look into it
 /// (`--last`, `log tail`, the looks at what lives) are here for what was done to HEAD and to the
 /// statement of what was moved. `verify` without `--archive` says that it did not look there.
-pub(crate) const ON_PAIR: [Verb; 30] = [
+pub(crate) const ON_PAIR: [Verb; 37] = [
     verb("verify --archive ARCHIVE", Shows::Verdict),
     verb("log show", Shows::Records),
     verb("log show --archive ARCHIVE", Shows::Records),
@@ -125,6 +138,13 @@ pub(crate) const ON_PAIR: [Verb; 30] = [
     verb("thread story talk", Shows::State),
     HEALTH,
     verb("policy show", Shows::State),
+    RUNS,
+    verb("runs --archive ARCHIVE", Shows::State),
+    RUNS_OK,
+    SHOW_LOOP,
+    SHOW_DECISION,
+    OUTPUT,
+    INBOX,
 ];
 
 impl Verb {
