@@ -59,6 +59,11 @@ impl Answer {
         (self.code, &self.shown) == (other.code, &other.shown)
     }
 
+    /// Whether it says that there is no log, or that it is gone.
+    fn says_nothing_is_there(&self) -> bool {
+        ["there is no log", " is gone"].iter().any(|words| self.told.contains(words))
+    }
+
     /// Whether a file is named, as it is called in the verb's directory.
     pub(crate) fn names(&self, verb: &Verb, path: &str) -> bool {
         let directory = || verb.watched.to_str().unwrap().to_string();
@@ -88,7 +93,7 @@ fn judge(answer: &Answer, without: &Answer, verb: &Verb, failed: &Call) -> Optio
         None | Some(101) => Some(Wrong::Broke),
         _ if answer.is_same(without) => None,
         Some(0) => Some(Wrong::OtherAnswer),
-        Some(3) => Some(Wrong::NotThere),
+        Some(3) if !verb.exits_alike() || answer.says_nothing_is_there() => Some(Wrong::NotThere),
         Some(6) => Some(Wrong::Accused),
         _ if answer.names(verb, &failed.path) => None,
         _ => Some(Wrong::NothingNamed),

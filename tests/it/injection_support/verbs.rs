@@ -1,13 +1,14 @@
 //! The verbs that read, as they are typed.
 
 use super::sample::Sample;
+use serde_json::Value;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// On the whole log. With `[--json]` both ways.
-const ON_LOG: [&str; 44] = [
+const ON_LOG: [&str; 52] = [
     "verify [--json]",
     "verify --caches [--json]",
     "verify --map [--json]",
@@ -27,9 +28,17 @@ const ON_LOG: [&str; 44] = [
     "log tail -n 5 [--json]",
     "log stat [--json]",
     "trace 12 [--json]",
+    "runs --utc",
     "runs --json",
+    "runs --status 1 --json",
+    "runs --running --json",
+    "runs --since 5 --json",
     "show LOOP --json",
+    "show BEGINNING --json",
+    "show 12 --json",
     "output LOOP [--json]",
+    "inbox [--json]",
+    "inbox --all --json",
     "replay [--json]",
     "replay --loop LOOP [--json]",
     "replay --live [--json]",
@@ -66,7 +75,7 @@ const FROM_LOG: [&str; 7] = [
 ];
 
 /// On the log whose first records are in an archive.
-const ON_MOVED: [&str; 9] = [
+const ON_MOVED: [&str; 11] = [
     "verify --json",
     "verify --archive ARCHIVE [--json]",
     "log show --json",
@@ -74,23 +83,34 @@ const ON_MOVED: [&str; 9] = [
     "replay --json",
     "export",
     "diff 140 --json",
+    "runs --json",
+    "inbox --json",
     "hold list --json",
     "decision list --json",
 ];
 
 /// On the log, where the calls on the archive fail.
-const WITH_ARCHIVE: [&str; 6] = [
+const WITH_ARCHIVE: [&str; 9] = [
     "verify --archive ARCHIVE --json",
     "log show --archive ARCHIVE --json",
     "log show --archive ARCHIVE --reverse --json",
     "replay --archive ARCHIVE --loop LOOP --json",
     "trace 12 --archive ARCHIVE --json",
+    "runs --archive ARCHIVE --json",
+    "show LOOP --archive ARCHIVE --json",
+    "output LOOP --archive ARCHIVE",
     "export --archive ARCHIVE",
 ];
 
 /// On the archive, and beside it on the log.
 const ON_ARCHIVE: [&str; 4] =
     ["verify --json", "log show --last 5 --json", "replay --json", "decision list --json"];
+
+/// Where the list is of many logs.
+const INBOX: &str = "inbox";
+
+/// So many characters of the id of a loop are no other one's.
+const BEGINNING: usize = 21;
 
 /// What the name of a salvage ends with that was not finished.
 const UNFINISHED: &str = "salvaging";
@@ -128,6 +148,7 @@ impl Verb {
         let made = sample.place.directory.path().join("made");
         let words = line.split(' ').map(|word| match word {
             "LOOP" => sample.held_loop.clone(),
+            "BEGINNING" => sample.held_loop[..BEGINNING].to_string(),
             "REQUEST" => sample.request.clone(),
             "DECISION" => sample.decision.clone(),
             "OLD" => log.to_str().unwrap().to_string(),
@@ -173,7 +194,8 @@ impl Verb {
             !is_of_ties && !unsteady(line)
         });
         let of_salvage = |line: &&str| !self.name.contains("salvage") || !is_of_new_log(line);
-        lines.filter(of_salvage).map(steady_line).collect()
+        let steady = if self.words[0] == INBOX { steady_item } else { steady_line };
+        lines.filter(of_salvage).map(steady).collect()
     }
 }
 
@@ -193,7 +215,12 @@ impl Verb {
 
     /// Whether it shows what lives, from a snapshot where one can be read.
     fn is_look(&self) -> bool {
-        ["hold", "decision", "thread"].contains(&self.words[0].as_str())
+        ["hold", "decision", "thread", INBOX].contains(&self.words[0].as_str())
+    }
+
+    /// Whether it exits alike where a log is not there and where it cannot be read.
+    pub(crate) fn exits_alike(&self) -> bool {
+        self.words[0] == INBOX
     }
 }
 
@@ -234,6 +261,16 @@ fn steady_line(line: &str) -> String {
     let (line, _) = line.split_once(",\"checked\":").unwrap_or((line, ""));
     let words = line.split(' ').filter(|word| !is_duration(word) && !["in", "ago"].contains(word));
     words.chain(["\n"]).collect()
+}
+
+/// What stands in a line of JSON as those of [`UNSTEADY`] and [`KNOWN_BY`] stand in lines.
+const UNSTEADY_KEYS: [&str; 3] = ["time_left_ms", "standing", "stated_by"];
+
+/// The same of an item of the inbox, which is one line of JSON where it is shown as such.
+fn steady_item(line: &str) -> String {
+    let Ok(Value::Object(mut item)) = serde_json::from_str(line) else { return steady_line(line) };
+    item.retain(|key, _| !UNSTEADY_KEYS.contains(&key.as_str()));
+    format!("{}\n", Value::Object(item))
 }
 
 /// `2h`, `29days`.
