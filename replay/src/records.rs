@@ -1,5 +1,6 @@
 //! The records as lines: all of them, some, or the story of one loop. Raw evidence is hidden.
 
+mod exclude;
 mod facts;
 mod filter;
 pub(crate) mod indexes;
@@ -17,6 +18,7 @@ use crate::finding::named;
 use crate::reach::Reach;
 use crate::read::{Beside, Committed, Content, content_of};
 use crate::summary::summary;
+pub(crate) use exclude::{is_gone_on_from, may_hold};
 pub(crate) use facts::{SegmentFacts, run_facts};
 pub(crate) use filter::question_of;
 pub use filter::{ActorWanted, Filter, OneOf, TextWanted, is_kind, is_part};

@@ -1,6 +1,7 @@
 //! Looking for records without reading more of the log than is needed, in both directions.
 
 use super::Line;
+use super::exclude::may_hold;
 use super::filter::Filter;
 use super::indexes::Tied;
 use super::part::{Part, check_end};
@@ -12,13 +13,18 @@ use crate::progress::Progress;
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
 use crate::report::{Report, Verdict};
+use holdpoint_domain::world::Term;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::Record;
-use holdpoint_log_index::read_indexed;
+use holdpoint_log_index::{TermHash, read_indexed};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+/// More terms than this are not asked for one by one: some segment's filter would seem to hold one.
+const EXCLUDED_BY_MAX: usize = 64;
 
 /// Going back over so many records takes no time that somebody notices.
 const READ_BACK_MAX: u64 = 4_096;
@@ -107,6 +113,9 @@ pub(super) struct Search<'r, 's, 'f, S> {
     prefilter: Arc<Prefilter>,
     pub(super) tied: Tied,
     seen: Seen,
+    /// Segments, by their place in the list, that hold nothing of what is wanted, as their indexes
+    /// say.
+    excluded: BTreeSet<usize>,
     /// Where reading forwards begins in a segment of which no more was tied.
     begin: Option<(u64, Run)>,
     /// Time of the record before each segment, where times matter.
@@ -125,28 +134,61 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let times = if is_timed { times_before(reader, &mut part)? } else { Vec::new() };
         let (tied, begin) = (Tied::begin(reader, &mut part)?, None);
         let (prefilter, seen) = (Prefilter::of(filter).into(), Seen::default());
-        let mut search = Self { reader, filter, order, prefilter, tied, seen, begin, times, part };
+        let excluded = BTreeSet::new();
+        let mut search =
+            Self { reader, filter, order, prefilter, tied, seen, excluded, begin, times, part };
+        search.exclude()?;
         if !filter.terms().is_empty() && order == Order::OldestFirst {
             search.tie_all()?;
         }
         Ok(search)
     }
 
-    /// Ties every segment that can hold a wanted record, and those behind it.
-    fn tie_all(&mut self) -> Result<(), ReadError> {
-        let firsts = self.reader.firsts();
-        let begin = (0..firsts.len()).find(|at| self.can_hold(*at));
-        let Some((at, first)) = begin.and_then(|at| Some((at, *firsts.get(at)?))) else {
+    /// Finds out which sealed segments are not looked into: the filter of an index tells at once.
+    fn exclude(&mut self) -> Result<(), ReadError> {
+        let hash = |term: &Term<'_>| TermHash::of(&term.canonical());
+        let lists: Vec<Vec<TermHash>> =
+            self.filter.terms().iter().map(|list| list.iter().map(hash).collect()).collect();
+        let lists: Vec<&[TermHash]> =
+            lists.iter().filter(|list| list.len() <= EXCLUDED_BY_MAX).map(Vec::as_slice).collect();
+        if lists.is_empty() {
             return Ok(());
-        };
-        let end = (at..firsts.len()).rev().find(|at| self.can_hold(*at)).unwrap_or(at);
-        if !self.tied.leap_to(self.reader, end)?
-            && let Some(next) = firsts.get(at.saturating_add(1))
-        {
+        }
+        let sealed = 0..self.reader.firsts().len().saturating_sub(1);
+        let sealed: Vec<usize> = sealed.filter(|at| self.can_hold(*at)).collect();
+        for at in sealed {
+            let Some(first) = self.reader.firsts().get(at) else { continue };
+            let Self { reader, tied, part, .. } = self;
+            if may_hold(reader, tied, *first, &lists, part)? == Some(false) {
+                self.excluded.insert(at);
+                self.part.segments_by_index += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ties every segment that can hold a wanted record, from the newest one on.
+    fn tie_all(&mut self) -> Result<(), ReadError> {
+        let holding = (0..self.reader.firsts().len()).filter(|at| self.can_hold(*at));
+        let holding: Vec<usize> = holding.collect();
+        let Some((begin, behind)) = holding.split_first() else { return Ok(()) };
+        for at in behind.iter().rev() {
+            self.tie_at(*at, None)?;
+        }
+        self.tie_at(*begin, self.filter.first)
+    }
+
+    /// Ties a segment before those that are tied, or, where records from one on are wanted alone,
+    /// that part of it.
+    fn tie_at(&mut self, at: usize, wanted: Option<u64>) -> Result<(), ReadError> {
+        let Some(first) = self.reader.firsts().get(at).copied() else { return Ok(()) };
+        if self.tied.leap_to(self.reader, at)? {
+            return Ok(());
+        }
+        if let Some(next) = self.reader.firsts().get(at.saturating_add(1)) {
             self.tie_seeing(*next)?;
         }
-        let wanted = self.filter.first.filter(|wanted| *wanted > first);
-        if let Some(wanted) = wanted
+        if let Some(wanted) = wanted.filter(|wanted| *wanted > first)
             && !self.tied.is_by_index(first)
             && !self.tied.step_over(self.reader, first, &mut self.part)?
         {
@@ -274,7 +316,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let begin = self.reader.firsts().get(at).copied().unwrap_or(u64::MAX);
         let time = |at: usize| self.times.get(at).copied();
         let ended = time(at.saturating_add(1));
-        last.is_none_or(|last| begin <= last)
+        !self.excluded.contains(&at)
+            && last.is_none_or(|last| begin <= last)
             && first.is_none_or(|first| self.reader.end_of(at) >= first)
             && until.zip(time(at)).is_none_or(|(until, began)| began <= until.nanoseconds())
             && since.zip(ended).is_none_or(|(since, ended)| ended >= since.nanoseconds())

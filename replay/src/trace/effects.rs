@@ -1,10 +1,11 @@
 //! From a record on to everything that it caused.
 
 use super::causes::{causation_in_heading, causation_of};
-use super::looked::{Batch, Known, Looked, may_hold};
+use super::looked::{Batch, Known, Looked};
 use super::{EFFECTS_MAX, Step};
 use crate::read::ReadError;
 use crate::records::indexes::Tied;
+use crate::records::may_hold;
 use crate::records::part::{Part, withheld_at};
 use holdpoint_domain::world::Term;
 use holdpoint_log_files::reader::OpenSegment;
@@ -100,7 +101,7 @@ impl Effects {
         if self.causes.len() > CAUSES_MAX {
             return Ok(false);
         }
-        match may_hold(reader, tied, first, &self.causes, part)? {
+        match may_hold(reader, tied, first, &[&self.causes], part)? {
             None => return Ok(false),
             Some(false) => {
                 looked.excluded.insert(first);

@@ -3,6 +3,7 @@
 
 use crate::read::ReadError;
 use crate::records::indexes::Tied;
+use crate::records::is_gone_on_from;
 use crate::records::part::Part;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::{io_error, segment_path};
@@ -139,42 +140,4 @@ impl Known {
         let file = segment_path(segment.header.first_sequence());
         Ok(read_indexed(&self.0, segment, &wanted, visit).map_err(io_error(&file))?)
     }
-}
-
-/// Whether some record of a sealed segment may hold one of some terms, by the index that the newest
-/// state says is the right one. `None`: none tells.
-pub(super) fn may_hold<S: ReadStorage>(
-    reader: &LogReader<'_, S>,
-    tied: &mut Tied,
-    first: u64,
-    terms: &[TermHash],
-    part: &mut Part,
-) -> Result<Option<bool>, ReadError> {
-    let Some(filter) = tied.filter_by_state(reader, first)? else { return Ok(None) };
-    // Of records without terms nobody knows what caused them.
-    if filter.without_terms() > 0 || !is_gone_on_from(reader, &filter, first, part)? {
-        return Ok(None);
-    }
-    let mut may_hold = false;
-    for term in terms {
-        match filter.may_have_term(*term) {
-            Ok(may_have) => may_hold |= may_have,
-            Err(_) => return Ok(None),
-        }
-    }
-    Ok(Some(may_hold))
-}
-
-/// Whether the segment behind an index's goes on from the record that the index names last.
-fn is_gone_on_from<S: ReadStorage, F: ReadFile>(
-    reader: &LogReader<'_, S>,
-    index: &Index<F>,
-    first: u64,
-    part: &mut Part,
-) -> Result<bool, ReadError> {
-    let last = index.scope().last;
-    let at = reader.holding(first).unwrap_or(0).saturating_add(1);
-    let Some(next) = reader.firsts().get(at) else { return Ok(false) };
-    let next = reader.open(*next, part)?.map(|next| next.header.previous);
-    Ok(next.is_some_and(|it| (it.sequence, it.link) == (last.sequence, last.link)))
 }
