@@ -265,6 +265,30 @@ fn records_of_a_sealed_segment_are_tied_by_the_newest_state_and_nothing_between_
 }
 
 #[test]
+fn segments_that_hold_nothing_of_a_run_are_neither_read_nor_tied() {
+    let mut sample = Sample::new(20, 40);
+    sample.take_snapshot(3);
+    let mut loop_id = None;
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+    let of_the_first = between(1, 30);
+    search(&sample.counted(), &of_the_first, ORDERS[0], options, &mut |_| {}, &mut |line, _| {
+        loop_id = line.loop_id;
+        if loop_id.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .unwrap();
+    let wanted = Filter { loop_id, ..Filter::default() };
+    // Of each that is excluded no more than the header of the one behind it.
+    let most = sample.log.active_end() + READ_AHEAD + 20 * 8 * KIB;
+    for order in ORDERS {
+        let (found, bytes, part) = sample.shown(&wanted, order, usize::MAX);
+        assert!(!found.is_empty() && found.iter().all(|one| *one < sample.firsts[1]));
+        assert_eq!((part.segments_by_index, part.segments_read), (20, 1), "{order:?}");
+        assert!(bytes <= most, "{order:?}: {bytes}, not {most}");
+        assert_eq!(part.reach.segments_tied, 2, "{order:?}");
+    }
+}
+
+#[test]
 fn a_state_that_no_tied_record_states_ties_nothing() {
     let is_read = |sample: &Sample| {
         for order in ORDERS {
