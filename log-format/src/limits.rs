@@ -40,8 +40,8 @@ pub const BATCH_LENGTH_MAX: u64 = 256 * 1_024 * 1_024;
 /// Capacity of the first segment: 64 KiB.
 pub const SEGMENT_CAPACITY_MIN: u64 = 64 * 1_024;
 
-/// Capacity at which doubling stops: 64 MiB. One batch may still need a larger segment.
-pub const SEGMENT_CAPACITY_USUAL_MAX: u64 = 64 * 1_024 * 1_024;
+/// Capacity at which doubling stops: 32 MiB. One batch may still need a larger segment.
+pub const SEGMENT_CAPACITY_USUAL_MAX: u64 = 32 * 1_024 * 1_024;
 
 /// Largest capacity that a segment header may state: the largest batch and its segment's own parts.
 pub const SEGMENT_CAPACITY_MAX: u64 = BATCH_LENGTH_MAX + 2 * PAGE;
@@ -74,7 +74,7 @@ pub const fn record_footprint(payload_length: usize) -> u64 {
 }
 
 /// The capacity of the segment that follows one of `previous` bytes and must hold a batch of
-/// `batch` bytes: double, within 64 KiB and 64 MiB, or of the batch's own size when that is more.
+/// `batch` bytes: double, within 64 KiB and 32 MiB, or of the batch's own size when that is more.
 #[must_use]
 pub fn next_capacity(previous: u64, batch: u64) -> u64 {
     let usual = previous.saturating_mul(2).clamp(SEGMENT_CAPACITY_MIN, SEGMENT_CAPACITY_USUAL_MAX);
@@ -87,10 +87,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn capacity_doubles_from_64_kib_to_64_mib_and_grows_for_one_large_batch() {
+    fn capacity_doubles_from_64_kib_to_32_mib_and_grows_for_one_large_batch() {
         assert_eq!(next_capacity(0, 100), 65_536);
         assert_eq!(next_capacity(65_536, 100), 131_072);
-        assert_eq!(next_capacity(SEGMENT_CAPACITY_USUAL_MAX, 100), SEGMENT_CAPACITY_USUAL_MAX);
+        for previous in [SEGMENT_CAPACITY_USUAL_MAX, 2 * SEGMENT_CAPACITY_USUAL_MAX] {
+            assert_eq!(next_capacity(previous, 100), SEGMENT_CAPACITY_USUAL_MAX);
+        }
         let own = next_capacity(65_536, BATCH_LENGTH_MAX);
         assert!((BATCH_LENGTH_MAX + 4_096 + 64..=SEGMENT_CAPACITY_MAX).contains(&own));
     }

@@ -9,7 +9,7 @@ pub const SNAPSHOT_HEADER_LENGTH: usize = 128;
 pub const INDEX_HEADER_LENGTH: usize = 4096;
 pub const ALIGNMENT: usize = 8;
 pub const CAPACITY_FIRST: usize = 65_536;
-pub const CAPACITY_USUAL_MAX: usize = 67_108_864;
+pub const CAPACITY_USUAL_MAX: usize = 33_554_432;
 
 pub const SEGMENT_MAGIC: &[u8; 8] = b"HOLDSEG\0";
 pub const HEAD_MAGIC: &[u8; 8] = b"HOLDHEAD";
