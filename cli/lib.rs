@@ -44,6 +44,7 @@ mod reach;
 pub mod readers;
 mod reading;
 mod record;
+mod recorders;
 mod replay;
 mod report;
 mod run;

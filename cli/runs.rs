@@ -14,6 +14,7 @@ use crate::output::Output;
 use crate::point::{self, Point};
 use crate::progress::Bar;
 use crate::reach::{self, Untied};
+use crate::recorders;
 use crate::run::labels;
 use crate::run_id;
 use crate::screen::{columns, named, width};
@@ -147,6 +148,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         complain("no run is so");
     }
     tell_uncounted(&uncounted);
+    recorders::tell(&directory, &shown.runs);
     if !is_whole {
         complain(
             "sessions of agents were looked for in the newest questions alone: `--since` with \

@@ -14,6 +14,7 @@ use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::conclude;
 use crate::output::Output;
 use crate::reach::Untied;
+use crate::recorders;
 use crate::run_output::expect_run;
 use crate::runs::{sessions, tell_uncounted};
 use crate::screen::columns;
@@ -23,6 +24,7 @@ use relations::Relations;
 use run::{Shown, View};
 pub(crate) use run::{directory, ended, exit_of, fault_words, outcome, proven, who};
 use std::collections::BTreeMap;
+use std::slice;
 
 /// Options of `show`.
 #[derive(Debug, clap::Args)]
@@ -88,6 +90,7 @@ fn show_run(
         shown.iter().for_each(|line| out.line(line));
     }
     out.finish()?;
+    recorders::tell(directory, slice::from_ref(&run));
     if !global.json {
         tell(&run, &relations, searched.reach());
     }

@@ -72,6 +72,29 @@ fn assert_halted(place: &Place, reason: &str, condition: Option<&str>) {
     place.verified();
 }
 
+#[test]
+fn of_a_run_whose_recorder_is_gone_it_is_said_that_nothing_runs() {
+    let place = Place::new();
+    let mut child = start(&place, "echo ready; exec sleep 1000");
+    let said = |words: &[&str]| {
+        let output = place.holdpoint(words);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let id = json(&place.holdpoint(&["runs", "--json"]))["run"].as_str().unwrap().to_string();
+    assert!(!said(&["show", &id]).contains("recorder"));
+    kill_recorder(&mut child);
+    // Whoever guards the command may take a moment to be gone as well.
+    while !said(&["show", &id]).contains("its recorder is gone: nothing of it runs") {
+        std::thread::yield_now();
+    }
+    for words in [&["runs"][..], &["runs", "--running"], &["runs", "--json"]] {
+        assert!(said(words).contains("its recorder is gone: nothing of it runs"), "{words:?}");
+    }
+    expire_until_recorded(&place);
+    assert!(!said(&["show", &id]).contains("nothing of it runs"));
+}
+
 // Signals.
 
 #[test]

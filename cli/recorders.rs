@@ -1,0 +1,52 @@
+//! Whether a run that has not ended on record is still recorded by anybody.
+
+use crate::directory::Directory;
+use crate::exit::complain;
+use crate::screen::named;
+use holdpoint_domain::human_decision::HumanDecision;
+use holdpoint_replay::machine::{Recorder, recorder_of};
+use holdpoint_replay::{Run, RunOutcome};
+
+/// Says of which of some runs nothing runs any more, though no record says that they ended.
+pub(crate) fn tell(directory: &Directory, runs: &[Run]) {
+    let unended = runs.iter().filter(|run| run.entity.halt.is_none());
+    let alone: Vec<String> = unended.filter_map(|run| alone(directory, run)).collect();
+    if let Some(first) = alone.first() {
+        let more = match alone.len() {
+            1 => String::new(),
+            count => format!("; so are {} more: `holdpoint doctor` names them", count - 1),
+        };
+        complain(&format!("{first}{more}"));
+    }
+}
+
+/// What to know of one that has no recorder.
+fn alone(directory: &Directory, run: &Run) -> Option<String> {
+    let id = named(run.entity.loop_id());
+    match recorder_of(&directory.storage, run.entity.loop_id()) {
+        Recorder::Lives => None,
+        Recorder::Gone => Some(format!(
+            "{id} is not over on record, and its recorder is gone: nothing of it runs; `holdpoint \
+             hold expire` records that, as does whoever writes next"
+        )),
+        Recorder::NotToBeTold => Some(format!(
+            "{id} is not over on record, and whether its recorder lives cannot be told: look at \
+             runs/{id} in the log's directory"
+        )),
+        Recorder::None if RunOutcome::of(&run.entity) == RunOutcome::Waiting => None,
+        Recorder::None => Some(match retried(run) {
+            Some(request) => format!(
+                "{id} does not run: a person said RETRY, and `holdpoint run --resume {request} -- \
+                 COMMAND` begins the next attempt"
+            ),
+            None => format!("{id} is not over on record, and no process of holdpoint records it"),
+        }),
+    }
+}
+
+/// The question to which RETRY is the newest answer.
+fn retried(run: &Run) -> Option<String> {
+    let held = run.entity.decisions.requests.last()?;
+    let is_retry = held.decided()?.record.decision == HumanDecision::Retry;
+    is_retry.then(|| named(held.request_id()))
+}
