@@ -4,7 +4,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::run_id::expect_sound;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::{questions_beginning_with, runs_beginning_with};
+use holdpoint_replay::ids_beginning_with;
 use std::collections::BTreeSet;
 
 /// The digits of a whole id.
@@ -74,22 +74,10 @@ pub(crate) fn beginning_with(
     digits: &str,
     of: &[IdOf],
 ) -> Result<BTreeSet<String>, Failure> {
-    let beginning = |of: IdOf| format!("{}{digits}", of.prefix());
-    let mut found = BTreeSet::new();
-    if of.contains(&IdOf::Run) {
-        let (runs, searched) = directory
-            .read(|log, options| runs_beginning_with(log, &beginning(IdOf::Run), options))?;
-        expect_sound(&searched)?;
-        found.extend(runs);
-    }
-    let asked = of.iter().filter(|of| **of != IdOf::Run).map(|of| beginning(*of));
-    let asked: BTreeSet<String> = asked.collect();
-    if !asked.is_empty() {
-        let (questions, searched) =
-            directory.read(|log, options| questions_beginning_with(log, asked.clone(), options))?;
-        expect_sound(&searched)?;
-        found.extend(questions);
-    }
+    let beginnings = of.iter().map(|of| format!("{}{digits}", of.prefix())).collect();
+    let (found, searched) =
+        directory.read(|log, options| ids_beginning_with(log, &beginnings, options))?;
+    expect_sound(&searched)?;
     Ok(found)
 }
 

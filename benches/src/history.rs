@@ -288,12 +288,13 @@ mod tests {
     use holdpoint_domain::Envelope;
     use holdpoint_domain::core::actor::Actor;
     use holdpoint_domain::world::envelope::decode;
+    use holdpoint_domain::world::{Term, term_of_new};
     use holdpoint_engine::log::Level;
     use holdpoint_engine::shell::EngineOptions;
     use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
     use holdpoint_log_format::BootId;
     use holdpoint_replay::{
-        Filter, ReadOptions, Run, RunOutcome, RunStatus, RunsWanted, find_runs,
+        Filter, ReadOptions, Run, RunOutcome, RunStatus, RunsWanted, find_runs, ids_beginning_with,
     };
     use std::collections::BTreeSet;
     use std::path::Path;
@@ -424,13 +425,42 @@ mod tests {
                 assert_eq!(found(place.path(), wanted, 3), due[..few], "{is_indexed} {wanted:?}");
                 seen.extend((!due.is_empty()).then(|| format!("{wanted:?}")));
             }
-            let files = std::fs::read_dir(place.path().join("segments")).expect("it is there");
-            for file in files.map(|file| file.expect("it is there").path()) {
-                if file.extension().is_some_and(|end| end == "idx") {
-                    std::fs::remove_file(file).expect("it can be removed");
-                }
-            }
+            remove_indexes(place.path());
         }
         assert!(all.len() > 40 && seen.len() >= 8, "{}: {seen:?}", all.len());
+    }
+
+    fn remove_indexes(at: &Path) {
+        let files = std::fs::read_dir(at.join("segments")).expect("it is there");
+        for file in files.map(|file| file.expect("it is there").path()) {
+            if file.extension().is_some_and(|end| end == "idx") {
+                std::fs::remove_file(file).expect("it can be removed");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_name_every_run_and_every_question_whether_there_are_indexes_or_not() {
+        let place = tempfile::tempdir().expect("a directory");
+        happen(place.path(), 5, 1_500);
+        let begun = |(_, envelope): &(u64, Envelope)| match term_of_new(&envelope.event)? {
+            Term::Loop(id) | Term::DecisionPoint(id) | Term::Request(id) => Some(id.to_string()),
+            _ => None,
+        };
+        let all: BTreeSet<String> = envelopes(place.path()).iter().filter_map(begun).collect();
+        let storage = DirectoryStorage::new(place.path());
+        for is_indexed in [true, false] {
+            for beginnings in [&["LOOP-"][..], &["DP-", "REQ-"], &["LOOP-1", "DP-7", "REQ-a"]] {
+                let beginnings = beginnings.iter().map(|one| (*one).to_string()).collect();
+                let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+                let found = ids_beginning_with(&storage, &beginnings, options);
+                let (found, searched) = found.expect("it can be read");
+                let is_due = |id: &&String| beginnings.iter().any(|it| id.starts_with(it));
+                let due: BTreeSet<String> = all.iter().filter(is_due).cloned().collect();
+                assert_eq!(found, due, "{is_indexed} {beginnings:?}");
+                assert!(searched.is_sound() && due.len() > 3, "{due:?}");
+            }
+            remove_indexes(place.path());
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::read::Content;
 use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::world::{RunFact, TERMS_VERSION, Term, terms_of};
+use holdpoint_domain::world::{RowFact, TERMS_VERSION, Term, terms_of};
 use holdpoint_log_format::{ChainPosition, RecordHeader, SegmentHeader};
 use holdpoint_log_index::{IndexBuilder, IndexDigest, IndexedRecord, RecordTerms};
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ fn add_terms(
     match content {
         Content::Event(envelope) => {
             terms_of(envelope, &mut add);
-            of_record.set_row(RunFact::of(envelope).and_then(|fact| fact.encode()));
+            of_record.set_row(RowFact::of(envelope).and_then(|fact| fact.encode()));
         }
         Content::Opaque => add(Term::Kind(kind)),
         Content::Withheld | Content::Undecodable(_) => {}

@@ -4,16 +4,16 @@
 use crate::outcome::RunOutcome;
 use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
-use crate::records::{Filter, Order, Searched, SegmentFacts, run_facts, search};
+use crate::records::{Filter, Order, SegmentFacts, row_facts, search};
 use crate::run::Run;
 use crate::runs::{Begun, Listed, RUN_BEGINS, begun, runs_of};
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::evidence_capture::StopCondition;
 use holdpoint_domain::execution_loop::{Exit, HaltReason};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
-use holdpoint_domain::world::{RunFact, RunKey, label_hash};
+use holdpoint_domain::world::{RowFact, RunKey, label_hash};
 use holdpoint_log_files::ReadStorage;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// So many runs are read together, at first and at most.
@@ -156,7 +156,7 @@ pub fn find_runs<S: ReadStorage>(
     }
     let oldest = found.oldest(storage, range, options)?;
     let mut candidates = Candidates::new(wanted, (oldest, newest.sequence));
-    let searched = run_facts(storage, options, progress, &mut |segment| {
+    let searched = row_facts(storage, options, progress, &mut |segment| {
         let is_last = segment.first_sequence <= oldest;
         found.read_wanted(storage, candidates.of(&segment), wanted, most, options)?;
         let is_enough = found.runs.len() >= most || !found.searched.is_sound();
@@ -165,25 +165,6 @@ pub fn find_runs<S: ReadStorage>(
     found.searched.join(searched);
     found.runs.truncate(most);
     Ok(found)
-}
-
-/// The ids of the runs whose id begins so.
-///
-/// # Errors
-/// As [`crate::verify()`].
-pub fn runs_beginning_with<S: ReadStorage>(
-    storage: &S,
-    beginning: &str,
-    options: ReadOptions<'_>,
-) -> Result<(BTreeSet<String>, Searched), ReadError> {
-    let mut found = BTreeSet::new();
-    let searched = run_facts(storage, options, &mut |_| {}, &mut |segment| {
-        found.extend(
-            segment.begun().map(|run| run.loop_id()).filter(|id| id.starts_with(beginning)),
-        );
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok((found, searched))
 }
 
 /// The runs that can be wanted, as segments are gone through from the newest one back.
@@ -208,7 +189,7 @@ impl<'w> Candidates<'w> {
         let mut answers = Answers::new();
         if self.wanted.approved_by.is_some() {
             for (_, fact) in segment.iter() {
-                if let Some(RunFact::Answered { decision_id, by }) = fact {
+                if let Some(RowFact::Answered { decision_id, by }) = fact {
                     answers.entry(decision_id).or_default().push(by.as_str().to_string());
                 }
             }
@@ -218,10 +199,10 @@ impl<'w> Candidates<'w> {
     }
 
     /// The next fact, going back: of each kind, the first one met is the newest.
-    fn take(&mut self, sequence: u64, fact: Option<RunFact>, answers: &Answers) -> Option<Begun> {
+    fn take(&mut self, sequence: u64, fact: Option<RowFact>, answers: &Answers) -> Option<Begun> {
         self.is_sure &= fact.is_some();
         match fact? {
-            RunFact::Began { run, by, approval, command, is_cut } => {
+            RowFact::Began { run, by, approval, command, is_cut } => {
                 let known = self.known.remove(&run).unwrap_or_default();
                 let (first, last) = self.bounds;
                 let (by, approval, command) = (&by, approval.as_ref(), &command);
@@ -233,28 +214,28 @@ impl<'w> Candidates<'w> {
                     approval: approval.map(|id| id.as_str().to_string()),
                 })
             }
-            RunFact::Again { run } => {
+            RowFact::Again { run } => {
                 self.of_run(run).exit.get_or_insert(None);
                 None
             }
-            RunFact::Exited { run, exit } => {
+            RowFact::Exited { run, exit } => {
                 self.of_run(run).exit.get_or_insert(Some(exit));
                 None
             }
-            RunFact::Halted { run, reason, stop_condition, fault_type } => {
+            RowFact::Halted { run, reason, stop_condition, fault_type } => {
                 let halted = Halted { reason, stop_condition, fault_type };
                 self.of_run(run).halt.get_or_insert(halted);
                 None
             }
-            RunFact::Agreed { run, by } => {
+            RowFact::Agreed { run, by } => {
                 self.of_run(run).agreed.push(by);
                 None
             }
-            RunFact::Labelled { run, labels } => {
+            RowFact::Labelled { run, labels } => {
                 self.of_run(run).labels.extend(labels.iter());
                 None
             }
-            RunFact::Answered { .. } => None,
+            RowFact::Answered { .. } | RowFact::Asked { .. } => None,
         }
     }
 

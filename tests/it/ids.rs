@@ -2,6 +2,8 @@
 
 use crate::apply_support::{answers, apply};
 use crate::program::{Place, json, status, text};
+use crate::records_support::{holdpoint, indexed_of, remove_indexes};
+use holdpoint_domain::core::ids::Entropy;
 use serde_json::{Value, json};
 
 /// Asks a question whose id has these digits; with a cause, where one is given.
@@ -59,6 +61,33 @@ fn digits_name_the_only_run_decision_or_request_whose_id_begins_so() {
     for (wanted, exit) in [("DP-00000f", 3), ("REQ-00000f", 3), ("00000f", 3), ("DP-ab", 2)] {
         let output = place.holdpoint(&["show", wanted]);
         assert_eq!((status(&output), text(&output.stdout).as_str()), (exit, ""), "{wanted}");
+    }
+}
+
+#[test]
+fn digits_name_the_same_whether_there_are_indexes_or_not() {
+    let mut at = 0_u8;
+    let sample = indexed_of(&mut |log, _, loops| {
+        at += 1;
+        loops.push(log.run());
+        loops.push(log.retry_of_halted("false").0);
+        log.ask(Entropy::from_bytes([0xa0 | at; 16]));
+    });
+    let log = sample.directory.path();
+    let told = |wanted: &str| {
+        let output = holdpoint(log, &["show", wanted, "--json"]);
+        (status(&output), text(&output.stdout), text(&output.stderr))
+    };
+    let all = ["a1a1a1", "DP-a4a4a4", "LOOP-000000", "REQ-000000", "REQ-00000f", "00000f"];
+    let indexed = all.map(|wanted| (wanted, told(wanted)));
+    assert_eq!(indexed.each_ref().map(|(_, it)| it.0), [0, 0, 4, 4, 3, 3], "{indexed:?}");
+    let shown = |at: usize| serde_json::from_str::<Value>(&indexed[at].1.1).unwrap()["id"].clone();
+    assert_eq!(shown(0), format!("DP-{}", "a1".repeat(16)));
+    assert_eq!(shown(1), format!("DP-{}", "a4".repeat(16)));
+    remove_indexes(log);
+    for (wanted, with) in indexed {
+        let without = told(wanted);
+        assert_eq!((without.0, without.1), (with.0, with.1), "{wanted}: {}", with.2);
     }
 }
 

@@ -330,12 +330,12 @@ mod tests {
     #[test]
     fn another_version_is_told_only_under_a_good_checksum() {
         let mut block = sample().encode();
-        block[8] = 5;
+        block[8] = 6;
         assert!(matches!(IndexHeader::decode(&block), Err(IndexFault::Checksum { .. })));
         let checksum = checksum_of(&block);
         block[12..16].copy_from_slice(&checksum.to_le_bytes());
         let found = IndexHeader::decode(&block);
-        assert_eq!(found, Err(IndexFault::Version { found: 5, supported: 4 }));
+        assert_eq!(found, Err(IndexFault::Version { found: 6, supported: 5 }));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use holdpoint_log_format::limits::SEGMENT_CAPACITY_MAX;
 
 /// Version of the index format that this crate writes, and the only one that it reads: an index of
 /// another version is built again.
-pub const INDEX_VERSION: u32 = 4;
+pub const INDEX_VERSION: u32 = 5;
 
 /// First eight bytes of every index.
 pub const INDEX_MAGIC: [u8; 8] = *b"HOLDIDX\0";

@@ -1,19 +1,20 @@
-//! What a log's records say of runs, segment by segment from the newest one back: out of the rows
-//! of the indexes that tied records vouch for, and out of the records where there is no such index.
+//! What a log's records say of runs and questions, segment by segment from the newest one back: out
+//! of the rows of the indexes that tied records vouch for, and out of the records where there is no
+//! such index.
 
 use super::filter::Filter;
 use super::part::check_end;
 use super::search::{Order, Search, Searched};
 use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
-use holdpoint_domain::world::{RunFact, RunKey, row_of_record};
+use holdpoint_domain::world::{RowFact, row_of_record};
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::{Record, RecordHeader};
 use holdpoint_log_index::Rows;
 use std::ops::ControlFlow;
 
-/// What the records of one segment say of runs.
+/// What the records of one segment say of runs and questions.
 pub(crate) struct SegmentFacts {
     /// Sequence of its first record.
     pub(crate) first_sequence: u64,
@@ -26,7 +27,7 @@ pub(crate) struct SegmentFacts {
 ///
 /// # Errors
 /// As [`crate::verify()`].
-pub(crate) fn run_facts<S: ReadStorage>(
+pub(crate) fn row_facts<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
@@ -111,13 +112,13 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
 impl SegmentFacts {
     /// Each fact with the sequence of its record, in the order of the records; `None` is a row that
     /// is none.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, Option<RunFact>)> {
-        self.rows.iter().map(|(sequence, row)| (sequence, RunFact::decode(row)))
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, Option<RowFact>)> {
+        self.rows.iter().map(|(sequence, row)| (sequence, RowFact::decode(row)))
     }
 
-    /// The runs that begin in it.
-    pub(crate) fn begun(&self) -> impl Iterator<Item = RunKey> {
-        self.rows.iter().filter_map(|(_, row)| RunFact::run_begun(row))
+    /// The ids of the runs and the questions that begin in it.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = String> {
+        self.rows.iter().filter_map(|(_, row)| RowFact::id_begun(row))
     }
 
     /// The next record. What a batch says counts when it is complete.

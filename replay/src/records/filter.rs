@@ -5,8 +5,6 @@ use crate::finding::named;
 use crate::read::{Committed, Content};
 use holdpoint_domain::core::actor::{Actor, ActorId};
 use holdpoint_domain::core::time::Timestamp;
-use holdpoint_domain::decision_point::DecisionPointEvent;
-use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::world::{REGISTRY, Term, terms_of};
 use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_format::RecordHeader;
@@ -53,17 +51,11 @@ pub enum OneOf {
     Decisions(BTreeSet<String>),
     /// Stories that records belong to.
     Correlations(BTreeSet<String>),
-    /// Questions that are asked, by what their ids begin with: decision points and requests.
-    Asked(BTreeSet<String>),
     /// Records that records name as their cause.
     Causes(BTreeSet<u64>),
     /// The records themselves.
     Records(BTreeSet<u64>),
 }
-
-/// The kinds of records that ask.
-const ASKING: [&str; 3] =
-    ["decision_point.created", "decision_point.round_opened", "human_decision.requested"];
 
 impl OneOf {
     fn holds(&self, envelope: Option<&Envelope>) -> bool {
@@ -73,9 +65,6 @@ impl OneOf {
             Self::Correlations(names) => {
                 envelope.is_some_and(|envelope| names.contains(&envelope.correlation))
             }
-            Self::Asked(beginnings) => envelope
-                .and_then(|envelope| question_of(&envelope.event))
-                .is_some_and(|id| beginnings.iter().any(|it| id.starts_with(it.as_str()))),
             Self::Causes(causes) => {
                 envelope.and_then(|it| it.causation).is_some_and(|cause| causes.contains(&cause))
             }
@@ -97,26 +86,9 @@ impl OneOf {
             Self::Loops(ids) => ids.iter().map(|id| Term::Loop(id)).collect(),
             Self::Decisions(ids) => ids.iter().map(|id| Term::DecisionPoint(id)).collect(),
             Self::Correlations(names) => names.iter().map(|name| Term::Correlation(name)).collect(),
-            Self::Asked(_) => {
-                let kinds = REGISTRY.iter().filter(|entry| ASKING.contains(&entry.name));
-                kinds.map(|entry| Term::Kind(entry.kind)).collect()
-            }
             Self::Causes(causes) => causes.iter().map(|cause| Term::CausedBy(*cause)).collect(),
             Self::Records(_) => return None,
         })
-    }
-}
-
-/// The id of the question that an event asks: of a round of a decision point, or of a request.
-pub(crate) fn question_of(event: &Event) -> Option<&str> {
-    match event {
-        Event::DecisionPoint(
-            DecisionPointEvent::DecisionPointCreated(_) | DecisionPointEvent::RoundOpened(_),
-        ) => event.decision_point(),
-        Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) => {
-            Some(&body.request.request_id)
-        }
-        _ => None,
     }
 }
 

@@ -58,11 +58,11 @@ impl Several {
         match several {
             OneOf::Loops(ids) => OneOfThese::of("LOOP-", ids).map(|ids| Self::Ids(ids.into())),
             OneOf::Decisions(ids) => OneOfThese::of("DP-", ids).map(|ids| Self::Ids(ids.into())),
-            OneOf::Correlations(texts) | OneOf::Asked(texts) if texts.len() <= TEXTS_MAX => {
+            OneOf::Correlations(texts) if texts.len() <= TEXTS_MAX => {
                 Some(Self::Texts(texts.iter().map(finder).collect()))
             }
             OneOf::Causes(causes) => Some(Self::Causes(causes.clone())),
-            OneOf::Correlations(_) | OneOf::Asked(_) | OneOf::Records(_) => None,
+            OneOf::Correlations(_) | OneOf::Records(_) => None,
         }
     }
 

@@ -13,8 +13,11 @@ use holdpoint_log_index::IndexDigest;
 use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_VERSION};
 use holdpoint_replay::reach::TiedByState;
-use holdpoint_replay::{Filter, Order, Part, ReadOptions, Searched, durable_to, search, span};
+use holdpoint_replay::{
+    Filter, Order, Part, ReadOptions, Searched, durable_to, ids_beginning_with, search, span,
+};
 use holdpoint_testing::hand_made::{HandMade, flip};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::ops::ControlFlow;
@@ -75,9 +78,14 @@ struct Sample {
 
 impl Sample {
     fn new(sealed: usize, runs: usize) -> Self {
+        Self::of(sealed, runs, &mut |log| (0..9).for_each(|_| drop(log.run())))
+    }
+
+    /// The same of what is written into each sealed segment.
+    fn of(sealed: usize, runs: usize, fill: &mut dyn FnMut(&mut HandMade)) -> Self {
         let (directory, mut log, mut firsts) = (TempDir::new().unwrap(), HandMade::new(), vec![1]);
         for at in 0..sealed {
-            (0..9).for_each(|_| drop(log.run()));
+            fill(&mut log);
             let is_last = at + 1 == sealed;
             log.roll_to(if is_last { 64 * SEGMENT_CAPACITY_MIN } else { SEGMENT_CAPACITY_MIN });
             log.write(directory.path());
@@ -326,4 +334,43 @@ fn an_index_that_a_record_behind_the_state_contradicts_ties_nothing() {
         assert_eq!((part.segments_by_index, part.segments_read), (0, 1), "{order:?}");
         assert_eq!(part.reach.tied_by_state, []);
     }
+}
+
+#[test]
+fn runs_and_questions_are_found_by_how_their_ids_begin_in_one_pass_over_rows() {
+    let mut ids = BTreeSet::new();
+    let sample = Sample::of(8, 40, &mut |log| {
+        ids.insert(log.run());
+        ids.insert(log.retry_of_halted("false").0);
+        let entropy = log.entropy();
+        ids.insert(log.ask(entropy));
+    });
+    let found = |beginnings: &[&str]| {
+        let beginnings = beginnings.iter().map(|one| (*one).to_string()).collect();
+        let (storage, options) =
+            (sample.counted(), ReadOptions::new(BootId::UNKNOWN, &|| Ok(false)));
+        let (found, searched) = ids_beginning_with(&storage, &beginnings, options).unwrap();
+        let Searched::Part(part) = searched else { panic!("the whole log was read") };
+        assert_eq!(part.findings, []);
+        (found, part, storage.bytes.load(Ordering::Relaxed))
+    };
+    let (all, part, both) = found(&["LOOP-", "DP-", "REQ-"]);
+    assert_eq!((part.segments_by_index, part.segments_read), (8, 1));
+    assert!(ids.is_subset(&all), "{all:?}");
+    let (runs, _, one) = found(&["LOOP-"]);
+    assert_eq!(both, one, "one pass for all");
+    let (requests, ..) = found(&["REQ-"]);
+    assert_eq!((runs.len(), requests.len(), all.len()), (16 + 40, 8, 16 + 40 + 8 + 8));
+    for id in &all {
+        let (beginning, _) = id.split_at(id.len() - 1);
+        let (few, ..) = found(&[beginning]);
+        assert!(few.iter().all(|it| it.starts_with(beginning)) && few.contains(id), "{id}");
+    }
+    assert!(found(&["DP-f", "REQ-f", "LOOP-f"]).0.is_empty());
+    for first in &sample.firsts {
+        fs::remove_file(sample.directory.path().join(index_path(*first))).ok();
+    }
+    let (without, part, _) = found(&["LOOP-", "DP-", "REQ-"]);
+    assert_eq!((part.segments_by_index, part.segments_read), (0, 9));
+    assert_eq!(without, all);
 }

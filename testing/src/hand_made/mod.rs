@@ -1,5 +1,6 @@
 //! Logs made by hand, byte by byte, with the format's own functions and no writer.
 
+mod questions;
 mod runs;
 
 use holdpoint_domain::core::actor::Actor;

@@ -1,6 +1,7 @@
 //! What an index keeps of a record. Its terms, by which it is looked up: what it is about, whose
 //! it is, who did it, what kind it is of, what caused it, and under which idempotency key. And its
-//! row, where it says something of a run: a list can tell from rows which runs can be wanted.
+//! row, where it says something of a run or asks a question: rows tell which runs a list can want,
+//! and which ids begin with some digits.
 //!
 //! An index knows a term by its canonical bytes alone, and believes that different terms have
 //! different ones. So the first byte says which term it is, what varies in length is preceded by
@@ -31,10 +32,10 @@ use crate::world::envelope::{Envelope, decode};
 use crate::world::event::Event;
 
 /// Version of the rules by which records are given terms and rows. A change to [`terms_of`], to a
-/// term's canonical bytes or to a [`RunFact`] raises it: indexes made by other rules are then built
+/// term's canonical bytes or to a [`RowFact`] raises it: indexes made by other rules are then built
 /// again. The format of indexes is raised with it, for where the log states two indexes of one
 /// segment in one format, neither is believed.
-pub const TERMS_VERSION: u32 = 4;
+pub const TERMS_VERSION: u32 = 5;
 
 /// What a record can be looked up by. Closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -238,6 +239,14 @@ pub fn term_of_new(event: &Event) -> Option<Term<'_>> {
     Some(Term::DecisionPoint(event.decision_id()))
 }
 
+/// The id of the question that an event asks: of a round of a decision point, or of a request.
+fn question_of(event: &Event) -> Option<&str> {
+    match term_of_new(event) {
+        Some(Term::DecisionPoint(id) | Term::Request(id)) => Some(id),
+        _ => None,
+    }
+}
+
 /// The term of the session or the work order that an event registers.
 fn term_of_registration(event: &RegistrationEvent) -> Option<Term<'_>> {
     if let RegistrationEvent::SessionRegistered(body) = event {
@@ -250,11 +259,29 @@ fn term_of_registration(event: &RegistrationEvent) -> Option<Term<'_>> {
 /// Bytes of a command line that are kept at most.
 pub const COMMAND_KEPT_BYTES: usize = 1_024;
 
-/// The kinds of records that say something of a run.
-const KINDS: [u16; 7] = [15, 32, 33, 35, 36, 131, 197];
+/// The kinds of records that have a row.
+const KINDS: [u16; 10] = [15, 32, 33, 35, 36, 128, 131, 192, 195, 197];
 
 /// What every id of a loop that a program of ours makes begins with.
-const MADE: &str = "LOOP-";
+const LOOP: &str = "LOOP-";
+
+/// What every id of a decision point that a program of ours makes begins with.
+const DECISION: &str = "DP-";
+
+/// What every id of a request that a program of ours makes begins with.
+const REQUEST: &str = "REQ-";
+
+/// The bits of an id that a program of ours made: they stand in it as 32 hexadecimal digits.
+fn made(id: &str, beginning: &str) -> Option<[u8; 16]> {
+    let digits = id.strip_prefix(beginning).filter(|digits| digits.len() == 32)?;
+    let mut bits = [0; 16];
+    base16ct::lower::decode(digits, &mut bits).ok()?.first_chunk().copied()
+}
+
+/// The id that a program of ours makes of bits.
+fn id_of(beginning: &str, bits: &[u8; 16]) -> String {
+    alloc::format!("{beginning}{}", base16ct::lower::encode_string(bits))
+}
 
 /// A run, by the id of its loop.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -269,11 +296,8 @@ impl RunKey {
     /// That of a loop's id.
     #[must_use]
     pub fn of(loop_id: &str) -> Self {
-        let mut bits = [0; 16];
-        let made = loop_id.strip_prefix(MADE).filter(|digits| digits.len() == 32);
-        let bits = made.and_then(|digits| base16ct::lower::decode(digits, &mut bits).ok());
-        match bits.and_then(|bits| bits.first_chunk()) {
-            Some(bits) => Self::Made(*bits),
+        match made(loop_id, LOOP) {
+            Some(bits) => Self::Made(bits),
             None => Self::Named(loop_id.into()),
         }
     }
@@ -282,15 +306,46 @@ impl RunKey {
     #[must_use]
     pub fn loop_id(&self) -> String {
         match self {
-            Self::Made(bits) => alloc::format!("{MADE}{}", base16ct::lower::encode_string(bits)),
+            Self::Made(bits) => id_of(LOOP, bits),
             Self::Named(id) => id.as_str().into(),
         }
     }
 }
 
-/// What one record says of a run, or of the approval of one. Closed.
+/// A question to a person, by its id.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum QuestionKey {
+    /// A decision point: `DP-` and these bits as 32 hexadecimal digits.
+    Decision([u8; 16]),
+    /// A request: `REQ-` and these bits as 32 hexadecimal digits.
+    Request([u8; 16]),
+    /// Any other id.
+    Named(Text),
+}
+
+impl QuestionKey {
+    /// That of a decision point's id or a request's.
+    #[must_use]
+    pub fn of(id: &str) -> Self {
+        let request = || made(id, REQUEST).map(Self::Request);
+        let known = made(id, DECISION).map(Self::Decision).or_else(request);
+        known.unwrap_or_else(|| Self::Named(id.into()))
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn id(&self) -> String {
+        match self {
+            Self::Decision(bits) => id_of(DECISION, bits),
+            Self::Request(bits) => id_of(REQUEST, bits),
+            Self::Named(id) => id.as_str().into(),
+        }
+    }
+}
+
+/// What one record says of a run or of the approval of one, or which question it asks. Closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RunFact {
+pub enum RowFact {
     /// It began.
     Began {
         /// Which.
@@ -348,6 +403,11 @@ pub enum RunFact {
         /// Who.
         by: Text,
     },
+    /// A question was put to people: a round of a decision point, or a request.
+    Asked {
+        /// Which.
+        question: QuestionKey,
+    },
 }
 
 /// 64 bits by which a label is known.
@@ -358,8 +418,8 @@ pub fn label_hash(name: &str, value: &str) -> u64 {
     hasher.finalize().as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-impl RunFact {
-    /// What an envelope's event says of a run.
+impl RowFact {
+    /// What an envelope's event says.
     #[must_use]
     pub fn of(envelope: &Envelope) -> Option<Self> {
         match &envelope.event {
@@ -375,9 +435,10 @@ impl RunFact {
                 Some(Self::Answered { decision_id, by })
             }
             Event::Log(LogEvent::RecordsLabelled(body)) => Self::of_labels(body),
-            Event::HumanDecision(_)
-            | Event::DecisionPoint(_)
-            | Event::Log(_)
+            event @ (Event::HumanDecision(_) | Event::DecisionPoint(_)) => {
+                question_of(event).map(|id| Self::Asked { question: QuestionKey::of(id) })
+            }
+            Event::Log(_)
             | Event::EvidenceCapture(_)
             | Event::SandboxFault(_)
             | Event::Registration(_)
@@ -425,13 +486,16 @@ impl RunFact {
         BodyWriter(Vec::new()).write(self).ok().map(|written| written.0)
     }
 
-    /// The run that begins with the record of a row; `None` where none does. No more of the row is
-    /// looked at.
+    /// The id of the run or the question that begins with the record of a row; `None` where none
+    /// does. No more of the row is looked at.
     #[must_use]
-    pub fn run_begun(row: &[u8]) -> Option<RunKey> {
-        // The kind of a fact comes first, as one byte, and which run it is about comes next.
-        let (0, rest) = row.split_first()? else { return None };
-        read_first(rest).ok().map(|(run, _)| run)
+    pub fn id_begun(row: &[u8]) -> Option<String> {
+        // The kind of a fact comes first, as one byte, and what it is about comes next.
+        match row.split_first()? {
+            (0, rest) => read_first(rest).ok().map(|(run, _): (RunKey, _)| run.loop_id()),
+            (7, rest) => read_first(rest).ok().map(|(asked, _): (QuestionKey, _)| asked.id()),
+            _ => None,
+        }
     }
 
     /// What an index keeps; `None` where it is none of these.
@@ -448,7 +512,7 @@ pub fn row_of_record(kind: u16, version: u8, payload: &[u8]) -> Option<Vec<u8>> 
     if !KINDS.contains(&kind) {
         return None;
     }
-    RunFact::of(&decode(kind, version, payload).ok()?)?.encode()
+    RowFact::of(&decode(kind, version, payload).ok()?)?.encode()
 }
 
 #[cfg(test)]
@@ -467,20 +531,41 @@ mod tests {
     }
 
     #[test]
+    fn a_question_is_known_by_its_bits_where_its_id_was_made_here_and_by_its_id_elsewhere() {
+        let digits = "00112233445566778899aabbccddeeff";
+        let (decision, request) = (alloc::format!("DP-{digits}"), alloc::format!("REQ-{digits}"));
+        assert!(matches!(QuestionKey::of(&decision), QuestionKey::Decision(_)));
+        assert!(matches!(QuestionKey::of(&request), QuestionKey::Request(_)));
+        let run = alloc::format!("LOOP-{digits}");
+        let others = [&run, "DP-1", "REQ-00112233445566778899AABBCCDDEEFF", "", "D"];
+        assert!(others.iter().all(|id| matches!(QuestionKey::of(id), QuestionKey::Named(_))));
+        for id in others.iter().copied().chain([&*decision, &*request]) {
+            let question = QuestionKey::of(id);
+            assert_eq!(question.id(), id);
+            let row = RowFact::Asked { question: question.clone() }.encode().unwrap();
+            let is_short = !matches!(question, QuestionKey::Named(_));
+            assert!(row.len() == 18 || !is_short, "{id}: {row:?}");
+            assert_eq!(RowFact::id_begun(&row).as_deref(), Some(id));
+            assert_eq!(RowFact::decode(&row), Some(RowFact::Asked { question }));
+            assert!((0..row.len()).all(|cut| RowFact::decode(&row[..cut]).is_none()));
+        }
+    }
+
+    #[test]
     fn facts_are_read_back_and_other_bytes_are_none() {
         let run = RunKey::of("LOOP-00112233445566778899aabbccddeeff");
         let labels = [label_hash("env", "prod"), 7].into_iter().collect();
         let facts = [
-            RunFact::Exited { run: run.clone(), exit: Exit::Signal(9) },
-            RunFact::Labelled { run, labels },
+            RowFact::Exited { run: run.clone(), exit: Exit::Signal(9) },
+            RowFact::Labelled { run, labels },
         ];
         for fact in facts {
             let row = fact.encode().unwrap();
-            assert_eq!(RunFact::run_begun(&row), None);
-            assert_eq!(RunFact::decode(&row), Some(fact));
-            assert_eq!(RunFact::decode(&[&row[..], &[0]].concat()), None);
-            assert!((0..row.len()).all(|cut| RunFact::decode(&row[..cut]).is_none()));
+            assert_eq!(RowFact::id_begun(&row), None);
+            assert_eq!(RowFact::decode(&row), Some(fact));
+            assert_eq!(RowFact::decode(&[&row[..], &[0]].concat()), None);
+            assert!((0..row.len()).all(|cut| RowFact::decode(&row[..cut]).is_none()));
         }
-        assert_eq!(RunFact::decode(&[0xff; 40]), None);
+        assert_eq!(RowFact::decode(&[0xff; 40]), None);
     }
 }

@@ -8,7 +8,7 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::envelope::{Encoded, encode};
 use holdpoint_domain::world::{
-    REGISTRY, RunFact, TERMS_VERSION, Term, row_of_record, terms_of, terms_of_record,
+    REGISTRY, RowFact, TERMS_VERSION, Term, row_of_record, terms_of, terms_of_record,
 };
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency};
 use holdpoint_testing::story::samples::samples;
@@ -193,7 +193,7 @@ fn scopes_of_random_texts_have_the_same_canonical_bytes_only_if_they_are_the_sam
 
 #[test]
 fn canonical_bytes_are_pinned_for_as_long_as_their_version_is() {
-    assert_eq!(TERMS_VERSION, 4);
+    assert_eq!(TERMS_VERSION, 5);
     let thread = Term::Thread { tenant: "t", correlation: "c\u{e9}" };
     let bytes = b"\x04\x01\0\0\0\0\0\0\0t\x03\0\0\0\0\0\0\0c\xc3\xa9";
     assert_eq!(thread.canonical(), bytes);
@@ -301,23 +301,35 @@ fn texts_of(term: &[u8], count: usize) -> Vec<&str> {
     texts
 }
 
-/// What says something of a run has a row, wherever it is looked for: by its kind as well as by
-/// its envelope.
+/// What says something of a run or asks a question has a row, wherever it is looked for: by its
+/// kind as well as by its envelope. Which row it is, the document says.
 #[test]
-fn every_fact_of_a_run_is_a_row_and_read_back() {
+fn every_fact_of_a_run_or_a_question_is_a_row_and_read_back() {
+    let rows = DOCUMENT.lines().skip_while(|line| !line.starts_with("| row |")).skip(2);
+    let rows: Vec<Vec<RangeInclusive<u16>>> = rows
+        .take_while(|line| line.starts_with('|'))
+        .filter_map(|line| kinds_of(line.trim_matches('|').split('|').next_back()?.trim()))
+        .collect();
     let mut found = BTreeSet::new();
     for sample in samples() {
         let Encoded { kind, version, payload } = encode(&sample).unwrap();
-        let fact = RunFact::of(&sample);
+        let fact = RowFact::of(&sample);
         let row = row_of_record(kind, version, &payload);
         assert_eq!(row, fact.as_ref().map(|fact| fact.encode().unwrap()), "kind {kind}");
-        assert_eq!(row.as_deref().and_then(RunFact::decode), fact, "kind {kind}");
+        assert_eq!(row.as_deref().and_then(RowFact::decode), fact, "kind {kind}");
         let begun = match &fact {
-            Some(RunFact::Began { run, .. }) => Some(run.clone()),
+            Some(RowFact::Began { run, .. }) => Some(run.loop_id()),
+            Some(RowFact::Asked { question }) => Some(question.id()),
             _ => None,
         };
-        assert_eq!(row.as_deref().and_then(RunFact::run_begun), begun, "kind {kind}");
-        found.extend(fact.map(|_| kind));
+        assert_eq!(row.as_deref().and_then(RowFact::id_begun), begun, "kind {kind}");
+        let Some(row) = row else { continue };
+        let kinds = &rows[usize::from(row[0])];
+        assert!(kinds.iter().any(|kinds| kinds.contains(&kind)), "kind {kind}, row {}", row[0]);
+        found.insert((row[0], kind));
     }
-    assert_eq!(found.into_iter().collect::<Vec<_>>(), [15, 32, 33, 35, 36, 131, 197]);
+    let named = rows.into_iter().enumerate().flat_map(|(row, kinds)| {
+        kinds.into_iter().flatten().map(move |kind| (u8::try_from(row).unwrap(), kind))
+    });
+    assert_eq!(found, named.collect());
 }

@@ -7,7 +7,7 @@ use holdpoint_forger::{Log, link};
 use crate::made;
 
 /// An index as the product wrote it.
-const INDEX: &[u8] = include_bytes!("../../../../log-format/index/tests/golden/v4.idx");
+const INDEX: &[u8] = include_bytes!("../../../../log-format/index/tests/golden/v5.idx");
 
 /// Payloads as the product wrote them: kind, version and bytes of one on each line.
 const EVENTS: &str = include_str!("../../../../engine/domain/tests/golden/events_v3.txt");
