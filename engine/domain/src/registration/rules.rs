@@ -151,7 +151,7 @@ impl Registered<'_> {
 
     fn check_capability(&self, body: &CapabilityChanged) -> Result<(), RegistrationRefusal> {
         let key = (body.actor_kind, body.actor_id.clone(), body.capability);
-        if self.registry.capabilities.contains(&key) != body.is_granted {
+        if self.registry.capabilities.contains_key(&key) != body.is_granted {
             return Ok(());
         }
         let found = if body.is_granted { "granted already" } else { "not granted" };

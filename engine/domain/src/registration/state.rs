@@ -46,8 +46,9 @@ impl Deref for Registry {
 /// The registrations themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HeldRegistrations {
-    /// The kind and the id of an actor, and what it may do.
-    pub(crate) capabilities: BTreeSet<(Actor, Text, Capability)>,
+    /// By the kind and the id of an actor, and what it may do: the record that granted it. 0: that
+    /// is not known.
+    pub(crate) capabilities: BTreeMap<Granted, u64>,
     pub(crate) tenants: BTreeMap<Text, RegistrationStatus>,
     /// By tenant and user.
     pub(crate) users: BTreeMap<(Text, Text), RegistrationStatus>,
@@ -59,6 +60,14 @@ pub(crate) struct HeldRegistrations {
     pub(crate) work_orders: BTreeMap<(Text, Text), WorkOrder>,
     /// By tenant and work order, then by the hash of the token. They end with their work order.
     pub(crate) leases: BTreeMap<(Text, Text), BTreeMap<Digest, Lease>>,
+}
+
+/// The kind and the id of an actor, and what it may do.
+pub(crate) type Granted = (Actor, Text, Capability);
+
+/// Capabilities that were carried when nobody asked which record granted them.
+pub(crate) fn granted_by_unknown(granted: BTreeSet<Granted>) -> BTreeMap<Granted, u64> {
+    granted.into_iter().map(|it| (it, 0)).collect()
 }
 
 /// A session that is registered.
@@ -86,7 +95,12 @@ pub(crate) struct Lease {
 impl Registry {
     /// Whether the actor was granted the capability.
     pub(crate) fn holds(&self, actor: &ActorId, capability: Capability) -> bool {
-        self.capabilities.contains(&(actor.kind, Text::from(&actor.id), capability))
+        self.granted_by(actor, capability).is_some()
+    }
+
+    /// The record that granted the actor the capability. 0: that is not known.
+    pub(crate) fn granted_by(&self, actor: &ActorId, capability: Capability) -> Option<u64> {
+        self.capabilities.get(&(actor.kind, Text::from(&actor.id), capability)).copied()
     }
 
     pub(crate) fn active_tenant(&self, tenant_id: &str) -> Result<(), Mismatch> {
@@ -188,7 +202,7 @@ impl Registry {
     pub(crate) fn apply(&mut self, event: &Event, sequence: u64) {
         self.follow_ending(event, sequence);
         match event {
-            Event::CapabilityChanged(body) => self.change_capability(body),
+            Event::CapabilityChanged(body) => self.change_capability(body, sequence),
             Event::TenantRegistered(body) => {
                 self.held.tenants.insert(body.tenant_id.clone(), body.status);
             }
@@ -206,10 +220,10 @@ impl Registry {
         }
     }
 
-    fn change_capability(&mut self, body: &CapabilityChanged) {
+    fn change_capability(&mut self, body: &CapabilityChanged, sequence: u64) {
         let key = (body.actor_kind, body.actor_id.clone(), body.capability);
         if body.is_granted {
-            self.held.capabilities.insert(key);
+            self.held.capabilities.insert(key, sequence);
         } else {
             self.held.capabilities.remove(&key);
         }
@@ -419,7 +433,7 @@ impl RegistrationView<'_> {
 impl Registry {
     /// What has a status and nothing else.
     pub(crate) fn plain(&self) -> impl Iterator<Item = RegistrationView<'_>> {
-        let capabilities = self.capabilities.iter().map(|(kind, id, capability)| {
+        let capabilities = self.capabilities.keys().map(|(kind, id, capability)| {
             RegistrationView::new("capability", &[kind, id, capability], &GRANTED)
         });
         let tenants = self.tenants.iter();

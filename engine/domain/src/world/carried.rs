@@ -28,10 +28,10 @@ use crate::human_decision::state::HeldRequest;
 use crate::interruption_thread::state::Threads;
 use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
+use crate::registration::state::{HeldRegistrations, granted_by_unknown};
 use crate::world::due::{Carried as CarriedRequests, Loops, Requests};
 use crate::world::event::{DecisionPointTotals, Event};
-use crate::world::keys::Spelled as SpelledKeys;
-use crate::world::keys::{HeldKeys, Keys};
+use crate::world::keys::{HeldKeys, Keys, Spelled as SpelledKeys};
 use crate::world::recalled::Origin;
 use crate::world::{LiveState, World};
 
@@ -162,13 +162,19 @@ const ROOMS: [Room; 17] = [
     },
     Room {
         name: "registry",
-        version: 1,
+        version: 2,
         write: |hot| carried(hot.registry.held()),
         read: |room, hot| {
             *hot.registry.held_mut() = room.kept();
             Ok(())
         },
-        older: &[],
+        older: &[|room, hot| {
+            let (granted, read) = read_first(room.bytes).map_err(Fault::Malformed)?;
+            let others = room.bytes.get(read..).unwrap_or_default();
+            let held = [&encoded(&granted_by_unknown(granted)), others].concat();
+            *hot.registry.held_mut() = Box::new(decoded::<HeldRegistrations>(&held)?).into();
+            Ok(())
+        }],
     },
     Room {
         name: "interruption_thread",
@@ -532,7 +538,7 @@ fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
 
 /// The version of the state's encoding. It rises whenever the same events give other bytes, and
 /// a fingerprint recorded under another version is then "not checked" instead of wrong.
-pub const STATE_SCHEMA_VERSION: u32 = 8;
+pub const STATE_SCHEMA_VERSION: u32 = 9;
 
 impl World {
     /// BLAKE3 over a tag, the schema version and the live state as [`World::carry`] gives it: from

@@ -140,6 +140,13 @@ impl World {
         self.hot.unproven.among(held.requested_sequence, last)
     }
 
+    /// The unproven records among which a grant may be: the record that gave it, or, where that is
+    /// not known, 0, any of them.
+    pub(crate) fn unproven_part_of_grant(&self, granted_by: u64) -> Option<(u64, u64)> {
+        let last = if granted_by == 0 { u64::MAX } else { granted_by };
+        self.hot.unproven.among(granted_by, last)
+    }
+
     /// The record that asked the question in its first round. Where that is not known any more, 0:
     /// any may have.
     #[must_use]

@@ -272,20 +272,31 @@ impl World {
 }
 
 impl World {
-    /// Whether this actor may give this command: it holds the capability that the command needs,
-    /// and only a HUMAN changes capabilities.
+    /// Whether this actor may give this command: it holds the capability that the command needs, by
+    /// a grant that is proven, and only a HUMAN changes capabilities.
     ///
     /// # Errors
     /// [`ThreadRefusal::Barred`] with `X_FAIL_CALLER_NOT_ALLOWED`.
     pub fn check_caller(&self, actor: &ActorId, command: &Command) -> Result<(), Refusal> {
+        let mut found = format!("{} {}", actor.kind, shown(&actor.id));
         let expected = match command.needed_capability() {
-            Some(needed) if !self.hot.registry.holds(actor, needed) => format!("one with {needed}"),
+            Some(needed) => {
+                if let Some(by) = self.hot.registry.granted_by(actor, needed) {
+                    let Some((first, last)) = self.unproven_part_of_grant(by) else {
+                        return Ok(());
+                    };
+                    found += &format!(
+                        ", to whom it may be granted by the unproven records {first} to {last} \
+                         alone; a person has to take it away and grant it anew"
+                    );
+                }
+                format!("one with {needed}")
+            }
             None if is_capability_change(command) && actor.kind != Actor::Human => {
                 String::from("a HUMAN")
             }
             _ => return Ok(()),
         };
-        let found = format!("{} {}", actor.kind, shown(&actor.id));
         let mismatch = Mismatch { field: "actor", expected, found };
         Err(ThreadRefusal::barred(ReasonCode::FailCallerNotAllowed, mismatch).into())
     }

@@ -1,20 +1,26 @@
-//! What a salvage took over without proof permits nothing to a loop.
+//! What a salvage took over without proof permits nothing to a loop, and grants nothing.
 
+use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::log::{LogCommand, RecordFingerprint, RecordsUnproven, UnprovenReason};
-use holdpoint_domain::{Command, Event, Refusal};
+use holdpoint_domain::registration::{Capability, ChangeCapability, RegistrationCommand};
+use holdpoint_domain::{ActorId, Command, Envelope, Event, Refusal, Time, World};
 use holdpoint_testing::story::Story;
+use holdpoint_testing::threads::Stage;
 
 fn code(result: Result<Vec<Event>, Refusal>) -> &'static str {
     result.map_or_else(|refusal| refusal.code(), |events| panic!("accepted: {events:?}"))
 }
 
+fn unproven(sequence: u64) -> Event {
+    let reason = UnprovenReason::NoWitness;
+    RecordsUnproven { first_sequence: sequence, last_sequence: sequence, reason }.into()
+}
+
 /// A record says that one before it is unproven.
 fn say_unproven(story: &mut Story, sequence: u64) {
-    let reason = UnprovenReason::NoWitness;
-    let said = RecordsUnproven { first_sequence: sequence, last_sequence: sequence, reason };
-    assert_eq!(story.record(said.into()), []);
+    assert_eq!(story.record(unproven(sequence)), []);
 }
 
 #[test]
@@ -45,4 +51,45 @@ fn a_loop_that_nobody_holds_begins_no_first_attempt_on_unproven_records() {
     let started = story.entity().started_sequence;
     say_unproven(&mut story, started);
     assert_eq!(code(story.when(story.dispatch())), "RESTS_ON_UNPROVEN");
+}
+
+/// A grant that nothing proves may be made up: who has no other one may call nothing.
+#[test]
+fn a_capability_that_an_unproven_record_grants_permits_nothing_until_it_is_granted_anew() {
+    let at = Time::from_nanoseconds(1);
+    let person = ActorId { kind: Actor::Human, id: "person".into() };
+    let caller = ActorId { kind: Actor::Automation, id: "caller".into() };
+    let change = |is_granted| {
+        let (actor_kind, actor_id) = (caller.kind, caller.id.clone());
+        let capability = Capability::SeleneOsOnly;
+        let body = ChangeCapability { actor_kind, actor_id, capability, is_granted };
+        Command::Registration(RegistrationCommand::ChangeCapability(body))
+    };
+    let json = r#"{"command": "interruption_thread.register_tenant", "tenant_id": "acme",
+        "status": "ACTIVE"}"#;
+    let call: Command = serde_json::from_str(json).unwrap();
+    let mut stage = Stage::default();
+    let say = |stage: &mut Stage, sequence| {
+        let (actor, event) = (person.clone(), unproven(sequence));
+        let (proof, causation, idempotency) = (None, None, None);
+        let correlation = "salvage".into();
+        let envelope = Envelope { proof, actor, correlation, causation, idempotency, event };
+        stage.record(&envelope, at);
+    };
+    stage.give_as(&person, &change(true), at).events();
+    let granted = stage.sequence;
+    stage.give_as(&caller, &call, at).events();
+    let called = stage.sequence;
+    say(&mut stage, called);
+    assert_eq!(stage.world.check_caller(&caller, &call), Ok(()), "the grant is proven");
+    say(&mut stage, granted);
+    let carried = World::from_carried(&stage.world.carry()).unwrap();
+    for world in [&stage.world, &stage.rebuilt, &carried] {
+        let refused = world.check_caller(&caller, &call).unwrap_err();
+        assert_eq!(refused.code(), "X_FAIL_CALLER_NOT_ALLOWED");
+        assert!(refused.to_string().contains("the unproven records 1 to 2"), "{refused}");
+    }
+    stage.give_as(&person, &change(false), at).events();
+    stage.give_as(&person, &change(true), at).events();
+    assert_eq!(stage.world.check_caller(&caller, &call), Ok(()));
 }
