@@ -261,12 +261,13 @@ fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
     }
     let loop_id = run_id::find(directory, id)?;
     let wanted = Filter { loop_id: Some(loop_id), ..Filter::default() };
-    let (begun, _) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
-    let found = begun.first().map(|begun| begun.sequence);
-    found.ok_or_else(|| {
-        let message = format!("there is no run {}: `holdpoint runs` lists all", named(id));
-        directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message))
-    })
+    let (begun, searched) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
+    if let Some(found) = begun.first() {
+        return Ok(found.sequence);
+    }
+    run_id::expect_sound(&searched)?;
+    let message = format!("there is no run {}: `holdpoint runs` lists all", named(id));
+    Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
 }
 
 /// Writes what a list shows: as a table of its own, or as rows of one to which others come.

@@ -106,13 +106,18 @@ fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, F
     let wanted = Filter { loop_id: Some(loop_id), ..Filter::default() };
     let mut chosen = Chosen::default();
     let (found, searched) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
+    let looked = run_id::expect_sound(&searched);
     chosen.take(searched);
     let Listed { runs, uncounted, searched } =
         directory.read(|log, options| runs_of(log, &found, options))?;
-    chosen.take(searched);
     let Some(run) = runs.first() else {
+        // All of it may have been well when it was read before.
+        if !report.failed() {
+            looked.and_then(|()| run_id::expect_sound(&searched))?;
+        }
         return Err(no_such_run(directory, id, uncounted.first(), report));
     };
+    chosen.take(searched);
     let records = || run.doers.keys().chain(&run.unread).copied().chain([run.first, run.last]);
     let range = records().min().zip(records().max());
     Ok(Chosen { runs, uncounted, range, ..chosen })

@@ -218,6 +218,34 @@ fn whatever_becomes_of_a_file_while_it_is_read_a_reading_ends_and_is_right_or_na
     try_swaps().assert_nothing();
 }
 
+/// All of it was well when the log was verified, and is not when the run is looked for: every look
+/// at a segment is tried, because few of them are in a run of the test above.
+#[test]
+fn a_run_is_said_to_be_missing_only_where_all_that_may_begin_it_was_read() {
+    if let Some(error) = refusal() {
+        return skip(&format!(
+            "files that change: the kernel lets no filter be used here ({error})"
+        ));
+    }
+    let (sample, other, mut found) = (Sample::new(), Other::new(), Found::default());
+    let verbs = ["report LOOP --out NEW", "runs --after LOOP"];
+    let is_wanted = |verb: &Verb| verbs.iter().any(|words| verb.to_string().contains(words));
+    for verb in Verb::all(&sample).into_iter().filter(is_wanted) {
+        let mut calls = Vec::new();
+        let quiet = run_beside(verb.command(&sample), &verb.watched, &mut |call| {
+            calls.push(call.clone());
+            None
+        });
+        let due = Answer::of(&verb, &quiet.unwrap().output);
+        calls.retain(|call| call.path == segment_path(1));
+        for call in calls {
+            try_swap(&sample, &verb, (&call, Swap::Directory), (&due, &other), &mut found);
+        }
+    }
+    assert!(found.cells > 0);
+    found.assert_nothing();
+}
+
 #[test]
 fn verify_py_ends_whatever_becomes_of_a_file_between_two_of_its_looks() {
     if let Some(error) = refusal() {

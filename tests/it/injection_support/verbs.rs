@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// On the whole log. With `[--json]` both ways.
-const ON_LOG: [&str; 52] = [
+const ON_LOG: [&str; 53] = [
     "verify [--json]",
     "verify --caches [--json]",
     "verify --map [--json]",
@@ -33,6 +33,7 @@ const ON_LOG: [&str; 52] = [
     "runs --status 1 --json",
     "runs --running --json",
     "runs --since 5 --json",
+    "runs --after LOOP --json",
     "show LOOP --json",
     "show BEGINNING --json",
     "show 12 --json",
