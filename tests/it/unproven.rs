@@ -198,10 +198,13 @@ fn a_salvaged_log_that_was_set_back_before_what_it_says_is_unproven_says_it_stil
     assert_eq!(report["unproven_records"], unproven, "{report}");
     let shown = text(&place.holdpoint(&["log", "show", "--last", "1"]).stderr);
     assert!(shown.contains("is shown and unproven"), "{shown}");
+    // Nothing is written behind it, which would hide that records are missing.
     let (code, error) = refused(&place, &[&["consume", &id], &bind[..]].concat());
-    assert_eq!((code, &error["code"]), (5, &"approval_unproven".into()), "{error}");
+    assert_eq!((code, &error["code"]), (6, &"damaged".into()), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("were durable and are"), "{error}");
+    let again = json(&place.holdpoint(&["verify", "--json"]));
+    assert_eq!(again["findings"], report["findings"]);
     // Whatever is kept of it is unproven.
-    set_back(&place.log, stated - 1);
     let output = place.holdpoint(&["salvage", "new", "again", "--json"]);
     let told = json(&output);
     let last = told["unproven"].as_array().unwrap().last().unwrap();

@@ -11,7 +11,7 @@ use super::lost::Settled;
 use super::metrics::{Meter, NoMetrics};
 use super::metrics_storage::Measured;
 use super::read_only::{ReadOnlyEngine, ReadOnlyError};
-use super::rebuild::LiveState;
+use super::rebuild::{LiveState, expect_all_salvaged};
 use super::recall::FoundRecord;
 use super::run_seat::Recorders;
 use super::snapshot::{self, Snapshot};
@@ -142,7 +142,10 @@ impl<S: Storage> Engine<S> {
             Ok(None) | Err(_) => LiveState::open(&log)?,
         };
         // A record that this program cannot read is told of here, and not by the first command.
-        hot.catch_up(&log.begin().map_err(SubmitError::from)?)?;
+        let turn = log.begin().map_err(SubmitError::from)?;
+        hot.catch_up(&turn)?;
+        expect_all_salvaged(&turn, disk.as_ref())?;
+        drop(turn);
         let core = Core {
             log,
             level: options.level,

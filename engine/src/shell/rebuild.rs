@@ -11,7 +11,7 @@ use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::{FIRST_OPAQUE_KIND, STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Envelope, Event, Time, World, kind_name};
 use holdpoint_log_files::survey::Visit;
-use holdpoint_log_files::{FollowError, Follower};
+use holdpoint_log_files::{FollowError, Follower, ReadStorage};
 use holdpoint_log_format::limits::OPAQUE_KIND_MIN;
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
 use holdpoint_sha256_lanes::digest_each;
@@ -43,6 +43,9 @@ pub(super) struct Recorded {
 
 /// The kind of event that states where a log begins.
 const STATEMENT: &str = "log.history_archived";
+
+/// The kind of event with which a salvage begins a log.
+const REPORT: &str = "log.salvaged";
 
 impl LiveState {
     /// The state before the log's first record: nothing, or what the event carries that says that
@@ -212,6 +215,28 @@ fn of_turn<S: Storage>(
     turn: &WriteTransaction<'_, S>,
 ) -> impl Fn(&mut Follower, &mut Visit<'_>) -> Result<(), FollowError> {
     |place, visit| turn.catch_up(place, visit)
+}
+
+/// A log that a salvage made ends no earlier than its first record says. Where it was set back,
+/// what is written behind it would hide that.
+///
+/// # Errors
+/// [`FollowError::Damaged`] where it ends earlier; that record cannot be looked for.
+pub(super) fn expect_all_salvaged<S: Storage>(
+    turn: &WriteTransaction<'_, S>,
+    storage: &impl ReadStorage,
+) -> Result<(), SubmitError> {
+    let mut stated = 0;
+    turn.beginning()?.walk(storage, &mut |_, _, record| {
+        if kind_name(record.header.kind) == Some(REPORT)
+            && let Ok(Some(event)) = recorded(record)
+            && let Event::Log(LogEvent::Salvaged(report)) = event.envelope.event
+        {
+            stated = report.last_sequence;
+        }
+        ControlFlow::Break(())
+    })?;
+    Ok(turn.place().expect(stated)?)
 }
 
 /// The event of a record that states that the log begins behind `anchor`.
