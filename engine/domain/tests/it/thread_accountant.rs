@@ -54,7 +54,11 @@ impl Books {
         let how = match row.payload.interrupt_resume_policy {
             Some(ResumePolicy::ResumeNow) => "said",
             Some(ResumePolicy::Discard) => "given up",
-            Some(ResumePolicy::ResumeLater) | None => return,
+            Some(ResumePolicy::ResumeLater) => {
+                let is_kept = words.ended < words.left.len();
+                return assert!(is_kept, "kept for later, but nothing is left: {row:?}");
+            }
+            None => return,
         };
         words.ended += 1;
         assert!(words.ended <= words.left.len(), "{how}, but nothing was left: {row:?}");
