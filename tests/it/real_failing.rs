@@ -157,10 +157,11 @@ fn what_was_not_started_is_not_said_to_be_on_record_and_no_loop_is_named() {
     if !is_possible() {
         return;
     }
-    let mut closed_badly = 0;
-    let cases: [(&[&str], &str, bool); 2] = [
+    let (mut closed_badly, mut without_room) = (0, 0);
+    let cases: [(&[&str], &str, bool); 3] = [
         (&["run", "--hold", "before", "--no-wait", "--", "true"], "fdatasync", false),
         (&["run", "--", "true"], "fsync", true),
+        (&["run", "--", "true"], "fallocate", true),
     ];
     for (words, calls, may_start) in cases {
         for number in 1..20 {
@@ -175,9 +176,10 @@ fn what_was_not_started_is_not_said_to_be_on_record_and_no_loop_is_named() {
             assert_eq!(is_started, may_start && said.contains("closed well"), "{said}");
             assert!(is_started || !said.contains("LOOP-"), "{said}");
             closed_badly += u32::from(said.contains("closed well"));
+            without_room += u32::from(said.contains("the end of the run, in `runs/`"));
         }
     }
-    assert!(closed_badly > 1, "{closed_badly}");
+    assert!(closed_badly > 1 && without_room > 0, "{closed_badly} {without_room}");
 }
 
 #[test]

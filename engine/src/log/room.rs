@@ -8,6 +8,7 @@
 //! - Only appends that say whose room they may take get it: what else is written fails for want of
 //!   space as it did before.
 
+use super::active::DiskError;
 use super::error::AppendError;
 use super::handle::Log;
 use super::roll::{self, Prepared};
@@ -16,6 +17,10 @@ use super::storage::Storage;
 use super::write_transaction::WriteTransaction;
 use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_CAPACITY_MIN, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::names;
+
+/// What the files of room are for, to people: the run that they are named after may not be on
+/// record yet.
+const ROOM: &str = "the end of the run, in `runs/`";
 
 /// Files of room for one run: one for each batch that its ending takes, because other writers share
 /// the segment that a file becomes.
@@ -41,7 +46,10 @@ impl<S: Storage> Log<S> {
                 Err(error) if error.is_full() => {
                     return Err(AppendError::NoSpace { needed: error.needed });
                 }
-                Err(error) => return Err(self.shared.poisoned_by(&mut state, &error)),
+                Err(error) => {
+                    let error = DiskError { file: ROOM.to_string(), ..error };
+                    return Err(self.shared.poisoned_by(&mut state, &error));
+                }
             }
         }
         Ok(())
