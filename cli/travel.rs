@@ -2,6 +2,7 @@
 //! that of the place that was asked for.
 
 use crate::closest::{Closest, closest};
+use crate::decision::now;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::point::{self, Point};
@@ -45,12 +46,22 @@ pub(crate) fn parse_until(text: &str) -> Result<Until, String> {
 }
 
 /// Where a state is looked at, as a person says it: behind a record, at a moment, at the end of a
-/// day.
+/// day, and of today now. What will be then is known of no moment that is still to come.
 pub(crate) fn parse_at(text: &str) -> Result<Until, String> {
-    Ok(match point::parse(text)? {
-        Point::Record(sequence) => Until::Sequence(sequence),
-        Point::Time(_, last) => Until::Time(last),
-    })
+    match point::parse(text)? {
+        Point::Record(sequence) => Ok(Until::Sequence(sequence)),
+        Point::Time(first, last) => {
+            // Behind the parsing: what is so long ago as nothing is not ahead.
+            let now = now();
+            match first > now {
+                true => Err(format!(
+                    "{} lies in the future: a moment up to now can be looked at",
+                    moment(first)
+                )),
+                false => Ok(Until::Time(last.min(now))),
+            }
+        }
+    }
 }
 
 /// When somebody looked who saw this state: at the moment that was asked for, else at that of the
@@ -162,6 +173,9 @@ mod tests {
         let Ok(Until::Time(end)) = parse_at("2026-01-25") else { panic!("a day") };
         let Ok(Point::Time(_, last)) = point::parse("2026-01-25") else { panic!("a day") };
         assert_eq!(end, last);
+        let Ok(Until::Time(today)) = parse_at("today") else { panic!("a day") };
+        assert!(today <= now(), "what is to come today is not looked at");
+        assert!(parse_at("2101-01-01").is_err_and(|words| words.contains("lies in the future")));
         assert!(parse_at("3 a.m.").is_err_and(|words| words.contains("a local time such as")));
     }
 

@@ -549,6 +549,13 @@ fn what_waited_then_in_all_logs_is_one_list_and_answers_nothing() {
     }
     let log = story.place.log.to_str().unwrap();
     assert_eq!(status(&inbox(&["--log", log, "--at", "7"])), 0);
+    let to_come = inbox(&["--at", "2101-01-01"]);
+    assert_eq!((status(&to_come), text(&to_come.stdout)), (2, String::new()));
+    assert!(text(&to_come.stderr).contains("lies in the future"), "{to_come:?}");
+    for noun in ["decision", "hold"] {
+        let to_come = story.place.holdpoint(&[noun, "list", "--at", "2101-01-01"]);
+        assert_eq!(status(&to_come), 2, "{noun}");
+    }
     fs::write(story.place.directory.path().join("no-log"), "").unwrap();
     let gone = story.place.directory.path().join("no-log");
     let unreadable = inbox(&["--log", log, "--log", gone.to_str().unwrap(), "--at", &then]);
