@@ -164,7 +164,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     // A log without records may have some later.
     let (newest, layout) = (newest.unwrap_or(0), layout.as_ref());
-    following::follow(global, args, (&directory, newest), &wanted, (&watch, layout))
+    following::follow(global, args, (&directory, newest), (&range, &wanted), (&watch, layout))
 }
 
 /// What a list shows, each the newest first.

@@ -19,7 +19,7 @@ pub(super) fn follow(
     global: &Global,
     args: &Args,
     (directory, newest): (&Directory, u64),
-    wanted: &RunsWanted,
+    (range, wanted): (&Filter, &RunsWanted),
     (watch, layout): (&Watch, Option<&Layout<'_>>),
 ) -> Result<Exit, Failure> {
     let (mut tail, mut out) = (LogTail::behind(newest), Output::stdout());
@@ -32,7 +32,11 @@ pub(super) fn follow(
         });
         let missed = caught_up.map_err(|error| failed(directory, &error))?;
         let runs = changed.iter().map(|id| read(directory, id)).collect::<Result<Vec<_>, _>>()?;
-        let runs: Vec<Run> = runs.into_iter().flatten().filter(|run| wanted.admits(run)).collect();
+        let runs: Vec<Run> = runs
+            .into_iter()
+            .flatten()
+            .filter(|run| is_in(range, run) && wanted.admits(run))
+            .collect();
         let (retries, searched) = again::read(directory, &runs)?;
         searched.iter().try_for_each(crate::run_id::expect_sound)?;
         let shown = Shown { runs, retries, ..Shown::default() };
@@ -53,6 +57,12 @@ pub(super) fn follow(
     }
     out.finish()?;
     Ok(Exit::DONE)
+}
+
+/// Whether a run began in a range. What is followed has no end.
+fn is_in(range: &Filter, run: &Run) -> bool {
+    range.first.is_none_or(|first| run.first >= first)
+        && range.since.is_none_or(|since| run.entity.started_at >= since)
 }
 
 /// A run as it is now; `None` where nothing that counts began it.

@@ -250,6 +250,25 @@ fn the_rows_of_runs_that_are_followed_stand_under_their_headings() {
     for script in ["true", "exit 125", "kill -SEGV $$"] {
         place.shell(script);
         let row = loop {
+#[test]
+fn a_run_that_began_before_what_is_followed_is_not_told() {
+    let place = Place::with_log();
+    place.shell("true");
+    let first: Value =
+        serde_json::from_slice(&place.holdpoint(&["runs", "--json"]).stdout).unwrap();
+    // The next one begins before this record, and the one after that behind it.
+    let since = (first["last_record"].as_u64().unwrap() + 3).to_string();
+    let words = ["runs", "--follow", "--json", "--since", &since];
+    let mut following = command(&place, &words).spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    place.shell("exit 3");
+    place.shell("exit 4");
+    let told: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(told["run"], listed(&place, &[])[0].as_str());
+    following.kill().unwrap();
+    following.wait().unwrap();
+}
+
             let row = lines.next().unwrap().unwrap();
             if !row.contains("running") {
                 break row;
