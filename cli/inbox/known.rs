@@ -91,8 +91,14 @@ impl KnownLogs {
         self.folder.join(self.by.file())
     }
 
-    /// The logs in it, the oldest entry first; none where there is no file.
+    /// The logs in it, the oldest entry first; none where there is no file. Fails where a line
+    /// names none.
     pub(super) fn read(&self) -> io::Result<Vec<KnownLog>> {
+        self.lines()?.into_iter().collect()
+    }
+
+    /// What each line of it says.
+    pub(super) fn lines(&self) -> io::Result<Vec<io::Result<KnownLog>>> {
         let opened = match open_regular(&self.file(), OFlags::RDONLY) {
             Ok(opened) => opened,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -109,7 +115,7 @@ impl KnownLogs {
             let at = at.saturating_add(1);
             parse(line).ok_or_else(|| invalid(format!("line {at} names no log: remove it")))
         });
-        parsed.collect()
+        Ok(parsed.collect())
     }
 
     /// Lists a log. Whether anything changed. In the place of what was listed at its path as

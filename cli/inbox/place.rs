@@ -90,23 +90,26 @@ impl NamedLogs {
             Err(failure) => unknown.push(failure),
         }
         for by in [ListedBy::Person, ListedBy::Writer] {
-            match listed(by) {
-                Ok(logs) => {
-                    found.extend(logs.into_iter().map(|log| (log.path, Some(log.identity))))
+            for line in listed(by).unwrap_or_else(|failure| vec![Err(failure)]) {
+                match line {
+                    Ok(log) => found.push((log.path, Some(log.identity))),
+                    Err(failure) => unknown.push(failure),
                 }
-                Err(failure) => unknown.push(failure),
             }
         }
         Places::of(found, unknown)
     }
 }
 
-fn listed(by: ListedBy) -> Result<Vec<KnownLog>, Failure> {
+/// What each line of a list says: one that names no log hides no other.
+fn listed(by: ListedBy) -> Result<Vec<Result<KnownLog, Failure>>, Failure> {
     let list = KnownLogs::of_user(by).map_err(|error| {
         let message = format!("where this user's list of logs is cannot be told: {error}");
         Failure::new(Exit::NOT_FOUND, "list_of_logs", message)
     })?;
-    list.map_or(Ok(Vec::new()), |list| list.read().map_err(|error| unusable(&list, &error)))
+    let Some(list) = list else { return Ok(Vec::new()) };
+    let lines = list.lines().map_err(|error| unusable(&list, &error))?.into_iter();
+    Ok(lines.map(|line| line.map_err(|error| unusable(&list, &error))).collect())
 }
 
 impl Places {

@@ -201,6 +201,7 @@ fn a_damaged_log_and_a_damaged_list_are_named_with_other_codes() {
     std::fs::write(&list, [&was[..], b"what is this\n"].concat()).unwrap();
     let output = inbox(&place, &[]);
     assert_eq!(status(&output), 3);
+    assert!(text(&output.stdout).contains("REQ-"), "a line hides no log: {output:?}");
     assert!(text(&output.stderr).contains("line 2 names no log"), "{}", text(&output.stderr));
     std::fs::write(&list, was).unwrap();
     let segment = place.log.join("segments/00000000000000000001.seg");
