@@ -1,12 +1,18 @@
 //! The program that shows a long text page by page on a terminal, as git starts it.
 
+use crate::exit::complain;
+use rustix::fs::OFlags;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::env::var_os;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,22 +115,33 @@ impl Pager {
     /// Waits until it was quit.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         self.is_told_all.store(true, Ordering::Relaxed);
-        drop(self.pipe.take());
         self.gives_up().map(drop)
     }
 
-    /// Whether it never started. Then the terminal is shown what it was given.
+    /// Whether it never started. Then the terminal is shown what it was given. How it ended is told
+    /// where that is not well.
     fn gives_up(&mut self) -> io::Result<bool> {
-        if self.is_direct {
-            return Ok(true);
-        }
-        drop(self.pipe.take());
+        let Some(pipe) = self.pipe.take() else { return Ok(self.is_direct) };
+        let other_end = other_end_of(&pipe);
+        drop(pipe);
         let status = self.child.wait()?;
-        let is_started = status.code().is_none_or(|code| !NOT_STARTED.contains(&code));
-        let Some(kept) = self.kept.take().filter(|_| !is_started) else { return Ok(false) };
-        self.is_direct = true;
-        io::stdout().write_all(&kept)?;
-        Ok(true)
+        let is_unstarted = status.code().is_some_and(|code| NOT_STARTED.contains(&code));
+        let kept = self.kept.take().filter(|_| is_unstarted);
+        match kept.filter(|kept| other_end.is_some_and(|end| holds(end, kept))) {
+            Some(kept) => {
+                self.is_direct = true;
+                io::stdout().write_all(&kept)?;
+            }
+            None if !status.success() => complain(&format!(
+                "the pager ended with {}, and may not have shown all: `--no-pager` does without it",
+                match (status.code(), status.signal()) {
+                    (Some(code), _) => format!("exit status {code}"),
+                    (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+                }
+            )),
+            None => {}
+        }
+        Ok(self.is_direct)
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -135,6 +152,19 @@ impl Pager {
                 kept
             });
     }
+}
+
+/// The end of a pipe that the pager reads from; `None` where this system has no name for it.
+fn other_end_of(pipe: &ChildStdin) -> Option<File> {
+    let name = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    OpenOptions::new().read(true).custom_flags(flags).open(name).ok()
+}
+
+/// Whether all that was written to a pipe is in it still: nobody read any of it.
+fn holds(mut end: File, written: &[u8]) -> bool {
+    let mut left = Vec::new();
+    end.read_to_end(&mut left).is_ok_and(|_| left == written)
 }
 
 impl Write for Pager {

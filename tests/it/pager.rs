@@ -112,6 +112,21 @@ fn a_pager_that_cannot_be_started_or_is_quit_changes_neither_text_nor_exit_code(
 }
 
 #[test]
+fn a_pager_that_has_read_is_not_taken_for_one_that_did_not_start_and_how_it_ended_is_told() {
+    let (place, _) = place();
+    for (pager, ended) in [
+        ("cat; exit 127", "exit status 127"),
+        ("cat; exit 3", "exit status 3"),
+        ("cat; kill -KILL $$", "signal 9"),
+    ] {
+        let (shown, exit, _) = paged(&place, &with(&place, pager, &["log", "show"]));
+        assert_eq!(exit, 0, "{pager}: {shown}");
+        assert_eq!(shown.matches("log.rules_adopted").count(), 1, "{pager}: {shown}");
+        assert!(shown.contains(&format!("the pager ended with {ended}")), "{pager}: {shown}");
+    }
+}
+
+#[test]
 fn warnings_come_when_the_pager_has_left_the_terminal() {
     let (place, id) = place();
     let (shown, _, _) = paged(&place, &with(&place, LEAVING, &["show", &id]));
