@@ -91,7 +91,7 @@ pub(super) fn beginning(beginning: &Beginning) -> String {
 fn show_step(out: &mut Output, asked: u64, step: &Step, own: &str, rest: &str) {
     let mut before = own;
     for record in &step.records {
-        let line = format!("{before}{}", line_of(step, record));
+        let line = format!("{before}{}", line_of(record));
         match record.sequence == asked {
             true => out.line(out.paint(Style::new().bold(), format_args!("> {line}"))),
             false => out.line(format_args!("  {line}")),
@@ -104,12 +104,12 @@ fn show_step(out: &mut Output, asked: u64, step: &Step, own: &str, rest: &str) {
     }
 }
 
-fn line_of(step: &Step, record: &StepRecord) -> String {
+fn line_of(record: &StepRecord) -> String {
     format!(
         "{}  {}  {}  {}  {}",
         record.sequence,
         moment(record.time),
-        step.actor.as_ref().map(|it| doer(it, step.proof)).unwrap_or_default(),
+        record.actor.as_ref().map(|it| doer(it, record.proof)).unwrap_or_default(),
         record.summary,
         record.kind
     )

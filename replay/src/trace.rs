@@ -113,6 +113,10 @@ pub struct StepRecord {
     pub kind: String,
     /// What happened, in one line, control characters visible.
     pub summary: String,
+    /// Who did it: before somebody's first words a writer says by which rules, in its own name.
+    pub actor: Option<ActorId>,
+    /// What the process that recorded it could prove of that; `None` where none is stated.
+    pub proof: Option<Proof>,
     /// The archive that it lies in, where that is not the log's own directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,

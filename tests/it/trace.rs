@@ -2,6 +2,7 @@
 //! a Mermaid flowchart and as a Graphviz digraph, also of a log that was forged.
 
 use crate::attack_support::{snapshot_of, state_indexes};
+use crate::program::{Place, json, text};
 use crate::records_support::{holdpoint, saying, segments, told};
 use crate::travel_support::ArbitraryIn;
 use holdpoint_domain::core::actor::Actor;
@@ -104,6 +105,20 @@ fn a_story_goes_back_to_the_person_and_on_to_everything_that_was_caused() {
     let alone = traced(log, 7, &[]);
     assert_eq!(steps(&alone), [(7, "asked", 0)]);
     assert!(alone["person"].is_null());
+}
+
+#[test]
+fn each_record_of_a_step_is_told_with_its_own_actor() {
+    let place = Place::with_log();
+    place.shell("true");
+    let told = json(&place.holdpoint(&["trace", "2", "--json"]));
+    let records = told["steps"][0]["records"].as_array().unwrap();
+    let kinds: Vec<&str> =
+        records.iter().take(2).map(|it| it["actor"]["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["SYSTEM", "AUTOMATION"], "{told:#}");
+    let shown = text(&place.holdpoint(&["trace", "2"]).stdout);
+    let rules = shown.lines().find(|line| line.ends_with("log.rules_adopted")).unwrap();
+    assert!(rules.contains("  SYSTEM holdpoint  "), "{shown}");
 }
 
 #[test]

@@ -334,7 +334,8 @@ impl Step {
         }
         let line = Line::of(&record);
         self.of_runs.extend(SaidOfRun::of(&line));
-        let Line { sequence, time, kind, summary, .. } = line;
-        self.records.push(StepRecord { sequence, time, kind, summary, archive: None });
+        let Line { sequence, time, kind, summary, actor, proof, .. } = line;
+        let archive = None;
+        self.records.push(StepRecord { sequence, time, kind, summary, actor, proof, archive });
     }
 }
