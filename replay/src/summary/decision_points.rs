@@ -1,7 +1,7 @@
 //! One line for each event of a decision point.
 
 use holdpoint_domain::Event;
-use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::core::actor::{Actor, Principal};
 use holdpoint_domain::decision_point::{
     ApprovalConsumed, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
     DecisionPointEvent, DecisionPointRefined, DefaultTaken, DependentsReleased, GuidanceGiven,
@@ -155,13 +155,19 @@ fn aside(words: Option<&str>) -> String {
 
 /// Which kind of somebody, and their name.
 fn name(by: &Principal) -> String {
-    format!("{} {}", by.kind_name(), shown(&by.id))
+    let kind = match by.kind {
+        Actor::Human => "human",
+        Actor::Agent => "agent",
+        Actor::Automation => "automation",
+        Actor::System => "system",
+    };
+    format!("{kind} {}", shown(&by.id))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdpoint_domain::core::actor::{Actor, Authentication};
+    use holdpoint_domain::core::actor::Authentication;
     use holdpoint_domain::core::hash::Digest;
     use holdpoint_domain::core::payload::{List, Text};
     use holdpoint_domain::core::time::Timestamp;
@@ -239,7 +245,7 @@ mod tests {
             by: by(Actor::Automation, "ci\n"),
             terms: terms.into(),
         };
-        let plain = "agent ci\\u{a} asks: Deploy\\u{202e}? (2 options, urgency high)";
+        let plain = "automation ci\\u{a} asks: Deploy\\u{202e}? (2 options, urgency high)";
         assert_line(asked(terms()), plain);
         let policy = ApprovalPolicy {
             approvers: List::default(),
@@ -257,8 +263,8 @@ mod tests {
             ..terms()
         };
         let text = format!(
-            "agent ci\\u{{a}} asks on gt-1: Deploy\\u{{202e}}? (2 options, urgency high, until \
-             {EPOCH}, then abort, 2 to approve, for Bash)"
+            "automation ci\\u{{a}} asks on gt-1: Deploy\\u{{202e}}? (2 options, urgency high, \
+             until {EPOCH}, then abort, 2 to approve, for Bash)"
         );
         assert_line(asked(full), &text);
     }
