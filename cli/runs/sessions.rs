@@ -34,6 +34,7 @@ pub(crate) struct Tools {
     denied: usize,
     waiting: usize,
     unanswered: usize,
+    taken_back: usize,
     outcome_unknown: usize,
 }
 
@@ -44,6 +45,7 @@ pub(crate) enum Answered {
     Denied,
     Waiting,
     Unanswered,
+    TakenBack,
 }
 
 impl Answered {
@@ -53,6 +55,7 @@ impl Answered {
             Self::Denied => "denied",
             Self::Waiting => "waiting",
             Self::Unanswered => "unanswered",
+            Self::TakenBack => "taken back",
         }
     }
 }
@@ -63,6 +66,7 @@ pub(crate) fn answered(point: &DecisionPoint) -> Answered {
         _ if point.is_open() => Answered::Waiting,
         _ if point.approves() => Answered::Approved,
         Some(ResolutionKind::Option) => Answered::Denied,
+        Some(ResolutionKind::Cancel) => Answered::TakenBack,
         _ => Answered::Unanswered,
     }
 }
@@ -83,6 +87,7 @@ impl Tools {
             denied: count(Answered::Denied),
             waiting: count(Answered::Waiting),
             unanswered: count(Answered::Unanswered),
+            taken_back: count(Answered::TakenBack),
             outcome_unknown: session.calls.iter().filter(|point| is_unknown(point)).count(),
         }
     }
@@ -94,6 +99,7 @@ impl Tools {
             (self.denied, Answered::Denied.name()),
             (self.waiting, Answered::Waiting.name()),
             (self.unanswered, Answered::Unanswered.name()),
+            (self.taken_back, Answered::TakenBack.name()),
             (self.outcome_unknown, "outcome unknown"),
         ];
         let said = said.iter().filter(|(count, _)| *count > 0);

@@ -122,6 +122,9 @@ fn put_call(page: &mut Page, point: &DecisionPoint, now: Timestamp) {
     let outcome = match &point.outcome {
         Some(outcome) => format!("{}, claimed by the host and not proven", outcome.status),
         None if point.consumed.is_some() => "unknown: nothing was reported of it".to_string(),
+        None if point.spendable_until().is_some_and(|until| until > now) => {
+            "none: it was not used yet".to_string()
+        }
         None if answered(point) == Answered::Approved => "none: it was not used".to_string(),
         None => return,
     };

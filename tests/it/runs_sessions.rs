@@ -46,7 +46,7 @@ fn a_session_is_one_row_in_the_order_of_beginnings_and_tells_what_became_of_its_
     let all_rows = rows(&place, &[]);
     let session = &all_rows[2];
     let tools = value!({ "asked": 4, "approved": 2, "denied": 1, "waiting": 1, "unanswered": 0,
-        "outcome_unknown": 1 });
+        "taken_back": 0, "outcome_unknown": 1 });
     assert_eq!((&session["run"], &session["tools"]), (&Value::Null, &tools));
     assert_eq!(session["by"], value!({ "kind": "AGENT", "id": "claude-code:s" }));
     let shown = text(&place.holdpoint(&["runs"]).stdout);
@@ -102,6 +102,20 @@ fn every_call_of_a_session_is_told_in_order_by_the_id_that_the_list_prints() {
         assert_eq!(status(&place.holdpoint(&["show", id])), exit, "{id}");
     }
     place.verified();
+}
+
+#[test]
+fn what_was_taken_back_is_not_unanswered_and_a_good_approval_is_not_used_yet() {
+    let place = Place::with_log();
+    let approved = ask(&place, &[], &call("s", "make"));
+    respond(&place, &approved, "approve");
+    let taken_back = ask(&place, &[], &call("s", "git push"));
+    let cancelled = place.holdpoint(&["decision", "cancel", &taken_back]);
+    assert_eq!(status(&cancelled), 0, "{}", text(&cancelled.stderr));
+    let shown = text(&place.holdpoint(&["show", "session:claude-code:s"]).stdout);
+    assert!(shown.contains("2 asked, 1 approved, 1 taken back\n"), "{shown}");
+    assert!(shown.contains("none: it was not used yet"), "{shown}");
+    assert!(shown.contains("taken back by ") && !shown.contains("unanswered"), "{shown}");
 }
 
 #[test]
