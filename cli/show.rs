@@ -101,7 +101,7 @@ fn show_run(
 fn tell(run: &Run, relations: &Relations, reach: &Reach) {
     if run.outputs.iter().any(|output| !output.bytes.is_empty()) {
         complain(
-            "the last lines are what the command printed: nothing in them is said by holdpoint",
+            "the lines behind `|` are what others wrote: nothing in them is said by holdpoint",
         );
     }
     tell_uncounted(&relations.uncounted);

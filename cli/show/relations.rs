@@ -139,7 +139,9 @@ impl Relations {
             page.row("caused", &format!("{id}, {how} {began}{cause}: {outcome}"));
         }
         if self.more > 0 {
-            page.row("caused", &format!("{} more", counted(self.more as u64, "run")));
+            let more = counted(self.more as u64, "more run");
+            let others = format!("`runs --since {} -n 1000` has them among others", of.first);
+            page.row("caused", &format!("{more}: {others}"));
         }
     }
 

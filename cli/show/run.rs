@@ -12,7 +12,7 @@ use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
-use holdpoint_domain::evidence_capture::OutputStream;
+use holdpoint_domain::evidence_capture::{OutputStream, ResourceUsage};
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::governed::{Attempt, LoopView};
 use holdpoint_domain::human_decision::HeldRequest;
@@ -157,7 +157,9 @@ pub(crate) fn lines(
     if view.is_verbose {
         codes(&mut page, run);
     }
-    page.sentence(&format!("`{program} output {id}` has all that was kept of its output"));
+    if !run.outputs.is_empty() {
+        page.sentence(&format!("`{program} output {id}` has all that was kept of its output"));
+    }
     page.sentence(&format!("`{program} log show --loop {id}` has its records"));
     painted(page.lines(), RunOutcome::of(&run.entity), view.is_coloured)
 }
@@ -301,15 +303,26 @@ pub(crate) fn ended(attempt: &Attempt) -> String {
     let mut words = Vec::from_iter(exit_of(attempt));
     words.extend(attempt.fault.as_ref().map(|fault| fault_words(fault.fault_type.name())));
     if let Some(usage) = &attempt.resources {
-        let cpu = usage.user_cpu_ns.saturating_add(usage.system_cpu_ns);
-        words.push(format!("took {}", took(usage.wall_ns)));
-        words.push(format!("processor {}", took(cpu)));
-        words.push(format!("memory {}", bytes(usage.peak_memory_bytes)));
+        words.push(used(usage));
     }
     if words.is_empty() {
         words.push("has not ended".to_string());
     }
     words.join(", ")
+}
+
+/// What an attempt used.
+fn used(usage: &ResourceUsage) -> String {
+    let processor = match usage.user_cpu_ns.saturating_add(usage.system_cpu_ns) {
+        0..1_000_000 => "under 1 ms".to_string(),
+        nanoseconds => took(nanoseconds),
+    };
+    // A command that was over at once was not looked at in time.
+    let memory = match usage.peak_memory_bytes {
+        0 => "not measured".to_string(),
+        peak => bytes(peak),
+    };
+    format!("took {}, processor {processor}, memory {memory}", took(usage.wall_ns))
 }
 
 /// A fault without capital letters: `timeout`, `resource exhausted`.
@@ -358,6 +371,17 @@ fn codes(page: &mut Page, run: &Run) {
 mod tests {
     use super::*;
     use crate::golden::{self, Sample};
+
+    #[test]
+    fn what_was_too_little_to_be_measured_is_not_told_as_nothing() {
+        let nothing = ResourceUsage {
+            wall_ns: 2_000_000,
+            user_cpu_ns: 0,
+            system_cpu_ns: 0,
+            peak_memory_bytes: 0,
+        };
+        assert_eq!(used(&nothing), "took 2 ms, processor under 1 ms, memory not measured");
+    }
 
     #[test]
     fn each_run_is_told_on_one_screen_at_every_width() {

@@ -243,6 +243,8 @@ impl Story {
 /// A line without what differs from run to run: how long ago and how long, ids, who tests.
 fn steady_line(line: &str) -> String {
     let name = user_name();
+    // What a short command used may be too little to be measured.
+    let line = line.replace("under 1 ms", "1 ms").replace("memory not measured", "memory 1 B");
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
         let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -547,8 +549,6 @@ fn what_waited_then_in_all_logs_is_one_list_and_answers_nothing() {
     for refused in [&["--at", &then, "--watch"][..], &["--at", &then, "add", "/"], &["--at", "7"]] {
         assert_eq!(status(&inbox(refused)), 2, "{refused:?}");
     }
-    let log = story.place.log.to_str().unwrap();
-    assert_eq!(status(&inbox(&["--log", log, "--at", "7"])), 0);
     let to_come = inbox(&["--at", "2101-01-01"]);
     assert_eq!((status(&to_come), text(&to_come.stdout)), (2, String::new()));
     assert!(text(&to_come.stderr).contains("lies in the future"), "{to_come:?}");
@@ -556,6 +556,8 @@ fn what_waited_then_in_all_logs_is_one_list_and_answers_nothing() {
         let to_come = story.place.holdpoint(&[noun, "list", "--at", "2101-01-01"]);
         assert_eq!(status(&to_come), 2, "{noun}");
     }
+    let log = story.place.log.to_str().unwrap();
+    assert_eq!(status(&inbox(&["--log", log, "--at", "7"])), 0);
     fs::write(story.place.directory.path().join("no-log"), "").unwrap();
     let gone = story.place.directory.path().join("no-log");
     let unreadable = inbox(&["--log", log, "--log", gone.to_str().unwrap(), "--at", &then]);

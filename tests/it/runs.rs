@@ -294,6 +294,16 @@ fn the_output_of_a_run_is_that_of_the_last_attempt_that_printed_any() {
 #[test]
 fn an_output_of_which_bytes_were_not_kept_is_not_called_whole() {
     let place = Place::with_log();
+#[test]
+fn a_run_of_which_no_output_is_on_record_is_shown_without_the_way_to_it() {
+    let place = Place::with_log();
+    assert_eq!(status(&place.run_with(&[], &["/etc/passwd"])), 126);
+    let id = listed(&place, &[]).remove(0);
+    assert_eq!(status(&place.holdpoint(&["output", &id])), 3);
+    let shown = text(&place.holdpoint(&["show", &id]).stdout);
+    assert!(shown.contains(" log show --loop ") && !shown.contains(" output LOOP-"), "{shown}");
+}
+
     let printed = "printf 'a\\nb\\nc\\nd\\ne\\nf\\n'";
     assert_eq!(status(&place.run_with(&["--max-output", "8B"], &["sh", "-c", printed])), 0);
     let id = listed(&place, &[]).remove(0);
