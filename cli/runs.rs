@@ -104,6 +104,18 @@ fn status(text: &str) -> Result<RunStatus, String> {
     })
 }
 
+/// What an exit status is of which a run has no such one, as a shell saw it.
+const fn other_word(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Exit(124) => ": a run whose time was over is found by `--status timeout`",
+        RunStatus::Exit(129..=192) => {
+            ": a shell says 128 and a number where a signal ended a command; here such runs are \
+             found by `--status crashed`, `timeout` or `aborted`"
+        }
+        RunStatus::Exit(_) | RunStatus::Outcome(_) => "",
+    }
+}
+
 /// Lists runs; with `--json` as JSON Lines. Exit 3 when there is no log, 6 when it does not verify
 /// as far as it was read.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
@@ -145,7 +157,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     put_lines(global, args, &shown, &mut out, layout.as_ref());
     out.finish()?;
     if shown.is_empty() && !global.json && !args.follow {
-        complain("no run is so");
+        complain(&format!("no run is so{}", args.status.map_or("", other_word)));
     }
     tell_uncounted(&uncounted);
     recorders::tell(&directory, &shown.runs);

@@ -24,7 +24,13 @@ pub(super) fn show(global: &Global, id: &str) -> Option<Result<Exit, Failure>> {
     }
     let mut others = OTHERS.iter();
     others.find_map(|(beginning, words)| {
-        Some(carried_out(global, words, id.strip_prefix(beginning)?))
+        Some(match id.strip_prefix(beginning)? {
+            "" => {
+                let message = format!("a name stands behind `{beginning}`");
+                Err(Failure::new(Exit::USAGE, "no_id", message))
+            }
+            name => carried_out(global, words, name),
+        })
     })
 }
 

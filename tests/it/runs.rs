@@ -52,6 +52,18 @@ fn runs_are_listed_by_how_they_ended_the_newest_first() {
 }
 
 #[test]
+fn a_status_as_a_shell_saw_it_is_told_with_the_word_that_finds_it() {
+    let place = place();
+    for (seen, word) in [("137", "`--status crashed`"), ("124", "`--status timeout`")] {
+        let found = place.holdpoint(&["runs", "--status", seen]);
+        let said = text(&found.stderr);
+        assert_eq!((status(&found), text(&found.stdout).as_str()), (0, ""), "{said}");
+        assert!(said.contains(word), "{said}");
+    }
+    assert_eq!(status(&place.holdpoint(&["show", "correlation:"])), 2, "it names nothing");
+}
+
+#[test]
 fn a_run_is_named_by_the_beginning_of_its_id_or_by_a_record_about_it() {
     let place = place();
     let all = listed(&place, &[]);
@@ -239,18 +251,6 @@ fn runs_are_followed_as_they_begin_and_as_they_end() {
 }
 
 #[test]
-fn the_rows_of_runs_that_are_followed_stand_under_their_headings() {
-    let place = Place::with_log();
-    let mut following = command(&place, &["runs", "--follow"]);
-    following.env("COLUMNS", "120");
-    let mut following = following.spawn().unwrap();
-    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
-    let titles = lines.next().unwrap().unwrap();
-    let places: Vec<usize> = ["run  ", "command"].map(|title| titles.find(title).unwrap()).to_vec();
-    for script in ["true", "exit 125", "kill -SEGV $$"] {
-        place.shell(script);
-        let row = loop {
-#[test]
 fn a_run_that_began_before_what_is_followed_is_not_told() {
     let place = Place::with_log();
     place.shell("true");
@@ -269,6 +269,18 @@ fn a_run_that_began_before_what_is_followed_is_not_told() {
     following.wait().unwrap();
 }
 
+#[test]
+fn the_rows_of_runs_that_are_followed_stand_under_their_headings() {
+    let place = Place::with_log();
+    let mut following = command(&place, &["runs", "--follow"]);
+    following.env("COLUMNS", "120");
+    let mut following = following.spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let titles = lines.next().unwrap().unwrap();
+    let places: Vec<usize> = ["run  ", "command"].map(|title| titles.find(title).unwrap()).to_vec();
+    for script in ["true", "exit 125", "kill -SEGV $$"] {
+        place.shell(script);
+        let row = loop {
             let row = lines.next().unwrap().unwrap();
             if !row.contains("running") {
                 break row;
@@ -283,6 +295,16 @@ fn a_run_that_began_before_what_is_followed_is_not_told() {
 }
 
 #[test]
+fn a_run_of_which_no_output_is_on_record_is_shown_without_the_way_to_it() {
+    let place = Place::with_log();
+    assert_eq!(status(&place.run_with(&[], &["/etc/passwd"])), 126);
+    let id = listed(&place, &[]).remove(0);
+    assert_eq!(status(&place.holdpoint(&["output", &id])), 3);
+    let shown = text(&place.holdpoint(&["show", &id]).stdout);
+    assert!(shown.contains(" log show --loop ") && !shown.contains(" output LOOP-"), "{shown}");
+}
+
+#[test]
 fn the_output_of_a_run_is_that_of_the_last_attempt_that_printed_any() {
     let place = Place::with_log();
     let twice = "test -e k || { touch k; echo first; kill -SEGV $$; }";
@@ -294,16 +316,6 @@ fn the_output_of_a_run_is_that_of_the_last_attempt_that_printed_any() {
 #[test]
 fn an_output_of_which_bytes_were_not_kept_is_not_called_whole() {
     let place = Place::with_log();
-#[test]
-fn a_run_of_which_no_output_is_on_record_is_shown_without_the_way_to_it() {
-    let place = Place::with_log();
-    assert_eq!(status(&place.run_with(&[], &["/etc/passwd"])), 126);
-    let id = listed(&place, &[]).remove(0);
-    assert_eq!(status(&place.holdpoint(&["output", &id])), 3);
-    let shown = text(&place.holdpoint(&["show", &id]).stdout);
-    assert!(shown.contains(" log show --loop ") && !shown.contains(" output LOOP-"), "{shown}");
-}
-
     let printed = "printf 'a\\nb\\nc\\nd\\ne\\nf\\n'";
     assert_eq!(status(&place.run_with(&["--max-output", "8B"], &["sh", "-c", printed])), 0);
     let id = listed(&place, &[]).remove(0);
