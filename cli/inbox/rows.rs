@@ -64,10 +64,18 @@ fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
     let id = item.id.get(..characters).unwrap_or(&item.id).to_string();
     match is_roomy {
         true => {
-            let answers = item.words.join(", ");
-            vec![left, urgency, id, item.label.clone(), answers, item.asked.clone(), note]
+            vec![left, urgency, id, item.label.clone(), answers(item), item.asked.clone(), note]
         }
         false => vec![left, id, urgency, note],
+    }
+}
+
+/// The words that answer a question; where it has none, the options that do.
+fn answers(item: &Item) -> String {
+    let options = [(item.allows_text, "--text"), (item.allows_guidance, "--guidance")];
+    match item.words.is_empty() {
+        false => item.words.join(", "),
+        true => options.iter().filter(|it| it.0).map(|it| it.1).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -76,6 +84,12 @@ mod tests {
     use super::super::item::sample;
     use super::*;
     use crate::golden;
+
+    #[test]
+    fn a_question_without_words_says_how_it_is_answered() {
+        let item = Item { words: Vec::new(), allows_text: true, ..sample::decision() };
+        assert_eq!(answers(&item), "--text, --guidance");
+    }
 
     #[test]
     fn the_list_of_what_waits_keeps_its_columns_at_every_width() {
