@@ -482,6 +482,46 @@ fn a_question_that_shows_something_else_than_it_is_bound_to_starts_nothing() {
 }
 
 #[test]
+fn the_question_before_a_start_hides_no_part_of_a_long_command() {
+    let place = Place::new();
+    let blanks = format!("echo harmless{:5000}; touch f", "");
+    let long = format!("echo {}; touch f; echo {}", "x".repeat(3000), "y".repeat(3000));
+    for (script, said) in [(&blanks, "5000 blanks> ; touch f'`?"), (&long, "yyy'`?")] {
+        let id = leave_open(&place, &[], &["sh", "-c", script]);
+        let asked = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
+        let prompt = asked["prompt"].as_str().unwrap();
+        assert!(prompt.ends_with(said), "{prompt}");
+        assert_eq!(prompt.contains("(CUT: "), *script == long, "{prompt}");
+        let context = asked["context"].as_str().unwrap();
+        assert!(context.contains("; touch f") && !context.contains("CUT"), "{context}");
+        let read = text(&place.holdpoint(&["decision", "show", &id]).stdout);
+        let read = read.replace("\n| ", "").replace("\n    ", "");
+        assert!(read.contains("; touch f"), "{read}");
+    }
+}
+
+#[test]
+fn an_approval_of_an_earlier_version_counts_where_its_question_was_whole() {
+    for (length, exit) in [(700, 0), (2000, 125)] {
+        let place = Place::new();
+        let script = format!("touch f; : {}", "x".repeat(length));
+        let line = format!("sh -c '{script}'");
+        let id = leave_open(&place, &[], &["sh", "-c", &script]);
+        let asked = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
+        let digest = holdpoint_domain::core::hash::sha256(line.as_bytes());
+        let former = format!("{}.. ({} bytes, SHA-256 {digest})", &line[..600], line.len());
+        let context = asked["context"].as_str().unwrap().replace(&line, &former);
+        let prompt = format!("Start `{}`?", &line[..line.len().min(1024)]);
+        let forged = forged(&place, &id, &json!({ "prompt": prompt, "context": context }));
+        assert_eq!(answer(&place, &forged, "approve"), 0);
+        let words = ["run", "--approval", &forged, "--", "sh", "-c", &script];
+        let output = run(&place, &words);
+        assert_eq!(status(&output), exit, "{}", text(&output.stderr));
+        assert_eq!(file(&place, "f").exists(), exit == 0);
+    }
+}
+
+#[test]
 fn an_approval_that_is_too_old_starts_nothing() {
     let place = Place::new();
     let id = leave_open(&place, &[], &["touch", "f"]);

@@ -1,7 +1,8 @@
 //! The question before a start: put on record, asked, and waited for. Nothing else exists.
 
-use super::context::context;
+use super::context::{Wording, context};
 use super::facts::Facts;
+use super::shown_command::{PROMPT_BYTES, in_prompt};
 use super::{Bound, StartError};
 use crate::executor::{InstructionEnvelope, SignalSource, command_line};
 use crate::log::Storage;
@@ -13,7 +14,6 @@ use crate::shell::start::keys::Key;
 use crate::shell::submit::{Origin, Submitted};
 use crate::shell::watch::{Wake, Watch};
 use holdpoint_domain::core::actor::{Actor, Principal};
-use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::{
     APPROVE, ActionBinding, ApprovalPolicy, CancelDecisionPoint, CreateDecisionPoint, DENY,
     DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointRefusal, OnTimeout, Proposal,
@@ -23,9 +23,6 @@ use holdpoint_domain::human_decision::HumanDecisionTimeout;
 use holdpoint_domain::log::{RUN_TOOL, run_binding};
 use holdpoint_domain::{ActorId, Command, Refusal};
 use std::time::Duration;
-
-/// How much of a command line the question's first sentence has, in bytes.
-const PROMPT_COMMAND_BYTES: usize = 1024;
 
 /// Who has to approve a start, and in what time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,7 +140,7 @@ impl<S: Storage> Engine<S> {
         let envelope = InstructionEnvelope::of(&run.command, &run.environment).hex();
         let input_sha256 = run_binding(&envelope, &facts.digest());
         let command = CreateDecisionPoint {
-            context: Some(context(&facts)),
+            context: Some(context(&facts, Wording::Present)),
             allow_text: Some(false),
             max_iterations: Some(1),
             on_timeout: Some(OnTimeout::Abort),
@@ -185,19 +182,29 @@ impl<S: Storage> Engine<S> {
 
 /// The question in a sentence.
 fn prompt(run: &GovernedRun) -> String {
-    let line = command_line(&run.command.program, &run.command.arguments);
-    format!("Start `{}`?", bounded(&line, PROMPT_COMMAND_BYTES))
+    format!("Start {}?", in_prompt(&line_of(run)))
+}
+
+fn line_of(run: &GovernedRun) -> String {
+    command_line(&run.command.program, &run.command.arguments)
 }
 
 /// Whether a question shows exactly this start, and nothing else: anybody who may write to the log
-/// can ask something else and bind it to the same.
+/// can ask something else and bind it to the same. One in the words of programs before this one
+/// counts where it had the command whole.
 pub(super) fn shows(point: &DecisionPoint, run: &GovernedRun, facts: &Facts) -> bool {
-    point.terms.shows(&Proposal {
-        prompt: prompt(run).into(),
-        context: Some(context(facts).into()),
-        options: options().into_iter().collect(),
-        default_option: None,
-    })
+    let shows = |prompt: String, wording: Wording| {
+        point.terms.shows(&Proposal {
+            prompt: prompt.into(),
+            context: Some(context(facts, wording).into()),
+            options: options().into_iter().collect(),
+            default_option: None,
+        })
+    };
+    let line = line_of(run);
+    let was_whole = line.len() <= PROMPT_BYTES;
+    shows(prompt(run), Wording::Present)
+        || was_whole && shows(format!("Start `{line}`?"), Wording::Former)
 }
 
 fn options() -> [DecisionOption; 2] {

@@ -1,7 +1,8 @@
 //! The circumstances of a start as whoever is asked sees them, and what of them differs later.
 
-use super::facts::{Fact, Facts, VARIABLE};
+use super::facts::{COMMAND, Fact, Facts, VARIABLE};
 use super::program::{INTERPRETER, PROGRAM};
+use super::shown_command::in_context;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::MAX_CONTEXT_BYTES;
@@ -23,17 +24,27 @@ const LEFT_OUT: &str = " more, which are bound too: there is no room to show the
 const SEPARATOR: &str = " = ";
 /// How wide the kinds of facts are.
 const KIND_WIDTH: usize = 10;
-/// The longest value that is shown whole, in bytes: a keyed digest and a path are shorter.
+/// The longest value that is shown whole besides the command's, in bytes: a keyed digest and a path
+/// are shorter.
 const VALUE_BYTES: usize = 600;
 /// The room for the facts, in bytes; the rest is for what stands around them.
 const FACTS_BYTES: usize = MAX_CONTEXT_BYTES - 2048;
 
+/// How a question shows the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wording {
+    /// Whole, where there is room.
+    Present,
+    /// As any other value: so asked programs before this one.
+    Former,
+}
+
 /// The context of the question: what is bound, and what is not.
-pub(super) fn context(facts: &Facts) -> String {
+pub(super) fn context(facts: &Facts, wording: Wording) -> String {
     let mut text = format!("{BOUND}\n");
     let (mut room, mut left_out) = (FACTS_BYTES, 0_usize);
     for fact in &facts.all {
-        let line = line(fact);
+        let line = line_in(fact, wording);
         match room.checked_sub(line.len() + 1) {
             Some(rest) if left_out == 0 => {
                 text.push_str(&line);
@@ -63,7 +74,7 @@ pub(super) fn differences(asked: &str, facts: &Facts) -> Vec<String> {
             continue;
         };
         let then = before.remove(at);
-        if then != now {
+        if then != now && then != line_in(fact, Wording::Former) {
             let (then, now) = (then.strip_prefix(&title).unwrap_or_default(), value(fact));
             found.push(format!("{about}: {then} was approved, {now} is asked for"));
         }
@@ -99,7 +110,15 @@ pub fn without_variables(context: &str) -> (String, usize) {
 }
 
 pub(super) fn line(fact: &Fact) -> String {
-    format!("{}{}", title(fact), value(fact))
+    line_in(fact, Wording::Present)
+}
+
+fn line_in(fact: &Fact, wording: Wording) -> String {
+    let value = match wording {
+        Wording::Present => value(fact),
+        Wording::Former => short(&fact.shown),
+    };
+    format!("{}{value}", title(fact))
 }
 
 /// What a fact is about: the beginning of its line.
@@ -119,7 +138,10 @@ fn plain(title: &str) -> String {
 }
 
 fn value(fact: &Fact) -> String {
-    short(&fact.shown)
+    match fact.kind == COMMAND {
+        true => in_context(&fact.shown),
+        false => short(&fact.shown),
+    }
 }
 
 /// A text, or its beginning and the digest of the whole.

@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 /// What the digest of all facts is a digest of; another one with another version.
 const DIGEST_TAG: &str = "holdpoint.start";
+/// The kind of the fact about the argument vector.
+pub(super) const COMMAND: &str = "command";
 /// The kind of the facts about the environment.
 pub(super) const VARIABLE: &str = "variable";
 const DIGEST_VERSION: u16 = 1;
@@ -124,7 +126,7 @@ fn words(command: &CommandSpec) -> Fact {
         value.extend((word.len() as u64).to_le_bytes());
         value.extend(word.as_bytes());
     }
-    Fact::one("command", value, command_line(&command.program, &command.arguments))
+    Fact::one(COMMAND, value, command_line(&command.program, &command.arguments))
 }
 
 fn user() -> Fact {

@@ -8,6 +8,7 @@ mod facts;
 mod input;
 mod keys;
 mod program;
+mod shown_command;
 
 pub use approved::ApprovedStart;
 pub use ask::{AskBefore, Asked, StartPrompter};
