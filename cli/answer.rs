@@ -6,7 +6,7 @@ use crate::decision::{self, Answered, Speaker};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold::{self, LockWaitArgs, NamedHumanDecision};
-use crate::ids::{DIGITS_MIN, IdOf, are_digits};
+use crate::ids::{DIGITS, DIGITS_MIN, IdOf, are_digits};
 use crate::inbox;
 use crate::live::LiveState;
 use crate::text::{excerpt, path};
@@ -164,17 +164,23 @@ fn respond(global: &Global, decision: String, args: Args) -> Result<Exit, Failur
     decision::answer(global, answered, speaker, turn)
 }
 
-/// What is answered. Digits alone name what waits. Exit 4 where several begin so.
+/// What is answered. Digits alone name what waits. Exit 4 where several begin so, or an issue is
+/// called so as well.
 fn asked(directory: &Directory, wanted: &str) -> Result<Asked, Failure> {
     // In the wrong case it names none, and it is said which one is like it.
-    if wanted.get(..REQUEST.len()).is_some_and(|it| it.eq_ignore_ascii_case(REQUEST)) {
+    let is_request = wanted.get(..REQUEST.len()).is_some_and(|it| it.eq_ignore_ascii_case(REQUEST));
+    if is_request && wanted.len() == REQUEST.len() + DIGITS {
         return Ok(Asked::Request(wanted.to_string()));
     }
-    if wanted.starts_with(DECISION) || !are_digits(wanted) || wanted.len() < DIGITS_MIN {
+    if !is_request && (!are_digits(wanted) || wanted.len() < DIGITS_MIN) {
         return Ok(Asked::Decision(wanted.to_string()));
     }
     let state = LiveState::read(directory, false)?;
     state.expect_log(directory)?;
+    decision::expect_one_meaning(state.world(), wanted)?;
+    if is_request {
+        return Ok(Asked::Request(wanted.to_string()));
+    }
     let found = beginning(state.world(), wanted);
     match found.as_slice() {
         [] => Ok(Asked::Decision(wanted.to_string())),

@@ -38,7 +38,7 @@ pub(crate) use following::Following;
 pub(crate) use look::Linked;
 pub(crate) use look::{Links, Look, now};
 pub(crate) use name::all;
-pub(crate) use name::{known, resolve};
+pub(crate) use name::{expect_one_meaning, known, resolve};
 pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use principal::{Speaker, claimed, user};
@@ -46,7 +46,7 @@ pub(crate) use respond::{Answered, answer, give};
 pub(crate) use session::{DecisionSession, Only, unproven};
 pub(crate) use shown::{Doubts, brief_lines, how_to_answer, outcome, span};
 #[cfg(feature = "mcp")]
-pub(crate) use {list::place, session::is_late};
+pub(crate) use {list::place, name::expect_issue, session::is_late};
 
 /// What to do with decisions.
 #[derive(Debug, Subcommand)]

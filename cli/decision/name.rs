@@ -1,6 +1,7 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
 use crate::exit::{Exit, Failure};
+use crate::ids::{DIGITS_MIN, IdOf, are_digits};
 use crate::text::{cut, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
@@ -9,6 +10,8 @@ use serde_json::json;
 
 /// What every id begins with: by itself it names nothing, whatever there is.
 const ID_PREFIX: &str = "DP-";
+/// What names that `show` takes begin with, besides ids: no issue is called so.
+const NAMES: [&str; 4] = ["session:", "thread:", "correlation:", "stream:"];
 /// Longest prompt in a line, in bytes.
 const PROMPT_BYTES: usize = 60;
 /// How many of several decisions are listed.
@@ -18,12 +21,13 @@ const LISTED_MAX: usize = 16;
 ///
 /// An id is taken first, then an issue: its one open decision, or where none is open the newest
 /// round that ended. Then the beginning of an id, where only one begins so. Exit 4 where an issue
-/// has several open decisions, 2 where several ids begin so, 3 where nothing is called so; the
-/// closest name is suggested.
+/// has several open decisions or is the beginning of an id as well, 2 where several ids begin so,
+/// 3 where nothing is called so; the closest name is suggested.
 pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w DecisionPoint, Failure> {
     if let Some(point) = world.decision_point(wanted) {
         return Ok(point);
     }
+    expect_one_meaning(world, wanted)?;
     if let Some(point) = of_issue(world, wanted)? {
         return Ok(point);
     }
@@ -39,6 +43,49 @@ pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w Decision
             Err(Failure::new(Exit::USAGE, "ambiguous_decision", message))
         }
     }
+}
+
+/// That an issue for a new question cannot be taken for an id, or for another name that `show`
+/// takes. Exit 2.
+pub(crate) fn expect_issue(issue: &str) -> Result<(), Failure> {
+    let of_ids = [IdOf::Run, IdOf::Request].map(IdOf::prefix);
+    let begins = of_ids.iter().chain(&NAMES).any(|prefix| issue.starts_with(prefix));
+    let is_digits = !issue.is_empty() && issue.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !begins && !is_digits {
+        return Ok(());
+    }
+    let message = format!(
+        "the issue {} could be taken for an id: name it with a word of its own before, such as \
+         issue-{}, and not with {}, {}, or hexadecimal digits alone",
+        excerpt(issue),
+        excerpt(issue),
+        of_ids.join(", "),
+        NAMES.join(", ")
+    );
+    Err(Failure::new(Exit::USAGE, "issue_like_an_id", message))
+}
+
+/// That a text is not both an issue and the beginning of an id that something has: who means one
+/// would be given the other. Exit 4; both are named.
+pub(crate) fn expect_one_meaning(world: &World, wanted: &str) -> Result<(), Failure> {
+    let digits = IdOf::of(wanted).and_then(|of| wanted.strip_prefix(of.prefix())).unwrap_or(wanted);
+    if digits.len() < DIGITS_MIN || !are_digits(digits) {
+        return Ok(());
+    }
+    let is_its = |point: &&DecisionPoint| point.terms.issue_id.as_deref() == Some(wanted);
+    let begins = |id: &&str| {
+        id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
+    };
+    let points = all(world).map(|point| point.decision_id.as_str());
+    let requests = world.open_requests().map(|(_, held)| held.request_id());
+    let runs = world.live_loops().map(|run| run.loop_id());
+    let id = points.chain(requests).chain(runs).find(begins);
+    let Some((of_issue, id)) = all(world).find(is_its).zip(id) else { return Ok(()) };
+    let (wanted, of_issue, id) = (visible(wanted), visible(&of_issue.decision_id), visible(id));
+    let message = format!(
+        "{wanted} is the issue of {of_issue} and the beginning of {id}: name one by its whole id"
+    );
+    Err(Failure::new(Exit::CONFLICT, "ambiguous_name", message))
 }
 
 /// The decision point that is meant, as [`resolve`] finds it, where a state tells that it is the

@@ -1,8 +1,11 @@
 //! `answer`: a hold and a decision are answered by their own words, and by no other's.
 
 use crate::program::{Place, json, status, text};
-use crate::run_before::await_listed;
+use crate::run_before::{await_listed, command};
 use crate::terminal::at_terminal;
+use serde_json::json as value;
+use std::io::Write;
+use std::process::Stdio;
 
 /// Leaves the question of a hold open about a command that failed.
 fn held(place: &Place) -> String {
@@ -73,4 +76,51 @@ fn too_few_digits_of_an_id_answer_nothing() {
         assert_eq!(status(&output), 2, "{short}");
         assert!(text(&output.stderr).contains("at least 6"), "{short}");
     }
+}
+
+#[test]
+fn an_issue_cannot_stand_for_an_id() {
+    let place = Place::with_log();
+    let (request, decision) = (held(&place), asked(&place));
+    let names = ["887b22", "12", "REQ-26c287", "LOOP-1", "session:2", "thread:a", "stream:a"];
+    for issue in names {
+        let create = ["decision", "create", issue, "--prompt", "Benign?", "--option", "yes:Yes"];
+        let output = place.holdpoint(&create);
+        assert_eq!(status(&output), 2, "{issue}");
+        assert!(text(&output.stderr).contains("taken for an id"), "{issue}");
+    }
+    let digits = |id: &str| id.split_once('-').unwrap().1[..6].to_string();
+    for (at, issue) in
+        [digits(&decision), digits(&request), request[..10].to_string()].into_iter().enumerate()
+    {
+        let entropy = format!("{at:032x}");
+        submit(&place, &entropy, &issue);
+        let other = format!("DP-{entropy}");
+        for words in [
+            vec!["decision", "show", &issue],
+            vec!["decision", "wait", &issue],
+            vec!["decision", "respond", &issue, "--option", "yes"],
+            vec!["answer", &issue, "yes"],
+        ] {
+            let output = at_terminal(&place, &words);
+            let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+            assert_eq!(status(&output), 4, "{words:?}: {said}");
+            assert!(said.contains("is the issue of") && said.contains(&other), "{said}");
+        }
+        assert_eq!(status(&place.holdpoint(&["decision", "show", &other])), 0, "it stays readable");
+    }
+    assert_eq!(answer(&place, &[&decision, "no"]).0, 0);
+    assert_eq!(answer(&place, &[&request, "ABORT", "--reason", "flaky"]).0, 0);
+}
+
+/// A question under an issue that no verb takes, as other programs can put it on record.
+fn submit(place: &Place, entropy: &str, issue: &str) {
+    let by = value!({ "kind": "AGENT", "id": "planner", "authenticated_by": "none", "means": "" });
+    let options = value!([{ "id": "yes", "label": "Yes" }]);
+    let create = value!({ "command": "decision_point.create", "entropy": entropy, "by": by,
+        "prompt": "Benign?", "issue_id": issue, "options": options });
+    let line = value!({ "submit": create, "actor": { "kind": "AGENT", "id": "planner" } });
+    let mut apply = command(place, &["apply"]).stdin(Stdio::piped()).spawn().unwrap();
+    apply.stdin.take().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    assert!(apply.wait().unwrap().success());
 }
