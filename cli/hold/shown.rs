@@ -285,16 +285,18 @@ pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
     let (program, request) = (program(&global.log), named(question.request_id()));
     let allowed = &question.held.request.allowed_decisions;
     let names: Vec<&str> = allowed.iter().map(|decision| decision.name()).collect();
-    let target = match allowed.contains(&HumanDecision::Escalate) {
-        true => " [--target NAME]",
-        false => "",
+    let needs = |decision, what: &str| match allowed.contains(&decision) {
+        true => format!("; {} needs {what}", decision.name()),
+        false => String::new(),
     };
+    let retry = needs(HumanDecision::Retry, "--reason TEXT");
+    let escalate = needs(HumanDecision::Escalate, "--reason TEXT and --to NAME");
     let (run, attempt) = (named(&question.context().loop_id), question.context().attempt);
     format!(
-        "`{program} hold show {request}`, then `{program} hold answer {request} --decision {} \
-         [--reason TEXT]{target}`; what it printed, which is no part of what is decided, has \
+        "`{program} hold show {request}`, then `{program} answer {request} WORD`, where WORD is \
+         one of {}{retry}{escalate}; what it printed, which is no part of what is decided, has \
          `{program} output {run} --attempt {attempt}`",
-        names.join("|")
+        names.join(", ")
     )
 }
 

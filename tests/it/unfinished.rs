@@ -220,8 +220,14 @@ fn a_question_that_was_left_open_is_not_lost() {
     let output = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
     let said = text(&output.stderr);
     assert_eq!(status(&output), 122, "{said}");
-    assert!(said.contains("--decision CONTINUE|") && !said.contains("ESCALATE"), "{said}");
-    assert!(!said.contains("--target"), "there is none: {said}");
+    assert!(said.contains(" WORD`, where WORD is one of CONTINUE, RETRY, ABORT;"), "{said}");
+    assert!(!said.contains("ESCALATE"), "there is no target: {said}");
+    let commands = said.split('`').skip(1).step_by(2);
+    assert!(commands.clone().any(|command| command.contains(" answer REQ-")), "{said}");
+    for command in commands {
+        let is_plain = !command.contains(['|', '[', '<', ';', '&']);
+        assert!(is_plain, "pasted into a shell it does something else: {command}");
+    }
     assert_eq!(run_files(&place), [""; 0]);
     assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
     let told = doctor(&place).into_iter().find(|check| check["name"] == "runs").unwrap();
