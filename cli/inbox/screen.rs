@@ -7,6 +7,7 @@ use super::rows::{Rows, SHORT_ID_CHARACTERS, lines_each, rows};
 use crate::answer::Typed;
 use crate::screen::{Page, cut, in_row, width};
 use holdpoint_domain::Time;
+use std::mem::discriminant;
 use std::ops::Range;
 
 /// So many messages are shown.
@@ -129,7 +130,7 @@ impl Screen {
         }
     }
 
-    /// Says something, which stays until as much was said after it.
+    /// Says something, which stays until as much was said after it, or something else is looked at.
     pub(super) fn say(&mut self, message: &str) {
         let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
         self.messages.push(words);
@@ -180,14 +181,21 @@ impl Screen {
         if *key == Key::Control('c') {
             return Some(Action::Quit);
         }
-        match std::mem::replace(&mut self.view, View::List) {
+        let before = (self.selected, discriminant(&self.view));
+        let action = match std::mem::replace(&mut self.view, View::List) {
             View::List => self.press_in_list(key),
             View::Question(opened) => self.press_in_question(opened, key),
             View::Output(printed) => {
                 self.press_in_output(printed, key);
                 None
             }
+        };
+        let is_left = before != (self.selected, discriminant(&self.view));
+        if is_left || matches!(action, Some(Action::Open(_) | Action::Output(_))) {
+            // What was said of what was shown is not said of something else.
+            self.messages.clear();
         }
+        action
     }
 
     fn press_in_list(&mut self, key: &Key) -> Option<Action> {
@@ -569,6 +577,28 @@ mod tests {
         let word = "yes".chars().map(Key::Character).chain([Key::Enter]).collect::<Vec<_>>();
         let Some(Action::Give(place, typed)) = press(&mut screen, &word) else { panic!() };
         assert_eq!((place, typed.word.as_deref()), (at, Some("yes")));
+    }
+
+    #[test]
+    fn what_was_said_of_a_question_does_not_stand_above_another_one() {
+        let said = "nothing has run yet that this asks about";
+        let shows = |screen: &mut Screen| {
+            screen.frame(now(), (ROWS, 80)).lines.iter().any(|line| line.contains(said))
+        };
+        for keys in [[Key::Down].as_slice(), &[Key::Enter], &[Key::Character('o')]] {
+            let mut screen = screen();
+            screen.say(said);
+            assert!(shows(&mut screen));
+            press(&mut screen, keys);
+            assert!(!shows(&mut screen), "{keys:?}");
+        }
+        let mut screen = screen();
+        screen.view = opened(sample::hold());
+        screen.say(said);
+        screen.press(&Key::PageUp);
+        assert!(shows(&mut screen), "it is the same question");
+        screen.press(&Key::Escape);
+        assert!(!shows(&mut screen));
     }
 
     #[test]
