@@ -84,9 +84,9 @@ mod tests {
         assert!(asked.contains(" .. (CUT: 39000 bytes of the command are not shown here) .. "));
         let shown = in_context(&line);
         assert!(shown.ends_with("; rm -rf /'") && shown.len() < CONTEXT_BYTES + 256, "{shown}");
-        let whole = format!("40024 bytes, SHA-256 {}) .. ", sha256(line.as_bytes()));
+        let whole = format!("40023 bytes, SHA-256 {}) .. ", sha256(line.as_bytes()));
         assert!(
-            shown.contains("(CUT: 7257 bytes of the command are shown nowhere; the whole has ")
+            shown.contains("(CUT: 7256 bytes of the command are shown nowhere; the whole has ")
         );
         assert!(shown.contains(&whole), "{shown}");
         let fits = "x".repeat(CONTEXT_BYTES);
