@@ -12,7 +12,7 @@ pub(crate) fn may_hold<S: ReadStorage>(
     reader: &LogReader<'_, S>,
     tied: &mut Tied,
     first: u64,
-    lists: &[&[TermHash]],
+    lists: &[impl AsRef<[TermHash]>],
     part: &mut Part,
 ) -> Result<Option<bool>, ReadError> {
     let Some(filter) = tied.filter_by_state(reader, first)? else { return Ok(None) };
@@ -23,7 +23,7 @@ pub(crate) fn may_hold<S: ReadStorage>(
     let mut may_hold = true;
     for list in lists {
         let mut has_any = false;
-        for term in *list {
+        for term in list.as_ref() {
             match filter.may_have_term(*term) {
                 Ok(may_have) => has_any |= may_have,
                 Err(_) => return Ok(None),

@@ -113,8 +113,9 @@ pub(super) struct Search<'r, 's, 'f, S> {
     prefilter: Arc<Prefilter>,
     pub(super) tied: Tied,
     seen: Seen,
-    /// Segments, by their place in the list, that hold nothing of what is wanted, as their indexes
-    /// say.
+    /// The terms by which segments are excluded: a wanted record holds one of each list.
+    excluded_by: Vec<Vec<TermHash>>,
+    /// Segments, by their place in the list, of which it was found that they are.
     excluded: BTreeSet<usize>,
     /// Where reading forwards begins in a segment of which no more was tied.
     begin: Option<(u64, Run)>,
@@ -134,34 +135,47 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let times = if is_timed { times_before(reader, &mut part)? } else { Vec::new() };
         let (tied, begin) = (Tied::begin(reader, &mut part)?, None);
         let (prefilter, seen) = (Prefilter::of(filter).into(), Seen::default());
-        let excluded = BTreeSet::new();
-        let mut search =
-            Self { reader, filter, order, prefilter, tied, seen, excluded, begin, times, part };
-        search.exclude()?;
+        let (excluded, excluded_by) = (BTreeSet::new(), terms_to_exclude_by(filter));
+        let mut search = Self {
+            reader,
+            filter,
+            order,
+            prefilter,
+            tied,
+            seen,
+            excluded_by,
+            excluded,
+            begin,
+            times,
+            part,
+        };
         if !filter.terms().is_empty() && order == Order::OldestFirst {
+            search.exclude_all()?;
             search.tie_all()?;
         }
         Ok(search)
     }
 
-    /// Finds out which sealed segments are not looked into: the filter of an index tells at once.
-    fn exclude(&mut self) -> Result<(), ReadError> {
-        let hash = |term: &Term<'_>| TermHash::of(&term.canonical());
-        let lists: Vec<Vec<TermHash>> =
-            self.filter.terms().iter().map(|list| list.iter().map(hash).collect()).collect();
-        let lists: Vec<&[TermHash]> =
-            lists.iter().filter(|list| list.len() <= EXCLUDED_BY_MAX).map(Vec::as_slice).collect();
-        if lists.is_empty() {
-            return Ok(());
-        }
-        let sealed = 0..self.reader.firsts().len().saturating_sub(1);
-        let sealed: Vec<usize> = sealed.filter(|at| self.can_hold(*at)).collect();
-        for at in sealed {
-            let Some(first) = self.reader.firsts().get(at) else { continue };
-            let Self { reader, tied, part, .. } = self;
-            if may_hold(reader, tied, *first, &lists, part)? == Some(false) {
+    /// Whether a segment is not looked into: the filter of a sealed one's index tells at once that
+    /// it holds nothing of what is wanted.
+    fn excludes(&mut self, at: usize) -> Result<bool, ReadError> {
+        let firsts = self.reader.firsts();
+        let is_sealed = at.saturating_add(1) < firsts.len();
+        let Some(first) = firsts.get(at).filter(|_| is_sealed && !self.excluded_by.is_empty())
+        else {
+            return Ok(false);
+        };
+        let Self { reader, tied, excluded_by, part, .. } = self;
+        let is_excluded = may_hold(reader, tied, *first, excluded_by, part)? == Some(false);
+        self.part.segments_by_index += u64::from(is_excluded);
+        Ok(is_excluded)
+    }
+
+    /// Finds all that are, before the first of the others is tied.
+    fn exclude_all(&mut self) -> Result<(), ReadError> {
+        for at in 0..self.reader.firsts().len() {
+            if self.can_hold(at) && self.excludes(at)? {
                 self.excluded.insert(at);
-                self.part.segments_by_index += 1;
             }
         }
         Ok(())
@@ -375,6 +389,10 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         at: usize,
         visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ReadError> {
+        // Whoever goes back may soon have seen enough: no segment is asked before its turn.
+        if self.order == Order::NewestFirst && self.excludes(at)? {
+            return Ok(ControlFlow::Continue(()));
+        }
         let first = self.reader.firsts().get(at).copied().unwrap_or_default();
         let is_by_index = self.tie(at)?;
         let opened = self.reader.open(first, &mut self.part)?;
@@ -497,6 +515,14 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         self.part.extend(withheld);
         Ok(Some(Ok(onward)))
     }
+}
+
+/// Of the terms by which wanted records are known, the lists that are short enough.
+fn terms_to_exclude_by(filter: &Filter) -> Vec<Vec<TermHash>> {
+    let hash = |term: &Term<'_>| TermHash::of(&term.canonical());
+    let lists = filter.terms();
+    let short = lists.iter().filter(|list| list.len() <= EXCLUDED_BY_MAX);
+    short.map(|list| list.iter().map(hash).collect()).collect()
 }
 
 /// How many records that an index names are read before they are shown.

@@ -297,6 +297,16 @@ fn segments_that_hold_nothing_of_a_run_are_neither_read_nor_tied() {
 }
 
 #[test]
+fn whoever_wants_the_newest_record_of_a_kind_asks_no_index_before_its_turn() {
+    let mut sample = Sample::new(20, 40);
+    sample.take_snapshot(3);
+    let kind = Some("execution_loop.initialized".to_string());
+    let (storage, wanted) = (sample.counting(".idx"), Filter { kind, ..Filter::default() });
+    let (found, bytes, _) = sample.shown_by(&storage, &wanted, Order::NewestFirst, 1);
+    assert_eq!((found.len(), bytes), (1, 0));
+}
+
+#[test]
 fn a_state_that_no_tied_record_states_ties_nothing() {
     let is_read = |sample: &Sample| {
         for order in ORDERS {
