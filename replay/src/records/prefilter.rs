@@ -97,7 +97,7 @@ impl OneOfThese {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use holdpoint_domain::Envelope;
     use holdpoint_domain::world::envelope::{Encoded, encode};
@@ -109,20 +109,24 @@ mod tests {
         Filter { one_of: Some(OneOf::Loops(ids)), ..Filter::default() }
     }
 
-    /// A record of a kind with a payload.
-    fn record(kind: u16, version: u8, payload: &[u8]) -> Record<'_> {
-        let header = RecordHeader {
+    /// The header of some record.
+    pub(in crate::records) fn header() -> RecordHeader {
+        RecordHeader {
             size: 64,
             checksum: 0,
-            kind,
-            version,
+            kind: 32,
+            version: 1,
             flags: Flags::NONE,
             unsynced: 0,
             sequence: 9,
             time: 9,
             link: Link([0; 32]),
-        };
-        Record { header, payload }
+        }
+    }
+
+    /// A record of a kind with a payload.
+    fn record(kind: u16, version: u8, payload: &[u8]) -> Record<'_> {
+        Record { header: RecordHeader { kind, version, ..header() }, payload }
     }
 
     fn admits(filter: &Filter, payload: &[u8]) -> bool {

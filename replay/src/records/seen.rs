@@ -90,23 +90,14 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdpoint_log_format::{Flags, Link};
+    use crate::records::prefilter::tests::header;
+    use holdpoint_log_format::Flags;
 
     /// A record whose payload was withheld, and whether its batch goes on.
     fn withheld(sequence: u64, more: bool) -> RecordHeader {
         let goes_on = if more { Flags::MORE_FOLLOWS.bits() } else { 0 };
         let flags = Flags::from_bits(Flags::WITHHELD.bits() | goes_on).expect("both are known");
-        RecordHeader {
-            size: 64,
-            checksum: 0,
-            kind: 1,
-            version: 1,
-            flags,
-            unsynced: 0,
-            sequence,
-            time: sequence,
-            link: Link([0; 32]),
-        }
+        RecordHeader { flags, sequence, time: sequence, ..header() }
     }
 
     fn meet(seen: &mut Seen, first: u64, headers: impl Iterator<Item = RecordHeader>) {
