@@ -46,11 +46,13 @@ fn inherited_lock(process: u32, directory: &Path, file: &str) -> Option<OwnedFd>
     pidfd_getfd(process_file, descriptor, PidfdGetfdFlags::empty()).ok()
 }
 
-/// A process that has the descriptor open as its input, and lives until it is killed.
-fn child_with(descriptor: OwnedFd) -> Child {
+/// A process that has this as its input, and lives until it is killed. It has become another
+/// program when this returns: a descriptor that closes there is closed some time after `spawn`
+/// returned, for the kernel lets a parent go on before that.
+fn child_with(input: impl Into<Stdio>) -> Child {
     let mut child = Command::new("sh");
-    child.args(["-c", "echo here; exec sleep 600"]).stdin(descriptor).stdout(Stdio::piped());
-    let mut child = child.spawn().unwrap();
+    child.args(["-c", "echo here; exec sleep 600"]).stdin(input).stdout(Stdio::piped());
+    let mut child = child.stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "here\n");
@@ -74,9 +76,7 @@ fn job_of_another_process() {
         "own with a command until killed" => {
             let log = open(&job.directory, exclusive());
             process::say(append(&log, 1, 100));
-            let mut command = Command::new("sleep");
-            command.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
-            let child = command.stderr(Stdio::null()).spawn().unwrap();
+            let child = child_with(Stdio::null());
             process::say(u64::from(child.id()));
             process::wait_for_release();
             end(child);
