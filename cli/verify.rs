@@ -428,7 +428,7 @@ fn show_caches(out: &mut Output, caches: &Caches) {
     }
     if told.iter().any(|(_, state, _)| state.is_wrong()) {
         out.line(
-            "what to do      nothing: the next verb that writes builds an index again, and the",
+            "what to do      nothing: verbs that write, such as `run`, build indexes again, and the",
         );
         out.line(
             "                next fingerprint in the log makes a snapshot; keep a file that tells",

@@ -94,7 +94,9 @@ fn every_cache_is_told_and_none_changes_the_verdict() {
     assert_eq!(status(&shown), 0);
     assert!(lines.contains(&format!("1. {}: damaged", index_path(1))), "{lines}");
     assert!(
-        lines.contains("what to do      nothing: the next verb that writes builds an index again"),
+        lines.contains(
+            "what to do      nothing: verbs that write, such as `run`, build indexes again"
+        ),
         "{lines}"
     );
     fs::remove_file(index(&place, 1)).unwrap();

@@ -63,8 +63,7 @@ struct Work {
 
 impl Indexer {
     /// Every sealed segment is to have an index that the log vouches for: the last of `segments`
-    /// is not sealed. What is missing is built beside the caller, but not where the log says two
-    /// things of a segment: one more statement would settle nothing.
+    /// is not sealed. What is missing, or of an older format, is built beside the caller.
     pub(super) fn look_after<S: Storage>(
         &mut self,
         disk: &Arc<S>,
@@ -73,9 +72,11 @@ impl Indexer {
         files: &BTreeSet<u64>,
     ) {
         let sealed = segments.split_last().map_or(&[][..], |(_, sealed)| sealed);
-        let is_disputed = |first: &u64| known.of(*first).is_some_and(SegmentIndex::is_disputed);
-        let sealed: Vec<u64> = sealed.iter().copied().filter(|one| !is_disputed(one)).collect();
-        let is_missing = |first: &&u64| known.of(**first).is_none() || !files.contains(*first);
+        let sealed = sealed.iter().copied().filter(|one| known.of(*one).is_none_or(is_ours));
+        let sealed: Vec<u64> = sealed.collect();
+        let is_current = |known: &SegmentIndex| known.format == INDEX_VERSION;
+        let is_missing =
+            |first: &&u64| !known.of(**first).is_some_and(is_current) || !files.contains(*first);
         for first in sealed.iter().filter(is_missing) {
             self.build(disk, *first, known.of(*first).copied());
         }
@@ -100,7 +101,8 @@ impl Indexer {
         }
     }
 
-    /// The index of a segment is to be built, whatever there is in its place.
+    /// The index of a segment is to be built, whatever there is in its place, where that is for this
+    /// program to do.
     pub(super) fn build<S: Storage>(
         &mut self,
         disk: &Arc<S>,
@@ -108,7 +110,8 @@ impl Indexer {
         known: Option<SegmentIndex>,
     ) {
         let mut work = self.shared.work.lock();
-        if work.is_closing || work.given_up.contains(&first_sequence) {
+        let is_others = known.as_ref().is_some_and(|known| !is_ours(known));
+        if is_others || work.is_closing || work.given_up.contains(&first_sequence) {
             return;
         }
         work.due.insert(first_sequence, known);
@@ -183,6 +186,13 @@ impl Work {
 enum Task {
     Build(u64, Option<SegmentIndex>),
     LookThrough(u64, SegmentIndex),
+}
+
+/// Whether another index of a segment may be stated beside this one: where the log says two things
+/// of a segment, one more would settle nothing, and one of a newer format is for the program that
+/// made it.
+fn is_ours(known: &SegmentIndex) -> bool {
+    !known.is_disputed() && known.format <= INDEX_VERSION
 }
 
 fn build_all<S: Storage>(disk: &S, shared: &Shared) {

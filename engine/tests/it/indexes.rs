@@ -1,10 +1,11 @@
 //! What the state has forgotten is found again in the log, with indexes and without, and no file
 //! in the place of an index changes what is found (properties E5 and E8).
 
+use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::limits::MAX_RETIRED_KEYS;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
-use holdpoint_domain::log::LogCommand;
-use holdpoint_domain::world::{Term, terms_of};
+use holdpoint_domain::log::{LogCommand, LogEvent, SegmentIndexed};
+use holdpoint_domain::world::{TERMS_VERSION, Term, terms_of};
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Options, Ownership};
@@ -13,7 +14,10 @@ use holdpoint_engine::shell::{
 };
 use holdpoint_log_files::map::guard;
 use holdpoint_log_format::{LogId, names};
+use holdpoint_log_index::file::index_path;
+use holdpoint_log_index::layout::INDEX_VERSION;
 use holdpoint_log_index::{Index, IndexBuilder, IndexedRecord, Scope, Section, TermHash};
+use holdpoint_testing::hand_made::HandMade;
 use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::commands::{dispatch, initialize, small};
 use holdpoint_testing::shell::{Place, origin};
@@ -374,4 +378,48 @@ fn an_index_that_cannot_be_written_fails_nothing() {
     let sequences = fill(&place);
     assert_answers(&place, &sequences, "directories where indexes would be");
     place.rebuilt();
+}
+
+/// A log of one sealed segment, of which a record in the next one says that its index is this one.
+fn indexed_by(format: u32) -> Place {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    log.run();
+    let last_sequence = log.chain.sequence;
+    log.roll();
+    let digest = Digest::from_bytes([7; 32]);
+    let stated = SegmentIndexed { first_sequence: 1, last_sequence, format, digest };
+    log.events(vec![stated.into()]);
+    log.write(&place.log());
+    fs::write(place.log().join(index_path(1)), "of another version").unwrap();
+    place
+}
+
+#[test]
+fn an_index_of_an_older_format_is_built_again_by_the_first_writer() {
+    let place = indexed_by(INDEX_VERSION - 1);
+    let first_writer = engine(&place);
+    submit(&first_writer, 0, 1);
+    first_writer.close().unwrap();
+    let known = engine(&place).query(|world| world.segment_indexes().of(1).copied()).unwrap();
+    assert_eq!(known.map(|known| known.format), Some(INDEX_VERSION));
+    let file = fs::File::open(place.log().join(index_path(1))).unwrap();
+    let digest = *known.unwrap().digest.as_bytes();
+    assert!(Index::new(file).unwrap().is_vouched(1, &digest, TERMS_VERSION));
+}
+
+#[test]
+fn an_index_of_a_newer_format_is_left_to_the_program_that_made_it() {
+    let place = indexed_by(INDEX_VERSION + 1);
+    let lines = place.lines().len();
+    for number in 0..2 {
+        let engine = engine(&place);
+        submit(&engine, number, content(number));
+        let known = engine.query(|world| world.segment_indexes().of(1).copied()).unwrap().unwrap();
+        assert_eq!((known.format, known.is_disputed()), (INDEX_VERSION + 1, false));
+        engine.close().unwrap();
+    }
+    let kept = fs::read(place.log().join(index_path(1))).unwrap();
+    assert_eq!(kept, b"of another version");
+    let is_indexed = |event: &Event| matches!(event, Event::Log(LogEvent::SegmentIndexed(_)));
+    assert!(!place.lines().iter().skip(lines).any(|line| is_indexed(&line.envelope.event)));
 }
