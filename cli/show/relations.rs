@@ -84,8 +84,9 @@ impl Relations {
     ) -> Result<Self, Failure> {
         let (mut retries, read) =
             directory.read(|log, options| retries_of(log, slice::from_ref(run), options))?;
-        let (caused, also_read) = directory.read(|log, options| caused_by(log, run, options))?;
-        read.into_iter().chain([also_read]).for_each(|read| searched.join(read));
+        let (caused, also_read) =
+            directory.read(|log, options| caused_by(log, run, searched, options))?;
+        read.into_iter().chain(also_read).for_each(|read| searched.join(read));
         let told = caused.runs.get(..RUNS_MAX).unwrap_or(&caused.runs);
         let mut relations = Self {
             retry: retries.remove(run.entity.loop_id()),

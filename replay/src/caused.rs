@@ -16,18 +16,26 @@ pub struct Caused {
     pub records: Vec<Line>,
 }
 
-/// What a run caused, and what was read for that.
+/// What a run caused, and what was read for that, where anything had to be. `found_by`: the reading
+/// by which the run was found. The newest segment is not read again where that met no record in it
+/// which names one of the run's.
 ///
 /// # Errors
 /// As [`crate::verify()`].
 pub fn caused_by<S: ReadStorage>(
     storage: &S,
     run: &Run,
+    found_by: &Searched,
     options: ReadOptions<'_>,
-) -> Result<(Caused, Searched), ReadError> {
-    let own = run.doers.range(run.first..=run.last).map(|(sequence, _)| *sequence);
-    let one_of = Some(OneOf::Causes(own.collect()));
-    let wanted = Filter { first: Some(run.first), one_of, ..Filter::default() };
+) -> Result<(Caused, Option<Searched>), ReadError> {
+    let own = run.doers.range(run.first..=run.last).map(|(sequence, _)| *sequence).collect();
+    let met = found_by.causes().filter(|met| !met.name_any(&own));
+    if met.is_some_and(|met| run.first >= met.first) {
+        return Ok((Caused::default(), None));
+    }
+    let last = met.map(|met| met.first.saturating_sub(1));
+    let one_of = Some(OneOf::Causes(own));
+    let wanted = Filter { first: Some(run.first), last, one_of, ..Filter::default() };
     let ended = run.entity.halt.as_ref().map(|halt| halt.sequence);
     let (mut caused, mut is_over) = (Caused::default(), false);
     let mut take = |line: Line, standing| {
@@ -42,5 +50,5 @@ pub fn caused_by<S: ReadStorage>(
         ControlFlow::Continue(())
     };
     let searched = search(storage, &wanted, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
-    Ok((caused, searched))
+    Ok((caused, Some(searched)))
 }

@@ -30,6 +30,7 @@ pub use links::links_of;
 pub use names::{Name, Named, each_name};
 pub use part::{Part, Span, newest, span};
 pub(crate) use prefilter::Prefilter;
+pub(crate) use search::search_noting_causes;
 pub use search::{Order, Searched, search};
 use serde::Serialize;
 pub use whole::{records, story};

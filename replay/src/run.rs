@@ -5,7 +5,7 @@
 //! policy of the log allowed is for [`verify`](crate::verify()) to judge.
 
 use crate::read::{ReadError, ReadOptions};
-use crate::records::{Filter, Line, OneOf, Order, Searched, search};
+use crate::records::{Filter, Line, OneOf, Order, Searched, search, search_noting_causes};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::evidence_capture::{
@@ -148,8 +148,7 @@ pub fn run_of<S: ReadStorage>(
         gathered.take(line, standing);
         if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let mut searched =
-        search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
+    let mut searched = search_noting_causes(storage, &about, options, &mut take)?;
     failed.map_or(Ok(()), Err)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
     let found = match (first, gathered.into_run(loop_id)) {

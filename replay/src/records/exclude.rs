@@ -1,10 +1,11 @@
-//! Excluding a sealed segment by the filter of its index, of which nothing else is read.
+//! What one section of a sealed segment's index tells, of which nothing else is read: which terms
+//! no record of the segment holds, and its rows.
 
 use super::indexes::Tied;
 use super::part::Part;
 use crate::read::ReadError;
 use holdpoint_log_files::{LogReader, ReadFile, ReadStorage};
-use holdpoint_log_index::{Index, TermHash};
+use holdpoint_log_index::{Copies, Index, Rows, Section, TermHash};
 
 /// Whether some record of a sealed segment may hold one term of each list, by the index that the
 /// newest state says is the right one. `None`: none tells.
@@ -15,11 +16,8 @@ pub(crate) fn may_hold<S: ReadStorage>(
     lists: &[impl AsRef<[TermHash]>],
     part: &mut Part,
 ) -> Result<Option<bool>, ReadError> {
-    let Some(filter) = tied.filter_by_state(reader, first)? else { return Ok(None) };
-    // Of records without terms nobody knows what they hold.
-    if filter.without_terms() > 0 || !is_gone_on_from(reader, &filter, first, part)? {
-        return Ok(None);
-    }
+    let filter = section(reader, tied, first, Section::TermFilter, part)?;
+    let Some(filter) = filter else { return Ok(None) };
     let mut may_hold = true;
     for list in lists {
         let mut has_any = false;
@@ -32,6 +30,32 @@ pub(crate) fn may_hold<S: ReadStorage>(
         may_hold &= has_any;
     }
     Ok(Some(may_hold))
+}
+
+/// The rows of a sealed segment, each of whose records could be read when they were made, by the
+/// index that the newest state says is the right one. `None`: it has to be asked otherwise.
+pub(crate) fn rows_of<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+    tied: &mut Tied,
+    first: u64,
+    part: &mut Part,
+) -> Result<Option<Rows>, ReadError> {
+    let index = section(reader, tied, first, Section::Rows, part)?;
+    Ok(index.and_then(|index| index.rows().ok()))
+}
+
+/// The section of an index that can be asked for all records of its segment: of records without
+/// terms nobody knows what they hold.
+fn section<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+    tied: &mut Tied,
+    first: u64,
+    section: Section,
+    part: &mut Part,
+) -> Result<Option<Index<Copies>>, ReadError> {
+    let Some(index) = tied.section_by_state(reader, first, section)? else { return Ok(None) };
+    let is_whole = index.without_terms() == 0 && is_gone_on_from(reader, &index, first, part)?;
+    Ok(is_whole.then_some(index))
 }
 
 /// Whether the segment behind an index's goes on from the record that the index names last.

@@ -2,6 +2,7 @@
 //! of the rows of the indexes that tied records vouch for, and out of the records where there is no
 //! such index.
 
+use super::exclude::rows_of;
 use super::filter::Filter;
 use super::part::check_end;
 use super::search::{Order, Search, Searched};
@@ -35,7 +36,7 @@ pub(crate) fn row_facts<S: ReadStorage>(
 ) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
     let all = Filter::default();
-    let mut search = Search::of(&reader, &all, Order::NewestFirst)?;
+    let mut search = Search::of(&reader, &all, Order::NewestFirst, false)?;
     search.part.extend(reader.witness(true));
     search.part.reach.followed =
         check_end(&reader, search.tied.is_followed(), options, &mut search.part)?;
@@ -61,6 +62,10 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
     /// What a segment says; `None` where it cannot be opened, which is a finding.
     fn facts(&mut self, at: usize) -> Result<Option<SegmentFacts>, ReadError> {
         let first = self.reader.firsts().get(at).copied().unwrap_or_default();
+        if let Some(rows) = rows_of(self.reader, &mut self.tied, first, &mut self.part)? {
+            self.part.segments_by_index += 1;
+            return Ok(Some(SegmentFacts { first_sequence: first, rows, is_whole: true }));
+        }
         let is_by_index = self.tie(at)?;
         if is_by_index {
             if let Some(facts) = self.facts_by_index(first)? {

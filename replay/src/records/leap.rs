@@ -96,14 +96,15 @@ impl Tied {
         vouched.index(reader.storage(), first)
     }
 
-    /// No more of that index than tells which terms no record holds.
-    pub(crate) fn filter_by_state<S: ReadStorage>(
+    /// One section of that index. Nothing is tied by it.
+    pub(crate) fn section_by_state<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
         first: u64,
+        section: Section,
     ) -> Result<Option<Index<Copies>>, ReadError> {
         let Some(vouched) = self.vouched_by_state(reader)? else { return Ok(None) };
-        let copy = |opened: &Index<S::File>| opened.copied_sections(&[Section::TermFilter]);
+        let copy = |opened: &Index<S::File>| opened.copied_sections(&[section]);
         vouched.copied(reader.storage(), first, &copy)
     }
 

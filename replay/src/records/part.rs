@@ -1,5 +1,6 @@
 //! What a reading of some of a log's segments says besides the records.
 
+use super::seen::CausesMet;
 use crate::finding::Finding;
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
@@ -37,6 +38,9 @@ pub struct Part {
     /// Where records lie that are not in the log's own directory.
     #[serde(skip)]
     pub(crate) archives: ArchivePlaces,
+    /// The causes that the newest segment's records name, where they were to be kept.
+    #[serde(skip)]
+    pub(super) causes: Option<CausesMet>,
 }
 
 impl Part {

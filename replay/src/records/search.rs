@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::indexes::Tied;
 use super::part::{Part, check_end};
 use super::prefilter::Prefilter;
-use super::seen::{Seen, SeenIn, SeenRecord};
+use super::seen::{CausesMet, Seen, SeenIn, SeenRecord, cause_of};
 use super::shown::Shown;
 use super::whole::{each, wrong_beginning};
 use crate::progress::Progress;
@@ -66,6 +66,15 @@ impl Searched {
         }
     }
 
+    /// The causes that the records of the newest segment name, where they were kept and nothing
+    /// wrong was met.
+    pub(crate) fn causes(&self) -> Option<&CausesMet> {
+        match self {
+            Self::Part(part) if part.findings.is_empty() => part.causes.as_ref(),
+            Self::Part(_) | Self::Whole(_) => None,
+        }
+    }
+
     /// Of two readings for one answer, the one that met something wrong, else this one; its reach
     /// is that of both.
     pub fn join(&mut self, other: Self) {
@@ -94,16 +103,20 @@ pub fn search<S: ReadStorage>(
     visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
 ) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
-    let mut search = Search::of(&reader, filter, order)?;
-    if search.reads_all() {
-        return search.whole(options, progress, visit);
-    }
-    let mut newest = 0;
-    search.run(options, progress, &mut |line, standing| {
-        newest = newest.max(line.sequence);
-        visit(line, standing)
-    })?;
-    Ok(Searched::Part(search.into_part(newest).into()))
+    Search::of(&reader, filter, order, false)?.carried_out(options, progress, visit)
+}
+
+/// As [`search`], from the oldest record on; keeps the causes that the newest segment's records
+/// name, for whoever looks for what the records caused that are found.
+pub(crate) fn search_noting_causes<S: ReadStorage>(
+    storage: &S,
+    filter: &Filter,
+    options: ReadOptions<'_>,
+    visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
+) -> Result<Searched, ReadError> {
+    let reader = LogReader::of(storage)?;
+    let search = Search::of(&reader, filter, Order::OldestFirst, true)?;
+    search.carried_out(options, &mut |_| {}, visit)
 }
 
 pub(super) struct Search<'r, 's, 'f, S> {
@@ -122,6 +135,8 @@ pub(super) struct Search<'r, 's, 'f, S> {
     /// Time of the record before each segment, where times matter.
     times: Vec<u64>,
     pub(super) part: Part,
+    /// Whether the causes are kept that the newest segment's records name.
+    notes_causes: bool,
 }
 
 impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
@@ -129,6 +144,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         reader: &'r LogReader<'s, S>,
         filter: &'f Filter,
         order: Order,
+        notes_causes: bool,
     ) -> Result<Self, ReadError> {
         let is_timed = filter.since.or(filter.until).is_some();
         let mut part = Part::begin(reader);
@@ -148,12 +164,30 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             begin,
             times,
             part,
+            notes_causes,
         };
         if !filter.terms().is_empty() && order == Order::OldestFirst {
             search.exclude_all()?;
             search.tie_all()?;
         }
         Ok(search)
+    }
+
+    fn carried_out(
+        mut self,
+        options: ReadOptions<'_>,
+        progress: &mut dyn FnMut(Progress),
+        visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
+    ) -> Result<Searched, ReadError> {
+        if self.reads_all() {
+            return self.whole(options, progress, visit);
+        }
+        let mut newest = 0;
+        self.run(options, progress, &mut |line, standing| {
+            newest = newest.max(line.sequence);
+            visit(line, standing)
+        })?;
+        Ok(Searched::Part(self.into_part(newest).into()))
     }
 
     /// Whether a segment is not looked into: the filter of a sealed one's index tells at once that
@@ -219,14 +253,20 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             if tied.step_over(reader, due, part)? {
                 continue;
             }
-            let mut met = SeenIn::default();
+            let notes_causes = self.notes_causes && reader.firsts().last() == Some(&due);
+            let (mut met, mut causes) = (SeenIn::default(), Vec::new());
             let make = |place: &RecordPlace, record: &Record<'_>| {
-                seen.line(place, record, filter, prefilter)
+                let cause = notes_causes.then(|| cause_of(record)).flatten();
+                (seen.line(place, record, filter, prefilter), cause)
             };
-            tied.read_making(reader, part, &make, &mut |place, record, line| {
+            tied.read_making(reader, part, &make, &mut |place, record, (line, cause)| {
                 seen.meet(&mut met, place, &record.header, line);
+                causes.extend(cause);
             })?;
             seen.keep(due, met);
+            if notes_causes {
+                part.causes = Some(CausesMet { first: due, causes });
+            }
         }
         Ok(())
     }

@@ -4,9 +4,10 @@
 use super::Line;
 use super::filter::Filter;
 use super::prefilter::Prefilter;
+use holdpoint_domain::world::envelope::decode_causation;
 use holdpoint_log_files::RecordPlace;
 use holdpoint_log_format::{Record, RecordHeader};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// So many records are kept, of all segments together. A segment with more of them is read again.
@@ -25,6 +26,27 @@ pub(super) struct Seen {
     segments: BTreeMap<u64, Vec<SeenRecord>>,
     kept: usize,
     is_full: AtomicBool,
+}
+
+/// What the records of the newest segment name as their causes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CausesMet {
+    /// The segment's first record.
+    pub(crate) first: u64,
+    pub(super) causes: Vec<u64>,
+}
+
+/// The cause that a record names.
+pub(super) fn cause_of(record: &Record<'_>) -> Option<u64> {
+    let Record { header, payload } = record;
+    decode_causation(header.kind, header.version, payload).ok().flatten()
+}
+
+impl CausesMet {
+    /// Whether one of these records is named.
+    pub(crate) fn name_any(&self, records: &BTreeSet<u64>) -> bool {
+        self.causes.iter().any(|cause| records.contains(cause))
+    }
 }
 
 /// What is met in one segment.

@@ -14,7 +14,8 @@ use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_VERSION};
 use holdpoint_replay::reach::TiedByState;
 use holdpoint_replay::{
-    Filter, Order, Part, ReadOptions, Searched, durable_to, ids_beginning_with, search, span,
+    Filter, Order, Part, ReadOptions, RunFound, Searched, caused_by, durable_to,
+    ids_beginning_with, run_of, search, span,
 };
 use holdpoint_testing::hand_made::{HandMade, flip};
 use std::collections::BTreeSet;
@@ -383,4 +384,61 @@ fn runs_and_questions_are_found_by_how_their_ids_begin_in_one_pass_over_rows() {
     let (without, part, _) = found(&["LOOP-", "DP-", "REQ-"]);
     assert_eq!((part.segments_by_index, part.segments_read), (0, 9));
     assert_eq!(without, all);
+}
+
+#[test]
+fn of_a_sealed_segment_that_the_newest_state_vouches_for_its_rows_alone_are_read_for_a_list() {
+    let mut sample = Sample::new(8, 40);
+    let found = |sample: &Sample, extension| {
+        let (storage, options) =
+            (sample.counting(extension), ReadOptions::new(BootId::UNKNOWN, &|| Ok(false)));
+        let beginnings = ["LOOP-".to_string()].into();
+        let (found, searched) = ids_beginning_with(&storage, &beginnings, options).unwrap();
+        assert!(searched.is_sound());
+        let Searched::Part(part) = searched else { panic!("the whole log was read") };
+        assert_eq!((part.segments_by_index, part.segments_read), (8, 1));
+        (found, storage.bytes.load(Ordering::Relaxed))
+    };
+    let (all, whole) = found(&sample, ".idx");
+    let (_, tied_through) = found(&sample, ".seg");
+    sample.take_snapshot(0);
+    assert_eq!(found(&sample, ".idx").0, all);
+    let (rows, segments) = (found(&sample, ".idx").1, found(&sample, ".seg").1);
+    assert!(rows < whole, "{rows} of {whole}");
+    // Of each its header, and none of the records that vouch for the one before.
+    assert!(segments < tied_through, "{segments} and {tied_through}");
+}
+
+#[test]
+fn what_a_run_caused_is_found_wherever_it_lies_and_the_newest_segment_is_read_once_for_it() {
+    let (mut ids, mut last) = (Vec::new(), 0);
+    let mut sample = Sample::of(3, 9, &mut |log| {
+        ids.push(log.run());
+        last = log.chain.sequence;
+        ids.push(log.run_caused_by("in the same segment", last));
+    });
+    ids.push(sample.log.run_caused_by("in the newest segment", last));
+    last = sample.log.chain.sequence;
+    ids.push(sample.log.run_caused_by("caused by that", last));
+    (0..300).for_each(|_| drop(sample.log.run()));
+    sample.take_snapshot(3);
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+    let mut caused_in_all = Vec::new();
+    for id in &ids {
+        let storage = sample.counted();
+        let (found, searched) = run_of(&storage, id, options).unwrap();
+        let RunFound::Run(run) = found else { panic!("{id} is there") };
+        let found_by = storage.bytes.swap(0, Ordering::Relaxed);
+        let (caused, _) = caused_by(&storage, &run, &searched, options).unwrap();
+        let knowing = storage.bytes.swap(0, Ordering::Relaxed);
+        let nothing = Searched::Part(Box::default());
+        let (expected, _) = caused_by(&storage, &run, &nothing, options).unwrap();
+        assert_eq!((&caused.runs, &caused.records), (&expected.runs, &expected.records), "{id}");
+        let is_in_newest =
+            caused.runs.iter().any(|begun| begun.sequence > *sample.firsts.last().unwrap());
+        assert_eq!(knowing >= sample.log.active_end(), is_in_newest, "{id}: {knowing}");
+        assert!(found_by >= sample.log.active_end());
+        caused_in_all.extend(caused.runs.into_iter().map(|begun| begun.loop_id));
+    }
+    assert_eq!(caused_in_all, [&ids[1], &ids[3], &ids[5], &ids[6], &ids[7]].map(String::clone));
 }
