@@ -156,13 +156,19 @@ pub fn find_runs<S: ReadStorage>(
     }
     let oldest = found.oldest(storage, range, options)?;
     let mut candidates = Candidates::new(wanted, (oldest, newest.sequence));
+    // What is read of the newest segment is read for each reading: few are not read alone.
+    let mut due = Vec::new();
     let searched = row_facts(storage, options, progress, &mut |segment| {
+        due.append(&mut candidates.of(&segment));
+        if due.len() >= READ_TOGETHER.0.min(most.saturating_sub(found.runs.len())) {
+            found.read_wanted(storage, &std::mem::take(&mut due), wanted, most, options)?;
+        }
         let is_last = segment.first_sequence <= oldest;
-        found.read_wanted(storage, candidates.of(&segment), wanted, most, options)?;
         let is_enough = found.runs.len() >= most || !found.searched.is_sound();
         Ok(if is_last || is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     found.searched.join(searched);
+    found.read_wanted(storage, &due, wanted, most, options)?;
     found.runs.truncate(most);
     Ok(found)
 }
@@ -293,12 +299,12 @@ impl Listed {
     fn read_wanted<S: ReadStorage>(
         &mut self,
         storage: &S,
-        candidates: Vec<Begun>,
+        candidates: &[Begun],
         wanted: &RunsWanted,
         most: usize,
         options: ReadOptions<'_>,
     ) -> Result<(), ReadError> {
-        let (mut left, mut together) = (&candidates[..], READ_TOGETHER.0);
+        let (mut left, mut together) = (candidates, READ_TOGETHER.0);
         while !left.is_empty() && self.runs.len() < most && self.searched.is_sound() {
             let (page, rest) = left.split_at(together.min(left.len()));
             self.read_page(storage, page, wanted, options)?;

@@ -14,8 +14,8 @@ use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_VERSION};
 use holdpoint_replay::reach::TiedByState;
 use holdpoint_replay::{
-    Filter, Order, Part, ReadOptions, RunFound, Searched, caused_by, durable_to,
-    ids_beginning_with, run_of, search, span,
+    Filter, Order, Part, ReadOptions, RunFound, RunsWanted, Searched, caused_by, durable_to,
+    find_runs, ids_beginning_with, run_of, search, span,
 };
 use holdpoint_testing::hand_made::{HandMade, flip};
 use std::collections::BTreeSet;
@@ -441,4 +441,22 @@ fn what_a_run_caused_is_found_wherever_it_lies_and_the_newest_segment_is_read_on
         caused_in_all.extend(caused.runs.into_iter().map(|begun| begun.loop_id));
     }
     assert_eq!(caused_in_all, [&ids[1], &ids[3], &ids[5], &ids[6], &ids[7]].map(String::clone));
+}
+
+#[test]
+fn wanted_runs_of_several_segments_are_read_together_and_the_newest_segment_is_not_for_each() {
+    let mut sample = Sample::of(8, 300, &mut |log| {
+        (0..8).for_each(|_| drop(log.run()));
+        log.run_of("make deploy");
+    });
+    sample.take_snapshot(3);
+    let wanted = RunsWanted { command: Some("deploy".to_string()), ..RunsWanted::default() };
+    let (storage, options) = (sample.counted(), ReadOptions::new(BootId::UNKNOWN, &|| Ok(false)));
+    let all = Filter::default();
+    let listed = find_runs(&storage, &all, &wanted, 20, options, &mut |_| {}).unwrap();
+    assert!(listed.searched.is_sound());
+    assert_eq!(listed.runs.len(), 8);
+    // Once for the rows of the newest segment, and once for all that are wanted.
+    let (read, active) = (storage.bytes.load(Ordering::Relaxed), sample.log.active_end());
+    assert!(read < 3 * active, "{read} besides a newest segment of {active}");
 }
