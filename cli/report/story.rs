@@ -21,6 +21,9 @@ use std::collections::BTreeMap;
 /// Digits of a run's id by which it is named in a table.
 const ID_CHARACTERS: usize = 15;
 
+/// Of a run that may have ended in records that could not be read.
+const UNKNOWN_END: &str = "nobody knows how it ended: not all of the log could be read";
+
 /// Each run, and how it ended.
 pub(super) fn runs(html: &mut Html, told: &Told) {
     if told.runs.is_empty() {
@@ -29,9 +32,11 @@ pub(super) fn runs(html: &mut Html, told: &Told) {
     for run in &told.runs {
         let is_bad = RunOutcome::of(&run.entity).is_failure();
         html.markup(if is_bad { "<h3 class=\"bad\">" } else { "<h3>" });
-        html.text(&format!("Run {}: ", run.entity.loop_id())).text(&outcome(run));
+        let is_lost = run.entity.halt.is_none() && !is_all_read(run, told);
+        let outcome = if is_lost { UNKNOWN_END.to_string() } else { outcome(run) };
+        html.text(&format!("Run {}: ", run.entity.loop_id())).text(&outcome);
         html.markup("</h3>\n<table class=\"facts\">\n");
-        for (name, text) in facts(run) {
+        for (name, text) in facts(run, is_lost) {
             html.fact(&name, &text);
         }
         html.markup("</table>\n");
@@ -45,7 +50,12 @@ pub(super) fn runs(html: &mut Html, told: &Told) {
     }
 }
 
-fn facts(run: &Run) -> Vec<(String, String)> {
+/// Whether all that the log has of a run was read: else what is missing may say how it ended.
+fn is_all_read(run: &Run, told: &Told) -> bool {
+    run.unread.is_empty() && !told.report.failed() && told.extract.findings.is_empty()
+}
+
+fn facts(run: &Run, is_lost: bool) -> Vec<(String, String)> {
     let entity = &run.entity;
     let fact = |name: &str, text: String| (name.to_string(), text);
     let begun_by = run.doers.get(&entity.started_sequence);
@@ -62,7 +72,7 @@ fn facts(run: &Run) -> Vec<(String, String)> {
     for attempt in &entity.attempts {
         facts.push((format!("attempt {}", attempt.number), ended(attempt)));
     }
-    facts.push(fact("ended", end(run)));
+    facts.push(fact("ended", if is_lost { UNKNOWN_END.to_string() } else { end(run) }));
     facts.push(fact("records", format!("{} to {}", run.first, run.last)));
     if run.standing() != Standing::Proven {
         let why = "nothing ties one of its records to the newest proof of the log, or not yet";

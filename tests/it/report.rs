@@ -185,6 +185,8 @@ fn of_a_damaged_log_the_page_tells_the_damage_and_what_holds_before_it() {
     for word in words {
         assert!(page.contains(word), "{word}");
     }
+    assert!(page.contains(": nobody knows how it ended: not all of the log could be read</h3>"));
+    assert!(!page.contains(": running</h3>"), "what is missing may say how it ended");
     let behind = report(&place, &["LOOP-00000000000000000000000000000007", "--force"]);
     assert_eq!(status(&behind), 6, "{}", text(&behind.stderr));
     let page = std::fs::read_to_string(file(&place, "page.html")).unwrap();
