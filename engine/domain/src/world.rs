@@ -464,7 +464,8 @@ impl World {
     /// the newest are among it.
     pub fn registrations(&self) -> impl Iterator<Item = RegistrationView<'_>> {
         let registry = &self.hot.registry;
-        registry.plain().chain(registry.sessions()).chain(registry.work())
+        let plain = registry.plain(|granted_by| self.unproven_part_of_grant(granted_by).is_some());
+        plain.chain(registry.sessions()).chain(registry.work())
     }
 }
 

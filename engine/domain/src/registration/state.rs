@@ -355,13 +355,17 @@ fn name_of_ended(event: &Event) -> Option<EndedName> {
 /// Where a capability stands that an actor has. One that was taken away is not registered.
 const GRANTED: &str = "GRANTED";
 
+/// Where one stands whose grant may be made up: it permits nothing.
+const DOUBTED: &str = "DOUBTED";
+
 /// Something registered. What does not belong to it is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RegistrationView<'a> {
     /// What it is and its name.
     #[serde(skip)]
     pub name: RegistrationName,
-    /// Where it stands, by the seed's names; a capability is GRANTED.
+    /// Where it stands, by the seed's names; a capability is GRANTED, or DOUBTED where nothing is
+    /// permitted by it.
     pub status: String,
     /// Of a session: whose it is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -431,10 +435,15 @@ impl RegistrationView<'_> {
 }
 
 impl Registry {
-    /// What has a status and nothing else.
-    pub(crate) fn plain(&self) -> impl Iterator<Item = RegistrationView<'_>> {
-        let capabilities = self.capabilities.keys().map(|(kind, id, capability)| {
-            RegistrationView::new("capability", &[kind, id, capability], &GRANTED)
+    /// What has a status and nothing else; which grants permit nothing, by the record that gave
+    /// them.
+    pub(crate) fn plain(
+        &self,
+        is_doubted: impl Fn(u64) -> bool,
+    ) -> impl Iterator<Item = RegistrationView<'_>> {
+        let capabilities = self.capabilities.iter().map(move |((kind, id, capability), by)| {
+            let status = if is_doubted(*by) { DOUBTED } else { GRANTED };
+            RegistrationView::new("capability", &[kind, id, capability], &status)
         });
         let tenants = self.tenants.iter();
         let tenants =

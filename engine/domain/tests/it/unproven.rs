@@ -88,8 +88,10 @@ fn a_capability_that_an_unproven_record_grants_permits_nothing_until_it_is_grant
         let refused = world.check_caller(&caller, &call).unwrap_err();
         assert_eq!(refused.code(), "X_FAIL_CALLER_NOT_ALLOWED");
         assert!(refused.to_string().contains("the unproven records 1 to 2"), "{refused}");
+        assert_eq!(world.registrations().next().unwrap().status, "DOUBTED");
     }
     stage.give_as(&person, &change(false), at).events();
     stage.give_as(&person, &change(true), at).events();
     assert_eq!(stage.world.check_caller(&caller, &call), Ok(()));
+    assert_eq!(stage.world.registrations().next().unwrap().status, "GRANTED");
 }
