@@ -6,11 +6,12 @@ use super::principal::Speaker;
 use super::session::{DecisionSession, Only};
 use super::told::{Told, came_to, show};
 use crate::arguments::Global;
+use crate::closest::closest;
 use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
-use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, Response};
 
 /// Which decision is changed, and how.
 #[derive(Debug, clap::Args)]
@@ -63,6 +64,27 @@ impl Change {
             None => command,
         };
         let submitted = session.submit(&point, &by, &self.only, &command)?;
-        came_to(session, &point.decision_id, submitted)
+        let told = came_to(session, &point.decision_id, submitted);
+        told.map_err(|failure| advised(failure, &point, &command))
+    }
+}
+
+/// The refusal of an option that is not offered says what was meant, or how a text is given.
+fn advised(failure: Failure, point: &DecisionPoint, command: &Command) -> Failure {
+    let Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(given)) = command
+    else {
+        return failure;
+    };
+    let Response::Option(wanted) = &given.response else { return failure };
+    if failure.code() != "bad_option" {
+        return failure;
+    }
+    let options = &point.terms.proposal.options;
+    if options.is_empty() {
+        return failure.adding(", by `--text TEXT`");
+    }
+    match closest(options.iter().map(|option| &*option.id), wanted) {
+        Some(id) => failure.adding(&format!("; did you mean {id}?")),
+        None => failure,
     }
 }

@@ -79,6 +79,22 @@ fn too_few_digits_of_an_id_answer_nothing() {
 }
 
 #[test]
+fn a_question_without_options_says_how_a_text_answers_it() {
+    let place = Place::with_log();
+    let output = place.holdpoint(&["decision", "create", "gt-1", "--prompt", "What next?"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    for words in
+        [&["answer", "gt-1", "yes"][..], &["decision", "respond", "gt-1", "--option", "yes"]]
+    {
+        let output = at_terminal(&place, words);
+        let said = text(&output.stderr);
+        assert!(said.contains("answer it with a text, by `--text TEXT`"), "{words:?}: {said}");
+        assert_eq!(status(&output), 5);
+    }
+    assert_eq!(answer(&place, &["gt-1", "--text", "yes"]).0, 0);
+}
+
+#[test]
 fn an_issue_cannot_stand_for_an_id() {
     let place = Place::with_log();
     let (request, decision) = (held(&place), asked(&place));

@@ -161,7 +161,7 @@ pub(crate) fn bad_default(found: String, proposal: &Proposal) -> No {
     No::BadDefault { found, options: option_ids(proposal) }
 }
 
-/// The ids of the options, as a person reads them.
+/// The ids of the options, as a person reads them; nothing where there are none.
 pub(crate) fn option_ids(proposal: &Proposal) -> String {
     let mut ids = String::new();
     for option in proposal.options.iter() {
@@ -170,7 +170,7 @@ pub(crate) fn option_ids(proposal: &Proposal) -> String {
         }
         ids.push_str(&option.id);
     }
-    if ids.is_empty() { "none".to_string() } else { ids }
+    ids
 }
 
 /// A text as a refusal shows it.

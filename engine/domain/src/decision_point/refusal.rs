@@ -81,11 +81,14 @@ refusals! {
         found: usize,
     } = "OPTION_COUNT",
     /// The default is not among the options, or there is none where one is needed.
-    #[error("the default is {found}, and the options are {options}; name one of them")]
+    #[error("the default is {found}, and {}", match options.as_str() {
+        "" => "no options are offered, so that nothing can be the default".into(),
+        ids => alloc::format!("the options are {ids}; name one of them"),
+    })]
     BadDefault {
         /// The default.
         found: String,
-        /// The ids of the options.
+        /// The ids of the options; nothing where there are none.
         options: String,
     } = "BAD_DEFAULT",
     /// Nothing that a reader could see.
@@ -150,13 +153,16 @@ refusals! {
         decision_id: String,
     } = "UNKNOWN_DECISION" in Scope,
     /// An option that is not offered.
-    #[error("decision {decision_id} has no option {found}; choose one of {options}")]
+    #[error("decision {decision_id} {}", match options.as_str() {
+        "" => alloc::format!("offers no options, and {found} is none: answer it with a text"),
+        ids => alloc::format!("has no option {found}; choose one of {ids}"),
+    })]
     BadOption {
         /// The decision point.
         decision_id: String,
         /// What was chosen.
         found: String,
-        /// The ids of the options.
+        /// The ids of the options; nothing where there are none.
         options: String,
     } = "BAD_OPTION",
     /// A text where only an option is an answer.
@@ -164,7 +170,7 @@ refusals! {
     TextNotAllowed {
         /// The decision point.
         decision_id: String,
-        /// The ids of the options.
+        /// The ids of the options; nothing where there are none.
         options: String,
     } = "TEXT_NOT_ALLOWED",
     /// Guidance in the last round.
