@@ -46,7 +46,7 @@ pub(crate) use respond::{Answered, answer, give};
 pub(crate) use session::{DecisionSession, Only, unproven};
 pub(crate) use shown::{Doubts, brief_lines, how_to_answer, outcome, span};
 #[cfg(feature = "mcp")]
-pub(crate) use {list::place, name::expect_issue, session::is_late};
+pub(crate) use {list::place, session::is_late};
 
 /// What to do with decisions.
 #[derive(Debug, Subcommand)]

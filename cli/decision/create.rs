@@ -3,7 +3,6 @@
 use super::binding::binding;
 use super::evidence::attachment;
 use super::given::{milliseconds, moment, text};
-use super::name::expect_issue;
 use super::offered::Offered;
 use super::policy::PolicyArgs;
 use super::session::{DecisionSession, Only};
@@ -197,7 +196,6 @@ fn tell(global: &Global, point: &DecisionPoint, value: &Value) -> Result<(), Fai
 
 impl Args {
     fn command(&self) -> Result<CreateDecisionPoint, Failure> {
-        self.issue.as_deref().map_or(Ok(()), expect_issue)?;
         let (time, purpose) = (&self.time, &self.purpose);
         let context = self.context.as_deref();
         let context = context.map(|given| text("--context", given, MAX_CONTEXT_BYTES));

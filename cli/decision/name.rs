@@ -10,8 +10,6 @@ use serde_json::json;
 
 /// What every id begins with: by itself it names nothing, whatever there is.
 const ID_PREFIX: &str = "DP-";
-/// What names that `show` takes begin with, besides ids: no issue is called so.
-const NAMES: [&str; 4] = ["session:", "thread:", "correlation:", "stream:"];
 /// Longest prompt in a line, in bytes.
 const PROMPT_BYTES: usize = 60;
 /// How many of several decisions are listed.
@@ -43,26 +41,6 @@ pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w Decision
             Err(Failure::new(Exit::USAGE, "ambiguous_decision", message))
         }
     }
-}
-
-/// That an issue for a new question cannot be taken for an id, or for another name that `show`
-/// takes. Exit 2.
-pub(crate) fn expect_issue(issue: &str) -> Result<(), Failure> {
-    let of_ids = [IdOf::Run, IdOf::Request].map(IdOf::prefix);
-    let begins = of_ids.iter().chain(&NAMES).any(|prefix| issue.starts_with(prefix));
-    let is_digits = !issue.is_empty() && issue.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !begins && !is_digits {
-        return Ok(());
-    }
-    let message = format!(
-        "the issue {} could be taken for an id: name it with a word of its own before, such as \
-         issue-{}, and not with {}, {}, or hexadecimal digits alone",
-        excerpt(issue),
-        excerpt(issue),
-        of_ids.join(", "),
-        NAMES.join(", ")
-    );
-    Err(Failure::new(Exit::USAGE, "issue_like_an_id", message))
 }
 
 /// That a text is not both an issue and the beginning of an id that something has: who means one

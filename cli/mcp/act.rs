@@ -4,7 +4,7 @@
 use super::arguments::{Binding, Cancel, Create, Refine, Respond};
 use super::caller::Caller;
 use crate::config::{AskedApproval, floors};
-use crate::decision::{DecisionSession, Only, expect_issue, is_late};
+use crate::decision::{DecisionSession, Only, is_late};
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
@@ -25,7 +25,6 @@ const ENDED: &str = "It ended already: decision tells how.";
 /// `decision_create`.
 pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Failure> {
     let issue = arguments.issue_id.clone();
-    issue.as_deref().map_or(Ok(()), expect_issue)?;
     let binding = arguments.binding.as_ref().map(bound).transpose()?;
     floors()?;
     let session = caller.session(true)?;

@@ -6,16 +6,13 @@ use crate::application::event::{
 };
 use crate::application::types::{MAX_CONTENT_TYPE_BYTES, MAX_DATA_BYTES};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
+use crate::core::ids::OWN_PREFIXES;
 use crate::core::limits::{ENTROPY_BYTES, MAX_ID_BYTES};
 use crate::core::payload::Text;
 use crate::core::refusal::{Malformed, check_name, quoted, require};
 
 const NAME_256: &str = "1 to 256 bytes, visible, without control characters";
 const NAME_128: &str = "1 to 128 bytes, visible, without control characters";
-
-/// What the ids begin with that Holdpoint mints.
-const OWN_PREFIXES: [&str; 9] =
-    ["LOOP-", "REQ-", "DEC-", "DP-", "AUDIT-", "CHAIN-", "REC-", "FAULT-", "OBS-"];
 
 /// Whether a command is well-formed.
 pub(crate) fn check_command(command: &ApplicationCommand) -> Result<(), Malformed> {

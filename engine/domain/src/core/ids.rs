@@ -9,6 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::core::hash::Digest;
 use crate::core::limits::ENTROPY_BYTES;
 
+/// What the ids begin with that Holdpoint mints.
+pub(crate) const OWN_PREFIXES: [&str; 9] =
+    ["LOOP-", "REQ-", "DEC-", "DP-", "AUDIT-", "CHAIN-", "REC-", "FAULT-", "OBS-"];
+
 /// 128 random bits, supplied by whoever issues a command. Every id that the command brings into
 /// the world is made of them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

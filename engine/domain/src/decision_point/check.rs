@@ -2,6 +2,7 @@
 
 use alloc::string::{String, ToString as _};
 
+use crate::core::ids::OWN_PREFIXES;
 use crate::core::limits::MAX_ID_BYTES;
 use crate::core::text::{
     BLANK_CODE_POINTS, bounded, check_identifier, has_visible_character, visible,
@@ -20,6 +21,9 @@ const ID_PREFIX: &str = "DP-";
 
 /// What the names of Holdpoint itself begin with.
 const SYSTEM_PREFIX: &str = "system:";
+
+/// What names begin with that say what they are of, where an id or an issue may be given as well.
+const NAME_PREFIXES: [&str; 4] = ["session:", "thread:", "correlation:", "stream:"];
 
 /// Most bytes of a wrong id that a refusal shows.
 const SHOWN_BYTES: usize = 96;
@@ -119,9 +123,21 @@ pub fn check_response_form(response: &Response, comment: Option<&str>) -> Result
 /// this was asked for is not judged by it.
 pub(crate) fn check_chosen_names(terms: &Terms) -> Result<(), No> {
     let mut issue_id = terms.issue_id.iter();
-    issue_id.try_for_each(|name| check_no_blank_around("issue id", name))?;
+    issue_id.try_for_each(|name| {
+        check_no_blank_around("issue id", name)?;
+        check_unlike_ids(name)
+    })?;
     let mut blocks = terms.blocks.iter();
     blocks.try_for_each(|name| check_no_blank_around("name of what is blocked", name))
+}
+
+/// That an issue is not taken for an id, or for another name that says what it is of.
+fn check_unlike_ids(issue: &str) -> Result<(), No> {
+    let begins = OWN_PREFIXES.iter().chain(&NAME_PREFIXES).any(|prefix| issue.starts_with(prefix));
+    match begins || issue.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => Err(No::IssueLikeAnId { found: shown(issue) }),
+        false => Ok(()),
+    }
 }
 
 fn check_no_blank_around(field: &'static str, name: &str) -> Result<(), No> {

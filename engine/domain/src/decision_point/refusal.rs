@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use crate::core::actor::Authentication;
+use crate::core::ids::OWN_PREFIXES;
 use crate::core::refusal::{CommonRefusal, refusals, through};
 use crate::core::text::IdentifierFault;
 use crate::core::time::Timestamp;
@@ -48,6 +49,17 @@ refusals! {
         /// What was given.
         found: String,
     } = "RESERVED_NAME",
+    /// An issue that could be taken for the id of something, or for a name of another kind.
+    #[error(
+        "the issue {found} could be taken for an id: begin it with a word of its own, such as \
+         issue-{found}; ids begin with {} or are hexadecimal digits alone, and session:, thread:, \
+         correlation: and stream: say what a name is of",
+        OWN_PREFIXES.join(", ")
+    )]
+    IssueLikeAnId {
+        /// What was given.
+        found: String,
+    } = "ISSUE_LIKE_AN_ID",
     /// A name that could be taken for another one.
     #[error("the {field} \"{found}\" has blanks around it; leave them away")]
     BlankAround {

@@ -543,20 +543,49 @@ fn names_that_could_be_taken_for_others_are_refused() {
     }
 }
 
+#[test]
+fn an_issue_that_could_be_taken_for_an_id_is_refused_whoever_asks() {
+    let mut stage = Stage::new();
+    let ids = ["LOOP-1", "REQ-26c287", "DEC-1", "FAULT-ab", "REC-", "CHAIN-1", "OBS-1", "AUDIT-1"];
+    let names = ["session:2", "thread:a", "correlation:a", "stream:a"];
+    let digits = ["887b22", "12", "DEAD", "0"];
+    for issue in ids.into_iter().chain(names).chain(digits) {
+        let issue_id = Some(issue.into());
+        let given = stage.try_ask(CreateDecisionPoint { issue_id, ..question() });
+        assert_eq!(told(&given.map(|(_, events)| events)), Err("ISSUE_LIKE_AN_ID"), "{issue}");
+    }
+    for issue in ["gt-12", "issue-887b22", "loop-1", "threads", "12.5", "g12"] {
+        stage.ask(CreateDecisionPoint { issue_id: Some(issue.into()), ..question() });
+    }
+}
+
 /// It could be asked before such names were refused.
 #[test]
-fn a_recorded_question_about_an_issue_with_blanks_around_it_stays_what_it_was() {
+fn a_recorded_question_about_an_issue_of_a_refused_name_stays_what_it_was() {
+    for issue in [" q9", "887b22", "LOOP-1", "thread:a"] {
+        let mut stage = Stage::new();
+        let asked = CreateDecisionPoint { issue_id: Some("q9".into()), ..question() };
+        let (id, mut events) = Stage::new().try_ask(asked).unwrap();
+        let Some(Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body))) =
+            events.first_mut()
+        else {
+            panic!("{events:?}")
+        };
+        body.terms.issue_id = Some(issue.into());
+        let by = body.by.actor();
+        events.into_iter().for_each(|event| stage.record(&by, event));
+        assert_eq!(stage.state(&id), State::Pending, "{issue}");
+        stage.respond(&id, &person(APPROVER), choice("yes")).unwrap();
+    }
+}
+
+#[test]
+fn an_option_where_none_is_offered_is_refused_with_what_can_be_answered() {
     let mut stage = Stage::new();
-    let asked = CreateDecisionPoint { issue_id: Some("q9".into()), ..question() };
-    let (id, mut events) = Stage::new().try_ask(asked).unwrap();
-    let Some(Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body))) =
-        events.first_mut()
-    else {
-        panic!("{events:?}")
-    };
-    body.terms.issue_id = Some(" q9".into());
-    let by = body.by.actor();
-    events.into_iter().for_each(|event| stage.record(&by, event));
-    assert_eq!(stage.state(&id), State::Pending);
-    stage.respond(&id, &person(APPROVER), choice("yes")).unwrap();
+    let asked = CreateDecisionPoint { options: vec![], default_option: None, ..question() };
+    let id = stage.ask(CreateDecisionPoint { allow_text: Some(true), ..asked });
+    let refusal = stage.respond(&id, &person(APPROVER), choice("yes")).unwrap_err();
+    let said = refusal.to_string();
+    assert!(said.ends_with("offers no options, and yes is none: answer it with a text"), "{said}");
+    stage.respond(&id, &person(APPROVER), Response::Text("yes".into())).unwrap();
 }
