@@ -2,6 +2,7 @@
 //! offers.
 
 use crate::arguments::Global;
+use crate::closest::closest;
 use crate::decision::{self, Answered, Speaker};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
@@ -134,18 +135,21 @@ fn answer_request(global: &Global, request: String, args: Args) -> Result<Exit, 
     hold::answer(global, hold::AnswerArgs::of(request, decision, (reason, to), yes, turn))
 }
 
-/// The decision that a word means: its whole name, in whatever case. What is none is told with the
-/// words that the question offers.
+/// The decision that a word means: its whole name, in its own letters, as an option of a decision
+/// is. What is none is told with the words that the question offers.
 fn decision_of(
     global: &Global,
     request: &str,
     word: Option<String>,
 ) -> Result<NamedHumanDecision, Failure> {
     let word = word.unwrap_or_default();
-    NamedHumanDecision::from_str(&word, true).or_else(|_| {
+    NamedHumanDecision::from_str(&word, false).or_else(|_| {
         let (id, offered) = hold::offered(global, request)?;
+        let names = offered.iter().filter_map(|words| words.split(' ').next());
+        let meant = closest(names, &word).map(|name| format!("; did you mean {name}?"));
         let (id, word, offered) = (visible(&id), excerpt(&word), offered.join(", "));
-        let message = format!("{id} does not offer {word}: its words are {offered}");
+        let meant = meant.unwrap_or_default();
+        let message = format!("{id} does not offer {word}: its words are {offered}{meant}");
         Err(Failure::new(Exit::REFUSED, "bad_option", message))
     })
 }

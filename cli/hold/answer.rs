@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(value_name = "REQ")]
     request: String,
     /// What is decided.
-    #[arg(long, value_name = "DECISION", value_enum, ignore_case = true)]
+    #[arg(long, value_name = "DECISION", value_enum)]
     decision: NamedHumanDecision,
     /// Why. RETRY and ESCALATE need a reason.
     #[arg(long, value_name = "TEXT")]

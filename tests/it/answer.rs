@@ -85,6 +85,24 @@ fn too_few_digits_of_an_id_answer_nothing() {
 }
 
 #[test]
+fn a_word_in_other_letters_is_refused_with_the_word_that_is_offered() {
+    let place = Place::with_log();
+    let (request, decision) = (held(&place), asked(&place));
+    for (id, typed, word) in [
+        (&request, "continue", "CONTINUE"),
+        (&request, "Abort", "ABORT"),
+        (&decision, "YES", "yes"),
+    ] {
+        let (exit, said) = answer(&place, &[id, typed]);
+        assert!(exit == 5 && said.contains(&format!("did you mean {word}?")), "{exit} {said}");
+    }
+    let typed = ["hold", "answer", &request, "--decision", "continue"];
+    let output = at_terminal(&place, &typed);
+    assert_eq!(status(&output), 2);
+    assert!(text(&output.stderr).contains("CONTINUE"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn a_question_without_options_says_how_a_text_answers_it() {
     let place = Place::with_log();
     let output = place.holdpoint(&["decision", "create", "gt-1", "--prompt", "What next?"]);

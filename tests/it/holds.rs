@@ -79,7 +79,7 @@ fn two_terminals_one_waits_and_the_other_answers() {
     assert!(means["detail"].as_str().unwrap().contains(&device), "{means}");
 
     let second = await_request(&place);
-    let ended = Terminal::start(&place, &["hold", "answer", &second, "--decision", "abort"]).end();
+    let ended = Terminal::start(&place, &["hold", "answer", &second, "--decision", "ABORT"]).end();
     assert_eq!(ended.0, 0, "{}", ended.1);
     let (exit, said) = waiting.end();
     assert_eq!(exit, 120, "{said}");
@@ -467,7 +467,7 @@ fn the_output_is_a_screen_beside_the_question_and_never_an_answer() {
     waiting.wait_for("reason for RETRY? ");
     assert!(open_request(&place).is_some());
     let request = await_request(&place);
-    let ended = Terminal::start(&place, &["hold", "answer", &request, "--decision", "abort"]).end();
+    let ended = Terminal::start(&place, &["hold", "answer", &request, "--decision", "ABORT"]).end();
     assert_eq!(ended.0, 0, "{}", ended.1);
     assert_eq!(waiting.end().0, 120);
     assert_eq!(place.newest_loop()["attempts"].as_array().unwrap().len(), 1);

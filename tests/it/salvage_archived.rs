@@ -107,7 +107,7 @@ fn the_new_log_begins_behind_the_same_record_and_the_state_goes_on() {
     assert_eq!(status(&on(&place, "new", &["run", "--hold", "never", "--", "true"])), 0);
     assert_eq!(status(&salvage(&place, &["new", "newer"])), 0);
     assert_goes_on(&place, "newer", anchor, &request);
-    let answer = ["hold", "answer", &request, "--yes", "--decision", "abort"];
+    let answer = ["hold", "answer", &request, "--yes", "--decision", "ABORT"];
     let answered = on(&place, "newer", &answer);
     assert_eq!(status(&answered), 0, "{}", text(&answered.stderr));
     assert!(open_requests(&on(&place, "newer", &["hold", "list", "--json"])).is_empty());
@@ -144,7 +144,7 @@ fn a_salvaged_log_with_fingerprints_is_archived_and_no_event_of_it_is_forbidden(
 #[test]
 fn what_only_the_report_of_a_salvage_allows_is_not_parted_from_it() {
     let (place, request) = place();
-    let answer = ["hold", "answer", &request, "--yes", "--decision", "abort"];
+    let answer = ["hold", "answer", &request, "--yes", "--decision", "ABORT"];
     assert_eq!(status(&place.holdpoint(&answer)), 0);
     damage(&place, 0, 2);
     assert_eq!(status(&salvage(&place, &["log", "new"])), 0);
@@ -178,7 +178,7 @@ fn assert_advice(place: &Place, code: &str) {
 fn what_a_move_that_is_refused_advises_is_taken() {
     // Records of the first run lack what was lost, and the last one is not in the first segment.
     let (damaged, request) = place();
-    let answer = ["hold", "answer", &request, "--yes", "--decision", "abort"];
+    let answer = ["hold", "answer", &request, "--yes", "--decision", "ABORT"];
     assert_eq!(status(&damaged.holdpoint(&answer)), 0);
     (0..2).for_each(|_| grow(&damaged));
     damage(&damaged, 0, 2);
