@@ -12,6 +12,7 @@ use crate::closest::closest;
 use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
+use crate::ids::in_small_letters;
 use crate::inbox;
 use crate::live::LiveState;
 use crate::locate::how_to_make;
@@ -256,9 +257,14 @@ fn shown_empty(wanted: &str) -> &str {
     if wanted.is_empty() { "an empty name" } else { wanted }
 }
 
+/// The request that a name may have meant which no request has.
+fn like<'n>(requests: impl Iterator<Item = &'n str>, wanted: &str) -> Option<String> {
+    closest(requests, wanted).map(String::from).or_else(|| in_small_letters(wanted))
+}
+
 fn unknown<'n>(wanted: &str, requests: impl Iterator<Item = &'n str>) -> Failure {
-    let advice = match closest(requests, wanted) {
-        Some(name) => format!("did you mean {}?", visible(name)),
+    let advice = match like(requests, wanted) {
+        Some(name) => format!("did you mean {}?", visible(&name)),
         None => "`holdpoint hold list` shows what waits".to_string(),
     };
     let message = format!("there is no request {}: {advice}", visible(wanted));

@@ -3,6 +3,7 @@
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::run_id::expect_sound;
+use crate::text::excerpt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::ids_beginning_with;
 use std::collections::BTreeSet;
@@ -65,6 +66,30 @@ pub(crate) fn record(text: &str) -> Option<u64> {
 /// Whether a text is nothing but digits of an id.
 pub(crate) fn are_digits(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether an id, or its digits, begin so.
+pub(crate) fn begins(id: &str, wanted: &str) -> bool {
+    id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
+}
+
+/// The id, or the beginning of one, that a text would be but for its capitals: ids have none.
+pub(crate) fn in_small_letters(text: &str) -> Option<String> {
+    let begins = |of: &IdOf| {
+        let beginning = text.get(..of.prefix().len());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(of.prefix()))
+    };
+    let prefix = IdOf::ALL.into_iter().find(begins).map_or("", IdOf::prefix);
+    let digits = text.get(prefix.len()..)?.to_ascii_lowercase();
+    let id = format!("{prefix}{digits}");
+    let is_id = (DIGITS_MIN..=DIGITS).contains(&digits.len()) && are_digits(&digits);
+    (is_id && id != text).then_some(id)
+}
+
+/// What is no id by its capitals alone is told with the id.
+pub(crate) fn unlike(text: &str) -> Option<String> {
+    let id = in_small_letters(text)?;
+    Some(format!("{} is no id, as ids have no capitals: did you mean {id}?", excerpt(text)))
 }
 
 /// The ids of such things whose digits begin so. Exit 6 where the log is damaged where they would

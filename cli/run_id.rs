@@ -50,11 +50,13 @@ pub(crate) fn is_meant(text: &str) -> bool {
 }
 
 fn no_id(wanted: &str) -> Failure {
-    let message = format!(
-        "{} is no run: give the id of one, at least {DIGITS_MIN} of its first hexadecimal digits, \
-         or the number of a record about it; `holdpoint runs` lists them",
-        excerpt(wanted)
-    );
+    let message = ids::unlike(wanted).unwrap_or_else(|| {
+        format!(
+            "{} is no run: give the id of one, at least {DIGITS_MIN} of its first hexadecimal \
+             digits, or the number of a record about it; `holdpoint runs` lists them",
+            excerpt(wanted)
+        )
+    });
     Failure::new(Exit::USAGE, "no_run_id", message)
 }
 

@@ -1,7 +1,7 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
 use crate::exit::{Exit, Failure};
-use crate::ids::{DIGITS_MIN, IdOf, are_digits};
+use crate::ids::{DIGITS_MIN, IdOf, are_digits, begins, in_small_letters};
 use crate::text::{cut, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
@@ -51,13 +51,10 @@ pub(crate) fn expect_one_meaning(world: &World, wanted: &str) -> Result<(), Fail
         return Ok(());
     }
     let is_its = |point: &&DecisionPoint| point.terms.issue_id.as_deref() == Some(wanted);
-    let begins = |id: &&str| {
-        id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
-    };
     let points = all(world).map(|point| point.decision_id.as_str());
     let requests = world.open_requests().map(|(_, held)| held.request_id());
     let runs = world.live_loops().map(|run| run.loop_id());
-    let id = points.chain(requests).chain(runs).find(begins);
+    let id = points.chain(requests).chain(runs).find(|id| begins(id, wanted));
     let Some((of_issue, id)) = all(world).find(is_its).zip(id) else { return Ok(()) };
     let (wanted, of_issue, id) = (visible(wanted), visible(&of_issue.decision_id), visible(id));
     let message = format!(
@@ -132,5 +129,5 @@ fn closest(world: &World, wanted: &str) -> Option<String> {
         let issue = point.terms.issue_id.as_deref();
         issue.into_iter().chain([point.decision_id.as_str()])
     });
-    crate::closest::closest(names, wanted).map(String::from)
+    crate::closest::closest(names, wanted).map(String::from).or_else(|| in_small_letters(wanted))
 }

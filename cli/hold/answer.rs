@@ -1,9 +1,8 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
 use super::shown::{NamedHumanDecision, outcome_line};
-use super::{LockWaitArgs, failed, not_submitted, resolve};
+use super::{LockWaitArgs, failed, like, not_submitted, resolve};
 use crate::arguments::Global;
-use crate::closest::closest;
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
@@ -153,7 +152,10 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     // One that nobody knows is handed in as well: the refusal goes on record.
     let like = match found {
         Some(_) => None,
-        None => like(&engine, &args.request).map_err(|error| failed(global, error))?,
+        None => {
+            let like = engine.query(|world| like(request_ids(world), &args.request));
+            like.map_err(|error| failed(global, error))?
+        }
     };
     let request_id = found.unwrap_or_else(|| args.request.clone());
     let submitted = submit(global, &engine, &request_id, args, means)?;
@@ -163,10 +165,6 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     let rests_on = part.map_err(|error| failed(global, error))?;
     engine.close().map_err(|error| failed(global, error))?;
     Ok(Given { request_id, submitted, outcome, rests_on, like })
-}
-
-fn like(engine: &Engine, wanted: &str) -> Result<Option<String>, SubmitError> {
-    engine.query(|world| closest(request_ids(world), wanted).map(str::to_string))
 }
 
 fn outcome(engine: &Engine, request_id: &str) -> Result<Option<RequestOutcome>, SubmitError> {

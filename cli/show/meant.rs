@@ -65,11 +65,13 @@ impl Meant {
 }
 
 fn no_id(wanted: &str) -> Failure {
-    let message = format!(
-        "{} is no id: give that of a run, a decision or a request, at least {DIGITS_MIN} of its \
-         first hexadecimal digits, the number of a record, or a name as thread:NAME, \
-         correlation:NAME or stream:NAME; `holdpoint runs` lists the runs",
-        excerpt(wanted)
-    );
+    let message = ids::unlike(wanted).unwrap_or_else(|| {
+        format!(
+            "{} is no id: give that of a run, a decision or a request, at least {DIGITS_MIN} of \
+             its first hexadecimal digits, the number of a record, or a name as thread:NAME, \
+             correlation:NAME or stream:NAME; `holdpoint runs` lists the runs",
+            excerpt(wanted)
+        )
+    });
     Failure::new(Exit::USAGE, "no_id", message)
 }

@@ -1,7 +1,7 @@
 //! What `show` is given that is no run: each is shown by the verb that shows such a thing alone.
 
 use crate::arguments::{Arguments, Global, LogVerb, Verb};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::{decision, hold, log_show, thread};
 use clap::Parser;
 use holdpoint_replay::is_part;
@@ -20,7 +20,11 @@ const ENTITY: &[&str] = &["log", "show", "--entity"];
 /// meant.
 pub(super) fn show(global: &Global, id: &str) -> Option<Result<Exit, Failure>> {
     if is_part(id) {
-        return Some(carried_out(global, ENTITY, id));
+        return Some(carried_out(global, ENTITY, id).inspect(|exit| {
+            if *exit == Exit::NOT_FOUND {
+                complain("the id of a part of a run is given whole, in its own letters");
+            }
+        }));
     }
     let mut others = OTHERS.iter();
     others.find_map(|(beginning, words)| {

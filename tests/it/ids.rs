@@ -116,6 +116,50 @@ fn digits_with_which_several_ids_begin_are_refused_with_all_of_them() {
 }
 
 #[test]
+fn an_id_in_capitals_is_refused_by_every_verb_with_the_id() {
+    let place = Place::with_log();
+    let loop_id = run(&place, "exit 0");
+    place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
+    let request = &json(&place.holdpoint(&["hold", "list", "--json"]))[0]["request_id"];
+    let request = request.as_str().unwrap().to_string();
+    let decision = asked(&place, &"ab".repeat(16), None);
+    // Digits alone would be a record's number.
+    let letters = |id: &str| id.find('-').unwrap() + 1 + id[5..].find(char::is_alphabetic).unwrap();
+    for (verb, id) in [
+        (&["show"][..], &loop_id),
+        (&["output"], &loop_id),
+        (&["show"], &request),
+        (&["show"], &decision),
+        (&["hold", "show"], &request),
+        (&["decision", "show"], &decision),
+    ] {
+        for cut in [id.len(), (letters(id) + 2).max(14)] {
+            let typed = id[..cut].to_ascii_uppercase();
+            let output = place.holdpoint(&[verb, &[&typed]].concat());
+            let said = text(&output.stderr);
+            assert!([2, 3].contains(&status(&output)), "{verb:?} {typed}: {said}");
+            assert!(said.contains(&format!("did you mean {}", &id[..cut])), "{typed}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_part_of_a_run_is_named_by_its_whole_id_and_that_is_said() {
+    let place = Place::with_log();
+    place.shell("kill -SEGV $$");
+    let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let at = records.find("FAULT-").unwrap();
+    let fault = &records[at..at + 38];
+    assert_eq!(status(&place.holdpoint(&["show", fault])), 0);
+    for other in [fault[..14].to_string(), format!("FAULT-{}", fault[6..].to_ascii_uppercase())] {
+        let output = place.holdpoint(&["show", &other]);
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 3, "{said}");
+        assert!(said.contains("given whole, in its own letters"), "{other}: {said}");
+    }
+}
+
+#[test]
 fn a_number_that_is_also_the_beginning_of_an_id_says_what_to_write_for_that() {
     let place = Place::with_log();
     let decision = asked(&place, &format!("{:c<32}", "490300"), None);
