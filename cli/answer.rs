@@ -7,7 +7,7 @@ use crate::decision::{self, Answered, Speaker};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold::{self, LockWaitArgs, NamedHumanDecision};
-use crate::ids::{DIGITS, DIGITS_MIN, IdOf, are_digits};
+use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits, begins};
 use crate::inbox;
 use crate::live::LiveState;
 use crate::text::{excerpt, path};
@@ -168,8 +168,8 @@ fn respond(global: &Global, decision: String, args: Args) -> Result<Exit, Failur
     decision::answer(global, answered, speaker, turn)
 }
 
-/// What is answered. Digits alone name what waits. Exit 4 where several begin so, or an issue is
-/// called so as well.
+/// What is answered. Digits alone name what waits, else what is over. Exit 4 where several begin
+/// so, or an issue is called so as well.
 fn asked(directory: &Directory, wanted: &str) -> Result<Asked, Failure> {
     // In the wrong case it names none, and it is said which one is like it.
     let is_request = wanted.get(..REQUEST.len()).is_some_and(|it| it.eq_ignore_ascii_case(REQUEST));
@@ -185,7 +185,12 @@ fn asked(directory: &Directory, wanted: &str) -> Result<Asked, Failure> {
     if is_request {
         return Ok(Asked::Request(wanted.to_string()));
     }
-    let found = beginning(state.world(), wanted);
+    let mut found = beginning(state.world(), wanted);
+    if found.is_empty() {
+        // The answer to what is over comes too late, and is told what was answered.
+        let over = ids::beginning_with(directory, wanted, &[IdOf::Decision, IdOf::Request])?;
+        found.extend(over);
+    }
     match found.as_slice() {
         [] => Ok(Asked::Decision(wanted.to_string())),
         [only] if only.starts_with(REQUEST) => Ok(Asked::Request(only.clone())),
@@ -207,11 +212,6 @@ fn beginning(world: &World, wanted: &str) -> Vec<String> {
     let points = world.live_decision_points().map(|point| point.decision_id.as_str());
     let waiting = requests.chain(points).filter(|id| begins(id, wanted));
     waiting.map(|id| visible(id).to_string()).collect()
-}
-
-/// Whether an id, or its digits, begin so.
-fn begins(id: &str, wanted: &str) -> bool {
-    id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
 }
 
 /// Whether an id is given with fewer digits than an answer, which is final, asks for.

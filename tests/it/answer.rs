@@ -119,6 +119,23 @@ fn a_question_without_options_says_how_a_text_answers_it() {
 }
 
 #[test]
+fn the_first_digits_of_what_is_over_tell_who_answered_and_when() {
+    let place = Place::with_log();
+    let (request, decision) = (held(&place), asked(&place));
+    assert_eq!(answer(&place, &[&request, "ABORT"]).0, 0);
+    assert_eq!(answer(&place, &[&decision, "yes"]).0, 0);
+    let digits = |id: &str| id.split_once('-').unwrap().1[..12].to_string();
+    for (id, word) in [(&request, "CONTINUE"), (&decision, "no")] {
+        let output = at_terminal(&place, &["answer", &digits(id), word]);
+        let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(status(&output), 4, "{told}");
+        for said in [&**id, " by ", "T", "Z"] {
+            assert!(told.contains(said), "{said}: {told}");
+        }
+    }
+}
+
+#[test]
 fn an_issue_cannot_stand_for_an_id() {
     let place = Place::new();
     // As it could be recorded before such issues were refused.
