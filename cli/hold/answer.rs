@@ -1,8 +1,8 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
-use super::shown::{NamedHumanDecision, outcome_line};
+use super::shown::{NamedHumanDecision, outcome_line, output_of};
 use super::{LockWaitArgs, failed, like, not_submitted, resolve};
-use crate::arguments::Global;
+use crate::arguments::{Global, program};
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
@@ -104,6 +104,8 @@ struct Given {
     rests_on: Option<(u64, u64)>,
     /// The request that is most like one that nobody knows.
     like: Option<String>,
+    /// The command that shows what the attempt printed, in a sentence.
+    output: Option<String>,
 }
 
 impl Given {
@@ -119,8 +121,7 @@ impl Given {
 /// Hands the answer in. Exit 4 where another one counts, 5 where a rule says no.
 pub(crate) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
     let given = hand_in(global, args)?;
-    let told = tell(global, &given.request_id, &given.submitted, given.outcome.as_ref());
-    let exit = told.map_err(|failure| given.advised(failure))?;
+    let exit = tell(global, &given).map_err(|failure| given.advised(failure))?;
     warn_rests_on(given.rests_on, "the decision");
     Ok(exit)
 }
@@ -160,11 +161,15 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     let request_id = found.unwrap_or_else(|| args.request.clone());
     let submitted = submit(global, &engine, &request_id, args, means)?;
     let outcome = outcome(&engine, &request_id).map_err(|error| failed(global, error))?;
+    let output = engine.query(|world| {
+        Some(output_of(&program(&global.log), world.find_request(&request_id)?.held()))
+    });
+    let output = output.map_err(|error| failed(global, error))?;
     let part =
         engine.query(|world| world.unproven_part_of_request(world.find_request(&request_id)?));
     let rests_on = part.map_err(|error| failed(global, error))?;
     engine.close().map_err(|error| failed(global, error))?;
-    Ok(Given { request_id, submitted, outcome, rests_on, like })
+    Ok(Given { request_id, submitted, outcome, rests_on, like, output })
 }
 
 fn outcome(engine: &Engine, request_id: &str) -> Result<Option<RequestOutcome>, SubmitError> {
@@ -279,18 +284,16 @@ fn story_of(engine: &Engine, asked: Asked) -> Result<Option<String>, Subscriptio
     }
 }
 
-fn tell(
-    global: &Global,
-    request_id: &str,
-    submitted: &Submitted,
-    outcome: Option<&RequestOutcome>,
-) -> Result<Exit, Failure> {
-    let (fate, receipt) = match submitted {
+fn tell(global: &Global, given: &Given) -> Result<Exit, Failure> {
+    let (fate, receipt) = match &given.submitted {
         Submitted::Refused(refusal) if is_conflict(refusal) => {
             complain(&visible(&refusal.to_string()).to_string());
             (Fate::Conflict, None)
         }
-        Submitted::Refused(refusal) => return Err(refused(refusal)),
+        Submitted::Refused(refusal) => {
+            let output = given.output.iter().map(|output| format!("; {output}"));
+            return Err(refused(refusal).adding(&output.collect::<String>()));
+        }
         Submitted::Repeated(receipt) => (Fate::Repeated, Some(receipt)),
         Submitted::Accepted(receipt) if is_late(receipt) => {
             complain(TOO_LATE);
@@ -298,7 +301,7 @@ fn tell(
         }
         Submitted::Accepted(receipt) => (Fate::Recorded, Some(receipt)),
     };
-    show(global, request_id, fate, receipt, outcome)?;
+    show(global, given, fate, receipt)?;
     Ok(match fate {
         Fate::Recorded | Fate::Repeated => Exit::DONE,
         Fate::Late | Fate::Conflict => Exit::CONFLICT,
@@ -307,11 +310,11 @@ fn tell(
 
 fn show(
     global: &Global,
-    request_id: &str,
+    given: &Given,
     answer: Fate,
     receipt: Option<&Receipt>,
-    outcome: Option<&RequestOutcome>,
 ) -> Result<(), Failure> {
+    let (request_id, outcome) = (given.request_id.as_str(), given.outcome.as_ref());
     let mut out = Output::stdout();
     if global.json {
         let decision = match outcome {
@@ -327,6 +330,7 @@ fn show(
     } else {
         let request = format!("request         {}", named(request_id));
         let lines = std::iter::once(request).chain(outcome.map(outcome_line));
+        let lines = lines.chain(given.output.clone());
         lines.flat_map(|line| screen::told(&line)).for_each(|line| out.line(line));
     }
     out.finish()

@@ -10,8 +10,8 @@ use holdpoint_domain::Time;
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::governed::RequestView;
 use holdpoint_domain::human_decision::{
-    HoldPolicy, HumanDecision, HumanDecisionOutcome, ObservedAttempt, RequestOutcome, claimed,
-    present_evidence,
+    HeldRequest, HoldPolicy, HumanDecision, HumanDecisionOutcome, ObservedAttempt, RequestOutcome,
+    claimed, present_evidence,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_engine::shell::Question;
@@ -138,13 +138,18 @@ pub(crate) fn lines(
     reason.iter().for_each(|reason| page.foreign("reason", reason));
     add_attempt(&mut page, question);
     add_answers(&mut page, question, now);
-    let (run, attempt) = (named(&question.context().loop_id), question.context().attempt);
-    page.sentence(&format!(
-        "`{program} output {run} --attempt {attempt}` has what it printed, which is no part of \
-         what is decided"
-    ));
+    page.sentence(&output_of(program, &question.held));
     add_record(&mut page, question);
     page.lines()
+}
+
+/// The command that shows what the attempt printed that a question is about.
+pub(super) fn output_of(program: &str, held: &HeldRequest) -> String {
+    let (run, attempt) = (named(&held.context.loop_id), held.context.attempt);
+    format!(
+        "`{program} output {run} --attempt {attempt}` has what it printed, which is no part of \
+         what is decided"
+    )
 }
 
 /// What happened, and why that is a question.
@@ -291,12 +296,11 @@ pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
     };
     let retry = needs(HumanDecision::Retry, "--reason TEXT");
     let escalate = needs(HumanDecision::Escalate, "--reason TEXT and --to NAME");
-    let (run, attempt) = (named(&question.context().loop_id), question.context().attempt);
     format!(
         "`{program} hold show {request}`, then `{program} answer {request} WORD`, where WORD is \
-         one of {}{retry}{escalate}; what it printed, which is no part of what is decided, has \
-         `{program} output {run} --attempt {attempt}`",
-        names.join(", ")
+         one of {}{retry}{escalate}; {}",
+        names.join(", "),
+        output_of(&program, &question.held)
     )
 }
 

@@ -103,6 +103,21 @@ fn a_word_in_other_letters_is_refused_with_the_word_that_is_offered() {
 }
 
 #[test]
+fn an_answer_to_a_hold_names_the_whole_command_that_shows_what_was_printed() {
+    let place = Place::with_log();
+    let request = held(&place);
+    let run = text(&place.holdpoint(&["runs", "-q", "-n", "1"]).stdout).trim().to_string();
+    let door = format!("output {run} --attempt 1` has what it printed");
+    let one_line = |output: &[u8]| text(output).split_whitespace().collect::<Vec<_>>().join(" ");
+    let refused = at_terminal(&place, &["hold", "answer", &request, "--decision", "RETRY"]);
+    assert_eq!(status(&refused), 5, "RETRY needs a reason");
+    assert!(one_line(&refused.stderr).contains(&door), "{}", text(&refused.stderr));
+    let answered = at_terminal(&place, &["hold", "answer", &request, "--decision", "ABORT"]);
+    assert_eq!(status(&answered), 0, "{}", text(&answered.stderr));
+    assert!(one_line(&answered.stdout).contains(&door), "{}", text(&answered.stdout));
+}
+
+#[test]
 fn a_question_without_options_says_how_a_text_answers_it() {
     let place = Place::with_log();
     let output = place.holdpoint(&["decision", "create", "gt-1", "--prompt", "What next?"]);
