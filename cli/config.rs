@@ -121,8 +121,19 @@ impl Configuration {
 /// That a configuration that was named is there: whoever names one does not expect that it is
 /// passed over, also where nothing of it is needed.
 pub(crate) fn expect_named(global: &Global) -> Result<(), Failure> {
-    let Some(named) = &global.config else { return Ok(()) };
-    named.metadata().map(drop).map_err(|error| unreadable(named, &error))
+    global.config.as_deref().map_or(Ok(()), expect_file)
+}
+
+/// That a file is there, and is one: a pipe would wait for ever, and a directory cannot be read.
+fn expect_file(file: &Path) -> Result<(), Failure> {
+    match file.metadata() {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => {
+            let message = format!("{} is not a regular file: name one", path(file));
+            Err(Failure::new(Exit::FAILED, "io", message))
+        }
+        Err(error) => Err(unreadable(file, &error)),
+    }
 }
 
 fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
@@ -140,11 +151,7 @@ fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
 
 fn bytes_of(file: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |error: std::io::Error| unreadable(file, &error);
-    // A pipe would wait for ever, and a directory cannot be read.
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        let message = format!("{} is not a regular file: name one", path(file));
-        return Err(Failure::new(Exit::FAILED, "io", message));
-    }
+    expect_file(file)?;
     let opened = File::open(file).map_err(unreadable)?;
     all_within(opened, FILE_BYTES_MAX).map_err(unreadable)?.ok_or_else(|| {
         let name = path(file);

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 const MORE: &str = "\
 Without --settings it looks at .claude/settings.json and .claude/settings.local.json here, and at
 ~/.claude/settings.json. Exit 0 when nothing failed, 6 when the log does not verify, 3 when there
-is none, 1 when something else failed.";
+is none or the configuration that was named is missing, 1 when something else failed.";
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ enum Required {
 }
 
 /// Checks everything. Exit 1 when something failed, 6 when the log does not verify, 3 when there is
-/// none.
+/// none or a configuration that was named is missing.
 pub(crate) fn main(global: &Global, args: &Args) -> Exit {
     settle(global, examine(global, args))
 }
@@ -57,7 +57,8 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let (of_log, exit_of_log) = log::check(global);
     let mut checks = of_log;
-    checks.push(configuration(global));
+    let (of_configuration, exit_of_configuration) = configuration(global);
+    checks.push(of_configuration);
     checks.push(policy::check());
     let is_required = args.require.contains(&Required::Hooks);
     checks.extend(settings::check(&args.settings, &global.log, is_required));
@@ -70,17 +71,23 @@ fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
     out.finish()?;
     Ok(match worst {
         _ if exit_of_log != Exit::DONE => exit_of_log,
+        _ if exit_of_configuration != Exit::DONE => exit_of_configuration,
         State::Fail => Exit::FAILED,
         State::Ok | State::Warn => Exit::DONE,
     })
 }
 
-fn configuration(global: &Global) -> Check {
+/// The configuration, and how the program ends for it: for one that is missing as every verb does.
+fn configuration(global: &Global) -> (Check, Exit) {
     match Configuration::load(global) {
-        Ok(_) => Check::ok("configuration", "it is well-formed, or there is none"),
+        Ok(_) => {
+            let message = "it is well-formed, or there is none";
+            (Check::ok("configuration", message), Exit::DONE)
+        }
         Err(failure) => {
             let advice = "mend the file; `holdpoint config check` shows what is in force";
-            Check::fail("configuration", failure.message(), advice)
+            let exit = if failure.exit == Exit::NOT_FOUND { failure.exit } else { Exit::FAILED };
+            (Check::fail("configuration", failure.message(), advice), exit)
         }
     }
 }

@@ -221,7 +221,7 @@ fn resolve<'a>(
                 several.len(),
                 visible(wanted)
             );
-            Err(Failure::new(Exit::USAGE, "ambiguous_request", message))
+            Err(Failure::new(Exit::CONFLICT, "ambiguous_request", message))
         }
     }
 }
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(resolve("REQ-123", ids()), Ok(Some("REQ-123".to_string())));
         assert_eq!(resolve("REQ-12", ids()), Ok(Some("REQ-12".to_string())));
         assert_eq!(resolve("REQ-4", ids()), Ok(None));
-        assert!(resolve("REQ-1", ids()).is_err());
+        assert_eq!(resolve("REQ-1", ids()).unwrap_err().exit, Exit::CONFLICT);
         for nothing in ["", "R", "REQ-"] {
             assert!(resolve(nothing, ["REQ-12"].into_iter()).is_err(), "{nothing}");
         }

@@ -129,7 +129,7 @@ fn taken(wanted: &Path) -> Failure {
 fn not_a_file(wanted: &Path) -> Failure {
     let message =
         format!("{} is no regular file and stays: name another file with --out", shown(wanted));
-    Failure::new(Exit::USAGE, "not_a_file", message)
+    Failure::new(Exit::CONFLICT, "not_a_file", message)
 }
 
 fn failed(file: &Path, error: &io::Error) -> Failure {

@@ -19,7 +19,7 @@ const LISTED_MAX: usize = 16;
 ///
 /// An id is taken first, then an issue: its one open decision, or where none is open the newest
 /// round that ended. Then the beginning of an id, where only one begins so. Exit 4 where an issue
-/// has several open decisions or is the beginning of an id as well, 2 where several ids begin so,
+/// has several open decisions or is the beginning of an id as well, or where several ids begin so;
 /// 3 where nothing is called so; the closest name is suggested.
 pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w DecisionPoint, Failure> {
     if let Some(point) = world.decision_point(wanted) {
@@ -38,7 +38,7 @@ pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w Decision
         (Some(only), None) => Ok(only),
         _ => {
             let message = format!("several decisions begin with {}: give more", visible(wanted));
-            Err(Failure::new(Exit::USAGE, "ambiguous_decision", message))
+            Err(Failure::new(Exit::CONFLICT, "ambiguous_decision", message))
         }
     }
 }

@@ -108,6 +108,18 @@ fn a_file_that_is_named_and_not_there_is_an_error_of_every_verb() {
 }
 
 #[test]
+fn a_directory_is_no_configuration_of_any_verb() {
+    let place = Place::with_log();
+    for words in [&["runs"][..], &["inbox"], &["hold", "list"], &["verify"], &["config", "check"]] {
+        let output = place.holdpoint(&[&["--config", "."], words].concat());
+        let said = text(&output.stderr);
+        assert_eq!((status(&output), text(&output.stdout)), (1, String::new()), "{said}");
+        assert!(said.contains("is not a regular file"), "{words:?}: {said}");
+    }
+    assert_eq!(status(&place.holdpoint(&["--config", ".", "run", "--", "true"])), 125);
+}
+
+#[test]
 fn what_is_wrong_is_told_with_line_and_column_and_nothing_is_written() {
     let place = Place::new();
     write(&place, "holdpoint.toml", "[hold]\ndefault = \"always\"\nwait = 1\n");

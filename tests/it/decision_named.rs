@@ -48,6 +48,16 @@ fn records_of_a_decision_are_shown_by_every_name_that_it_has() {
 }
 
 #[test]
+fn a_beginning_that_several_ids_have_is_a_conflict_of_every_verb() {
+    let place = Place::new();
+    many(&place);
+    for words in [&["show", "DP-0000"][..], &["respond", "DP-0000", "--option", "a"]] {
+        let (exit, error) = refused(&place, words);
+        assert_eq!((exit, &error["code"]), (4, &json!("ambiguous_decision")), "{words:?}");
+    }
+}
+
+#[test]
 fn what_ended_long_ago_is_over_and_not_unknown() {
     let place = Place::new();
     let first = id_of(&done(&place, &["create", "--prompt", "Old?", "--option", "a:A"]));

@@ -237,6 +237,17 @@ fn damage_anywhere_is_exit_6_and_a_bad_configuration_exit_1() {
 }
 
 #[test]
+fn a_configuration_that_is_named_and_missing_is_told_among_the_rest_and_is_exit_3() {
+    let place = Place::with_log();
+    for (named, exit) in [("no.toml", 3), (".", 1)] {
+        let output = place.holdpoint(&["--config", named, "doctor"]);
+        let said = text(&output.stdout);
+        assert_eq!(status(&output), exit, "{said}");
+        assert!(said.contains("fail  configuration") && said.contains("ok    log"), "{said}");
+    }
+}
+
+#[test]
 fn a_person_reads_lines_that_say_what_to_do() {
     let place = Place::new();
     let file = place.directory.path().join("settings.json");

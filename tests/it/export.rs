@@ -455,7 +455,7 @@ fn what_is_no_regular_file_is_not_taken_the_place_of() {
     std::os::unix::fs::symlink(&aside, &link).unwrap();
     let shown = link.to_str().unwrap();
     let output = place.holdpoint(&["export", "--out", shown, "--force"]);
-    assert_eq!(status(&output), 2, "{}", text(&output.stderr));
+    assert_eq!(status(&output), 4, "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("no regular file"), "{}", text(&output.stderr));
     assert!(link.symlink_metadata().unwrap().is_symlink());
     assert_eq!(std::fs::read_to_string(&aside).unwrap(), "mine");

@@ -365,7 +365,8 @@ fn a_configuration_of_the_user_names_logs_and_one_of_a_project_none() {
         command.env("XDG_CONFIG_HOME", place.directory.path().join("configuration"));
         command.output().unwrap()
     };
-    let output = told("/dev/null");
+    std::fs::write(place.directory.path().join("empty.toml"), "").unwrap();
+    let output = told("empty.toml");
     let said = text(&output.stderr);
     // Where others can write above the file, it is not believed: which logs it names is not known.
     match said.contains("is not believed") {

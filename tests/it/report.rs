@@ -161,7 +161,7 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
     assert!(std::fs::read_to_string(&page).unwrap().starts_with("<!doctype html>"));
     std::fs::remove_file(&page).unwrap();
     symlink("elsewhere", &page).unwrap();
-    assert_eq!(status(&report(&place, &["--since", "1", "--force"])), 2);
+    assert_eq!(status(&report(&place, &["--since", "1", "--force"])), 4, "it is there, and stays");
     let verifier = place.holdpoint(&["report", "--verifier", "verify.py"]);
     assert_eq!(status(&verifier), 0, "{}", text(&verifier.stderr));
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/report/verify.py");
