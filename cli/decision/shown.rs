@@ -2,6 +2,7 @@
 //! head, which this program worded.
 
 use crate::arguments::Global;
+use crate::hold::{ALL_OVER, RECORDED_NEXT};
 use crate::locate::{program, program_words};
 use crate::screen::{Page, columns, named, quoted};
 use crate::text::{bytes, counted, moment};
@@ -77,7 +78,10 @@ fn add_rest(
     add_purpose(page, point);
     more.iter().for_each(|more| page.row("and to", more));
     add_answers(page, point, doubts);
-    add_ways(page, global, point, doubts.unproven);
+    match is_over(point, now) {
+        true => page.sentence(ALL_OVER),
+        false => add_ways(page, global, point, doubts.unproven),
+    }
 }
 
 /// The command line that answers it, and what else may be answered; nothing once it is over.
@@ -101,6 +105,11 @@ pub(super) fn time_left(point: &DecisionPoint, now: Time) -> String {
         Some(end) => span(end.nanoseconds_since(now)),
         None => String::new(),
     }
+}
+
+/// Whether nobody can answer any more, although nobody recorded that yet.
+fn is_over(point: &DecisionPoint, now: Time) -> bool {
+    point.deadline().is_some_and(|end| end <= now)
 }
 
 /// Somebody, with what proves the name.
@@ -220,6 +229,13 @@ fn time(point: &DecisionPoint, end: Time, now: Time) -> String {
         "overdue" => "overdue".to_string(),
         left => format!("{left} left"),
     };
+    if is_over(point, now) {
+        let becomes = match point.default_at_deadline() {
+            Some(option) => format!("the default {} is taken", named(option)),
+            None => "nothing is decided".to_string(),
+        };
+        return format!("over since {}: {becomes}{RECORDED_NEXT}", moment(end));
+    }
     // Somebody objected to what a round proposed that is to be refined: no default is taken of it.
     let then = match point.terms.on_timeout {
         OnTimeout::Hold => "it goes on waiting",

@@ -18,6 +18,11 @@ use holdpoint_engine::shell::Question;
 use serde::Serialize;
 use std::time::Duration;
 
+/// What is said of a question instead of what could be answered, once its time is over.
+pub(crate) const ALL_OVER: &str = "its time is over: no answer to it counts any more";
+/// What is said behind what becomes of it.
+pub(crate) const RECORDED_NEXT: &str = ", and whoever writes to the log next records that";
+
 /// A decision as it is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "UPPER")]
@@ -203,7 +208,11 @@ fn why(question: &Question) -> String {
 /// What may be answered until when, or what was.
 fn add_answers(page: &mut Page, question: &Question, now: Option<Time>) {
     let request = &question.held.request;
-    if question.held.is_open() {
+    if question.held.is_open() && now.is_some_and(|now| request.is_expired(now)) {
+        let since = moment(request.timeout_at);
+        page.row("time", &format!("over since {since}: ABORT{RECORDED_NEXT}"));
+        page.sentence(ALL_OVER);
+    } else if question.held.is_open() {
         let left = now.map(|now| format!("{} left, ", left(question, now))).unwrap_or_default();
         let until = moment(request.timeout_at);
         page.row("time", &format!("{left}until {until}; then ABORT"));
@@ -336,6 +345,16 @@ mod tests {
             for columns in golden::COLUMNS {
                 golden::compare(&format!("hold-{name}"), columns, &shown(&question, columns));
             }
+        }
+    }
+
+    #[test]
+    fn a_question_whose_time_is_over_offers_nothing_and_says_what_happens_now() {
+        let question = question(Exit::Status(1), None);
+        for columns in golden::COLUMNS {
+            let over = question.held.request.timeout_at;
+            let shown = lines(&question, Some(over), columns, "holdpoint");
+            golden::compare("hold-over", columns, &shown);
         }
     }
 
