@@ -8,12 +8,18 @@ use crate::output::Output;
 use crate::point::{self, Point};
 use crate::progress::Bar;
 use crate::reach::{self, Untied};
+use crate::screen::{columns_of_screen, folded, width};
 use crate::text::{counted, doer, moment};
 use crate::verify::{exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, leading, search, span};
 use std::ops::ControlFlow;
+
+/// From so many columns on, what goes on stands below the moments.
+const ROOMY_COLUMNS: usize = 60;
+/// Where that is.
+const INDENT: usize = 10;
 
 /// Options of `log show`.
 #[derive(Debug, clap::Args)]
@@ -136,11 +142,11 @@ pub(crate) fn stream(
     let mut bar = Bar::beside(&out);
     let mut shown = 0_u64;
     let mut untied = Untied::default();
-    let durable = durable_to(global, directory)?;
+    let (durable, columns) = (durable_to(global, directory)?, columns_of_screen());
     let searched = directory.read(|storage, options| {
         let mut show = |line: Line, standing: Standing| {
             untied.take(line.sequence, standing);
-            put(&mut out, line.standing(standing), durable);
+            put(&mut out, line.standing(standing), durable, columns);
             shown = shown.saturating_add(1);
             if shown >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -226,23 +232,81 @@ pub(crate) fn durable_to(global: &Global, directory: &Directory) -> Result<Optio
     global.json.then(read).transpose()
 }
 
-/// Writes a record as one line: of JSON, where it is said how far the log is durable.
-pub(crate) fn put(out: &mut Output, line: Line, durable: Option<u64>) {
+/// Writes a record: as one line of JSON, where it is said how far the log is durable; in so many
+/// columns as many lines as it takes; else as one.
+pub(crate) fn put(out: &mut Output, line: Line, durable: Option<u64>, columns: Option<usize>) {
     match durable {
         Some(durable) => {
             out.json_line(&Line { durable: Some(line.sequence <= durable), ..line });
         }
-        None => out.line(of_person(&line)),
+        None => of_person(&line, columns).iter().for_each(|line| out.line(line)),
     }
 }
 
-fn of_person(line: &Line) -> String {
-    format!(
-        "{:>8}  {}  {:<41}  {:<24}  {}",
-        line.sequence,
-        moment(line.time),
-        line.kind,
-        line.actor.as_ref().map(|it| doer(it, line.proof)).unwrap_or_default(),
-        line.summary
-    )
+/// A record for a person. Where its line is too long, what it says stands below what it is.
+fn of_person(line: &Line, columns: Option<usize>) -> Vec<String> {
+    let doer = line.actor.as_ref().map(|it| doer(it, line.proof)).unwrap_or_default();
+    let (sequence, moment) = (line.sequence, moment(line.time));
+    let whole = format!("{sequence:>8}  {moment}  {:<41}  {doer:<24}  {}", line.kind, line.summary);
+    let Some(columns) = columns.filter(|columns| width(&whole) > *columns) else {
+        return vec![whole];
+    };
+    let indent = " ".repeat(if columns >= ROOMY_COLUMNS { INDENT } else { 2 });
+    let room = columns.saturating_sub(indent.len());
+    let kind = breakable(line.kind.as_ref(), room);
+    let mut lines = vec![format!("{sequence:>8}")];
+    for cell in [moment, kind, doer] {
+        let room = if lines.len() == 1 { columns } else { room };
+        let last = lines.last_mut().map(|last| (format!("{last}  {cell}"), last));
+        match last.filter(|(longer, _)| width(longer) <= room) {
+            Some((longer, last)) => *last = longer,
+            None => lines.push(cell),
+        }
+    }
+    lines.push(line.summary.to_string());
+    let lines = lines.iter().enumerate();
+    let fold = |(at, line): (usize, &String)| {
+        let before = if at == 0 { "" } else { &indent };
+        folded(line, (before, &indent), columns)
+    };
+    lines.flat_map(fold).collect()
+}
+
+/// The name of a kind of record as it may be folded: behind its system, where it does not fit.
+pub(crate) fn breakable(kind: &str, room: usize) -> String {
+    if width(kind) > room { kind.replacen('.', ". ", 1) } else { kind.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{self, Sample};
+    use holdpoint_log_format::BootId;
+    use holdpoint_replay::ReadOptions;
+
+    #[test]
+    fn each_record_keeps_its_words_and_its_columns_at_every_width() {
+        let sample = Sample::begun_again();
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let mut records = Vec::new();
+        search(
+            &sample.storage(),
+            &Filter::default(),
+            Order::OldestFirst,
+            options,
+            &mut |_| {},
+            &mut |line, _| {
+                records.push(line);
+                ControlFlow::Continue(())
+            },
+        )
+        .unwrap();
+        for columns in golden::COLUMNS {
+            let shown = |line| of_person(line, Some(columns));
+            let shown: Vec<String> = records.iter().flat_map(shown).collect();
+            golden::compare("log-show", columns, &shown);
+        }
+        let whole = |line| of_person(line, None).len();
+        assert!(records.iter().map(whole).all(|lines| lines == 1), "nothing is folded on a pipe");
+    }
 }

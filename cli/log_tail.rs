@@ -6,6 +6,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::{self, both, conclude, durable_to, put, stream};
 use crate::output::Output;
+use crate::screen::columns_of_screen;
 use crate::text::path;
 use crate::wanted::{WantedArgs, expect_known};
 use holdpoint_engine::shell::Watch;
@@ -92,7 +93,7 @@ fn follow(
     loop {
         let durable = durable_to(global, directory)?;
         let caught_up = tail.catch_up(&directory.log, filter, &mut |line| {
-            put(&mut out, line.standing(Standing::Unwitnessed), durable);
+            put(&mut out, line.standing(Standing::Unwitnessed), durable, columns_of_screen());
         });
         out.flush();
         if let Some(Missed { first, last }) =

@@ -44,6 +44,41 @@ pub(crate) fn columns() -> usize {
     }
 }
 
+/// How wide standard output is, where it is a terminal: what is read elsewhere is not folded.
+pub(crate) fn columns_of_screen() -> Option<usize> {
+    std::io::stdout().is_terminal().then(columns)
+}
+
+/// A line of this program, of which texts of others are made visible, in lines of so many columns:
+/// each behind what stands before it, the first line and the others.
+pub(crate) fn folded(text: &str, (first, others): (&str, &str), columns: usize) -> Vec<String> {
+    let room = |before: &str| columns.saturating_sub(width(before)).max(1);
+    let lines = wrapped(&plain_once(text), room(first), room(others)).into_iter().enumerate();
+    let behind = |(at, line)| format!("{}{line}", if at == 0 { first } else { others });
+    lines.map(|line| behind(line).trim_end().to_string()).collect()
+}
+
+/// As [`fold`], but no word is broken that fits on a line of its own.
+fn wrapped(text: &str, first: usize, others: usize) -> Vec<String> {
+    let (mut lines, mut line, mut room) = (Vec::new(), String::new(), first);
+    for (at, word) in text.split(' ').enumerate() {
+        let longer = if at == 0 { word.to_string() } else { format!("{line} {word}") };
+        if width(&longer) <= room {
+            line = longer;
+        } else if width(word) <= others {
+            lines.push(std::mem::replace(&mut line, word.to_string()));
+            room = others;
+        } else {
+            let mut pieces = fold(&longer, room, others);
+            line = pieces.pop().unwrap_or_default();
+            lines.extend(pieces);
+            room = others;
+        }
+    }
+    lines.push(line);
+    lines
+}
+
 /// How wide a terminal is.
 pub(crate) fn columns_of(terminal: impl AsFd) -> usize {
     let size = terminal_size::terminal_size_of(terminal);

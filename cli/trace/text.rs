@@ -2,8 +2,10 @@
 //! them as branches.
 
 use crate::arguments::{Global, program};
+use crate::log_show::breakable;
 use crate::output::Output;
 use crate::runs::ID_CHARACTERS;
+use crate::screen::{columns_of_screen, folded};
 use crate::show::proven;
 use crate::text::{command_line, counted, doer, moment};
 use anstyle::Style;
@@ -15,26 +17,58 @@ use std::collections::BTreeMap;
 /// So many runs of a story are named; more are counted.
 const RUNS_MAX: usize = 8;
 
+/// Whether a line is of the record that was asked about, and the line.
+type Told = (bool, String);
+
+/// Names of rows are so wide, with the space behind them.
+const NAME_COLUMNS: usize = 9;
+
 pub(super) fn show(out: &mut Output, global: &Global, story: &Trace) {
-    story.runs.iter().take(RUNS_MAX).for_each(|it| out.line(format_args!("run      {}", run(it))));
+    for (is_asked, line) in lines(story, &program(&global.log), columns_of_screen()) {
+        let style = if is_asked { Style::new().bold() } else { Style::new() };
+        out.line(out.paint(style, line));
+    }
+}
+
+/// The screen, in so many columns where there are any. `program` is how this one is called for the
+/// log.
+fn lines(story: &Trace, program: &str, columns: Option<usize>) -> Vec<Told> {
+    let mut lines = Vec::new();
+    let mut row = |name: &str, value: &str| {
+        let name = format!("{name:<NAME_COLUMNS$}");
+        let others = " ".repeat(if columns.is_some_and(is_narrow) { 2 } else { NAME_COLUMNS });
+        let laid_out = laid_out(value, (&name, &others), columns).into_iter();
+        lines.extend(laid_out.map(|line| (false, line)));
+    };
+    story.runs.iter().take(RUNS_MAX).for_each(|it| row("run", &run(it)));
     let more = story.runs.len().saturating_sub(RUNS_MAX);
     if more > 0 {
         let more = counted(more as u64, "more run");
-        out.line(format_args!("         and {more}: --json names all"));
+        row("", &format!("and {more}: --json names all"));
     }
-    out.line(format_args!("person   {}", person(story)));
+    row("person", &person(story));
     let asked = story.steps.iter().find(|step| step.role == Role::Asked);
     if let Some(correlation) = asked.and_then(|step| step.correlation.as_deref()) {
-        out.line(format_args!("story    {}", visible(correlation)));
-        out.line(format_args!(
-            "         {} log show --correlation ID shows all of it",
-            program(&global.log)
-        ));
+        row("story", &visible(correlation).to_string());
+        row("", &format!("{program} log show --correlation ID shows all of it"));
     }
-    out.line(format_args!("begins   {}", beginning(&story.beginning)));
-    out.line("");
-    for Drawn { step, own, rest } in tree(&story.steps) {
-        show_step(out, story.sequence, step, &own, &rest);
+    row("begins", &beginning(&story.beginning));
+    lines.push((false, String::new()));
+    for drawn in tree(&story.steps) {
+        put_step(&mut lines, story.sequence, &drawn, columns);
+    }
+    lines
+}
+
+const fn is_narrow(columns: usize) -> bool {
+    columns < 60
+}
+
+/// A text behind what stands before it: one line, or in so many columns as many as it takes.
+fn laid_out(text: &str, before: (&str, &str), columns: Option<usize>) -> Vec<String> {
+    match columns {
+        Some(columns) => folded(text, before, columns),
+        None => vec![format!("{}{text}", before.0)],
     }
 }
 
@@ -88,30 +122,45 @@ pub(super) fn beginning(beginning: &Beginning) -> String {
     }
 }
 
-fn show_step(out: &mut Output, asked: u64, step: &Step, own: &str, rest: &str) {
-    let mut before = own;
+fn put_step(
+    lines: &mut Vec<Told>,
+    asked: u64,
+    Drawn { step, own, rest }: &Drawn<'_>,
+    columns: Option<usize>,
+) {
+    // What is deep in a story keeps half of the line.
+    let fitting = |before: &str| {
+        let most = columns.map_or(before.len(), |columns| columns / 2);
+        before.get(before.len().saturating_sub(most)..).unwrap_or_default().to_string()
+    };
+    let (own, rest) = (fitting(own), fitting(rest));
+    // In few columns an id keeps its line.
+    let others = format!("  {rest}{}", if columns.is_some_and(is_narrow) { "" } else { "    " });
+    let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(others.len()));
+    let mut before = &own;
     for record in &step.records {
-        let line = format!("{before}{}", line_of(record));
-        match record.sequence == asked {
-            true => out.line(out.paint(Style::new().bold(), format_args!("> {line}"))),
-            false => out.line(format_args!("  {line}")),
-        }
-        before = rest;
+        let is_asked = record.sequence == asked;
+        let first = format!("{}{before}", if is_asked { "> " } else { "  " });
+        let told = laid_out(&line_of(record, room), (&first, &others), columns);
+        lines.extend(told.into_iter().map(|line| (is_asked, line)));
+        before = &rest;
     }
     let told = step.records.last().map_or(step.first, |record| record.sequence);
     if told < step.last {
-        out.line(format_args!("  {rest}records up to {} of the same command", step.last));
+        let more = format!("records up to {} of the same command", step.last);
+        let told = laid_out(&more, (&format!("  {rest}"), &others), columns);
+        lines.extend(told.into_iter().map(|line| (false, line)));
     }
 }
 
-fn line_of(record: &StepRecord) -> String {
+fn line_of(record: &StepRecord, room: usize) -> String {
     format!(
         "{}  {}  {}  {}  {}",
         record.sequence,
         moment(record.time),
         record.actor.as_ref().map(|it| doer(it, record.proof)).unwrap_or_default(),
         record.summary,
-        record.kind
+        breakable(record.kind.as_ref(), room)
     )
 }
 
@@ -162,4 +211,28 @@ pub(super) fn cause_of<'s>(steps: &'s [Step], step: &Step) -> Option<&'s Step> {
     let causation = step.causation.filter(|_| step.is_caused)?;
     let at = steps.partition_point(|other| other.last < causation);
     steps.get(at).filter(|other| other.first <= causation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{self, Sample};
+    use holdpoint_log_format::BootId;
+    use holdpoint_replay::{ReadOptions, Traced, trace};
+
+    #[test]
+    fn a_story_keeps_its_words_and_its_branches_at_every_width() {
+        let sample = Sample::begun_again();
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let run = &sample.listed()[2];
+        let retry = run.retries().next().unwrap();
+        let Ok(Traced::Story(story)) = trace(&sample.storage(), retry, 64, options) else {
+            panic!("record {retry} has no story")
+        };
+        for columns in golden::COLUMNS {
+            let shown = lines(&story, "holdpoint", Some(columns)).into_iter();
+            let shown: Vec<String> = shown.map(|(_, line)| line).collect();
+            golden::compare("trace", columns, &shown);
+        }
+    }
 }
