@@ -7,6 +7,7 @@ use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
+use crate::ids::{self, IdOf};
 use crate::output::Output;
 use crate::reach;
 use crate::replay::of_value;
@@ -51,19 +52,23 @@ pub(crate) struct Args {
 /// What is compared: a state of the log, or a run.
 #[derive(Clone, Debug)]
 enum Place {
-    State(Until),
+    /// What was written for it as well.
+    State(Until, String),
     Run(String),
 }
 
 fn parse_place(text: &str) -> Result<Place, String> {
     match run_id::is_meant(text) {
         true => Ok(Place::Run(text.to_string())),
-        false => parse_until(text).map(Place::State).map_err(|why| {
-            format!(
-                "{why}; two records or moments are compared, such as 12 and 2026-01-25T16:00:00Z, \
-                 or two runs by their ids, as `holdpoint runs` lists them"
-            )
-        }),
+        false => {
+            let state = |until| Place::State(until, text.to_string());
+            parse_until(text).map(state).map_err(|why| {
+                format!(
+                    "{why}; two records or moments are compared, such as 12 and \
+                     2026-01-25T16:00:00Z, or two runs by their ids, as `holdpoint runs` lists them"
+                )
+            })
+        }
     }
 }
 
@@ -78,7 +83,12 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
         }
         (from, to, other) => points(from.as_ref(), to.as_ref()).and_then(|points| match other {
             Some(other) => of_two(global, &args, points, other),
-            None => of_one(global, archives, *shortcuts, points),
+            None => of_one(
+                global,
+                archives,
+                *shortcuts,
+                (points, &numbers(&[from.as_ref(), to.as_ref()])),
+            ),
         }),
     };
     settle(global, outcome)
@@ -88,7 +98,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 fn points(from: Option<&Place>, to: Option<&Place>) -> Result<(Until, Until), Failure> {
     let point = |place: Option<&Place>| match place {
         None => Ok(Until::End),
-        Some(Place::State(until)) => Ok(*until),
+        Some(Place::State(until, _)) => Ok(*until),
         Some(Place::Run(run)) => {
             let message = format!(
                 "{} is a run, and a run is compared with a run of the same log: name two of them, \
@@ -101,11 +111,20 @@ fn points(from: Option<&Place>, to: Option<&Place>) -> Result<(Until, Until), Fa
     Ok((point(from)?, point(to)?))
 }
 
+/// What was written for those that are records.
+fn numbers<'p>(places: &[Option<&'p Place>]) -> Vec<&'p str> {
+    let number = |place: &Option<&'p Place>| match place {
+        Some(Place::State(Until::Sequence(_), text)) => Some(text.as_str()),
+        _ => None,
+    };
+    places.iter().filter_map(number).collect()
+}
+
 fn of_one(
     global: &Global,
     archives: &ArchiveArgs,
     shortcuts: Shortcuts,
-    (from, to): (Until, Until),
+    ((from, to), numbers): ((Until, Until), &[&str]),
 ) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, archives)?;
     let line = line(&directory, shortcuts)?;
@@ -128,6 +147,7 @@ fn of_one(
     out.finish()?;
     tell_place(from, &first, &line);
     tell_place(to, &last, &line);
+    numbers.iter().for_each(|digits| ids::tell_meaning(&directory, digits, &[IdOf::Run]));
     reach::tell(global, line.report(), last.sequence());
     warn(line.report());
     Ok(exit_of(line.report()))

@@ -1,7 +1,7 @@
 //! What an id names by how it begins: a run, a decision or a request to a person.
 
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::run_id::expect_sound;
 use crate::text::excerpt;
 use holdpoint_domain::core::text::visible;
@@ -148,6 +148,13 @@ fn code(what: &str, of: &[IdOf]) -> String {
     match of {
         [one] => format!("{what}_{}", one.name()),
         _ => format!("{what}_id"),
+    }
+}
+
+/// Says what to write where digits were taken for a record's number and ids begin with them.
+pub(crate) fn tell_meaning(directory: &Directory, digits: &str, of: &[IdOf]) {
+    if let Some(ways) = meaning(directory, digits, of) {
+        complain(&format!("{digits} is taken for a record: {ways}"));
     }
 }
 

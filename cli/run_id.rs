@@ -20,7 +20,11 @@ pub(crate) enum OfRecord {
 /// where several begin so, 6 where the log is damaged where it would be.
 pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<String, Failure> {
     let Some(sequence) = ids::record(wanted) else { return of_digits(directory, wanted) };
-    match of_record(directory, sequence)? {
+    let found = of_record(directory, sequence)?;
+    if found.is_some() {
+        ids::tell_meaning(directory, wanted, &[IdOf::Run]);
+    }
+    match found {
         Some(OfRecord::Run(loop_id)) => Ok(loop_id),
         Some(OfRecord::Record(_)) => {
             let message =

@@ -1,7 +1,7 @@
 //! What an id that `show` is given names.
 
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
+use crate::exit::{Exit, Failure};
 use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
 use crate::run_id::{OfRecord, no_record, of_record};
 use crate::text::excerpt;
@@ -54,9 +54,7 @@ impl Meant {
         let Some(found) = of_record(directory, sequence)? else {
             return Err(no_record(directory, digits, &IdOf::ALL));
         };
-        if let Some(ways) = ids::meaning(directory, digits, &IdOf::ALL) {
-            complain(&format!("{digits} is taken for a record: {ways}"));
-        }
+        ids::tell_meaning(directory, digits, &IdOf::ALL);
         Ok(match found {
             OfRecord::Run(loop_id) => Self::Run(loop_id),
             OfRecord::Record(sequence) => Self::Record(sequence),

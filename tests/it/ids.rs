@@ -3,8 +3,12 @@
 use crate::apply_support::{answers, apply};
 use crate::program::{Place, json, status, text};
 use crate::records_support::{holdpoint, indexed_of, remove_indexes};
+use holdpoint_domain::Command;
 use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_testing::hand_made::HandMade;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// Asks a question whose id has these digits; with a cause, where one is given.
 fn asked(place: &Place, digits: &str, causation: Option<u64>) -> String {
@@ -234,4 +238,34 @@ fn what_a_run_caused_is_told_with_it_behind_the_mark_of_others_words() {
         format!("\ncaused          record {record}, now, by planner (agent, name not proven");
     assert!(screen.contains(&begins), "{screen}");
     assert!(screen.contains("\n| DP-5555") && !screen.contains("\nrun  LOOP-1"), "{screen}");
+}
+
+#[test]
+fn every_verb_that_takes_digits_for_a_record_says_what_to_write_for_the_run() {
+    let mut log = HandMade::new();
+    log.run();
+    log.crash();
+    let mut other = log.initialize("make deploy");
+    let mut bytes = [0xdd; 16];
+    bytes[..3].copy_from_slice(&[0, 0, 9]);
+    other.entropy = Entropy::from_bytes(bytes);
+    log.command(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(other)));
+    let directory = TempDir::new().unwrap();
+    log.write(directory.path());
+    let elsewhere = TempDir::new().unwrap();
+    let page = elsewhere.path().join("page");
+    let report = ["report", "000009", "--out", page.to_str().unwrap()];
+    for words in [
+        &["show", "000009"][..],
+        &["output", "000009"],
+        &["bisect", "000009"],
+        &["runs", "--after", "000009"],
+        &["diff", "000009"],
+        &["diff", "1", "000009"],
+        &report,
+    ] {
+        let told = text(&holdpoint(directory.path(), words).stderr);
+        let due = "000009 is taken for a record: to mean the run, write LOOP-000009";
+        assert!(told.contains(due), "{words:?}: {told}");
+    }
 }
