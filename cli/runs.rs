@@ -2,6 +2,7 @@
 
 pub(crate) mod again;
 mod following;
+mod row;
 pub(crate) mod sessions;
 
 use crate::archives::ArchiveArgs;
@@ -17,27 +18,25 @@ use crate::reach::{self, Untied};
 use crate::recorders;
 use crate::run::labels;
 use crate::run_id;
-use crate::screen::{columns, named, width};
+use crate::screen::{columns, named, quoted};
 use crate::show::exit_of;
-use crate::table::{Column, Layout, NOTHING, indented};
+use crate::table::{Column, Fit, Layout, NOTHING, indented};
 use crate::text::{command_line, counted};
 use crate::wanted::expect_order;
 use crate::when::{TimesArgs, took};
-use again::{Placed, Retries, RetryOf, apart, placed};
+use again::{Placed, Retries, apart, placed};
 use anstyle::{AnsiColor, Style};
+use holdpoint_domain::Proof;
 use holdpoint_domain::core::time::Timestamp;
-use holdpoint_domain::execution_loop::Exit as ProcessExit;
-use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
     Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session, begun,
     find_runs, newest,
 };
 use jiff::tz::TimeZone;
-use serde::Serialize;
+use row::ListedRow;
+pub(crate) use row::Row;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::iter::once;
 
 /// So many runs are shown where nothing else is said.
 const SHOWN: usize = 20;
@@ -329,11 +328,14 @@ fn followed(args: &Args, shown: &Shown) -> Layout<'static> {
     let when = |at| args.times.told(at, now(), &TimeZone::system());
     let entries = entries(placed(&shown.runs, &shown.retries), &shown.sessions);
     let mut rows: Vec<Vec<String>> = entries.iter().map(|entry| entry.cells(&when)).collect();
-    let when = when(now());
-    let when = if width(&when) < width(LATER[0]) { LATER[0].to_string() } else { when };
-    rows.push(once(when).chain(LATER.iter().skip(1).map(ToString::to_string)).collect());
+    rows.push(vec![when(now())]);
+    followed_in(rows, columns())
+}
+
+fn followed_in(mut rows: Vec<Vec<String>>, columns: usize) -> Layout<'static> {
+    rows.push(LATER.map(String::from).to_vec());
     rows.extend(RunOutcome::ALL.map(|outcome| vec![String::new(), outcome.name().to_string()]));
-    Layout::with_room_for(&COLUMNS, &rows, columns())
+    Layout::with_room_for(&COLUMNS, &rows, columns)
 }
 
 /// What a row may come to be, column by column.
@@ -342,7 +344,7 @@ const LATER: [&str; 8] = [
     "",
     "signal 11",
     "59 min 59 s",
-    "agent-name?",
+    "agent-name:12345678?",
     "somebody",
     "LOOP-0123456789",
     "",
@@ -392,14 +394,14 @@ fn entries<'s>(placed: Vec<Placed<'s>>, sessions: &'s [Session]) -> Vec<Entry<'s
 }
 
 const COLUMNS: [Column; 8] = [
-    Column { title: "began", weight: 7, is_cut: false, is_number: false },
-    Column { title: "outcome", weight: 8, is_cut: false, is_number: false },
-    Column { title: "exit", weight: 3, is_cut: false, is_number: false },
-    Column { title: "took", weight: 4, is_cut: false, is_number: true },
-    Column { title: "by", weight: 1, is_cut: false, is_number: false },
-    Column { title: "approved by", weight: 2, is_cut: false, is_number: false },
-    Column { title: "run", weight: 5, is_cut: false, is_number: false },
-    Column { title: "command", weight: 6, is_cut: true, is_number: false },
+    Column { title: "began", weight: 5, fit: Fit::Time, is_number: false },
+    Column { title: "outcome", weight: 7, fit: Fit::Whole, is_number: false },
+    Column { title: "exit", weight: 3, fit: Fit::Whole, is_number: false },
+    Column { title: "took", weight: 2, fit: Fit::Time, is_number: true },
+    Column { title: "by", weight: 4, fit: Fit::Name, is_number: false },
+    Column { title: "approved by", weight: 1, fit: Fit::Name, is_number: false },
+    Column { title: "run", weight: 8, fit: Fit::Id, is_number: false },
+    Column { title: "command", weight: 6, fit: Fit::Rest(9), is_number: false },
 ];
 
 /// The table of some rows, in so many columns. `when` tells moments.
@@ -427,9 +429,11 @@ fn cells(placed: &Placed<'_>, when: &dyn Fn(Timestamp) -> String) -> Vec<String>
     ]
 }
 
-/// A name, with a question mark behind one that nothing proves.
+/// A name, with a question mark behind one that nothing proves. What ends as names do that are cut
+/// stands in quotes.
 fn claimed(id: &str, is_claim: bool) -> String {
-    format!("{}{}", named(id), if is_claim { "?" } else { "" })
+    let name = if id.ends_with("..") { quoted(id) } else { named(id) };
+    format!("{name}{}", if is_claim { "?" } else { "" })
 }
 
 fn beginner(run: &Run) -> String {
@@ -441,76 +445,6 @@ fn beginner(run: &Run) -> String {
 pub(crate) fn lasted(run: &Run) -> Option<u64> {
     let end = run.entity.halt.as_ref()?.at;
     Some(end.nanoseconds().saturating_sub(run.entity.started_at.nanoseconds()))
-}
-
-/// What a program is shown of a run in a list.
-#[derive(Serialize)]
-struct ListedRow<'r> {
-    #[serde(flatten)]
-    row: Row<'r>,
-    /// The RETRY about another run with which it says that it began.
-    retry_of: Option<RetryOf<'r>>,
-}
-
-impl<'r> ListedRow<'r> {
-    fn of(placed: &Placed<'r>) -> Self {
-        Self { row: Row::of(placed.run), retry_of: placed.retry.map(RetryOf::of) }
-    }
-}
-
-/// What a program is shown of a run.
-#[derive(Serialize)]
-pub(crate) struct Row<'r> {
-    run: &'r str,
-    outcome: RunOutcome,
-    exit_status: Option<i32>,
-    signal: Option<i32>,
-    began_at: Timestamp,
-    ended_at: Option<Timestamp>,
-    took_ns: Option<u64>,
-    attempts: u8,
-    by: &'r ActorId,
-    proof: Option<Proof>,
-    approved_by: Vec<&'r str>,
-    command_line: &'r str,
-    correlation: &'r str,
-    labels: &'r BTreeMap<String, String>,
-    first_record: u64,
-    last_record: u64,
-    /// What is proven of the weakest of its records.
-    standing: &'static str,
-}
-
-impl<'r> Row<'r> {
-    pub(crate) fn of(run: &'r Run) -> Self {
-        let entity = &run.entity;
-        let exit =
-            entity.current_attempt().and_then(|attempt| Some(attempt.response.as_ref()?.exit));
-        let (exit_status, signal) = match exit {
-            Some(ProcessExit::Status(status)) => (Some(status), None),
-            Some(ProcessExit::Signal(signal)) => (None, Some(signal)),
-            Some(ProcessExit::Unknown) | None => (None, None),
-        };
-        Self {
-            run: entity.loop_id(),
-            outcome: RunOutcome::of(entity),
-            exit_status,
-            signal,
-            began_at: entity.started_at,
-            ended_at: entity.halt.as_ref().map(|halt| halt.at),
-            took_ns: lasted(run),
-            attempts: entity.attempt_count(),
-            by: &entity.actor,
-            proof: run.doers.get(&entity.started_sequence).and_then(|doer| doer.proof),
-            approved_by: run.approvers().map(|who| who.id).collect(),
-            command_line: &entity.command_line,
-            correlation: &entity.correlation,
-            labels: &run.labels,
-            first_record: run.first,
-            last_record: run.last,
-            standing: run.standing().name(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -551,6 +485,47 @@ mod tests {
         for columns in golden::COLUMNS {
             let shown = table(&entries, &|at| ago(sample.now, at), columns);
             golden::compare("runs-session", columns, &shown);
+        }
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_keeps_its_column_and_its_mark_at_every_width() {
+        let sample = Sample::new();
+        let mut runs = sample.listed();
+        let names = [
+            "deployments-of-production-eu-central-1",
+            "deployments-of-production-us-east-2",
+            "\u{6587}\u{5b57}\u{5316}\u{3051}\u{6587}\u{5b57}\u{5316}\u{3051}\u{6587}\u{5b57}",
+            "cut..",
+        ];
+        for (run, name) in runs.iter_mut().zip(names) {
+            run.entity.actor.id = name.to_string();
+        }
+        let retries = sample.retries();
+        let entries = entries(placed(&runs, &retries), &[]);
+        for columns in golden::COLUMNS {
+            let shown = table(&entries, &|at| ago(sample.now, at), columns);
+            golden::compare("runs-long-names", columns, &shown);
+            assert_eq!(columns >= 80, shown[0].contains("  by "), "{columns}: {shown:?}");
+            assert!(columns < 40 || shown[0].contains("  run "), "{columns}: {shown:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_followed_has_the_columns_of_the_list_from_80_on_and_the_id_at_every_width() {
+        for columns in golden::COLUMNS {
+            let layout = followed_in(Vec::new(), columns);
+            let titles = layout.titles();
+            let shown: Vec<&str> = titles.split_whitespace().collect();
+            let due: &[&str] = match columns {
+                ..40 => &["run"],
+                40 => &["outcome", "run", "command"],
+                80 => &["began", "outcome", "exit", "took", "by", "run", "command"],
+                _ => {
+                    &["began", "outcome", "exit", "took", "by", "approved", "by", "run", "command"]
+                }
+            };
+            assert_eq!(shown, due, "{columns}");
         }
     }
 

@@ -2,11 +2,45 @@
 //! is left away column by column, the least important first.
 
 use crate::screen::{cut, width};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Between two columns.
 const GAP: usize = 2;
-/// A column that is cut to fit is no narrower than this.
-const CUT_MIN: usize = 12;
+/// The digits of an id that are shown where there is little room: enough to name it.
+const DIGITS_SHORT: usize = 6;
+/// How narrow names and what is cut get at first, and names at last.
+const NARROW: usize = 20;
+const NAME_MIN: usize = 8;
+/// In so many steps columns are narrowed where there is little room, before one is left away.
+const STEPS: usize = 6;
+
+/// What becomes of the cells of a column where there is little room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// They stay whole.
+    Whole,
+    /// They are cut, to so many columns at least, and take what is left.
+    Rest(usize),
+    /// Names: a long one is cut, and a question mark behind it stays.
+    Name,
+    /// Times: the first unit of them is told.
+    Time,
+    /// Ids: fewer digits of them are shown.
+    Id,
+}
+
+impl Fit {
+    /// How narrow such a column gets in a step, if it is narrowed there.
+    const fn least(self, step: usize, short: usize) -> Option<usize> {
+        match (step, self) {
+            (0, Self::Name) | (1, Self::Rest(_)) => Some(NARROW),
+            (2, Self::Time) | (4, Self::Id) => Some(short),
+            (3, Self::Name) => Some(NAME_MIN),
+            (5, Self::Rest(least)) => Some(least),
+            _ => None,
+        }
+    }
+}
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +49,8 @@ pub(crate) struct Column {
     pub(crate) title: &'static str,
     /// The higher, the longer it stays where there is little room.
     pub(crate) weight: u8,
-    /// Whether its cells are cut where there is little room, and take what is left.
-    pub(crate) is_cut: bool,
+    /// What becomes of its cells before that.
+    pub(crate) fit: Fit,
     /// Whether its cells stand at its right.
     pub(crate) is_number: bool,
 }
@@ -45,12 +79,13 @@ pub(crate) fn indented(
             let cell = row.get_mut(first);
             cell.into_iter().for_each(|cell| cell.insert_str(0, &" ".repeat(*indent)));
         }
-        let wanted: Vec<Option<usize>> =
-            (0..columns.len()).map(|at| says(at).then(|| widest(columns, &rows, at))).collect();
+        let wanted: Vec<Option<Widths>> =
+            (0..columns.len()).map(|at| says(at).then(|| Widths::of(columns, &rows, at))).collect();
         let layout = Layout { columns, widths: fitted(columns, &wanted, room) };
         match layout.widths.iter().position(Option::is_some) {
             Some(shown) if shown > first => first = shown,
             _ => {
+                layout.keep_apart(&mut rows);
                 let lines = rows.iter().map(|row| layout.line(row));
                 return std::iter::once(layout.titles()).chain(lines).collect();
             }
@@ -58,10 +93,27 @@ pub(crate) fn indented(
     }
 }
 
-fn widest(columns: &[Column], rows: &[Vec<String>], at: usize) -> usize {
-    let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell));
-    let title = columns.get(at).map_or(0, |column| width(column.title));
-    cells.max().unwrap_or(0).max(title)
+/// How wide a column is.
+#[derive(Clone, Copy)]
+struct Widths {
+    /// With its cells as they are.
+    whole: usize,
+    /// With those shortened that can be.
+    short: usize,
+}
+
+impl Widths {
+    fn of(columns: &[Column], rows: &[Vec<String>], at: usize) -> Self {
+        let Some(column) = columns.get(at) else { return Self { whole: 0, short: 0 } };
+        let cells = || rows.iter().filter_map(|row| row.get(at));
+        let widest = |widths: &mut dyn Iterator<Item = usize>| {
+            widths.max().unwrap_or(0).max(width(column.title))
+        };
+        Self {
+            whole: widest(&mut cells().map(|cell| width(cell))),
+            short: widest(&mut cells().map(|cell| width(&shortened(column.fit, cell)))),
+        }
+    }
 }
 
 /// Columns that stay as wide as they are, for rows that are not known yet.
@@ -74,14 +126,11 @@ pub(crate) struct Layout<'c> {
 impl<'c> Layout<'c> {
     /// With room for these rows, of which none is shown.
     pub(crate) fn with_room_for(columns: &'c [Column], rows: &[Vec<String>], room: usize) -> Self {
-        let mut wanted: Vec<Option<usize>> =
-            (0..columns.len()).map(|at| Some(widest(columns, rows, at))).collect();
-        // What is cut takes what is left.
-        if let Some(at) = columns.iter().position(|column| column.is_cut)
-            && let Some(width) = wanted.get_mut(at)
-        {
-            *width = Some(room);
-        }
+        let wanted = columns.iter().enumerate().map(|(at, column)| match column.fit {
+            Fit::Rest(_) => Some(Widths { whole: room, short: room }),
+            _ => Some(Widths::of(columns, rows, at)),
+        });
+        let wanted: Vec<Option<Widths>> = wanted.collect();
         Self { columns, widths: fitted(columns, &wanted, room) }
     }
 
@@ -95,44 +144,144 @@ impl<'c> Layout<'c> {
     pub(crate) fn line(&self, row: &[String]) -> String {
         line(self.columns, row, &self.widths)
     }
+
+    /// Cuts names that would be cut alike in their middle, so that their ends tell them apart.
+    fn keep_apart(&self, rows: &mut [Vec<String>]) {
+        let names = self.columns.iter().zip(&self.widths).enumerate();
+        let names = names.filter(|(_, (column, _))| column.fit == Fit::Name);
+        for (at, room) in names.filter_map(|(at, (_, room))| Some((at, (*room)?))) {
+            let cells = rows.iter().filter_map(|row| row.get(at));
+            let long: BTreeSet<&String> = cells.filter(|cell| width(cell) > room).collect();
+            let mut cut_so: BTreeMap<String, usize> = BTreeMap::new();
+            for name in long {
+                let count = cut_so.entry(cut_name(name, room)).or_default();
+                *count = count.saturating_add(1);
+            }
+            for cell in rows.iter_mut().filter_map(|row| row.get_mut(at)) {
+                let is_like_another = |cut| cut_so.get(&cut).is_some_and(|count| *count > 1);
+                if width(cell) > room && is_like_another(cut_name(cell, room)) {
+                    *cell = cut_in_middle(cell, room);
+                }
+            }
+        }
+    }
 }
 
 /// How wide each column is; `None` where it is left away.
-fn fitted(columns: &[Column], wanted: &[Option<usize>], room: usize) -> Vec<Option<usize>> {
-    let mut widths = wanted.to_vec();
+fn fitted(columns: &[Column], wanted: &[Option<Widths>], room: usize) -> Vec<Option<usize>> {
+    let mut wanted = wanted.to_vec();
     loop {
+        let widths = narrowed(columns, &wanted, room);
         let shown = widths.iter().flatten().count();
-        let gaps = shown.saturating_sub(1).saturating_mul(GAP);
-        let taken: usize = widths.iter().flatten().sum::<usize>().saturating_add(gaps);
-        let over = taken.saturating_sub(room);
-        if over == 0 || shown <= 1 {
-            return widths;
-        }
-        let cut = (0..widths.len()).find_map(|at| {
-            let width = widths.get(at).copied().flatten()?;
-            let is_cut = columns.get(at).is_some_and(|column| column.is_cut);
-            let left = width.checked_sub(over).filter(|left| *left >= CUT_MIN.min(width))?;
-            is_cut.then_some((at, left))
-        });
-        if let Some((at, left)) = cut {
-            if let Some(width) = widths.get_mut(at) {
-                *width = Some(left);
-            }
+        if over(&widths, room) == 0 || shown <= 1 {
             return widths;
         }
         let shown = columns.iter().enumerate().zip(&widths).filter(|(_, width)| width.is_some());
         let least = shown.min_by_key(|((_, column), _)| column.weight).map(|((at, _), _)| at);
-        if let Some(width) = least.and_then(|at| widths.get_mut(at)) {
+        if let Some(width) = least.and_then(|at| wanted.get_mut(at)) {
             *width = None;
         }
     }
+}
+
+/// By how much columns are too wide together.
+fn over(widths: &[Option<usize>], room: usize) -> usize {
+    let gaps = widths.iter().flatten().count().saturating_sub(1).saturating_mul(GAP);
+    let taken: usize = widths.iter().flatten().sum::<usize>().saturating_add(gaps);
+    taken.saturating_sub(room)
+}
+
+/// Columns that are narrowed, step by step, until they fit or none can be narrowed any more.
+fn narrowed(columns: &[Column], wanted: &[Option<Widths>], room: usize) -> Vec<Option<usize>> {
+    let mut widths: Vec<Option<usize>> = wanted.iter().map(|it| it.map(|it| it.whole)).collect();
+    for step in 0..STEPS {
+        for ((at, column), wanted) in columns.iter().enumerate().zip(wanted) {
+            let over = over(&widths, room);
+            let least = wanted.and_then(|wanted| column.fit.least(step, wanted.short));
+            let (Some(least), Some(width)) = (least, widths.get_mut(at).and_then(Option::as_mut))
+            else {
+                continue;
+            };
+            let narrow = match column.fit {
+                Fit::Time | Fit::Id if over > 0 => 0,
+                _ => width.saturating_sub(over),
+            };
+            *width = narrow.max(least.max(self::width(column.title)).min(*width));
+        }
+    }
+    // What a step left over is for what was cut.
+    let gaps = widths.iter().flatten().count().saturating_sub(1).saturating_mul(GAP);
+    let taken: usize = widths.iter().flatten().sum::<usize>().saturating_add(gaps);
+    let mut left = room.saturating_sub(taken);
+    for ((column, width), wanted) in columns.iter().zip(&mut widths).zip(wanted) {
+        if let (Fit::Rest(_), Some(width), Some(wanted)) = (column.fit, width, wanted) {
+            let more = left.min(wanted.whole.saturating_sub(*width));
+            *width = width.saturating_add(more);
+            left = left.saturating_sub(more);
+        }
+    }
+    widths
+}
+
+/// A time or an id without what can be left away; another cell as it is.
+fn shortened(fit: Fit, cell: &str) -> String {
+    let text = cell.trim_start();
+    let indent = cell.strip_suffix(text).unwrap_or_default();
+    let short = match fit {
+        Fit::Time => {
+            let words = if text.starts_with("in ") { 3 } else { 2 };
+            text.split(' ').take(words).collect::<Vec<_>>().join(" ")
+        }
+        Fit::Id => match text.split_once('-') {
+            Some((kind, rest)) => {
+                let (digits, mark) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+                let digits: String = digits.chars().take(DIGITS_SHORT).collect();
+                format!("{kind}-{digits}{mark}")
+            }
+            None => text.to_string(),
+        },
+        Fit::Whole | Fit::Rest(_) | Fit::Name => text.to_string(),
+    };
+    format!("{indent}{short}")
+}
+
+/// A cell in so many columns.
+fn fitting(fit: Fit, cell: &str, room: usize) -> String {
+    match fit {
+        _ if width(cell) <= room => cell.to_string(),
+        Fit::Name => cut_name(cell, room),
+        _ => cut(&shortened(fit, cell), room),
+    }
+}
+
+/// The beginning of a name, and the question mark behind one that nothing proves. Of several names
+/// it stays where it stands behind one of them.
+fn cut_name(name: &str, room: usize) -> String {
+    let mark = if name.contains('?') { "?" } else { "" };
+    let name = name.strip_suffix('?').unwrap_or(name);
+    format!("{}{mark}", cut(name, room.saturating_sub(mark.len())))
+}
+
+/// The beginning and the end of a name.
+fn cut_in_middle(name: &str, room: usize) -> String {
+    let most = (room / 2).saturating_sub(1);
+    let (mut end, mut used) = (0, 0_usize);
+    for (at, character) in name.char_indices().rev() {
+        used = used.saturating_add(width(character.encode_utf8(&mut [0; 4])));
+        if used > most {
+            break;
+        }
+        end = at;
+    }
+    let end = if end == 0 { "" } else { name.get(end..).unwrap_or_default() };
+    format!("{}{end}", cut(name, room.saturating_sub(width(end))))
 }
 
 fn line(columns: &[Column], row: &[String], widths: &[Option<usize>]) -> String {
     let shown = columns.iter().zip(row).zip(widths);
     let cells = shown.filter_map(|((column, cell), room)| {
         let room = (*room)?;
-        let cell = cut(cell, room);
+        let cell = fitting(column.fit, cell, room);
         let blank = " ".repeat(room.saturating_sub(width(&cell)));
         Some(if column.is_number { format!("{blank}{cell}") } else { format!("{cell}{blank}") })
     });
@@ -144,9 +293,9 @@ mod tests {
     use super::*;
 
     const COLUMNS: [Column; 3] = [
-        Column { title: "when", weight: 3, is_cut: false, is_number: false },
-        Column { title: "took", weight: 1, is_cut: false, is_number: true },
-        Column { title: "command", weight: 2, is_cut: true, is_number: false },
+        Column { title: "when", weight: 3, fit: Fit::Whole, is_number: false },
+        Column { title: "took", weight: 1, fit: Fit::Whole, is_number: true },
+        Column { title: "command", weight: 2, fit: Fit::Rest(12), is_number: false },
     ];
 
     fn table(room: usize) -> Vec<String> {
@@ -186,6 +335,29 @@ mod tests {
         let columns = [Column { weight: 0, ..COLUMNS[0] }, COLUMNS[2]];
         let rows = rows.map(|row| vec![row[0].clone(), row[2].clone()]);
         assert_eq!(indented(&columns, &rows, &[0, 2], 8), ["command", "make", "  make"]);
+    }
+
+    #[test]
+    fn times_are_told_shorter_before_a_command_is_cut_to_its_beginning_or_an_id_goes() {
+        let short = |fit, cell| shortened(fit, cell);
+        assert_eq!(short(Fit::Time, "  59 min ago"), "  59 min");
+        assert_eq!(short(Fit::Time, "59 min 59 s"), "59 min");
+        assert_eq!(short(Fit::Time, "in 5 min"), "in 5 min");
+        assert_eq!(short(Fit::Time, "now"), "now");
+        assert_eq!(short(Fit::Id, "LOOP-0123456789 again?"), "LOOP-012345 again?");
+        assert_eq!(short(Fit::Id, "session:14"), "session:14");
+    }
+
+    #[test]
+    fn a_name_that_is_cut_keeps_its_mark_and_its_columns() {
+        assert_eq!(cut_name("deployments-of-all?", 12), "deploymen..?");
+        assert_eq!(cut_name("ada?, deployments-of-all", 12), "ada?, dep..?");
+        assert_eq!(cut_in_middle("deployments-of-blue?", 12), "deplo..blue?");
+        for room in 4..20 {
+            let name = "\u{6587}\u{5b57}\u{5316}\u{3051}".repeat(5);
+            assert!(width(&cut_name(&name, room)) <= room, "{room}");
+            assert!(width(&cut_in_middle(&name, room)) <= room, "{room}");
+        }
     }
 
     #[test]

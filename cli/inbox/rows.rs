@@ -2,7 +2,7 @@
 
 use super::item::Item;
 use crate::screen::marked;
-use crate::table::{Column, NOTHING, lines};
+use crate::table::{Column, Fit, NOTHING, lines};
 use holdpoint_domain::Time;
 
 /// From here on a question is one line; narrower, what is asked stands below it.
@@ -29,7 +29,8 @@ const NARROW: [Column; 4] = [
 ];
 
 const fn column(title: &'static str, weight: u8, is_cut: bool) -> Column {
-    Column { title, weight, is_cut, is_number: false }
+    let fit = if is_cut { Fit::Rest(12) } else { Fit::Whole };
+    Column { title, weight, fit, is_number: false }
 }
 
 /// The list: its titles, and for each question its lines.

@@ -68,10 +68,10 @@ impl Placed<'_> {
         self.depth == 0 && self.run.first < first
     }
 
-    /// The beginning of its id, and whether it was begun again.
+    /// The beginning of its id, and whether it says that it was begun again: nothing proves that.
     pub(super) fn id(&self) -> String {
         let id = self.run.entity.loop_id();
-        let again = if self.retry.is_some() { " again" } else { "" };
+        let again = if self.retry.is_some() { " again?" } else { "" };
         format!("{}{again}", id.get(..ID_CHARACTERS).unwrap_or(id))
     }
 }

@@ -6,7 +6,6 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::hook::{asks, is_name};
 use crate::run_id::expect_sound;
-use crate::screen::cut;
 use crate::table::NOTHING;
 use crate::text::excerpt;
 use holdpoint_domain::ActorId;
@@ -22,9 +21,6 @@ pub(crate) const PREFIX: &str = "session:";
 
 /// What stands where a run has its outcome: no record says how a session ended.
 const OUTCOME: &str = "session";
-
-/// The name of a session takes so many columns of a list at most.
-const NAME_COLUMNS: usize = 20;
 
 /// What became of the questions about the tools of a session, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -166,7 +162,7 @@ pub(super) fn cells(session: &Session, when: &dyn Fn(Timestamp) -> String) -> Ve
         OUTCOME.to_string(),
         NOTHING.to_string(),
         NOTHING.to_string(),
-        claimed(&cut(&session.name, NAME_COLUMNS), true),
+        claimed(&session.name, true),
         if deciders.is_empty() { NOTHING.to_string() } else { deciders },
         id(session),
         Tools::of(session).words(),

@@ -1,0 +1,80 @@
+//! What a program is shown of a run.
+
+use super::again::{Placed, RetryOf};
+use super::lasted;
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::execution_loop::Exit as ProcessExit;
+use holdpoint_domain::{ActorId, Proof};
+use holdpoint_replay::{Run, RunOutcome};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a program is shown of a run in a list.
+#[derive(Serialize)]
+pub(super) struct ListedRow<'r> {
+    #[serde(flatten)]
+    row: Row<'r>,
+    /// The RETRY about another run with which it says that it began.
+    retry_of: Option<RetryOf<'r>>,
+}
+
+impl<'r> ListedRow<'r> {
+    pub(super) fn of(placed: &Placed<'r>) -> Self {
+        Self { row: Row::of(placed.run), retry_of: placed.retry.map(RetryOf::of) }
+    }
+}
+
+/// What a program is shown of a run.
+#[derive(Serialize)]
+pub(crate) struct Row<'r> {
+    run: &'r str,
+    outcome: RunOutcome,
+    exit_status: Option<i32>,
+    signal: Option<i32>,
+    began_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    took_ns: Option<u64>,
+    attempts: u8,
+    by: &'r ActorId,
+    proof: Option<Proof>,
+    approved_by: Vec<&'r str>,
+    command_line: &'r str,
+    correlation: &'r str,
+    labels: &'r BTreeMap<String, String>,
+    first_record: u64,
+    last_record: u64,
+    /// What is proven of the weakest of its records.
+    standing: &'static str,
+}
+
+impl<'r> Row<'r> {
+    pub(crate) fn of(run: &'r Run) -> Self {
+        let entity = &run.entity;
+        let exit =
+            entity.current_attempt().and_then(|attempt| Some(attempt.response.as_ref()?.exit));
+        let (exit_status, signal) = match exit {
+            Some(ProcessExit::Status(status)) => (Some(status), None),
+            Some(ProcessExit::Signal(signal)) => (None, Some(signal)),
+            Some(ProcessExit::Unknown) | None => (None, None),
+        };
+        Self {
+            run: entity.loop_id(),
+            outcome: RunOutcome::of(entity),
+            exit_status,
+            signal,
+            began_at: entity.started_at,
+            ended_at: entity.halt.as_ref().map(|halt| halt.at),
+            took_ns: lasted(run),
+            attempts: entity.attempt_count(),
+            by: &entity.actor,
+            proof: run.doers.get(&entity.started_sequence).and_then(|doer| doer.proof),
+            approved_by: run.approvers().map(|who| who.id).collect(),
+            command_line: &entity.command_line,
+            correlation: &entity.correlation,
+            labels: &run.labels,
+            first_record: run.first,
+            last_record: run.last,
+            standing: run.standing().name(),
+        }
+    }
+}
