@@ -3,6 +3,7 @@
 pub(crate) mod again;
 mod following;
 mod row;
+mod times;
 pub(crate) mod sessions;
 
 use crate::archives::ArchiveArgs;
@@ -36,6 +37,7 @@ use holdpoint_replay::{
 use jiff::tz::TimeZone;
 use row::ListedRow;
 pub(crate) use row::Row;
+pub(crate) use times::{lasted, ran, waited};
 use std::cmp::Reverse;
 
 /// So many runs are shown where nothing else is said.
@@ -439,12 +441,6 @@ fn claimed(id: &str, is_claim: bool) -> String {
 fn beginner(run: &Run) -> String {
     let doer = run.doers.get(&run.entity.started_sequence);
     claimed(&run.entity.actor.id, doer.is_none_or(|it| it.proof.is_none_or(Proof::is_claim)))
-}
-
-/// How long it took, where it has ended.
-pub(crate) fn lasted(run: &Run) -> Option<u64> {
-    let end = run.entity.halt.as_ref()?.at;
-    Some(end.nanoseconds().saturating_sub(run.entity.started_at.nanoseconds()))
 }
 
 #[cfg(test)]

@@ -213,7 +213,8 @@ fn put_end(run: &Run, put: &mut dyn FnMut(Aspect, Option<&str>, Fact)) {
     let attempts = run.entity.attempt_count();
     put(Aspect::Attempts, None, Fact::own(attempts, attempts.to_string()));
     let lasted = runs::lasted(run);
-    let words = lasted.map_or("has not ended".to_string(), took);
+    let unknown = if run.entity.halt.is_some() { "its end was not seen" } else { "has not ended" };
+    let words = lasted.map_or(unknown.to_string(), took);
     put(Aspect::Took, None, Fact::own(lasted, words));
 }
 

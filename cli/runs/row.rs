@@ -1,7 +1,7 @@
 //! What a program is shown of a run.
 
 use super::again::{Placed, RetryOf};
-use super::lasted;
+use super::{lasted, waited};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::{ActorId, Proof};
@@ -33,7 +33,10 @@ pub(crate) struct Row<'r> {
     signal: Option<i32>,
     began_at: Timestamp,
     ended_at: Option<Timestamp>,
+    /// Without the time in which it waited for a person.
     took_ns: Option<u64>,
+    /// How long it waited for a person, where it has ended.
+    waited_ns: Option<u64>,
     attempts: u8,
     by: &'r ActorId,
     proof: Option<Proof>,
@@ -65,6 +68,7 @@ impl<'r> Row<'r> {
             began_at: entity.started_at,
             ended_at: entity.halt.as_ref().map(|halt| halt.at),
             took_ns: lasted(run),
+            waited_ns: lasted(run).and(entity.halt.as_ref()).map(|halt| waited(run, halt.at)),
             attempts: entity.attempt_count(),
             by: &entity.actor,
             proof: run.doers.get(&entity.started_sequence).and_then(|doer| doer.proof),

@@ -5,6 +5,7 @@ use super::relations::{Relations, ShownRelations};
 use crate::output::Output;
 use crate::run::labels::HOST;
 use crate::run_output::last_lines;
+use crate::runs::{lasted, ran, waited};
 use crate::screen::{Page, named, quoted};
 use crate::text::{bytes, moment};
 use crate::when::{ago, took};
@@ -24,6 +25,9 @@ use std::collections::BTreeMap;
 
 /// So many of the last lines of an output are shown.
 const LAST_LINES: usize = 5;
+
+/// What is said of an end that nobody saw.
+const UNSEEN: &str = "its end was not seen";
 
 /// How a run is shown: a screen follows from the run and from this alone.
 #[derive(Clone, Copy, Debug)]
@@ -201,12 +205,19 @@ pub(crate) fn exit_of(attempt: &Attempt) -> Option<String> {
 
 fn began(run: &Run, now: Timestamp) -> String {
     let begun = run.entity.started_at;
-    let length = |end: Timestamp| took(end.nanoseconds().saturating_sub(begun.nanoseconds()));
-    let lasted = match &run.entity.halt {
-        Some(halt) => format!(", took {}", length(halt.at)),
-        None => format!(", {} so far", length(now)),
+    let end = run.entity.halt.as_ref().map(|halt| halt.at);
+    let length = lasted(run);
+    let lasted = match (end, length) {
+        (Some(_), Some(length)) => format!(", took {}", took(length)),
+        (Some(_), None) => format!(", {UNSEEN}"),
+        (None, _) => format!(", {} so far", took(ran(run, now))),
     };
-    format!("{} ({}){lasted}", ago(now, begun), moment(begun))
+    let is_seen = end.is_none() || length.is_some();
+    let waited = match waited(run, end.unwrap_or(now)) {
+        waited @ 1.. if is_seen => format!(", waited {} for an answer", took(waited)),
+        _ => String::new(),
+    };
+    format!("{} ({}){lasted}{waited}", ago(now, begun), moment(begun))
 }
 
 fn begun_by(run: &Run) -> Option<&Doer> {
@@ -294,21 +305,27 @@ fn asked(page: &mut Page, run: &Run, held: &HeldRequest, now: Timestamp) {
 
 fn attempts(page: &mut Page, run: &Run) {
     for attempt in &run.entity.attempts {
-        page.row(&format!("attempt {}", attempt.number), &ended(attempt));
+        let ended = match RunOutcome::of(&run.entity) {
+            RunOutcome::Lost => seen(attempt).unwrap_or_else(|| UNSEEN.to_string()),
+            _ => ended(attempt),
+        };
+        page.row(&format!("attempt {}", attempt.number), &ended);
     }
 }
 
 /// How an attempt ended, and what it used.
 pub(crate) fn ended(attempt: &Attempt) -> String {
+    seen(attempt).unwrap_or_else(|| "has not ended".to_string())
+}
+
+/// The same, where something of it was seen.
+fn seen(attempt: &Attempt) -> Option<String> {
     let mut words = Vec::from_iter(exit_of(attempt));
     words.extend(attempt.fault.as_ref().map(|fault| fault_words(fault.fault_type.name())));
     if let Some(usage) = &attempt.resources {
         words.push(used(usage));
     }
-    if words.is_empty() {
-        words.push("has not ended".to_string());
-    }
-    words.join(", ")
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// What an attempt used.
@@ -371,6 +388,7 @@ fn codes(page: &mut Page, run: &Run) {
 mod tests {
     use super::*;
     use crate::golden::{self, Sample};
+    use holdpoint_domain::execution_loop::HaltReason;
 
     #[test]
     fn what_was_too_little_to_be_measured_is_not_told_as_nothing() {
@@ -393,6 +411,20 @@ mod tests {
                 golden::compare(&format!("show-{name}"), columns, &shown);
             }
         }
+    }
+
+    #[test]
+    fn of_a_lost_run_nothing_is_told_that_its_recorder_did_not_see() {
+        let sample = Sample::new();
+        let runs = sample.whole();
+        let mut lost = runs[3].clone();
+        let mut halt = runs[0].entity.halt.clone().unwrap();
+        halt.reason = HaltReason::RecorderLost;
+        lost.entity.halt = Some(halt);
+        let view = View { columns: 80, now: sample.now, is_verbose: false, is_coloured: false };
+        let shown = lines((&lost, &Relations::default()), &view, "holdpoint").join("\n");
+        assert_eq!(shown.matches(UNSEEN).count(), 2, "{shown}");
+        assert!(!shown.contains("took") && !shown.contains("waited"), "{shown}");
     }
 
     #[test]

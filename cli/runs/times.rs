@@ -1,0 +1,53 @@
+//! How long runs took, and how long they waited for people.
+
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::human_decision::{HeldRequest, RequestOutcome};
+use holdpoint_replay::{Run, RunOutcome};
+
+/// How long it took from its beginning to its end, without the time in which it waited for a
+/// person. `None` where it has not ended, or where its recorder did not see its end.
+pub(crate) fn lasted(run: &Run) -> Option<u64> {
+    let end = run.entity.halt.as_ref()?.at;
+    let is_seen = RunOutcome::of(&run.entity) != RunOutcome::Lost;
+    is_seen.then(|| ran(run, end))
+}
+
+/// How long it ran up to a moment, without the time in which it waited for a person.
+pub(crate) fn ran(run: &Run, until: Timestamp) -> u64 {
+    between(run.entity.started_at, until).saturating_sub(waited(run, until))
+}
+
+/// How long it waited for a person, up to a moment.
+pub(crate) fn waited(run: &Run, until: Timestamp) -> u64 {
+    let wait = |held: &HeldRequest| {
+        let end = match &held.outcome {
+            Some(RequestOutcome::Decided(decided)) => decided.at.min(until),
+            Some(RequestOutcome::Withdrawn { at, .. }) => (*at).min(until),
+            None => until,
+        };
+        between(held.request.created_at.max(run.entity.started_at), end)
+    };
+    run.entity.decisions.requests.iter().map(wait).fold(0, u64::saturating_add)
+}
+
+const fn between(from: Timestamp, to: Timestamp) -> u64 {
+    to.nanoseconds().saturating_sub(from.nanoseconds())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::Sample;
+    use holdpoint_domain::execution_loop::HaltReason;
+
+    #[test]
+    fn what_a_run_took_holds_no_wait_for_a_person_and_no_end_that_nobody_saw() {
+        let mut runs = Sample::begun_again().listed();
+        let run = &mut runs[2];
+        let (began, end) = (run.entity.started_at, run.entity.halt.as_ref().unwrap().at);
+        assert_eq!((waited(run, end), lasted(run)), (1_000_000, Some(6_000_000)));
+        assert_eq!(between(began, end), 7_000_000);
+        run.entity.halt.as_mut().unwrap().reason = HaltReason::RecorderLost;
+        assert_eq!(lasted(run), None);
+    }
+}
