@@ -95,8 +95,9 @@ impl Sample {
     /// Every session, as a list has them.
     pub(crate) fn sessions(&self) -> Vec<Session> {
         let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
-        let found = find_sessions(&self.storage(), &Filter::default(), 9, &asks, options).unwrap();
-        assert!(found.is_whole && found.searched.is_sound());
+        let found =
+            find_sessions(&self.storage(), &Filter::default(), (9, 9), &asks, options).unwrap();
+        assert!(found.looked_back_to.is_none() && found.searched.is_sound());
         found.sessions
     }
 

@@ -3,8 +3,8 @@
 pub(crate) mod again;
 mod following;
 mod row;
-mod times;
 pub(crate) mod sessions;
+mod times;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
@@ -37,8 +37,8 @@ use holdpoint_replay::{
 use jiff::tz::TimeZone;
 use row::ListedRow;
 pub(crate) use row::Row;
-pub(crate) use times::{lasted, ran, waited};
 use std::cmp::Reverse;
+pub(crate) use times::{lasted, ran, waited};
 
 /// So many runs are shown where nothing else is said.
 const SHOWN: usize = 20;
@@ -129,21 +129,8 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let watch = Watch::of_log(&directory.path);
     let newest = directory.read(|log, _| newest(log))?;
     let (range, wanted) = (args.range(&directory)?, args.wanted());
-    let mut bar = Bar::new();
-    let Listed { mut runs, uncounted, mut searched } = directory.read(|log, options| {
-        let mut progress = |progress| bar.update(progress);
-        find_runs(log, &range, &wanted, args.count, options, &mut progress)
-    })?;
-    drop(bar);
-    let least = runs.last().map(|run| run.first).filter(|_| runs.len() >= args.count);
-    let found = sessions::read(&directory, args, (&range, &wanted), least)?;
-    let is_whole = found.as_ref().is_none_or(|found| found.is_whole);
-    let mut sessions = Vec::new();
-    if let Some(found) = found {
-        searched.join(found.searched);
-        sessions = found.sessions;
-    }
-    cut_to(args.count, &mut runs, &mut sessions);
+    let looked = Looked::at(&directory, args, (&range, &wanted))?;
+    let Looked { runs, sessions, uncounted, mut searched, looked_back_to } = looked;
     let (retries, also_read) = again::read(&directory, &runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
     let shown = Shown { runs, retries, sessions };
@@ -162,12 +149,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     tell_uncounted(&uncounted);
     recorders::tell(&directory, &shown.runs);
-    if !is_whole {
-        complain(
-            "sessions of agents were looked for in the newest questions alone: `--since` with \
-             `--until`, or `--by`, looks for them elsewhere",
-        );
-    }
+    sessions::tell_unlooked(looked_back_to);
     if !global.json {
         shown.tell_standing(&searched);
     }
@@ -178,6 +160,39 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     // A log without records may have some later.
     let (newest, layout) = (newest.unwrap_or(0), layout.as_ref());
     following::follow(global, args, (&directory, newest), (&range, &wanted), (&watch, layout))
+}
+
+/// What is wanted of a list, and what was looked at for it.
+struct Looked {
+    runs: Vec<Run>,
+    sessions: Vec<Session>,
+    uncounted: Vec<Begun>,
+    searched: Searched,
+    /// The oldest question that was looked at for sessions, where those before it were not.
+    looked_back_to: Option<u64>,
+}
+
+impl Looked {
+    fn at(
+        directory: &Directory,
+        args: &Args,
+        (range, wanted): (&Filter, &RunsWanted),
+    ) -> Result<Self, Failure> {
+        let mut bar = Bar::new();
+        let Listed { mut runs, uncounted, mut searched } = directory.read(|log, options| {
+            let mut progress = |progress| bar.update(progress);
+            find_runs(log, range, wanted, args.count, options, &mut progress)
+        })?;
+        drop(bar);
+        let least = runs.last().map(|run| run.first).filter(|_| runs.len() >= args.count);
+        let (mut sessions, mut looked_back_to) = (Vec::new(), None);
+        if let Some(found) = sessions::read(directory, args, (range, wanted), least)? {
+            searched.join(found.searched);
+            (sessions, looked_back_to) = (found.sessions, found.looked_back_to);
+        }
+        cut_to(args.count, &mut runs, &mut sessions);
+        Ok(Self { runs, sessions, uncounted, searched, looked_back_to })
+    }
 }
 
 /// What a list shows, each the newest first.

@@ -3,7 +3,7 @@
 
 use super::{Args, claimed};
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::hook::{asks, is_name};
 use crate::run_id::expect_sound;
 use crate::table::NOTHING;
@@ -12,7 +12,9 @@ use holdpoint_domain::ActorId;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::{DecisionPoint, ResolutionKind};
-use holdpoint_replay::{Filter, RunsWanted, Session, SessionsFound, find_sessions, session_asking};
+use holdpoint_replay::{
+    Filter, QUESTIONS_MAX, RunsWanted, Session, SessionsFound, find_sessions, session_asking,
+};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -119,12 +121,28 @@ pub(super) fn read(
 ) -> Result<Option<SessionsFound>, Failure> {
     let may_be = wanted.by.as_deref().is_none_or(is_name);
     let asks_of_runs = !RunsWanted { by: None, ..wanted.clone() }.is_all();
-    if !may_be || asks_of_runs || args.count == 0 {
+    if !may_be || asks_of_runs {
         return Ok(None);
     }
     let range =
         Filter { first: least.max(range.first), correlation: wanted.by.clone(), ..range.clone() };
-    directory.read(|log, options| find_sessions(log, &range, args.count, &asks, options)).map(Some)
+    directory
+        .read(|log, options| {
+            find_sessions(log, &range, (args.count, QUESTIONS_MAX), &asks, options)
+        })
+        .map(Some)
+}
+
+/// Says before which record no question was looked at for sessions.
+pub(super) fn tell_unlooked(looked_back_to: Option<u64>) {
+    if let Some(record) = looked_back_to {
+        complain(&format!(
+            "sessions of agents whose questions all lie before record {record} are not among them: \
+             the newest {QUESTIONS_MAX} questions were looked at; `--until {}` looks at those \
+             before, and `--by` finds a session by its name",
+            record.saturating_sub(1)
+        ));
+    }
 }
 
 /// The session that an id names. Exit 2 for what is no id, 3 where there is none such.
@@ -144,7 +162,8 @@ pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<SessionsFound,
         directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_session", message))
     };
     let range = Filter { correlation: Some(name.ok_or_else(no_such)?), ..Filter::default() };
-    let found = directory.read(|log, options| find_sessions(log, &range, 1, &asks, options))?;
+    let found = directory
+        .read(|log, options| find_sessions(log, &range, (1, QUESTIONS_MAX), &asks, options))?;
     match found.sessions.is_empty() && found.searched.is_sound() {
         true => Err(no_such()),
         false => Ok(found),
@@ -205,6 +224,27 @@ impl<'s> Row<'s> {
             first_record: session.first,
             last_record: session.last,
             standing: session.standing().name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::Sample;
+    use holdpoint_log_format::BootId;
+    use holdpoint_replay::ReadOptions;
+
+    #[test]
+    fn before_which_question_none_was_looked_at_is_told_where_there_are_more() {
+        let sample = Sample::guarded();
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let second = sample.sessions()[0].calls[1].created_sequence;
+        for (questions, due) in [(4, None), (3, Some(second))] {
+            let range = Filter::default();
+            let found =
+                find_sessions(&sample.storage(), &range, (9, questions), &asks, options).unwrap();
+            assert_eq!((found.sessions.len(), found.looked_back_to), (1, due));
         }
     }
 }

@@ -87,7 +87,7 @@ pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use run::{Approver, CapturedOutput, Doer, Run, RunFound, run_of};
 pub use runs::{Begun, Listed, RUN_BEGINS, begun, runs_of};
 pub use runs_wanted::{RunStatus, RunsWanted, find_runs};
-pub use sessions::{Asks, Session, SessionsFound, find_sessions, session_asking};
+pub use sessions::{Asks, QUESTIONS_MAX, Session, SessionsFound, find_sessions, session_asking};
 pub use state::state_of;
 pub use statistics::{Statistics, statistics};
 pub use summary::records_named;

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 const CREATED: &str = "decision_point.created";
 
 /// So many questions are looked at for sessions at most: a list must not grow with the log.
-const QUESTIONS_MAX: usize = 10_000;
+pub const QUESTIONS_MAX: usize = 10_000;
 
 /// Whether a question, by its asker and its terms, is one about a tool of a session.
 pub type Asks<'a> = dyn Fn(&Principal, &Terms) -> bool + 'a;
@@ -46,8 +46,8 @@ pub struct Session {
 pub struct SessionsFound {
     /// Those that began last first.
     pub sessions: Vec<Session>,
-    /// Whether all questions were looked at; else the oldest ones were not.
-    pub is_whole: bool,
+    /// The oldest question that was looked at, where those before it were not.
+    pub looked_back_to: Option<u64>,
     /// What was read.
     pub searched: Searched,
 }
@@ -59,30 +59,34 @@ struct Met {
     began: Option<(u64, Timestamp)>,
 }
 
-/// The newest sessions that began within a range, so many at most. Where the range names a
-/// correlation, the session of that name alone.
+/// The newest sessions that began within a range, so many at most, among the askers of so many of
+/// the newest questions. Where the range names a correlation, the session of that name alone.
 ///
 /// # Errors
 /// As [`crate::verify()`].
 pub fn find_sessions<S: ReadStorage>(
     storage: &S,
     range: &Filter,
-    most: usize,
+    (most, questions): (usize, usize),
     asks: &Asks<'_>,
     options: ReadOptions<'_>,
 ) -> Result<SessionsFound, ReadError> {
     let asked = Filter { kind: Some(CREATED.to_string()), ..range.clone() };
-    let (mut names, mut count, mut is_whole) = (BTreeSet::new(), 0_usize, true);
+    let (mut names, mut count, mut oldest, mut is_whole) = (BTreeSet::new(), 0_usize, 0, true);
     let mut meet = |line: Line, _| {
-        count = count.saturating_add(1);
-        is_whole = count < QUESTIONS_MAX;
+        is_whole = count < questions;
+        if !is_whole {
+            return ControlFlow::Break(());
+        }
+        (count, oldest) = (count.saturating_add(1), line.sequence);
         names.extend(asked_in(&line, asks).map(|body| body.by.id.to_string()));
-        if is_whole { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        ControlFlow::Continue(())
     };
     let searched = search(storage, &asked, Order::NewestFirst, options, &mut |_| {}, &mut meet)?;
     // Of one that was met, all questions are read below.
     let is_whole = is_whole || range.correlation.is_some();
-    let mut found = SessionsFound { sessions: Vec::new(), is_whole, searched };
+    let looked_back_to = (!is_whole).then_some(oldest);
+    let mut found = SessionsFound { sessions: Vec::new(), looked_back_to, searched };
     if !names.is_empty() {
         let met = found.meet(storage, names, asks, options)?;
         let is_in = |(sequence, at): (u64, Timestamp)| {
