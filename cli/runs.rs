@@ -78,7 +78,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=VALUE", value_parser = labels::parse)]
     label: Vec<(String, String)>,
     /// So many of them.
-    #[arg(short = 'n', value_name = "N", default_value_t = SHOWN)]
+    #[arg(short = 'n', value_name = "N", default_value_t = SHOWN, value_parser = count)]
     count: usize,
     /// Those that began before this run or session.
     #[arg(long, value_name = "RUN")]
@@ -93,6 +93,11 @@ pub(crate) struct Args {
     times: TimesArgs,
     #[command(flatten)]
     archives: ArchiveArgs,
+}
+
+fn count(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| "a number from 1 on".to_string())
 }
 
 fn status(text: &str) -> Result<RunStatus, String> {
