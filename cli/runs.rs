@@ -2,6 +2,7 @@
 
 pub(crate) mod again;
 mod following;
+mod names;
 mod row;
 pub(crate) mod sessions;
 mod times;
@@ -133,8 +134,14 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     // Watched before it is read: what is written after the reading is not slept through.
     let watch = Watch::of_log(&directory.path);
     let newest = directory.read(|log, _| newest(log))?;
-    let (range, wanted) = (args.range(&directory)?, args.wanted());
-    let looked = Looked::at(&directory, args, (&range, &wanted))?;
+    let (range, mut wanted) = (args.range(&directory)?, args.wanted());
+    let mut looked = Looked::at(&directory, args, (&range, &wanted))?;
+    if looked.is_empty()
+        && let Some(whole) = names::completed(&directory, &wanted)?
+    {
+        wanted = whole;
+        looked = Looked::at(&directory, args, (&range, &wanted))?;
+    }
     let Looked { runs, sessions, uncounted, mut searched, looked_back_to } = looked;
     let (retries, also_read) = again::read(&directory, &runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
@@ -197,6 +204,11 @@ impl Looked {
         }
         cut_to(args.count, &mut runs, &mut sessions);
         Ok(Self { runs, sessions, uncounted, searched, looked_back_to })
+    }
+
+    /// Whether nothing was found, and all could be read.
+    fn is_empty(&self) -> bool {
+        self.runs.is_empty() && self.sessions.is_empty() && self.searched.is_sound()
     }
 }
 

@@ -43,6 +43,7 @@ pub mod rebuild;
 pub mod records;
 pub mod report;
 pub mod run;
+pub mod run_names;
 pub mod runs;
 pub mod runs_wanted;
 pub mod sessions;
@@ -85,6 +86,7 @@ pub use records::{
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
 pub use run::{Approver, CapturedOutput, Doer, Run, RunFound, run_of};
+pub use run_names::{RunNames, names_of_runs};
 pub use runs::{Begun, Listed, RUN_BEGINS, begun, runs_of};
 pub use runs_wanted::{RunStatus, RunsWanted, find_runs};
 pub use sessions::{Asks, QUESTIONS_MAX, Session, SessionsFound, find_sessions, session_asking};

@@ -92,6 +92,7 @@ mod run_resumed;
 mod run_spent;
 mod runs;
 mod runs_again;
+mod runs_asked;
 mod runs_sessions;
 mod salvage;
 mod salvage_archived;

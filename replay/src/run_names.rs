@@ -1,0 +1,47 @@
+//! The names of those who began runs, and of those who said yes to them, as indexes keep them.
+
+use crate::read::{ReadError, ReadOptions};
+use crate::records::{Searched, row_facts};
+use holdpoint_domain::world::RowFact;
+use holdpoint_log_files::ReadStorage;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// Names on record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunNames {
+    /// Of those who began a run.
+    pub began: BTreeSet<String>,
+    /// Of those who answered a question before a run, or said yes to one of a run.
+    pub answered: BTreeSet<String>,
+}
+
+/// Every name of both kinds.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn names_of_runs<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+) -> Result<(RunNames, Searched), ReadError> {
+    let mut names = RunNames::default();
+    let searched = row_facts(storage, options, &mut |_| {}, &mut |segment| {
+        for (_, fact) in segment.iter() {
+            match fact {
+                Some(RowFact::Began { by, .. }) => keep(&mut names.began, by.as_str()),
+                Some(RowFact::Answered { by, .. } | RowFact::Agreed { by, .. }) => {
+                    keep(&mut names.answered, by.as_str());
+                }
+                _ => {}
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok((names, searched))
+}
+
+fn keep(names: &mut BTreeSet<String>, name: &str) {
+    if !names.contains(name) {
+        names.insert(name.to_string());
+    }
+}

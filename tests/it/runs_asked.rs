@@ -1,0 +1,96 @@
+//! What is asked of `runs`: names as its rows show them, how many, and what is found of nothing;
+//! and records that a screen folds and a pipe does not.
+
+use crate::program::{Place, status, text};
+use crate::run_before::{answer, await_question, command};
+use crate::runs::listed;
+use crate::terminal::Terminal;
+use vt100::Parser;
+
+const LONG: [&str; 2] = ["deployments-of-production-eu-1", "deployments-of-staging-eu-1"];
+
+fn place() -> Place {
+    let place = Place::with_log();
+    for name in LONG {
+        assert_eq!(status(&place.run_with(&["--as", name], &["true"])), 0);
+    }
+    place
+}
+
+#[test]
+fn a_name_is_found_by_its_beginning_where_one_begins_so_and_as_a_row_shows_it() {
+    let place = place();
+    let all = listed(&place, &[]);
+    for wanted in [LONG[0], "deployments-of-p", "deployments-of-p..?", "deployments-of-prod.."] {
+        assert_eq!(listed(&place, &["--by", wanted]), all[1..], "{wanted}");
+    }
+    let found = place.holdpoint(&["runs", "-q", "--by", "deployments-of-p..?"]);
+    let said = text(&found.stderr);
+    assert!(said.contains(&format!("is taken for {}", LONG[0])), "{said}");
+    let several = place.holdpoint(&["runs", "--by", "deployments-of-"]);
+    let said = text(&several.stderr);
+    assert_eq!((status(&several), several.stdout.len()), (4, 0), "{said}");
+    assert!(LONG.iter().all(|name| said.contains(name)), "{said}");
+    let none = place.holdpoint(&["runs", "--by", "nobody-at-all"]);
+    let said = text(&none.stderr);
+    assert_eq!((status(&none), none.stdout.len()), (0, 0), "{said}");
+    assert!(said.contains("no run is by nobody-at-all: names on record are "), "{said}");
+    assert!(LONG.iter().all(|name| said.contains(name)), "{said}");
+    // Who is on record is not taken for another one.
+    let other = place.holdpoint(&["runs", "--by", LONG[0], "--failed"]);
+    assert_eq!(status(&other), 0);
+    assert!(text(&other.stderr).starts_with("holdpoint: no run is so\n"));
+}
+
+#[test]
+fn whoever_said_yes_is_found_by_the_beginning_of_the_name() {
+    let place = Place::with_log();
+    let waiting = command(&place, &["run", "--hold", "before", "--", "true"]).spawn().unwrap();
+    let question = await_question(&place);
+    assert_eq!(answer(&place, &question, "approve"), 0);
+    assert_eq!(status(&waiting.wait_with_output().unwrap()), 0);
+    let all = listed(&place, &[]);
+    let row = text(&place.holdpoint(&["runs", "--json"]).stdout);
+    let row: serde_json::Value = serde_json::from_str(row.trim()).unwrap();
+    let name = row["approved_by"][0].as_str().unwrap();
+    assert_eq!(listed(&place, &["--approved-by", &name[..1]]), all);
+    let none = place.holdpoint(&["runs", "--approved-by", "nobody-at-all"]);
+    let said = text(&none.stderr);
+    assert_eq!(status(&none), 0, "{said}");
+    assert!(said.contains("no run was approved by nobody-at-all"), "{said}");
+}
+
+#[test]
+fn no_runs_are_not_asked_for_and_nothing_found_is_said() {
+    let place = place();
+    let none = place.holdpoint(&["runs", "-n", "0"]);
+    assert_eq!((status(&none), none.stdout.len()), (2, 0), "{}", text(&none.stderr));
+    let nothing = place.holdpoint(&["runs", "--status", "77"]);
+    assert_eq!((status(&nothing), nothing.stdout.len()), (0, 0));
+    assert!(text(&nothing.stderr).contains("no run is so"), "{}", text(&nothing.stderr));
+}
+
+#[test]
+fn records_and_stories_are_folded_on_a_screen_and_whole_on_a_pipe() {
+    let place = place();
+    for verb in [&["log", "show"][..], &["trace", "2"]] {
+        let json = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+        let piped = text(&place.holdpoint(verb).stdout);
+        let whole = "evidence 0 STATE_TRANSITION at PRE_DISPATCH, instruction envelope: ";
+        assert!(piped.contains(whole), "{piped}");
+        assert!(verb[0] == "trace" || piped.lines().count() == json.lines().count());
+        for columns in [40, 80, 120] {
+            let (exit, shown) = Terminal::sized(&place, (3000, columns), verb).end();
+            assert_eq!(exit, 0, "{shown}");
+            let written = shown.lines().count();
+            let mut screen = Parser::new(3000.try_into().unwrap(), columns.try_into().unwrap(), 0);
+            screen.process(shown.as_bytes());
+            let rows: Vec<String> = screen.screen().rows(0, columns).collect();
+            let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |at| at + 1);
+            assert_eq!(used, written, "no line took two rows at {columns}: {verb:?}");
+            let said: String = rows.concat().split_whitespace().collect();
+            let whole: String = whole.split_whitespace().collect();
+            assert!(said.contains(&whole), "{columns}: {verb:?}");
+        }
+    }
+}
