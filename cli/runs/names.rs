@@ -4,6 +4,7 @@
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::hook::{asks, is_name};
+use crate::run_id::expect_sound;
 use crate::screen::named;
 use holdpoint_replay::{Filter, QUESTIONS_MAX, RunsWanted, find_sessions, names_of_runs};
 use std::collections::BTreeSet;
@@ -23,7 +24,8 @@ pub(super) fn completed(
     if wanted.by.is_none() && wanted.approved_by.is_none() {
         return Ok(None);
     }
-    let (names, _) = directory.read(|log, options| names_of_runs(log, options))?;
+    let (names, searched) = directory.read(names_of_runs)?;
+    expect_sound(&searched)?;
     let mut whole = wanted.clone();
     if let Some(by) = &wanted.by {
         let mut began = names.began;
