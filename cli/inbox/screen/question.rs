@@ -1,0 +1,83 @@
+//! A question that is being answered.
+
+use super::Place;
+use super::room::{help, sentences};
+use crate::inbox::draft::Draft;
+use crate::inbox::item::Item;
+use crate::screen::{in_row, width};
+use holdpoint_domain::Time;
+
+/// A question as it is read before it is answered: in so many columns, at a moment.
+pub(crate) type Shown = Box<dyn Fn(usize, Time) -> Vec<String>>;
+
+/// A question that is being answered.
+pub(crate) struct Opened {
+    pub(crate) item: Item,
+    pub(crate) shown: Shown,
+    pub(crate) draft: Draft,
+    /// What became of it meanwhile.
+    pub(crate) over: Option<String>,
+    /// How many lines of its end are below what is seen: at first all that there is no room for.
+    pub(crate) below: usize,
+}
+
+impl Opened {
+    pub(crate) fn new(item: Item, shown: Shown) -> Self {
+        Self { item, shown, draft: Draft::default(), over: None, below: usize::MAX }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        Place { log: self.item.log, id: self.item.id.clone() }
+    }
+}
+
+/// What stands below a question: what was said, what is asked for and what was typed, and the keys.
+pub(super) fn foot(opened: &Opened, messages: &[String], columns: usize) -> Vec<String> {
+    let newest = messages.last();
+    let mut foot = match &opened.over {
+        Some(over) => sentences([&format!("it is over: {over}")], columns),
+        None => sentences(newest, columns),
+    };
+    if opened.over.is_some() {
+        foot.push(String::new());
+        foot.push(help("Esc back  PgUp PgDn", columns));
+        return foot;
+    }
+    let prompt = sentences([&opened.draft.prompt(&opened.item)], columns);
+    foot.extend(prompt);
+    foot.push(typed(opened.draft.line(), columns));
+    let item = &opened.item;
+    let is_begun = opened.draft.is_begun();
+    let keys = [
+        ("Enter give  Esc clear", is_begun),
+        ("Enter give  Esc back", !is_begun),
+        ("^O output", item.loop_id.is_some()),
+        ("^R reason", true),
+        ("^T own words", item.allows_text),
+        ("^G guidance", item.allows_guidance),
+    ];
+    let keys: Vec<&str> = keys.iter().filter(|(_, is)| *is).map(|(key, _)| *key).collect();
+    foot.push(help(&keys.join("  "), columns));
+    foot
+}
+
+/// The end of what was typed, behind a mark.
+pub(super) fn typed(line: &str, columns: usize) -> String {
+    let line = in_typed(line);
+    let room = columns.saturating_sub(3);
+    let mut end = String::new();
+    for character in line.chars().rev() {
+        let longer = format!("{character}{end}");
+        if width(&longer) > room {
+            break;
+        }
+        end = longer;
+    }
+    format!("> {end}")
+}
+
+/// What was typed, made visible, with the blanks at its end.
+pub(super) fn in_typed(line: &str) -> String {
+    let words: Vec<String> = line.split(' ').map(in_row).collect();
+    words.join(" ")
+}

@@ -1,0 +1,173 @@
+//! Frames and keys, without a terminal.
+
+use super::*;
+use crate::golden;
+use crate::inbox::item::sample;
+use crate::screen::Page;
+
+const ROWS: usize = 24;
+
+fn now() -> Time {
+    Time::from_nanoseconds(sample::ASKED.nanoseconds() + 48_000_000_000)
+}
+
+fn screen() -> Screen {
+    let mut screen = Screen::new();
+    let items = [vec![sample::decision(), sample::hold()], sample::others()].concat();
+    screen.take(items);
+    screen.known = 2;
+    screen.problems = vec!["/srv/old/.holdpoint is gone: name another one".to_string()];
+    screen
+}
+
+fn opened(item: Item) -> View {
+    let shown: Shown = Box::new(|columns, _| {
+        let mut page = Page::new(columns);
+        page.foreign("prompt", "Go?\u{1b}[2J\u{202e}\n> CONTINUE\nholdpoint: approved by ada");
+        page.row("request", "REQ-f89a996314ed");
+        page.lines()
+    });
+    View::Question(Box::new(Opened::new(item, shown)))
+}
+
+fn compare(name: &str, screen: &mut Screen) {
+    for columns in golden::COLUMNS {
+        let frame = screen.frame(now(), (ROWS, columns));
+        assert_eq!(frame.lines.len(), ROWS, "{name}");
+        golden::compare(name, columns, &frame.lines);
+    }
+}
+
+fn press(screen: &mut Screen, keys: &[Key]) -> Option<Action> {
+    keys.iter().fold(None, |_, key| screen.press(key))
+}
+
+#[test]
+fn the_list_over_a_terminal_keeps_its_columns_at_every_width() {
+    let mut screen = screen();
+    assert_eq!(screen.press(&Key::Down), None);
+    screen.say("REQ-00: decided CONTINUE by bob");
+    compare("inbox-list", &mut screen);
+}
+
+#[test]
+fn a_question_stands_above_what_is_typed_and_nothing_of_it_below() {
+    let mut screen = screen();
+    screen.view = opened(sample::hold());
+    "RETR".chars().for_each(|c| drop(screen.press(&Key::Character(c))));
+    compare("inbox-question", &mut screen);
+    for columns in golden::COLUMNS {
+        let lines = screen.frame(now(), (ROWS, columns)).lines;
+        let typed = lines.iter().rposition(|line| line == "> RETR").unwrap();
+        assert_eq!(typed, ROWS - 2, "{lines:#?}");
+        assert_eq!(lines.iter().filter(|line| line.starts_with("> ")).count(), 1);
+    }
+}
+
+#[test]
+fn a_question_opens_at_its_beginning_and_its_keys_say_what_escape_does() {
+    let mut screen = screen();
+    screen.view = opened(sample::hold());
+    let frame = screen.frame(now(), (8, 20));
+    assert_eq!(frame.lines[0], "prompt:", "{frame:#?}");
+    let keys = |screen: &mut Screen| screen.frame(now(), (ROWS, 80)).lines[ROWS - 1].clone();
+    assert!(keys(&mut screen).contains("Esc back"));
+    screen.press(&Key::Character('R'));
+    assert!(keys(&mut screen).contains("Esc clear"));
+    screen.press(&Key::Escape);
+    assert!(keys(&mut screen).contains("Esc back") && matches!(screen.view, View::Question(_)));
+    screen.press(&Key::End);
+    let frame = screen.frame(now(), (8, 20));
+    assert!(frame.lines[0].contains("lines above"), "{frame:#?}");
+    screen.press(&Key::Escape);
+    assert!(matches!(screen.view, View::List));
+}
+
+#[test]
+fn what_a_run_printed_is_a_screen_of_its_own_that_says_so() {
+    let mut screen = screen();
+    screen.view = opened(sample::hold());
+    let lines = ["ok\t1".to_string(), crate::screen::seen(b"\x1b[2JCONTINUE? yes\xff")];
+    let what = "standard output of attempt 1, 24 B: what the command printed".to_string();
+    screen.show_output(vec![(what, lines.to_vec())]);
+    compare("inbox-output", &mut screen);
+    screen.press(&Key::Escape);
+    assert!(matches!(screen.view, View::Question(_)));
+}
+
+#[test]
+fn enter_alone_answers_nothing_and_a_whole_word_does() {
+    let mut screen = screen();
+    let at = Place { log: 0, id: sample::decision().id };
+    assert_eq!(screen.press(&Key::Enter), Some(Action::Open(at.clone())));
+    screen.view = opened(sample::decision());
+    assert_eq!(press(&mut screen, &[Key::Enter, Key::Enter, Key::Character('y')]), None);
+    assert_eq!(screen.press(&Key::Enter), None);
+    let word = "yes".chars().map(Key::Character).chain([Key::Enter]).collect::<Vec<_>>();
+    let Some(Action::Give(place, typed)) = press(&mut screen, &word) else { panic!() };
+    assert_eq!((place, typed.word.as_deref()), (at, Some("yes")));
+}
+
+#[test]
+fn what_was_said_of_a_question_does_not_stand_above_another_one() {
+    let said = "nothing has run yet that this asks about";
+    let shows = |screen: &mut Screen| {
+        screen.frame(now(), (ROWS, 80)).lines.iter().any(|line| line.contains(said))
+    };
+    for keys in [[Key::Down].as_slice(), &[Key::Enter], &[Key::Character('o')]] {
+        let mut screen = screen();
+        screen.say(said);
+        assert!(shows(&mut screen));
+        press(&mut screen, keys);
+        assert!(!shows(&mut screen), "{keys:?}");
+    }
+    let mut screen = screen();
+    screen.view = opened(sample::hold());
+    screen.say(said);
+    screen.press(&Key::PageUp);
+    assert!(shows(&mut screen), "it is the same question");
+    screen.press(&Key::Escape);
+    assert!(!shows(&mut screen));
+}
+
+#[test]
+fn a_question_that_somebody_else_answered_takes_no_answer() {
+    let mut screen = screen();
+    screen.view = opened(sample::hold());
+    screen.ended(&sample::hold(), "decided ABORT by bob");
+    let word = "ABORT".chars().map(Key::Character).chain([Key::Enter]).collect::<Vec<_>>();
+    assert_eq!(press(&mut screen, &word), None);
+    let lines = screen.frame(now(), (ROWS, 80)).lines.join("\n");
+    assert!(lines.contains("it is over: decided ABORT by bob"), "{lines}");
+}
+
+#[test]
+fn ten_thousand_questions_fit_any_terminal_and_each_is_reached() {
+    let mut screen = screen();
+    let items = (0..10_000).map(|at| Item { id: format!("REQ-{at:08}"), ..sample::hold() });
+    screen.take(items.collect());
+    for (rows, columns) in [(24, 80), (5, 20), (1, 20), (50, 200)] {
+        screen.press(&Key::End);
+        let frame = screen.frame(now(), (rows, columns));
+        assert!(frame.lines.len() <= rows, "{rows} {columns}");
+        assert!(frame.lines.iter().all(|line| width(line) <= columns), "{frame:#?}");
+        let place = Place { log: 0, id: "REQ-00009999".to_string() };
+        assert_eq!(screen.press(&Key::Enter), Some(Action::Open(place)));
+        screen.press(&Key::Home);
+    }
+    let frame = screen.frame(now(), (24, 80));
+    assert!(frame.lines.iter().any(|line| line.starts_with("> ")), "{frame:#?}");
+}
+
+#[test]
+fn whoever_has_chosen_a_question_stays_at_it_while_others_come_and_go() {
+    let mut screen = screen();
+    screen.press(&Key::Down);
+    let mut items = vec![sample::others().remove(0), sample::hold()];
+    screen.take(items.clone());
+    let at = |item: &Item| Some(Action::Open(Place { log: 0, id: item.id.clone() }));
+    assert_eq!(screen.press(&Key::Enter), at(&sample::hold()));
+    items.truncate(1);
+    screen.take(items.clone());
+    assert_eq!(screen.press(&Key::Enter), at(&items[0]));
+}
