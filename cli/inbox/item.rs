@@ -8,7 +8,7 @@ use crate::live::{LiveState, Standing};
 use crate::screen::{in_row, named, recorded_in_row};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::Principal;
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState, Urgency};
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState, OnTimeout, Urgency};
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_engine::shell::Question;
@@ -42,6 +42,19 @@ pub(crate) enum Stands {
     Over(String),
 }
 
+/// What becomes of a question that nobody answered in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AtEnd {
+    /// The run is stopped.
+    Abort,
+    /// This option is taken.
+    Default(String),
+    /// Nothing is decided.
+    Nothing,
+    /// It can be answered all the same.
+    WaitsOn,
+}
+
 /// One of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
@@ -55,6 +68,7 @@ pub(crate) struct Item {
     pub(crate) urgency: Option<Urgency>,
     pub(crate) asked_at: Time,
     pub(crate) ends_at: Option<Time>,
+    pub(crate) at_end: AtEnd,
     /// What is asked, in one line that may stand beside others.
     pub(crate) asked: String,
     /// The same as it was recorded.
@@ -86,6 +100,9 @@ pub(super) struct Row<'a> {
     asked_at: Time,
     ends_at: Option<Time>,
     time_left_ms: Option<u64>,
+    /// What becomes of it when its time is over: `abort`, `default`, `hold`.
+    on_timeout: &'static str,
+    default_option: Option<&'a str>,
     requested_by: Option<&'a Principal>,
     run: Option<&'a str>,
     text: &'a str,
@@ -128,6 +145,7 @@ impl Item {
             urgency: None,
             asked_at: held.request.created_at,
             ends_at: Some(held.request.timeout_at),
+            at_end: AtEnd::Abort,
             asked: recorded_in_row(&context.command_line),
             whole: context.command_line.to_string(),
             words: allowed.map(|decision| decision.name().to_string()).collect(),
@@ -160,6 +178,7 @@ impl Item {
             urgency: Some(point.terms.urgency),
             asked_at: point.created_at,
             ends_at: point.terms.expires_at,
+            at_end: AtEnd::of(point),
             asked: format!("{}{more}", in_row(first)),
             whole: prompt.to_string(),
             words: ways.iter().map(|option| option.id.to_string()).collect(),
@@ -177,8 +196,26 @@ impl Item {
         matches!(self.stands, Stands::Waits | Stands::Unheard | Stands::Unsure)
     }
 
-    fn is_overdue(&self, now: Time) -> bool {
-        self.ends_at.is_some_and(|end| end <= now)
+    /// Whether it waits although its time is over.
+    pub(crate) fn is_overdue(&self, now: Time) -> bool {
+        let waits = matches!(self.stands, Stands::Waits | Stands::Unsure);
+        waits && self.ends_at.is_some_and(|end| end <= now)
+    }
+
+    /// Whether no answer counts any more, though nobody has recorded that yet.
+    pub(crate) fn is_shut(&self, now: Time) -> bool {
+        self.is_overdue(now) && self.at_end != AtEnd::WaitsOn
+    }
+
+    /// What is to be known before it is answered: that its time is over, and what follows.
+    pub(crate) fn time_over(&self, now: Time) -> Option<String> {
+        self.is_shut(now).then(|| {
+            format!(
+                "its time is over, and no answer counts any more: {}, which whoever writes to \
+                 the log next records",
+                self.at_end.in_words()
+            )
+        })
     }
 
     /// The time that is left; nothing where there is no end, or where it is over.
@@ -196,9 +233,9 @@ impl Item {
     }
 
     /// What else is to be said of it in a line.
-    pub(crate) fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self, now: Time) -> Option<String> {
         let note = match &self.stands {
-            Stands::Waits => None,
+            Stands::Waits => self.is_overdue(now).then(|| self.at_end.in_words()),
             Stands::Unheard => Some("its recorder is gone".to_string()),
             Stands::Unsure => Some("its recorder cannot be told of".to_string()),
             Stands::Refining => {
@@ -231,7 +268,7 @@ impl Item {
     /// For programs.
     pub(super) fn row<'a>(&'a self, place: &'a Place, now: Time) -> Row<'a> {
         let (state, outcome) = match &self.stands {
-            Stands::Waits | Stands::Unsure if self.is_overdue(now) => ("overdue", None),
+            _ if self.is_overdue(now) => ("overdue", None),
             Stands::Waits | Stands::Unsure => ("waiting", None),
             Stands::Unheard => ("recorder_gone", None),
             Stands::Refining => ("refining", None),
@@ -239,6 +276,7 @@ impl Item {
         };
         let is_open = !matches!(self.stands, Stands::Over(_));
         let left = self.ends_at.filter(|_| is_open).map(|end| end.nanoseconds_since(now));
+        let offers = !self.is_shut(now);
         Row {
             kind: self.kind,
             id: &self.id,
@@ -249,12 +287,53 @@ impl Item {
             asked_at: self.asked_at,
             ends_at: self.ends_at,
             time_left_ms: left.map(|left| left / 1_000_000),
+            on_timeout: self.at_end.name(),
+            default_option: self.at_end.default_option(),
             requested_by: self.requested_by.as_ref(),
             run: self.loop_id.as_deref(),
             text: &self.whole,
-            answers: &self.words,
-            escalation_targets: &self.targets,
+            answers: if offers { &self.words } else { &[] },
+            escalation_targets: if offers { &self.targets } else { &[] },
             standing: &self.standing,
+        }
+    }
+}
+
+impl AtEnd {
+    fn of(point: &DecisionPoint) -> Self {
+        // Somebody objected to what a round proposed that is to be refined: no default is taken.
+        let is_offered = point.state != DecisionPointState::Refining;
+        let default = point.terms.proposal.default_option.as_ref().filter(|_| is_offered);
+        match (point.terms.on_timeout, default) {
+            (OnTimeout::Hold, _) => Self::WaitsOn,
+            (OnTimeout::Default, Some(option)) => Self::Default(option.to_string()),
+            (OnTimeout::Default | OnTimeout::Abort, _) => Self::Nothing,
+        }
+    }
+
+    /// For people, in a few words.
+    fn in_words(&self) -> String {
+        match self {
+            Self::Abort => "ABORT by timeout".to_string(),
+            Self::Default(option) => format!("default {} by timeout", named(option)),
+            Self::Nothing => "ended undecided by timeout".to_string(),
+            Self::WaitsOn => "still waits".to_string(),
+        }
+    }
+
+    /// For programs, as a decision has it.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Abort | Self::Nothing => OnTimeout::Abort.name(),
+            Self::Default(_) => OnTimeout::Default.name(),
+            Self::WaitsOn => OnTimeout::Hold.name(),
+        }
+    }
+
+    fn default_option(&self) -> Option<&str> {
+        match self {
+            Self::Default(option) => Some(option),
+            Self::Abort | Self::Nothing | Self::WaitsOn => None,
         }
     }
 }
@@ -323,6 +402,7 @@ pub(super) mod sample {
             urgency: None,
             asked_at: ASKED,
             ends_at: None,
+            at_end: AtEnd::Nothing,
             asked: in_row(asked.lines().next().unwrap_or_default()),
             whole: asked.to_string(),
             words: words.iter().map(ToString::to_string).collect(),
@@ -343,6 +423,7 @@ pub(super) mod sample {
         let end = ASKED.nanoseconds() + 300_000_000_000;
         Item {
             ends_at: Some(Time::from_nanoseconds(end)),
+            at_end: AtEnd::Abort,
             targets,
             loop_id: Some("LOOP-84fe1eeeb511e20d3dea187249e18dec".to_string()),
             ..item(Kind::Hold, id, "make deploy ENVIRONMENT=production", &words)
@@ -370,6 +451,13 @@ pub(super) mod sample {
                 &["yes", "no"],
             )
         }
+    }
+
+    /// One whose time was over when the others were asked.
+    pub(crate) fn overdue() -> Item {
+        let id = "DP-22cc22cc22cc22cc22cc22cc22cc22cc".to_string();
+        let at_end = AtEnd::Default("no".to_string());
+        Item { id, ends_at: Some(ASKED), at_end, ..decision() }
     }
 
     /// One that is over, and one whose recorder is gone.

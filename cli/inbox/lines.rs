@@ -1,6 +1,6 @@
 //! The inbox in lines: a table, or JSON Lines, and what comes and goes.
 
-use super::item::Item;
+use super::item::{Item, Stands};
 use super::logs::Logs;
 use super::place::NamedLogs;
 use super::rows::{Rows, rows};
@@ -17,7 +17,13 @@ use holdpoint_domain::Time;
 use holdpoint_engine::shell::Watch;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+/// What a program that follows is told of a question whose time is over, and of a log that cannot
+/// be known.
+const OVERDUE: &str = "overdue";
+const UNKNOWN: &str = "unknown";
 
 /// Lists what waits, and with `watch` what comes and goes, until nobody reads any more.
 pub(super) fn list(
@@ -28,7 +34,7 @@ pub(super) fn list(
 ) -> Result<Exit, Failure> {
     let (notices, logs) = Logs::read(named, asked)?;
     let mut out = Output::stdout();
-    put(&mut out, global, &logs);
+    put(&mut out, global, &logs, watch);
     logs.problems().for_each(|problem| complain(problem.message()));
     for log in &logs.logs {
         let told = log.elsewhere.iter().map(|told| format!("{}: {told}", shown(&log.place.path)));
@@ -42,11 +48,14 @@ pub(super) fn list(
     follow(global, logs, &notices, out)
 }
 
-fn put(out: &mut Output, global: &Global, logs: &Logs) {
+fn put(out: &mut Output, global: &Global, logs: &Logs, watch: bool) {
     let (items, now) = (logs.items(), logs.seen_at());
     if global.json {
-        items.iter().for_each(|item| out.json_line(&row(logs, item, now)));
-        logs.problems().for_each(|problem| out.json_line(&problem.value()));
+        let mut line = |change, value: Value| {
+            out.json_line(&if watch { changed(value, change) } else { value });
+        };
+        items.iter().for_each(|item| line(change(item, now), json!(row(logs, item, now))));
+        logs.problems().for_each(|problem| line(UNKNOWN, json!(problem.value())));
         return;
     }
     if items.is_empty() {
@@ -54,6 +63,23 @@ fn put(out: &mut Output, global: &Global, logs: &Logs) {
     }
     let Rows { titles, rows } = rows(&items, now, columns());
     std::iter::once(&titles).chain(rows.iter().flatten()).for_each(|line| out.line(line));
+}
+
+/// What a program that follows is told of a question: where it came to stand.
+fn change(item: &Item, now: Time) -> &'static str {
+    match item.stands {
+        Stands::Over(_) => "ended",
+        Stands::Refining => "refining",
+        _ if item.is_overdue(now) => OVERDUE,
+        Stands::Waits | Stands::Unheard | Stands::Unsure => "waits",
+    }
+}
+
+fn changed(mut value: Value, change: &str) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.insert("change".to_string(), json!(change));
+    }
+    value
 }
 
 fn row<'a>(logs: &'a Logs, item: &'a Item, now: Time) -> Option<impl Serialize + use<'a>> {
@@ -107,32 +133,60 @@ fn tell_stated(logs: &Logs) {
     }
 }
 
-/// Tells what comes and what goes, and what cannot be known any more.
+/// The questions that wait although their time is over, by log and id.
+fn overdue(logs: &Logs, now: Time) -> BTreeMap<(usize, &str), &Item> {
+    let items = logs.logs.iter().flat_map(|log| &log.items);
+    let overdue = items.filter(|item| item.is_overdue(now));
+    overdue.map(|item| ((item.log, item.id.as_str()), item)).collect()
+}
+
+fn keys(overdue: &BTreeMap<(usize, &str), &Item>) -> BTreeSet<(usize, String)> {
+    overdue.keys().map(|(log, id)| (*log, (*id).to_string())).collect()
+}
+
+/// Tells what comes, what becomes overdue and what goes, and what cannot be known any more.
 fn follow(
     global: &Global,
     mut logs: Logs,
     notices: &Watch,
     mut out: Output,
 ) -> Result<Exit, Failure> {
+    let mut late = keys(&overdue(&logs, logs.seen_at()));
     while out.flush() && out.has_reader() {
         let _ = notices.wait(Duration::from_secs(1));
         for Change { log, come, ended, problem } in logs.refresh() {
             let Some(log) = logs.logs.get(log) else { continue };
+            let place = shown(&log.place.path);
             if let Some(problem) = problem {
                 complain(problem.message());
+                if global.json {
+                    out.json_line(&changed(json!(problem.value()), UNKNOWN));
+                }
             }
-            for item in come {
+            for item in come.iter().filter(|item| !item.is_overdue(now())) {
                 tell(&mut out, global, "waits", item.row(&log.place, now()), || {
-                    format!("{} waits in {}: {}", item.id, shown(&log.place.path), item.asked)
+                    format!("{} waits in {place}: {}", item.id, item.asked)
                 });
             }
             for (item, ending) in ended {
                 let row = json!({ "id": item.id, "log": log.place.path, "outcome": ending });
                 tell(&mut out, global, "ended", row, || {
-                    format!("{} is over in {}: {ending}", item.id, shown(&log.place.path))
+                    format!("{} is over in {place}: {ending}", item.id)
                 });
             }
         }
+        let moment = now();
+        let overdue = overdue(&logs, moment);
+        for ((log, id), item) in &overdue {
+            let Some(log) = logs.logs.get(*log) else { continue };
+            if !late.contains(&(item.log, (*id).to_string())) {
+                tell(&mut out, global, OVERDUE, item.row(&log.place, moment), || {
+                    let (place, note) = (shown(&log.place.path), item.note(moment));
+                    format!("{id} is overdue in {place}: {}", note.unwrap_or_default())
+                });
+            }
+        }
+        late = keys(&overdue);
     }
     out.finish()?;
     Ok(logs.exit())
@@ -145,13 +199,8 @@ fn tell(
     row: impl Serialize,
     words: impl FnOnce() -> String,
 ) {
-    if global.json {
-        let mut value = json!(row);
-        if let Value::Object(fields) = &mut value {
-            fields.insert("change".to_string(), json!(change));
-        }
-        out.json_line(&value);
-    } else {
-        out.line(words());
+    match global.json {
+        true => out.json_line(&changed(json!(row), change)),
+        false => out.line(words()),
     }
 }

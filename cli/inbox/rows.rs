@@ -1,6 +1,6 @@
 //! The list of what waits, in lines of so many columns.
 
-use super::item::Item;
+use super::item::{Item, Stands};
 use crate::screen::marked;
 use crate::table::{Column, Fit, NOTHING, lines};
 use holdpoint_domain::Time;
@@ -60,12 +60,14 @@ fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
     let nothing = || NOTHING.to_string();
     let left = item.left(now).unwrap_or_else(nothing);
     let urgency = item.urgency.map_or_else(nothing, |urgency| urgency.name().to_string());
-    let note = item.note().unwrap_or_else(nothing);
+    let note = item.note(now).unwrap_or_else(nothing);
     let characters = if is_roomy { ID_CHARACTERS } else { SHORT_ID_CHARACTERS };
     let id = item.id.get(..characters).unwrap_or(&item.id).to_string();
+    let is_open = !item.is_shut(now) && !matches!(item.stands, Stands::Over(_));
+    let answers = if is_open { answers(item) } else { nothing() };
     match is_roomy {
         true => {
-            vec![left, urgency, id, item.label.clone(), answers(item), item.asked.clone(), note]
+            vec![left, urgency, id, item.label.clone(), answers, item.asked.clone(), note]
         }
         false => vec![left, id, urgency, note],
     }
@@ -94,7 +96,8 @@ mod tests {
 
     #[test]
     fn the_list_of_what_waits_keeps_its_columns_at_every_width() {
-        let items = [vec![sample::decision(), sample::hold()], sample::others()].concat();
+        let waiting = vec![sample::overdue(), sample::decision(), sample::hold()];
+        let items = [waiting, sample::others()].concat();
         let items: Vec<&Item> = items.iter().collect();
         let now = Time::from_nanoseconds(sample::ASKED.nanoseconds() + 48_000_000_000);
         for columns in golden::COLUMNS {

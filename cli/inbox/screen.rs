@@ -194,7 +194,7 @@ impl Screen {
         let page = self.page;
         let mut action = None;
         match key {
-            Key::Escape if opened.over.is_some() || !opened.draft.step_back() => return None,
+            Key::Escape if opened.is_shut() || !opened.draft.step_back() => return None,
             Key::Escape => {}
             Key::Control('o') => action = Some(Action::Output(opened.place())),
             Key::PageUp => opened.below = opened.below.saturating_add(page),
@@ -203,7 +203,7 @@ impl Screen {
             Key::Down => opened.below = opened.below.saturating_sub(1),
             Key::Home => opened.below = usize::MAX,
             Key::End => opened.below = 0,
-            _ if opened.over.is_some() => {}
+            _ if opened.is_shut() => {}
             Key::Character(c) => opened.draft.push(c.encode_utf8(&mut [0; 4])),
             Key::Pasted(text) => opened.draft.push(text),
             Key::Backspace => opened.draft.erase(),
@@ -254,13 +254,14 @@ impl Screen {
         let mut frame = match &mut self.view {
             View::List => list(self, now, (height, columns)),
             View::Question(opened) => {
+                opened.late = opened.item.time_over(now);
                 let lines = (opened.shown)(columns, now);
                 let foot = foot(opened, &self.messages, columns);
                 let (lines, page) = above(lines, &foot, height, &mut opened.below);
                 self.page = page;
                 let typed = lines.iter().rev().nth(1).map_or(0, |line| width(line));
                 let typed = typed.min(columns.saturating_sub(1));
-                let cursor = opened.over.is_none().then(|| (typed, height.saturating_sub(2)));
+                let cursor = (!opened.is_shut()).then(|| (typed, height.saturating_sub(2)));
                 Frame { lines, selected: 0..0, cursor }
             }
             View::Output(printed) => {

@@ -335,7 +335,8 @@ fn what_comes_and_what_goes_is_told_line_by_line() {
     // It may have been read before or after this.
     let id = ask(&place, "Now?", &["--option", "yes:Yes"]);
     let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
-    assert_eq!(next()["id"], *id);
+    let come = next();
+    assert_eq!((&come["id"], &come["change"]), (&id.clone().into(), &"waits".into()), "{come:#}");
     assert_eq!(status(&at_terminal(&place, &["answer", &id, "yes"])), 0);
     let over = next();
     assert_eq!((&over["id"], &over["change"]), (&id.into(), &"ended".into()), "{over:#}");
@@ -347,6 +348,35 @@ fn what_comes_and_what_goes_is_told_line_by_line() {
     assert_eq!((&come["log"], &come["change"]), (&other.to_str().into(), &"waits".into()));
     watching.kill().unwrap();
     watching.wait().unwrap();
+}
+
+#[test]
+fn a_question_that_becomes_overdue_is_told_and_offers_no_word_any_more() {
+    let place = Place::with_log();
+    let ends = ["--option", "yes:Yes", "--option", "no:No", "--timeout", "1s"];
+    let default = ["--default", "no", "--on-timeout", "default"];
+    let id = ask(&place, "Now?", &[&ends[..], &default].concat());
+    let mut command = command_in(place.directory.path(), &["inbox", "--watch", "--json"]);
+    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
+    let mut watching = command.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut rows = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    // Where this began late, it is overdue from the first line on.
+    let late = rows.find(|row| row["change"] == "overdue").unwrap();
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    assert_eq!((&late["id"], &late["state"]), (&id.clone().into(), &"overdue".into()));
+    assert_eq!(late["answers"], serde_json::json!([]));
+    assert_eq!((&late["on_timeout"], &late["default_option"]), (&"default".into(), &"no".into()));
+    let table = text(&inbox(&place, &[]).stdout);
+    assert!(table.contains("overdue") && table.contains("default no by timeout"), "{table}");
+    assert!(!table.contains("yes, no"), "{table}");
+    let waits_on = [&ends[..], &["--on-timeout", "hold"]].concat();
+    let id = ask(&place, "Still?", &waits_on);
+    let told = std::iter::repeat_with(|| questions(&place, &[]));
+    let is_late = |rows: &Vec<Value>| rows[0]["id"] == *id && rows[0]["state"] == "overdue";
+    let late = { told }.find(is_late).unwrap();
+    assert_eq!(late[0]["answers"], serde_json::json!(["yes", "no"]), "it can be answered yet");
 }
 
 #[test]

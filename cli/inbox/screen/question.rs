@@ -17,13 +17,20 @@ pub(crate) struct Opened {
     pub(crate) draft: Draft,
     /// What became of it meanwhile.
     pub(crate) over: Option<String>,
+    /// That its time was over when it was shown, and what follows from that.
+    pub(super) late: Option<String>,
     /// How many lines of its end are below what is seen: at first all that there is no room for.
     pub(crate) below: usize,
 }
 
 impl Opened {
     pub(crate) fn new(item: Item, shown: Shown) -> Self {
-        Self { item, shown, draft: Draft::default(), over: None, below: usize::MAX }
+        Self { item, shown, draft: Draft::default(), over: None, late: None, below: usize::MAX }
+    }
+
+    /// Whether nothing can be answered any more.
+    pub(super) fn is_shut(&self) -> bool {
+        self.over.is_some() || self.late.is_some()
     }
 
     pub(super) fn place(&self) -> Place {
@@ -33,16 +40,14 @@ impl Opened {
 
 /// What stands below a question: what was said, what is asked for and what was typed, and the keys.
 pub(super) fn foot(opened: &Opened, messages: &[String], columns: usize) -> Vec<String> {
-    let newest = messages.last();
-    let mut foot = match &opened.over {
-        Some(over) => sentences([&format!("it is over: {over}")], columns),
-        None => sentences(newest, columns),
-    };
-    if opened.over.is_some() {
+    let over = opened.over.as_ref().map(|over| format!("it is over: {over}"));
+    if let Some(why) = over.as_ref().or(opened.late.as_ref()) {
+        let mut foot = sentences([why], columns);
         foot.push(String::new());
         foot.push(help("Esc back  PgUp PgDn", columns));
         return foot;
     }
+    let mut foot = sentences(messages.last(), columns);
     let prompt = sentences([&opened.draft.prompt(&opened.item)], columns);
     foot.extend(prompt);
     foot.push(typed(opened.draft.line(), columns));

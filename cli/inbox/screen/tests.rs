@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::golden;
-use crate::inbox::item::sample;
+use crate::inbox::item::{AtEnd, sample};
 use crate::screen::Page;
 
 const ROWS: usize = 24;
@@ -139,6 +139,23 @@ fn a_question_that_somebody_else_answered_takes_no_answer() {
     assert_eq!(press(&mut screen, &word), None);
     let lines = screen.frame(now(), (ROWS, 80)).lines.join("\n");
     assert!(lines.contains("it is over: decided ABORT by bob"), "{lines}");
+}
+
+#[test]
+fn a_question_whose_time_is_over_says_what_follows_and_takes_no_answer() {
+    let mut screen = screen();
+    screen.view = opened(sample::overdue());
+    compare("inbox-overdue", &mut screen);
+    let word = "yes".chars().map(Key::Character).chain([Key::Enter]).collect::<Vec<_>>();
+    assert_eq!(press(&mut screen, &word), None);
+    let lines = screen.frame(now(), (ROWS, 80)).lines.join("\n");
+    assert!(lines.contains("no answer counts any more: default no by timeout"), "{lines}");
+    assert!(!lines.contains("yes, no?") && !lines.contains("\n> "), "{lines}");
+    let waits_on = Item { at_end: AtEnd::WaitsOn, ..sample::overdue() };
+    screen.view = opened(waits_on);
+    let lines = screen.frame(now(), (ROWS, 80)).lines.join("\n");
+    assert!(lines.contains("yes, no?"), "{lines}");
+    assert!(matches!(press(&mut screen, &word), Some(Action::Give(..))));
 }
 
 #[test]
