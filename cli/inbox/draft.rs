@@ -3,6 +3,7 @@
 
 use super::item::{Item, Kind};
 use crate::answer::Typed;
+use crate::text::counted;
 use holdpoint_domain::human_decision::HumanDecision;
 
 /// What is being typed.
@@ -107,6 +108,17 @@ impl Draft {
         }
     }
 
+    /// The same where there is no room for more than a line.
+    pub(super) fn brief_prompt(&self, item: &Item) -> String {
+        match self.field {
+            Field::Word => format!("one of {}?", counted_words(item)),
+            Field::Reason | Field::NeededReason => "reason?".to_string(),
+            Field::Target => "whom to ask?".to_string(),
+            Field::Text => "your answer?".to_string(),
+            Field::Guidance => "guidance?".to_string(),
+        }
+    }
+
     /// The line as it was typed so far.
     pub(super) fn line(&self) -> &str {
         &self.line
@@ -198,6 +210,10 @@ fn offered(item: &Item) -> String {
 
 fn names(words: &[String]) -> String {
     words.iter().map(|word| crate::screen::named(word)).collect::<Vec<_>>().join(", ")
+}
+
+fn counted_words(item: &Item) -> String {
+    counted(u64::try_from(item.words.len()).unwrap_or(u64::MAX), "word")
 }
 
 #[cfg(test)]

@@ -11,8 +11,11 @@ const ROOMY_COLUMNS: usize = 60;
 const ID_CHARACTERS: usize = 16;
 pub(super) const SHORT_ID_CHARACTERS: usize = 10;
 
+/// So wide the time that is left is in a narrow list, at most: no longer than `overdue`.
+const LEFT_COLUMNS: usize = 7;
+
 const COLUMNS: [Column; 7] = [
-    column("left", 6, false),
+    column("left", 9, false),
     column("urgency", 3, false),
     column("question", 8, false),
     column("log", 4, false),
@@ -22,7 +25,7 @@ const COLUMNS: [Column; 7] = [
 ];
 
 const NARROW: [Column; 4] = [
-    column("left", 6, false),
+    column("left", 9, false),
     column("question", 8, false),
     column("urgency", 3, false),
     column("note", 2, true),
@@ -58,7 +61,8 @@ pub(super) const fn lines_each(columns: usize) -> usize {
 
 fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
     let nothing = || NOTHING.to_string();
-    let left = item.left(now).unwrap_or_else(nothing);
+    let left = item.left(now).map(|left| if is_roomy { left } else { briefly(&left) });
+    let left = left.unwrap_or_else(nothing);
     let urgency = item.urgency.map_or_else(nothing, |urgency| urgency.name().to_string());
     let note = item.note(now).unwrap_or_else(nothing);
     let characters = if is_roomy { ID_CHARACTERS } else { SHORT_ID_CHARACTERS };
@@ -70,6 +74,14 @@ fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
             vec![left, urgency, id, item.label.clone(), answers, item.asked.clone(), note]
         }
         false => vec![left, id, urgency, note],
+    }
+}
+
+/// A length of time for a narrow list: its largest unit alone where both would take a name's place.
+fn briefly(left: &str) -> String {
+    match left.split_once(' ') {
+        Some((largest, _)) if left.len() > LEFT_COLUMNS => largest.to_string(),
+        _ => left.to_string(),
     }
 }
 

@@ -256,9 +256,10 @@ impl Screen {
             View::Question(opened) => {
                 opened.late = opened.item.time_over(now);
                 let lines = (opened.shown)(columns, now);
-                let foot = foot(opened, &self.messages, columns);
-                let (lines, page) = above(lines, &foot, height, &mut opened.below);
-                self.page = page;
+                let foot = foot(opened, &self.messages, (height, columns));
+                let above = above(lines, (foot, columns), height, &mut opened.below);
+                self.page = above.page;
+                let lines = above.lines;
                 let typed = lines.iter().rev().nth(1).map_or(0, |line| width(line));
                 let typed = typed.min(columns.saturating_sub(1));
                 let cursor = (!opened.is_shut()).then(|| (typed, height.saturating_sub(2)));
@@ -266,14 +267,17 @@ impl Screen {
             }
             View::Output(printed) => {
                 let lines = output(&printed.parts, columns);
-                let foot = help("Esc back  PgUp PgDn", columns);
-                let (lines, page) = above(lines, &[foot], height, &mut printed.below);
-                self.page = page;
-                Frame { lines, selected: 0..0, cursor: None }
+                let foot = vec![help(&["Esc back", "PgUp PgDn"], columns)];
+                let above = above(lines, (foot, columns), height, &mut printed.below);
+                self.page = above.page;
+                Frame { lines: above.lines, selected: 0..0, cursor: None }
             }
         };
         // What is answered by stands below, and stays where there is little room.
-        frame.lines.drain(..frame.lines.len().saturating_sub(height));
+        let over = frame.lines.len().saturating_sub(height);
+        frame.lines.drain(..over);
+        let Range { start, end } = frame.selected;
+        frame.selected = start.saturating_sub(over)..end.saturating_sub(over);
         frame
     }
 }

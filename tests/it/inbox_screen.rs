@@ -143,7 +143,7 @@ fn twenty_columns_are_enough_to_answer_a_hostile_question() {
     let id = await_listed(&place, "decision", "id");
     let mut terminal = inbox(&place, (12, 20));
     let seen = terminal.see(&id[..10]);
-    assert!(seen.iter().any(|row| row.starts_with("  | Go?\\u{1b}")), "{seen:#?}");
+    assert!(seen.iter().any(|row| row.starts_with(" | Go?\\u{1b}")), "{seen:#?}");
     terminal.press("\r");
     let seen = terminal.see("yes?");
     assert!(seen.iter().filter(|row| row.starts_with("> ")).count() <= 1, "{seen:#?}");
@@ -161,7 +161,7 @@ fn a_terminal_that_becomes_narrow_is_filled_anew() {
     let mut terminal = inbox(&place, (24, 80));
     terminal.see(&id[..16]);
     terminal.resize((8, 20));
-    let seen = terminal.see("  | sh -c");
+    let seen = terminal.see(" | sh -c");
     assert!(seen.iter().any(|row| row.contains(&id[..10])), "{seen:#?}");
     open(&mut terminal);
     terminal.press("continue\r");

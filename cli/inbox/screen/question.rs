@@ -1,11 +1,16 @@
 //! A question that is being answered.
 
 use super::Place;
-use super::room::{help, sentences};
+use super::room::{at_most, help, sentences};
 use crate::inbox::draft::Draft;
 use crate::inbox::item::Item;
 use crate::screen::{in_row, width};
 use holdpoint_domain::Time;
+
+/// Each part of the foot takes so much of the terminal's height at most.
+const FOOT_PART: usize = 4;
+/// From here on there is room for an empty line.
+const ROOMY_ROWS: usize = 12;
 
 /// A question as it is read before it is answered: in so many columns, at a moment.
 pub(crate) type Shown = Box<dyn Fn(usize, Time) -> Vec<String>>;
@@ -39,30 +44,42 @@ impl Opened {
 }
 
 /// What stands below a question: what was said, what is asked for and what was typed, and the keys.
-pub(super) fn foot(opened: &Opened, messages: &[String], columns: usize) -> Vec<String> {
+/// Of a low terminal most is left to the question.
+pub(super) fn foot(
+    opened: &Opened,
+    messages: &[String],
+    (height, columns): (usize, usize),
+) -> Vec<String> {
+    let most = (height / FOOT_PART).max(1);
     let over = opened.over.as_ref().map(|over| format!("it is over: {over}"));
     if let Some(why) = over.as_ref().or(opened.late.as_ref()) {
-        let mut foot = sentences([why], columns);
-        foot.push(String::new());
-        foot.push(help("Esc back  PgUp PgDn", columns));
+        let mut foot = at_most(sentences([why], columns), most.saturating_mul(2));
+        if height >= ROOMY_ROWS {
+            foot.push(String::new());
+        }
+        foot.push(help(&["Esc back", "PgUp PgDn"], columns));
         return foot;
     }
-    let mut foot = sentences(messages.last(), columns);
-    let prompt = sentences([&opened.draft.prompt(&opened.item)], columns);
-    foot.extend(prompt);
+    let mut foot = at_most(sentences(messages.last(), columns), most);
+    let whole = sentences([&opened.draft.prompt(&opened.item)], columns);
+    foot.extend(match whole.len() <= most {
+        true => whole,
+        false => at_most(sentences([&opened.draft.brief_prompt(&opened.item)], columns), most),
+    });
     foot.push(typed(opened.draft.line(), columns));
     let item = &opened.item;
     let is_begun = opened.draft.is_begun();
     let keys = [
-        ("Enter give  Esc clear", is_begun),
-        ("Enter give  Esc back", !is_begun),
+        ("Enter give", true),
+        ("Esc clear", is_begun),
+        ("Esc back", !is_begun),
         ("^O output", item.loop_id.is_some()),
         ("^R reason", true),
         ("^T own words", item.allows_text),
         ("^G guidance", item.allows_guidance),
     ];
     let keys: Vec<&str> = keys.iter().filter(|(_, is)| *is).map(|(key, _)| *key).collect();
-    foot.push(help(&keys.join("  "), columns));
+    foot.push(help(&keys, columns));
     foot
 }
 

@@ -1,9 +1,18 @@
-//! What fits into so many rows and columns.
+//! What fits into so many rows and columns: what does not is counted, never left away unsaid.
 
-use crate::screen::{Page, cut};
+use crate::screen::{Page, width};
 
 /// So many messages are shown.
 pub(super) const MESSAGES_MAX: usize = 3;
+/// With fewer rows for a text, how much of it is not seen is said beside the keys.
+const ROOMY_ROWS: usize = 4;
+
+/// A text above its foot.
+pub(super) struct Above {
+    pub(super) lines: Vec<String>,
+    /// How many lines a page has.
+    pub(super) page: usize,
+}
 
 /// Sentences of this program, each folded.
 pub(super) fn sentences<'a>(
@@ -15,47 +24,87 @@ pub(super) fn sentences<'a>(
     page.lines()
 }
 
-/// The newest messages that fit, in a third of the terminal.
-pub(super) fn newest(messages: &[String], (height, columns): (usize, usize)) -> Vec<String> {
-    let most = (height / 3).max(MESSAGES_MAX);
+/// So many lines at most: where there are more, the last one says how many.
+pub(super) fn at_most(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    let hidden = lines.len().saturating_sub(most);
+    if hidden > 0 {
+        let hidden = hidden.saturating_add(1);
+        lines.truncate(most.saturating_sub(1));
+        lines.push(format!("... {hidden} more"));
+        lines.truncate(most);
+    }
+    lines
+}
+
+/// The newest messages that fit into so many rows.
+pub(super) fn newest(messages: &[String], columns: usize, most: usize) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
     for message in messages.iter().rev() {
         let mut lines = sentences([message], columns);
         if !shown.is_empty() && lines.len().saturating_add(shown.len()) > most {
             break;
         }
-        lines.truncate(most);
         lines.append(&mut shown);
-        shown = lines;
+        shown = at_most(lines, most);
     }
     shown
 }
 
-pub(super) fn help(keys: &str, columns: usize) -> String {
-    cut(keys, columns)
+/// The keys, and what each does: as many as there is room for, the first ones.
+pub(super) fn help(keys: &[&str], columns: usize) -> String {
+    let mut shown = String::new();
+    for key in keys {
+        let gap = if shown.is_empty() { "" } else { "  " };
+        let longer = format!("{shown}{gap}{key}");
+        if width(&longer) > columns {
+            break;
+        }
+        shown = longer;
+    }
+    shown
 }
 
-/// The lines of a text that fit above its foot, and how many those are: its end, or so many lines
-/// further up.
+/// The first of these that fits into a line, else the last one.
+pub(super) fn fitting(said: &[String], columns: usize) -> String {
+    let fits = said.iter().find(|said| width(said) <= columns);
+    fits.or(said.last()).cloned().unwrap_or_default()
+}
+
+/// The lines of a text that fit above its foot: its end, or so many lines further up. Where little
+/// fits, the foot's last line, which has the keys, says which lines are seen.
 pub(super) fn above(
     text: Vec<String>,
-    foot: &[String],
+    (mut foot, columns): (Vec<String>, usize),
     height: usize,
     below: &mut usize,
-) -> (Vec<String>, usize) {
+) -> Above {
     let room = height.saturating_sub(foot.len()).max(1);
-    let hidden = text.len().saturating_sub(room);
+    let all = text.len();
+    let hidden = all.saturating_sub(room);
     *below = (*below).min(hidden);
     let first = hidden.saturating_sub(*below);
     let mut lines: Vec<String> = text.into_iter().skip(first).take(room).collect();
-    if let Some(line) = lines.first_mut().filter(|_| first > 0) {
-        *line = format!("... {} lines above", first.saturating_add(1));
+    let is_roomy = room >= ROOMY_ROWS;
+    if is_roomy && let Some(line) = lines.first_mut().filter(|_| first > 0) {
+        *line = not_seen(first.saturating_add(1), "above", columns);
     }
-    let shown = lines.len();
-    if let Some(line) = lines.last_mut().filter(|_| *below > 0 && shown > 1) {
-        *line = format!("... {} lines below", below.saturating_add(1));
+    if is_roomy && let Some(line) = lines.last_mut().filter(|_| *below > 0) {
+        *line = not_seen(below.saturating_add(1), "below", columns);
+    }
+    if !is_roomy
+        && hidden > 0
+        && let Some(keys) = foot.last_mut()
+    {
+        let (from, to) = (first.saturating_add(1), first.saturating_add(room));
+        let place = format!("{from}-{to} of {all}");
+        *keys = help(&[&place, &*keys], columns);
     }
     lines.resize(room, String::new());
-    lines.extend(foot.iter().cloned());
-    (lines, room.saturating_sub(2).max(1))
+    lines.extend(foot);
+    let page = if is_roomy { room.saturating_sub(2) } else { room };
+    Above { lines, page: page.max(1) }
+}
+
+fn not_seen(count: usize, place: &str, columns: usize) -> String {
+    fitting(&[format!("... {count} lines {place}"), format!("... {count} {place}")], columns)
 }

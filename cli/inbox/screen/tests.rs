@@ -176,6 +176,83 @@ fn ten_thousand_questions_fit_any_terminal_and_each_is_reached() {
     assert!(frame.lines.iter().any(|line| line.starts_with("> ")), "{frame:#?}");
 }
 
+/// Every size of a terminal that is looked at here: rows and columns.
+fn sizes() -> impl Iterator<Item = (usize, usize)> {
+    golden::COLUMNS.into_iter().flat_map(|columns| (5..=24).map(move |rows| (rows, columns)))
+}
+
+/// How much a screen says is not seen.
+fn said_unseen(lines: &[String]) -> usize {
+    let said = lines.iter().filter(|line| line.starts_with("... "));
+    let numbers =
+        said.flat_map(|line| line.split(' ').filter_map(|word| word.parse::<usize>().ok()));
+    numbers.sum()
+}
+
+#[test]
+fn the_list_has_the_time_that_is_left_at_every_size_and_counts_what_is_not_seen() {
+    let ends = |seconds: u64| {
+        let end = now().nanoseconds() + seconds * 1_000_000_000;
+        Some(Time::from_nanoseconds(end))
+    };
+    for (seconds, left) in [(0, "overdue"), (12, "12s"), (899, "14m"), (90_000, "1day")] {
+        for (size, count) in sizes().flat_map(|size| [3, 300].map(|count| (size, count))) {
+            let id = |at| format!("REQ-{at:08}");
+            let of = |at| Item { id: id(at), ends_at: ends(seconds), ..sample::hold() };
+            let mut screen = screen();
+            screen.take((0..count).map(of).collect());
+            (0..2).for_each(|_| drop(screen.press(&Key::Down)));
+            screen.problems = ["a", "b", "c"].map(|log| format!("/srv/{log} is gone")).to_vec();
+            screen.say("REQ-00: decided CONTINUE by bob, and that is all there is to say of it");
+            let frame = screen.frame(now(), size);
+            assert_eq!(frame.lines.len(), size.0, "{size:?}");
+            assert!(frame.lines.iter().all(|line| width(line) <= size.1), "{frame:#?}");
+            let chosen = &frame.lines[frame.selected.start];
+            assert!(chosen.contains(left) && chosen.contains("REQ-000000"), "{frame:#?}");
+            let rows = frame.lines.iter().filter(|line| line.contains("REQ-0000")).count();
+            assert!(rows + said_unseen(&frame.lines) >= count, "{frame:#?}");
+            let text = frame.lines.join("\n");
+            assert!(text.contains("3 unread") || text.contains("and 1 more that"), "{text}");
+            assert!(text.contains("REQ-00: decided") || text.contains("... "), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_question_and_an_output_are_read_whole_at_every_size_and_no_key_is_broken() {
+    let keys = ["Enter give", "Esc back", "^O output", "^R reason", "PgUp PgDn", "^G guidance"];
+    for size in sizes() {
+        let mut screen = screen();
+        screen.view = opened(sample::hold());
+        screen.say("that is none of its words: CONTINUE, RETRY, ESCALATE, ABORT, of which one is");
+        let mut seen = Vec::new();
+        for _ in 0..40 {
+            let frame = screen.frame(now(), size);
+            assert_eq!(frame.lines.len(), size.0, "{size:?}");
+            assert!(frame.lines.iter().all(|line| width(line) <= size.1), "{frame:#?}");
+            let last = frame.lines.last().unwrap().split("  ");
+            for key in last {
+                let is_place = key.contains(" of ") && key.contains('-');
+                assert!(keys.contains(&key) || is_place, "{key}: {frame:#?}");
+            }
+            seen.extend(frame.lines);
+            screen.press(&Key::Down);
+        }
+        let shown = match &screen.view {
+            View::Question(opened) => (opened.shown)(size.1, now()),
+            _ => panic!(),
+        };
+        for line in shown {
+            assert!(seen.contains(&line), "{size:?} {line}");
+        }
+        screen.show_output(vec![("what it printed".to_string(), vec!["ok".to_string(); 40])]);
+        let frame = screen.frame(now(), size);
+        assert!(frame.lines.len() == size.0 && frame.lines.join("\n").contains("Esc back"));
+        let says = |line: &String| line.starts_with("... ") || line.contains(" of ");
+        assert!(frame.lines.iter().any(says), "{frame:#?}");
+    }
+}
+
 #[test]
 fn whoever_has_chosen_a_question_stays_at_it_while_others_come_and_go() {
     let mut screen = screen();
