@@ -34,7 +34,8 @@ use std::time::Duration;
 pub(crate) use answer::{Args as AnswerArgs, answer, give};
 pub(crate) use expire::record_due;
 pub(crate) use shown::{
-    ALL_OVER, NamedHumanDecision, RECORDED_NEXT, how_to_answer, left, lines, outcome_line,
+    ALL_OVER, NamedHumanDecision, RECORDED_NEXT, brief_lines, how_to_answer, left, lines,
+    outcome_line,
 };
 
 /// What to do with the questions that wait for a person.

@@ -1,6 +1,8 @@
 //! A decision as a person reads it: first what others wrote of it, behind a mark, and then its
 //! head, which this program worded.
 
+mod start;
+
 use crate::arguments::Global;
 use crate::hold::{ALL_OVER, RECORDED_NEXT};
 use crate::locate::{program, program_words};
@@ -39,8 +41,8 @@ pub(crate) fn lines(
     page.lines()
 }
 
-/// The same for whoever is to answer: of a start, without the variables of its environment, for
-/// which a whole screen would not do.
+/// The same for whoever is to answer: of a start, what would run and what each answer does, and
+/// where the rest is, for which a whole screen would not do.
 pub(crate) fn brief_lines(
     global: &Global,
     point: &DecisionPoint,
@@ -52,6 +54,11 @@ pub(crate) fn brief_lines(
     let Some((brief, variables)) = context.map(without_variables) else {
         return lines(global, point, (now, columns), doubts);
     };
+    let brief = (brief, variables);
+    if let Some(lines) = start::lines(global, point, &brief, (now, columns), doubts) {
+        return lines;
+    }
+    let (brief, variables) = brief;
     let mut page = Page::new(columns);
     page.foreign("context", &brief);
     let variables = counted(u64::try_from(variables).unwrap_or(u64::MAX), "variable");

@@ -134,6 +134,18 @@ pub(crate) fn lines(
     columns: usize,
     program: &str,
 ) -> Vec<String> {
+    let mut page = asked(question, now, columns);
+    page.sentence(&output_of(program, &question.held));
+    add_record(&mut page, question);
+    page.lines()
+}
+
+/// The same without what only the record is for: ids, codes and hashes.
+pub(crate) fn brief_lines(question: &Question, now: Time, columns: usize) -> Vec<String> {
+    asked(question, Some(now), columns).lines()
+}
+
+fn asked(question: &Question, now: Option<Time>, columns: usize) -> Page {
     let mut page = Page::new(columns);
     page.recorded("command", &question.context().command_line);
     for (field, value) in &question.disclosed {
@@ -143,9 +155,7 @@ pub(crate) fn lines(
     reason.iter().for_each(|reason| page.foreign("reason", reason));
     add_attempt(&mut page, question);
     add_answers(&mut page, question, now);
-    page.sentence(&output_of(program, &question.held));
-    add_record(&mut page, question);
-    page.lines()
+    page
 }
 
 /// The command that shows what the attempt printed that a question is about.

@@ -1,9 +1,9 @@
 //! Asking the person whether a command may start: on the terminal where there is one, and at the
 //! same time from any other process.
 
-use super::ask::is_output;
+use super::ask::{ALL, is_all, is_output};
 use crate::arguments::{Global, program};
-use crate::decision::{Doubts, brief_lines, outcome};
+use crate::decision::{self, Doubts, brief_lines, outcome};
 use crate::exit::complain;
 use crate::screen::{put_question, say_sentence};
 use crate::text::{moment, visible_once};
@@ -43,8 +43,7 @@ impl<'a> StartPerson<'a> {
         }
     }
 
-    /// Shows the question as `decision show` does, without the variables: what others wrote first,
-    /// its head last.
+    /// Shows the question: what would start, and what each answer does.
     fn show(&mut self, question: &DecisionPoint) {
         let id = visible(&question.decision_id).to_string();
         let until = question.terms.expires_at.map(moment).unwrap_or_default();
@@ -57,9 +56,22 @@ impl<'a> StartPerson<'a> {
             return;
         };
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-        let sentence = "holdpoint: nothing has run yet; a person decides whether this starts";
+        let sentences = [
+            format!("`{ALL}` shows here all that is bound, and answers nothing"),
+            "holdpoint: nothing has run yet; a person decides whether this starts".to_string(),
+        ];
         let show = |columns| brief_lines(self.global, question, (now, columns), Doubts::default());
-        put_question(terminal, show, &[sentence.to_string()]);
+        put_question(terminal, show, &sentences);
+    }
+
+    /// Shows the question as `decision show` does, with everything that is bound.
+    fn show_all(&mut self, question: &DecisionPoint) {
+        let Some(terminal) = &mut self.terminal else { return };
+        let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+        let seen = |columns| (now, columns);
+        let show =
+            |columns| decision::lines(self.global, question, seen(columns), Doubts::default());
+        put_question(terminal, show, &[]);
     }
 
     /// One line of the terminal.
@@ -73,7 +85,9 @@ impl<'a> StartPerson<'a> {
             }
         };
         let answer = read(&line);
-        if is_output(&line) {
+        if is_all(&line) {
+            self.show_all(question);
+        } else if is_output(&line) {
             self.say("nothing has run yet, so that there is no output");
         }
         if answer.is_none() {

@@ -4,7 +4,7 @@
 use super::printed::Printed;
 use crate::arguments::{Global, program};
 use crate::exit::complain;
-use crate::hold::{how_to_answer, lines, outcome_line};
+use crate::hold::{brief_lines, how_to_answer, lines, outcome_line};
 use crate::screen::{leave_screen, named, put_question, put_screen, say_sentence};
 use crate::text::moment;
 use holdpoint_domain::core::text::visible;
@@ -17,6 +17,8 @@ use holdpoint_engine::shell::{
 
 /// What is typed to read what the command printed.
 const OUTPUT: &str = "output";
+/// What is typed to read all that an answer binds.
+pub(super) const ALL: &str = "all";
 
 /// Puts the questions of a run to a person.
 pub(super) struct Person<'a> {
@@ -109,12 +111,13 @@ impl<'a> Person<'a> {
             let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
             let sentences = [
                 format!("or from another terminal: {how}"),
-                format!("`{OUTPUT}` shows here what it printed, and answers nothing"),
+                format!(
+                    "`{OUTPUT}` shows here what it printed, `{ALL}` the ids and hashes that an answer \
+                     binds too; neither answers anything"
+                ),
                 "holdpoint: a person decides what becomes of this run".to_string(),
             ];
-            let program = program(&self.global.log);
-            let lines = |columns| lines(question, Some(now), columns, &program);
-            put_question(terminal, lines, &sentences);
+            put_question(terminal, |columns| brief_lines(question, now, columns), &sentences);
             return;
         }
         let (id, until) =
@@ -124,6 +127,15 @@ impl<'a> Person<'a> {
             WaitPolicy::Leave => format!("is left open until {until}, then ABORT"),
         };
         complain(&format!("a person decides: {id} {waits}; {how}"));
+    }
+
+    /// Shows all of the question, the ids and hashes too.
+    fn show_all(&mut self, question: &Question) {
+        let program = program(&self.global.log);
+        let Some(terminal) = &mut self.terminal else { return };
+        let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+        put_question(terminal, |columns| lines(question, Some(now), columns, &program), &[]);
+        self.prompt(question);
     }
 
     /// One line of the terminal, taken further.
@@ -145,6 +157,10 @@ impl<'a> Person<'a> {
         }
         if is_output(&line) {
             self.show_output(question);
+            return None;
+        }
+        if self.draft == Draft::Nothing && is_all(&line) {
+            self.show_all(question);
             return None;
         }
         let draft = std::mem::replace(&mut self.draft, Draft::Nothing);
@@ -204,6 +220,12 @@ pub(super) fn is_output(line: &str) -> bool {
     line.trim().eq_ignore_ascii_case(OUTPUT)
 }
 
+/// Whether a line asks for all that is bound. It is no decision either; what is typed as a reason
+/// stays one.
+pub(super) fn is_all(line: &str) -> bool {
+    line.trim().eq_ignore_ascii_case(ALL)
+}
+
 /// Takes a typed line further. A decision is its whole name, in whatever case: a letter that means
 /// one thing here means another at the prompt before a start.
 fn read(draft: Draft, line: &str, question: &Question) -> Typed {
@@ -260,6 +282,7 @@ mod tests {
             assert!(!is_output(decision.name()));
         }
         for typed in [
+            ALL,
             OUTPUT,
             "OUTPUT",
             " output ",

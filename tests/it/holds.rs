@@ -442,6 +442,33 @@ fn a_question_tells_how_the_attempt_ended_and_nothing_that_it_printed() {
     }
 }
 
+#[test]
+fn a_hold_is_decided_on_one_screen_and_its_hashes_are_a_word_away() {
+    let place = Place::new();
+    let run = ["run", "--hold", "after", "--", "sh", "-c", "exit 1"];
+    let mut waiting = Terminal::start(&place, &run);
+    let shown = waiting.see("CONTINUE, RETRY, ABORT?").join("\n");
+    let places = [
+        "command:",
+        "| sh -c 'exit 1'",
+        "it ended with exit status 1",
+        "why it asks",
+        "time  ",
+        "  CONTINUE      end the run here",
+        "  RETRY  ",
+        "  ABORT  ",
+        "from another terminal",
+        "`all` the ids and hashes",
+    ];
+    let found: Vec<usize> = places.iter().map(|it| shown.find(it).expect(it)).collect();
+    assert!(found.is_sorted() && !shown.contains("chain hash"), "{shown}");
+    waiting.type_line("all");
+    let all = waiting.see("binds  ").join("\n");
+    assert!(all.contains("chain hash") && all.contains("request         REQ-"), "{all}");
+    waiting.type_line("abort");
+    assert_eq!(waiting.end().0, 120);
+}
+
 /// The output lies on a screen of its own, marked as what it is. Whatever is typed there, and the
 /// word that opens it wherever it is typed, is no answer.
 #[test]

@@ -161,7 +161,7 @@ fn the_person_at_the_terminal_types_the_answer_and_enter_alone_is_none() {
         let arguments = ["run", "--hold", "before", "--", "touch", "f"];
         let mut waiting = Terminal::start(&place, &arguments);
         let asked = waiting.wait_for("approve, deny? ");
-        assert!(asked.contains("Start `touch f`?"), "{asked}");
+        assert!(asked.contains("= touch f"), "{asked}");
         for unclear in ["", "yes", "a", "A", "ap", "d"] {
             waiting.type_line(unclear);
             waiting.wait_for("approve, deny? ");
@@ -192,6 +192,34 @@ fn the_question_before_a_start_counts_the_variables_and_decision_show_has_them()
     assert!(whole.contains("  variable   PATH") && whole.contains("Not bound"), "{whole}");
     waiting.type_line("deny");
     assert_eq!(waiting.end().0, 120);
+}
+
+#[test]
+fn the_question_before_a_start_is_decided_on_one_screen_and_all_of_it_is_a_word_away() {
+    let place = Place::new();
+    let mut waiting =
+        Terminal::start(&place, &["run", "--hold", "before", "--", "sh", "-c", "echo hi"]);
+    let shown = waiting.see("approve, deny?").join(" ");
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let places = [
+        "what would start:",
+        "command = sh -c 'echo hi'",
+        "directory = ",
+        "asked by ",
+        "then nothing starts",
+        "approve starts it, exactly so and once",
+        "deny starts nothing",
+        "decision show DP-",
+        "approve, deny?",
+    ];
+    let found: Vec<usize> = places.iter().map(|it| shown.find(it).expect(it)).collect();
+    assert!(found.is_sorted(), "{shown}");
+    waiting.type_line("all");
+    let all = waiting.see("or --option deny").join("\n");
+    assert!(all.contains("round 1 of 1") && all.contains("bound to  "), "{all}");
+    waiting.type_line("deny");
+    waiting.see("not started");
+    assert!(place.loops().is_empty());
 }
 
 #[test]
