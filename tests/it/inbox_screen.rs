@@ -186,3 +186,29 @@ fn a_paste_that_breaks_off_keeps_neither_the_screen_nor_a_signal_waiting() {
     run.kill().unwrap();
     run.wait().unwrap();
 }
+
+#[test]
+fn a_stopped_inbox_gives_the_terminal_back_and_takes_it_again() {
+    for by_key in [true, false] {
+        let place = Place::with_log();
+        let mut terminal = inbox(&place, (24, 80));
+        terminal.see("nothing waits in 1 log");
+        match by_key {
+            true => terminal.press("\u{1a}"),
+            false => terminal.signal(Signal::TSTP),
+        }
+        terminal.await_stop();
+        assert!(terminal.takes_lines(), "by key: {by_key}");
+        terminal.see_usual_screen();
+        terminal.signal(Signal::CONT);
+        terminal.see("nothing waits in 1 log");
+        assert!(!terminal.takes_lines(), "by key: {by_key}");
+        let (mut run, id) = waiting(&place, "exit 1");
+        terminal.see(&id[..16]);
+        terminal.press("q");
+        let (status, is_usual, takes_lines) = terminal.end_plain();
+        assert_eq!((status.code(), is_usual, takes_lines), (Some(0), true, true));
+        run.kill().unwrap();
+        run.wait().unwrap();
+    }
+}

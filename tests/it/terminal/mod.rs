@@ -1,7 +1,7 @@
 //! A terminal at which a test sits: a pseudo-terminal of its own session.
 
 use crate::program::Place;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
@@ -121,17 +121,43 @@ impl Terminal {
         kill_process(child, signal).unwrap();
     }
 
+    /// Waits until the program is stopped.
+    pub(crate) fn await_stop(&self) {
+        let child = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        let how = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::Pid(child), how).unwrap().unwrap();
+        assert!(status.stopped(), "it ended");
+    }
+
+    /// Whether the terminal takes whole lines.
+    pub(crate) fn takes_lines(&self) -> bool {
+        let modes = tcgetattr(&self.keyboard).unwrap().local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    /// Waits until the usual screen is seen again.
+    pub(crate) fn see_usual_screen(&mut self) {
+        loop {
+            let written = std::mem::take(&mut self.shown);
+            self.seen.process(written.as_bytes());
+            if !self.seen.screen().alternate_screen() {
+                return;
+            }
+            self.shown = self.screen.recv_timeout(PATIENCE).unwrap();
+        }
+    }
+
     /// Waits for the end: how it ended, whether the terminal shows its usual screen again, and
     /// whether it takes whole lines again.
     pub(crate) fn end_plain(mut self) -> (ExitStatus, bool, bool) {
         let status = self.child.wait().unwrap();
-        let modes = tcgetattr(&self.keyboard).unwrap().local_modes;
+        let takes_lines = self.takes_lines();
         while let Ok(piece) = self.screen.recv_timeout(PATIENCE) {
             self.shown.push_str(&piece);
         }
         self.seen.process(self.shown.as_bytes());
         let is_usual = !self.seen.screen().alternate_screen();
-        (status, is_usual, modes.contains(LocalModes::ICANON | LocalModes::ECHO))
+        (status, is_usual, takes_lines)
     }
 
     /// Types a line.
