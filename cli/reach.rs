@@ -92,8 +92,17 @@ pub(crate) fn say(reach: &Reach, newest: u64) {
 /// where what was shown reaches as far. That is no fault.
 pub(crate) fn no_witness(first: Option<u64>, newest: u64) {
     if let Some(first) = first.filter(|first| newest >= *first) {
-        complain(&none_yet(first));
+        complain(&none_yet_told(first));
     }
+}
+
+/// The same with what it means, for whoever is told of it unasked.
+pub(crate) fn none_yet_told(first: u64) -> String {
+    format!(
+        "{}: HEAD does not confirm the newest records yet, which is normal while a writer is at \
+         work, or after one was killed",
+        none_yet(first)
+    )
 }
 
 /// That nothing from this record on has a witness yet.

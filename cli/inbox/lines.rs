@@ -10,7 +10,7 @@ use crate::decision::now;
 use crate::exit::{Exit, Failure, complain};
 use crate::live::{LiveState, as_stated};
 use crate::output::Output;
-use crate::reach::none_yet;
+use crate::reach::none_yet_told;
 use crate::screen::columns;
 use crate::text::{counted, path as shown};
 use holdpoint_domain::Time;
@@ -115,7 +115,7 @@ fn conclude(global: &Global, logs: &Logs) {
     for log in &logs.logs {
         let first = log.items.iter().filter_map(|item| item.standing.no_witness_from()).min();
         if let Some(first) = first {
-            complain(&format!("{}: {}", shown(&log.place.path), none_yet(first)));
+            complain(&format!("{}: {}", shown(&log.place.path), none_yet_told(first)));
         }
     }
 }

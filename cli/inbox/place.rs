@@ -62,7 +62,9 @@ impl FromArgMatches for NamedLogs {
 impl clap::Args for NamedLogs {
     fn augment_args(command: Command) -> Command {
         let help = format!(
-            "Only this log; repeat it for each. {VARIABLE} names one more, and leaves none away"
+            "Show this log alone; repeat it for several. Without it all logs are shown that a \
+             configuration of the system or of this user names, that `inbox add` put into the \
+             list, that verbs of this user wrote to, and the one that {VARIABLE} names, if it is set"
         );
         let option = Arg::new(OPTION).long("log").value_name("DIR").action(ArgAction::Append);
         command.arg(option.value_parser(value_parser!(PathBuf)).help(help))

@@ -237,6 +237,20 @@ fn logs_that_are_named_are_the_only_ones_and_the_environment_leaves_none_away() 
 }
 
 #[test]
+fn the_help_of_the_inbox_says_which_logs_it_shows() {
+    let place = Place::new();
+    let help = text(&place.holdpoint(&["inbox", "--help"]).stdout);
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in [
+        "Show this log alone",
+        "names, that `inbox add` put into the list",
+        "and the one that HOLDPOINT_LOG names, if it is set",
+    ] {
+        assert!(help.contains(said), "{said}: {help}");
+    }
+}
+
+#[test]
 fn an_id_of_the_inbox_is_answered_wherever_its_log_is() {
     let place = Place::new();
     hold(&place);
