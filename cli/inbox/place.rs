@@ -64,7 +64,8 @@ impl clap::Args for NamedLogs {
         let help = format!(
             "Show this log alone; repeat it for several. Without it all logs are shown that a \
              configuration of the system or of this user names, that `inbox add` put into the \
-             list, that verbs of this user wrote to, and the one that {VARIABLE} names, if it is set"
+             list, that verbs of this user wrote to, and the one that {VARIABLE} names, if it is \
+             set"
         );
         let option = Arg::new(OPTION).long("log").value_name("DIR").action(ArgAction::Append);
         command.arg(option.value_parser(value_parser!(PathBuf)).help(help))

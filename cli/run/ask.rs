@@ -112,8 +112,8 @@ impl<'a> Person<'a> {
             let sentences = [
                 format!("or from another terminal: {how}"),
                 format!(
-                    "`{OUTPUT}` shows here what it printed, `{ALL}` the ids and hashes that an answer \
-                     binds too; neither answers anything"
+                    "`{OUTPUT}` shows here what it printed, `{ALL}` the ids and hashes that an \
+                     answer binds too; neither answers anything"
                 ),
                 "holdpoint: a person decides what becomes of this run".to_string(),
             ];
