@@ -16,10 +16,10 @@ pub fn ids_beginning_with<S: ReadStorage>(
     beginnings: &BTreeSet<String>,
     options: ReadOptions<'_>,
 ) -> Result<(BTreeSet<String>, Searched), ReadError> {
-    let is_meant = |id: &String| beginnings.iter().any(|it| id.starts_with(it.as_str()));
+    let is_meant = |id: &str| beginnings.iter().any(|it| id.starts_with(it.as_str()));
     let mut found = BTreeSet::new();
     let searched = row_facts(storage, options, &mut |_| {}, &mut |segment| {
-        found.extend(segment.begun().filter(is_meant));
+        found.extend(segment.begun(is_meant));
         Ok(ControlFlow::Continue(()))
     })?;
     Ok((found, searched))

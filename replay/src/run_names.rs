@@ -2,7 +2,7 @@
 
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Searched, row_facts};
-use holdpoint_domain::world::RowFact;
+use holdpoint_domain::world::{RowFact, RowKind};
 use holdpoint_log_files::ReadStorage;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -26,7 +26,9 @@ pub fn names_of_runs<S: ReadStorage>(
 ) -> Result<(RunNames, Searched), ReadError> {
     let mut names = RunNames::default();
     let searched = row_facts(storage, options, &mut |_| {}, &mut |segment| {
-        for (_, fact) in segment.iter() {
+        let names_somebody =
+            |kind| matches!(kind, RowKind::Began | RowKind::Answered | RowKind::Agreed);
+        for (_, fact) in segment.of_kinds(names_somebody) {
             match fact {
                 Some(RowFact::Began { by, .. }) => keep(&mut names.began, by.as_str()),
                 Some(RowFact::Answered { by, .. } | RowFact::Agreed { by, .. }) => {

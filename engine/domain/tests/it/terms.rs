@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::envelope::{Encoded, encode};
 use holdpoint_domain::world::{
-    REGISTRY, RowFact, TERMS_VERSION, Term, row_of_record, terms_of, terms_of_record,
+    QuestionKey, REGISTRY, RowFact, RowKind, RunKey, TERMS_VERSION, Term, label_hash,
+    row_of_record, terms_of, terms_of_record,
 };
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency};
 use holdpoint_testing::story::samples::samples;
@@ -322,7 +324,19 @@ fn every_fact_of_a_run_or_a_question_is_a_row_and_read_back() {
             Some(RowFact::Asked { question }) => Some(question.id()),
             _ => None,
         };
-        assert_eq!(row.as_deref().and_then(RowFact::id_begun), begun, "kind {kind}");
+        let told = row.as_deref().and_then(|row| RowFact::id_begun(row, str::to_string));
+        assert_eq!(told, begun, "kind {kind}");
+        let kind_of_row = fact.as_ref().map(|fact| match fact {
+            RowFact::Began { .. } => RowKind::Began,
+            RowFact::Again { .. } => RowKind::Again,
+            RowFact::Exited { .. } => RowKind::Exited,
+            RowFact::Halted { .. } => RowKind::Halted,
+            RowFact::Agreed { .. } => RowKind::Agreed,
+            RowFact::Labelled { .. } => RowKind::Labelled,
+            RowFact::Answered { .. } => RowKind::Answered,
+            RowFact::Asked { .. } => RowKind::Asked,
+        });
+        assert_eq!(row.as_deref().and_then(RowKind::of), kind_of_row, "kind {kind}");
         let Some(row) = row else { continue };
         let kinds = &rows[usize::from(row[0])];
         assert!(kinds.iter().any(|kinds| kinds.contains(&kind)), "kind {kind}, row {}", row[0]);
@@ -332,4 +346,54 @@ fn every_fact_of_a_run_or_a_question_is_a_row_and_read_back() {
         kinds.into_iter().flatten().map(move |kind| (u8::try_from(row).unwrap(), kind))
     });
     assert_eq!(found, named.collect());
+}
+
+#[test]
+fn a_run_is_known_by_its_bits_where_its_id_was_made_here_and_by_its_id_elsewhere() {
+    let made = "LOOP-00112233445566778899aabbccddeeff";
+    assert!(matches!(RunKey::of(made), RunKey::Made(_)));
+    let others = ["LOOP-1", "LOOP-00112233445566778899AABBCCDDEEFF", "", "L"];
+    assert!(others.iter().all(|id| matches!(RunKey::of(id), RunKey::Named(_))));
+    for id in others.iter().chain([&made]) {
+        assert_eq!(RunKey::of(id).loop_id(), *id);
+    }
+}
+
+#[test]
+fn a_question_is_known_by_its_bits_where_its_id_was_made_here_and_by_its_id_elsewhere() {
+    let digits = "00112233445566778899aabbccddeeff";
+    let (decision, request) = (format!("DP-{digits}"), format!("REQ-{digits}"));
+    assert!(matches!(QuestionKey::of(&decision), QuestionKey::Decision(_)));
+    assert!(matches!(QuestionKey::of(&request), QuestionKey::Request(_)));
+    let run = format!("LOOP-{digits}");
+    let others = [&run, "DP-1", "REQ-00112233445566778899AABBCCDDEEFF", "", "D"];
+    assert!(others.iter().all(|id| matches!(QuestionKey::of(id), QuestionKey::Named(_))));
+    for id in others.iter().copied().chain([&*decision, &*request]) {
+        let question = QuestionKey::of(id);
+        assert_eq!(question.id(), id);
+        let row = RowFact::Asked { question: question.clone() }.encode().unwrap();
+        let is_short = !matches!(question, QuestionKey::Named(_));
+        assert!(row.len() == 18 || !is_short, "{id}: {row:?}");
+        assert_eq!(RowFact::id_begun(&row, |id| String::from(id)).as_deref(), Some(id));
+        assert_eq!(RowFact::decode(&row), Some(RowFact::Asked { question }));
+        assert!((0..row.len()).all(|cut| RowFact::decode(&row[..cut]).is_none()));
+    }
+}
+
+#[test]
+fn facts_are_read_back_and_other_bytes_are_none() {
+    let run = RunKey::of("LOOP-00112233445566778899aabbccddeeff");
+    let labels = [label_hash("env", "prod"), 7].into_iter().collect();
+    let facts = [
+        RowFact::Exited { run: run.clone(), exit: Exit::Signal(9) },
+        RowFact::Labelled { run, labels },
+    ];
+    for fact in facts {
+        let row = fact.encode().unwrap();
+        assert_eq!(RowFact::id_begun(&row, |_| ()), None);
+        assert_eq!(RowFact::decode(&row), Some(fact));
+        assert_eq!(RowFact::decode(&[&row[..], &[0]].concat()), None);
+        assert!((0..row.len()).all(|cut| RowFact::decode(&row[..cut]).is_none()));
+    }
+    assert_eq!(RowFact::decode(&[0xff; 40]), None);
 }
