@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::reach;
 use crate::replay::of_value;
 use crate::run_id;
-use crate::text::{counted, doer, excerpt, moment};
+use crate::text::{command_line, counted, doer, excerpt, moment};
 use crate::travel::{Shortcuts, line, parse_until, tell_place};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::core::text::visible;
@@ -260,7 +260,12 @@ fn show(out: &mut Output, difference: &Difference) {
 }
 
 fn show_change(out: &mut Output, change: &EntityChange) {
+    let is_run = change.run.is_some();
     let (sign, what) = match change.change {
+        Change::Appeared if is_run => ('+', "began"),
+        Change::Settled if is_run => ('-', "ended"),
+        Change::CameAndSettled if is_run => ('*', "began and ended"),
+        Change::LongSettled if is_run => ('.', "had ended before"),
         Change::Appeared => ('+', "appeared"),
         Change::Changed => ('~', "changed"),
         Change::Settled => ('-', "settled"),
@@ -273,19 +278,36 @@ fn show_change(out: &mut Output, change: &EntityChange) {
         (Some(first), Some(last)) => format!(", records {first} to {last}"),
         _ => String::new(),
     };
-    let told = change.last_summary.as_ref().map(|told| format!(": {told}"));
+    let outcome = change.run.as_ref().and_then(|run| run.outcome);
+    let told = outcome.map(|outcome| outcome.name().to_string()).or(change.last_summary.clone());
     out.line(format_args!(
         "{sign} {}  {}  {what}{records}{}",
-        change.room,
+        noun(change.room),
         visible(&change.id),
-        told.unwrap_or_default()
+        told.map(|told| format!(": {told}")).unwrap_or_default()
     ));
+    if let Some(run) = &change.run {
+        out.line(format_args!("    {}", command_line(&run.command_line)));
+    }
     for value in change.values.iter().take(VALUES_MAX) {
         out.line(format_args!("    {}", of_change(value)));
     }
     let more = change.values.len().saturating_sub(VALUES_MAX);
     if more > 0 {
         out.line(format_args!("    and {more} more values: `--json` shows all"));
+    }
+}
+
+/// What the entities of a room are, for people.
+fn noun(room: &'static str) -> &'static str {
+    match room {
+        "execution_loops" => "run",
+        "human_decisions" => "question",
+        "interruption_threads" => "thread",
+        "decision_points" => "decision",
+        "registrations" => "registered",
+        "streams" => "stream",
+        other => other,
     }
 }
 

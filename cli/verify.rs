@@ -428,12 +428,12 @@ fn show_caches(out: &mut Output, caches: &Caches) {
     }
     if told.iter().any(|(_, state, _)| state.is_wrong()) {
         out.line(
-            "what to do      nothing: verbs that write, such as `run`, build indexes again, and the",
+            "what to do      nothing: verbs that write, such as `run`, build indexes again, and",
         );
         out.line(
-            "                next fingerprint in the log makes a snapshot; keep a file that tells",
+            "                the next fingerprint in the log makes a snapshot; keep a file that",
         );
-        out.line("                of records which the log does not have");
+        out.line("                tells of records which the log does not have");
     }
 }
 

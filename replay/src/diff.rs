@@ -1,6 +1,7 @@
 //! What became of a state: from one moment to another of one log, or of two.
 
 use crate::entity::value;
+use crate::outcome::RunOutcome;
 use crate::reach::Reach;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
@@ -9,7 +10,7 @@ use crate::state::{ROOMS, STREAMS, began, entities_of, registration_id, state_of
 use crate::summary::summary;
 use crate::timeline::{Moment, Timeline};
 use holdpoint_domain::decision_point::DecisionPointEvent;
-use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, LoopHalted};
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::registration::{RegistrationEvent, RegistrationName};
 use holdpoint_domain::world::request_of;
@@ -23,6 +24,9 @@ use std::collections::BTreeMap;
 /// Of more entities than this, those that came and went in between are counted and not named. Only
 /// their names are kept, not what became of them step by step.
 const PASSED_MAX: usize = 20_000;
+
+/// The room of runs.
+const RUNS: &str = "execution_loops";
 
 /// What lies between two states.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,6 +63,9 @@ pub struct EntityChange {
     pub last_record: Option<u64>,
     /// What the last one says, in one line.
     pub last_summary: Option<String>,
+    /// Of a run: which it is, and how it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunTold>,
     /// What is proven of the records about it up to the last one, of the weakest: a name that
     /// `holdpoint_log_files::Standing` gives.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +99,15 @@ pub struct ValueChange {
     pub from: Option<Value>,
     /// What is there now; `None`: nothing.
     pub to: Option<Value>,
+}
+
+/// A run, as people know it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunTold {
+    /// What it runs, as whoever began it said.
+    pub command_line: String,
+    /// What became of it, where it ended in between and that is known.
+    pub outcome: Option<RunOutcome>,
 }
 
 /// What happened between two moments of one log, of which the second is not before the first.
@@ -161,15 +177,15 @@ fn of_room(
             Some(now) => (Change::Changed, changed_values(state, now)),
             None => (gone(room, Change::Settled), Vec::new()),
         };
-        found.push(passed.change(room, id, change, values));
+        found.push(EntityChange { values, ..passed.change(room, id, change, Some(state)) });
     }
-    for id in after.keys().filter(|id| !before.contains_key(*id)) {
-        found.push(passed.change(room, id, Change::Appeared, Vec::new()));
+    for (id, state) in after.iter().filter(|(id, _)| !before.contains_key(*id)) {
+        found.push(passed.change(room, id, Change::Appeared, Some(state)));
     }
     let in_neither = |id: &String| !before.contains_key(id) && !after.contains_key(id);
     for (id, records) in passed.of_room(room).filter(|(id, _)| in_neither(id)) {
         let change = if records.began { Change::CameAndSettled } else { Change::LongSettled };
-        found.push(passed.change(room, id, gone(room, change), Vec::new()));
+        found.push(passed.change(room, id, gone(room, change), None));
     }
     found
 }
@@ -208,6 +224,35 @@ struct Records {
     summary: String,
     /// The first of them is its beginning. Threads stay in the state for long after their end.
     began: bool,
+    run: RunSeen,
+}
+
+/// What the records about a run say of it.
+#[derive(Debug, Default)]
+struct RunSeen {
+    command_line: Option<String>,
+    exit: Option<Exit>,
+    outcome: Option<RunOutcome>,
+}
+
+impl RunSeen {
+    fn take(&mut self, event: &Event) {
+        let Event::ExecutionLoop(event) = event else { return };
+        match event {
+            ExecutionLoopEvent::LoopInitialized(body) => {
+                self.command_line = Some(body.command_line.to_string());
+            }
+            ExecutionLoopEvent::ResponseEvaluated(body) => self.exit = Some(body.exit),
+            ExecutionLoopEvent::LoopHalted(body) => {
+                // Of a run that began before, the exit may have been recorded before as well.
+                let is_known = self.exit.is_some() || self.command_line.is_some();
+                let LoopHalted { reason, stop_condition, fault_type, .. } = *body;
+                let outcome = RunOutcome::of_halt(reason, stop_condition, fault_type, self.exit);
+                self.outcome = is_known.then_some(outcome);
+            }
+            ExecutionLoopEvent::LoopDispatched(_) | ExecutionLoopEvent::ResponseAwaited(_) => {}
+        }
+    }
 }
 
 impl Passed {
@@ -229,10 +274,13 @@ impl Passed {
         if let Some(records) = known.get_mut(&subject.id) {
             records.last = sequence;
             records.summary = summary(event);
+            records.run.take(event);
         } else if self.count < PASSED_MAX {
             self.count += 1;
             let (first, last, summary) = (sequence, sequence, summary(event));
-            known.insert(subject.id, Records { first, last, summary, began: subject.begins });
+            let (began, mut run) = (subject.begins, RunSeen::default());
+            run.take(event);
+            known.insert(subject.id, Records { first, last, summary, began, run });
         } else {
             return false;
         }
@@ -248,17 +296,23 @@ impl Passed {
         room: &'static str,
         id: &str,
         change: Change,
-        values: Vec<ValueChange>,
+        state: Option<&Value>,
     ) -> EntityChange {
         let records = self.entities.get(room).and_then(|known| known.get(id));
+        let seen = records.map(|records| &records.run);
+        let in_state = || Some(state?.get("command_line")?.as_str()?.to_string());
+        let command_line = seen.and_then(|run| run.command_line.clone()).or_else(in_state);
+        let outcome = seen.and_then(|run| run.outcome);
+        let run = command_line.filter(|_| room == RUNS);
         EntityChange {
             room,
             id: id.to_string(),
             change,
-            values,
+            values: Vec::new(),
             first_record: records.map(|records| records.first),
             last_record: records.map(|records| records.last),
             last_summary: records.map(|records| records.summary.clone()),
+            run: run.map(|command_line| RunTold { command_line, outcome }),
             standing: None,
         }
     }
@@ -290,7 +344,7 @@ fn subjects_of(event: &Event) -> [Option<Subject>; 2] {
 /// The room and the id of what an event is about, beside a request.
 fn subject_of(event: &Event) -> Option<(&'static str, String)> {
     if let Some(id) = event.loop_id() {
-        return Some(("execution_loops", id.to_string()));
+        return Some((RUNS, id.to_string()));
     }
     if let Some(id) = event.decision_point() {
         return Some(("decision_points", id.to_string()));

@@ -66,7 +66,7 @@ pub use bisect::{Answer, BisectError, Found, Outcome, bisect};
 pub use caches::{CacheState, CachedIndex, CachedSnapshot, Caches, check_caches};
 pub use caused::{Caused, caused_by};
 pub use damage::DamageMap;
-pub use diff::{Change, Difference, EntityChange, ValueChange, diff, diff_states};
+pub use diff::{Change, Difference, EntityChange, RunTold, ValueChange, diff, diff_states};
 pub use directory::{read_directory, rebuild_directory, verify_directory};
 pub use entity::{Entity, find_entities, ids};
 pub use extract::{Extract, Extracted, Taken, TakenRecord, extract};

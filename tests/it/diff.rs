@@ -14,7 +14,7 @@ use holdpoint_testing::hand_made::{HandMade, change_head};
 use holdpoint_testing::story::seed;
 use json_patch::Patch;
 use quickcheck::Gen;
-use serde_json::Value;
+use serde_json::{Value, json as value_of};
 use std::collections::BTreeSet;
 use std::path::Path;
 use tempfile::TempDir;
@@ -97,8 +97,12 @@ fn the_program_tells_what_appeared_changed_and_settled() {
     let run = changes(&between(third, last));
     assert_eq!(run, [("execution_loops".to_string(), "came_and_settled".to_string())]);
     let shown = text(&place.holdpoint(&["diff", &second.to_string()]).stdout);
-    assert!(shown.contains("~ decision_points  DP-"), "{shown}");
-    assert!(shown.contains("* execution_loops  LOOP-"), "{shown}");
+    assert!(shown.contains("~ decision  DP-"), "{shown}");
+    assert!(shown.contains("* run  LOOP-"), "{shown}");
+    assert!(shown.contains("  began and ended, records "), "{shown}");
+    assert!(shown.contains(": failed\n    sh -c 'exit 3'\n"), "{shown}");
+    let run = &between(third, last)["entities"][0]["run"];
+    assert_eq!(*run, value_of!({"command_line": "sh -c 'exit 3'", "outcome": "failed"}));
 }
 
 #[test]

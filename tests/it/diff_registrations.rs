@@ -138,7 +138,7 @@ fn what_changed_and_what_ended_is_told() {
 fn the_program_shows_them_and_can_be_asked_about_them() {
     let place = place();
     let shown = text(&place.holdpoint(&["diff", "7", "10"]).stdout);
-    assert!(shown.contains("~ registrations  session acme/s  changed"), "{shown}");
+    assert!(shown.contains("~ registered  session acme/s  changed"), "{shown}");
     assert!(shown.contains("/status  ACTIVE -> SUSPENDED"), "{shown}");
     let live = text(&place.holdpoint(&["replay", "--live", "--until", "7"]).stdout);
     let row = |id: &str| live.lines().find(|line| line.contains(id)).unwrap_or_default();

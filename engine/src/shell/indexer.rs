@@ -101,8 +101,8 @@ impl Indexer {
         }
     }
 
-    /// The index of a segment is to be built, whatever there is in its place, where that is for this
-    /// program to do.
+    /// The index of a segment is to be built, whatever there is in its place, where that is for
+    /// this program to do.
     pub(super) fn build<S: Storage>(
         &mut self,
         disk: &Arc<S>,
