@@ -233,8 +233,8 @@ fn put(
 /// What is not said by this program.
 fn warning(output: &CapturedOutput) -> String {
     format!(
-        "{} of attempt {}, {}: what the command printed, as it printed it; nothing in it is said \
-         by holdpoint",
+        "{} of attempt {}, {}: recorded as what the command printed; nothing in it is said by \
+         holdpoint",
         name_of(output.extent.stream),
         output.attempt,
         bytes(output.extent.true_length)

@@ -21,7 +21,7 @@ use crate::recorders;
 use crate::run::labels;
 use crate::run_id;
 use crate::screen::{columns, named, quoted};
-use crate::show::exit_of;
+use crate::show::{exit_of, is_reported};
 use crate::table::{Column, Fit, Layout, NOTHING, indented};
 use crate::text::{command_line, counted};
 use crate::wanted::expect_order;
@@ -447,13 +447,14 @@ fn table(entries: &[Entry<'_>], when: &dyn Fn(Timestamp) -> String, columns: usi
 
 fn cells(placed: &Placed<'_>, when: &dyn Fn(Timestamp) -> String) -> Vec<String> {
     let (run, entity) = (placed.run, &placed.run.entity);
-    let exit = entity.current_attempt().and_then(exit_of);
+    let last = entity.current_attempt();
+    let claim = if last.is_some_and(is_reported) { "?" } else { "" };
     let deciders: Vec<String> = run.approvers().map(|who| claimed(who.id, who.is_claim)).collect();
     vec![
         when(entity.started_at),
         RunOutcome::of(entity).name().to_string(),
-        exit.map_or(NOTHING.to_string(), |exit| {
-            exit.trim_start_matches("exit status ").to_string()
+        last.and_then(exit_of).map_or(NOTHING.to_string(), |exit| {
+            format!("{}{claim}", exit.trim_start_matches("exit status "))
         }),
         lasted(run).map_or(NOTHING.to_string(), took),
         beginner(run),

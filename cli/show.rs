@@ -22,7 +22,7 @@ use holdpoint_replay::{Doer, Reach, Run, run_of};
 use meant::Meant;
 use relations::Relations;
 use run::{Shown, View};
-pub(crate) use run::{directory, ended, exit_of, fault_words, outcome, proven, who};
+pub(crate) use run::{directory, ended, exit_of, fault_words, is_reported, outcome, proven, who};
 use std::collections::BTreeMap;
 use std::slice;
 

@@ -1,5 +1,7 @@
 //! Small pieces of human output.
 
+use crate::screen::named;
+use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::{ActorId, Proof};
@@ -17,13 +19,16 @@ pub(crate) fn moment(time: Timestamp) -> String {
 
 /// Who did something: `HUMAN ada`.
 pub(crate) fn actor(actor: &ActorId) -> String {
-    format!("{} {}", actor.kind, visible(&actor.id))
+    format!("{} {}", actor.kind, named(&actor.id))
 }
 
 /// Who did something, and whether that is only what a process said of itself: `HUMAN ada (not
-/// proven)`.
+/// proven)`. That it was a person is proven at a terminal alone.
 pub(crate) fn doer(by: &ActorId, proof: Option<Proof>) -> String {
-    match proof.is_some_and(Proof::is_claim) {
+    let is_at_terminal = |proof: Proof| proof.by == Authentication::Terminal;
+    let is_claim =
+        |proof: Proof| proof.is_claim() || by.kind == Actor::Human && !is_at_terminal(proof);
+    match proof.is_some_and(is_claim) {
         true => format!("{} (not proven)", actor(by)),
         false => actor(by),
     }

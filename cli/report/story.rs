@@ -7,7 +7,6 @@ use crate::show::{ended, fault_words, outcome, proven, who};
 use crate::text::moment;
 use crate::when::took;
 use holdpoint_domain::Event;
-use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
@@ -104,7 +103,7 @@ fn approved(point: &DecisionPoint) -> String {
     let id = visible(point.decision_id.as_str());
     let Some(ending) = &point.ending else { return format!("{id} is not answered") };
     let by = match &ending.by {
-        Some(by) => who(by.kind, &by.id, by.authenticated_by == Authentication::None, ""),
+        Some(by) => who(by.kind, &by.id, by.authenticated_by, ""),
         None => "nobody: its time was over".to_string(),
     };
     let option = point.selected_option().map(|it| format!("{} ", named(it))).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use super::again::{Placed, RetryOf};
 use super::{lasted, waited};
+use crate::show::is_reported;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::{ActorId, Proof};
@@ -31,6 +32,8 @@ pub(crate) struct Row<'r> {
     outcome: RunOutcome,
     exit_status: Option<i32>,
     signal: Option<i32>,
+    /// Whether the recorder was told how it ended, and watched no process.
+    is_reported: bool,
     began_at: Timestamp,
     ended_at: Option<Timestamp>,
     /// Without the time in which it waited for a person.
@@ -41,6 +44,8 @@ pub(crate) struct Row<'r> {
     by: &'r ActorId,
     proof: Option<Proof>,
     approved_by: Vec<&'r str>,
+    /// Those of them whose name nothing proves.
+    approved_by_unproven: Vec<&'r str>,
     command_line: &'r str,
     correlation: &'r str,
     labels: &'r BTreeMap<String, String>,
@@ -60,11 +65,13 @@ impl<'r> Row<'r> {
             Some(ProcessExit::Signal(signal)) => (None, Some(signal)),
             Some(ProcessExit::Unknown) | None => (None, None),
         };
+        let unproven = run.approvers().filter(|who| who.is_claim);
         Self {
             run: entity.loop_id(),
             outcome: RunOutcome::of(entity),
             exit_status,
             signal,
+            is_reported: entity.current_attempt().is_some_and(is_reported),
             began_at: entity.started_at,
             ended_at: entity.halt.as_ref().map(|halt| halt.at),
             took_ns: lasted(run),
@@ -73,6 +80,7 @@ impl<'r> Row<'r> {
             by: &entity.actor,
             proof: run.doers.get(&entity.started_sequence).and_then(|doer| doer.proof),
             approved_by: run.approvers().map(|who| who.id).collect(),
+            approved_by_unproven: unproven.map(|who| who.id).collect(),
             command_line: &entity.command_line,
             correlation: &entity.correlation,
             labels: &run.labels,

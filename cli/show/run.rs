@@ -187,7 +187,7 @@ pub(crate) fn outcome(run: &Run) -> String {
     let entity = &run.entity;
     let outcome = RunOutcome::of(entity);
     let last = entity.current_attempt();
-    let exit = last.and_then(exit_of).map(|exit| format!(", {exit}")).unwrap_or_default();
+    let exit = last.and_then(told_exit).map(|exit| format!(", {exit}")).unwrap_or_default();
     let fault = last.and_then(|attempt| attempt.fault.as_ref());
     let fault = fault.map(|fault| format!(": {}", quoted(&fault.fault_message)));
     let stop = entity.stop.as_ref().map(|stop| format!(": {}", quoted(&stop.details)));
@@ -201,6 +201,20 @@ pub(crate) fn exit_of(attempt: &Attempt) -> Option<String> {
         Exit::Status(status) => Some(format!("exit status {status}")),
         Exit::Signal(signal) => Some(format!("signal {signal}")),
     }
+}
+
+/// The same, and whether nobody says to have watched the process.
+fn told_exit(attempt: &Attempt) -> Option<String> {
+    let exit = exit_of(attempt)?;
+    Some(if is_reported(attempt) { format!("{exit} {REPORTED}") } else { exit })
+}
+
+/// Behind a result that its recorder was told.
+const REPORTED: &str = "(reported, not observed)";
+
+/// Whether how it ended was told to its recorder: who watches a process measures what it uses.
+pub(crate) fn is_reported(attempt: &Attempt) -> bool {
+    attempt.response.is_some() && attempt.resources.is_none()
 }
 
 fn began(run: &Run, now: Timestamp) -> String {
@@ -231,21 +245,25 @@ fn doer(doer: &Doer) -> String {
 /// Who did something, and what is proven of that.
 pub(crate) fn proven(actor: &ActorId, proof: Option<Proof>) -> String {
     let user = proof.map(|proof| format!(", user {}", proof.user)).unwrap_or_default();
-    let is_claim = proof.is_none_or(Proof::is_claim);
-    who(actor.kind, &actor.id, is_claim, &user)
+    let by = proof.map_or(Authentication::None, |proof| proof.by);
+    who(actor.kind, &actor.id, by, &user)
 }
 
-/// Somebody, what kind of one it is, and whether nothing proves the name.
-pub(crate) fn who(kind: Actor, id: &str, is_claim: bool, more: &str) -> String {
-    let kind = match kind {
-        Actor::Human => "person",
-        Actor::Agent => "agent",
-        Actor::Automation => "automation",
-        Actor::System => "holdpoint",
+/// Somebody, what kind of one it is, and what of that nothing proves: that it was a person is proven
+/// at a terminal alone.
+pub(crate) fn who(kind: Actor, id: &str, by: Authentication, more: &str) -> String {
+    let what = match (kind, by) {
+        (Actor::Human, Authentication::Terminal) => "person",
+        (Actor::Human, Authentication::OsUser) => "person not proven",
+        (Actor::Human, Authentication::None) => "person and name not proven",
+        (Actor::Agent, Authentication::None) => "agent, name not proven",
+        (Actor::Agent, _) => "agent",
+        (Actor::Automation, Authentication::None) => "automation, name not proven",
+        (Actor::Automation, _) => "automation",
+        // What Holdpoint does of its own needs no name that is proven.
+        (Actor::System, _) => "holdpoint",
     };
-    // What Holdpoint does of its own needs no name that is proven.
-    let claim = if is_claim && kind != "holdpoint" { ", name not proven" } else { "" };
-    format!("{} ({kind}{claim}{more})", named(id))
+    format!("{} ({what}{more})", named(id))
 }
 
 /// Nothing proves labels: whoever began it gave them. The machine has a row of its own.
@@ -272,10 +290,7 @@ fn approved(point: &DecisionPoint, now: Timestamp) -> String {
         return format!("{} is not answered", point.decision_id);
     };
     let by = match &ending.by {
-        Some(by) => {
-            let is_claim = by.authenticated_by == Authentication::None;
-            format!(" by {}", who(by.kind, &by.id, is_claim, ""))
-        }
+        Some(by) => format!(" by {}", who(by.kind, &by.id, by.authenticated_by, "")),
         None => " by nobody: its time was over".to_string(),
     };
     let option = point.selected_option().map(|it| format!("{} ", named(it))).unwrap_or_default();
@@ -320,7 +335,7 @@ pub(crate) fn ended(attempt: &Attempt) -> String {
 
 /// The same, where something of it was seen.
 fn seen(attempt: &Attempt) -> Option<String> {
-    let mut words = Vec::from_iter(exit_of(attempt));
+    let mut words = Vec::from_iter(told_exit(attempt));
     words.extend(attempt.fault.as_ref().map(|fault| fault_words(fault.fault_type.name())));
     if let Some(usage) = &attempt.resources {
         words.push(used(usage));

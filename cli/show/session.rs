@@ -102,7 +102,7 @@ pub(super) fn show(global: &Global, id: &str, archives: &ArchiveArgs) -> Result<
 pub(super) fn lines(session: &Session, view: &View, program: &str) -> Vec<String> {
     let mut page = Page::new(view.columns);
     page.row("session", &sessions::id(session));
-    page.row("by", &who(Actor::Agent, &session.name, true, ""));
+    page.row("by", &who(Actor::Agent, &session.name, Authentication::None, ""));
     let (began, at) = (ago(view.now, session.began_at), moment(session.began_at));
     page.row("began", &format!("{began} ({at})"));
     page.row("tools", &Tools::of(session).words());
@@ -134,10 +134,8 @@ fn put_call(page: &mut Page, point: &DecisionPoint, now: Timestamp) {
 fn answer(point: &DecisionPoint, now: Timestamp) -> String {
     let word = answered(point).name();
     let Some(ending) = &point.ending else { return word.to_string() };
-    let by = ending.by.as_ref().map(|by| {
-        let is_claim = by.authenticated_by == Authentication::None;
-        format!(" by {}", who(by.kind, &by.id, is_claim, ""))
-    });
+    let by = ending.by.as_ref();
+    let by = by.map(|by| format!(" by {}", who(by.kind, &by.id, by.authenticated_by, "")));
     format!("{word}{}, {}", by.unwrap_or_default(), ago(now, ending.ended_at))
 }
 

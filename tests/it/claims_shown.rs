@@ -1,9 +1,10 @@
 //! A name that nobody proved is shown as such, wherever a record is shown; a proven one is not.
 
-use crate::apply_support::{apply, initialize};
+use crate::apply_support::{apply, initialize, story};
 use crate::program::{Place, status, text};
 use holdpoint_engine::shell::user_name;
 use serde_json::{Value, json};
+use std::process::Stdio;
 
 /// Every verb that says who did something, of the loop that is asked for.
 const VIEWS: [&[&str]; 7] = [
@@ -53,4 +54,53 @@ fn a_claimed_name_is_shown_as_not_proven_in_every_view() {
         let rows = shown(&place, &["export", "--format", "csv"]);
         assert!(rows.lines().nth(2).unwrap().contains(&format!("{name},{proof},")), "{rows}");
     }
+}
+
+#[test]
+fn a_user_counts_as_a_person_at_a_terminal_alone_in_every_view() {
+    let (place, own) = (Place::new(), user_name());
+    let actor = json!({ "kind": "HUMAN", "id": own });
+    let line = json!({ "actor": actor, "submit": initialize(&"1".repeat(32)) });
+    let file = place.directory.path().join("lines");
+    std::fs::write(&file, line.to_string()).unwrap();
+    let mut apply = place.command(&["apply", file.to_str().unwrap()]);
+    assert_eq!(status(&apply.stdin(Stdio::null()).output().unwrap()), 0);
+    for view in VIEWS {
+        let said = shown(&place, view);
+        assert!(said.contains(&format!("HUMAN {own} (not proven)")), "{view:?}: {said}");
+    }
+    let screen = shown(&place, &["show", "LOOP"]);
+    assert!(screen.contains(&format!("{own} (person not proven, user ")), "{screen}");
+}
+
+/// A name that looks like the rest of a line stays one word of it.
+#[test]
+fn a_name_forges_no_other_column() {
+    let name = "root  execution_loop.halted  HUMAN root";
+    let place = begun_by("AUTOMATION", name);
+    for view in [&["log", "show"][..], &["log", "tail", "-n", "5"], &["trace", "1"]] {
+        let said = shown(&place, view);
+        assert!(!said.contains(name), "{view:?}: {said}");
+        assert!(said.contains("\"root \\u{20}execution_loop.halted"), "{view:?}: {said}");
+    }
+}
+
+/// Whoever records a run by commands says how it ended; whoever watches a process measures it.
+#[test]
+fn a_result_that_was_reported_is_told_from_one_that_was_observed_on_every_screen() {
+    let place = Place::new();
+    assert_eq!(status(&apply(&place, &story(&"1".repeat(32)))), 0);
+    place.shell("exit 0");
+    let listed = shown(&place, &["runs"]);
+    let rows: Vec<&str> = listed.lines().skip(1).collect();
+    assert!(rows[0].contains("  ok       0   ") && rows[1].contains("  ok       0?  "), "{listed}");
+    let rows: Vec<Value> = shown(&place, &["runs", "--json"])
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!((&rows[0]["is_reported"], &rows[1]["is_reported"]), (&json!(false), &json!(true)));
+    let screen = shown(&place, &["show", "LOOP"]);
+    assert!(screen.contains("ok, exit status 0 (reported, not observed)"), "{screen}");
+    let own = rows[0]["run"].as_str().unwrap();
+    assert!(!shown(&place, &["show", own]).contains("reported"));
 }

@@ -154,7 +154,7 @@ fn the_tree_has_a_branch_for_each_of_several_effects() {
     let (directory, _) = story();
     let (code, stdout, stderr) = told(&holdpoint(directory.path(), &["trace", "2"]));
     assert_eq!(code, 0, "{stderr}");
-    let person = "person   ada (person, name not proven), record 1";
+    let person = "person   ada (person and name not proven), record 1";
     for line in [person, "begins   with record 1, which nothing caused"] {
         assert!(stdout.contains(line), "{stdout}");
     }
