@@ -189,7 +189,7 @@ pub(crate) fn of_part(global: &Global, part: &Part) -> Exit {
     }
     if !global.json {
         complain(&format!(
-            "{} of {} read{}: `holdpoint verify` proves the whole log",
+            "{} of {} read as far as needed{}: `holdpoint verify` proves the whole log",
             part.segments_read.saturating_add(part.segments_by_index),
             counted(part.segments, "segment"),
             match part.segments_by_index {

@@ -249,8 +249,8 @@ pub(crate) fn proven(actor: &ActorId, proof: Option<Proof>) -> String {
     who(actor.kind, &actor.id, by, &user)
 }
 
-/// Somebody, what kind of one it is, and what of that nothing proves: that it was a person is proven
-/// at a terminal alone.
+/// Somebody, what kind of one it is, and what of that nothing proves: that it was a person is
+/// proven at a terminal alone.
 pub(crate) fn who(kind: Actor, id: &str, by: Authentication, more: &str) -> String {
     let what = match (kind, by) {
         (Actor::Human, Authentication::Terminal) => "person",

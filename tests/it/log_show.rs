@@ -150,7 +150,7 @@ fn only_candidates_are_read_where_the_log_vouches_for_indexes_and_that_is_said()
     let (code, stdout, stderr) = told(&holdpoint(log, &person));
     assert_eq!((code, stdout.lines().count()), (0, lines.len()));
     let said =
-        "5 of 5 segments read, 4 by what an index names: `holdpoint verify` proves the whole";
+        "5 of 5 segments read as far as needed, 4 by what an index names: `holdpoint verify`";
     assert!(stderr.contains(said), "{stderr}");
     assert_eq!(standings(&shown(log, &["--reverse"])), ["proven"]);
     remove_indexes(log);
