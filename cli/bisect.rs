@@ -91,7 +91,7 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
         }
         _ => Failure::new(Exit::FAILED, "io", "the search came to nothing".to_string()),
     })?;
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     match global.json {
         true => out.json(&Shown { found: &found, reach: &line.report().reach }),
         false => show(&mut out, &found),

@@ -136,7 +136,7 @@ fn of_one(
         }
         _ => diff(&line, &first, to).map_err(failed)?,
     };
-    let mut out = Output::paged(global);
+    let mut out = Output::paged(global).folding();
     match global.json {
         true => {
             let reach = &line.report().reach;
@@ -175,7 +175,7 @@ fn of_two(
     let logs = common_prefix(&ours, &theirs).map_err(failed)?;
     let (first, last) = (ours.at(from).map_err(failed)?, theirs.at(to).map_err(of_other)?);
     let difference = diff_states(&first, &last);
-    let mut out = Output::paged(global);
+    let mut out = Output::paged(global).folding();
     if global.json {
         let (reach, of_other) = (&ours.report().reach, Some(&theirs.report().reach));
         out.json(&Shown { logs: Some(&logs), difference: &difference, reach, of_other });

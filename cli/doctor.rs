@@ -63,7 +63,7 @@ fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let is_required = args.require.contains(&Required::Hooks);
     checks.extend(settings::check(&args.settings, &global.log, is_required));
     let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     match global.json {
         true => out.json(&json!({ "state": worst, "checks": checks })),
         false => show(&mut out, &checks),

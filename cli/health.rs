@@ -42,7 +42,7 @@ fn health(global: &Global, args: Args) -> Result<Exit, Failure> {
     directory.expect_log(&rebuilt.report)?;
     let counted_from_record = first_record(&rebuilt);
     let not_counted = missing(&directory, &rebuilt, "they are not counted");
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         let reach = &rebuilt.report.reach;
         let rows = fold.report.rows().into_iter().map(|row| Row::within(row, reach)).collect();

@@ -74,7 +74,7 @@ fn archive(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let moved = moved.map_err(|error| failure(global, &error))?;
     closed?;
     let summary = Summary::of(args, &moved);
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         out.json(&summary)
     } else {

@@ -77,7 +77,7 @@ fn copy(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let copied = copied.map_err(|error| failure(args, &error))?;
     // What is told is read from the copy itself: of what was read to copy it nothing is taken.
     let report = read_end(&Directory::open_other(&args.destination)?)?.report;
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     let summary = Summary::of(args, &copied, &report);
     if global.json {
         out.json(&summary)

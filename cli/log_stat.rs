@@ -34,7 +34,7 @@ fn stat(global: &Global, args: &Args) -> Result<Exit, Failure> {
     })?;
     drop(bar);
     directory.expect_log(&found.report)?;
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         out.json(&found)
     } else {

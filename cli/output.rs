@@ -4,6 +4,7 @@
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::pager::{self, Pager};
+use crate::screen::{columns_of_screen, folded, width};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,6 +16,8 @@ use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 pub(crate) struct Output {
     writer: BufWriter<Sink>,
     is_coloured: bool,
+    /// What lines for people are folded to.
+    columns: Option<usize>,
     fate: Result<(), io::Error>,
 }
 
@@ -32,17 +35,33 @@ impl Output {
         }
     }
 
+    /// The same, with lines that are longer than a terminal is wide folded between their words.
+    pub(crate) fn folding(self) -> Self {
+        Self { columns: columns_of_screen(), ..self }
+    }
+
     fn to(sink: Sink) -> Self {
         let choice = AutoStream::choice(&io::stdout());
         Self {
             writer: BufWriter::new(sink),
             is_coloured: choice != ColorChoice::Never,
+            columns: None,
             fate: Ok(()),
         }
     }
 
     /// Writes a line. After a failure nothing is written any more.
     pub(crate) fn line(&mut self, line: impl fmt::Display) {
+        match self.columns {
+            Some(columns) => {
+                hanging(&line.to_string(), columns).iter().for_each(|line| self.whole_line(line));
+            }
+            None => self.whole_line(line),
+        }
+    }
+
+    /// The same, however long it is.
+    fn whole_line(&mut self, line: impl fmt::Display) {
         if self.fate.is_ok() {
             self.fate = writeln!(self.writer, "{line}");
         }
@@ -51,7 +70,7 @@ impl Output {
     /// Writes a value over several lines.
     pub(crate) fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string_pretty(value) {
-            Ok(text) => self.line(ascii(&text)),
+            Ok(text) => self.whole_line(ascii(&text)),
             Err(error) => self.fate = Err(error.into()),
         }
     }
@@ -59,7 +78,7 @@ impl Output {
     /// Writes a value as one line.
     pub(crate) fn json_line(&mut self, value: &impl Serialize) {
         match serde_json::to_string(value) {
-            Ok(text) => self.line(ascii(&text)),
+            Ok(text) => self.whole_line(ascii(&text)),
             Err(error) => self.fate = Err(error.into()),
         }
     }
@@ -117,6 +136,21 @@ impl Output {
             _ => Ok(()),
         }
     }
+}
+
+/// A line in so many columns: what goes on stands below the beginning of its last cell, where that
+/// leaves enough room. One with colours stays as it is.
+fn hanging(line: &str, columns: usize) -> Vec<String> {
+    if width(line) <= columns || line.contains('\u{1b}') {
+        return vec![line.to_string()];
+    }
+    let begin = |at: usize| line.get(at..).map_or(at, |rest| line.len() - rest.trim_start().len());
+    let cells = line.match_indices("  ").map(|(at, _)| begin(at));
+    let (leading, most) = (begin(0), columns / 3);
+    let cell = cells.filter(|at| (leading.saturating_add(1)..=most).contains(at)).max();
+    let (first, rest) = line.split_at_checked(cell.unwrap_or(leading)).unwrap_or(("", line));
+    let indent = cell.unwrap_or(leading.saturating_add(2));
+    folded(rest, (first, &" ".repeat(indent)), columns)
 }
 
 /// Where the bytes go.
@@ -188,5 +222,25 @@ mod tests {
         let text = ascii(&serde_json::to_string(value).unwrap());
         assert!(text.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{text}");
         assert_eq!(serde_json::from_str::<String>(&text).unwrap(), value);
+    }
+
+    #[test]
+    fn a_long_line_goes_on_below_its_last_cell_and_keeps_its_words() {
+        let line =
+            "  integrity     failed       segments/1.seg, byte 20360: the checksum says 1b94";
+        let shown = [
+            "  integrity     failed       segments/1.seg, byte",
+            "                20360: the checksum says 1b94",
+        ];
+        assert_eq!(hanging(line, 50), shown);
+        assert_eq!(hanging(line, 200), [line]);
+        let shown = hanging("a sentence of several words", 12);
+        assert_eq!(shown, ["a sentence", "  of several", "  words"]);
+        for columns in 1..100 {
+            let words = |lines: &[String]| lines.join(" ").split_whitespace().count();
+            let shown = hanging(line, columns);
+            assert!(columns < 20 || words(&shown) == words(&[line.to_string()]), "{shown:?}");
+            assert!(columns < 20 || shown.iter().all(|line| width(line) <= columns), "{shown:?}");
+        }
     }
 }

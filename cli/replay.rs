@@ -82,7 +82,7 @@ fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, F
     stories.stand(&rebuilt.report.reach);
     directory.expect_log(&rebuilt.report)?;
     let systems = systems(directory, &rebuilt, &links, args)?;
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         out.json(&State::of(&rebuilt, &systems, stories.wanted()));
     } else {

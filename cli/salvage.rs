@@ -83,7 +83,7 @@ fn failure(error: &SalvageError) -> Failure {
 }
 
 fn show(global: &Global, report: &SalvageReport, is_policy_lost: bool) -> Result<(), Failure> {
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         out.json(&json!({
             "path": report.path.to_string_lossy(),

@@ -99,7 +99,7 @@ fn verify_both(global: &Global, archive: &Path) -> Result<Exit, Failure> {
     for finding in &mut found.findings {
         finding.place.file = path(&directory.path.join(&finding.place.file));
     }
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         out.json(&found)
     } else {
@@ -257,7 +257,7 @@ fn first_finding(report: &Report) -> String {
 }
 
 fn show(global: &Global, shown: &Shown<'_>) -> Result<(), Failure> {
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         out.json(shown);
     } else if shown.report.verdict != Verdict::NothingHere {

@@ -43,7 +43,7 @@ fn check(global: &Global, args: Args) -> Result<Exit, Failure> {
     refuse_damaged(&rebuilt.report)?;
     let demands = Demands::read(&floors, Some(&rebuilt.world))?;
     let in_force = demands.in_force(&configuration, &Asked::default())?;
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         out.json(&Shown::of(&configuration, &in_force));
     } else {

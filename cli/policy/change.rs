@@ -56,7 +56,7 @@ pub(super) fn tell(
     receipt: &Receipt,
     policy: &GatePolicy,
 ) -> Result<Exit, Failure> {
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     let record = receipt.last_sequence;
     if global.json {
         out.json(&json!({ "record": record, "policy": policy }));

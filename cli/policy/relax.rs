@@ -152,7 +152,7 @@ fn answered(
 }
 
 fn tell_id(global: &Global, point: &DecisionPoint) -> Result<Exit, Failure> {
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         out.json(&json!({ "decision_id": point.decision_id }));
     } else {

@@ -31,7 +31,7 @@ pub(super) fn show(global: &Global, _: &Args) -> Result<Exit, Failure> {
     let world = &rebuilt.world;
     let demands = Demands::read(&floors, Some(world))?;
     let in_force = demands.in_force(&configuration, &Asked::default())?;
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     match global.json {
         true => out.json(&value(&floors, &demands, &in_force, world)),
         false => told(&mut out, &floors, &demands, &in_force, world),

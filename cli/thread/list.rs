@@ -36,7 +36,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let found: Vec<&Thread> = threads(state.world()).filter(|thread| args.wants(thread)).collect();
     state.expect_known(global, &found)?;
     let missing = args.missing(&directory, &state);
-    let (mut out, seen_from) = (Output::stdout(), now());
+    let (mut out, seen_from) = (Output::stdout().folding(), now());
     if global.json {
         let shown = found.iter().map(|thread| {
             let records = (thread.started_sequence, thread.version);

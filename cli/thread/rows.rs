@@ -61,7 +61,7 @@ pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
     let rows = records.into_iter().flat_map(Row::of).map(|row| row.within(reach));
     let rows: Vec<Row<'_>> = rows.collect();
     let missing = reading.missing(&directory, &tenant, &args.name.correlation);
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         out.json(&rows);
         missing.iter().for_each(|missing| complain(missing));

@@ -36,7 +36,7 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     // Of an earlier moment only its own time is known.
     let then = args.at.and(state.head()).map(|head| head.time);
     let seen_from = then.unwrap_or_else(now);
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         let records = (thread.started_sequence, version);
         let shown = State { thread: thread.view(seen_from), place };

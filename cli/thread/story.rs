@@ -42,7 +42,7 @@ pub(super) fn story(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let records = reading.with_sessions((&tenant, correlation), records);
     let newest = records.last().map_or(0, |record| record.header.sequence);
     let missing = reading.missing(&directory, &tenant, correlation);
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         let within = |record| Line::within(record, &reading.rebuilt.report.reach);
         let lines: Vec<Line> = records.into_iter().map(within).collect();

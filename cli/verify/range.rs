@@ -23,7 +23,7 @@ pub(super) fn verify(global: &Global, range: Range, heads: &[PathBuf]) -> Result
     if report.verdict == Verdict::NothingHere {
         return Err(not_here(&directory, &report));
     }
-    let mut out = Output::stdout();
+    let mut out = Output::stdout().folding();
     if global.json {
         out.json(&report);
     } else {

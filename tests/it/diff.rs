@@ -126,7 +126,7 @@ fn a_question_that_was_asked_and_answered_in_between_has_its_records_and_the_ans
     assert!(asked.as_u64() > Some(first) && answered.as_u64() > asked.as_u64(), "{found:#}");
     assert!(found["last_summary"].as_str().unwrap().contains("ABORT"), "{found:#}");
     let lines = text(&place.holdpoint(&["diff", &first.to_string()]).stdout);
-    assert!(lines.contains("execution_loops") && lines.contains("ABORT"), "{lines}");
+    assert!(lines.contains("* run  LOOP-") && lines.contains("ABORT"), "{lines}");
 }
 
 #[test]
