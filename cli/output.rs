@@ -5,6 +5,7 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::pager::{self, Pager};
 use crate::screen::{columns_of_screen, folded, width};
+use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -54,7 +55,7 @@ impl Output {
     pub(crate) fn line(&mut self, line: impl fmt::Display) {
         match self.columns {
             Some(columns) => {
-                hanging(&line.to_string(), columns).iter().for_each(|line| self.whole_line(line));
+                fitted(&line.to_string(), columns).iter().for_each(|line| self.whole_line(line));
             }
             None => self.whole_line(line),
         }
@@ -138,12 +139,30 @@ impl Output {
     }
 }
 
-/// A line in so many columns: what goes on stands below the beginning of its last cell, where that
-/// leaves enough room. One with colours stays as it is.
-fn hanging(line: &str, columns: usize) -> Vec<String> {
-    if width(line) <= columns || line.contains('\u{1b}') {
+/// A line in so many columns. Colours stay where they end on the first of its lines.
+fn fitted(line: &str, columns: usize) -> Vec<String> {
+    let plain = strip_str(line).to_string();
+    if width(&plain) <= columns {
         return vec![line.to_string()];
     }
+    let mut lines = hanging(&plain, columns);
+    let end = line.rfind(END_OF_COLOUR).map_or(0, |at| at.saturating_add(END_OF_COLOUR.len()));
+    let (painted, _) = line.split_at_checked(end).unwrap_or(("", line));
+    let seen = strip_str(painted).to_string();
+    if let Some(first) = lines.first_mut()
+        && let Some(rest) = first.strip_prefix(&seen)
+    {
+        *first = format!("{painted}{rest}");
+    }
+    lines
+}
+
+/// What ends a style.
+const END_OF_COLOUR: &str = "\u{1b}[0m";
+
+/// A line without colours in so many columns: what goes on stands below the beginning of its last
+/// cell, where that leaves enough room.
+fn hanging(line: &str, columns: usize) -> Vec<String> {
     let begin = |at: usize| line.get(at..).map_or(at, |rest| line.len() - rest.trim_start().len());
     let cells = line.match_indices("  ").map(|(at, _)| begin(at));
     let (leading, most) = (begin(0), columns / 3);
@@ -233,7 +252,10 @@ mod tests {
             "                20360: the checksum says 1b94",
         ];
         assert_eq!(hanging(line, 50), shown);
-        assert_eq!(hanging(line, 200), [line]);
+        assert_eq!(fitted(line, 200), [line]);
+        let red = line.replace("failed", "\u{1b}[31mfailed\u{1b}[0m");
+        assert_eq!(fitted(&red, 50), [&red[..58], shown[1]]);
+        assert_eq!(fitted(&red, width(line)), [&*red]);
         let shown = hanging("a sentence of several words", 12);
         assert_eq!(shown, ["a sentence", "  of several", "  words"]);
         for columns in 1..100 {

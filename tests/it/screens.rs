@@ -156,3 +156,27 @@ fn without_a_terminal_lines_are_as_long_as_is_said_and_json_is_raw() {
     let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
     assert_eq!(shown["prompt"], prompt);
 }
+
+/// What stands in lines of its own, as findings, tables and sentences.
+#[test]
+fn on_a_terminal_what_is_said_of_a_log_breaks_no_word() {
+    let place = Place::new();
+    place.shell("echo one");
+    let segment = place.log.join("segments/00000000000000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let newest = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[newest] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    for verb in [&["verify"][..], &["log", "stat"], &["doctor"]] {
+        let whole = text(&place.holdpoint(verb).stdout);
+        let words: Vec<&str> = whole.split_whitespace().collect();
+        assert!(words.len() > 20, "{whole}");
+        for columns in [60, 80, 120] {
+            let (_, shown) = Terminal::sized(&place, (ROWS, columns), verb).end();
+            let rows = rows(&shown, columns);
+            let is_kept = |word: &&str| rows.iter().any(|row| row.contains(*word));
+            let mut said = words.iter().filter(|word| word.len() < 30);
+            assert_eq!(said.find(|word| !is_kept(word)), None, "{verb:?} {columns}: {rows:#?}");
+        }
+    }
+}
