@@ -4,16 +4,16 @@
 //! last.
 
 mod conversation;
+mod framed;
 mod plain;
 
 pub(crate) use conversation::{leave_screen, put_question, put_screen, say_sentence};
+use framed::{FRAME, FRAME_COLUMNS, behind, framed};
 use plain::{columns as columns_of_character, plain, plain_once, still, still_once};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// What stands before every line of a text of others.
-const GUTTER: &str = "| ";
 /// What stands before what this program says about lines that it leaves away.
 const LEFT_AWAY: &str = "... ";
 
@@ -163,22 +163,21 @@ impl Page {
     }
 
     fn begin(&mut self, text: &str, most_lines: usize) {
-        let room = self.columns.saturating_sub(GUTTER.len());
-        let mut lines = fold(text, room, room);
+        let mut lines = framed(text, self.columns);
         if lines.len() > most_lines {
             lines.truncate(most_lines);
             if let Some(last) = lines.last_mut() {
-                *last = format!("{} ..", fitting(last, room.saturating_sub(3)));
+                *last = format!("{} ..", fitting(last, self.columns.saturating_sub(3)));
             }
         }
-        self.lines.extend(lines.iter().map(|line| behind_gutter(line)));
+        self.lines.extend(lines);
     }
 
     /// Lines that a command printed, made visible already, each behind the mark of others' texts.
     pub(crate) fn printed(&mut self, lines: &[String]) {
-        let room = self.columns.saturating_sub(GUTTER.len());
-        let lines = lines.iter().flat_map(|line| fold(&line.replace('\t', "    "), room, room));
-        self.lines.extend(lines.map(|line| behind_gutter(&line)));
+        let columns = self.columns;
+        let lines = lines.iter().map(|line| line.replace('\t', "    "));
+        self.lines.extend(lines.flat_map(|line| framed(&line, columns)));
     }
 
     /// What this program says under a name. Names of others in it are [`named`].
@@ -227,18 +226,16 @@ impl Page {
     }
 
     fn block(&mut self, texts: impl Iterator<Item = String>, most: usize) {
-        let room = self.columns.saturating_sub(GUTTER.len());
-        let lines: Vec<String> = texts.flat_map(|text| fold(&text, room, room)).collect();
+        let lines: Vec<String> = texts.flat_map(|text| framed(&text, self.columns)).collect();
         if lines.len() <= most {
-            self.lines.extend(lines.iter().map(|line| behind_gutter(line)));
+            self.lines.extend(lines);
             return;
         }
         let first = most.saturating_sub(LAST_LINES);
         let hidden = lines.len().saturating_sub(most);
-        self.lines.extend(lines.iter().take(first).map(|line| behind_gutter(line)));
+        self.lines.extend(lines.iter().take(first).cloned());
         self.own(&format!("{LEFT_AWAY}{hidden} lines are not shown here; --json has all"), 4);
-        let last = lines.iter().skip(first.saturating_add(hidden));
-        self.lines.extend(last.map(|line| behind_gutter(line)));
+        self.lines.extend(lines.into_iter().skip(first.saturating_add(hidden)));
     }
 }
 
@@ -299,7 +296,7 @@ pub(crate) fn recorded_in_row(text: &str) -> String {
 
 /// The beginning of a text of others in one line of so many columns, behind the mark of such texts.
 pub(crate) fn marked(text: &str, columns: usize) -> String {
-    behind_gutter(&cut(text, columns.saturating_sub(GUTTER.len())))
+    behind(FRAME, &cut(text, columns.saturating_sub(FRAME_COLUMNS)))
 }
 
 /// The beginning of a text that is wider than its room, and a sign that there is more.
@@ -316,10 +313,6 @@ pub(crate) fn cut(text: &str, room: usize) -> String {
         beginning.push(character);
     }
     format!("{}..", beginning.trim_end())
-}
-
-fn behind_gutter(line: &str) -> String {
-    format!("{GUTTER}{line}").trim_end().to_string()
 }
 
 /// How many columns a text takes.
@@ -440,7 +433,8 @@ mod tests {
                 assert_eq!(shown.last().map(String::as_str), Some("asked by        ada"));
                 for row in &shown[1..shown.len() - 1] {
                     let is_ours = row.starts_with("... ") || row.starts_with("    ");
-                    assert!(row.starts_with("| ") || row == "|" || is_ours, "{row:?}: {text:.60}");
+                    let is_framed = row.starts_with("| ") || row.starts_with("|+") || row == "|";
+                    assert!(is_framed || is_ours, "{row:?}: {text:.60}");
                 }
                 let cuts = lines.iter().filter(|line| !line.starts_with('|')).count();
                 assert!(cuts <= 6 && lines.len() <= LINES_MAX + 6, "{cuts} of {}", lines.len());
