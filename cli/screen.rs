@@ -7,7 +7,7 @@ mod conversation;
 mod framed;
 mod plain;
 
-pub(crate) use conversation::{leave_screen, put_question, put_screen, say_sentence};
+pub(crate) use conversation::{Around, leave_screen, put_question, put_screen, say_sentence};
 use framed::{FRAME, FRAME_COLUMNS, behind, framed};
 use plain::{columns as columns_of_character, plain, plain_once, still, still_once};
 use std::io::IsTerminal;
@@ -162,6 +162,15 @@ impl Page {
         self.begin(&plain_once(text), most_lines);
     }
 
+    /// The beginning of a text of somebody else, made visible already, on one line below its name;
+    /// the name says where that is not all.
+    pub(crate) fn in_one_line(&mut self, name: &str, text: &str) {
+        let room = self.columns.saturating_sub(FRAME_COLUMNS);
+        let what = if width(text) > room { ", its beginning:" } else { ":" };
+        self.own(&format!("{name}{what}"), 2);
+        self.lines.push(marked(text, self.columns));
+    }
+
     fn begin(&mut self, text: &str, most_lines: usize) {
         let mut lines = framed(text, self.columns);
         if lines.len() > most_lines {
@@ -292,6 +301,16 @@ pub(crate) fn in_row(text: &str) -> String {
 /// The same of a text that was made visible when it was recorded.
 pub(crate) fn recorded_in_row(text: &str) -> String {
     still_once(text)
+}
+
+/// A text of somebody else on a line that goes on to no other.
+pub(crate) fn in_line(text: &str) -> String {
+    plain(text)
+}
+
+/// The same of a text that was made visible when it was recorded.
+pub(crate) fn recorded_in_line(text: &str) -> String {
+    plain_once(text)
 }
 
 /// The beginning of a text of others in one line of so many columns, behind the mark of such texts.

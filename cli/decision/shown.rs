@@ -71,6 +71,12 @@ pub(crate) fn brief_lines(
     page.lines()
 }
 
+/// The command that a question before a start is about, else the question's own words.
+pub(crate) fn what_starts(point: &DecisionPoint) -> &str {
+    let context = point.terms.proposal.context.as_deref().unwrap_or_default();
+    start::command_in(context).unwrap_or(&point.terms.proposal.prompt)
+}
+
 /// What stands behind the context, and what is bound besides what that shows.
 fn add_rest(
     page: &mut Page,

@@ -3,9 +3,9 @@
 
 use super::ask::{ALL, is_all, is_output};
 use crate::arguments::{Global, program};
-use crate::decision::{self, Doubts, brief_lines, outcome};
+use crate::decision::{self, Doubts, brief_lines, outcome, what_starts};
 use crate::exit::complain;
-use crate::screen::{put_question, say_sentence};
+use crate::screen::{Around, in_line, put_question, say_sentence};
 use crate::text::{moment, visible_once};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
@@ -39,12 +39,13 @@ impl<'a> StartPerson<'a> {
 
     fn prompt(&mut self) {
         if let Some(terminal) = &mut self.terminal {
-            terminal.say(&format!("{APPROVE}, {DENY}? "));
+            terminal.say(&prompt_line());
         }
     }
 
     /// Shows the question: what would start, and what each answer does.
     fn show(&mut self, question: &DecisionPoint) {
+        let prompt = prompt_line();
         let id = visible(&question.decision_id).to_string();
         let until = question.terms.expires_at.map(moment).unwrap_or_default();
         let how = format!("{} answer {id} {APPROVE}", program(&self.global.log));
@@ -61,7 +62,8 @@ impl<'a> StartPerson<'a> {
             "holdpoint: nothing has run yet; a person decides whether this starts".to_string(),
         ];
         let show = |columns| brief_lines(self.global, question, (now, columns), Doubts::default());
-        put_question(terminal, show, &sentences);
+        let around = around(question, &sentences, &prompt);
+        put_question(terminal, show, &Around { all: Some(ALL), ..around });
     }
 
     /// Shows the question as `decision show` does, with everything that is bound.
@@ -71,7 +73,7 @@ impl<'a> StartPerson<'a> {
         let seen = |columns| (now, columns);
         let show =
             |columns| decision::lines(self.global, question, seen(columns), Doubts::default());
-        put_question(terminal, show, &[]);
+        put_question(terminal, show, &around(question, &[], &prompt_line()));
     }
 
     /// One line of the terminal.
@@ -125,6 +127,14 @@ impl StartPrompter for StartPerson<'_> {
     fn settled(&mut self, question: &DecisionPoint) {
         self.say(&outcome(question));
     }
+}
+
+fn prompt_line() -> String {
+    format!("{APPROVE}, {DENY}? ")
+}
+
+fn around<'a>(question: &DecisionPoint, sentences: &'a [String], prompt: &'a str) -> Around<'a> {
+    Around { sentences, command: in_line(what_starts(question)), prompt, all: None }
 }
 
 /// An answer is its whole name, in whatever case; nothing else is one, and no line is one.

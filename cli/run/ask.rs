@@ -5,7 +5,9 @@ use super::printed::Printed;
 use crate::arguments::{Global, program};
 use crate::exit::complain;
 use crate::hold::{brief_lines, how_to_answer, lines, outcome_line};
-use crate::screen::{leave_screen, named, put_question, put_screen, say_sentence};
+use crate::screen::{
+    Around, leave_screen, named, put_question, put_screen, recorded_in_line, say_sentence,
+};
 use crate::text::moment;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision, RequestOutcome};
@@ -96,17 +98,22 @@ impl<'a> Person<'a> {
     }
 
     fn prompt(&mut self, question: &Question) {
-        let Some(terminal) = &mut self.terminal else { return };
-        terminal.say(&match &self.draft {
+        let prompt = self.prompt_line(question);
+        self.terminal.iter_mut().for_each(|terminal| terminal.say(&prompt));
+    }
+
+    fn prompt_line(&self, question: &Question) -> String {
+        match &self.draft {
             Draft::Nothing => format!("{}? ", offered(question)),
             Draft::NeedsReason(decision) => format!("reason for {decision}? "),
             Draft::NeedsTarget(_) => format!("whom to ask ({})? ", shown_targets(question)),
-        });
+        }
     }
 
     /// Shows the question where a person sits, or how to answer it from elsewhere.
     fn show(&mut self, question: &Question) {
         let how = how_to_answer(self.global, question);
+        let prompt = self.prompt_line(question);
         if let Some(terminal) = &mut self.terminal {
             let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
             let sentences = [
@@ -117,7 +124,9 @@ impl<'a> Person<'a> {
                 ),
                 "holdpoint: a person decides what becomes of this run".to_string(),
             ];
-            put_question(terminal, |columns| brief_lines(question, now, columns), &sentences);
+            let command = recorded_in_line(&question.context().command_line);
+            let around = Around { sentences: &sentences, command, prompt: &prompt, all: Some(ALL) };
+            put_question(terminal, |columns| brief_lines(question, now, columns), &around);
             return;
         }
         let (id, until) =
@@ -132,9 +141,12 @@ impl<'a> Person<'a> {
     /// Shows all of the question, the ids and hashes too.
     fn show_all(&mut self, question: &Question) {
         let program = program(&self.global.log);
+        let prompt = self.prompt_line(question);
         let Some(terminal) = &mut self.terminal else { return };
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-        put_question(terminal, |columns| lines(question, Some(now), columns, &program), &[]);
+        let command = recorded_in_line(&question.context().command_line);
+        let around = Around { sentences: &[], command, prompt: &prompt, all: None };
+        put_question(terminal, |columns| lines(question, Some(now), columns, &program), &around);
         self.prompt(question);
     }
 

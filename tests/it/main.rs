@@ -100,6 +100,7 @@ mod salvage_forged;
 mod salvage_moved;
 mod salvage_newest;
 mod screens;
+mod scrolled;
 mod session;
 mod standing;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

@@ -56,11 +56,16 @@ pub(super) fn lines(
     Some(page.lines())
 }
 
+/// The command in the circumstances of a start.
+pub(super) fn command_in(context: &str) -> Option<&str> {
+    context.lines().find_map(|line| line.strip_prefix(COMMAND))
+}
+
 /// Whether the question is the usual one, and has nothing that [`lines`] leaves away but what the
 /// circumstances say as well.
 fn asks_that_alone(point: &DecisionPoint, brief: &str) -> bool {
     let terms = &point.terms;
-    let command = brief.lines().find_map(|line| line.strip_prefix(COMMAND));
+    let command = command_in(brief);
     let is_usual =
         command.is_some_and(|command| *terms.proposal.prompt == format!("Start `{command}`?"));
     let is_answer = |option: &DecisionOption| {
