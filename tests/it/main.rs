@@ -90,6 +90,7 @@ mod run_before;
 mod run_refused;
 mod run_resumed;
 mod run_spent;
+mod run_unbound;
 mod runs;
 mod runs_again;
 mod runs_asked;

@@ -13,6 +13,8 @@ use holdpoint_domain::decision_point::{
 
 /// What stands before the command in the circumstances of a start.
 const COMMAND: &str = "  command    = ";
+/// What stands before each file there that `--bind-file` named.
+const FILE: &str = "  file       ";
 /// The answers, and what the question before a start says of them.
 const ANSWERS: [(&str, &str); 2] =
     [(APPROVE, "Start it, exactly so and once"), (DENY, "Do not start it")];
@@ -48,12 +50,24 @@ pub(super) fn lines(
     page.row(
         "and bound to",
         &format!(
-            "{variables} of its environment; `{program} decision show {id}` has them, what is not \
-             bound, and the digest of all of it"
+            "{variables} of its environment; `{program} decision show {id}` has them, and the rest"
         ),
     );
+    page.row("not bound", &not_bound(brief));
     page.row("from elsewhere", &format!("`{program} answer {id} {APPROVE}`, or {DENY}"));
     Some(page.lines())
+}
+
+/// What may change until the command reads it.
+fn not_bound(brief: &str) -> String {
+    let bound = match brief.lines().filter(|line| line.starts_with(FILE)).count() {
+        0 => ": `--bind-file` binds them".to_string(),
+        files => format!(
+            ", but for the {} above",
+            counted(u64::try_from(files).unwrap_or(u64::MAX), "file")
+        ),
+    };
+    format!("files that it reads, also a script{bound}")
 }
 
 /// The command in the circumstances of a start.
