@@ -136,6 +136,7 @@ pub(super) fn who(by: &Principal) -> String {
 /// Why a name may not be that of a person who is called so.
 fn doubt(by: &Principal) -> Option<String> {
     let kind = match by.kind {
+        Actor::Human if by.authenticated_by == Authentication::OsUser => Some("person not proven"),
         Actor::Human => None,
         Actor::Agent => Some("agent"),
         Actor::Automation => Some("automation"),
