@@ -194,8 +194,11 @@ fn over(widths: &[Option<usize>], room: usize) -> usize {
 /// Columns that are narrowed, step by step, until they fit or none can be narrowed any more.
 fn narrowed(columns: &[Column], wanted: &[Option<Widths>], room: usize) -> Vec<Option<usize>> {
     let mut widths: Vec<Option<usize>> = wanted.iter().map(|it| it.map(|it| it.whole)).collect();
+    // What matters least is narrowed first, and widened last.
+    let mut by_weight: Vec<_> = columns.iter().zip(wanted).enumerate().collect();
+    by_weight.sort_by_key(|(_, (column, _))| column.weight);
     for step in 0..STEPS {
-        for ((at, column), wanted) in columns.iter().enumerate().zip(wanted) {
+        for (at, (column, wanted)) in by_weight.iter().copied() {
             let over = over(&widths, room);
             let least = wanted.and_then(|wanted| column.fit.least(step, wanted.short));
             let (Some(least), Some(width)) = (least, widths.get_mut(at).and_then(Option::as_mut))
@@ -213,7 +216,8 @@ fn narrowed(columns: &[Column], wanted: &[Option<Widths>], room: usize) -> Vec<O
     let gaps = widths.iter().flatten().count().saturating_sub(1).saturating_mul(GAP);
     let taken: usize = widths.iter().flatten().sum::<usize>().saturating_add(gaps);
     let mut left = room.saturating_sub(taken);
-    for ((column, width), wanted) in columns.iter().zip(&mut widths).zip(wanted) {
+    for (at, (column, wanted)) in by_weight.into_iter().rev() {
+        let width = widths.get_mut(at).and_then(Option::as_mut);
         if let (Fit::Rest(_), Some(width), Some(wanted)) = (column.fit, width, wanted) {
             let more = left.min(wanted.whole.saturating_sub(*width));
             *width = width.saturating_add(more);

@@ -14,26 +14,40 @@ pub(super) const SHORT_ID_CHARACTERS: usize = 10;
 /// So wide the time that is left is in a narrow list, at most: no longer than `overdue`.
 const LEFT_COLUMNS: usize = 7;
 
+/// What stands instead of the time that is left where it is over.
+const ENDED: &str = "ended";
+/// How long a note stays where something is over: longer than all but the id and `left`.
+const NOTE_OF_ENDED: u8 = 8;
+
 const COLUMNS: [Column; 7] = [
-    column("left", 9, false),
-    column("urgency", 3, false),
-    column("question", 8, false),
-    column("log", 4, false),
-    column("answers", 2, false),
-    column("asked", 7, true),
-    column("note", 5, false),
+    column("left", 9, Fit::Whole),
+    column("urgency", 3, Fit::Whole),
+    column("question", 8, Fit::Id),
+    column("log", 4, Fit::Name),
+    column("answers", 2, Fit::Rest(12)),
+    column("asked", 7, Fit::Rest(12)),
+    column("note", 5, Fit::Rest(12)),
 ];
 
 const NARROW: [Column; 4] = [
-    column("left", 9, false),
-    column("question", 8, false),
-    column("urgency", 3, false),
-    column("note", 2, true),
+    column("left", 9, Fit::Whole),
+    column("question", 8, Fit::Id),
+    column("urgency", 3, Fit::Whole),
+    column("note", 2, Fit::Rest(8)),
 ];
 
-const fn column(title: &'static str, weight: u8, is_cut: bool) -> Column {
-    let fit = if is_cut { Fit::Rest(12) } else { Fit::Whole };
+const fn column(title: &'static str, weight: u8, fit: Fit) -> Column {
     Column { title, weight, fit, is_number: false }
+}
+
+/// The columns where something in the list is over: how it ended stays before what was asked.
+fn with_ended(columns: &[Column]) -> Vec<Column> {
+    let weighed = columns.iter().map(|column| match column.title {
+        "note" => Column { weight: NOTE_OF_ENDED, ..*column },
+        "left" | "question" => Column { weight: column.weight.saturating_add(1), ..*column },
+        _ => *column,
+    });
+    weighed.collect()
 }
 
 /// The list: its titles, and for each question its lines.
@@ -46,8 +60,11 @@ pub(super) struct Rows {
 pub(super) fn rows(items: &[&Item], now: Time, columns: usize) -> Rows {
     let is_roomy = columns >= ROOMY_COLUMNS;
     let cells: Vec<Vec<String>> = items.iter().map(|item| cells(item, now, is_roomy)).collect();
-    let table = if is_roomy { &COLUMNS[..] } else { &NARROW[..] };
-    let mut lines = lines(table, &cells, columns).into_iter();
+    let mut table = if is_roomy { COLUMNS.to_vec() } else { NARROW.to_vec() };
+    if items.iter().any(|item| matches!(item.stands, Stands::Over(_))) {
+        table = with_ended(&table);
+    }
+    let mut lines = lines(&table, &cells, columns).into_iter();
     let titles = lines.next().unwrap_or_default();
     let below = |item: &Item| (!is_roomy).then(|| marked(&item.asked, columns));
     let rows = lines.zip(items).map(|(line, item)| std::iter::once(line).chain(below(item)));
@@ -62,12 +79,13 @@ pub(super) const fn lines_each(columns: usize) -> usize {
 fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
     let nothing = || NOTHING.to_string();
     let left = item.left(now).map(|left| if is_roomy { left } else { briefly(&left) });
-    let left = left.unwrap_or_else(nothing);
+    let is_over = matches!(item.stands, Stands::Over(_));
+    let left = left.unwrap_or_else(|| if is_over { ENDED.to_string() } else { nothing() });
     let urgency = item.urgency.map_or_else(nothing, |urgency| urgency.name().to_string());
     let note = item.note(now).unwrap_or_else(nothing);
     let characters = if is_roomy { ID_CHARACTERS } else { SHORT_ID_CHARACTERS };
     let id = item.id.get(..characters).unwrap_or(&item.id).to_string();
-    let is_open = !item.is_shut(now) && !matches!(item.stands, Stands::Over(_));
+    let is_open = !item.is_shut(now) && !is_over;
     let answers = if is_open { answers(item) } else { nothing() };
     match is_roomy {
         true => {
@@ -96,7 +114,7 @@ fn answers(item: &Item) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::item::sample;
+    use super::super::item::{AtEnd, sample};
     use super::*;
     use crate::golden;
 
@@ -106,17 +124,40 @@ mod tests {
         assert_eq!(answers(&item), "--text, --guidance");
     }
 
-    #[test]
-    fn the_list_of_what_waits_keeps_its_columns_at_every_width() {
-        let waiting = vec![sample::overdue(), sample::decision(), sample::hold()];
-        let items = [waiting, sample::others()].concat();
+    fn shown(name: &str, items: &[Item]) {
         let items: Vec<&Item> = items.iter().collect();
         let now = Time::from_nanoseconds(sample::ASKED.nanoseconds() + 48_000_000_000);
         for columns in golden::COLUMNS {
             let Rows { titles, rows } = rows(&items, now, columns);
-            let lines: Vec<String> =
-                std::iter::once(titles).chain(rows.into_iter().flatten()).collect();
-            golden::compare("inbox", columns, &lines);
+            let rows = rows.into_iter().flatten();
+            golden::compare(
+                name,
+                columns,
+                &std::iter::once(titles).chain(rows).collect::<Vec<_>>(),
+            );
         }
+    }
+
+    #[test]
+    fn the_list_of_what_waits_keeps_its_columns_at_every_width() {
+        let waiting = vec![sample::overdue(), sample::decision(), sample::hold()];
+        shown("inbox", &[waiting, sample::others()].concat());
+    }
+
+    #[test]
+    fn a_question_with_many_options_or_a_long_default_takes_no_column_of_the_others() {
+        let words = (1..=12).map(|at| format!("option-{at}")).collect();
+        let at_end = AtEnd::Default("a-default-of-thirty-two-letters!".to_string());
+        let many = Item { words, ..sample::decision() };
+        let late = Item { at_end, ..sample::overdue() };
+        shown("inbox-options", &[late, many, sample::hold()]);
+    }
+
+    #[test]
+    fn a_long_answer_takes_no_column_and_how_it_ended_stays_before_what_was_asked() {
+        let said = "A map in memory, and mind that it is \u{6587}\u{5b57} all the way. ".repeat(9);
+        let ended = Stands::Over(format!("text \"{said}\" by ada"));
+        let ended = Item { stands: ended, ..sample::decision() };
+        shown("inbox-ended", &[sample::hold(), sample::decision(), ended]);
     }
 }
