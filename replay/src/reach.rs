@@ -153,6 +153,9 @@ impl Reach {
         self.segments_by_index = self.segments_by_index.max(other.segments_by_index);
         self.segments_tied = self.segments_tied.max(other.segments_tied);
         self.tied_from = [self.tied_from, other.tied_from].into_iter().flatten().min();
+        let known = std::mem::take(&mut self.tied_by_state);
+        let new = other.tied_by_state.iter().filter(|tied| !known.contains(tied)).copied();
+        self.tied_by_state = known.iter().copied().chain(new).collect();
     }
 
     /// The last of the records up to one that nothing ties although a witness should; `None` where
@@ -169,13 +172,20 @@ impl Reach {
     pub fn standing(&self, sequence: u64, is_withheld: bool) -> Standing {
         let is_said = self.says_unproven(sequence, sequence);
         let is_behind = self.first_unwitnessed().is_some_and(|first| sequence >= first);
-        let is_tied = self.tied_from.is_some_and(|first| sequence >= first);
+        let is_tied = self.is_tied(sequence);
         match (is_said, is_behind, is_tied) {
             (true, ..) | (false, false, false) => Standing::Unproven,
             (false, true, _) => Standing::Unwitnessed,
             (false, false, true) if is_withheld => Standing::Withheld,
             (false, false, true) => Standing::Proven,
         }
+    }
+
+    /// Whether a record is tied: by links to the witness, or by what a state says.
+    fn is_tied(&self, sequence: u64) -> bool {
+        let by_state = |tied: &TiedByState| (tied.first..=tied.last).contains(&sequence);
+        self.tied_from.is_some_and(|first| sequence >= first)
+            || self.tied_by_state.iter().any(by_state)
     }
 
     /// What is proven of all the records from one to another: of the weakest.

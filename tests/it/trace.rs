@@ -376,6 +376,21 @@ fn long_story(seed: u64) -> (TempDir, HandMade, u64) {
 }
 
 #[test]
+fn people_are_told_as_proven_what_programs_are_of_segments_that_a_state_ties() {
+    let (directory, _, _) = long_story(seed());
+    let (mut by_state, path) = (0, directory.path());
+    for sequence in 1..=20_u64 {
+        let found = traced(path, sequence, &[]);
+        let steps = found["steps"].as_array().unwrap();
+        assert!(steps.iter().all(|step| step["standing"] == "proven"), "{found}");
+        let (code, _, stderr) = told(&holdpoint(path, &["trace", &sequence.to_string()]));
+        assert_eq!((code, stderr.contains("unproven")), (0, false), "{sequence}: {stderr}");
+        by_state += u32::from(stderr.contains("proven as the state says"));
+    }
+    assert!(by_state > 0, "no record is tied by a state");
+}
+
+#[test]
 fn a_story_that_indexes_tell_is_the_one_that_reading_tells() {
     let (directory, log, _) = long_story(seed());
     let (path, mut by_index) = (directory.path(), 0);

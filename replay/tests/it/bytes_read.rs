@@ -14,7 +14,7 @@ use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_VERSION};
 use holdpoint_replay::reach::TiedByState;
 use holdpoint_replay::{
-    Filter, Order, Part, ReadOptions, RunFound, RunsWanted, Searched, caused_by, durable_to,
+    Filter, Order, Part, Reach, ReadOptions, RunFound, RunsWanted, Searched, caused_by, durable_to,
     find_runs, ids_beginning_with, run_of, search, span,
 };
 use holdpoint_testing::hand_made::{HandMade, flip};
@@ -269,6 +269,17 @@ fn records_of_a_sealed_segment_are_tied_by_the_newest_state_and_nothing_between_
             let (first, last) = (1, sample.firsts[1] - 1);
             assert_eq!(part.reach.tied_by_state, [TiedByState { first, last, stated_by }]);
             assert_eq!(part.reach.tied_from, Some(stated_by), "what lies between is not tied");
+            let mut joined = Reach::default();
+            joined.join(&part.reach);
+            assert_eq!(joined.tied_by_state, part.reach.tied_by_state);
+            for (sequence, standing) in [
+                (first, Standing::Proven),
+                (last, Standing::Proven),
+                (last + 1, Standing::Unproven),
+                (stated_by, Standing::Proven),
+            ] {
+                assert_eq!(part.reach.standing(sequence, false), standing, "{sequence}");
+            }
         }
     }
 }
