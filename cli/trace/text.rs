@@ -11,8 +11,10 @@ use crate::text::{command_line, counted, doer, moment};
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::Exit;
+use holdpoint_engine::executor::command_line as shell_line;
 use holdpoint_replay::{Beginning, Role, RunOutcome, Step, StepRecord, Trace, TracedRun};
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 
 /// So many runs of a story are named; more are counted.
 const RUNS_MAX: usize = 8;
@@ -50,7 +52,7 @@ fn lines(story: &Trace, program: &str, columns: Option<usize>) -> Vec<Told> {
     let asked = story.steps.iter().find(|step| step.role == Role::Asked);
     if let Some(correlation) = asked.and_then(|step| step.correlation.as_deref()) {
         row("story", &visible(correlation).to_string());
-        row("", &format!("{program} log show --correlation ID shows all of it"));
+        row("", &format!("{program} {} shows all of it", showing(correlation)));
     }
     row("begins", &beginning(&story.beginning));
     lines.push((false, String::new()));
@@ -58,6 +60,16 @@ fn lines(story: &Trace, program: &str, columns: Option<usize>) -> Vec<Told> {
         put_step(&mut lines, story.sequence, &drawn, columns);
     }
     lines
+}
+
+/// The verb that shows all of a story, as a shell takes it.
+fn showing(correlation: &str) -> String {
+    let named = match correlation.starts_with('-') {
+        true => vec![format!("--correlation={correlation}")],
+        false => vec!["--correlation".to_string(), correlation.to_string()],
+    };
+    let words = std::iter::once("show".to_string()).chain(named).map(OsString::from);
+    shell_line(OsStr::new("log"), &words.collect::<Vec<_>>())
 }
 
 const fn is_narrow(columns: usize) -> bool {
@@ -219,6 +231,13 @@ mod tests {
     use crate::golden::{self, Sample};
     use holdpoint_log_format::BootId;
     use holdpoint_replay::{ReadOptions, Traced, trace};
+
+    #[test]
+    fn the_verb_that_shows_a_story_is_one_that_a_shell_takes_whole() {
+        assert_eq!(showing("story-1"), "log show --correlation story-1");
+        assert_eq!(showing("the story"), "log show --correlation 'the story'");
+        assert_eq!(showing("-x"), "log show --correlation=-x");
+    }
 
     #[test]
     fn a_story_keeps_its_words_and_its_branches_at_every_width() {
