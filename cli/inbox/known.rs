@@ -21,6 +21,9 @@ use std::time::Duration;
 
 /// Where both files are, below the user's states.
 const FOLDER: &str = "holdpoint";
+/// Why a log is not listed, and what to do: a list has a log in each line.
+const HAS_LINE_END: &str = "a path with a line end cannot be listed: rename the directory, or name \
+                            it with `holdpoint inbox --log DIR`";
 /// So many logs are kept in a file at most.
 const LOGS_MAX: usize = 1024;
 /// The longest file that is read, in bytes: so many of the longest paths.
@@ -122,7 +125,7 @@ impl KnownLogs {
     /// another log, or as somebody else's, only a person puts it: a writer would hide that.
     pub(super) fn add(&self, log: KnownLog) -> io::Result<bool> {
         if log.path.as_os_str().as_bytes().contains(&b'\n') {
-            return Err(invalid("a path with a line end cannot be listed".to_string()));
+            return Err(io::Error::new(ErrorKind::InvalidFilename, HAS_LINE_END));
         }
         if self.read()?.contains(&log) {
             return Ok(false);
@@ -175,11 +178,17 @@ impl KnownLogs {
 /// on it; where it cannot be listed, that is said.
 pub(crate) fn register(log: &Path) {
     let Err(error) = registered(log) else { return };
-    complain(&format!(
-        "log {} is not in the list of `holdpoint inbox`: {}; `holdpoint inbox add` lists it",
-        shown(log),
-        visible(&error.to_string())
-    ));
+    complain(&not_listed(log, &error));
+}
+
+/// That a log is not listed, why, and what can be done.
+fn not_listed(log: &Path, error: &io::Error) -> String {
+    let advice = match error.kind() {
+        ErrorKind::InvalidFilename => "",
+        _ => "; `holdpoint inbox add` lists it",
+    };
+    let (log, error) = (shown(log), visible(&error.to_string()).to_string());
+    format!("log {log} is not in the list of `holdpoint inbox`: {error}{advice}")
 }
 
 fn registered(log: &Path) -> io::Result<()> {
@@ -276,6 +285,20 @@ mod tests {
         assert_eq!(list.remove(|log| log.path == Path::new("/a")).unwrap(), [known("/a")]);
         assert!(list.add(known("/a\nb")).is_err());
         assert_eq!(list.read().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn of_a_path_with_a_line_end_it_is_said_what_can_be_done_and_nothing_that_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let refused = list(home.path()).add(known("/a\nb")).unwrap_err();
+        let said = not_listed(Path::new("/a\nb"), &refused);
+        assert!(
+            said.contains("rename the directory") && said.contains("inbox --log DIR"),
+            "{said}"
+        );
+        assert!(!said.contains("inbox add"), "{said}");
+        let full = not_listed(Path::new("/a"), &invalid("full".to_string()));
+        assert!(full.ends_with("full; `holdpoint inbox add` lists it"), "{full}");
     }
 
     #[test]
