@@ -4,7 +4,7 @@ use crate::decision::now;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::core::time::{TimeFault, Timestamp};
 use jiff::civil::{Date, DateTime};
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use std::time::Duration;
 
 /// What may be written.
@@ -64,8 +64,8 @@ fn parse_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Point, String
     }
     if let Some(date) = day(text, now, zone) {
         let next = date.tomorrow().map_err(|_| out_of_range(text))?;
-        let first = in_zone(text, date.into(), zone)?;
-        let last = in_zone(text, next.into(), zone)?.nanoseconds().saturating_sub(1);
+        let first = first_instant(text, date, zone)?;
+        let last = first_instant(text, next, zone)?.nanoseconds().saturating_sub(1);
         return Ok(Point::Time(first, Timestamp::from_nanoseconds(last)));
     }
     let local: DateTime = text.parse().map_err(|_| not_a_time(text))?;
@@ -101,15 +101,30 @@ fn day(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Date> {
     }
 }
 
+/// The first instant of a day, which is not midnight where summer time skips that.
+fn first_instant(text: &str, day: Date, zone: &TimeZone) -> Result<Timestamp, String> {
+    let midnight = zone.to_ambiguous_zoned(day.into());
+    let skips = matches!(midnight.offset(), AmbiguousOffset::Gap { .. });
+    let moment = midnight.compatible().map_err(|_| out_of_range(text))?.timestamp();
+    let just_behind = moment.as_nanosecond().saturating_add(1);
+    let just_behind = jiff::Timestamp::from_nanosecond(just_behind).ok().filter(|_| skips);
+    let begins = just_behind.and_then(|behind| zone.preceding(behind).next());
+    recorded(text, begins.map_or(moment, |begins| begins.timestamp()))
+}
+
 /// The moment of a local time. One that summer time skips or repeats is none or two.
 fn in_zone(text: &str, local: DateTime, zone: &TimeZone) -> Result<Timestamp, String> {
     let moment = zone.to_ambiguous_zoned(local).unambiguous().map_err(|_| {
         format!(
-            "summer time skips or repeats {local} here, which {text} begins or ends with: write \
-             the moment with its offset, such as 2026-01-25T16:00:00+01:00"
+            "summer time skips or repeats {local} here: write the moment with its offset, such as \
+             2026-01-25T16:00:00+01:00"
         )
     })?;
-    let nanoseconds = u64::try_from(moment.timestamp().as_nanosecond());
+    recorded(text, moment.timestamp())
+}
+
+fn recorded(text: &str, moment: jiff::Timestamp) -> Result<Timestamp, String> {
+    let nanoseconds = u64::try_from(moment.as_nanosecond());
     nanoseconds.map(Timestamp::from_nanoseconds).map_err(|_| out_of_range(text))
 }
 
@@ -154,6 +169,25 @@ mod tests {
         assert_eq!(at("yesterday"), yesterday);
         let short = times("2026-03-28T23:00:00Z", "2026-03-29T21:59:59.999999999Z");
         assert_eq!(at("2026-03-29"), short, "of 23 hours");
+    }
+
+    #[test]
+    fn a_day_whose_midnight_summer_time_skips_or_repeats_begins_with_its_first_instant() {
+        let at = |text, zone: &str| {
+            let zone = TimeZone::posix(zone).unwrap();
+            parse_at(text, "2026-11-26T10:00:00Z".parse().unwrap(), &zone)
+        };
+        let skips = "<-03>3<-02>,M11.1.0/0,M2.3.0/0";
+        let day = times("2018-11-04T03:00:00Z", "2018-11-05T01:59:59.999999999Z");
+        assert_eq!(at("2018-11-04", skips), day, "it begins at 01:00");
+        let before = times("2018-11-03T03:00:00Z", "2018-11-04T02:59:59.999999999Z");
+        assert_eq!(at("2018-11-03", skips), before, "it ends with the last hour before that");
+        let across = "<-05>5<-04>,M3.5.0/23:30,M10.5.0/0";
+        let day = times("2026-03-30T04:30:00Z", "2026-03-31T03:59:59.999999999Z");
+        assert_eq!(at("2026-03-30", across), day, "it begins at 00:30");
+        let repeats = "<-05>5<-04>,M3.2.0/0,M11.1.0/1";
+        let day = times("2026-11-01T04:00:00Z", "2026-11-02T04:59:59.999999999Z");
+        assert_eq!(at("2026-11-01", repeats), day, "it begins with the first of two midnights");
     }
 
     #[test]
