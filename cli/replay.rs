@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::progress::Bar;
 use crate::reach;
 use crate::text::{command_line, doer, excerpt, moment};
-use crate::travel::{Shortcuts, parse_until, tell_reach};
+use crate::travel::{Shortcuts, parse_end, tell_reach};
 use crate::verify::{exit_of, not_found, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::LoopView;
@@ -35,8 +35,9 @@ const STORIES_MAX: usize = 20;
 /// Options of `replay`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The last record or moment to apply: a sequence, or a time such as 2026-01-25T16:00:00Z.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    /// The last record or moment to apply: 12, 2026-01-25T16:00, a day, yesterday, or how long ago,
+    /// such as 5m.
+    #[arg(long, value_name = "POINT", value_parser = parse_end)]
     until: Option<Until>,
     /// Only this loop, with its story.
     #[arg(long = "loop", value_name = "ID")]

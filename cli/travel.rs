@@ -45,6 +45,14 @@ pub(crate) fn parse_until(text: &str) -> Result<Until, String> {
     Ok(Until::Time(time))
 }
 
+/// The last record or moment that counts, as a person says it: of a day its last instant.
+pub(crate) fn parse_end(text: &str) -> Result<Until, String> {
+    Ok(match point::parse(text)? {
+        Point::Record(sequence) => Until::Sequence(sequence),
+        Point::Time(_, last) => Until::Time(last),
+    })
+}
+
 /// Where a state is looked at, as a person says it: behind a record, at a moment, at the end of a
 /// day, and of today now. What will be then is known of no moment that is still to come.
 pub(crate) fn parse_at(text: &str) -> Result<Until, String> {
@@ -177,6 +185,19 @@ mod tests {
         assert!(today <= now(), "what is to come today is not looked at");
         assert!(parse_at("2101-01-01").is_err_and(|words| words.contains("lies in the future")));
         assert!(parse_at("3 a.m.").is_err_and(|words| words.contains("a local time such as")));
+    }
+
+    #[test]
+    fn an_end_is_any_point_also_one_that_is_still_to_come() {
+        assert_eq!(parse_end("12"), Ok(Until::Sequence(12)));
+        let later = "2101-01-25T03:00:00Z";
+        assert_eq!(parse_end(later), Ok(Until::Time(later.parse().unwrap())));
+        let Ok(Point::Time(_, last)) = point::parse("2026-01-25") else { panic!("a day") };
+        assert_eq!(parse_end("2026-01-25"), Ok(Until::Time(last)));
+        for text in ["5m", "yesterday"] {
+            assert!(matches!(parse_end(text), Ok(Until::Time(time)) if time < now()), "{text}");
+        }
+        assert!(parse_end("3 a.m.").is_err_and(|words| words.contains("a local time such as")));
     }
 
     #[test]
