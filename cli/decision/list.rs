@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure, complain};
 use crate::live::WholeArg;
 use crate::output::Output;
 use crate::screen::{Page, columns, named};
-use crate::text::aligned;
+use crate::table::{self, Column, Fit, NOTHING};
 use crate::travel::parse_at;
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::text::bounded;
@@ -26,6 +26,18 @@ use std::cmp::Reverse;
 const SHORT_ID_BYTES: usize = 11;
 /// How many lines of a prompt are listed.
 const PROMPT_LINES: usize = 3;
+
+const COLUMNS: [Column; 5] = [
+    column("decision", 9, Fit::Whole),
+    column("state", 7, Fit::Whole),
+    column("urgency", 6, Fit::Whole),
+    column("age", 5, Fit::Whole),
+    column("left", 8, Fit::Rest(7)),
+];
+
+const fn column(title: &'static str, weight: u8, fit: Fit) -> Column {
+    Column { title, weight, fit, is_number: false }
+}
 
 /// Options of `decision list`.
 #[derive(Debug, clap::Args)]
@@ -206,13 +218,16 @@ fn show(out: &mut Output, found: &[&DecisionPoint], world: &World, now: Time) {
     if found.is_empty() {
         return;
     }
+    lines(found, world, now, columns()).iter().for_each(|line| out.line(line));
+}
+
+/// The list, in so many columns: of each decision a row, and below it what is asked.
+fn lines(found: &[&DecisionPoint], world: &World, now: Time, columns: usize) -> Vec<String> {
     let length = id_length(found, world);
-    let header = ["decision", "state", "urgency", "age", "left"];
-    let rows = found.iter().map(|point| row(point, length, now));
-    let rows: Vec<_> = std::iter::once(header.map(String::from)).chain(rows).collect();
-    let mut page = Page::new(columns());
-    let mut rows = aligned(&rows).into_iter();
-    rows.next().iter().for_each(|header| page.sentence(header));
+    let rows: Vec<Vec<String>> = found.iter().map(|point| row(point, length, now)).collect();
+    let mut rows = table::lines(&COLUMNS, &rows, columns).into_iter();
+    let mut page = Page::new(columns);
+    rows.next().iter().for_each(|titles| page.sentence(titles));
     for (row, point) in rows.zip(found) {
         page.sentence(&row);
         if let Some((first, last)) = world.unproven_part(point) {
@@ -223,16 +238,17 @@ fn show(out: &mut Output, found: &[&DecisionPoint], world: &World, now: Time) {
         let asked = format!("{}{}", issue.unwrap_or_default(), point.terms.proposal.prompt);
         page.beginning(&asked, PROMPT_LINES);
     }
-    page.lines().iter().for_each(|line| out.line(line));
+    page.lines()
 }
 
-fn row(point: &DecisionPoint, id_length: usize, now: Time) -> [String; 5] {
-    [
+fn row(point: &DecisionPoint, id_length: usize, now: Time) -> Vec<String> {
+    let left = left(point, now);
+    vec![
         bounded(&point.decision_id, id_length).to_string(),
         point.state.to_string(),
         point.terms.urgency.to_string(),
         span(now.nanoseconds_since(point.created_at)),
-        left(point, now),
+        if left.is_empty() { NOTHING.to_string() } else { left },
     ]
 }
 
@@ -255,4 +271,25 @@ fn id_length(found: &[&DecisionPoint], world: &World) -> usize {
     let pairs = ids.iter().zip(ids.iter().skip(1));
     let alike = pairs.map(|(a, b)| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count());
     alike.max().map_or(0, |alike| alike.saturating_add(1)).max(SHORT_ID_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{self, Sample};
+    use holdpoint_log_format::BootId;
+    use holdpoint_replay::{ReadOptions, rebuild_live};
+
+    #[test]
+    fn decisions_are_listed_with_whole_words_at_every_width() {
+        let sample = Sample::guarded();
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let rebuilt = rebuild_live(&sample.storage(), options, &mut |_| {}, &mut |_| {}).unwrap();
+        let found: Vec<&DecisionPoint> = all(&rebuilt.world).collect();
+        assert!(found.len() > 1);
+        for columns in golden::COLUMNS {
+            let shown = lines(&found, &rebuilt.world, sample.now, columns);
+            golden::compare("decision-list", columns, &shown);
+        }
+    }
 }

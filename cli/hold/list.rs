@@ -8,6 +8,7 @@ use crate::exit::{Exit, Failure, complain};
 use crate::live::{LiveState, WholeArg};
 use crate::output::Output;
 use crate::screen::{Page, columns, named};
+use crate::table::{self, Column, Fit, NOTHING};
 use crate::travel::{parse_at, seen_at, tell_reach};
 use holdpoint_domain::Time;
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
@@ -17,6 +18,13 @@ use serde::Serialize;
 
 /// How many lines of a command are listed.
 const COMMAND_LINES: usize = 3;
+
+const COLUMNS: [Column; 4] = [
+    Column { title: "request", weight: 9, fit: Fit::Id, is_number: false },
+    Column { title: "left", weight: 8, fit: Fit::Time, is_number: true },
+    Column { title: "passed to", weight: 6, fit: Fit::Rest(9), is_number: false },
+    Column { title: "note", weight: 7, fit: Fit::Rest(8), is_number: false },
+];
 
 /// Options of `hold list`.
 #[derive(Debug, clap::Args)]
@@ -124,20 +132,56 @@ fn show(out: &mut Output, questions: &[Question], recorders: &[Option<Recorder>]
     if questions.is_empty() {
         return;
     }
-    let mut page = Page::new(columns());
-    page.sentence(&format!("{:<36}  {:>10}  asked", "request", "time left"));
-    for (question, recorder) in questions.iter().zip(recorders) {
-        let context = question.context();
-        let asked = context.asked_of.as_deref().map(named).unwrap_or_default();
-        let id = named(question.request_id());
-        let row = match recorder {
-            Some(Recorder::Gone) => {
-                format!("{id:<36}  {:>10}  {asked}  its recorder is gone", "none")
-            }
-            _ => format!("{id:<36}  {:>10}  {asked}", left(question, now)),
-        };
-        page.sentence(row.trim_end());
-        page.recorded_beginning(&context.command_line, COMMAND_LINES);
+    lines(questions, recorders, now, columns()).iter().for_each(|line| out.line(line));
+}
+
+/// The list, in so many columns: of each question a row, and below it what is to run.
+fn lines(
+    questions: &[Question],
+    recorders: &[Option<Recorder>],
+    now: Time,
+    columns: usize,
+) -> Vec<String> {
+    let rows = questions.iter().zip(recorders).map(|(it, recorder)| row(it, *recorder, now));
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut rows = table::lines(&COLUMNS, &rows, columns).into_iter();
+    let mut page = Page::new(columns);
+    rows.next().iter().for_each(|titles| page.sentence(titles));
+    for (row, question) in rows.zip(questions) {
+        page.sentence(&row);
+        page.recorded_beginning(&question.context().command_line, COMMAND_LINES);
     }
-    page.lines().iter().for_each(|line| out.line(line));
+    page.lines()
+}
+
+fn row(question: &Question, recorder: Option<Recorder>, now: Time) -> Vec<String> {
+    let (left, note) = match recorder {
+        Some(Recorder::Gone) => ("none".to_string(), "its recorder is gone"),
+        _ => (left(question, now), NOTHING),
+    };
+    let passed_on = question.context().asked_of.as_deref().map_or(NOTHING.to_string(), named);
+    vec![named(question.request_id()), left, passed_on, note.to_string()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden;
+    use holdpoint_testing::story::Story;
+
+    #[test]
+    fn what_waits_is_listed_with_whole_words_at_every_width() {
+        let story = Story::asked();
+        let question = || Question::of(story.entity(), story.held());
+        let mut passed_on = question();
+        passed_on.held.context.asked_of = Some("on-call".into());
+        let questions = [question(), passed_on, question()];
+        let now = questions[0].held.request.created_at;
+        let gone = [None, None, Some(Recorder::Gone)];
+        for columns in golden::COLUMNS {
+            golden::compare("hold-list", columns, &lines(&questions, &gone, now, columns));
+            let of_nobody = lines(&[question()], &[None], now, columns);
+            assert!(!of_nobody[0].contains("passed"), "{of_nobody:?}");
+        }
+    }
 }
