@@ -4,7 +4,7 @@
 use crate::arguments::Arguments;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory};
-use holdpoint_engine::executor::command_line;
+use holdpoint_engine::executor::{CommandSpec, command_line};
 use std::ffi::{OsStr, OsString};
 
 /// The verb, whose options are looked for.
@@ -14,10 +14,13 @@ const OMITTED: [&str; 3] = ["log", "approval", "approval-timeout"];
 /// Whoever does not wait for the one question waits for none, where there is another.
 const NO_WAIT: &str = "no-wait";
 
-/// `run --approval ID` and the options, as a shell takes them.
-pub(super) fn spending(decision_id: &str, asks_after: bool) -> String {
+/// `run --approval ID`, the options and the command, as a shell takes them.
+pub(super) fn spending(decision_id: &str, asks_after: bool, command: &CommandSpec) -> String {
     let words = ["--approval", decision_id].map(OsString::from).into_iter();
-    let words: Vec<OsString> = words.chain(options(asks_after)).collect();
+    let command = [OsString::from("--"), command.program.clone()]
+        .into_iter()
+        .chain(command.arguments.iter().cloned());
+    let words: Vec<OsString> = words.chain(options(asks_after)).chain(command).collect();
     command_line(OsStr::new(RUN), &words)
 }
 

@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::text::visible_once;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
-use holdpoint_engine::executor::{SignalSource, Signals};
+use holdpoint_engine::executor::{CommandSpec, SignalSource, Signals};
 use holdpoint_engine::shell::{
     APPROVE, ApprovalKeys, AskBefore, Asked, Bound, DENY, EXIT_ABORTED, EXIT_LEFT_WAITING,
     EXIT_NOBODY_ANSWERED, StartError,
@@ -88,7 +88,7 @@ pub(super) fn ask(
         Asked::Ended(point) => Err(NotStarted::ended(*point)),
         Asked::LeftOpen(point) => {
             let asks_after = in_force.hold.policy != HoldPolicy::Never;
-            Err(NotStarted::left_open(*point, asks_after))
+            Err(NotStarted::left_open(*point, asks_after, &carried.run.command))
         }
         Asked::Interrupted { signal, question } => Err(NotStarted::interrupted(*question, signal)),
     })
@@ -130,9 +130,9 @@ impl NotStarted {
         Box::new(Self { point, outcome, said, spending: None, exit_status })
     }
 
-    fn left_open(point: DecisionPoint, asks_after: bool) -> Box<Self> {
+    fn left_open(point: DecisionPoint, asks_after: bool, command: &CommandSpec) -> Box<Self> {
         let said = "nobody answered yet".to_string();
-        let spending = Some(again::spending(&point.decision_id, asks_after));
+        let spending = Some(again::spending(&point.decision_id, asks_after, command));
         let exit_status = EXIT_LEFT_WAITING;
         Box::new(Self { point, outcome: "pending", said, spending, exit_status })
     }
@@ -156,7 +156,7 @@ impl NotStarted {
             let program = program(&global.log);
             complain(&format!(
                 "a person decides: `{program} answer {id} {APPROVE}`, or \
-                 {DENY}; then `{program} {spending} -- CMD` spends the approval"
+                 {DENY}; then `{program} {spending}` spends the approval"
             ));
         } else {
             complain(&format!("{id}: {}; the command was not started", self.said));
