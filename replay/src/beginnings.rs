@@ -2,6 +2,7 @@
 
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Searched, row_facts};
+use holdpoint_domain::world::kind_may_begin;
 use holdpoint_log_files::ReadStorage;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -18,7 +19,7 @@ pub fn ids_beginning_with<S: ReadStorage>(
 ) -> Result<(BTreeSet<String>, Searched), ReadError> {
     let is_meant = |id: &str| beginnings.iter().any(|it| id.starts_with(it.as_str()));
     let mut found = BTreeSet::new();
-    let searched = row_facts(storage, options, &mut |_| {}, &mut |segment| {
+    let searched = row_facts(storage, options, &mut |_| {}, &kind_may_begin, &mut |segment| {
         found.extend(segment.begun(is_meant));
         Ok(ControlFlow::Continue(()))
     })?;

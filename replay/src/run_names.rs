@@ -25,7 +25,7 @@ pub fn names_of_runs<S: ReadStorage>(
     options: ReadOptions<'_>,
 ) -> Result<(RunNames, Searched), ReadError> {
     let mut names = RunNames::default();
-    let searched = row_facts(storage, options, &mut |_| {}, &mut |segment| {
+    let searched = row_facts(storage, options, &mut |_| {}, &|_| true, &mut |segment| {
         let names_somebody =
             |kind| matches!(kind, RowKind::Began | RowKind::Answered | RowKind::Agreed);
         for (_, fact) in segment.of_kinds(names_somebody) {

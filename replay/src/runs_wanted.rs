@@ -172,7 +172,7 @@ pub fn find_runs<S: ReadStorage>(
     let mut candidates = Candidates::new(wanted, (oldest, newest.sequence));
     // What is read of the newest segment is read for each reading: few are not read alone.
     let mut due = Vec::new();
-    let searched = row_facts(storage, options, progress, &mut |segment| {
+    let searched = row_facts(storage, options, progress, &|_| true, &mut |segment| {
         due.append(&mut candidates.of(&segment));
         if due.len() >= READ_TOGETHER.0.min(most.saturating_sub(found.runs.len())) {
             found.read_wanted(storage, &std::mem::take(&mut due), wanted, most, options)?;

@@ -24,7 +24,8 @@ pub(crate) struct SegmentFacts {
     pub(crate) is_whole: bool,
 }
 
-/// Shows what each segment says, the newest first, until `visit` has seen enough.
+/// Shows what each segment says, the newest first, until `visit` has seen enough. Of segments that
+/// are read, records of the wanted kinds alone are asked.
 ///
 /// # Errors
 /// As [`crate::verify()`].
@@ -32,6 +33,7 @@ pub(crate) fn row_facts<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
+    is_wanted: &(dyn Fn(u16) -> bool + Sync),
     visit: &mut dyn FnMut(SegmentFacts) -> Result<ControlFlow<()>, ReadError>,
 ) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
@@ -43,7 +45,7 @@ pub(crate) fn row_facts<S: ReadStorage>(
     let expected = reader.witnessed();
     let mut onward = ControlFlow::Continue(());
     for at in (0..reader.firsts().len()).rev() {
-        if let Some(facts) = search.facts(at)? {
+        if let Some(facts) = search.facts(at, is_wanted)? {
             onward = visit(facts)?;
         }
         let sequence = reader.end_of(at).min(expected);
@@ -60,7 +62,11 @@ pub(crate) fn row_facts<S: ReadStorage>(
 
 impl<S: ReadStorage> Search<'_, '_, '_, S> {
     /// What a segment says; `None` where it cannot be opened, which is a finding.
-    fn facts(&mut self, at: usize) -> Result<Option<SegmentFacts>, ReadError> {
+    fn facts(
+        &mut self,
+        at: usize,
+        is_wanted: &(dyn Fn(u16) -> bool + Sync),
+    ) -> Result<Option<SegmentFacts>, ReadError> {
         let first = self.reader.firsts().get(at).copied().unwrap_or_default();
         if let Some(rows) = rows_of(self.reader, &mut self.tied, first, &mut self.part)? {
             self.part.segments_by_index += 1;
@@ -77,7 +83,7 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
         let opened = self.reader.open(first, &mut self.part)?;
         let Some(segment) = opened else { return Ok(None) };
         self.part.segments_read += 1;
-        self.facts_by_reading(&segment).map(Some)
+        self.facts_by_reading(&segment, is_wanted).map(Some)
     }
 
     fn facts_by_index(&mut self, first: u64) -> Result<Option<SegmentFacts>, ReadError> {
@@ -90,14 +96,16 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
     fn facts_by_reading(
         &mut self,
         segment: &OpenSegment<S::File>,
+        is_wanted: &(dyn Fn(u16) -> bool + Sync),
     ) -> Result<SegmentFacts, ReadError> {
         let Self { reader, tied, part, .. } = self;
         let first_sequence = segment.header.first_sequence();
         let mut read = SegmentFacts { first_sequence, rows: Rows::default(), is_whole: true };
         let mut batch = Vec::new();
-        let row = |_: &RecordPlace, record: &Record<'_>| match record.header.flags.withheld() {
-            true => None,
-            false => row_of_record(record.header.kind, record.header.version, record.payload),
+        let row = |_: &RecordPlace, record: &Record<'_>| {
+            let Record { header, payload } = record;
+            let is_asked = is_wanted(header.kind) && !header.flags.withheld();
+            if is_asked { row_of_record(header.kind, header.version, payload) } else { None }
         };
         let mut take = |record: &Record<'_>, row| read.take(&record.header, row, &mut batch);
         if tied.due(reader, first_sequence) == Some(first_sequence) {

@@ -263,6 +263,13 @@ pub const COMMAND_KEPT_BYTES: usize = 1_024;
 /// The kinds of records that have a row.
 const KINDS: [u16; 10] = [15, 32, 33, 35, 36, 128, 131, 192, 195, 197];
 
+/// Whether records of a kind may begin a run or ask a question: no others have a row of
+/// [`RowKind::Began`] or [`RowKind::Asked`].
+#[must_use]
+pub const fn kind_may_begin(kind: u16) -> bool {
+    matches!(kind, 32 | 128 | 192 | 195)
+}
+
 /// What every id of a loop that a program of ours makes begins with.
 const LOOP: &str = "LOOP-";
 

@@ -9,8 +9,8 @@ use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::envelope::{Encoded, encode};
 use holdpoint_domain::world::{
-    QuestionKey, REGISTRY, RowFact, RowKind, RunKey, TERMS_VERSION, Term, label_hash,
-    row_of_record, terms_of, terms_of_record,
+    QuestionKey, REGISTRY, RowFact, RowKind, RunKey, TERMS_VERSION, Term, kind_may_begin,
+    label_hash, row_of_record, terms_of, terms_of_record,
 };
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency};
 use holdpoint_testing::story::samples::samples;
@@ -337,6 +337,8 @@ fn every_fact_of_a_run_or_a_question_is_a_row_and_read_back() {
             RowFact::Asked { .. } => RowKind::Asked,
         });
         assert_eq!(row.as_deref().and_then(RowKind::of), kind_of_row, "kind {kind}");
+        let begins = matches!(kind_of_row, Some(RowKind::Began | RowKind::Asked));
+        assert!(kind_may_begin(kind) || !begins, "kind {kind}");
         let Some(row) = row else { continue };
         let kinds = &rows[usize::from(row[0])];
         assert!(kinds.iter().any(|kinds| kinds.contains(&kind)), "kind {kind}, row {}", row[0]);
