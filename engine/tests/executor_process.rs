@@ -133,7 +133,8 @@ fn a_signal_to_the_embedding_process_reaches_the_command() {
     assert!(lines.by_ref().any(|line| line.expect("text") == "ready"));
     rustix::process::kill_process(pid, Signal::TERM).expect("it runs");
     let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
-    assert!(child.wait().expect("it ends").success());
+    let status = child.wait().expect("it ends");
+    assert!(status.success(), "{status}: {rest:?}");
     assert!(rest.contains(&"caught".to_owned()), "{rest:?}");
     let (own, user) = (std::process::id(), rustix::process::getuid().as_raw());
     let sender = format!("Process {{ pid: Some({own}), uid: {user} }}");

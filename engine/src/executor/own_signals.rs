@@ -26,8 +26,8 @@ static DEFAULT_APPLIES: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 ///
 /// A signal that was ignored when this was installed (by `nohup`, say) stays ignored, for the
 /// command too. A handler that was there before is called as well. When the last of these values
-/// is dropped, a signal that had its default action has it again; a handler added to such a
-/// signal in between would be called before that action, so embedders install theirs first.
+/// is dropped, a signal that had its default action has it again; a handler that was added to such
+/// a signal behind the first of them is not called then, so embedders install theirs first.
 ///
 /// Each value gets every signal, so concurrent executions want one each. Several signals of one
 /// kind between two looks count as one, as signals do.
@@ -55,19 +55,20 @@ impl Signals {
             }
         }
         let (reading, writing) = UnixStream::pair()?;
+        if *installed == 0 {
+            DEFAULT_APPLIES.store(true, Ordering::SeqCst);
+        }
+        // Handlers run in the order of their registration, and one that is not over may be there
+        // while this value goes: whether the default applies is asked before anybody is told.
+        for (number, _) in kept.iter().filter(|(_, before)| *before == Disposition::Default) {
+            let applies = Arc::clone(&DEFAULT_APPLIES);
+            signal_hook::flag::register_conditional_default(*number, applies)?;
+        }
         let numbers = kept.iter().map(|(number, _)| *number);
         let delivery = SignalDelivery::with_pipe(reading, writing, WithOrigin::default(), numbers)?;
         DEFAULT_APPLIES.store(false, Ordering::SeqCst);
         *installed += 1;
-        let signals = Self { delivery, waiting: Vec::new(), interrupted: None };
-        drop(installed);
-        for (number, before) in kept {
-            if before == Disposition::Default {
-                let applies = Arc::clone(&DEFAULT_APPLIES);
-                signal_hook::flag::register_conditional_default(number, applies)?;
-            }
-        }
-        Ok(signals)
+        Ok(Self { delivery, waiting: Vec::new(), interrupted: None })
     }
 
     /// The first signal that asked for the end since this was installed, whether or not an
