@@ -83,6 +83,24 @@ impl Terminal {
         }
     }
 
+    /// Waits until one of these is shown, and says which of them was first.
+    pub(crate) fn wait_for_any(&mut self, texts: &[&str]) -> usize {
+        loop {
+            let places = texts
+                .iter()
+                .enumerate()
+                .filter_map(|(which, text)| Some((self.shown.find(text)?, text.len(), which)));
+            if let Some((at, length, which)) = places.min() {
+                self.shown = self.shown.split_off(at + length);
+                return which;
+            }
+            match self.screen.recv_timeout(PATIENCE) {
+                Ok(piece) => self.shown.push_str(&piece),
+                Err(_) => panic!("none of {texts:?} was shown, but {:?}", self.shown),
+            }
+        }
+    }
+
     /// Waits until this is seen on the terminal; what the terminal then shows, row by row. Not to
     /// be mixed with [`Terminal::wait_for`], which looks at what was written.
     pub(crate) fn see(&mut self, text: &str) -> Vec<String> {
