@@ -22,7 +22,7 @@ use crate::run::labels;
 use crate::run_id;
 use crate::screen::{columns, named, quoted};
 use crate::show::{exit_of, is_reported};
-use crate::table::{Column, Fit, Layout, NOTHING, indented};
+use crate::table::{Column, Fit, Layout, NOTHING, column, indented, number};
 use crate::text::{command_line, counted};
 use crate::wanted::expect_order;
 use crate::when::{TimesArgs, took};
@@ -428,14 +428,14 @@ fn entries<'s>(placed: Vec<Placed<'s>>, sessions: &'s [Session]) -> Vec<Entry<'s
 }
 
 const COLUMNS: [Column; 8] = [
-    Column { title: "began", weight: 5, fit: Fit::Time, is_number: false },
-    Column { title: "outcome", weight: 7, fit: Fit::Whole, is_number: false },
-    Column { title: "exit", weight: 3, fit: Fit::Whole, is_number: false },
-    Column { title: "took", weight: 2, fit: Fit::Time, is_number: true },
-    Column { title: "by", weight: 4, fit: Fit::Name, is_number: false },
-    Column { title: "approved by", weight: 1, fit: Fit::Name, is_number: false },
-    Column { title: "run", weight: 8, fit: Fit::Id, is_number: false },
-    Column { title: "command", weight: 6, fit: Fit::Rest(9), is_number: false },
+    column("began", 5, Fit::Time),
+    column("outcome", 7, Fit::Whole),
+    column("exit", 3, Fit::Whole),
+    number("took", 2, Fit::Time),
+    column("by", 4, Fit::Name),
+    column("approved by", 1, Fit::Name),
+    column("run", 8, Fit::Id),
+    column("command", 6, Fit::Rest(9)),
 ];
 
 /// The table of some rows, in so many columns. `when` tells moments.

@@ -55,6 +55,16 @@ pub(crate) struct Column {
     pub(crate) is_number: bool,
 }
 
+/// A column whose cells stand at its left.
+pub(crate) const fn column(title: &'static str, weight: u8, fit: Fit) -> Column {
+    Column { title, weight, fit, is_number: false }
+}
+
+/// A column whose cells stand at its right.
+pub(crate) const fn number(title: &'static str, weight: u8, fit: Fit) -> Column {
+    Column { title, weight, fit, is_number: true }
+}
+
 /// What stands in a cell of which there is nothing to tell.
 pub(crate) const NOTHING: &str = "-";
 
@@ -297,9 +307,9 @@ mod tests {
     use super::*;
 
     const COLUMNS: [Column; 3] = [
-        Column { title: "when", weight: 3, fit: Fit::Whole, is_number: false },
-        Column { title: "took", weight: 1, fit: Fit::Whole, is_number: true },
-        Column { title: "command", weight: 2, fit: Fit::Rest(12), is_number: false },
+        column("when", 3, Fit::Whole),
+        number("took", 1, Fit::Whole),
+        column("command", 2, Fit::Rest(12)),
     ];
 
     fn table(room: usize) -> Vec<String> {

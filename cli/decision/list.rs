@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure, complain};
 use crate::live::WholeArg;
 use crate::output::Output;
 use crate::screen::{Page, columns, named};
-use crate::table::{self, Column, Fit, NOTHING};
+use crate::table::{self, Column, Fit, NOTHING, column};
 use crate::travel::parse_at;
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::text::bounded;
@@ -34,10 +34,6 @@ const COLUMNS: [Column; 5] = [
     column("age", 5, Fit::Whole),
     column("left", 8, Fit::Rest(7)),
 ];
-
-const fn column(title: &'static str, weight: u8, fit: Fit) -> Column {
-    Column { title, weight, fit, is_number: false }
-}
 
 /// Options of `decision list`.
 #[derive(Debug, clap::Args)]

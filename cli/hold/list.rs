@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure, complain};
 use crate::live::{LiveState, WholeArg};
 use crate::output::Output;
 use crate::screen::{Page, columns, named};
-use crate::table::{self, Column, Fit, NOTHING};
+use crate::table::{self, Column, Fit, NOTHING, column, number};
 use crate::travel::{parse_at, seen_at, tell_reach};
 use holdpoint_domain::Time;
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
@@ -20,10 +20,10 @@ use serde::Serialize;
 const COMMAND_LINES: usize = 3;
 
 const COLUMNS: [Column; 4] = [
-    Column { title: "request", weight: 9, fit: Fit::Id, is_number: false },
-    Column { title: "left", weight: 8, fit: Fit::Time, is_number: true },
-    Column { title: "passed to", weight: 6, fit: Fit::Rest(9), is_number: false },
-    Column { title: "note", weight: 7, fit: Fit::Rest(8), is_number: false },
+    column("request", 9, Fit::Id),
+    number("left", 8, Fit::Time),
+    column("passed to", 6, Fit::Rest(9)),
+    column("note", 7, Fit::Rest(8)),
 ];
 
 /// Options of `hold list`.

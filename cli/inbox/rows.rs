@@ -2,7 +2,7 @@
 
 use super::item::{Item, Stands};
 use crate::screen::marked;
-use crate::table::{Column, Fit, NOTHING, lines};
+use crate::table::{Column, Fit, NOTHING, column, lines};
 use holdpoint_domain::Time;
 
 /// From here on a question is one line; narrower, what is asked stands below it.
@@ -35,10 +35,6 @@ const NARROW: [Column; 4] = [
     column("urgency", 3, Fit::Whole),
     column("note", 2, Fit::Rest(8)),
 ];
-
-const fn column(title: &'static str, weight: u8, fit: Fit) -> Column {
-    Column { title, weight, fit, is_number: false }
-}
 
 /// The columns where something in the list is over: how it ended stays before what was asked.
 fn with_ended(columns: &[Column]) -> Vec<Column> {

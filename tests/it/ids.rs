@@ -44,13 +44,18 @@ fn shown(place: &Place, id: &str) -> Value {
     json(&output)
 }
 
+/// The request about a run that failed and is left waiting.
+fn held(place: &Place) -> String {
+    place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
+    let request = &json(&place.holdpoint(&["hold", "list", "--json"]))[0]["request_id"];
+    request.as_str().unwrap().to_string()
+}
+
 #[test]
 fn digits_name_the_only_run_decision_or_request_whose_id_begins_so() {
     let place = Place::with_log();
     let loop_id = run(&place, "exit 0");
-    place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
-    let request = &json(&place.holdpoint(&["hold", "list", "--json"]))[0]["request_id"];
-    let request = request.as_str().unwrap().to_string();
+    let request = held(&place);
     let decision = asked(&place, &"ab".repeat(16), None);
     let found = |id: &str, field: &str| shown(&place, id)[field].as_str().unwrap().to_string();
     for (id, field) in [(&loop_id, "run"), (&request, "request_id"), (&decision, "id")] {
@@ -123,9 +128,7 @@ fn digits_with_which_several_ids_begin_are_refused_with_all_of_them() {
 fn an_id_in_capitals_is_refused_by_every_verb_with_the_id() {
     let place = Place::with_log();
     let loop_id = run(&place, "exit 0");
-    place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
-    let request = &json(&place.holdpoint(&["hold", "list", "--json"]))[0]["request_id"];
-    let request = request.as_str().unwrap().to_string();
+    let request = held(&place);
     let decision = asked(&place, &"ab".repeat(16), None);
     // Digits alone would be a record's number.
     let letters = |id: &str| id.find('-').unwrap() + 1 + id[5..].find(char::is_alphabetic).unwrap();
@@ -208,9 +211,7 @@ fn an_answer_to_an_id_in_the_wrong_case_or_cut_names_the_one_that_is_like_it() {
             assert!(text(&output.stderr).contains(&format!("did you mean {decision}?")));
         }
     }
-    place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
-    let request = &json(&place.holdpoint(&["hold", "list", "--json"]))[0]["request_id"];
-    let request = request.as_str().unwrap();
+    let request = held(&place);
     let wrong = request.to_lowercase();
     let output = place.holdpoint(&["answer", &wrong, "CONTINUE", "--yes"]);
     assert_eq!(status(&output), 3, "{}", text(&output.stderr));
