@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure, complain};
 use crate::run_id::expect_sound;
 use crate::text::excerpt;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::ids_beginning_with;
+use holdpoint_replay::{IdMatches, RunFound, Searched, ids_beginning_with, run_beginning_with};
 use std::collections::BTreeSet;
 
 /// The digits of a whole id.
@@ -99,20 +99,51 @@ pub(crate) fn beginning_with(
     digits: &str,
     of: &[IdOf],
 ) -> Result<BTreeSet<String>, Failure> {
-    let beginnings = of.iter().map(|of| format!("{}{digits}", of.prefix())).collect();
+    let beginnings = beginnings(digits, of);
     let (found, searched) =
         directory.read(|log, options| ids_beginning_with(log, &beginnings, options))?;
     expect_sound(&searched)?;
     Ok(found)
 }
 
+fn beginnings(digits: &str, of: &[IdOf]) -> BTreeSet<String> {
+    of.iter().map(|of| format!("{}{digits}", of.prefix())).collect()
+}
+
 /// The one id whose digits begin so. Exit 3 where there is none, 4 where there are several.
 pub(crate) fn only(directory: &Directory, digits: &str, of: &[IdOf]) -> Result<String, Failure> {
     let found = beginning_with(directory, digits, of)?;
-    match (found.len(), found.first()) {
-        (1, Some(only)) => Ok(only.clone()),
-        (0, _) => Err(directory.or_unread(none(digits, of))),
-        (count, _) => Err(several(digits, of, count, &found)),
+    expect_one(directory, digits, of, found)
+}
+
+/// As [`only`]; with the run where that is what begins so, and what was read, as far as it was met
+/// on the way.
+pub(crate) fn only_with_run(
+    directory: &Directory,
+    digits: &str,
+    of: &[IdOf],
+) -> Result<(String, Option<(RunFound, Searched)>), Failure> {
+    let beginnings = beginnings(digits, of);
+    let IdMatches { ids, run, searched } =
+        directory.read(|log, options| run_beginning_with(log, &beginnings, options))?;
+    expect_sound(&searched)?;
+    let id = expect_one(directory, digits, of, ids)?;
+    Ok((id, run.map(|run| (run, searched))))
+}
+
+fn expect_one(
+    directory: &Directory,
+    digits: &str,
+    of: &[IdOf],
+    mut found: BTreeSet<String>,
+) -> Result<String, Failure> {
+    match (found.len(), found.pop_first()) {
+        (1, Some(only)) => Ok(only),
+        (0, _) | (_, None) => Err(directory.or_unread(none(digits, of))),
+        (count, Some(first)) => {
+            found.insert(first);
+            Err(several(digits, of, count, &found))
+        }
     }
 }
 

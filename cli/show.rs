@@ -18,7 +18,7 @@ use crate::recorders;
 use crate::run_output::expect_run;
 use crate::runs::{sessions, tell_uncounted};
 use crate::screen::columns;
-use holdpoint_replay::{Doer, Reach, Run, run_of};
+use holdpoint_replay::{Doer, Reach, Run, RunFound, Searched, run_of};
 use meant::Meant;
 use relations::Relations;
 use run::{Shown, View};
@@ -58,7 +58,7 @@ fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     let directory = Directory::open_with_archives(global, &args.archives)?;
     match Meant::find(&directory, &args.id)? {
-        Meant::Run(loop_id) => show_run(global, args, &directory, &loop_id),
+        Meant::Run(loop_id, met) => show_run(global, args, &directory, (&loop_id, met)),
         Meant::Decision(id) => other::decision(global, &id),
         Meant::Request(id) => other::request(global, &id),
         Meant::Record(sequence) => other::record(global, sequence),
@@ -69,9 +69,12 @@ fn show_run(
     global: &Global,
     args: &Args,
     directory: &Directory,
-    loop_id: &str,
+    (loop_id, met): (&str, Option<(RunFound, Searched)>),
 ) -> Result<Exit, Failure> {
-    let (found, mut searched) = directory.read(|log, options| run_of(log, loop_id, options))?;
+    let (found, mut searched) = match met {
+        Some(met) => met,
+        None => directory.read(|log, options| run_of(log, loop_id, options))?,
+    };
     if !searched.is_sound() {
         return conclude(global, directory, &searched);
     }

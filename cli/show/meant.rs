@@ -5,11 +5,12 @@ use crate::exit::{Exit, Failure};
 use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
 use crate::run_id::{OfRecord, no_record, of_record};
 use crate::text::excerpt;
+use holdpoint_replay::{RunFound, Searched};
 
 /// What is shown.
 pub(super) enum Meant {
-    /// A run.
-    Run(String),
+    /// A run, with what was read of it where it was met on the way.
+    Run(String, Option<(RunFound, Searched)>),
     /// A decision.
     Decision(String),
     /// A request to a person.
@@ -32,19 +33,34 @@ impl Meant {
             _ if !are_digits(digits) => Err(no_id(wanted)),
             (DIGITS, Some(of)) => Ok(Self::of(of, wanted.to_string())),
             (DIGITS_MIN..=DIGITS, Some(of)) => {
-                ids::only(directory, digits, &[of]).map(|id| Self::of(of, id))
+                Self::beginning_with(directory, digits, &[of], wanted)
             }
             (DIGITS_MIN..=DIGITS, None) => {
-                let id = ids::only(directory, digits, &IdOf::ALL)?;
-                IdOf::of(&id).map(|of| Self::of(of, id)).ok_or_else(|| no_id(wanted))
+                Self::beginning_with(directory, digits, &IdOf::ALL, wanted)
             }
             _ => Err(no_id(wanted)),
         }
     }
 
+    fn beginning_with(
+        directory: &Directory,
+        digits: &str,
+        of: &[IdOf],
+        wanted: &str,
+    ) -> Result<Self, Failure> {
+        let (id, run) = match of.contains(&IdOf::Run) {
+            true => ids::only_with_run(directory, digits, of)?,
+            false => (ids::only(directory, digits, of)?, None),
+        };
+        match IdOf::of(&id).ok_or_else(|| no_id(wanted))? {
+            IdOf::Run => Ok(Self::Run(id, run)),
+            of => Ok(Self::of(of, id)),
+        }
+    }
+
     fn of(of: IdOf, id: String) -> Self {
         match of {
-            IdOf::Run => Self::Run(id),
+            IdOf::Run => Self::Run(id, None),
             IdOf::Decision => Self::Decision(id),
             IdOf::Request => Self::Request(id),
         }
@@ -56,7 +72,7 @@ impl Meant {
         };
         ids::tell_meaning(directory, digits, &IdOf::ALL);
         Ok(match found {
-            OfRecord::Run(loop_id) => Self::Run(loop_id),
+            OfRecord::Run(loop_id) => Self::Run(loop_id, None),
             OfRecord::Record(sequence) => Self::Record(sequence),
         })
     }

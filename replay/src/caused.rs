@@ -29,7 +29,7 @@ pub fn caused_by<S: ReadStorage>(
     options: ReadOptions<'_>,
 ) -> Result<(Caused, Option<Searched>), ReadError> {
     let own = run.doers.range(run.first..=run.last).map(|(sequence, _)| *sequence).collect();
-    let met = found_by.causes().filter(|met| !met.name_any(&own));
+    let met = found_by.newest_said().filter(|met| !met.name_any(&own));
     if met.is_some_and(|met| run.first >= met.first) {
         return Ok((Caused::default(), None));
     }

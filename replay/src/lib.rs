@@ -85,7 +85,9 @@ pub use records::{
     each_name, is_part, links_of, newest, records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
-pub use run::{Approver, CapturedOutput, Doer, Run, RunFound, run_of};
+pub use run::{
+    Approver, CapturedOutput, Doer, IdMatches, Run, RunFound, run_beginning_with, run_of,
+};
 pub use run_names::{RunNames, names_of_runs};
 pub use runs::{Begun, Listed, RUN_BEGINS, begun, runs_of};
 pub use runs_wanted::{RunStatus, RunsWanted, find_runs};

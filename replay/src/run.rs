@@ -4,8 +4,11 @@
 //! to a state of their own. So a run is told by the rules that the live state follows; what the
 //! policy of the log allowed is for [`verify`](crate::verify()) to judge.
 
+use crate::beginnings::ids_beginning_with;
 use crate::read::{ReadError, ReadOptions};
-use crate::records::{Filter, Line, OneOf, Order, Searched, search, search_noting_causes};
+use crate::records::{
+    Asked, Filter, Line, OneOf, Order, Searched, search, search_asking, search_only,
+};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::evidence_capture::{
@@ -130,33 +133,94 @@ pub fn run_of<S: ReadStorage>(
     loop_id: &str,
     options: ReadOptions<'_>,
 ) -> Result<(RunFound, Searched), ReadError> {
-    let (mut first, mut gathered) = (None, Gathered::keeping_output());
-    let (mut failed, mut also_read) = (None, None);
     let about = Filter { loop_id: Some(loop_id.to_string()), ..Filter::default() };
-    let mut take = |line: Line, standing| {
-        first.get_or_insert(line.sequence);
+    let asked = Asked::about(&BTreeSet::new());
+    let mut told = Told::by(storage, options);
+    let mut take = |line: Line, standing| told.take(line, standing);
+    let searched = search_asking(storage, &about, &asked, options, &mut take)?;
+    told.found(loop_id, searched)
+}
+
+/// The runs and the questions whose ids begin in some way.
+pub struct IdMatches {
+    /// The ids.
+    pub ids: BTreeSet<String>,
+    /// The run, where it is the only one of them, and was met while they were looked for.
+    pub run: Option<RunFound>,
+    /// What was read.
+    pub searched: Searched,
+}
+
+/// Looks for what [`ids_beginning_with`] does and for the run that it may be, in one reading where
+/// indexes and the newest segment alone tell.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn run_beginning_with<S: ReadStorage>(
+    storage: &S,
+    beginnings: &BTreeSet<String>,
+    options: ReadOptions<'_>,
+) -> Result<IdMatches, ReadError> {
+    let mut told = Told::by(storage, options);
+    let mut take = |line: Line, standing| told.take(line, standing);
+    let Some((ids, searched)) = search_only(storage, beginnings, options, &mut take)? else {
+        let (ids, searched) = ids_beginning_with(storage, beginnings, options)?;
+        return Ok(IdMatches { ids, run: None, searched });
+    };
+    let Some(id) = ids.first().filter(|_| told.first.is_some()).cloned() else {
+        return Ok(IdMatches { ids, run: None, searched });
+    };
+    let (run, searched) = told.found(&id, searched)?;
+    Ok(IdMatches { ids, run: Some(run), searched })
+}
+
+/// A run as its records are met.
+struct Told<'t, S> {
+    storage: &'t S,
+    options: ReadOptions<'t>,
+    first: Option<u64>,
+    gathered: Gathered,
+    failed: Option<ReadError>,
+    also_read: Option<Searched>,
+}
+
+impl<'t, S: ReadStorage> Told<'t, S> {
+    fn by(storage: &'t S, options: ReadOptions<'t>) -> Self {
+        let gathered = Gathered::keeping_output();
+        Self { storage, options, first: None, gathered, failed: None, also_read: None }
+    }
+
+    fn take(&mut self, line: Line, standing: Standing) -> ControlFlow<()> {
+        self.first.get_or_insert(line.sequence);
         if let Some(approval) = approval_of(&line) {
             let asked = [approval.to_string()].into();
-            match Approvals::read(storage, asked, line.sequence, options) {
+            match Approvals::read(self.storage, asked, line.sequence, self.options) {
                 Ok(mut read) => {
-                    gathered.approved(approval, &read, line.sequence);
-                    also_read = read.searched.take();
+                    self.gathered.approved(approval, &read, line.sequence);
+                    self.also_read = read.searched.take();
                 }
-                Err(error) => failed = Some(error),
+                Err(error) => self.failed = Some(error),
             }
         }
-        gathered.take(line, standing);
-        if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let mut searched = search_noting_causes(storage, &about, options, &mut take)?;
-    failed.map_or(Ok(()), Err)?;
-    also_read.into_iter().for_each(|also_read| searched.join(also_read));
-    let found = match (first, gathered.into_run(loop_id)) {
-        (None, _) => RunFound::Nothing,
-        (_, Some(run)) => RunFound::Run(Box::new(run)),
-        (Some(first), None) => RunFound::NoBeginning(first),
-    };
-    Ok((found, searched))
+        self.gathered.take(line, standing);
+        if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// The run, when all was met.
+    fn found(
+        self,
+        loop_id: &str,
+        mut searched: Searched,
+    ) -> Result<(RunFound, Searched), ReadError> {
+        self.failed.map_or(Ok(()), Err)?;
+        self.also_read.into_iter().for_each(|also_read| searched.join(also_read));
+        let found = match (self.first, self.gathered.into_run(loop_id)) {
+            (None, _) => RunFound::Nothing,
+            (_, Some(run)) => RunFound::Run(Box::new(run)),
+            (Some(first), None) => RunFound::NoBeginning(first),
+        };
+        Ok((found, searched))
+    }
 }
 
 /// The approval that is spent for the loop which a record begins.

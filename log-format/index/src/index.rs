@@ -250,13 +250,25 @@ impl<F: ReadFile> Index<F> {
     /// # Errors
     /// The section of rows cannot be used.
     pub fn rows(&self) -> Result<Rows, IndexFault> {
+        let Scope { first_sequence, .. } = self.header.scope;
+        Rows::read(self.section_of_rows()?, first_sequence, self.header.scope.records())
+    }
+
+    /// Whether all rows together are such bytes: whoever looks for a text need not look at each.
+    ///
+    /// # Errors
+    /// As [`Index::rows`].
+    pub fn rows_are(&self, are_such: impl FnOnce(&[u8]) -> bool) -> Result<bool, IndexFault> {
+        self.section_of_rows().map(|bytes| are_such(&bytes))
+    }
+
+    fn section_of_rows(&self) -> Result<Vec<u8>, IndexFault> {
         let section = self.section(Section::Rows)?;
         let mut bytes = vec![0; usize::try_from(section.length()).unwrap_or_default()];
         if !section.read(0, &mut bytes)? {
             return Err(IndexFault::Digest { section: Section::Rows });
         }
-        let Scope { first_sequence, .. } = self.header.scope;
-        Rows::read(bytes, first_sequence, self.header.scope.records())
+        Ok(bytes)
     }
 
     fn records(

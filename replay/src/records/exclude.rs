@@ -6,6 +6,7 @@ use super::part::Part;
 use crate::read::ReadError;
 use holdpoint_log_files::{LogReader, ReadFile, ReadStorage};
 use holdpoint_log_index::{Copies, Index, Rows, Section, TermHash};
+use memchr::memmem::Finder;
 
 /// Whether some record of a sealed segment may hold one term of each list, by the index that the
 /// newest state says is the right one. `None`: none tells.
@@ -42,6 +43,23 @@ pub(crate) fn rows_of<S: ReadStorage>(
 ) -> Result<Option<Rows>, ReadError> {
     let index = section(reader, tied, first, Section::Rows, part)?;
     Ok(index.and_then(|index| index.rows().ok()))
+}
+
+/// As [`rows_of`], where their bytes hold one of these, else none of them.
+pub(super) fn rows_holding<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+    tied: &mut Tied,
+    first: u64,
+    written: &[Finder<'_>],
+    part: &mut Part,
+) -> Result<Option<Rows>, ReadError> {
+    let Some(index) = section(reader, tied, first, Section::Rows, part)? else { return Ok(None) };
+    let hold = index.rows_are(|bytes| written.iter().any(|it| it.find(bytes).is_some()));
+    Ok(match hold {
+        Ok(false) => Some(Rows::default()),
+        Ok(true) => index.rows().ok(),
+        Err(_) => None,
+    })
 }
 
 /// The section of an index that can be asked for all records of its segment: of records without

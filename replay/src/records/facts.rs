@@ -4,7 +4,6 @@
 
 use super::exclude::rows_of;
 use super::filter::Filter;
-use super::part::check_end;
 use super::search::{Order, Search, Searched};
 use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
@@ -38,10 +37,8 @@ pub(crate) fn row_facts<S: ReadStorage>(
 ) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
     let all = Filter::default();
-    let mut search = Search::of(&reader, &all, Order::NewestFirst, false)?;
-    search.part.extend(reader.witness(true));
-    search.part.reach.followed =
-        check_end(&reader, search.tied.is_followed(), options, &mut search.part)?;
+    let mut search = Search::of(&reader, &all, Order::NewestFirst, None)?;
+    search.check_ends(options)?;
     let expected = reader.witnessed();
     let mut onward = ControlFlow::Continue(());
     for at in (0..reader.firsts().len()).rev() {
@@ -137,8 +134,7 @@ impl SegmentFacts {
 
     /// The wanted ones of the ids of the runs and the questions that begin in it.
     pub(crate) fn begun(&self, is_wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
-        let wanted = move |id: &str| is_wanted(id).then(|| id.to_string());
-        self.rows.iter().filter_map(move |(_, row)| RowFact::id_begun(row, &wanted).flatten())
+        begun(&self.rows, is_wanted)
     }
 
     /// The next record. What a batch says counts when it is complete.
@@ -154,4 +150,10 @@ impl SegmentFacts {
             batch.drain(..).for_each(|(sequence, row)| self.rows.push(sequence, &row));
         }
     }
+}
+
+/// The wanted ones of the ids of the runs and the questions that begin with the records of rows.
+pub(super) fn begun(rows: &Rows, is_wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
+    let wanted = move |id: &str| is_wanted(id).then(|| id.to_string());
+    rows.iter().filter_map(move |(_, row)| RowFact::id_begun(row, &wanted).flatten())
 }

@@ -47,6 +47,8 @@ pub struct Filter {
 pub enum OneOf {
     /// Loops that records are about.
     Loops(BTreeSet<String>),
+    /// Loops that records are about, by how their ids begin.
+    LoopsBeginning(BTreeSet<String>),
     /// Decision points that records are about: each is one round of a question.
     Decisions(BTreeSet<String>),
     /// Stories that records belong to.
@@ -61,6 +63,8 @@ impl OneOf {
     fn holds(&self, envelope: Option<&Envelope>) -> bool {
         match self {
             Self::Loops(ids) => loop_id_of(envelope).is_some_and(|id| ids.contains(id)),
+            Self::LoopsBeginning(beginnings) => loop_id_of(envelope)
+                .is_some_and(|id| beginnings.iter().any(|it| id.starts_with(it.as_str()))),
             Self::Decisions(ids) => decision_id_of(envelope).is_some_and(|id| ids.contains(id)),
             Self::Correlations(names) => {
                 envelope.is_some_and(|envelope| names.contains(&envelope.correlation))
@@ -87,7 +91,7 @@ impl OneOf {
             Self::Decisions(ids) => ids.iter().map(|id| Term::DecisionPoint(id)).collect(),
             Self::Correlations(names) => names.iter().map(|name| Term::Correlation(name)).collect(),
             Self::Causes(causes) => causes.iter().map(|cause| Term::CausedBy(*cause)).collect(),
-            Self::Records(_) => return None,
+            Self::LoopsBeginning(_) | Self::Records(_) => return None,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! What a reading of some of a log's segments says besides the records.
 
-use super::seen::CausesMet;
+use super::seen::NewestSaid;
 use crate::finding::Finding;
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
@@ -38,9 +38,9 @@ pub struct Part {
     /// Where records lie that are not in the log's own directory.
     #[serde(skip)]
     pub(crate) archives: ArchivePlaces,
-    /// The causes that the newest segment's records name, where they were to be kept.
+    /// What the newest segment's records said, where they were asked.
     #[serde(skip)]
-    pub(super) causes: Option<CausesMet>,
+    pub(super) newest: Option<NewestSaid>,
 }
 
 impl Part {

@@ -7,6 +7,9 @@ use holdpoint_log_format::Record;
 use memchr::memmem::Finder;
 use std::collections::BTreeSet;
 
+/// What the id of every run begins with.
+pub(super) const LOOP: &str = "LOOP-";
+
 /// What the payload of every wanted record holds: what it is about is written out in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prefilter {
@@ -56,13 +59,15 @@ impl Several {
     /// `None`: they are not found faster than the record is decoded.
     fn of(several: &OneOf) -> Option<Self> {
         match several {
-            OneOf::Loops(ids) => OneOfThese::of("LOOP-", ids).map(|ids| Self::Ids(ids.into())),
+            OneOf::Loops(ids) => OneOfThese::of(LOOP, ids).map(|ids| Self::Ids(ids.into())),
             OneOf::Decisions(ids) => OneOfThese::of("DP-", ids).map(|ids| Self::Ids(ids.into())),
-            OneOf::Correlations(texts) if texts.len() <= TEXTS_MAX => {
+            OneOf::LoopsBeginning(texts) | OneOf::Correlations(texts)
+                if texts.len() <= TEXTS_MAX =>
+            {
                 Some(Self::Texts(texts.iter().map(finder).collect()))
             }
             OneOf::Causes(causes) => Some(Self::Causes(causes.clone())),
-            OneOf::Correlations(_) | OneOf::Records(_) => None,
+            OneOf::LoopsBeginning(_) | OneOf::Correlations(_) | OneOf::Records(_) => None,
         }
     }
 

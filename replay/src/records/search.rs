@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::indexes::Tied;
 use super::part::{Part, check_end};
 use super::prefilter::Prefilter;
-use super::seen::{CausesMet, Seen, SeenIn, SeenRecord, cause_of};
+use super::seen::{Asked, NewestSaid, Seen, SeenIn, SeenRecord};
 use super::shown::Shown;
 use super::whole::{each, wrong_beginning};
 use crate::progress::Progress;
@@ -66,11 +66,11 @@ impl Searched {
         }
     }
 
-    /// The causes that the records of the newest segment name, where they were kept and nothing
-    /// wrong was met.
-    pub(crate) fn causes(&self) -> Option<&CausesMet> {
+    /// What the records of the newest segment said, where they were asked and nothing wrong was
+    /// met.
+    pub(crate) fn newest_said(&self) -> Option<&NewestSaid> {
         match self {
-            Self::Part(part) if part.findings.is_empty() => part.causes.as_ref(),
+            Self::Part(part) if part.findings.is_empty() => part.newest.as_ref(),
             Self::Part(_) | Self::Whole(_) => None,
         }
     }
@@ -103,31 +103,31 @@ pub fn search<S: ReadStorage>(
     visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
 ) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
-    Search::of(&reader, filter, order, false)?.carried_out(options, progress, visit)
+    Search::of(&reader, filter, order, None)?.carried_out(options, progress, visit)
 }
 
-/// As [`search`], from the oldest record on; keeps the causes that the newest segment's records
-/// name, for whoever looks for what the records caused that are found.
-pub(crate) fn search_noting_causes<S: ReadStorage>(
+/// As [`search`], from the oldest record on; the records of the newest segment are asked as well.
+pub(crate) fn search_asking<S: ReadStorage>(
     storage: &S,
     filter: &Filter,
+    asked: &Asked,
     options: ReadOptions<'_>,
     visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
 ) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
-    let search = Search::of(&reader, filter, Order::OldestFirst, true)?;
+    let search = Search::of(&reader, filter, Order::OldestFirst, Some(asked))?;
     search.carried_out(options, &mut |_| {}, visit)
 }
 
 pub(super) struct Search<'r, 's, 'f, S> {
     pub(super) reader: &'r LogReader<'s, S>,
-    filter: &'f Filter,
+    pub(super) filter: &'f Filter,
     order: Order,
-    prefilter: Arc<Prefilter>,
+    pub(super) prefilter: Arc<Prefilter>,
     pub(super) tied: Tied,
     seen: Seen,
     /// The terms by which segments are excluded: a wanted record holds one of each list.
-    excluded_by: Vec<Vec<TermHash>>,
+    pub(super) excluded_by: Vec<Vec<TermHash>>,
     /// Segments, by their place in the list, of which it was found that they are.
     excluded: BTreeSet<usize>,
     /// Where reading forwards begins in a segment of which no more was tied.
@@ -135,8 +135,8 @@ pub(super) struct Search<'r, 's, 'f, S> {
     /// Time of the record before each segment, where times matter.
     times: Vec<u64>,
     pub(super) part: Part,
-    /// Whether the causes are kept that the newest segment's records name.
-    notes_causes: bool,
+    /// What the newest segment's records are asked besides.
+    asked: Option<&'f Asked>,
 }
 
 impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
@@ -144,7 +144,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         reader: &'r LogReader<'s, S>,
         filter: &'f Filter,
         order: Order,
-        notes_causes: bool,
+        asked: Option<&'f Asked>,
     ) -> Result<Self, ReadError> {
         let is_timed = filter.since.or(filter.until).is_some();
         let mut part = Part::begin(reader);
@@ -164,7 +164,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             begin,
             times,
             part,
-            notes_causes,
+            asked,
         };
         if !filter.terms().is_empty() && order == Order::OldestFirst {
             search.exclude_all()?;
@@ -173,7 +173,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         Ok(search)
     }
 
-    fn carried_out(
+    pub(super) fn carried_out(
         mut self,
         options: ReadOptions<'_>,
         progress: &mut dyn FnMut(Progress),
@@ -206,7 +206,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     }
 
     /// Finds all that are, before the first of the others is tied.
-    fn exclude_all(&mut self) -> Result<(), ReadError> {
+    pub(super) fn exclude_all(&mut self) -> Result<(), ReadError> {
         for at in 0..self.reader.firsts().len() {
             if self.can_hold(at) && self.excludes(at)? {
                 self.excluded.insert(at);
@@ -216,7 +216,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     }
 
     /// Ties every segment that can hold a wanted record, from the newest one on.
-    fn tie_all(&mut self) -> Result<(), ReadError> {
+    pub(super) fn tie_all(&mut self) -> Result<(), ReadError> {
         let holding = (0..self.reader.firsts().len()).filter(|at| self.can_hold(*at));
         let holding: Vec<usize> = holding.collect();
         let Some((begin, behind)) = holding.split_first() else { return Ok(()) };
@@ -228,7 +228,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
 
     /// Ties a segment before those that are tied, or, where records from one on are wanted alone,
     /// that part of it.
-    fn tie_at(&mut self, at: usize, wanted: Option<u64>) -> Result<(), ReadError> {
+    pub(super) fn tie_at(&mut self, at: usize, wanted: Option<u64>) -> Result<(), ReadError> {
         let Some(first) = self.reader.firsts().get(at).copied() else { return Ok(()) };
         if self.tied.leap_to(self.reader, at)? {
             return Ok(());
@@ -253,20 +253,18 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             if tied.step_over(reader, due, part)? {
                 continue;
             }
-            let notes_causes = self.notes_causes && reader.firsts().last() == Some(&due);
-            let (mut met, mut causes) = (SeenIn::default(), Vec::new());
+            let asked = self.asked.filter(|_| reader.firsts().last() == Some(&due));
+            let (mut met, mut said) = (SeenIn::default(), NewestSaid::from(due));
             let make = |place: &RecordPlace, record: &Record<'_>| {
-                let cause = notes_causes.then(|| cause_of(record)).flatten();
-                (seen.line(place, record, filter, prefilter), cause)
+                let answer = asked.map(|asked| asked.answer(record));
+                (seen.line(place, record, filter, prefilter), answer)
             };
-            tied.read_making(reader, part, &make, &mut |place, record, (line, cause)| {
+            tied.read_making(reader, part, &make, &mut |place, record, (line, answer)| {
                 seen.meet(&mut met, place, &record.header, line);
-                causes.extend(cause);
+                answer.into_iter().for_each(|answer| said.take(&record.header, answer));
             })?;
             seen.keep(due, met);
-            if notes_causes {
-                part.causes = Some(CausesMet { first: due, causes });
-            }
+            part.newest = asked.map(|_| said).or_else(|| part.newest.take());
         }
         Ok(())
     }
@@ -356,6 +354,17 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         self.part
     }
 
+    /// Looks at HEAD, and at the log's end where it is asked for.
+    pub(super) fn check_ends(&mut self, options: ReadOptions<'_>) -> Result<(), ReadError> {
+        // Whether HEAD's record is there was looked at for the ties.
+        self.part.extend(self.reader.witness(true));
+        if self.filter.last.is_none_or(|last| last >= self.reader.witnessed()) {
+            self.part.reach.followed =
+                check_end(self.reader, self.tied.is_followed(), options, &mut self.part)?;
+        }
+        Ok(())
+    }
+
     /// Looks at the log's beginning where it is asked for.
     pub(super) fn check_beginning(&mut self) -> Result<(), ReadError> {
         let wrong = wrong_beginning(self.reader.storage(), self.filter)?;
@@ -383,12 +392,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
-        // Whether HEAD's record is there was looked at for the ties.
-        self.part.extend(self.reader.witness(true));
-        if self.filter.last.is_none_or(|last| last >= self.reader.witnessed()) {
-            self.part.reach.followed =
-                check_end(self.reader, self.tied.is_followed(), options, &mut self.part)?;
-        }
+        self.check_ends(options)?;
         let mut at: Vec<usize> =
             (0..self.reader.firsts().len()).filter(|at| self.can_hold(*at)).collect();
         match self.order {
@@ -558,7 +562,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
 }
 
 /// Of the terms by which wanted records are known, the lists that are short enough.
-fn terms_to_exclude_by(filter: &Filter) -> Vec<Vec<TermHash>> {
+pub(super) fn terms_to_exclude_by(filter: &Filter) -> Vec<Vec<TermHash>> {
     let hash = |term: &Term<'_>| TermHash::of(&term.canonical());
     let lists = filter.terms();
     let short = lists.iter().filter(|list| list.len() <= EXCLUDED_BY_MAX);

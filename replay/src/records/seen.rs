@@ -5,8 +5,10 @@ use super::Line;
 use super::filter::Filter;
 use super::prefilter::Prefilter;
 use holdpoint_domain::world::envelope::decode_causation;
+use holdpoint_domain::world::{RowFact, kind_may_begin, row_of_record, written_in_rows};
 use holdpoint_log_files::RecordPlace;
 use holdpoint_log_format::{Record, RecordHeader};
+use memchr::memmem::Finder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,22 +30,78 @@ pub(super) struct Seen {
     is_full: AtomicBool,
 }
 
-/// What the records of the newest segment name as their causes.
+/// What the records of the newest segment are asked besides whether they are wanted: which causes
+/// they name, and which ids begin with them.
+pub(crate) struct Asked {
+    beginnings: Vec<Finder<'static>>,
+}
+
+/// What one record said.
+pub(super) struct Answer {
+    cause: Option<u64>,
+    begun: Option<String>,
+}
+
+/// What the records of the newest segment said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CausesMet {
+pub(crate) struct NewestSaid {
     /// The segment's first record.
     pub(crate) first: u64,
-    pub(super) causes: Vec<u64>,
+    causes: Vec<u64>,
+    /// The wanted ones of the ids of the runs and the questions that begin in it.
+    pub(super) begun: BTreeSet<String>,
+    batch: Vec<String>,
 }
 
-/// The cause that a record names.
-pub(super) fn cause_of(record: &Record<'_>) -> Option<u64> {
-    let Record { header, payload } = record;
-    decode_causation(header.kind, header.version, payload).ok().flatten()
+impl Asked {
+    /// Wanted are the ids that begin in one of these ways.
+    pub(crate) fn about(beginnings: &BTreeSet<String>) -> Self {
+        Self { beginnings: beginnings.iter().map(|it| Finder::new(it).into_owned()).collect() }
+    }
+
+    pub(super) fn answer(&self, record: &Record<'_>) -> Answer {
+        let Record { header, payload } = record;
+        let cause = decode_causation(header.kind, header.version, payload).ok().flatten();
+        Answer { cause, begun: self.begun(record) }
+    }
+
+    /// The wanted id of what begins with a record. It is written out in the payload.
+    fn begun(&self, record: &Record<'_>) -> Option<String> {
+        let Record { header, payload } = record;
+        let may_begin = kind_may_begin(header.kind)
+            && !header.flags.withheld()
+            && self.beginnings.iter().any(|it| it.find(payload).is_some());
+        let row = may_begin.then(|| row_of_record(header.kind, header.version, payload)).flatten();
+        RowFact::id_begun(&row?, |id| self.is_meant(id).then(|| id.to_string())).flatten()
+    }
+
+    /// One of these stands in the row of each wanted id.
+    pub(super) fn written_in_rows(&self) -> Vec<Vec<u8>> {
+        let texts = self.beginnings.iter().filter_map(|it| str::from_utf8(it.needle()).ok());
+        texts.flat_map(written_in_rows).collect()
+    }
+
+    /// Whether an id begins in one of the ways.
+    pub(super) fn is_meant(&self, id: &str) -> bool {
+        self.beginnings.iter().any(|it| id.as_bytes().starts_with(it.needle()))
+    }
 }
 
-impl CausesMet {
-    /// Whether one of these records is named.
+impl NewestSaid {
+    pub(super) fn from(first: u64) -> Self {
+        Self { first, causes: Vec::new(), begun: BTreeSet::new(), batch: Vec::new() }
+    }
+
+    /// The next record. What a batch begins counts when it is complete.
+    pub(super) fn take(&mut self, header: &RecordHeader, said: Answer) {
+        self.causes.extend(said.cause);
+        self.batch.extend(said.begun);
+        if !header.flags.more_follows() {
+            self.begun.extend(self.batch.drain(..));
+        }
+    }
+
+    /// Whether one of these records is named as a cause.
     pub(crate) fn name_any(&self, records: &BTreeSet<u64>) -> bool {
         self.causes.iter().any(|cause| records.contains(cause))
     }

@@ -15,7 +15,7 @@ use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_VERSION};
 use holdpoint_replay::reach::TiedByState;
 use holdpoint_replay::{
     Filter, Order, Part, Reach, ReadOptions, RunFound, RunsWanted, Searched, caused_by, durable_to,
-    find_runs, ids_beginning_with, run_of, search, span,
+    find_runs, ids_beginning_with, run_beginning_with, run_of, search, span,
 };
 use holdpoint_testing::hand_made::{HandMade, flip};
 use std::collections::BTreeSet;
@@ -418,6 +418,51 @@ fn of_a_sealed_segment_that_the_newest_state_vouches_for_its_rows_alone_are_read
     assert!(rows < whole, "{rows} of {whole}");
     // Of each its header, and none of the records that vouch for the one before.
     assert!(segments < tied_through, "{segments} and {tied_through}");
+}
+
+#[test]
+fn a_run_told_by_how_its_id_begins_is_that_of_the_whole_id_in_one_reading_of_the_newest_segment() {
+    let mut sample = Sample::of(4, 9, &mut |log| {
+        log.run();
+        let entropy = log.entropy();
+        log.ask(entropy);
+    });
+    (0..300).for_each(|_| drop(sample.log.run()));
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+    let told = |found: &RunFound| match found {
+        RunFound::Run(run) => format!("{:?} {:?}", run.entity, run.doers),
+        RunFound::Nothing | RunFound::NoBeginning(_) => panic!("there is one"),
+    };
+    let is_same = |sample: &Sample, is_read_once: bool| {
+        let every = ["LOOP-", "DP-", "REQ-"].map(str::to_string).into();
+        let (all, _) = ids_beginning_with(&sample.counted(), &every, options).unwrap();
+        let met = run_beginning_with(&sample.counted(), &every, options).unwrap();
+        assert!(met.ids == all && met.run.is_none() && met.searched.is_sound());
+        for id in &all {
+            let beginnings: BTreeSet<String> = [id[..id.len() - 1].to_string()].into();
+            let (ids, _) = ids_beginning_with(&sample.counted(), &beginnings, options).unwrap();
+            let storage = sample.counting(".seg");
+            let met = run_beginning_with(&storage, &beginnings, options).unwrap();
+            assert_eq!(met.ids, ids, "{id}");
+            assert!(met.searched.is_sound(), "{id}");
+            assert_eq!(met.run.is_some(), is_read_once && ids.len() == 1 && id.starts_with('L'));
+            let Some(run) = met.run else { continue };
+            let whole = sample.counting(".seg");
+            let (by_whole_id, _) = run_of(&whole, id, options).unwrap();
+            assert_eq!(told(&run), told(&by_whole_id));
+            let read = [storage, whole].map(|it| it.bytes.load(Ordering::Relaxed));
+            // Besides, the headers of the segments that were asked for rows: never records twice.
+            let headers = 16 * KIB * sample.firsts.len() as u64;
+            assert!(read[0] <= read[1] + headers, "{id}: {read:?}");
+            assert!(headers < read[1] / 4, "the newest segment is longer: {read:?}");
+        }
+    };
+    sample.take_snapshot(0);
+    is_same(&sample, true);
+    for first in &sample.firsts {
+        fs::remove_file(sample.directory.path().join(index_path(*first))).ok();
+    }
+    is_same(&sample, false);
 }
 
 #[test]

@@ -302,6 +302,17 @@ fn of_bits<T>(beginning: &str, row: &[u8], look: impl FnOnce(&str) -> T) -> Opti
     Some(look(&id))
 }
 
+/// One of these stands in the row of whatever has an id that begins so.
+#[must_use]
+pub fn written_in_rows(beginning: &str) -> Vec<Vec<u8>> {
+    let bits = [LOOP, DECISION, REQUEST].into_iter().filter_map(|prefix| {
+        let rest =
+            if prefix.starts_with(beginning) { "" } else { beginning.strip_prefix(prefix)? };
+        base16ct::lower::decode_vec(rest.get(..rest.len() & !1)?).ok()
+    });
+    bits.chain([beginning.as_bytes().to_vec()]).collect()
+}
+
 /// A run, by the id of its loop.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RunKey {

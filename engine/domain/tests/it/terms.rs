@@ -10,7 +10,7 @@ use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::envelope::{Encoded, encode};
 use holdpoint_domain::world::{
     QuestionKey, REGISTRY, RowFact, RowKind, RunKey, TERMS_VERSION, Term, kind_may_begin,
-    label_hash, row_of_record, terms_of, terms_of_record,
+    label_hash, row_of_record, terms_of, terms_of_record, written_in_rows,
 };
 use holdpoint_domain::{ActorId, Envelope, Event, Idempotency};
 use holdpoint_testing::story::samples::samples;
@@ -380,6 +380,31 @@ fn a_question_is_known_by_its_bits_where_its_id_was_made_here_and_by_its_id_else
         assert_eq!(RowFact::decode(&row), Some(RowFact::Asked { question }));
         assert!((0..row.len()).all(|cut| RowFact::decode(&row[..cut]).is_none()));
     }
+}
+
+#[test]
+fn in_the_row_of_an_id_stands_what_is_said_of_every_beginning_of_it() {
+    let digits = "00112233445566778899aabbccddeeff";
+    let made = ["LOOP-", "DP-", "REQ-"].map(|prefix| format!("{prefix}{digits}"));
+    let other = ["LOOP-1", "DP-0011", "REQ-00112233445566778899AABBCCDDEEFF", "", "L"];
+    for id in made.iter().map(String::as_str).chain(other) {
+        let row = match QuestionKey::of(id) {
+            question @ (QuestionKey::Decision(_) | QuestionKey::Request(_)) => {
+                RowFact::Asked { question }
+            }
+            QuestionKey::Named(_) => RowFact::Again { run: RunKey::of(id) },
+        };
+        let row = row.encode().unwrap();
+        let stands = |text: &Vec<u8>| {
+            text.is_empty() || row.windows(text.len()).any(|bytes| bytes == text.as_slice())
+        };
+        for end in 0..=id.len() {
+            assert!(written_in_rows(&id[..end]).iter().any(stands), "{id} to {end}");
+        }
+    }
+    let is_said = |text: &str| written_in_rows(text).contains(&vec![0x9a, 0x8a]);
+    assert!(is_said("LOOP-9a8a") && is_said("DP-9a8a7"), "by whole bytes");
+    assert!(!written_in_rows("LOOP-9a8a").contains(&Vec::new()), "not in every row");
 }
 
 #[test]
