@@ -113,6 +113,16 @@ fn a_missing_program_exits_127_and_names_it() {
 }
 
 #[test]
+fn a_program_whose_name_no_file_can_have_is_one_that_is_not_found() {
+    let place = Place::new();
+    let output = place.run(&[&"a".repeat(256)]);
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), 127, "{said}");
+    assert!(said.contains("was not found (a name of 256 bytes, and no file's has"), "{said}");
+    assert_ended(&place, "STOP_CONDITION", Some("EXECUTOR_NOT_REGISTERED"), None);
+}
+
+#[test]
 fn a_file_without_execute_permission_exits_126_and_names_it() {
     let place = Place::new();
     let file = place.directory.path().join("plain");

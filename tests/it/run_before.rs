@@ -565,7 +565,8 @@ fn an_approval_that_is_too_old_starts_nothing() {
 fn what_cannot_start_is_not_asked_about() {
     let place = Place::new();
     std::fs::write(file(&place, "plain"), "#!/bin/sh\n").unwrap();
-    for (program, exit) in [("no-such-program", 127), ("./plain", 126)] {
+    let long = "a".repeat(256);
+    for (program, exit) in [("no-such-program", 127), (&long, 127), ("./plain", 126)] {
         let output = run(&place, &["run", "--hold", "before", "--", program]);
         assert_eq!(status(&output), exit, "{}", text(&output.stderr));
     }

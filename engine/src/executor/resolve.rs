@@ -12,6 +12,9 @@ use rustix::io::Errno;
 /// What is searched when the command's environment has no `PATH`.
 const DEFAULT_SEARCH_PATH: &str = "/bin:/usr/bin";
 
+/// The longest name that a file may have, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
 /// The status that shells and `env` use for a program that was not found.
 const STATUS_NOT_FOUND: u8 = 127;
 /// The status that shells and `env` use for a program that cannot be executed.
@@ -23,10 +26,7 @@ pub enum StartRefusal {
     /// No file by that name.
     #[error(
         "program {program:?} was not found ({}); check its name, or give its path",
-        .searched.as_ref().map_or_else(
-            || "no such file".to_owned(),
-            |path| format!("searched PATH {path:?}"),
-        )
+        why_not_found(program, searched.as_deref())
     )]
     NotFound {
         /// The program as it was named.
@@ -183,7 +183,8 @@ pub(super) fn check_executable(path: &Path) -> Result<(), Option<Obstacle>> {
 
 fn obstacle_unless_absent(errno: Errno) -> Option<Obstacle> {
     match errno {
-        Errno::NOENT | Errno::NOTDIR => None,
+        // Of a name that is too long there is no file either.
+        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => None,
         other => Some(obstacle_of(other)),
     }
 }
@@ -194,6 +195,18 @@ fn obstacle_of(errno: Errno) -> Obstacle {
         Errno::NOEXEC => Obstacle::Format,
         Errno::ISDIR => Obstacle::Directory,
         other => Obstacle::System { errno: other.raw_os_error() },
+    }
+}
+
+/// Where it was looked for, or why that was in vain.
+fn why_not_found(program: &OsStr, searched: Option<&OsStr>) -> String {
+    let longest = program.as_bytes().split(|byte| *byte == b'/').map(<[u8]>::len).max();
+    match (longest.filter(|longest| *longest > NAME_BYTES_MAX), searched) {
+        (Some(longest), _) => {
+            format!("a name of {longest} bytes, and no file's has more than {NAME_BYTES_MAX}")
+        }
+        (None, Some(path)) => format!("searched PATH {path:?}"),
+        (None, None) => "no such file".to_owned(),
     }
 }
 

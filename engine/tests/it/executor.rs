@@ -300,10 +300,16 @@ fn a_signal_that_does_not_ask_for_the_end_is_passed_on_and_is_no_interrupt() {
 
 #[test]
 fn a_program_that_is_not_there_is_refused_with_127() {
-    for program in ["no-such-program-here", "/no/such/program", "./none", "", "sh\0"] {
+    let long = "a".repeat(256);
+    let below = format!("/{long}/program");
+    let programs =
+        ["no-such-program-here", "/no/such/program", "./none", "", "sh\0", &long, &below];
+    for program in programs {
         let refusal = refusal(&spec(program, &[]));
         assert!(matches!(refusal, StartRefusal::NotFound { .. }), "{refusal:?}");
         assert_eq!(refusal.exit_status(), 127);
+        let is_long = refusal.to_string().contains("a name of 256 bytes");
+        assert_eq!(is_long, program.len() >= long.len(), "{refusal}");
     }
 }
 
