@@ -7,7 +7,7 @@ mod conversation;
 mod framed;
 mod plain;
 
-pub(crate) use conversation::{Around, leave_screen, put_question, put_screen, say_sentence};
+pub(crate) use conversation::{Around, Conversation};
 use framed::{FRAME, FRAME_COLUMNS, behind, framed};
 use plain::{columns as columns_of_character, plain, plain_once, still, still_once};
 use std::io::IsTerminal;

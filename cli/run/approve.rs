@@ -5,41 +5,39 @@ use super::ask::{ALL, is_all, is_output};
 use crate::arguments::{Global, program};
 use crate::decision::{self, Doubts, brief_lines, outcome, what_starts};
 use crate::exit::complain;
-use crate::screen::{Around, in_line, put_question, say_sentence};
+use crate::screen::{Around, Conversation, in_line};
 use crate::text::{moment, visible_once};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::{Refusal, Time};
-use holdpoint_engine::shell::{
-    APPROVE, Clock, DENY, PersonTerminal, StartPrompter, SystemClock, WaitPolicy, Wake,
-};
+use holdpoint_engine::shell::{APPROVE, Clock, DENY, StartPrompter, SystemClock, WaitPolicy, Wake};
 
 /// Puts the question before a start to a person.
 pub(super) struct StartPerson<'a> {
     global: &'a Global,
     wait_policy: WaitPolicy,
     /// `None`: there is no terminal, or nobody types any more.
-    terminal: Option<PersonTerminal>,
+    terminal: Option<Conversation>,
 }
 
 impl<'a> StartPerson<'a> {
     /// Asks on the terminal if there is one and somebody is to be waited for.
     pub(super) fn new(global: &'a Global, no_wait: bool) -> Self {
         let wait_policy = if no_wait { WaitPolicy::Leave } else { WaitPolicy::Wait };
-        let terminal = if no_wait { None } else { PersonTerminal::open() };
+        let terminal = if no_wait { None } else { Conversation::open() };
         Self { global, wait_policy, terminal }
     }
 
     fn say(&mut self, line: &str) {
         match &mut self.terminal {
-            Some(terminal) => say_sentence(terminal, &format!("holdpoint: {line}")),
+            Some(terminal) => terminal.say_sentence(&format!("holdpoint: {line}")),
             None => complain(line),
         }
     }
 
     fn prompt(&mut self) {
         if let Some(terminal) = &mut self.terminal {
-            terminal.say(&prompt_line());
+            terminal.prompt(&prompt_line());
         }
     }
 
@@ -63,7 +61,7 @@ impl<'a> StartPerson<'a> {
         ];
         let show = |columns| brief_lines(self.global, question, (now, columns), Doubts::default());
         let around = around(question, &sentences, &prompt);
-        put_question(terminal, show, &Around { all: Some(ALL), ..around });
+        terminal.put_question(show, &Around { all: Some(ALL), ..around });
     }
 
     /// Shows the question as `decision show` does, with everything that is bound.
@@ -73,7 +71,7 @@ impl<'a> StartPerson<'a> {
         let seen = |columns| (now, columns);
         let show =
             |columns| decision::lines(self.global, question, seen(columns), Doubts::default());
-        put_question(terminal, show, &around(question, &[], &prompt_line()));
+        terminal.put_question(show, &around(question, &[], &prompt_line()));
     }
 
     /// One line of the terminal.
@@ -109,7 +107,7 @@ impl StartPrompter for StartPerson<'_> {
     }
 
     fn wait(&mut self, question: &DecisionPoint, wake: &Wake<'_>) -> Option<bool> {
-        let own = self.terminal.as_ref().and_then(PersonTerminal::readable);
+        let own = self.terminal.as_ref().and_then(Conversation::readable);
         if wake.wait(own) { self.heard(question) } else { None }
     }
 

@@ -5,16 +5,13 @@ use super::printed::Printed;
 use crate::arguments::{Global, program};
 use crate::exit::complain;
 use crate::hold::{brief_lines, how_to_answer, lines, outcome_line};
-use crate::screen::{
-    Around, leave_screen, named, put_question, put_screen, recorded_in_line, say_sentence,
-};
+use crate::screen::{Around, Conversation, named, recorded_in_line};
 use crate::text::moment;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision, RequestOutcome};
 use holdpoint_domain::{Refusal, Time};
 use holdpoint_engine::shell::{
-    Clock, PersonAnswer, PersonTerminal, Prompter, Question, SystemClock, WaitPolicy, Wake,
-    user_name, user_number,
+    Clock, PersonAnswer, Prompter, Question, SystemClock, WaitPolicy, Wake, user_name, user_number,
 };
 
 /// What is typed to read what the command printed.
@@ -27,7 +24,7 @@ pub(super) struct Person<'a> {
     global: &'a Global,
     wait_policy: WaitPolicy,
     /// `None`: there is no terminal, or nobody types any more.
-    terminal: Option<PersonTerminal>,
+    terminal: Option<Conversation>,
     draft: Draft,
     /// What the command printed is on a screen of its own, and the question behind it.
     reads_output: bool,
@@ -59,7 +56,7 @@ impl<'a> Person<'a> {
     /// Asks on the terminal if there is one and somebody is to be waited for.
     pub(super) fn new(global: &'a Global, no_wait: bool) -> Self {
         let wait_policy = if no_wait { WaitPolicy::Leave } else { WaitPolicy::Wait };
-        let terminal = if no_wait { None } else { PersonTerminal::open() };
+        let terminal = if no_wait { None } else { Conversation::open() };
         Self { global, wait_policy, terminal, draft: Draft::Nothing, reads_output: false }
     }
 
@@ -69,7 +66,7 @@ impl<'a> Person<'a> {
         let printed = Printed::of(self.global, &context.loop_id, context.attempt);
         match (printed, &mut self.terminal) {
             (Ok(printed), Some(terminal)) => {
-                put_screen(terminal, |rows, columns| printed.lines(rows, columns));
+                terminal.put_screen(|rows, columns| printed.lines(rows, columns));
                 self.reads_output = true;
             }
             (Err(failure), _) => {
@@ -84,7 +81,7 @@ impl<'a> Person<'a> {
     fn leave_output(&mut self) -> bool {
         let was_read = std::mem::take(&mut self.reads_output);
         if let Some(terminal) = self.terminal.as_mut().filter(|_| was_read) {
-            leave_screen(terminal);
+            terminal.leave_screen();
         }
         was_read
     }
@@ -92,14 +89,14 @@ impl<'a> Person<'a> {
     fn say(&mut self, line: &str) {
         self.leave_output();
         match &mut self.terminal {
-            Some(terminal) => say_sentence(terminal, &format!("holdpoint: {line}")),
+            Some(terminal) => terminal.say_sentence(&format!("holdpoint: {line}")),
             None => complain(line),
         }
     }
 
     fn prompt(&mut self, question: &Question) {
         let prompt = self.prompt_line(question);
-        self.terminal.iter_mut().for_each(|terminal| terminal.say(&prompt));
+        self.terminal.iter_mut().for_each(|terminal| terminal.prompt(&prompt));
     }
 
     fn prompt_line(&self, question: &Question) -> String {
@@ -126,7 +123,7 @@ impl<'a> Person<'a> {
             ];
             let command = recorded_in_line(&question.context().command_line);
             let around = Around { sentences: &sentences, command, prompt: &prompt, all: Some(ALL) };
-            put_question(terminal, |columns| brief_lines(question, now, columns), &around);
+            terminal.put_question(|columns| brief_lines(question, now, columns), &around);
             return;
         }
         let (id, until) =
@@ -146,7 +143,7 @@ impl<'a> Person<'a> {
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let command = recorded_in_line(&question.context().command_line);
         let around = Around { sentences: &[], command, prompt: &prompt, all: None };
-        put_question(terminal, |columns| lines(question, Some(now), columns, &program), &around);
+        terminal.put_question(|columns| lines(question, Some(now), columns, &program), &around);
         self.prompt(question);
     }
 
@@ -200,7 +197,7 @@ impl Prompter for Person<'_> {
     }
 
     fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonAnswer> {
-        let own = self.terminal.as_ref().and_then(PersonTerminal::readable);
+        let own = self.terminal.as_ref().and_then(Conversation::readable);
         if wake.wait(own) { self.heard(question) } else { None }
     }
 

@@ -4,6 +4,8 @@
 use super::{Page, columns_of, follows_controls, plain_terminal, rows_of, width};
 use crate::text::counted;
 use holdpoint_engine::shell::PersonTerminal;
+use std::io;
+use std::os::fd::BorrowedFd;
 
 /// What stands around a question.
 #[derive(Debug)]
@@ -18,23 +20,116 @@ pub(crate) struct Around<'a> {
     pub(crate) all: Option<&'a str>,
 }
 
-/// Puts a question: the terminal is made plain, what was typed before is no answer, the lines of
-/// the question come as its width demands, and what this program says of it last. Where they are
-/// more than the terminal shows, that is said right above the answer, with the command.
-pub(crate) fn put_question(
-    terminal: &mut PersonTerminal,
-    lines: impl FnOnce(usize) -> Vec<String>,
-    around: &Around<'_>,
-) {
-    terminal.forget_typed();
-    terminal.say(plain_terminal());
-    let (rows, columns) = (rows_of(&*terminal), columns_of(&*terminal));
-    let mut page = Page::new(columns);
-    around.sentences.iter().for_each(|sentence| page.sentence(sentence));
-    let mut lines = lines(columns);
-    lines.extend(page.lines());
-    lines.extend(reminder(lines.len(), (rows, columns), around));
-    say_lines(terminal, &lines);
+/// A conversation with a person, who answers line by line.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    terminal: PersonTerminal,
+    /// The cursor stands behind a prompt that is not answered.
+    is_prompting: bool,
+}
+
+impl Conversation {
+    /// One at the terminal, if standard input and standard error are one.
+    pub(crate) fn open() -> Option<Self> {
+        Some(Self { terminal: PersonTerminal::open()?, is_prompting: false })
+    }
+
+    /// The terminal's device.
+    pub(crate) fn name(&self) -> &str {
+        self.terminal.name()
+    }
+
+    /// The descriptor to wait on, while this process is in the foreground.
+    pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
+        self.terminal.readable()
+    }
+
+    /// Takes what was typed: a whole line, or nothing yet.
+    pub(crate) fn line(&mut self) -> io::Result<Option<String>> {
+        let line = self.terminal.line()?;
+        // The terminal has shown the end of the line too.
+        self.is_prompting &= line.is_none();
+        Ok(line)
+    }
+
+    /// Puts what stands before an answer.
+    pub(crate) fn prompt(&mut self, prompt: &str) {
+        self.terminal.say(prompt);
+        self.is_prompting = true;
+    }
+
+    /// Puts a question: the terminal is made plain, what was typed before is no answer, the lines
+    /// of the question come as its width demands, and what this program says of it last. Where
+    /// they are more than the terminal shows, that is said right above the answer, with the
+    /// command.
+    pub(crate) fn put_question(
+        &mut self,
+        lines: impl FnOnce(usize) -> Vec<String>,
+        around: &Around<'_>,
+    ) {
+        self.end_prompt();
+        self.terminal.forget_typed();
+        self.terminal.say(plain_terminal());
+        let (rows, columns) = self.size();
+        let mut page = Page::new(columns);
+        around.sentences.iter().for_each(|sentence| page.sentence(sentence));
+        let mut lines = lines(columns);
+        lines.extend(page.lines());
+        lines.extend(reminder(lines.len(), (rows, columns), around));
+        self.say_lines(&lines);
+    }
+
+    /// Puts something else on a screen of its own, of so many rows and columns, until
+    /// [`Self::leave_screen`]. What was typed before does not leave it.
+    pub(crate) fn put_screen(&mut self, lines: impl FnOnce(usize, usize) -> Vec<String>) {
+        self.end_prompt();
+        self.terminal.forget_typed();
+        if follows_controls() {
+            self.terminal.say("\x1b[?1049h\x1b[0m\x1b[2J\x1b[H");
+        }
+        let (rows, columns) = self.size();
+        self.say_lines(&lines(rows, columns));
+    }
+
+    /// Goes back from a screen of its own.
+    pub(crate) fn leave_screen(&mut self) {
+        if follows_controls() {
+            self.terminal.say("\x1b[?1049l");
+        }
+    }
+
+    /// A sentence of this program, folded: names of others in it reach no first column.
+    pub(crate) fn say_sentence(&mut self, sentence: &str) {
+        self.end_prompt();
+        let mut page = Page::new(self.size().1);
+        page.sentence(sentence);
+        self.say_lines(&page.lines());
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (rows_of(&self.terminal), columns_of(&self.terminal))
+    }
+
+    /// Each line returns to the first column itself: the command may have told the terminal not to.
+    fn say_lines(&mut self, lines: &[String]) {
+        for line in lines {
+            self.terminal.say(&format!("\r{line}\r\n"));
+        }
+    }
+
+    /// What follows a prompt that is not answered begins a line of its own.
+    fn end_prompt(&mut self) {
+        if std::mem::take(&mut self.is_prompting) {
+            self.terminal.say("\r\n");
+        }
+    }
+}
+
+impl Drop for Conversation {
+    /// Whoever pressed Ctrl-C or Ctrl-D reads why it ended on a line of its own.
+    fn drop(&mut self) {
+        self.end_prompt();
+    }
 }
 
 /// What is said below so many lines of a question of which not all are seen.
@@ -59,39 +154,4 @@ fn reminder(lines: usize, (rows, columns): (usize, usize), around: &Around<'_>) 
         above = needed.saturating_add(said.len()).saturating_sub(rows).min(lines);
     }
     said
-}
-
-/// Puts something else on a screen of its own, of so many rows and columns, until [`leave_screen`].
-/// What was typed before does not leave it.
-pub(crate) fn put_screen(
-    terminal: &mut PersonTerminal,
-    lines: impl FnOnce(usize, usize) -> Vec<String>,
-) {
-    terminal.forget_typed();
-    if follows_controls() {
-        terminal.say("\x1b[?1049h\x1b[0m\x1b[2J\x1b[H");
-    }
-    let lines = lines(rows_of(&*terminal), columns_of(&*terminal));
-    say_lines(terminal, &lines);
-}
-
-/// Goes back from a screen of its own.
-pub(crate) fn leave_screen(terminal: &mut PersonTerminal) {
-    if follows_controls() {
-        terminal.say("\x1b[?1049l");
-    }
-}
-
-/// A sentence of this program, folded: names of others in it reach no first column.
-pub(crate) fn say_sentence(terminal: &mut PersonTerminal, sentence: &str) {
-    let mut page = Page::new(columns_of(&*terminal));
-    page.sentence(sentence);
-    say_lines(terminal, &page.lines());
-}
-
-/// Each line returns to the first column itself: the command may have told the terminal not to.
-fn say_lines(terminal: &mut PersonTerminal, lines: &[String]) {
-    for line in lines {
-        terminal.say(&format!("\r{line}\r\n"));
-    }
 }

@@ -87,6 +87,7 @@ mod report_support;
 mod rules_numbers;
 mod run;
 mod run_before;
+mod run_prompt;
 mod run_refused;
 mod run_resumed;
 mod run_spent;
