@@ -9,6 +9,7 @@ use crate::text::path as shown;
 use clap::error::Error;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, value_parser};
+use holdpoint_engine::executor::command_line;
 use holdpoint_engine::shell::name_of_user;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,9 +31,19 @@ pub(super) struct Place {
     pub(super) path: PathBuf,
     /// As it is called in a list: by the directory that holds it.
     pub(super) label: String,
-    /// What it was when it was listed, by each who listed it; none: it was named here and now, or
-    /// by a configuration.
-    identities: Vec<LogIdentity>,
+    /// By whom it is named: each of them once.
+    named_by: Vec<NamedBy>,
+}
+
+/// By whom a log is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum NamedBy {
+    /// By whoever called this program.
+    Caller,
+    /// By this file of the configuration.
+    Configuration(String),
+    /// By a list of this user, as what it was then.
+    List(LogIdentity),
 }
 
 /// The logs, and what keeps it from being known that these are all.
@@ -80,22 +91,25 @@ impl NamedLogs {
     /// The logs that are meant: those that are named, else all that are known.
     pub(super) fn places(&self) -> Places {
         if !self.named.is_empty() {
-            return Places::of(self.named.iter().cloned().map(|path| (path, None)), Vec::new());
+            let named = self.named.iter().cloned().map(|path| (path, NamedBy::Caller));
+            return Places::of(named, Vec::new());
         }
         let mut unknown = Vec::new();
-        let mut found: Vec<(PathBuf, Option<LogIdentity>)> = Vec::new();
-        found.extend(self.of_environment.iter().cloned().map(|path| (path, None)));
+        let mut found: Vec<(PathBuf, NamedBy)> = Vec::new();
+        found.extend(self.of_environment.iter().cloned().map(|path| (path, NamedBy::Caller)));
         match floors() {
             Ok(floors) => {
-                let configured = floors.each().iter().flat_map(|floor| &floor.inbox);
-                found.extend(configured.cloned().map(|path| (path, None)));
+                for floor in floors.each() {
+                    let by = || NamedBy::Configuration(floor.name());
+                    found.extend(floor.inbox.iter().cloned().map(|path| (path, by())));
+                }
             }
             Err(failure) => unknown.push(failure),
         }
         for by in [ListedBy::Person, ListedBy::Writer] {
             for line in listed(by).unwrap_or_else(|failure| vec![Err(failure)]) {
                 match line {
-                    Ok(log) => found.push((log.path, Some(log.identity))),
+                    Ok(log) => found.push((log.path, NamedBy::List(log.identity))),
                     Err(failure) => unknown.push(failure),
                 }
             }
@@ -116,32 +130,20 @@ fn listed(by: ListedBy) -> Result<Vec<Result<KnownLog, Failure>>, Failure> {
 }
 
 impl Places {
-    /// Each directory once, in the order in which it was found first. Where somebody said what it
-    /// was, one of those has to be so still.
-    fn of(
-        found: impl IntoIterator<Item = (PathBuf, Option<LogIdentity>)>,
-        unknown: Vec<Failure>,
-    ) -> Self {
+    /// Each directory once, in the order in which it was found first.
+    fn of(found: impl IntoIterator<Item = (PathBuf, NamedBy)>, unknown: Vec<Failure>) -> Self {
         let mut logs: Vec<Place> = Vec::new();
         let mut known: BTreeMap<PathBuf, usize> = BTreeMap::new();
-        let mut is_free = Vec::new();
-        for (path, identity) in found {
+        for (path, by) in found {
             let whole = std::path::absolute(&path).unwrap_or(path);
             let name = whole.canonicalize().unwrap_or_else(|_| whole.clone());
             let at = *known.entry(name).or_insert(logs.len());
             if at == logs.len() {
                 let path = whole.components().collect();
-                logs.push(Place { path, label: String::new(), identities: Vec::new() });
-                is_free.push(false);
+                logs.push(Place { path, label: String::new(), named_by: Vec::new() });
             }
-            if let (Some(place), Some(is_free)) = (logs.get_mut(at), is_free.get_mut(at)) {
-                *is_free |= identity.is_none();
-                place.identities.extend(identity);
-            }
-        }
-        for (place, is_free) in logs.iter_mut().zip(is_free) {
-            if is_free {
-                place.identities.clear();
+            if let Some(place) = logs.get_mut(at).filter(|place| !place.named_by.contains(&by)) {
+                place.named_by.push(by);
             }
         }
         label(&mut logs);
@@ -155,15 +157,48 @@ impl Place {
         Global { log: self.path.clone(), config: None, json }
     }
 
-    /// The failure that there is no log, with what is done about one that was listed.
+    /// The failure that there is no log, with what is done about one that nobody names just now.
     pub(super) fn no_more(&self, failure: Failure) -> Failure {
-        match self.identities.is_empty() {
-            true => failure,
-            false => failure.adding(&format!(
-                ". There was one when it was listed: `holdpoint inbox remove {}` lists it no more",
-                shown(&self.path)
-            )),
+        let was_listed = self.named_by.iter().any(|by| matches!(by, NamedBy::List(_)));
+        let when =
+            if was_listed { "A log was there when it was listed" } else { "If none is meant" };
+        match self.how_to_unlist() {
+            advice if advice.is_empty() => failure,
+            advice => failure.adding(&format!(". {when}: {advice}")),
         }
+    }
+
+    /// What each takes who wants it to be listed no more; nothing where only its caller names it.
+    fn how_to_unlist(&self) -> String {
+        let mut advice: Vec<String> = Vec::new();
+        for by in &self.named_by {
+            let one = match by {
+                NamedBy::Caller => continue,
+                NamedBy::Configuration(file) => format!("take it out of `[inbox]` in {file}"),
+                NamedBy::List(_) => {
+                    format!("`{}` lists it no more", self.command("remove"))
+                }
+            };
+            if !advice.contains(&one) {
+                advice.push(one);
+            }
+        }
+        advice.join(", and ")
+    }
+
+    /// The command that changes the list, as a shell takes it.
+    fn command(&self, verb: &str) -> String {
+        format!("holdpoint inbox {verb} {}", command_line(self.path.as_os_str(), &[]))
+    }
+
+    /// What it was when it was listed, by each who listed it, one of which it has to be still;
+    /// `None` where it is also named by somebody who said nothing of that.
+    fn identities(&self) -> Option<Vec<LogIdentity>> {
+        let identity = |by: &NamedBy| match by {
+            NamedBy::List(identity) => Some(*identity),
+            NamedBy::Caller | NamedBy::Configuration(_) => None,
+        };
+        self.named_by.iter().map(identity).collect()
     }
 
     /// That the log is the one that was listed, of the owner that it had.
@@ -171,23 +206,24 @@ impl Place {
         let failed =
             |code: &'static str, message: String| Err(Failure::new(Exit::NOT_FOUND, code, message));
         let path = shown(&self.path);
-        let Some(was) = self.identities.first() else { return Ok(()) };
+        let Some(identities) = self.identities() else { return Ok(()) };
+        let Some(was) = identities.first() else { return Ok(()) };
         // What keeps it from being read is told by reading it.
         let Ok(now) = LogIdentity::of(&self.path) else { return Ok(()) };
         let Some(now) = now else {
             return match self.path.symlink_metadata() {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => failed(
-                    "gone",
-                    format!("{path} is gone: `holdpoint inbox remove {path}` lists it no more"),
-                ),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    failed("gone", format!("{path} is gone: {}", self.how_to_unlist()))
+                }
                 _ => Ok(()),
             };
         };
-        if self.identities.contains(&now) {
+        if identities.contains(&now) {
             return Ok(());
         }
-        let advice = format!("where that is meant, `holdpoint inbox add {path}` lists it anew");
-        if self.identities.iter().all(|was| was.owner != now.owner) {
+        let (add, unlist) = (self.command("add"), self.how_to_unlist());
+        let advice = format!("where that is meant, `{add}` lists it anew; else {unlist}");
+        if identities.iter().all(|was| was.owner != now.owner) {
             let (owner, before) = (name_of_user(now.owner), name_of_user(was.owner));
             let message = format!("{path} belongs to {owner} now, and was {before}'s: {advice}");
             return failed("log_of_another_user", message);
@@ -242,7 +278,7 @@ mod tests {
     use super::*;
 
     fn labels(paths: &[&str]) -> Vec<String> {
-        let found = paths.iter().map(|path| (PathBuf::from(path), None));
+        let found = paths.iter().map(|path| (PathBuf::from(path), NamedBy::Caller));
         Places::of(found, Vec::new()).logs.into_iter().map(|place| place.label).collect()
     }
 

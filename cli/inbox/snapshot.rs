@@ -138,7 +138,10 @@ impl LogSnapshot {
 /// The state, and what is to be said where it is not that of the point that was asked for.
 fn read(place: &Place, at: Option<Until>) -> Result<(LiveState, Option<String>), Failure> {
     place.expect_listed()?;
-    let directory = Directory::open(&place.global(false))?;
+    let directory = Directory::open(&place.global(false)).map_err(|failure| {
+        // One that cannot be read now may be there, and its questions with it.
+        if failure.code() == "io" { failure } else { place.no_more(failure) }
+    })?;
     let Some(at) = at else {
         let state = LiveState::read_quietly(&directory)?;
         state.expect_log(&directory).map_err(|failure| place.no_more(failure))?;

@@ -153,11 +153,13 @@ fn a_log_that_is_gone_replaced_or_somebody_elses_is_named() {
     if rustix::process::geteuid().is_root() {
         chown(&listed, Some(12345), None).unwrap();
         problem(&place, "belongs to uid 12345 now");
+        problem(&place, &format!("`holdpoint inbox remove {path}` lists it no more"));
         chown(&listed, Some(0), None).unwrap();
     }
     std::fs::remove_dir_all(&listed).unwrap();
     std::fs::write(&listed, "no directory").unwrap();
     problem(&place, "is not a directory");
+    problem(&place, &format!("`holdpoint inbox remove {path}` lists it no more"));
     assert_eq!(status(&inbox(&place, &["remove", path])), 0);
     assert_eq!(status(&inbox(&place, &["remove", path])), 3);
     assert_eq!(status(&inbox(&place, &[])), 0);
@@ -176,6 +178,35 @@ fn a_log_that_init_put_in_the_place_of_another_is_named_whoever_writes_to_it() {
     assert_eq!(status(&on(&place, &listed, &["run", "--hold", "never", "--", "true"])), 0);
     problem(&place, &format!("where that is meant, `holdpoint inbox add {path}` lists it anew"));
     assert_eq!(status(&inbox(&place, &["add", path])), 0);
+    assert_eq!(status(&inbox(&place, &[])), 0);
+}
+
+#[test]
+fn what_is_said_to_be_done_about_a_listed_path_with_spaces_is_done_as_it_stands() {
+    let place = Place::new();
+    hold(&place);
+    let listed = place.directory.path().join("a second");
+    assert_eq!(status(&place.holdpoint(&["init", listed.to_str().unwrap()])), 0);
+    std::fs::remove_dir_all(&listed).unwrap();
+    let put: [&dyn Fn(); 3] =
+        [&|| {}, &|| std::fs::write(&listed, "no directory").unwrap(), &|| {
+            std::fs::remove_file(&listed).unwrap();
+            std::fs::create_dir(&listed).unwrap();
+            std::fs::write(listed.join("notes.txt"), "no log").unwrap();
+        }];
+    let mut advice = String::new();
+    for put in put {
+        put();
+        problem(&place, "` lists it no more");
+        let said = text(&inbox(&place, &[]).stderr);
+        advice = said.rsplit_once("`holdpoint ").unwrap().1.split('`').next().unwrap().to_string();
+    }
+    let script = format!("\"$0\" {advice}");
+    let program = command_in(place.directory.path(), &[]).get_program().to_owned();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).arg(program);
+    shell.env("XDG_STATE_HOME", place.directory.path().join("state"));
+    assert_eq!(status(&shell.output().unwrap()), 0, "{advice}");
     assert_eq!(status(&inbox(&place, &[])), 0);
 }
 
@@ -416,6 +447,12 @@ fn a_configuration_of_the_user_names_logs_and_one_of_a_project_none() {
     match said.contains("is not believed") {
         true => assert_eq!(status(&output), 3, "{said}"),
         false => assert!(text(&output.stdout).contains("REQ-"), "{said}"),
+    }
+    if !said.contains("is not believed") {
+        std::fs::remove_dir_all(&place.log).unwrap();
+        let gone = text(&told("empty.toml").stderr);
+        let advice = format!("take it out of `[inbox]` in {}", file.display());
+        assert!(gone.contains(&advice) && !gone.contains("inbox remove"), "{gone}");
     }
     let project = place.directory.path().join("holdpoint.toml");
     std::fs::write(project, "[inbox]\nlogs = [\"/a\"]\n").unwrap();
