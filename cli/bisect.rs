@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::reach;
 use crate::text::counted;
-use crate::travel::{Shortcuts, line, parse_until, unknown};
+use crate::travel::{Shortcuts, line, parse_begin, parse_end, unknown};
 use crate::verify::{exit_of, warn};
 use crate::wanted::expect_places_in_order;
 use command::ask_command;
@@ -46,11 +46,12 @@ pub(crate) struct Args {
     /// this state cannot be judged; anything else ends the search.
     #[arg(long, value_name = "CMD")]
     exec: Option<String>,
-    /// Where it does not hold yet: a sequence or a time; else before the first record.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    /// Where it does not hold yet: a record, a moment such as 2026-01-25T16:00:00Z, a day, which is
+    /// its beginning, `yesterday`, or how long ago, such as 2h; else before the first record.
+    #[arg(long, value_name = "POINT", value_parser = parse_begin)]
     from: Option<Until>,
-    /// Where it holds: a sequence or a time; else the end.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    /// Where it holds: as for `--from`, of a day its end; else the end of the log.
+    #[arg(long, value_name = "POINT", value_parser = parse_end)]
     to: Option<Until>,
     /// Show the state of this loop, request, decision or thread as `entity`, also when it has left
     /// the state of the whole.

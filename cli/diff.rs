@@ -9,11 +9,12 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::ids::{self, IdOf};
 use crate::output::Output;
+use crate::point::{self, Point};
 use crate::reach;
 use crate::replay::of_value;
 use crate::run_id;
 use crate::text::{command_line, counted, doer, excerpt, moment};
-use crate::travel::{Shortcuts, line, parse_until, tell_place};
+use crate::travel::{Shortcuts, begin, end, line, tell_place};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::records::Line;
@@ -31,13 +32,14 @@ const VALUES_MAX: usize = 12;
 /// Options of `diff`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The first point: a sequence, or a time such as 2026-01-25T16:00:00Z; 0: before the first
-    /// record. With `--other`, a point of this log, else its end. Or a run: its id, or 6 of its
+    /// The first point: a record, a moment such as 2026-01-25T16:00:00Z, the beginning of a day,
+    /// `yesterday`, or how long ago, such as 2h; 0: before the first record. With `--other`, a
+    /// point of this log, of a day its end; else the end of the log. Or a run: its id, or 6 of its
     /// hexadecimal digits with a letter among them.
     #[arg(value_name = "A", value_parser = parse_place, required_unless_present = "other")]
     from: Option<Place>,
-    /// The second point, else the end. With `--other`, a point of the other log. Or the run that
-    /// the first one is compared with.
+    /// The second point, of a day its end; else the end of the log. With `--other`, a point of the
+    /// other log. Or the run that the first one is compared with.
     #[arg(value_name = "B", value_parser = parse_place)]
     to: Option<Place>,
     /// Compare with this log: how far the two are the same, and what differs behind that.
@@ -53,7 +55,7 @@ pub(crate) struct Args {
 #[derive(Clone, Debug)]
 enum Place {
     /// What was written for it as well.
-    State(Until, String),
+    State(Point, String),
     Run(String),
 }
 
@@ -61,8 +63,8 @@ fn parse_place(text: &str) -> Result<Place, String> {
     match run_id::is_meant(text) {
         true => Ok(Place::Run(text.to_string())),
         false => {
-            let state = |until| Place::State(until, text.to_string());
-            parse_until(text).map(state).map_err(|why| {
+            let state = |point| Place::State(point, text.to_string());
+            point::parse(text).map(state).map_err(|why| {
                 format!(
                     "{why}; two records or moments are compared, such as 12 and \
                      2026-01-25T16:00:00Z, or two runs by their ids, as `holdpoint runs` lists them"
@@ -81,7 +83,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
             Directory::open_with_archives(global, archives)
                 .and_then(|directory| of_runs::show(global, &directory, (from, to)))
         }
-        (from, to, other) => points(from.as_ref(), to.as_ref()).and_then(|points| match other {
+        (from, to, other) => points(&args).and_then(|points| match other {
             Some(other) => of_two(global, &args, points, other),
             None => of_one(
                 global,
@@ -94,11 +96,13 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, outcome)
 }
 
-/// Two points of the log: a run is compared with a run, and with nothing else.
-fn points(from: Option<&Place>, to: Option<&Place>) -> Result<(Until, Until), Failure> {
-    let point = |place: Option<&Place>| match place {
+/// Two points of the log: what is between them begins with the first instant of a day. Of two logs
+/// the same day is the same place. A run is compared with a run, and with nothing else.
+fn points(args: &Args) -> Result<(Until, Until), Failure> {
+    let first = if args.other.is_some() { end } else { begin };
+    let until = |place: &Option<Place>, of: fn(Point) -> Until| match place {
         None => Ok(Until::End),
-        Some(Place::State(until, _)) => Ok(*until),
+        Some(Place::State(point, _)) => Ok(of(*point)),
         Some(Place::Run(run)) => {
             let message = format!(
                 "{} is a run, and a run is compared with a run of the same log: name two of them, \
@@ -108,13 +112,13 @@ fn points(from: Option<&Place>, to: Option<&Place>) -> Result<(Until, Until), Fa
             Err(Failure::new(Exit::USAGE, "run_and_point", message))
         }
     };
-    Ok((point(from)?, point(to)?))
+    Ok((until(&args.from, first)?, until(&args.to, end)?))
 }
 
 /// What was written for those that are records.
 fn numbers<'p>(places: &[Option<&'p Place>]) -> Vec<&'p str> {
     let number = |place: &Option<&'p Place>| match place {
-        Some(Place::State(Until::Sequence(_), text)) => Some(text.as_str()),
+        Some(Place::State(Point::Record(_), text)) => Some(text.as_str()),
         _ => None,
     };
     places.iter().filter_map(number).collect()

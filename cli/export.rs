@@ -10,7 +10,7 @@ use crate::progress::Bar;
 use crate::reach;
 use crate::target::Target;
 use crate::text::{counted, path};
-use crate::travel::parse_until;
+use crate::travel::{parse_begin, parse_end};
 use crate::verify::{exit_of, warn};
 use crate::wanted::expect_places_in_order;
 use holdpoint_export::{ExportError, Exported, Options, export_csv, export_json_lines};
@@ -38,11 +38,12 @@ pub(crate) struct Args {
     /// Take the place of FILE if it is there.
     #[arg(long, requires = "out")]
     force: bool,
-    /// The first record or moment: a sequence, or a time such as 2026-01-25T16:00:00Z.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    /// Only from there on: a record, a moment such as 2026-01-25T16:00:00Z, a day, `yesterday`, or
+    /// how long ago, such as 2h.
+    #[arg(long, value_name = "POINT", value_parser = parse_begin)]
     since: Option<Until>,
-    /// The last record or moment.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    /// Only up to there; of a day, up to its end.
+    #[arg(long, value_name = "POINT", value_parser = parse_end)]
     until: Option<Until>,
     /// Let the bytes of raw evidence leave the log: whatever commands printed, secrets included.
     #[arg(long)]

@@ -6,7 +6,7 @@ use crate::hold::{LockWaitArgs, failed, open};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{counted, path};
-use crate::travel::parse_until;
+use crate::travel::parse_end;
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::log::{AppendError, ArchiveError};
 use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError, SubmitError};
@@ -28,8 +28,9 @@ pub(crate) struct Args {
     /// Where the records go: an empty or missing directory, or the archive of those before them.
     #[arg(value_name = "DST")]
     destination: PathBuf,
-    /// Move nothing behind this record, or recorded after this moment.
-    #[arg(long, value_name = "SEQ|TIME", value_parser = parse_until)]
+    /// Move nothing behind this record, or recorded after this moment: 12, 2026-01-25T16:00, a day,
+    /// which is moved to its end, `yesterday`, or how long ago, such as 720h.
+    #[arg(long, value_name = "POINT", value_parser = parse_end)]
     until: Option<Until>,
     /// Leave so many of the newest sealed segments where they are.
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -50,8 +50,11 @@ pub(crate) fn parse(text: &str) -> Result<Point, String> {
 
 /// The same, where it is known what time it is, and where.
 fn parse_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Point, String> {
-    if let Ok(sequence) = text.parse() {
-        return Ok(Point::Record(sequence));
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let sequence = text.parse();
+        return sequence.map(Point::Record).map_err(|_| {
+            format!("no record has a number as large as {}", bounded(text, SHOWN))
+        });
     }
     match text.parse::<Timestamp>() {
         Ok(moment) => return Ok(Point::Time(moment, moment)),
@@ -152,8 +155,11 @@ mod tests {
         assert_eq!(at("90m"), times("2026-11-26T08:30:00Z", "2026-11-26T08:30:00Z"));
         let local = "2026-07-01T12:00:00Z";
         assert_eq!(at("2026-07-01T14:00"), times(local, local));
-        for wrong in ["", "soon", "2026-13-01", "2026-02-30", "LOOP-1", "12:00", "-5m"] {
+        for wrong in ["", "soon", "2026-13-01", "2026-02-30", "LOOP-1", "12:00", "-5m", "+5"] {
             assert!(at(wrong).is_err_and(|said| said.contains("yesterday")), "{wrong}");
+        }
+        for large in ["18446744073709551616", "99999999999999999999"] {
+            assert!(at(large).is_err_and(|said| said.contains("no record")), "{large}");
         }
         for never in ["1969-12-31", "9999-12-31T23:59:59Z", "2600-01-01T00:00"] {
             assert!(at(never).is_err_and(|said| said.contains("1970-01-01T00:00")), "{never}");

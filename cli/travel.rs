@@ -35,22 +35,30 @@ pub(crate) fn line(
     Ok(if shortcuts.no_snapshots { line.without_snapshots() } else { line })
 }
 
-/// A sequence or a time.
-pub(crate) fn parse_until(text: &str) -> Result<Until, String> {
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let sequence = text.parse().map_err(|_| "the sequence is too large".to_string())?;
-        return Ok(Until::Sequence(sequence));
-    }
-    let time: Timestamp = text.parse().map_err(|error| format!("{error}"))?;
-    Ok(Until::Time(time))
+/// Where what counts begins, as a person says it: of a day its first instant.
+pub(crate) fn parse_begin(text: &str) -> Result<Until, String> {
+    point::parse(text).map(begin)
 }
 
 /// The last record or moment that counts, as a person says it: of a day its last instant.
 pub(crate) fn parse_end(text: &str) -> Result<Until, String> {
-    Ok(match point::parse(text)? {
+    point::parse(text).map(end)
+}
+
+/// The place that begins with a point.
+pub(crate) const fn begin(point: Point) -> Until {
+    match point {
+        Point::Record(sequence) => Until::Sequence(sequence),
+        Point::Time(first, _) => Until::Time(first),
+    }
+}
+
+/// The place that ends with a point.
+pub(crate) const fn end(point: Point) -> Until {
+    match point {
         Point::Record(sequence) => Until::Sequence(sequence),
         Point::Time(_, last) => Until::Time(last),
-    })
+    }
 }
 
 /// Where a state is looked at, as a person says it: behind a record, at a moment, at the end of a
@@ -201,12 +209,16 @@ mod tests {
     }
 
     #[test]
-    fn until_is_a_sequence_or_a_time() {
-        assert_eq!(parse_until("12"), Ok(Until::Sequence(12)));
-        let time = "1970-01-01T00:00:01Z";
-        assert_eq!(parse_until(time), Ok(Until::Time(Timestamp::from_nanoseconds(1_000_000_000))));
-        for text in ["", "-1", "x", "99999999999999999999", "2026-01-25"] {
-            assert!(parse_until(text).is_err(), "{text}");
+    fn a_day_is_from_its_first_instant_where_it_begins_something_to_its_last_where_it_ends_it() {
+        assert_eq!(parse_begin("12"), Ok(Until::Sequence(12)));
+        let moment = "1970-01-01T00:00:01Z";
+        let second = Until::Time(Timestamp::from_nanoseconds(1_000_000_000));
+        assert_eq!((parse_begin(moment), parse_end(moment)), (Ok(second), Ok(second)));
+        let Ok(Point::Time(first, last)) = point::parse("2026-01-25") else { panic!("a day") };
+        assert_eq!(parse_begin("2026-01-25"), Ok(Until::Time(first)));
+        assert_eq!(parse_end("2026-01-25"), Ok(Until::Time(last)));
+        for text in ["", "-1", "x", "99999999999999999999", "2026-13-01"] {
+            assert!(parse_begin(text).is_err() && parse_end(text).is_err(), "{text}");
         }
     }
 }

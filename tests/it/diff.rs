@@ -251,7 +251,7 @@ fn the_program_compares_a_log_with_a_copy_that_went_another_way() {
 #[test]
 fn what_is_no_point_and_no_run_is_told_with_what_is_compared() {
     let place = Place::with_log();
-    for word in ["DP-0123456789abcdef", "REQ-01234567", "yesterday"] {
+    for word in ["DP-0123456789abcdef", "REQ-01234567", "last week"] {
         let output = place.holdpoint(&["diff", word, "1"]);
         let said = text(&output.stderr);
         assert_eq!(status(&output), 2, "{said}");

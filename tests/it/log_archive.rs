@@ -113,6 +113,21 @@ fn beside(place: &Place, name: &str) -> PathBuf {
 }
 
 #[test]
+fn a_day_is_archived_up_to_its_last_instant() {
+    let place = Place::with_log();
+    sample(&place);
+    let newest = json(&place.holdpoint(&["log", "show", "--last", "1", "--json"]));
+    let day = &newest["time"].as_str().unwrap()[..10];
+    let moved = |until: &str| {
+        let words = ["log", "archive", "kept", "--json", "--until", until];
+        let output = place.command(&words).env("TZ", "UTC").output().unwrap();
+        json(&output)["records"].as_u64().unwrap()
+    };
+    assert_eq!((moved("2020-01-25"), moved("1h")), (0, 0));
+    assert!(moved(day) > 0);
+}
+
+#[test]
 fn the_state_goes_on_as_if_nothing_had_been_moved() {
     let place = Place::new();
     sample(&place);

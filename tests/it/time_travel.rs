@@ -12,11 +12,15 @@ use holdpoint_testing::hand_made::{BEGINNING_NS, FIRST_RECORD, HandMade, SECRET,
 use holdpoint_testing::part::part_of;
 use holdpoint_testing::story::seed;
 use quickcheck::Gen;
+use serde_json::json as value_of;
 use std::path::Path;
 use tempfile::TempDir;
 
 /// A run looks at the state after one of so many records.
 const PART: usize = 400;
+
+/// A zone with summer time.
+const BERLIN: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
 
 fn rebuilt(directory: &Path, until: Until) -> Rebuilt {
     let storage = DirectoryStorage::new(directory);
@@ -296,6 +300,66 @@ fn times_before_the_first_and_behind_the_last_record_are_told() {
         let nonsense = place.holdpoint(&[verb, &["tomorrow"]].concat());
         assert_eq!(status(&nonsense), 2);
     }
+}
+
+/// Options that take a point, each with words that make a whole line of it.
+const POINTS: [&[&str]; 9] = [
+    &["log", "archive", "kept", "--until"],
+    &["export", "--since"],
+    &["export", "--until"],
+    &["bisect", "--where", "totals.events > 0", "--from"],
+    &["bisect", "--where", "totals.events > 0", "--to"],
+    &["diff"],
+    &["diff", "0"],
+    &["replay", "--until"],
+    &["runs", "--since"],
+];
+
+#[test]
+fn every_verb_that_takes_a_point_takes_each_of_its_forms() {
+    let place = place();
+    let given = |verb: &[&str], point: &str| {
+        place.command(&[verb, &[point]].concat()).env("TZ", BERLIN).output().unwrap()
+    };
+    for verb in POINTS {
+        for point in ["3", "2020-01-25T16:00:00Z", "2020-01-25T16:00", "2020-01-25", "5m"] {
+            let output = given(verb, point);
+            assert!([0, 3].contains(&status(&output)), "{verb:?} {point}: {output:?}");
+        }
+        for point in ["2020-03-29T02:30", "2020-10-25T02:30"] {
+            let output = given(verb, point);
+            let said = text(&output.stderr);
+            assert!(status(&output) == 2 && said.contains("summer time"), "{verb:?}: {said}");
+        }
+        for point in ["noon", "99999999999999999999", "1969-12-31"] {
+            assert_eq!(status(&given(verb, point)), 2, "{verb:?} {point}");
+        }
+    }
+}
+
+#[test]
+fn what_begins_with_a_day_begins_with_its_first_instant_and_what_ends_with_it_with_its_last() {
+    let mut log = HandMade::new();
+    log.run();
+    let place = Place::new();
+    log.write(&place.log);
+    let newest = log.chain.sequence;
+    let given = |words: &[&str]| {
+        let output = place.command(words).env("TZ", "UTC").output().unwrap();
+        assert_eq!(status(&output), 0, "{words:?} {output:?}");
+        output
+    };
+    let newest_record = json(&given(&["log", "show", "--last", "1", "--json"]));
+    let day = &newest_record["time"].as_str().unwrap()[..10];
+    let exported = text(&given(&["export", "--since", day, "--until", day]).stdout);
+    assert_eq!(exported.lines().count() as u64, newest);
+    let bisect = ["bisect", "--where", "totals.events > 0", "--from", day, "--to", day];
+    assert!(text(&given(&bisect).stdout).contains("record 1"));
+    let diff = json(&given(&["diff", day, day, "--json"]));
+    assert_eq!((&diff["from"], &diff["to"]["sequence"]), (&value_of!(null), &newest.into()));
+    let other = ["diff", "--other", place.log.to_str().unwrap(), day, day, "--json"];
+    let same = json(&given(&other));
+    assert_eq!((&same["from"], &same["patch"]), (&same["to"], &value_of!([])));
 }
 
 #[test]
