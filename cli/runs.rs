@@ -159,6 +159,9 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if shown.is_empty() && !global.json && !args.follow {
         complain(&format!("no run is so{}", args.status.map_or("", other_word)));
     }
+    if !global.json {
+        tell_end(args.since, newest);
+    }
     tell_uncounted(&uncounted);
     recorders::tell(&directory, &shown.runs);
     sessions::tell_unlooked(looked_back_to);
@@ -271,6 +274,15 @@ impl Args {
             command: self.command.clone(),
             labels: self.label.iter().cloned().collect(),
         }
+    }
+}
+
+/// Says where the log ends, where what is looked for begins behind that.
+fn tell_end(since: Option<Point>, newest: Option<u64>) {
+    if let (Some(Point::Record(since)), Some(newest)) = (since, newest)
+        && since > newest
+    {
+        complain(&format!("the log ends with record {newest}, before record {since}"));
     }
 }
 

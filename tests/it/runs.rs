@@ -52,6 +52,24 @@ fn runs_are_listed_by_how_they_ended_the_newest_first() {
 }
 
 #[test]
+fn of_runs_from_a_record_behind_the_logs_end_on_it_is_said_where_that_is() {
+    let place = place();
+    let newest = place.verified()["head"]["sequence"].as_u64().unwrap();
+    let said = |since: u64, options: &[&str]| {
+        let since = since.to_string();
+        let words = [&["runs", "--since", &since], options].concat();
+        let output = place.holdpoint(&words);
+        assert_eq!((status(&output), &*text(&output.stdout)), (0, ""));
+        text(&output.stderr)
+    };
+    let ends = format!("the log ends with record {newest}, before record {}", newest + 1);
+    assert!(said(newest + 1, &[]).contains(&ends) && said(newest + 1, &["-q"]).contains(&ends));
+    assert!(!said(newest + 1, &["--json"]).contains("ends with"));
+    let within = said(newest, &[]);
+    assert!(within.contains("no run is so") && !within.contains("ends with"), "{within}");
+}
+
+#[test]
 fn a_status_as_a_shell_saw_it_is_told_with_the_word_that_finds_it() {
     let place = place();
     for (seen, word) in [("137", "`--status crashed`"), ("124", "`--status timeout`")] {
