@@ -64,6 +64,7 @@ mod usage;
 mod verify;
 mod wanted;
 mod when;
+mod zone;
 
 use arguments::{Arguments, ConfigVerb, Global, LogVerb, Verb};
 use clap::Parser;
@@ -96,6 +97,9 @@ pub fn main() -> ExitCode {
         && let Err(failure) = config::expect_named(&global)
     {
         return refuse(&global, &verb, failure).into();
+    }
+    if !global.json {
+        zone::tell_unknown();
     }
     let exit = match verb {
         Verb::Init(args) => init::main(global, named, &args),

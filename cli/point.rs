@@ -1,6 +1,7 @@
 //! A place in the log as a person says it: a record, a moment, how long ago, a day.
 
 use crate::decision::now;
+use crate::zone;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::core::time::{TimeFault, Timestamp};
 use jiff::civil::{Date, DateTime};
@@ -45,16 +46,16 @@ impl Point {
 
 /// A place as it is given on the command line: local times are those of this machine.
 pub(crate) fn parse(text: &str) -> Result<Point, String> {
-    parse_at(text, now(), &TimeZone::system())
+    parse_at(text, now(), zone::local)
 }
 
-/// The same, where it is known what time it is, and where.
-fn parse_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Point, String> {
+/// The same, where it is known what time it is, and where, which only local times depend on.
+fn parse_at(text: &str, now: Timestamp, zone: impl FnOnce() -> TimeZone) -> Result<Point, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         let sequence = text.parse();
-        return sequence.map(Point::Record).map_err(|_| {
-            format!("no record has a number as large as {}", bounded(text, SHOWN))
-        });
+        return sequence
+            .map(Point::Record)
+            .map_err(|_| format!("no record has a number as large as {}", bounded(text, SHOWN)));
     }
     match text.parse::<Timestamp>() {
         Ok(moment) => return Ok(Point::Time(moment, moment)),
@@ -65,14 +66,15 @@ fn parse_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Point, String
         let moment = before(now, ago);
         return Ok(Point::Time(moment, moment));
     }
-    if let Some(date) = day(text, now, zone) {
+    let zone = zone();
+    if let Some(date) = day(text, now, &zone) {
         let next = date.tomorrow().map_err(|_| out_of_range(text))?;
-        let first = first_instant(text, date, zone)?;
-        let last = first_instant(text, next, zone)?.nanoseconds().saturating_sub(1);
+        let first = first_instant(text, date, &zone)?;
+        let last = first_instant(text, next, &zone)?.nanoseconds().saturating_sub(1);
         return Ok(Point::Time(first, Timestamp::from_nanoseconds(last)));
     }
     let local: DateTime = text.parse().map_err(|_| not_a_time(text))?;
-    let moment = in_zone(text, local, zone)?;
+    let moment = in_zone(text, local, &zone)?;
     Ok(Point::Time(moment, moment))
 }
 
@@ -140,7 +142,7 @@ mod tests {
     }
 
     fn at(text: &str) -> Result<Point, String> {
-        parse_at(text, "2026-11-26T10:00:00Z".parse().unwrap(), &berlin())
+        parse_at(text, "2026-11-26T10:00:00Z".parse().unwrap(), berlin)
     }
 
     fn times(first: &str, last: &str) -> Result<Point, String> {
@@ -180,8 +182,8 @@ mod tests {
     #[test]
     fn a_day_whose_midnight_summer_time_skips_or_repeats_begins_with_its_first_instant() {
         let at = |text, zone: &str| {
-            let zone = TimeZone::posix(zone).unwrap();
-            parse_at(text, "2026-11-26T10:00:00Z".parse().unwrap(), &zone)
+            let zone = || TimeZone::posix(zone).unwrap();
+            parse_at(text, "2026-11-26T10:00:00Z".parse().unwrap(), zone)
         };
         let skips = "<-03>3<-02>,M11.1.0/0,M2.3.0/0";
         let day = times("2018-11-04T03:00:00Z", "2018-11-05T01:59:59.999999999Z");

@@ -35,7 +35,6 @@ use holdpoint_replay::{
     Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session, begun,
     find_runs, newest,
 };
-use jiff::tz::TimeZone;
 use row::ListedRow;
 pub(crate) use row::Row;
 use std::cmp::Reverse;
@@ -351,7 +350,8 @@ fn put_lines(
     }
     let placed = placed(runs, retries);
     let entries = entries(placed.clone(), sessions);
-    let when = |at| args.times.told(at, now(), &TimeZone::system());
+    let zone = args.times.zone();
+    let when = |at| args.times.told(at, now(), &zone);
     let lines: Vec<String> = match followed {
         Some(layout) => entries.iter().map(|entry| layout.line(&entry.cells(&when))).collect(),
         None if entries.is_empty() => return,
@@ -371,7 +371,8 @@ fn put_lines(
 
 /// How the rows are laid out to which others come, whose width is not known yet.
 fn followed(args: &Args, shown: &Shown) -> Layout<'static> {
-    let when = |at| args.times.told(at, now(), &TimeZone::system());
+    let zone = args.times.zone();
+    let when = |at| args.times.told(at, now(), &zone);
     let entries = entries(placed(&shown.runs, &shown.retries), &shown.sessions);
     let mut rows: Vec<Vec<String>> = entries.iter().map(|entry| entry.cells(&when)).collect();
     rows.push(vec![when(now())]);

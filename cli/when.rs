@@ -1,6 +1,7 @@
 //! How long something took, and how long ago something was, for people.
 
 use crate::text::moment;
+use crate::zone;
 use holdpoint_domain::core::time::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -20,6 +21,13 @@ pub(crate) struct TimesArgs {
 }
 
 impl TimesArgs {
+    /// The zone in which moments are told.
+    pub(crate) fn zone(self) -> TimeZone {
+        let zone = if self.iso { zone::local() } else { TimeZone::UTC };
+        zone::tell_unknown();
+        zone
+    }
+
     /// When something was, for whoever looks at a moment in a zone.
     pub(crate) fn told(self, at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
         let local = || {

@@ -338,6 +338,26 @@ fn every_verb_that_takes_a_point_takes_each_of_its_forms() {
 }
 
 #[test]
+fn a_zone_that_is_not_known_is_told_once_where_a_local_time_depends_on_it() {
+    let place = place();
+    place.shell("true");
+    let told = |zone: &str, line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = place.command(&words).env("TZ", zone).output().unwrap();
+        assert_eq!(status(&output), 0, "{line}: {output:?}");
+        text(&output.stderr).matches("TZ=Nowhere/X names no zone that is known here").count()
+    };
+    let local = ["runs --since 2020-01-25 --until today", "replay --until today", "runs --iso"];
+    for line in local {
+        assert_eq!(told("Nowhere/X", line), 1, "{line}");
+        assert_eq!((told("UTC", line), told(BERLIN, line), told("", line)), (0, 0, 0), "{line}");
+    }
+    for line in ["runs", "runs --utc", "runs --since 5m", "runs --since today --iso --json"] {
+        assert_eq!(told("Nowhere/X", line), 0, "{line}");
+    }
+}
+
+#[test]
 fn what_begins_with_a_day_begins_with_its_first_instant_and_what_ends_with_it_with_its_last() {
     let mut log = HandMade::new();
     log.run();
