@@ -91,7 +91,7 @@ fn run(run: &TracedRun) -> String {
         Some(command) => command_line(command),
         None => "its command is not in this story".to_string(),
     };
-    let exit = match run.exit {
+    let exit = match run.exit() {
         Some(Exit::Status(status)) => format!(", exit status {status}"),
         Some(Exit::Signal(signal)) => format!(", signal {signal}"),
         Some(Exit::Unknown) | None => String::new(),

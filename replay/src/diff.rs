@@ -1,7 +1,7 @@
 //! What became of a state: from one moment to another of one log, or of two.
 
 use crate::entity::value;
-use crate::outcome::RunOutcome;
+use crate::outcome::{EndSeen, RunOutcome};
 use crate::reach::Reach;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
@@ -10,7 +10,7 @@ use crate::state::{ROOMS, STREAMS, began, entities_of, registration_id, state_of
 use crate::summary::summary;
 use crate::timeline::{Moment, Timeline};
 use holdpoint_domain::decision_point::DecisionPointEvent;
-use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, LoopHalted};
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::registration::{RegistrationEvent, RegistrationName};
 use holdpoint_domain::world::request_of;
@@ -231,27 +231,23 @@ struct Records {
 #[derive(Debug, Default)]
 struct RunSeen {
     command_line: Option<String>,
-    exit: Option<Exit>,
-    outcome: Option<RunOutcome>,
+    end: EndSeen,
 }
 
 impl RunSeen {
     fn take(&mut self, event: &Event) {
         let Event::ExecutionLoop(event) = event else { return };
-        match event {
-            ExecutionLoopEvent::LoopInitialized(body) => {
-                self.command_line = Some(body.command_line.to_string());
-            }
-            ExecutionLoopEvent::ResponseEvaluated(body) => self.exit = Some(body.exit),
-            ExecutionLoopEvent::LoopHalted(body) => {
-                // Of a run that began before, the exit may have been recorded before as well.
-                let is_known = self.exit.is_some() || self.command_line.is_some();
-                let LoopHalted { reason, stop_condition, fault_type, .. } = *body;
-                let outcome = RunOutcome::of_halt(reason, stop_condition, fault_type, self.exit);
-                self.outcome = is_known.then_some(outcome);
-            }
-            ExecutionLoopEvent::LoopDispatched(_) | ExecutionLoopEvent::ResponseAwaited(_) => {}
+        if let ExecutionLoopEvent::LoopInitialized(body) = event {
+            self.command_line = Some(body.command_line.to_string());
         }
+        self.end.go_on(EndSeen::of(event));
+    }
+
+    /// What became of it. Of a run that began before, how its process ended may have been recorded
+    /// before as well.
+    fn outcome(&self) -> Option<RunOutcome> {
+        let is_known = self.end.exit.is_some() || self.command_line.is_some();
+        self.end.outcome().filter(|_| is_known)
     }
 }
 
@@ -302,7 +298,7 @@ impl Passed {
         let seen = records.map(|records| &records.run);
         let in_state = || Some(state?.get("command_line")?.as_str()?.to_string());
         let command_line = seen.and_then(|run| run.command_line.clone()).or_else(in_state);
-        let outcome = seen.and_then(|run| run.outcome);
+        let outcome = seen.and_then(RunSeen::outcome);
         let run = command_line.filter(|_| room == RUNS);
         EntityChange {
             room,

@@ -1,9 +1,10 @@
 //! How a run ended, in one word that needs no other.
 
 use holdpoint_domain::evidence_capture::StopCondition;
-use holdpoint_domain::execution_loop::{ExecutionLoopState, Exit, HaltReason};
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, ExecutionLoopState, Exit, HaltReason};
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+use holdpoint_domain::world::RowFact;
 use serde::Serialize;
 
 /// What became of a run. Closed.
@@ -94,7 +95,7 @@ impl RunOutcome {
     }
 
     /// What became of a loop that halted so, and whose last attempt's process ended so.
-    pub(crate) const fn of_halt(
+    const fn of_halt(
         reason: HaltReason,
         stop_condition: Option<StopCondition>,
         fault_type: Option<ExecutionFaultType>,
@@ -148,9 +149,87 @@ impl RunOutcome {
     }
 }
 
+/// What records say of how a run ended, of each kind the newest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EndSeen {
+    /// How the process of the last attempt ended; the inner `None`: it has not.
+    pub(crate) exit: Option<Option<Exit>>,
+    pub(crate) halt: Option<Halted>,
+}
+
+/// How a run halted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Halted {
+    reason: HaltReason,
+    stop_condition: Option<StopCondition>,
+    fault_type: Option<ExecutionFaultType>,
+}
+
+impl EndSeen {
+    /// What an event says.
+    pub(crate) const fn of(event: &ExecutionLoopEvent) -> Self {
+        match event {
+            ExecutionLoopEvent::LoopDispatched(_) => Self::BEGUN,
+            ExecutionLoopEvent::ResponseEvaluated(body) => Self::exited(body.exit),
+            ExecutionLoopEvent::LoopHalted(body) => {
+                Self::halted(body.reason, body.stop_condition, body.fault_type)
+            }
+            ExecutionLoopEvent::LoopInitialized(_) | ExecutionLoopEvent::ResponseAwaited(_) => {
+                Self::NOTHING
+            }
+        }
+    }
+
+    /// What an index keeps of a record says. It keeps no first attempt, which changes nothing.
+    pub(crate) const fn of_row(fact: &RowFact) -> Self {
+        match *fact {
+            RowFact::Again { .. } => Self::BEGUN,
+            RowFact::Exited { exit, .. } => Self::exited(exit),
+            RowFact::Halted { reason, stop_condition, fault_type, .. } => {
+                Self::halted(reason, stop_condition, fault_type)
+            }
+            _ => Self::NOTHING,
+        }
+    }
+
+    const NOTHING: Self = Self { exit: None, halt: None };
+    /// Where an attempt begins, how the process of the one before ended is not how the run's did.
+    const BEGUN: Self = Self { exit: Some(None), halt: None };
+
+    const fn exited(exit: Exit) -> Self {
+        Self { exit: Some(Some(exit)), halt: None }
+    }
+
+    const fn halted(
+        reason: HaltReason,
+        stop_condition: Option<StopCondition>,
+        fault_type: Option<ExecutionFaultType>,
+    ) -> Self {
+        Self { exit: None, halt: Some(Halted { reason, stop_condition, fault_type }) }
+    }
+
+    /// Takes what later records say.
+    pub(crate) fn go_on(&mut self, later: Self) {
+        *self = Self { exit: later.exit.or(self.exit), halt: later.halt.or(self.halt) };
+    }
+
+    /// Takes what earlier records say.
+    pub(crate) fn go_back(&mut self, mut earlier: Self) {
+        earlier.go_on(*self);
+        *self = earlier;
+    }
+
+    /// What became of the run, where it halted.
+    pub(crate) fn outcome(self) -> Option<RunOutcome> {
+        let Halted { reason, stop_condition, fault_type } = self.halt?;
+        Some(RunOutcome::of_halt(reason, stop_condition, fault_type, self.exit.flatten()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdpoint_domain::world::RunKey;
 
     #[test]
     fn every_outcome_is_found_by_its_word() {
@@ -158,5 +237,31 @@ mod tests {
             assert_eq!(RunOutcome::from_name(outcome.name()), Some(outcome));
         }
         assert_eq!(RunOutcome::from_name("OK"), None);
+    }
+
+    #[test]
+    fn how_an_attempt_ended_is_forgotten_where_the_next_one_begins_in_either_direction() {
+        let run = || RunKey::of("LOOP-of-two-attempts");
+        let exited = |exit| RowFact::Exited { run: run(), exit };
+        let reason = HaltReason::ResponseRejected;
+        let halted = RowFact::Halted { run: run(), reason, stop_condition: None, fault_type: None };
+        let [killed, failed] = [Exit::Signal(9), Exit::Status(1)].map(exited);
+        let again = || RowFact::Again { run: run() };
+        let begun = [killed.clone(), again()];
+        let faulted = [killed.clone(), again(), halted.clone()];
+        let ended = [killed, again(), failed, halted];
+        let stories = [
+            (&begun[..1], Some(Some(Exit::Signal(9))), None),
+            (&begun[..], Some(None), None),
+            (&faulted[..], Some(None), Some(RunOutcome::Failed)),
+            (&ended[..], Some(Some(Exit::Status(1))), Some(RunOutcome::Failed)),
+        ];
+        for (facts, exit, outcome) in stories {
+            let (mut forth, mut back) = (EndSeen::default(), EndSeen::default());
+            facts.iter().for_each(|fact| forth.go_on(EndSeen::of_row(fact)));
+            facts.iter().rev().for_each(|fact| back.go_back(EndSeen::of_row(fact)));
+            assert_eq!(forth, back, "{facts:?}");
+            assert_eq!((forth.exit, forth.outcome()), (exit, outcome), "{facts:?}");
+        }
     }
 }

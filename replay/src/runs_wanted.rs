@@ -1,16 +1,14 @@
 //! Runs of which something is asked: which of them can be meant is told by what indexes keep of
 //! single records, and whether they are is told by all of their records.
 
-use crate::outcome::RunOutcome;
+use crate::outcome::{EndSeen, RunOutcome};
 use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Order, SegmentFacts, row_facts, search};
 use crate::run::Run;
 use crate::runs::{Begun, Listed, RUN_BEGINS, begun, runs_of};
 use holdpoint_domain::core::payload::Text;
-use holdpoint_domain::evidence_capture::StopCondition;
-use holdpoint_domain::execution_loop::{Exit, HaltReason};
-use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::world::{RowFact, RowKind, RunKey, label_hash};
 use holdpoint_log_files::ReadStorage;
 use std::collections::BTreeMap;
@@ -47,21 +45,12 @@ pub struct RunsWanted {
     pub labels: BTreeMap<String, String>,
 }
 
-/// What records say of a run, the newest of each kind.
+/// What records say of a run, as far back as they were gone through.
 #[derive(Default)]
 struct Known {
-    /// Of the last attempt; the inner `None`: it has not ended.
-    exit: Option<Option<Exit>>,
-    halt: Option<Halted>,
+    end: EndSeen,
     agreed: Vec<Text>,
     labels: Vec<u64>,
-}
-
-#[derive(Clone, Copy)]
-struct Halted {
-    reason: HaltReason,
-    stop_condition: Option<StopCondition>,
-    fault_type: Option<ExecutionFaultType>,
 }
 
 impl RunsWanted {
@@ -104,10 +93,10 @@ impl RunsWanted {
 
     /// Whether a run can be wanted of which this is known.
     fn may_admit(&self, began: &Began<'_>, known: &Known, answers: &Answers) -> bool {
-        let outcome = known.outcome();
+        let outcome = known.end.outcome();
         let has_status = |status| match status {
             RunStatus::Outcome(word) => outcome.is_none_or(|outcome| outcome == word),
-            RunStatus::Exit(status) => known.exit.flatten() == Some(Exit::Status(status)),
+            RunStatus::Exit(status) => known.end.exit.flatten() == Some(Exit::Status(status)),
         };
         let agreed = |by: &String| {
             let answered = began.approval.map(|id| answers.get(id));
@@ -118,7 +107,7 @@ impl RunsWanted {
         let has_label =
             |(name, value): (&String, &String)| known.labels.contains(&label_hash(name, value));
         (!self.failed || outcome.is_some_and(RunOutcome::is_failure))
-            && (!self.running || known.halt.is_none())
+            && (!self.running || known.end.halt.is_none())
             && self.status.is_none_or(has_status)
             && self.by.as_ref().is_none_or(|by| began.by.as_str() == by)
             && self.approved_by.as_ref().is_none_or(agreed)
@@ -136,14 +125,6 @@ struct Began<'f> {
     approval: Option<&'f Text>,
     command: &'f Text,
     is_cut: bool,
-}
-
-impl Known {
-    /// What became of it, where it halted.
-    fn outcome(&self) -> Option<RunOutcome> {
-        let Halted { reason, stop_condition, fault_type } = self.halt?;
-        Some(RunOutcome::of_halt(reason, stop_condition, fault_type, self.exit.flatten()))
-    }
 }
 
 /// The newest runs that are wanted among those that begin within a range, so many at most, the
@@ -222,7 +203,8 @@ impl<'w> Candidates<'w> {
     /// The next fact, going back: of each kind, the first one met is the newest.
     fn take(&mut self, sequence: u64, fact: Option<RowFact>, answers: &Answers) -> Option<Begun> {
         self.is_sure &= fact.is_some();
-        match fact? {
+        let fact = fact?;
+        match fact {
             RowFact::Began { run, by, approval, command, is_cut } => {
                 let known = self.known.remove(&run).unwrap_or_default();
                 let (first, last) = self.bounds;
@@ -235,17 +217,11 @@ impl<'w> Candidates<'w> {
                     approval: approval.map(|id| id.as_str().to_string()),
                 })
             }
-            RowFact::Again { run } => {
-                self.of_run(run).exit.get_or_insert(None);
-                None
-            }
-            RowFact::Exited { run, exit } => {
-                self.of_run(run).exit.get_or_insert(Some(exit));
-                None
-            }
-            RowFact::Halted { run, reason, stop_condition, fault_type } => {
-                let halted = Halted { reason, stop_condition, fault_type };
-                self.of_run(run).halt.get_or_insert(halted);
+            RowFact::Again { ref run }
+            | RowFact::Exited { ref run, .. }
+            | RowFact::Halted { ref run, .. } => {
+                let end = EndSeen::of_row(&fact);
+                self.of_run(run.clone()).end.go_back(end);
                 None
             }
             RowFact::Agreed { run, by } => {
