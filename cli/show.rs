@@ -22,7 +22,9 @@ use holdpoint_replay::{Doer, Reach, Run, RunFound, Searched, run_of};
 use meant::Meant;
 use relations::Relations;
 use run::{Shown, View};
-pub(crate) use run::{directory, ended, exit_of, fault_words, is_reported, outcome, proven, who};
+pub(crate) use run::{
+    directory, ended, exit_of, fault_words, is_reported, length, outcome, proven, who,
+};
 use std::collections::BTreeMap;
 use std::slice;
 

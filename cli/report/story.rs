@@ -3,9 +3,8 @@
 use super::gather::Told;
 use super::html::Html;
 use crate::screen::named;
-use crate::show::{ended, fault_words, outcome, proven, who};
+use crate::show::{ended, fault_words, length, outcome, proven, who};
 use crate::text::moment;
-use crate::when::took;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
@@ -88,12 +87,8 @@ fn facts(run: &Run, is_lost: bool) -> Vec<(String, String)> {
 }
 
 fn end(run: &Run) -> String {
-    let begun = run.entity.started_at;
     match &run.entity.halt {
-        Some(halt) => {
-            let length = halt.at.nanoseconds().saturating_sub(begun.nanoseconds());
-            format!("{}, after {}", moment(halt.at), took(length))
-        }
+        Some(halt) => format!("{}, {}", moment(halt.at), length(run, halt.at)),
         None => "not yet, as far as the log was read".to_string(),
     }
 }

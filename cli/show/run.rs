@@ -219,19 +219,21 @@ pub(crate) fn is_reported(attempt: &Attempt) -> bool {
 
 fn began(run: &Run, now: Timestamp) -> String {
     let begun = run.entity.started_at;
+    format!("{} ({}), {}", ago(now, begun), moment(begun), length(run, now))
+}
+
+/// How long it took, up to now where it has not ended, and how long it waited for an answer.
+pub(crate) fn length(run: &Run, now: Timestamp) -> String {
     let end = run.entity.halt.as_ref().map(|halt| halt.at);
-    let length = lasted(run);
-    let lasted = match (end, length) {
-        (Some(_), Some(length)) => format!(", took {}", took(length)),
-        (Some(_), None) => format!(", {UNSEEN}"),
-        (None, _) => format!(", {} so far", took(ran(run, now))),
+    let length = match (end, lasted(run)) {
+        (Some(_), Some(length)) => format!("took {}", took(length)),
+        (Some(_), None) => return UNSEEN.to_string(),
+        (None, _) => format!("{} so far", took(ran(run, now))),
     };
-    let is_seen = end.is_none() || length.is_some();
-    let waited = match waited(run, end.unwrap_or(now)) {
-        waited @ 1.. if is_seen => format!(", waited {} for an answer", took(waited)),
-        _ => String::new(),
-    };
-    format!("{} ({}){lasted}{waited}", ago(now, begun), moment(begun))
+    match waited(run, end.unwrap_or(now)) {
+        0 => length,
+        waited => format!("{length}, waited {} for an answer", took(waited)),
+    }
 }
 
 fn begun_by(run: &Run) -> Option<&Doer> {

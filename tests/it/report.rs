@@ -200,6 +200,18 @@ fn of_a_damaged_log_the_page_tells_the_damage_and_what_holds_before_it() {
 }
 
 #[test]
+fn how_long_a_run_took_leaves_out_what_it_waited_for_a_person_as_show_does() {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    let (id, _) = log.retry_of_halted("make deploy");
+    log.write(&place.log);
+    let shown = text(&place.holdpoint(&["show", &id]).stdout);
+    let told = shown.split_once("), ").unwrap().1.lines().next().unwrap().to_string();
+    assert!(told.contains("took ") && told.contains(", waited 1 ms for an answer"), "{told}");
+    let page = page_of(&place, &[&id]);
+    assert!(page.contains(&format!("Z, {told}</td>")), "{told}: {page}");
+}
+
+#[test]
 fn a_record_that_no_witness_names_yet_is_marked() {
     let (place, mut log) = (Place::new(), HandMade::new());
     log.run();
