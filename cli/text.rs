@@ -22,15 +22,17 @@ pub(crate) fn actor(actor: &ActorId) -> String {
     format!("{} {}", actor.kind, named(&actor.id))
 }
 
-/// Who did something, and whether that is only what a process said of itself: `HUMAN ada (not
-/// proven)`. That it was a person is proven at a terminal alone.
+/// Who did something, and whether nothing proves that: `HUMAN ada (not proven)`. That it was a
+/// person is proven at a terminal alone. What Holdpoint does of its own needs no proof.
 pub(crate) fn doer(by: &ActorId, proof: Option<Proof>) -> String {
-    let is_at_terminal = |proof: Proof| proof.by == Authentication::Terminal;
-    let is_claim =
-        |proof: Proof| proof.is_claim() || by.kind == Actor::Human && !is_at_terminal(proof);
-    match proof.is_some_and(is_claim) {
-        true => format!("{} (not proven)", actor(by)),
-        false => actor(by),
+    let is_proven = match (by.kind, proof) {
+        (kind, None) => kind == Actor::System,
+        (Actor::Human, Some(proof)) => proof.by == Authentication::Terminal,
+        (_, Some(proof)) => !proof.is_claim(),
+    };
+    match is_proven {
+        true => actor(by),
+        false => format!("{} (not proven)", actor(by)),
     }
 }
 

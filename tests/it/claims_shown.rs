@@ -3,6 +3,7 @@
 use crate::apply_support::{apply, initialize, story};
 use crate::program::{Place, status, text};
 use holdpoint_engine::shell::user_name;
+use holdpoint_testing::hand_made::HandMade;
 use serde_json::{Value, json};
 use std::process::Stdio;
 
@@ -71,6 +72,31 @@ fn a_user_counts_as_a_person_at_a_terminal_alone_in_every_view() {
     }
     let screen = shown(&place, &["show", "LOOP"]);
     assert!(screen.contains(&format!("{own} (person not proven, user ")), "{screen}");
+}
+
+/// Records of the first version of the payload have no proof: nothing says who did that.
+#[test]
+fn a_name_of_which_no_proof_was_recorded_is_shown_as_not_proven_in_every_view() {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    let loop_id = log.crash();
+    log.write(&place.log);
+    let views = VIEWS.iter().filter(|view| view[0] != "replay");
+    for view in views.chain([&&["replay", "--loop", &*loop_id][..]]) {
+        let said = shown(&place, view);
+        assert!(said.contains("ci (not proven)"), "{view:?}: {said}");
+    }
+    let record: Value = first_of(&shown(&place, &["log", "show", "--json"]));
+    assert_eq!((&record["actor"]["id"], &record["proof"]), (&json!("ci"), &Value::Null));
+    let row: Value = first_of(&shown(&place, &["runs", "--json"]));
+    assert_eq!((&row["by"]["id"], &row["proof"]), (&json!("ci"), &Value::Null));
+    let listed = shown(&place, &["runs"]);
+    assert!(listed.contains(" ci?  "), "{listed}");
+    let screen = shown(&place, &["show", &loop_id]);
+    assert!(screen.contains("ci (automation, name not proven)"), "{screen}");
+}
+
+fn first_of(lines: &str) -> Value {
+    serde_json::from_str(lines.lines().next().unwrap()).unwrap()
 }
 
 /// A name that looks like the rest of a line stays one word of it.
