@@ -305,6 +305,10 @@ fn with_tool() -> Place {
     place
 }
 
+/// What to do where an approval is for something else.
+const ASK_ANEW: &str =
+    "start that, as it was approved, or ask anew for this with `holdpoint run --hold before`";
+
 fn write_tool(place: &Place, name: &str, script: &str) {
     let path = file(place, name);
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -335,6 +339,7 @@ fn the_approval_of_a_command_starts_nothing_else_and_what_differs_is_said() {
         let (code, message) = refused(&output);
         assert_eq!(code, "BINDING_MISMATCH", "{message}");
         assert!(message.contains(item), "{item}: {message}");
+        assert!(message.contains(ASK_ANEW), "{item}: {message}");
         assert!(!file(&place, "f").exists(), "{item}");
     };
     differs(spend("y").output().unwrap(), "command: tool x was approved, tool y is asked for");
@@ -506,6 +511,7 @@ fn a_question_that_shows_something_else_than_it_is_bound_to_starts_nothing() {
     let (code, message) = refused(&run(&place, &spend));
     assert_eq!(code, "BINDING_MISMATCH");
     assert!(message.contains("shows something else"), "{message}");
+    assert!(message.contains("ask anew with `holdpoint run --hold before`"), "{message}");
     assert!(!file(&place, "f").exists() && place.loops().is_empty());
 }
 

@@ -79,6 +79,8 @@ fn every_attempt_of_an_approved_start_is_of_the_program_that_was_approved() {
     let (code, message) = refused(&run(&place, &resume));
     assert_eq!((&*code, runs(&place)), ("BINDING_MISMATCH", 1), "{message}");
     assert!(message.contains(&id) && message.contains("SHA-256"), "{message}");
+    let advice = "go on with that one in its place, or start the command anew";
+    assert!(message.contains(advice), "{message}");
     write_step(&place, "approved");
     assert_eq!((status(&run(&place, &resume)), runs(&place)), (122, 2));
     // So it is in the process that asked.
@@ -93,6 +95,7 @@ fn every_attempt_of_an_approved_start_is_of_the_program_that_was_approved() {
     let said = text(&output.stderr);
     assert_eq!((status(&output), runs(&place)), (125, 1), "{said}");
     assert!(said.contains("BINDING_MISMATCH"), "{said}");
+    assert!(said.contains("ask anew with `holdpoint run --hold before`"), "{said}");
     place.verified();
 }
 

@@ -10,8 +10,8 @@ use super::interrupt::Interrupt;
 use super::outcome::{Told, exit, exit_status, told};
 use super::prompter::{Prompter, Question};
 use super::run::{
-    BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, FaultOutcome, GovernedRun,
-    HeldRun, LeftOpen, RunError, RunReport,
+    ASKING, BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, FaultOutcome,
+    GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
 };
 use super::run_seat::RunSeat;
 use super::runs::{loop_of, story_of};
@@ -178,7 +178,9 @@ impl<'a, S: Storage> Runner<'a, S> {
     /// Nothing is started in the place of the approved program.
     fn stop_replaced(&mut self, difference: &str) -> Result<(), RunError> {
         let facts = StopFacts { authorization_present: Some(false), ..StopFacts::default() };
-        let details = format!("not the approved program ({BINDING_MISMATCH}): {difference}");
+        let details = format!(
+            "not the approved program ({BINDING_MISMATCH}): {difference}; ask anew with `{ASKING}`"
+        );
         self.exit_status = EXIT_HOLDPOINT_FAILED;
         self.details = Some(details.clone());
         self.stop(StopCondition::MissingAuthorization, facts, details)

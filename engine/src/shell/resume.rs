@@ -52,13 +52,23 @@ pub enum ResumeError {
     },
     /// The program is not the one with which the start was approved.
     #[error(
-        "{decision_id}, by which the start was approved, is about another program: {difference}"
+        "{decision_id}, by which the start was approved, is about another program: {difference}; \
+         go on with that one in its place, or start the command anew"
     )]
     OtherProgram {
         /// The question before the start.
         decision_id: String,
         /// What differs.
         difference: String,
+    },
+    /// Nobody can tell with which program the start was approved.
+    #[error(
+        "the program that {decision_id} approved the start of is not on the log any more; start \
+         the command anew"
+    )]
+    ProgramForgotten {
+        /// The question before the start.
+        decision_id: String,
     },
     /// The RETRY is not for the log in this place.
     #[error(
@@ -107,7 +117,9 @@ impl ResumeError {
             Self::Unknown(refusal) => refusal.code(),
             Self::NoRetry { .. } => "NOTHING_TO_RESUME",
             Self::Differs { .. } => "ENVELOPE_HASH_MISMATCH",
-            Self::OtherProgram { .. } | Self::OtherLog { .. } => BINDING_MISMATCH,
+            Self::OtherProgram { .. } | Self::ProgramForgotten { .. } | Self::OtherLog { .. } => {
+                BINDING_MISMATCH
+            }
             Self::KeyMissing { .. } => KEY_MISSING,
             Self::Key(error) => error.code(),
             Self::Run(RunError::Refused(refusal)) => refusal.code(),
@@ -171,17 +183,15 @@ impl<S: Storage> Engine<S> {
         command: &CommandSpec,
     ) -> Result<Option<ApprovedProgram>, ResumeError> {
         let Some(decision_id) = self.approval_of(entity)? else { return Ok(None) };
-        let differs = |difference| {
-            let decision_id = decision_id.clone();
-            ResumeError::OtherProgram { decision_id, difference }
-        };
         let point = self.decision_point(&decision_id)?;
         let context = point.as_ref().and_then(|point| point.terms.proposal.context.as_deref());
         let Some(program) = context.and_then(ApprovedProgram::shown_in) else {
-            return Err(differs("which one, is not on the log any more".to_string()));
+            return Err(ResumeError::ProgramForgotten { decision_id });
         };
-        program.open(command).map_err(differs)?;
-        Ok(Some(program))
+        match program.open(command) {
+            Ok(_) => Ok(Some(program)),
+            Err(difference) => Err(ResumeError::OtherProgram { decision_id, difference }),
+        }
     }
 
     /// The approval that was spent for the start of a loop.

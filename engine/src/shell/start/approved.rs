@@ -11,7 +11,7 @@ use crate::shell::conditions::Conditions;
 use crate::shell::engine::Engine;
 use crate::shell::governed::Runner;
 use crate::shell::prompter::Prompter;
-use crate::shell::run::{GovernedRun, HeldRun, RunError};
+use crate::shell::run::{ASKING, GovernedRun, HeldRun, RunError};
 use crate::shell::submit::Origin;
 use holdpoint_domain::ActorId;
 use holdpoint_domain::core::text::visible;
@@ -91,9 +91,8 @@ impl<S: Storage> Engine<S> {
             return Err(StartError::Differs { decision_id, differences });
         }
         if !shows(&point, start.run, &facts) {
-            let differences = vec!["the question shows something else than it is bound to".into()];
             let decision_id = decision_id.to_string();
-            return Err(StartError::Differs { decision_id, differences });
+            return Err(DecisionPointRefusal::ShowsOtherwise { decision_id, tool: ASKING }.into());
         }
         let by = self.identity().principal(actor.kind, &actor.id);
         let approval = SpentApproval { decision_id: decision_id.to_string(), by, details };

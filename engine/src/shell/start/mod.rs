@@ -19,7 +19,7 @@ pub(super) use program::ApprovedProgram;
 
 use super::engine::Engine;
 use super::error::SubmitError;
-use super::run::{BINDING_MISMATCH, GovernedRun, KEY_MISSING, RunError};
+use super::run::{ASKING, BINDING_MISMATCH, GovernedRun, KEY_MISSING, RunError};
 use crate::executor::{SignalSource, StartRefusal};
 use crate::log::Storage;
 use facts::{Facts, Surroundings};
@@ -124,7 +124,10 @@ pub enum StartError {
         file: PathBuf,
     },
     /// What is asked for is not what was approved.
-    #[error("{decision_id} approves something else: {}", .differences.join("; "))]
+    #[error(
+        "{decision_id} approves something else: {}; start that, as it was approved, or ask anew \
+         for this with `{ASKING}`", .differences.join("; ")
+    )]
     Differs {
         /// The question.
         decision_id: String,
