@@ -128,7 +128,7 @@ fn show_to_person(out: &mut Output, report: &SalvageReport, is_policy_lost: bool
             "                person sets one, at a terminal: {program} policy set"
         ));
     }
-    out.line(format_args!("next            holdpoint verify --log {}", path(&report.path)));
+    out.line(format_args!("next            {} verify", program(&report.path)));
 }
 
 fn lost(report: &SalvageReport) -> String {

@@ -1,6 +1,6 @@
 //! Which log is meant where none is named, what making one makes, and where there is none.
 
-use crate::program::{command_in, contents, json, skip, status, text};
+use crate::program::{STATES, command_in, contents, json, skip, status, text};
 use serde_json::json;
 use std::fs::{Permissions, create_dir, create_dir_all, read, read_dir, set_permissions, write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -316,5 +316,37 @@ fn a_variable_that_is_set_and_empty_is_named() {
         assert_eq!((status(&output), &*output.stdout), (2, &b""[..]));
         let told = with(&["decision", "list", "--json"]);
         assert_eq!(json(&told)["error"]["message"], expected.as_str());
+    }
+}
+
+/// What an advice tells to type is what a shell takes, whatever the log's directory is called.
+#[test]
+fn advice_about_a_log_of_an_odd_name_is_a_command_that_a_shell_takes() {
+    let (directory, place) = place();
+    let own = Path::new(env!("CARGO_BIN_EXE_holdpoint")).parent().unwrap();
+    let paths = format!("{}:{}", own.display(), std::env::var("PATH").unwrap());
+    for name in ["a\u{a0}b", "\u{3000}", "\u{2003}x y", "\u{9b}2J", "it's \\ \u{2800}", "\u{85}\n"]
+    {
+        let log = place.join(name);
+        let options = ["--log", log.to_str().unwrap()];
+        assert_eq!(status(&run(&place, &[&options[..], &["init"]].concat())), 0, "{name:?}");
+        let failing = ["run", "--hold", "before", "--no-wait", "--", "true"];
+        let asked = run(&place, &[&options[..], &failing].concat());
+        let (id, said) = (text(&asked.stdout), text(&asked.stderr));
+        assert_eq!(status(&asked), 122, "{said}");
+        // The advice is about this log: what is said to be typed finds the question.
+        let advised = said.split("a person decides: `").nth(1).unwrap();
+        let advised = advised.split(" answer ").next().unwrap();
+        let line = format!("{advised} decision show {}", id.trim());
+        for locale in ["C", "C.UTF-8"] {
+            let mut shell = Command::new("bash");
+            shell.args(["-c", &line]).env("LC_ALL", locale).env("PATH", &paths);
+            shell.env("XDG_STATE_HOME", STATES).current_dir(directory.path());
+            let Ok(shown) = shell.output() else {
+                return skip("there is no bash");
+            };
+            assert_eq!(status(&shown), 0, "{line}: {}", text(&shown.stderr));
+            assert!(text(&shown.stdout).contains(id.trim()), "{line}");
+        }
     }
 }

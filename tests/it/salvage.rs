@@ -107,7 +107,7 @@ fn a_loss_is_said_and_copied_and_what_lacks_it_is_no_finding() {
     let output = salvage(&place, &["log", "new"]);
     let told = text(&output.stdout);
     assert_eq!((status(&output), text(&output.stderr)), (0, String::new()));
-    for part in ["1 record known to be missing", "record 6", "cut/", "holdpoint verify --log "] {
+    for part in ["1 record known to be missing", "record 6", "cut/", "holdpoint --log "] {
         assert!(told.contains(part), "{part}: {told}");
     }
     let verified = on_new(&place, &["verify", "--json"]);

@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 
-/// Text with every byte in it visible: control characters, the marks that turn the direction of
-/// writing, invisible characters, backslashes and bytes that are not UTF-8 appear as escapes.
+/// Text with every byte in it visible: controls, blanks but the plain one, the marks that turn the
+/// direction of writing, invisible characters, backslashes and bytes that are not UTF-8 appear as
+/// escapes, those of what is not ASCII byte by byte: so a shell takes them whatever its locale.
 /// Different bytes give different text.
 pub fn visible(text: &OsStr) -> String {
     let mut shown = String::new();
@@ -35,31 +36,40 @@ fn push_visible(shown: &mut String, character: char) {
             let _ = write!(shown, "\\x{:02x}", u32::from(character));
         }
         other if is_deceptive(other) => {
-            let _ = write!(shown, "\\U{:08x}", u32::from(other));
+            for byte in other.encode_utf8(&mut [0; 4]).bytes() {
+                let _ = write!(shown, "\\x{byte:02x}");
+            }
         }
         other => shown.push(other),
     }
 }
 
-/// C1 controls, and what is invisible or turns the direction of what follows.
+/// What is no ASCII and is blank, invisible, of nobody's alphabet, or turns the direction of what
+/// follows.
 fn is_deceptive(character: char) -> bool {
-    matches!(
-        character,
-        '\u{80}'..='\u{9f}'
-            | '\u{ad}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
+    !character.is_ascii()
+        && (character.is_whitespace()
+            || matches!(
+                character,
+                '\u{80}'..='\u{9f}'
+                    | '\u{ad}'
+                    | '\u{34f}'
+                    | '\u{61c}'
+                    | '\u{115f}'..='\u{1160}'
+                    | '\u{17b4}'..='\u{17b5}'
+                    | '\u{180b}'..='\u{180f}'
+                    | '\u{200b}'..='\u{200f}'
+                    | '\u{2028}'..='\u{202e}'
+                    | '\u{2060}'..='\u{206f}'
+                    | '\u{2800}'
+                    | '\u{3164}'
+                    | '\u{e000}'..='\u{f8ff}'
+                    | '\u{fe00}'..='\u{fe0f}'
+                    | '\u{feff}'
+                    | '\u{ffa0}'
+                    | '\u{fff0}'..='\u{fffc}'
+                    | '\u{e0000}'..
+            ))
 }
 
 fn quoted(word: &OsStr) -> String {
@@ -82,7 +92,7 @@ mod tests {
     #[test]
     fn what_a_terminal_would_act_on_is_shown_as_an_escape() {
         assert_eq!(visible(OsStr::new("a\x1b[2Jb")), "a\\x1b[2Jb");
-        assert_eq!(visible(OsStr::new("a\u{202e}b")), "a\\U0000202eb");
+        assert_eq!(visible(OsStr::new("a\u{202e}b")), "a\\xe2\\x80\\xaeb");
         assert_eq!(visible(OsStr::from_bytes(b"a\xffb")), "a\\xffb");
         assert_eq!(visible(OsStr::new("back\\slash\n")), "back\\\\slash\\n");
         assert_eq!(visible(OsStr::new("Zo\u{eb}")), "Zo\u{eb}");
@@ -93,5 +103,27 @@ mod tests {
         let words = ["a b", "", "it's", "x=1", "tab\t'", "$HOME"].map(OsString::from);
         let line = command_line(OsStr::new("run"), &words);
         assert_eq!(line, "run 'a b' '' 'it'\\''s' x=1 $'tab\\t\\'' '$HOME'");
+    }
+
+    #[test]
+    fn a_shell_takes_every_word_of_a_command_line_as_it_is_in_any_locale() {
+        let blanks = "a\u{a0}b \u{3000}\u{2003}\u{202f}\u{1680}\u{85}\u{9b}\u{2028}";
+        let others = "\u{2800}\u{200b}\u{202e}\u{e000}\u{feff} Zo\u{eb}\\u{a0}\n'";
+        let mut words: Vec<OsString> =
+            [blanks, others, "\u{a0}", "a\u{a0}0"].map(Into::into).into();
+        words.push(OsStr::from_bytes(b"\xc2\xff\xa0").into());
+        let line = command_line(OsStr::new("printf"), &[&["%s\\0".into()], &*words].concat());
+        let is_seen = |c: char| matches!(c, ' '..='~' | '\u{eb}');
+        assert!(line.chars().all(is_seen), "{line:?}");
+        for locale in ["C", "C.UTF-8"] {
+            let mut shell = std::process::Command::new("bash");
+            let Ok(output) = shell.args(["-c", &line]).env("LC_ALL", locale).output() else {
+                eprintln!("skipped: there is no bash");
+                return;
+            };
+            let taken: Vec<&[u8]> = output.stdout.split(|byte| *byte == 0).collect();
+            let given: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+            assert_eq!(taken[..taken.len() - 1], given, "{locale}: {line}");
+        }
     }
 }
