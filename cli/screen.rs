@@ -143,7 +143,7 @@ impl Page {
     /// A text of somebody else that was made visible when it was recorded, as command lines are.
     pub(crate) fn recorded(&mut self, name: &str, text: &str) {
         self.own(&format!("{name}:"), 2);
-        self.block(text.split('\n').map(plain_once), LINES_MAX);
+        self.block(std::iter::once(plain_once(text)), LINES_MAX);
     }
 
     /// Lines of somebody else, without a name.

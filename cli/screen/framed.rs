@@ -1,13 +1,13 @@
-//! Texts of others in frames, folded so that two texts never look alike: a line that goes on inside
-//! a word stands in another frame than one before which a blank was, and no blank is lost but that
-//! one.
+//! Texts of others in frames, folded so that two texts never look alike: each line of the text
+//! begins in one frame, what goes on below stands in another one, and no blank is lost.
 
+use super::plain::LETTER_COLUMNS_MAX;
 use super::{columns_of_character, is_mark, width};
 
 /// What stands before a line that others wrote.
 pub(super) const FRAME: &str = "| ";
-/// What stands before one that goes on where the line above it ends, with no blank between. What
-/// others wrote begins behind it, so that none of them can write it.
+/// What stands before what goes on where the line above it ends, with its blanks. What others wrote
+/// begins behind it, so that none of them can write it.
 const GOES_ON: &str = "|+";
 /// How wide the frames are.
 pub(super) const FRAME_COLUMNS: usize = 2;
@@ -17,28 +17,18 @@ pub(super) fn behind(frame: &str, line: &str) -> String {
     format!("{frame}{line}").trim_end().to_string()
 }
 
-/// A text of visible characters in framed lines of at most so many columns. It is folded at a blank
-/// where one stands behind the first third, which the line's end stands for; else wherever the line
-/// is full.
+/// A line of visible characters in framed lines of at most so many columns. It is folded before a
+/// blank where one stands behind the first third, else wherever the line is full.
 pub(super) fn framed(text: &str, columns: usize) -> Vec<String> {
     let room = columns.saturating_sub(FRAME_COLUMNS).max(2);
     let (mut lines, mut frame) = (Vec::new(), FRAME);
     let (mut line, mut used) = (String::new(), 0_usize);
     for c in text.chars() {
         let needed = columns_of_character(c);
-        if used.saturating_add(needed) > room {
-            let end = end_of_full(&line, room, c);
-            let rest = line.split_off(end);
+        while used.saturating_add(needed) > room_for(c, &line, room) {
+            let rest = line.split_off(end_of_full(&line, room, c));
             lines.push(behind(frame, &line));
-            // The line's end stands for one blank, be it the next one.
-            let after_blank = rest.strip_prefix(' ').filter(|_| !ends_blank(&line));
-            let is_next_blank = rest.is_empty() && c == ' ';
-            frame = if after_blank.is_some() || is_next_blank { FRAME } else { GOES_ON };
-            line = after_blank.unwrap_or(&rest).to_string();
-            used = width(&line);
-            if is_next_blank {
-                continue;
-            }
+            (frame, used, line) = (GOES_ON, width(&rest), rest);
         }
         line.push(c);
         used = used.saturating_add(needed);
@@ -47,18 +37,30 @@ pub(super) fn framed(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-fn ends_blank(line: &str) -> bool {
-    line.ends_with(' ')
+/// How wide a line may be with one more character. So many blanks alone are a line that any letter
+/// has room behind them: a line of blanks is always as long, so that they can be counted.
+fn room_for(c: char, line: &str, room: usize) -> usize {
+    if c == ' ' && is_blanks(line) { blanks_in_line(room) } else { room }
+}
+
+fn blanks_in_line(room: usize) -> usize {
+    room.saturating_sub(LETTER_COLUMNS_MAX).max(1)
+}
+
+fn is_blanks(line: &str) -> bool {
+    line.bytes().all(|byte| byte == b' ')
 }
 
 /// Where a full line ends, in bytes, when this character does not fit on it any more: before the
-/// blanks at its end, before its last ones, or else where it is full. A line of blanks alone is
-/// always full, so that they can be counted.
+/// blanks at its end, before its last ones, or else where it is full.
 fn end_of_full(line: &str, room: usize, next: char) -> usize {
     // A mark stays with its letter.
     let letter = if is_mark(next) { line.rfind(|c| !is_mark(c)) } else { None };
     let full = letter.filter(|at| *at > 0).unwrap_or(line.len());
     let Some(kept) = line.get(..full) else { return line.len() };
+    if is_blanks(kept) {
+        return full.min(blanks_in_line(room)).max(1);
+    }
     let Some(blank) = kept.rfind(' ') else { return full };
     let behind = blank.saturating_add(1);
     let before = kept.get(..behind).unwrap_or_default().trim_end_matches(' ').len();
@@ -81,6 +83,21 @@ mod tests {
         page.lines()
     }
 
+    fn shown_prompt(text: &str, columns: usize) -> Vec<String> {
+        let mut page = Page::new(columns);
+        page.foreign("prompt", text);
+        page.lines()
+    }
+
+    #[test]
+    fn a_line_end_inside_a_text_is_no_fold_of_this_program() {
+        let (row, forged) = ("d".repeat(70), "  command    = true");
+        for (between, last) in [("\n", "|   command    = true"), (" ", "|+   command    = true")] {
+            let lines = shown_prompt(&format!("{row}{between}{forged}"), 78);
+            assert_eq!(lines.last().map(String::as_str), Some(last), "{between:?}");
+        }
+    }
+
     #[test]
     fn a_fold_at_a_blank_is_no_fold_inside_a_word() {
         let directory = format!("/home/{}/", "d".repeat(49));
@@ -93,8 +110,8 @@ mod tests {
         }
         let last = |paths: &str| shown(&command(paths), 80).pop();
         assert_eq!(last("etc").as_deref(), Some("|+etc"));
-        assert_eq!(last(" etc").as_deref(), Some("| etc"));
-        assert_eq!(last("  etc").as_deref(), Some("|  etc"));
+        assert_eq!(last(" etc").as_deref(), Some("|+ etc"));
+        assert_eq!(last("  etc").as_deref(), Some("|+  etc"));
     }
 
     /// Words and blanks that are about as long as a line.
@@ -102,7 +119,8 @@ mod tests {
         let mut text = String::new();
         for _ in 0..1 + usize::arbitrary(random) % 5 {
             let most = *random.choose(&[3, columns / 2, columns * 2]).unwrap();
-            let piece = random.choose(&["d", "/", "d/", " ", "ab "]).unwrap();
+            let pieces = ["d", "/", "d/", " ", "ab ", "\u{6587}", "e\u{301}", "\n", " \n"];
+            let piece = random.choose(&pieces).unwrap();
             text += &piece.repeat(usize::arbitrary(random) % most);
         }
         text
@@ -113,16 +131,24 @@ mod tests {
         let mut similar: Vec<char> = text.chars().collect();
         for _ in 0..1 + usize::arbitrary(random) % 3 {
             let place = usize::arbitrary(random) % (similar.len() + 1);
-            match *random.choose(&[0, 1, 2]).unwrap() {
-                0 => similar.insert(place, *random.choose(&[' ', ' ', '/', '+', 'd']).unwrap()),
+            match *random.choose(&[0, 1, 2, 3]).unwrap() {
+                0 => {
+                    let added = [' ', ' ', '/', '+', 'd', '\n', '|', '\u{6587}', '\u{301}'];
+                    similar.insert(place, *random.choose(&added).unwrap());
+                }
                 1 => drop((place < similar.len()).then(|| similar.remove(place))),
-                _ => drop(similar.get_mut(place).map(|c| *c = ' ')),
+                2 => drop(similar.get_mut(place).map(|c| *c = ' ')),
+                _ => drop(similar.get_mut(place).map(|c| *c = '\n')),
             }
         }
         similar.into_iter().collect()
     }
 
-    /// Blanks at the end of a text are none that anybody could see.
+    /// Blanks at the end of a line are none that anybody could see.
+    fn seen_of(text: &str) -> Vec<&str> {
+        text.split('\n').map(|line| line.trim_end_matches(' ')).collect()
+    }
+
     #[test]
     fn texts_that_are_shown_alike_are_alike_at_any_width() {
         let clock = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.subsec_nanos());
@@ -134,10 +160,12 @@ mod tests {
             let columns = 20 + round % 101;
             let one = text(&mut random, columns);
             let other = similar(&mut random, &one);
-            let lines = shown(&one, columns);
-            assert!(lines.iter().all(|line| width(line) <= columns), "{one:?}: {lines:?}");
-            if one.trim_end() != other.trim_end() {
-                assert_ne!(lines, shown(&other, columns), "{one:?} and {other:?}");
+            for shown in [shown, shown_prompt] {
+                let lines = shown(&one, columns);
+                assert!(lines.iter().all(|line| width(line) <= columns), "{one:?}: {lines:?}");
+                if seen_of(&one) != seen_of(&other) {
+                    assert_ne!(lines, shown(&other, columns), "{one:?} and {other:?}");
+                }
             }
         }
     }

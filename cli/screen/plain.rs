@@ -7,6 +7,8 @@ use unicode_width::UnicodeWidthChar;
 
 /// How many marks one letter may carry: more would run into the lines above and below.
 const MARKS_MAX: usize = 3;
+/// How wide a letter may be with its marks.
+pub(super) const LETTER_COLUMNS_MAX: usize = 2 + MARKS_MAX;
 
 /// Letters and symbols that most fonts draw as nothing.
 const DRAWN_AS_NOTHING: [char; 7] =
