@@ -3,6 +3,7 @@
 //! write into the first column. What this program says of its own stands flush left, and comes
 //! last.
 
+mod alike;
 mod conversation;
 mod framed;
 mod plain;

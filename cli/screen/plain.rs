@@ -1,6 +1,7 @@
 //! What is plainly visible, and the rest made visible: stricter than what may be recorded, for
 //! screens alone.
 
+use super::alike::Word;
 use holdpoint_domain::core::text::hidden_character;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 use unicode_width::UnicodeWidthChar;
@@ -27,8 +28,8 @@ enum Backslashes {
 }
 
 /// A text of which every character can be seen. The rest is written `\u{..}`; so are tabs, spaces
-/// but the plain one, line ends, and quotes that could be taken for this program's own. Two
-/// different texts stay different.
+/// but the plain one, line ends, quotes that could be taken for this program's own, and letters
+/// that pass for Latin ones. Two different texts stay different.
 pub(crate) fn plain(text: &str) -> String {
     escaped(text, Backslashes::WhereNeeded, |_| false)
 }
@@ -74,17 +75,21 @@ pub(super) fn columns(c: char) -> usize {
 fn escaped(text: &str, backslashes: Backslashes, is_moving: fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     // The marks that the letter before may still carry, and the backslashes that stand before.
-    let (mut marks_left, mut slashes) = (0_usize, 0_usize);
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
+    let (mut marks_left, mut slashes, mut word) = (0_usize, 0_usize, Word::default());
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
         if c == '\\' {
             slashes = slashes.saturating_add(1);
             marks_left = 0;
             continue;
         }
         let is_mark = c.general_category_group() == GeneralCategoryGroup::Mark;
-        let is_shown = is_plain(c) && !is_moving(c) && (!is_mark || marks_left > 0);
-        let reads_like_one = !is_shown || (c == 'u' && characters.peek() == Some(&'{'));
+        let is_shown = is_plain(c)
+            && !is_moving(c)
+            && (!is_mark || marks_left > 0)
+            && !word.passes_for_latin(text, at, c);
+        let mut is_next = |next| characters.peek().is_some_and(|(_, c)| *c == next);
+        let reads_like_one = !is_shown || (c == 'u' && is_next('{'));
         let is_doubled = backslashes == Backslashes::All
             || (backslashes == Backslashes::WhereNeeded && reads_like_one);
         push_slashes(&mut shown, std::mem::take(&mut slashes), is_doubled);
@@ -209,5 +214,27 @@ mod tests {
     fn quotes_end_where_they_are_ended() {
         assert_eq!(quoted(r#"a" by b\"#), r#""a\" by b\\""#);
         assert_eq!(quoted("a   b\u{5d0}"), "\"a \\u{20} b\\u{5d0}\"");
+    }
+
+    #[test]
+    fn a_letter_that_passes_for_a_latin_one_is_written_as_its_number() {
+        for (text, shown) in [
+            ("d\u{435}ploy", r"d\u{435}ploy"),
+            ("\u{440}aypal, DE\u{420}LOY-1", r"\u{440}aypal, DE\u{420}LOY-1"),
+            ("/usr/bin/r\u{3bf}\u{3bf}t", r"/usr/bin/r\u{3bf}\u{3bf}t"),
+            ("\u{435}1\u{301}x", "\\u{435}1\u{301}x"),
+            ("\u{ff52}\u{ff4d}", r"\u{ff52}\u{ff4d}"),
+            ("\u{1d41d}eploy", r"\u{1d41d}eploy"),
+        ] {
+            assert_eq!((&*plain(text), &*plain_once(text)), (shown, shown));
+            assert_eq!(quoted(text), format!("\"{shown}\""));
+        }
+        // Words of one alphabet each are what they look like.
+        let russian =
+            "\u{43f}\u{443}\u{441}\u{43a} deploy-\u{441}\u{43a}\u{440}\u{438}\u{43f}\u{442}";
+        for seen in [russian, "\u{3b1}\u{3b2}\u{3b3}", "na\u{ef}ve", "\u{65e5}\u{672c}\u{ff1f}"] {
+            assert_eq!(plain(seen), seen);
+        }
+        assert_ne!(plain("d\u{435}ploy"), plain(r"d\u{435}ploy"));
     }
 }
