@@ -5,10 +5,12 @@
 
 mod alike;
 mod conversation;
+mod folds;
 mod framed;
 mod plain;
 
 pub(crate) use conversation::{Around, Conversation};
+use folds::{fold, wrapped};
 use framed::{FRAME, FRAME_COLUMNS, behind, framed};
 use plain::{columns as columns_of_character, plain, plain_once, still, still_once};
 use std::io::IsTerminal;
@@ -57,27 +59,6 @@ pub(crate) fn folded(text: &str, (first, others): (&str, &str), columns: usize) 
     let lines = wrapped(&plain_once(text), room(first), room(others)).into_iter().enumerate();
     let behind = |(at, line)| format!("{}{line}", if at == 0 { first } else { others });
     lines.map(|line| behind(line).trim_end().to_string()).collect()
-}
-
-/// As [`fold`], but no word is broken that fits on a line of its own.
-fn wrapped(text: &str, first: usize, others: usize) -> Vec<String> {
-    let (mut lines, mut line, mut room) = (Vec::new(), String::new(), first);
-    for (at, word) in text.split(' ').enumerate() {
-        let longer = if at == 0 { word.to_string() } else { format!("{line} {word}") };
-        if width(&longer) <= room {
-            line = longer;
-        } else if width(word) <= others {
-            lines.push(std::mem::replace(&mut line, word.to_string()));
-            room = others;
-        } else {
-            let mut pieces = fold(&longer, room, others);
-            line = pieces.pop().unwrap_or_default();
-            lines.extend(pieces);
-            room = others;
-        }
-    }
-    lines.push(line);
-    lines
 }
 
 /// How wide a terminal is.
@@ -227,7 +208,7 @@ impl Page {
     }
 
     fn own(&mut self, text: &str, indent: usize) {
-        let lines = fold(&plain_once(text), self.columns, self.columns.saturating_sub(indent));
+        let lines = wrapped(&plain_once(text), self.columns, self.columns.saturating_sub(indent));
         let folded = lines.iter().enumerate().map(|(at, line)| match at {
             0 => line.clone(),
             _ => format!("{}{line}", " ".repeat(indent)),
@@ -347,38 +328,6 @@ fn is_mark(c: char) -> bool {
 /// The longest beginning of so many columns.
 fn fitting(text: &str, room: usize) -> String {
     fold(text, room, room).into_iter().next().unwrap_or_default()
-}
-
-/// A text of visible characters in lines of so many columns: the first one, and the others. It is
-/// folded behind a space where one stands behind the first third, else wherever the line is full.
-fn fold(text: &str, first: usize, others: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let (mut line, mut used, mut room) = (String::new(), 0_usize, first);
-    for c in text.chars() {
-        let needed = columns_of_character(c);
-        if used.saturating_add(needed) > room {
-            let rest = line.split_off(end_of_full(&line, room, c));
-            lines.push(std::mem::replace(&mut line, rest));
-            (used, room) = (width(&line), others);
-            // The line's end stands for the space.
-            if c == ' ' && line.is_empty() {
-                continue;
-            }
-        }
-        line.push(c);
-        used = used.saturating_add(needed);
-    }
-    lines.push(line);
-    lines.iter().map(|line| line.trim_end().to_string()).collect()
-}
-
-/// Where a full line ends, in bytes, when this character does not fit on it any more.
-fn end_of_full(line: &str, room: usize, next: char) -> usize {
-    let behind_space = line.rfind(' ').map(|at| at.saturating_add(1));
-    let is_far = |at: &usize| line.get(..*at).is_some_and(|kept| width(kept) > room / 3);
-    // A mark stays with its letter.
-    let letter = if is_mark(next) { line.rfind(|c| !is_mark(c)) } else { None };
-    behind_space.filter(is_far).or(letter).unwrap_or(line.len())
 }
 
 #[cfg(test)]

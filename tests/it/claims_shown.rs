@@ -5,6 +5,7 @@ use crate::program::{Place, status, text};
 use holdpoint_engine::shell::user_name;
 use holdpoint_testing::hand_made::HandMade;
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 /// Every verb that says who did something, of the loop that is asked for.
@@ -109,6 +110,33 @@ fn a_name_forges_no_other_column() {
         assert!(!said.contains(name), "{view:?}: {said}");
         assert!(said.contains("\"root \\u{20}execution_loop.halted"), "{view:?}: {said}");
     }
+}
+
+/// A Cyrillic letter in a Latin word is seen, in whatever a person decides about.
+#[test]
+fn no_word_with_a_letter_of_another_alphabet_passes_for_the_latin_word() {
+    let place = Place::with_log();
+    let (odd, seen) = ("d\u{435}ploy", r"d\u{435}ploy");
+    let asked = ["decision", "create", odd, "--requested-by", odd, "--prompt", odd];
+    let options = ["--option", &format!("a:{odd}"), "--option", "b:No", "--json"];
+    let asked = place.holdpoint(&[&asked[..], &options].concat());
+    assert_eq!(status(&asked), 0, "{}", text(&asked.stderr));
+    // It is in the prompt, the issue, the label and the name.
+    for (view, count) in [(&["decision", "show", odd][..], 4), (&["decision", "list"], 2)] {
+        let said = shown(&place, view);
+        assert!(!said.contains(odd) && said.matches(seen).count() >= count, "{view:?}: {said}");
+    }
+    let file = place.directory.path().join(odd);
+    std::fs::write(&file, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+    let label = format!("{odd}={odd}");
+    let program = format!("./{odd}");
+    let start = ["run", "--hold", "before", "--no-wait", "--label", &label, "--", &program];
+    let left = place.holdpoint(&start);
+    assert_eq!(status(&left), 122, "{}", text(&left.stderr));
+    let said = shown(&place, &["decision", "show", text(&left.stdout).trim()]);
+    assert!(!said.contains(odd), "{said}");
+    assert!(said.contains(&format!("./{seen}")) && said.matches(seen).count() > 2, "{said}");
 }
 
 /// Whoever records a run by commands says how it ended; whoever watches a process measures it.
