@@ -1,5 +1,6 @@
 //! Exit codes, and failures on the way to one.
 
+use crate::advice;
 use crate::arguments::Global;
 use crate::output::Output;
 use crate::screen::{Page, columns_of};
@@ -9,6 +10,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// How the program ends.
@@ -100,6 +102,12 @@ impl Failure {
         self
     }
 
+    /// The same failure of a log, whose commands name that one.
+    pub(crate) fn on(mut self, log: &Path) -> Self {
+        self.message = advice::on(log, &self.message);
+        self
+    }
+
     /// The same failure, with which the program ends so.
     pub(crate) fn exiting(self, exit: Exit) -> Self {
         Self { exit, ..self }
@@ -129,7 +137,7 @@ impl Failure {
     pub fn value(&self) -> Value {
         let mut error = Map::new();
         error.insert("code".into(), json!(self.code));
-        error.insert("message".into(), json!(self.message));
+        error.insert("message".into(), json!(advice::pasted(&self.message)));
         error.extend(self.more.clone());
         json!({ "error": error })
     }
@@ -158,10 +166,10 @@ pub(crate) fn settle(global: &Global, outcome: Result<Exit, Failure>) -> Exit {
     outcome.unwrap_or_else(|failure| failure.report(global))
 }
 
-/// Writes a sentence to stderr, folded where that is a terminal. Where stderr is closed there is
+/// Writes a sentence to stderr, folded where that is a terminal; its commands name the log. Where stderr is closed there is
 /// nobody to tell.
 pub(crate) fn complain(sentence: &str) {
-    let sentence = format!("holdpoint: {sentence}");
+    let sentence = format!("holdpoint: {}", advice::pasted(sentence));
     let told = match std::io::stderr().is_terminal() {
         true => folded(&sentence, columns_of(std::io::stderr())),
         false => sentence,

@@ -1,6 +1,7 @@
 //! The program `holdpoint`: what a person types. It parses arguments, shows results and chooses
 //! exit codes; it holds no rule and knows no byte of the format.
 
+mod advice;
 mod answer;
 mod apply;
 mod archives;
@@ -90,6 +91,7 @@ pub fn main() -> ExitCode {
     }
     let named = given.log.clone();
     let (global, refusal) = given.located();
+    advice::is_about(&global.log);
     if let Some(failure) = refusal.filter(|_| !verb.needs_no_log()) {
         return refuse(&global, &verb, failure).into();
     }

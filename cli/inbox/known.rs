@@ -6,6 +6,7 @@ use crate::directory::log_id;
 use crate::exit::{Exit, Failure, complain};
 use crate::text::path as shown;
 use holdpoint_domain::core::text::visible;
+use holdpoint_engine::executor::command_line;
 use holdpoint_engine::shell::state_home;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::storage::open_regular;
@@ -184,8 +185,8 @@ pub(crate) fn register(log: &Path) {
 /// That a log is not listed, why, and what can be done.
 fn not_listed(log: &Path, error: &io::Error) -> String {
     let advice = match error.kind() {
-        ErrorKind::InvalidFilename => "",
-        _ => "; `holdpoint inbox add` lists it",
+        ErrorKind::InvalidFilename => String::new(),
+        _ => format!("; `holdpoint inbox add {}` lists it", command_line(log.as_os_str(), &[])),
     };
     let (log, error) = (shown(log), visible(&error.to_string()).to_string());
     format!("log {log} is not in the list of `holdpoint inbox`: {error}{advice}")
@@ -298,7 +299,7 @@ mod tests {
         );
         assert!(!said.contains("inbox add"), "{said}");
         let full = not_listed(Path::new("/a"), &invalid("full".to_string()));
-        assert!(full.ends_with("full; `holdpoint inbox add` lists it"), "{full}");
+        assert!(full.ends_with("full; `holdpoint inbox add /a` lists it"), "{full}");
     }
 
     #[test]

@@ -101,6 +101,7 @@ impl LogSnapshot {
         let found = state.as_ref().map(|state| items((at, &place), state, asked));
         let unsure = found.iter().flatten().find(|item| item.stands == Stands::Unsure);
         let problem = problem.or_else(|| unsure.and_then(|item| untold(&place, item)));
+        let problem = problem.map(|it| it.on(&place.path));
         let problem = problem.map(|it| it.with("log", json!(place.path.to_string_lossy())));
         let rest = begun.elapsed().saturating_mul(REST).max(BETWEEN_READINGS);
         let rests_until = Instant::now().checked_add(rest).unwrap_or(begun);
