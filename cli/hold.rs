@@ -12,7 +12,7 @@ use crate::closest::closest;
 use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
-use crate::ids::in_small_letters;
+use crate::ids::{self, IdOf, in_small_letters};
 use crate::inbox;
 use crate::live::LiveState;
 use crate::locate::how_to_make;
@@ -219,12 +219,9 @@ fn resolve<'a>(
             if several.contains(&wanted) {
                 return Ok(Some(wanted.to_string()));
             }
-            let message = format!(
-                "{} requests begin with {}: give more of the id",
-                several.len(),
-                visible(wanted)
-            );
-            Err(Failure::new(Exit::CONFLICT, "ambiguous_request", message))
+            let digits = wanted.strip_prefix(ID_PREFIX).unwrap_or(wanted);
+            let ids = several.iter().map(ToString::to_string).collect();
+            Err(ids::several(digits, &[IdOf::Request], several.len(), &ids))
         }
     }
 }

@@ -163,7 +163,13 @@ fn none(digits: &str, of: &[IdOf]) -> Failure {
     Failure::new(Exit::NOT_FOUND, code, format!("{message}: {advice}"))
 }
 
-fn several(digits: &str, of: &[IdOf], count: usize, found: &BTreeSet<String>) -> Failure {
+/// That several ids begin so, some of which are named.
+pub(crate) fn several(
+    digits: &str,
+    of: &[IdOf],
+    count: usize,
+    found: &BTreeSet<String>,
+) -> Failure {
     let named: Vec<String> =
         found.iter().take(NAMED_MAX).map(|id| visible(id).to_string()).collect();
     let more = if count > NAMED_MAX { ", .." } else { "" };

@@ -37,7 +37,7 @@ const STORIES_MAX: usize = 20;
 pub(crate) struct Args {
     /// The last record or moment to apply: 12, 2026-01-25T16:00, a day, yesterday, or how long ago,
     /// such as 5m.
-    #[arg(long, value_name = "POINT", value_parser = parse_end)]
+    #[arg(long = "at", alias = "until", value_name = "POINT", value_parser = parse_end)]
     until: Option<Until>,
     /// Only this loop, with its story.
     #[arg(long = "loop", value_name = "ID")]

@@ -257,7 +257,12 @@ pub(crate) fn fits_in_row(text: &str) -> bool {
 
 /// The beginning of what somebody else wrote, in quotes with no end but its own.
 pub(crate) fn quoted(text: &str) -> String {
-    let beginning: String = text.chars().take(NAME_CHARACTERS_MAX).collect();
+    quoted_up_to(NAME_CHARACTERS_MAX, text)
+}
+
+/// The same, of so many characters.
+pub(crate) fn quoted_up_to(most: usize, text: &str) -> String {
+    let beginning: String = text.chars().take(most).collect();
     let more = if beginning.len() < text.len() { ".. (cut)" } else { "" };
     format!("{}{more}", plain::quoted(&beginning))
 }

@@ -3,7 +3,8 @@
 use crate::exit::{Exit, Failure, complain};
 use crate::locate;
 use crate::output::Output;
-use clap::error::ContextKind;
+use crate::text::cut;
+use clap::error::{ContextKind, ContextValue};
 use holdpoint_domain::core::text::visible;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -13,6 +14,9 @@ const VARIABLES: [(&str, &str, &str); 2] = [
     ("--log <DIR>", locate::VARIABLE, "a directory"),
     ("--config <FILE>", "HOLDPOINT_CONFIG", "a file"),
 ];
+
+/// Bytes of a value that is not understood which are repeated.
+const REPEATED_MAX: usize = 100;
 
 /// Shows what is wrong, or the help that was asked for. With `--json` before `--` a program is told
 /// on stdout what is wrong; hooks have an answer of their own, which whoever calls them expects.
@@ -25,7 +29,7 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
         Some(sentence) => complain(sentence),
         None if !error.use_stderr() => drop(error.print()),
         // It repeats what was given, which may be anything.
-        None => drop(write!(io::stderr(), "{}", seen(&error.to_string()))),
+        None => drop(write!(io::stderr(), "{}", repeated(error))),
     }
     if !error.use_stderr() {
         return Exit::DONE;
@@ -64,6 +68,17 @@ fn verb(words: &[OsString]) -> Option<&OsStr> {
     None
 }
 
+/// What is wrong. Of a value that was given it repeats the beginning, on one line.
+fn repeated(error: &clap::Error) -> String {
+    let whole = error.to_string();
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidValue) else {
+        return seen(&whole);
+    };
+    let is_short = given.len() <= REPEATED_MAX && !given.contains('\n');
+    let shown = if is_short { given.clone() } else { cut(given, REPEATED_MAX) };
+    seen(&whole.replacen(given, &shown, 1))
+}
+
 /// A text of several lines, its control and hidden characters visible.
 fn seen(text: &str) -> String {
     text.split_inclusive('\n')
@@ -75,7 +90,7 @@ fn seen(text: &str) -> String {
 }
 
 fn sentence(error: &clap::Error) -> String {
-    let whole = seen(&error.to_string());
+    let whole = repeated(error);
     whole.trim().trim_start_matches("error: ").to_string()
 }
 

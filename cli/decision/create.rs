@@ -24,6 +24,7 @@ use holdpoint_domain::decision_point::{
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 /// Options of `decision create`.
@@ -187,11 +188,19 @@ fn tell(global: &Global, point: &DecisionPoint, value: &Value) -> Result<(), Fai
     let mut out = Output::stdout();
     if global.json {
         out.json(value);
-    } else {
-        out.line(&point.decision_id);
-        how_to_answer(global, point).iter().for_each(|line| out.line(line));
+        return out.finish();
     }
-    out.finish()
+    out.line(&point.decision_id);
+    let how = how_to_answer(global, point);
+    if std::io::stdout().is_terminal() {
+        how.iter().for_each(|line| out.line(line));
+        return out.finish();
+    }
+    // What reads stdout elsewhere wants the id alone.
+    out.finish()?;
+    // Where stderr is closed there is nobody to tell.
+    let _ = writeln!(std::io::stderr().lock(), "{}", how.join("\n"));
+    Ok(())
 }
 
 impl Args {

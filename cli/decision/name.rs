@@ -1,7 +1,7 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
 use crate::exit::{Exit, Failure};
-use crate::ids::{DIGITS_MIN, IdOf, are_digits, begins, in_small_letters};
+use crate::ids::{self, DIGITS_MIN, IdOf, are_digits, begins, in_small_letters};
 use crate::text::{cut, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
@@ -32,13 +32,13 @@ pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w Decision
     let digits = wanted.strip_prefix(ID_PREFIX).unwrap_or_default();
     let begins =
         |point: &&DecisionPoint| !digits.is_empty() && point.decision_id.starts_with(wanted);
-    let mut found = all(world).filter(begins);
-    match (found.next(), found.next()) {
-        (None, _) => Err(unknown(world, wanted)),
-        (Some(only), None) => Ok(only),
-        _ => {
-            let message = format!("several decisions begin with {}: give more", visible(wanted));
-            Err(Failure::new(Exit::CONFLICT, "ambiguous_decision", message))
+    let found: Vec<&DecisionPoint> = all(world).filter(begins).collect();
+    match found.as_slice() {
+        [] => Err(unknown(world, wanted)),
+        [only] => Ok(only),
+        several => {
+            let ids = several.iter().map(|point| point.decision_id.to_string()).collect();
+            Err(ids::several(digits, &[IdOf::Decision], several.len(), &ids))
         }
     }
 }

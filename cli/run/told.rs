@@ -4,6 +4,7 @@
 use crate::arguments::{Global, program};
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
+use crate::show::fault_words;
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::StopCondition;
@@ -60,13 +61,13 @@ fn remark(global: &Global, report: &RunReport) -> Option<String> {
         (HaltReason::HumanDecisionTimedOut, _, _) => (halted.reason.name(), String::new()),
         (_, Some(condition), _) => (condition.name(), String::new()),
         (_, None, Some(fault)) => {
-            let code = format!(" ({} {})", fault.code, fault.sandbox_decision);
+            let code = format!(", {} {}", fault.code, fault.sandbox_decision);
             (fault.fault_type.name(), code)
         }
         (reason, None, None) => (reason.name(), String::new()),
     };
-    let details = report.details.as_ref().map(|details| format!(": {details}")).unwrap_or_default();
-    Some(format!("{name}{details}{code}; see `{}`", show(global, &report.loop_id)))
+    let said = report.details.clone().unwrap_or_else(|| fault_words(name));
+    Some(format!("{said} ({name}{code}); see `{}`", show(global, &report.loop_id)))
 }
 
 /// The command that shows the whole story.

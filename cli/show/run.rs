@@ -6,16 +6,16 @@ use crate::output::Output;
 use crate::run::labels::HOST;
 use crate::run_output::last_lines;
 use crate::runs::{lasted, ran, waited};
-use crate::screen::{Page, named, quoted};
+use crate::screen::{Page, named, quoted_up_to};
 use crate::text::{bytes, moment};
 use crate::when::{ago, took};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
-use holdpoint_domain::evidence_capture::{OutputStream, ResourceUsage};
+use holdpoint_domain::evidence_capture::{OutputStream, ResourceUsage, StopCondition};
 use holdpoint_domain::execution_loop::Exit;
-use holdpoint_domain::governed::{Attempt, LoopView};
+use holdpoint_domain::governed::{Attempt, LoopView, StopDetected};
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::executor::InstructionEnvelope;
@@ -189,9 +189,38 @@ pub(crate) fn outcome(run: &Run) -> String {
     let last = entity.current_attempt();
     let exit = last.and_then(told_exit).map(|exit| format!(", {exit}")).unwrap_or_default();
     let fault = last.and_then(|attempt| attempt.fault.as_ref());
-    let fault = fault.map(|fault| format!(": {}", quoted(&fault.fault_message)));
-    let stop = entity.stop.as_ref().map(|stop| format!(": {}", quoted(&stop.details)));
+    let fault = fault.map(|fault| format!(": {}", quoted_up_to(REASON_MAX, &fault.fault_message)));
+    let stop = entity.stop.as_ref().map(|stop| format!(": {}", stopped(stop)));
     format!("{}{exit}{}", outcome.name(), fault.or(stop).unwrap_or_default())
+}
+
+/// So many characters of a reason that is on record are shown.
+const REASON_MAX: usize = 240;
+
+/// Why it was stopped: as its recorder said, where that is more than the fact that a rule looks at.
+fn stopped(stop: &StopDetected) -> String {
+    match stop.details.starts_with(stop.condition.name()) {
+        true => stop_words(stop.condition).to_string(),
+        false => quoted_up_to(REASON_MAX, &stop.details),
+    }
+}
+
+/// What stopped a run, in words.
+const fn stop_words(condition: StopCondition) -> &'static str {
+    match condition {
+        StopCondition::MissingAuthorization => {
+            "nobody permitted it, or its program may not be executed"
+        }
+        StopCondition::ExecutorNotRegistered => "its program was not found",
+        StopCondition::EnvelopeHashMismatch => "the command is not the one that was permitted",
+        StopCondition::ContextUninitialized => "nothing was ready to record it",
+        StopCondition::EvidenceChainBroken => "what is on record of it does not verify",
+        StopCondition::ResourceLimitExceeded => "there was no room or no time for it",
+        StopCondition::TimestampInvalid => "the clock gave no time, or went back",
+        StopCondition::PriorExecutionPending => "the attempt before it had not ended",
+        StopCondition::AmbiguousIntent => "what was wanted was not clear",
+        StopCondition::HumanAbort => "a person stopped it",
+    }
 }
 
 /// How the process of an attempt ended, where that is known.
@@ -389,6 +418,9 @@ fn codes(page: &mut Page, run: &Run) {
     let entity = &run.entity;
     let halt = entity.halt.as_ref().map_or("none", |halt| halt.reason.name());
     page.row("state", &format!("{}, halt {halt}", entity.state()));
+    if let Some(stop) = &entity.stop {
+        page.row("stop", &quoted_up_to(REASON_MAX, &stop.details));
+    }
     page.row("instruction", entity.context.instruction_envelope_hash());
     page.row("correlation", &named(&entity.correlation));
     page.row("records", &format!("{} to {}", run.first, run.last));

@@ -21,6 +21,34 @@ fn names_in_a_list_lose_their_blanks_and_what_waits_is_named_once() {
 }
 
 #[test]
+fn what_reads_the_output_of_create_gets_the_id_alone() {
+    let place = Place::new();
+    let words = ["decision", "create", "--prompt", "Go?", "--option", "a", "--option", "b"];
+    let created = place.holdpoint(&words);
+    let id = text(&created.stdout);
+    assert!(id.starts_with("DP-") && id.trim_end().len() == 35, "{id}");
+    assert!(text(&created.stderr).contains("holdpoint answer"), "how it is answered is told");
+}
+
+#[test]
+fn of_decisions_that_begin_alike_the_candidates_are_named() {
+    let place = Place::new();
+    let ids: Vec<String> = (0..18).map(|_| asked(&place, &[])).collect();
+    let (first, second) = ids
+        .iter()
+        .enumerate()
+        .find_map(|(at, id)| {
+            let same = |other: &&String| other[..4] == id[..4];
+            Some((id, ids[..at].iter().find(same)?))
+        })
+        .expect("of eighteen ids two have the same first digit");
+    let refused = place.holdpoint(&["decision", "wait", &first[..4]]);
+    let said = text(&refused.stderr);
+    assert_eq!(status(&refused), 4, "{said}");
+    assert!(said.contains(first) && said.contains(second) || said.contains(", .."), "{said}");
+}
+
+#[test]
 fn an_outcome_says_that_nothing_proves_the_name() {
     let place = Place::new();
     let id = asked(&place, &[]);

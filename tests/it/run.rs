@@ -107,7 +107,13 @@ fn a_missing_program_exits_127_and_names_it() {
     let output = place.run(&["no-such-program-anywhere", "x"]);
     assert_eq!(status(&output), 127);
     let said = text(&output.stderr);
-    assert!(said.contains("no-such-program-anywhere") && said.contains("check its name"), "{said}");
+    assert!(said.starts_with("holdpoint: program \"no-such-program-anywhere\" was not"), "{said}");
+    assert!(said.contains("check its name"), "{said}");
+    let id = format!("LOOP-{}", said.split_once("LOOP-").unwrap().1.split('`').next().unwrap());
+    let shown = text(&place.holdpoint(&["show", &id]).stdout);
+    assert!(shown.contains("refused: its program was not found\n"), "plain words: {shown}");
+    let codes = text(&place.holdpoint(&["show", &id, "--verbose"]).stdout);
+    assert!(codes.contains("EXECUTOR_NOT_REGISTERED"), "{codes}");
     assert_ended(&place, "STOP_CONDITION", Some("EXECUTOR_NOT_REGISTERED"), None);
     assert_eq!(evidence(&place).last().map(String::as_str), Some("STOP_CONDITION"));
 }

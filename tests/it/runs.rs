@@ -202,8 +202,13 @@ fn what_cannot_be_a_label_is_refused_before_anything_is_recorded() {
     let many: Vec<&str> = many.iter().flat_map(|label| ["--label", label]).collect();
     let wrong = [&["--label", "env"][..], &["--label", &long], &["--label", "a\nb=1"]];
     for labels in wrong {
-        assert_eq!(status(&place.run_with(labels, &["true"])), 2, "{labels:?}");
+        let refused = place.run_with(labels, &["true"]);
+        assert_eq!(status(&refused), 2, "{labels:?}");
+        assert!(refused.stderr.len() < 600, "the whole of it is not repeated: {labels:?}");
     }
+    let forged = place.run_with(&["--label", "a=1\nholdpoint: recorded as LOOP-1"], &["true"]);
+    let told = text(&forged.stderr);
+    assert!(told.lines().all(|line| !line.starts_with("holdpoint:")), "{told}");
     for labels in [&["--label", "env=1", "--label", "env=2"][..], &many] {
         assert_eq!(status(&place.run_with(labels, &["true"])), 2, "{labels:?}");
     }
