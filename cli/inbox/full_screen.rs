@@ -112,10 +112,10 @@ impl Session<'_> {
             && opened.over.is_none()
         {
             let place = Place { log: opened.item.log, id: opened.item.id.clone() };
-            let (draft, below) = (opened.draft.clone(), opened.below);
+            let (draft, part) = (opened.draft.clone(), opened.part);
             self.open(&place);
             if let View::Question(opened) = &mut self.screen.view {
-                (opened.draft, opened.below) = (draft, below);
+                (opened.draft, opened.part) = (draft, part);
             }
         }
     }

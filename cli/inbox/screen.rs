@@ -19,7 +19,7 @@ pub(super) use printed::Printed;
 use printed::output;
 use question::foot;
 pub(super) use question::{Opened, Shown};
-use room::{MESSAGES_MAX, above, help};
+use room::{MESSAGES_MAX, Part, above, help};
 use std::mem::discriminant;
 use std::ops::Range;
 
@@ -145,7 +145,7 @@ impl Screen {
             View::Output(printed) => printed.back,
             View::List => None,
         };
-        self.view = View::Output(Printed { parts, below: 0, back });
+        self.view = View::Output(Printed { parts, part: Part::END, back });
     }
 
     /// A key was pressed: what is to be done outside, if anything.
@@ -197,13 +197,7 @@ impl Screen {
             Key::Escape if opened.is_shut() || !opened.draft.step_back() => return None,
             Key::Escape => {}
             Key::Control('o') => action = Some(Action::Output(opened.place())),
-            Key::PageUp => opened.below = opened.below.saturating_add(page),
-            Key::PageDown => opened.below = opened.below.saturating_sub(page),
-            Key::Up => opened.below = opened.below.saturating_add(1),
-            Key::Down => opened.below = opened.below.saturating_sub(1),
-            Key::Home => opened.below = usize::MAX,
-            Key::End => opened.below = 0,
-            _ if opened.is_shut() => {}
+            _ if opened.part.press(key, page) || opened.is_shut() => {}
             Key::Character(c) => opened.draft.push(c.encode_utf8(&mut [0; 4])),
             Key::Pasted(text) => opened.draft.push(text),
             Key::Backspace => opened.draft.erase(),
@@ -214,6 +208,7 @@ impl Screen {
                 Entered::Unclear(why) => self.say(&why),
                 Entered::Whole(typed) => action = Some(Action::Give(opened.place(), typed)),
             },
+            Key::Up | Key::Down | Key::PageUp | Key::PageDown | Key::Home | Key::End => {}
         }
         self.view = View::Question(opened);
         action
@@ -237,15 +232,10 @@ impl Screen {
                 self.view = printed.back.map_or(View::List, View::Question);
                 return;
             }
-            Key::PageUp => printed.below = printed.below.saturating_add(self.page),
-            Key::PageDown => printed.below = printed.below.saturating_sub(self.page),
-            Key::Up | Key::Character('k') => printed.below = printed.below.saturating_add(1),
-            Key::Down | Key::Character('j') => printed.below = printed.below.saturating_sub(1),
-            Key::Home => printed.below = usize::MAX,
-            Key::End => printed.below = 0,
-            Key::Character(_) | Key::Pasted(_) | Key::Control(_) => {}
-            Key::Enter | Key::Backspace => {}
-        }
+            Key::Character('k') => printed.part.press(&Key::Up, self.page),
+            Key::Character('j') => printed.part.press(&Key::Down, self.page),
+            key => printed.part.press(key, self.page),
+        };
         self.view = View::Output(printed);
     }
 
@@ -257,7 +247,7 @@ impl Screen {
                 opened.late = opened.item.time_over(now);
                 let lines = (opened.shown)(columns, now);
                 let foot = foot(opened, &self.messages, (height, columns));
-                let above = above(lines, (foot, columns), height, &mut opened.below);
+                let above = above(lines, (foot, columns), height, &mut opened.part);
                 self.page = above.page;
                 let lines = above.lines;
                 let typed = lines.iter().rev().nth(1).map_or(0, |line| width(line));
@@ -268,7 +258,7 @@ impl Screen {
             View::Output(printed) => {
                 let lines = output(&printed.parts, columns);
                 let foot = vec![help(&["Esc back", "PgUp PgDn"], columns)];
-                let above = above(lines, (foot, columns), height, &mut printed.below);
+                let above = above(lines, (foot, columns), height, &mut printed.part);
                 self.page = above.page;
                 Frame { lines: above.lines, selected: 0..0, cursor: None }
             }

@@ -1,13 +1,14 @@
 //! What a run printed, on a screen of its own.
 
 use super::question::Opened;
+use super::room::Part;
 use crate::screen::Page;
 
 /// What a run printed.
 pub(crate) struct Printed {
     /// What each part is, in words of this program, and its lines, made visible.
     pub(crate) parts: Vec<(String, Vec<String>)>,
-    pub(super) below: usize,
+    pub(super) part: Part,
     /// The question from which one came here.
     pub(super) back: Option<Box<Opened>>,
 }

@@ -1,7 +1,7 @@
 //! A question that is being answered.
 
 use super::Place;
-use super::room::{at_most, help, sentences};
+use super::room::{Part, at_most, help, sentences};
 use crate::inbox::draft::Draft;
 use crate::inbox::item::Item;
 use crate::screen::{in_row, width};
@@ -24,13 +24,14 @@ pub(crate) struct Opened {
     pub(crate) over: Option<String>,
     /// That its time was over when it was shown, and what follows from that.
     pub(super) late: Option<String>,
-    /// How many lines of its end are below what is seen: at first all that there is no room for.
-    pub(crate) below: usize,
+    /// What of it is seen: at first what it is about, which nothing below it pushes away.
+    pub(crate) part: Part,
 }
 
 impl Opened {
     pub(crate) fn new(item: Item, shown: Shown) -> Self {
-        Self { item, shown, draft: Draft::default(), over: None, late: None, below: usize::MAX }
+        let part = Part::BEGINNING;
+        Self { item, shown, draft: Draft::default(), over: None, late: None, part }
     }
 
     /// Whether nothing can be answered any more.

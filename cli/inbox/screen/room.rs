@@ -1,11 +1,57 @@
 //! What fits into so many rows and columns: what does not is counted, never left away unsaid.
 
+use super::Key;
 use crate::screen::{Page, width};
 
 /// So many messages are shown.
 pub(super) const MESSAGES_MAX: usize = 3;
 /// With fewer rows for a text, how much of it is not seen is said beside the keys.
 const ROOMY_ROWS: usize = 4;
+
+/// Which part of a text is looked at: where there comes to be less room for it, the lines that are
+/// counted here stay away, and of the others as many are seen as fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Behind so many lines of its beginning.
+    Behind(usize),
+    /// Before so many lines of its end.
+    Before(usize),
+}
+
+impl Part {
+    pub(super) const BEGINNING: Self = Self::Behind(0);
+    pub(super) const END: Self = Self::Before(0);
+
+    /// Moves by a key, of which a page has so many lines. False: the key moves nothing.
+    pub(super) fn press(&mut self, key: &Key, page: usize) -> bool {
+        let (is_back, lines) = match key {
+            Key::Up => (true, 1),
+            Key::PageUp => (true, page),
+            Key::Home => (true, usize::MAX),
+            Key::Down => (false, 1),
+            Key::PageDown => (false, page),
+            Key::End => (false, usize::MAX),
+            _ => return false,
+        };
+        let is_more = is_back == matches!(self, Self::Before(_));
+        let (Self::Behind(away) | Self::Before(away)) = self;
+        *away = match is_more {
+            true => away.saturating_add(lines),
+            false => away.saturating_sub(lines),
+        };
+        true
+    }
+
+    /// How many lines are above what is seen, where so many are not seen.
+    fn settle(&mut self, hidden: usize) -> usize {
+        let (Self::Behind(away) | Self::Before(away)) = self;
+        *away = (*away).min(hidden);
+        match *self {
+            Self::Behind(above) => above,
+            Self::Before(below) => hidden.saturating_sub(below),
+        }
+    }
+}
 
 /// A text above its foot.
 pub(super) struct Above {
@@ -70,25 +116,25 @@ pub(super) fn fitting(said: &[String], columns: usize) -> String {
     fits.or(said.last()).cloned().unwrap_or_default()
 }
 
-/// The lines of a text that fit above its foot: its end, or so many lines further up. Where little
-/// fits, the foot's last line, which has the keys, says which lines are seen.
+/// The lines of a part of a text that fit above its foot. Where little fits, the foot's last line,
+/// which has the keys, says which lines are seen.
 pub(super) fn above(
     text: Vec<String>,
     (mut foot, columns): (Vec<String>, usize),
     height: usize,
-    below: &mut usize,
+    part: &mut Part,
 ) -> Above {
     let room = height.saturating_sub(foot.len()).max(1);
     let all = text.len();
     let hidden = all.saturating_sub(room);
-    *below = (*below).min(hidden);
-    let first = hidden.saturating_sub(*below);
+    let first = part.settle(hidden);
+    let below = hidden.saturating_sub(first);
     let mut lines: Vec<String> = text.into_iter().skip(first).take(room).collect();
     let is_roomy = room >= ROOMY_ROWS;
     if is_roomy && let Some(line) = lines.first_mut().filter(|_| first > 0) {
         *line = not_seen(first.saturating_add(1), "above", columns);
     }
-    if is_roomy && let Some(line) = lines.last_mut().filter(|_| *below > 0) {
+    if is_roomy && let Some(line) = lines.last_mut().filter(|_| below > 0) {
         *line = not_seen(below.saturating_add(1), "below", columns);
     }
     if !is_roomy

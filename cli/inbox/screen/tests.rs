@@ -84,6 +84,53 @@ fn a_question_opens_at_its_beginning_and_its_keys_say_what_escape_does() {
 }
 
 #[test]
+fn what_a_question_is_about_stays_whatever_comes_to_stand_below_it() {
+    for keys in [vec![], vec![Key::End, Key::Home], vec![Key::PageDown, Key::PageUp, Key::PageUp]] {
+        let mut screen = screen();
+        let shown: Shown = Box::new(|columns, _| {
+            let mut page = Page::new(columns);
+            page.foreign("command", "make deploy");
+            (1..=16).for_each(|at| page.row(&format!("row {at}"), "of the record, as it is kept"));
+            page.lines()
+        });
+        screen.view = View::Question(Box::new(Opened::new(sample::hold(), shown)));
+        let about = |screen: &mut Screen, size| {
+            let lines = screen.frame(now(), size).lines;
+            assert_eq!(lines[..2], ["command:", "| make deploy"], "{keys:?} {lines:#?}");
+            lines.join("\n")
+        };
+        screen.frame(now(), (ROWS, 80));
+        press(&mut screen, &keys);
+        assert!(!about(&mut screen, (ROWS, 80)).contains("lines below"), "all of it fits");
+        "cont".chars().for_each(|c| drop(screen.press(&Key::Character(c))));
+        screen.press(&Key::Enter);
+        let text = about(&mut screen, (ROWS - 2, 80));
+        assert!(text.contains("none of its words") && text.contains("lines below"), "{text}");
+        about(&mut screen, (20, 60));
+        about(&mut screen, (8, 20));
+        screen.press(&Key::End);
+        assert!(screen.frame(now(), (20, 60)).lines[0].contains("lines above"));
+    }
+}
+
+#[test]
+fn the_end_of_what_a_run_printed_stays_when_the_terminal_becomes_smaller() {
+    let mut screen = screen();
+    let lines = (1..=40).map(|at| format!("line {at} of what it printed")).collect();
+    screen.show_output(vec![("what it printed".to_string(), lines)]);
+    for size in [(60, 80), (20, 60), (8, 20)] {
+        let lines = screen.frame(now(), size).lines.join("\n");
+        assert!(lines.contains("nothing"), "{size:?} {lines}");
+    }
+    screen.press(&Key::Home);
+    assert!(screen.frame(now(), (20, 60)).lines[0].contains("line 1 "));
+    screen.press(&Key::Character('j'));
+    assert!(screen.frame(now(), (20, 60)).lines[0].contains("lines above"));
+    screen.press(&Key::Character('k'));
+    assert!(screen.frame(now(), (20, 60)).lines[0].contains("line 1 "));
+}
+
+#[test]
 fn what_a_run_printed_is_a_screen_of_its_own_that_says_so() {
     let mut screen = screen();
     screen.view = opened(sample::hold());
