@@ -135,7 +135,7 @@ impl Session<'_> {
             Action::Open(place) => self.open(&place),
             Action::Output(place) => self.output(&place),
             Action::Give(place, typed) => {
-                self.screen.say("handing it in ..");
+                self.screen.reply("handing it in ..");
                 let frame = self.screen.frame(now(), terminal.size()?);
                 terminal.draw(&frame)?;
                 self.give(&place, typed);
@@ -154,7 +154,7 @@ impl Session<'_> {
             Some((item, shown)) => {
                 self.screen.view = View::Question(Box::new(Opened::new(item, shown)));
             }
-            None => self.screen.say(&format!("{} is not there any more", place.id)),
+            None => self.screen.reply(&format!("{} is not there any more", place.id)),
         }
     }
 
@@ -189,14 +189,14 @@ impl Session<'_> {
     fn output(&mut self, place: &Place) {
         let Some(item) = self.item(place) else { return };
         let Some(loop_id) = item.loop_id.clone() else {
-            return self.screen.say("nothing has run yet that this asks about");
+            return self.screen.reply("nothing has run yet that this asks about");
         };
         let Some(log) = self.logs.logs.get(place.log) else { return };
         let read = Directory::open(&log.place.global(false))
             .and_then(|directory| run_output::last_shown(&directory, &loop_id, OUTPUT_LINES));
         match read {
             Ok(parts) => self.screen.show_output(parts),
-            Err(failure) => self.screen.say(failure.message()),
+            Err(failure) => self.screen.reply(failure.message()),
         }
     }
 
@@ -205,11 +205,10 @@ impl Session<'_> {
         let Some(log) = self.logs.logs.get(place.log) else { return };
         match answer::give(&log.place.global(false), typed, self.turn.clone()) {
             Ok(came_to) => {
-                self.screen.view = View::List;
-                self.screen.say_of(&place.id, &came_to);
+                self.screen.answered(&place.id, &came_to);
                 self.answered.push(place.clone());
             }
-            Err(failure) => self.screen.say(failure.message()),
+            Err(failure) => self.screen.reply(failure.message()),
         }
     }
 }

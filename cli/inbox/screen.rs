@@ -9,7 +9,7 @@ mod room;
 mod tests;
 
 use super::draft::{Entered, Field};
-use super::item::Item;
+use super::item::{Item, in_words};
 use super::rows::SHORT_ID_CHARACTERS;
 use crate::answer::Typed;
 use crate::screen::width;
@@ -74,7 +74,10 @@ pub(super) struct Screen {
     pub(super) problems: Vec<String>,
     pub(super) view: View,
     selected: usize,
+    /// What was said of what others did.
     messages: Vec<String>,
+    /// What was said of the last key.
+    reply: Option<String>,
     /// How many lines a page has.
     page: usize,
 }
@@ -98,16 +101,29 @@ impl Screen {
             view: View::List,
             selected: 0,
             messages: Vec::new(),
+            reply: None,
             page: 1,
         }
     }
 
     /// Says something, which stays until as much was said after it, or something else is looked at.
-    pub(super) fn say(&mut self, message: &str) {
-        let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.messages.push(words);
+    fn say(&mut self, message: &str) {
+        self.messages.push(in_words(message));
         let over = self.messages.len().saturating_sub(MESSAGES_MAX);
         self.messages.drain(..over);
+    }
+
+    /// Says what came of the last key: it leaves with the next one.
+    pub(super) fn reply(&mut self, reply: &str) {
+        self.reply = Some(in_words(reply));
+    }
+
+    /// Goes back to the list, and says what an answer that was given here came to.
+    pub(super) fn answered(&mut self, id: &str, came_to: &str) {
+        self.view = View::List;
+        self.messages.clear();
+        self.reply = None;
+        self.say_of(id, came_to);
     }
 
     /// Takes what waits now. Whoever looks at a question goes on looking at that one.
@@ -120,7 +136,7 @@ impl Screen {
     }
 
     /// Says what became of a question.
-    pub(super) fn say_of(&mut self, id: &str, came_to: &str) {
+    fn say_of(&mut self, id: &str, came_to: &str) {
         let short = id.get(..SHORT_ID_CHARACTERS).unwrap_or(id);
         self.say(&format!("{short}: {came_to}"));
     }
@@ -153,6 +169,7 @@ impl Screen {
         if *key == Key::Control('c') {
             return Some(Action::Quit);
         }
+        self.reply = None;
         let before = (self.selected, discriminant(&self.view));
         let action = match std::mem::replace(&mut self.view, View::List) {
             View::List => self.press_in_list(key),
@@ -205,7 +222,7 @@ impl Screen {
             Key::Control(c) => self.turn(&mut opened, *c),
             Key::Enter => match opened.draft.enter(&opened.item) {
                 Entered::More => {}
-                Entered::Unclear(why) => self.say(&why),
+                Entered::Unclear(why) => self.reply(&why),
                 Entered::Whole(typed) => action = Some(Action::Give(opened.place(), typed)),
             },
             Key::Up | Key::Down | Key::PageUp | Key::PageDown | Key::Home | Key::End => {}
@@ -222,7 +239,7 @@ impl Screen {
             _ => return,
         };
         if let Err(why) = opened.draft.turn_to(field, &opened.item) {
-            self.say(&why);
+            self.reply(&why);
         }
     }
 
@@ -246,7 +263,8 @@ impl Screen {
             View::Question(opened) => {
                 opened.late = opened.item.time_over(now);
                 let lines = (opened.shown)(columns, now);
-                let foot = foot(opened, &self.messages, (height, columns));
+                let said = self.reply.as_ref().or(self.messages.last());
+                let foot = foot(opened, said, (height, columns));
                 let above = above(lines, (foot, columns), height, &mut opened.part);
                 self.page = above.page;
                 let lines = above.lines;

@@ -88,7 +88,7 @@ fn around(screen: &Screen, (height, columns): (usize, usize), each: usize) -> Ar
     let least = ROWS_MIN.saturating_sub(1).saturating_add(each);
     let mut left = height.saturating_sub(least);
     let most = (height / 3).max(1).min(left.max(1));
-    let mut foot = newest(&screen.messages, columns, most);
+    let mut foot = newest(screen.messages.iter().chain(&screen.reply), columns, most);
     // What was said stands in the place of the keys where there is none beside them.
     match foot.len() > left {
         true => left = 0,

@@ -48,7 +48,7 @@ impl Opened {
 /// Of a low terminal most is left to the question.
 pub(super) fn foot(
     opened: &Opened,
-    messages: &[String],
+    said: Option<&String>,
     (height, columns): (usize, usize),
 ) -> Vec<String> {
     let most = (height / FOOT_PART).max(1);
@@ -61,7 +61,7 @@ pub(super) fn foot(
         foot.push(help(&["Esc back", "PgUp PgDn"], columns));
         return foot;
     }
-    let mut foot = at_most(sentences(messages.last(), columns), most);
+    let mut foot = at_most(sentences(said, columns), most);
     let whole = sentences([&opened.draft.prompt(&opened.item)], columns);
     foot.extend(match whole.len() <= most {
         true => whole,

@@ -83,9 +83,13 @@ pub(super) fn at_most(mut lines: Vec<String>, most: usize) -> Vec<String> {
 }
 
 /// The newest messages that fit into so many rows.
-pub(super) fn newest(messages: &[String], columns: usize, most: usize) -> Vec<String> {
+pub(super) fn newest<'a>(
+    messages: impl DoubleEndedIterator<Item = &'a String>,
+    columns: usize,
+    most: usize,
+) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
-    for message in messages.iter().rev() {
+    for message in messages.rev() {
         let mut lines = sentences([message], columns);
         if !shown.is_empty() && lines.len().saturating_add(shown.len()) > most {
             break;

@@ -104,7 +104,7 @@ fn what_a_question_is_about_stays_whatever_comes_to_stand_below_it() {
         assert!(!about(&mut screen, (ROWS, 80)).contains("lines below"), "all of it fits");
         "cont".chars().for_each(|c| drop(screen.press(&Key::Character(c))));
         screen.press(&Key::Enter);
-        let text = about(&mut screen, (ROWS - 2, 80));
+        let text = about(&mut screen, (ROWS - 3, 80));
         assert!(text.contains("none of its words") && text.contains("lines below"), "{text}");
         about(&mut screen, (20, 60));
         about(&mut screen, (8, 20));
@@ -175,6 +175,31 @@ fn what_was_said_of_a_question_does_not_stand_above_another_one() {
     assert!(shows(&mut screen), "it is the same question");
     screen.press(&Key::Escape);
     assert!(!shows(&mut screen));
+}
+
+#[test]
+fn what_was_said_of_a_key_leaves_with_the_next_one() {
+    let shows = |screen: &mut Screen, said: &str| {
+        screen.frame(now(), (ROWS, 80)).lines.iter().any(|line| line.contains(said))
+    };
+    let word = |word: &str| word.chars().map(Key::Character).chain([Key::Enter]).collect::<Vec<_>>();
+    for key in [Key::Character('n'), Key::Backspace, Key::Down, Key::Control('r')] {
+        let mut screen = screen();
+        screen.view = opened(sample::decision());
+        press(&mut screen, &word("approve"));
+        assert!(shows(&mut screen, "none of its words") && shows(&mut screen, "Go?"));
+        screen.press(&key);
+        assert!(!shows(&mut screen, "none of its words"), "{key:?}");
+    }
+    let mut screen = screen();
+    screen.view = opened(sample::decision());
+    press(&mut screen, &word("approve"));
+    press(&mut screen, &word("yes"));
+    screen.reply("handing it in ..");
+    assert!(shows(&mut screen, "handing it in .."));
+    screen.answered(&sample::decision().id, "option yes by ada");
+    assert!(shows(&mut screen, "DP-9469155: option yes by ada"));
+    assert!(!shows(&mut screen, "none of its words") && !shows(&mut screen, "handing it in"));
 }
 
 #[test]
