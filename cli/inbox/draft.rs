@@ -119,6 +119,11 @@ impl Draft {
         }
     }
 
+    /// Why, where that was said already: it goes with the next word.
+    pub(super) fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
     /// The line as it was typed so far.
     pub(super) fn line(&self) -> &str {
         &self.line

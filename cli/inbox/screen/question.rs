@@ -4,12 +4,12 @@ use super::Place;
 use super::room::{Part, at_most, help, sentences};
 use crate::inbox::draft::Draft;
 use crate::inbox::item::Item;
-use crate::screen::{in_row, width};
+use crate::screen::{cut, in_row, width};
 use holdpoint_domain::Time;
 
 /// Each part of the foot takes so much of the terminal's height at most.
 const FOOT_PART: usize = 4;
-/// From here on there is room for an empty line.
+/// From here on there is room for a line more.
 const ROOMY_ROWS: usize = 12;
 
 /// A question as it is read before it is answered: in so many columns, at a moment.
@@ -62,6 +62,9 @@ pub(super) fn foot(
         return foot;
     }
     let mut foot = at_most(sentences(said, columns), most);
+    // A low terminal has no room for both, and what was said leaves with the next key.
+    let reason = opened.draft.reason().filter(|_| said.is_none() || height >= ROOMY_ROWS);
+    foot.extend(reason.map(|reason| cut(&format!("reason: {}", in_row(reason)), columns)));
     let whole = sentences([&opened.draft.prompt(&opened.item)], columns);
     foot.extend(match whole.len() <= most {
         true => whole,

@@ -203,6 +203,30 @@ fn what_was_said_of_a_key_leaves_with_the_next_one() {
 }
 
 #[test]
+fn a_reason_that_goes_with_the_next_word_is_seen_until_then() {
+    let said = format!("not on a \u{1b}[2J Friday {}", "\u{6587}".repeat(80));
+    let line = |screen: &mut Screen, size| {
+        let lines = screen.frame(now(), size).lines;
+        assert!(lines.len() == size.0 && lines.iter().all(|line| width(line) <= size.1));
+        lines.into_iter().find(|line| line.starts_with("reason: "))
+    };
+    for size in sizes() {
+        let mut screen = screen();
+        screen.view = opened(sample::decision());
+        press(&mut screen, &[Key::Control('r'), Key::Pasted(said.clone())]);
+        assert_eq!(line(&mut screen, size), None, "it is being typed");
+        screen.press(&Key::Enter);
+        let shown = line(&mut screen, size).unwrap();
+        assert!(shown.starts_with("reason: not on a") && shown.ends_with(".."), "{shown}");
+        assert!(!shown.contains('\u{1b}'), "{shown}");
+        press(&mut screen, &[Key::Character('n'), Key::Escape]);
+        assert_eq!(line(&mut screen, size), Some(shown), "it goes with the next word still");
+        press(&mut screen, &[Key::Control('r'), Key::Enter]);
+        assert_eq!(line(&mut screen, size), None, "it was taken back");
+    }
+}
+
+#[test]
 fn a_question_that_somebody_else_answered_takes_no_answer() {
     let mut screen = screen();
     screen.view = opened(sample::hold());
