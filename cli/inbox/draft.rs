@@ -3,6 +3,7 @@
 
 use super::item::{Item, Kind};
 use crate::answer::Typed;
+use crate::closest::closest;
 use crate::text::counted;
 use holdpoint_domain::human_decision::HumanDecision;
 
@@ -156,17 +157,15 @@ impl Draft {
         }
     }
 
-    /// A word is its whole name: of a hold in any case of its letters, as everywhere; of a decision
-    /// exactly.
+    /// A word is its whole name in its own letters, as `holdpoint answer` takes it.
     fn take_word(&mut self, item: &Item, line: &str) -> Entered {
-        let is_it = |word: &&String| match item.kind {
-            Kind::Hold => word.eq_ignore_ascii_case(line),
-            Kind::Decision => *word == line,
-        };
-        let Some(word) = item.words.iter().find(is_it) else {
-            return Entered::Unclear(format!("that is none of its words: {}", offered(item)));
-        };
-        self.word = Some(word.clone());
+        if !item.words.iter().any(|word| word == line) {
+            let meant = closest(item.words.iter().map(String::as_str), line);
+            let meant = meant.map(|word| format!("; did you mean {}?", crate::screen::named(word)));
+            let (offered, meant) = (offered(item), meant.unwrap_or_default());
+            return Entered::Unclear(format!("that is none of its words: {offered}{meant}"));
+        }
+        self.word = Some(line.to_string());
         self.complete(item)
     }
 
@@ -241,7 +240,11 @@ mod tests {
         }
         let (hold, decision) = (sample::hold(), sample::decision());
         assert!(matches!(enter(&mut Draft::default(), &decision, "YES"), Entered::Unclear(_)));
-        let Entered::Whole(typed) = enter(&mut Draft::default(), &hold, "abort") else { panic!() };
+        for line in ["abort", "Abort", "escalate", "continue"] {
+            let Entered::Unclear(why) = enter(&mut Draft::default(), &hold, line) else { panic!() };
+            assert!(why.ends_with(&format!("did you mean {}?", line.to_uppercase())), "{why}");
+        }
+        let Entered::Whole(typed) = enter(&mut Draft::default(), &hold, "ABORT") else { panic!() };
         assert_eq!(typed.word.as_deref(), Some("ABORT"));
     }
 

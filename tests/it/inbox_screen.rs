@@ -114,7 +114,7 @@ fn the_output_of_a_run_is_a_screen_of_its_own_and_not_seen_before_it_is_asked_fo
     assert!(seen.contains("| S3cret\\u{1b}[2JCONTINUE?"), "{seen}");
     terminal.press("\u{1b}");
     terminal.see("ABORT?");
-    terminal.press("abort\r");
+    terminal.press("ABORT\r");
     terminal.see("decided ABORT by");
     run.wait().unwrap();
     terminal.press("q");
@@ -164,7 +164,7 @@ fn a_terminal_that_becomes_narrow_is_filled_anew() {
     let seen = terminal.see(" | sh -c");
     assert!(seen.iter().any(|row| row.contains(&id[..10])), "{seen:#?}");
     open(&mut terminal);
-    terminal.press("continue\r");
+    terminal.press("CONTINUE\r");
     terminal.see("decided");
     assert_eq!(run.wait().unwrap().code(), Some(3));
     terminal.press("q");
