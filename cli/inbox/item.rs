@@ -8,7 +8,9 @@ use crate::live::{LiveState, Standing};
 use crate::screen::{in_row, named, recorded_in_row};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::Principal;
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState, OnTimeout, Urgency};
+use holdpoint_domain::decision_point::{
+    DecisionOption, DecisionPoint, DecisionPointState, OnTimeout, Urgency,
+};
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_engine::shell::Question;
@@ -16,6 +18,7 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::Until;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::path::Path;
 
@@ -168,7 +171,10 @@ impl Item {
             DecisionPointState::Refining => Stands::Refining,
             _ => Stands::Over(outcome(point)),
         };
-        let ways = point.ways_to_answer();
+        let is_refining = point.state == DecisionPointState::Refining;
+        // While the requester is to propose anew, only the guidance itself can be accepted.
+        let accept = is_refining.then(|| vec![Cow::Owned(DecisionOption::accept())]);
+        let ways = accept.unwrap_or_else(|| point.ways_to_answer());
         Self {
             kind: Kind::Decision,
             id: point.decision_id.to_string(),
@@ -183,8 +189,8 @@ impl Item {
             whole: prompt.to_string(),
             words: ways.iter().map(|option| option.id.to_string()).collect(),
             targets: Vec::new(),
-            allows_text: point.terms.allow_text,
-            allows_guidance: point.iteration < point.terms.max_iterations,
+            allows_text: !is_refining && point.terms.allow_text,
+            allows_guidance: !is_refining && point.iteration < point.terms.max_iterations,
             loop_id: None,
             requested_by: Some(point.requested_by.clone()),
             standing: state.standing((state.world().asked_from(point), point.version)),
@@ -205,6 +211,19 @@ impl Item {
     /// Whether no answer counts any more, though nobody has recorded that yet.
     pub(crate) fn is_shut(&self, now: Time) -> bool {
         self.is_overdue(now) && self.at_end != AtEnd::WaitsOn
+    }
+
+    /// Whether an answer to it still counts.
+    pub(crate) fn takes_answer(&self, now: Time) -> bool {
+        !self.is_shut(now) && !matches!(self.stands, Stands::Over(_))
+    }
+
+    /// How it ended, where it did.
+    pub(super) fn over(&self) -> Option<&str> {
+        match &self.stands {
+            Stands::Over(outcome) => Some(outcome),
+            _ => None,
+        }
     }
 
     /// What is to be known before it is answered: that its time is over, and what follows.
@@ -274,9 +293,9 @@ impl Item {
             Stands::Refining => ("refining", None),
             Stands::Over(outcome) => ("over", Some(outcome.as_str())),
         };
-        let is_open = !matches!(self.stands, Stands::Over(_));
-        let left = self.ends_at.filter(|_| is_open).map(|end| end.nanoseconds_since(now));
-        let offers = !self.is_shut(now);
+        let left =
+            self.ends_at.filter(|_| self.over().is_none()).map(|end| end.nanoseconds_since(now));
+        let offers = self.takes_answer(now);
         Row {
             kind: self.kind,
             id: &self.id,

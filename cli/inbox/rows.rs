@@ -1,6 +1,6 @@
 //! The list of what waits, in lines of so many columns.
 
-use super::item::{Item, Stands};
+use super::item::Item;
 use crate::screen::marked;
 use crate::table::{Column, Fit, NOTHING, column, lines};
 use holdpoint_domain::Time;
@@ -57,7 +57,7 @@ pub(super) fn rows(items: &[&Item], now: Time, columns: usize) -> Rows {
     let is_roomy = columns >= ROOMY_COLUMNS;
     let cells: Vec<Vec<String>> = items.iter().map(|item| cells(item, now, is_roomy)).collect();
     let mut table = if is_roomy { COLUMNS.to_vec() } else { NARROW.to_vec() };
-    if items.iter().any(|item| matches!(item.stands, Stands::Over(_))) {
+    if items.iter().any(|item| item.over().is_some()) {
         table = with_ended(&table);
     }
     let mut lines = lines(&table, &cells, columns).into_iter();
@@ -75,14 +75,13 @@ pub(super) const fn lines_each(columns: usize) -> usize {
 fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
     let nothing = || NOTHING.to_string();
     let left = item.left(now).map(|left| if is_roomy { left } else { briefly(&left) });
-    let is_over = matches!(item.stands, Stands::Over(_));
+    let is_over = item.over().is_some();
     let left = left.unwrap_or_else(|| if is_over { ENDED.to_string() } else { nothing() });
     let urgency = item.urgency.map_or_else(nothing, |urgency| urgency.name().to_string());
     let note = item.note(now).unwrap_or_else(nothing);
     let characters = if is_roomy { ID_CHARACTERS } else { SHORT_ID_CHARACTERS };
     let id = item.id.get(..characters).unwrap_or(&item.id).to_string();
-    let is_open = !item.is_shut(now) && !is_over;
-    let answers = if is_open { answers(item) } else { nothing() };
+    let answers = if item.takes_answer(now) { answers(item) } else { nothing() };
     match is_roomy {
         true => {
             vec![left, urgency, id, item.label.clone(), answers, item.asked.clone(), note]
@@ -110,7 +109,7 @@ fn answers(item: &Item) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::item::{AtEnd, sample};
+    use super::super::item::{AtEnd, Stands, sample};
     use super::*;
     use crate::golden;
 

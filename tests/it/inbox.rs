@@ -425,6 +425,29 @@ fn a_question_that_becomes_overdue_is_told_and_offers_no_word_any_more() {
 }
 
 #[test]
+fn what_is_listed_as_answer_is_taken_and_what_is_not_is_refused() {
+    let place = Place::with_log();
+    let ways = ["--option", "a:A", "--option", "b:B", "--max-iterations", "3"];
+    let first = ask(&place, "Which?", &ways);
+    let answer = |words: &[&str]| status(&place.holdpoint(&[&["answer"], words].concat()));
+    assert_eq!(questions(&place, &[])[0]["answers"], serde_json::json!(["a", "b"]));
+    assert_eq!(answer(&[&first, "--guidance", "a smaller one"]), 0);
+    let all = questions(&place, &["--all"]);
+    let (turn, over) = (&all[0], &all[1]);
+    let states = (&turn["state"], &over["state"]);
+    assert_eq!(states, (&"refining".into(), &"over".into()), "{all:#?}");
+    assert_eq!(turn["answers"], serde_json::json!(["_accept"]));
+    assert_eq!(over["answers"], serde_json::json!([]));
+    let table = text(&inbox(&place, &["--all"]).stdout);
+    assert!(table.contains("_accept") && !table.contains("a, "), "{table}");
+    let second = turn["id"].as_str().unwrap();
+    for refused in [&[second, "a"][..], &[second, "--text", "c"], &[second, "--guidance", "d"]] {
+        assert_eq!(answer(refused), 5, "{refused:?}");
+    }
+    assert_eq!(answer(&[second, "_accept"]), 0);
+}
+
+#[test]
 fn a_configuration_of_the_user_names_logs_and_one_of_a_project_none() {
     let place = Place::new();
     hold(&place);

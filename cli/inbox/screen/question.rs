@@ -30,8 +30,8 @@ pub(crate) struct Opened {
 
 impl Opened {
     pub(crate) fn new(item: Item, shown: Shown) -> Self {
-        let part = Part::BEGINNING;
-        Self { item, shown, draft: Draft::default(), over: None, late: None, part }
+        let (over, part) = (item.over().map(String::from), Part::BEGINNING);
+        Self { item, shown, draft: Draft::default(), over, late: None, part }
     }
 
     /// Whether nothing can be answered any more.
