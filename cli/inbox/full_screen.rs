@@ -108,14 +108,10 @@ impl Session<'_> {
         // What was read since does not end by that answer any more: it was one of several.
         self.answered.retain(|own| changes.iter().all(|change| change.log != own.log));
         self.take();
-        if let View::Question(opened) = &self.screen.view
-            && opened.over.is_none()
-        {
-            let place = Place { log: opened.item.log, id: opened.item.id.clone() };
-            let (draft, part) = (opened.draft.clone(), opened.part);
-            self.open(&place);
-            if let View::Question(opened) = &mut self.screen.view {
-                (opened.draft, opened.part) = (draft, part);
+        if let Some(opened) = self.screen.opened().filter(|opened| opened.over.is_none()) {
+            match opening(&self.logs, &opened.place()) {
+                Ok((item, shown)) => (opened.item, opened.shown, opened.lost) = (item, shown, None),
+                Err(lost) => opened.lost = Some(lost),
             }
         }
     }
@@ -144,55 +140,24 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn item(&self, place: &Place) -> Option<&Item> {
-        self.logs.logs.get(place.log)?.items.iter().find(|item| item.id == place.id)
-    }
-
     fn open(&mut self, place: &Place) {
-        let opened = self.item(place).and_then(|item| Some((item.clone(), self.shown(item)?)));
-        match opened {
-            Some((item, shown)) => {
+        match opening(&self.logs, place) {
+            Ok((item, shown)) => {
                 self.screen.view = View::Question(Box::new(Opened::new(item, shown)));
             }
-            None => self.screen.reply(&format!("{} is not there any more", place.id)),
-        }
-    }
-
-    /// A question as `hold show` and `decision show` have it.
-    fn shown(&self, item: &Item) -> Option<Shown> {
-        let log = self.logs.logs.get(item.log)?;
-        let state = log.state.as_ref()?;
-        let world = state.world();
-        match item.kind {
-            Kind::Hold => match world.find_request(&item.id)? {
-                RequestPlace::Live(entity, held) => {
-                    let question = Question::of(entity, held);
-                    let program = program(&log.place.global(false).log);
-                    Some(Box::new(move |columns, now| {
-                        hold::lines(&question, Some(now), columns, &program)
-                    }))
-                }
-                RequestPlace::Closed(_) => None,
-            },
-            Kind::Decision => {
-                let point = world.decision_point(&item.id)?.clone();
-                let unproven = world.unproven_part(&point);
-                let doubts = Doubts { unproven, is_log_damaged: state.failed() };
-                let global = log.place.global(false);
-                Some(Box::new(move |columns, now| {
-                    decision::brief_lines(&global, &point, (now, columns), doubts)
-                }))
-            }
+            Err(why) => self.screen.reply(&why),
         }
     }
 
     fn output(&mut self, place: &Place) {
-        let Some(item) = self.item(place) else { return };
+        let Some(item) = item(&self.logs, place) else { return };
         let Some(loop_id) = item.loop_id.clone() else {
             return self.screen.reply("nothing has run yet that this asks about");
         };
         let Some(log) = self.logs.logs.get(place.log) else { return };
-        let read = Directory::open(&log.place.global(false))
+        let directory =
+            log.place.expect_listed().and_then(|()| Directory::open(&log.place.global(false)));
+        let read = directory
             .and_then(|directory| run_output::last_shown(&directory, &loop_id, OUTPUT_LINES));
         match read {
             Ok(parts) => self.screen.show_output(parts),
@@ -203,12 +168,58 @@ impl Session<'_> {
     /// Hands an answer in, as `holdpoint answer` does.
     fn give(&mut self, place: &Place, typed: Typed) {
         let Some(log) = self.logs.logs.get(place.log) else { return };
-        match answer::give(&log.place.global(false), typed, self.turn.clone()) {
+        let given = log
+            .place
+            .expect_listed()
+            .and_then(|()| answer::give(&log.place.global(false), typed, self.turn.clone()));
+        match given {
             Ok(came_to) => {
                 self.screen.answered(&place.id, &came_to);
                 self.answered.push(place.clone());
             }
             Err(failure) => self.screen.reply(failure.message()),
+        }
+    }
+}
+
+fn item<'a>(logs: &'a Logs, place: &Place) -> Option<&'a Item> {
+    logs.logs.get(place.log)?.items.iter().find(|item| item.id == place.id)
+}
+
+/// A question, and how it is shown; else why it is not to be seen.
+fn opening(logs: &Logs, place: &Place) -> Result<(Item, Shown), String> {
+    let found = item(logs, place).and_then(|item| Some((item.clone(), shown(logs, item)?)));
+    found.ok_or_else(|| {
+        let problem = logs.logs.get(place.log).and_then(|log| log.problem.as_ref());
+        let why = problem.map(|problem| problem.message().to_string());
+        why.unwrap_or_else(|| format!("{} is not there any more", place.id))
+    })
+}
+
+/// A question as `hold show` and `decision show` have it.
+fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
+    let log = logs.logs.get(item.log)?;
+    let state = log.state.as_ref()?;
+    let world = state.world();
+    match item.kind {
+        Kind::Hold => match world.find_request(&item.id)? {
+            RequestPlace::Live(entity, held) => {
+                let question = Question::of(entity, held);
+                let program = program(&log.place.global(false).log);
+                Some(Box::new(move |columns, now| {
+                    hold::lines(&question, Some(now), columns, &program)
+                }))
+            }
+            RequestPlace::Closed(_) => None,
+        },
+        Kind::Decision => {
+            let point = world.decision_point(&item.id)?.clone();
+            let unproven = world.unproven_part(&point);
+            let doubts = Doubts { unproven, is_log_damaged: state.failed() };
+            let global = log.place.global(false);
+            Some(Box::new(move |columns, now| {
+                decision::brief_lines(&global, &point, (now, columns), doubts)
+            }))
         }
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Place {
     pub(super) label: String,
     /// By whom it is named: each of them once.
     named_by: Vec<NamedBy>,
+    /// Whether it was read here before.
+    pub(super) was_read: bool,
 }
 
 /// By whom a log is named.
@@ -140,7 +142,8 @@ impl Places {
             let at = *known.entry(name).or_insert(logs.len());
             if at == logs.len() {
                 let path = whole.components().collect();
-                logs.push(Place { path, label: String::new(), named_by: Vec::new() });
+                let (label, named_by) = (String::new(), Vec::new());
+                logs.push(Place { path, label, named_by, was_read: false });
             }
             if let Some(place) = logs.get_mut(at).filter(|place| !place.named_by.contains(&by)) {
                 place.named_by.push(by);
@@ -201,23 +204,31 @@ impl Place {
         self.named_by.iter().map(identity).collect()
     }
 
-    /// That the log is the one that was listed, of the owner that it had.
+    fn is_nowhere(&self) -> bool {
+        let found = self.path.symlink_metadata();
+        found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    }
+
+    /// That the log is there where it was before, and the one that was listed, of the owner that it
+    /// had.
     pub(super) fn expect_listed(&self) -> Result<(), Failure> {
         let failed =
             |code: &'static str, message: String| Err(Failure::new(Exit::NOT_FOUND, code, message));
         let path = shown(&self.path);
-        let Some(identities) = self.identities() else { return Ok(()) };
-        let Some(was) = identities.first() else { return Ok(()) };
         // What keeps it from being read is told by reading it.
         let Ok(now) = LogIdentity::of(&self.path) else { return Ok(()) };
+        let identities = self.identities().unwrap_or_default();
         let Some(now) = now else {
-            return match self.path.symlink_metadata() {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    failed("gone", format!("{path} is gone: {}", self.how_to_unlist()))
-                }
-                _ => Ok(()),
+            if !self.was_read && (identities.is_empty() || !self.is_nowhere()) {
+                return Ok(());
+            }
+            let advice = match self.how_to_unlist() {
+                none if none.is_empty() => "nothing in it can be answered before it is back".into(),
+                advice => advice,
             };
+            return failed("gone", format!("{path} is gone: {advice}"));
         };
+        let Some(was) = identities.first() else { return Ok(()) };
         if identities.contains(&now) {
             return Ok(());
         }

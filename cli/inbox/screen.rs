@@ -144,13 +144,17 @@ impl Screen {
     /// Tells that a question is over, and how.
     pub(super) fn ended(&mut self, item: &Item, ending: &str) {
         self.say_of(&item.id, ending);
-        let opened = match &mut self.view {
-            View::Question(opened) => Some(opened),
-            View::Output(printed) => printed.back.as_mut(),
-            View::List => None,
-        };
-        if let Some(opened) = opened.filter(|opened| opened.item.id == item.id) {
+        if let Some(opened) = self.opened().filter(|opened| opened.item.id == item.id) {
             opened.over = Some(ending.to_string());
+        }
+    }
+
+    /// The question that is looked at, or to which one goes back from here.
+    pub(super) fn opened(&mut self) -> Option<&mut Opened> {
+        match &mut self.view {
+            View::Question(opened) => Some(opened),
+            View::Output(printed) => printed.back.as_deref_mut(),
+            View::List => None,
         }
     }
 

@@ -86,7 +86,7 @@ impl Stamp {
 
 impl LogSnapshot {
     /// Reads a log; `at` is its place in the list.
-    pub(super) fn read(at: usize, place: Place, asked: Asked) -> Self {
+    pub(super) fn read(at: usize, mut place: Place, asked: Asked) -> Self {
         let (begun, stamp) = (Instant::now(), Stamp::of(&place));
         let mut elsewhere = None;
         let (state, problem) = match read(&place, asked.at) {
@@ -106,6 +106,7 @@ impl LogSnapshot {
         let rest = begun.elapsed().saturating_mul(REST).max(BETWEEN_READINGS);
         let rests_until = Instant::now().checked_add(rest).unwrap_or(begun);
         let items = found.unwrap_or_default();
+        place.was_read |= state.is_some();
         Self { place, state, problem, items, elsewhere, stamp, rests_until }
     }
 

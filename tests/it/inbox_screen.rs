@@ -1,7 +1,7 @@
 //! `inbox` over a whole terminal: people answer in place, see each other, and get their terminal
 //! back.
 
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, command_in, json, status, text};
 use crate::run_before::await_listed;
 use crate::terminal::Terminal;
 use rustix::process::Signal;
@@ -38,9 +38,11 @@ fn a_person_who_answers_in_the_inbox_wakes_who_waits() {
     terminal.press("\r");
     terminal.see("that is no answer");
     terminal.press("CONT\r");
-    terminal.see("none of its words");
+    let seen = terminal.see("none of its words").join("\n");
+    assert!(seen.starts_with("command:"), "{seen}");
     terminal.press("CONTINUE\r");
-    terminal.see("decided CONTINUE by");
+    let seen = terminal.see("decided CONTINUE by").join("\n");
+    assert!(!seen.contains("none of its words") && !seen.contains("handing it in"), "{seen}");
     assert_eq!(run.wait().unwrap().code(), Some(3));
     terminal.see("nothing waits in 1 log");
     terminal.press("q");
@@ -88,7 +90,7 @@ fn what_a_word_needs_is_asked_for_and_a_decision_takes_its_own() {
     terminal.press("\u{12}");
     terminal.see("reason");
     terminal.press("it is there\r");
-    terminal.see("redis, memory?");
+    terminal.see("reason: it is there");
     terminal.press("redis\r");
     terminal.see("option redis by");
     terminal.press("q");
@@ -98,6 +100,35 @@ fn what_a_word_needs_is_asked_for_and_a_decision_takes_its_own() {
         (&shown["selected_option"], &shown["comment"]),
         (&"redis".into(), &"it is there".into())
     );
+}
+
+#[test]
+fn of_a_log_that_goes_its_question_says_what_can_be_done_and_stays_to_be_read() {
+    let place = Place::with_log();
+    let words = ["decision", "create", "gt-1", "--prompt", "Go on?", "--option", "yes:Yes"];
+    assert_eq!(status(&place.holdpoint(&words)), 0);
+    let (log, kept) = (place.log.clone(), place.directory.path().join("kept"));
+    let remove = format!("holdpoint inbox remove {}", log.display());
+    let mut listed = command_in(place.directory.path(), &["inbox"]);
+    listed.env("XDG_STATE_HOME", place.directory.path().join("state"));
+    let named = place.command(&["inbox"]);
+    for (program, advice) in [(listed, &*remove), (named, "answered before it is back")] {
+        let mut terminal = Terminal::start_command(&place, &program);
+        terminal.see("Go on?");
+        terminal.press("\r");
+        terminal.see("yes?");
+        std::fs::rename(&log, &kept).unwrap();
+        terminal.press("yes\r");
+        let seen = terminal.see("is gone: ").join(" ");
+        let seen = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(seen.contains(advice) && seen.contains("Go on?"), "{seen}");
+        assert!(!seen.contains(" init"), "{seen}");
+        terminal.see("Esc back  PgUp");
+        std::fs::rename(&kept, &log).unwrap();
+        terminal.see("Enter give");
+        terminal.press("\u{3}");
+        assert_eq!(terminal.end_plain().0.code(), Some(0));
+    }
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub(crate) struct Opened {
     pub(crate) draft: Draft,
     /// What became of it meanwhile.
     pub(crate) over: Option<String>,
+    /// Why it is not to be seen any more as it is, where it is not: what was seen last is shown.
+    pub(crate) lost: Option<String>,
     /// That its time was over when it was shown, and what follows from that.
     pub(super) late: Option<String>,
     /// What of it is seen: at first what it is about, which nothing below it pushes away.
@@ -31,15 +33,15 @@ pub(crate) struct Opened {
 impl Opened {
     pub(crate) fn new(item: Item, shown: Shown) -> Self {
         let (over, part) = (item.over().map(String::from), Part::BEGINNING);
-        Self { item, shown, draft: Draft::default(), over, late: None, part }
+        Self { item, shown, draft: Draft::default(), over, lost: None, late: None, part }
     }
 
     /// Whether nothing can be answered any more.
     pub(super) fn is_shut(&self) -> bool {
-        self.over.is_some() || self.late.is_some()
+        self.over.is_some() || self.lost.is_some() || self.late.is_some()
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         Place { log: self.item.log, id: self.item.id.clone() }
     }
 }
@@ -53,7 +55,7 @@ pub(super) fn foot(
 ) -> Vec<String> {
     let most = (height / FOOT_PART).max(1);
     let over = opened.over.as_ref().map(|over| format!("it is over: {over}"));
-    if let Some(why) = over.as_ref().or(opened.late.as_ref()) {
+    if let Some(why) = over.as_ref().or(opened.lost.as_ref()).or(opened.late.as_ref()) {
         let mut foot = at_most(sentences([why], columns), most.saturating_mul(2));
         if height >= ROOMY_ROWS {
             foot.push(String::new());
