@@ -8,8 +8,8 @@ use crate::screen::width;
 use crate::text::counted;
 use holdpoint_domain::Time;
 
-/// So many sentences are shown of what cannot be known, where there is room for them.
-const PROBLEMS_MAX: usize = 2;
+/// So many sentences are shown of what cannot be known before the questions have all their room.
+const PROBLEMS_MIN: usize = 2;
 /// What stands before the selected question, and before everything else in the list.
 const CHOSEN: &str = "> ";
 const OTHER: &str = "  ";
@@ -99,20 +99,29 @@ fn around(screen: &Screen, (height, columns): (usize, usize), each: usize) -> Ar
     }
     let has_titles = left > 0;
     left = left.saturating_sub(usize::from(has_titles));
-    let problems = problems(screen, columns);
-    let all = left.min(height / 2).checked_sub(problems.len());
+    // What the questions leave, for which nothing else is kept then.
+    let questions = screen.items.len().saturating_mul(each);
+    let spare = left.saturating_add(each).saturating_add(1).saturating_sub(questions);
+    let most = left.min(height / 2).max(spare);
+    let problems = problems(screen, columns, spare);
+    let all = most.checked_sub(problems.len());
     let mut head = title(screen, columns, all.map(|more| more.saturating_add(1)));
-    left = left.saturating_sub(head.len().saturating_sub(1));
-    head.extend(at_most(problems, left.min(height / 2)));
+    let most = most.saturating_sub(head.len().saturating_sub(1));
+    head.extend(at_most(problems, most));
     Around { head, foot, has_titles }
 }
 
-/// What cannot be known, in sentences.
-fn problems(screen: &Screen, columns: usize) -> Vec<String> {
-    let shown = screen.problems.iter().take(PROBLEMS_MAX);
-    let more = screen.problems.len().saturating_sub(PROBLEMS_MAX);
-    let more = (more > 0).then(|| format!("and {more} more that cannot be known"));
-    sentences(shown.chain(&more), columns)
+/// What cannot be known, in sentences: as many as fit into so many lines.
+fn problems(screen: &Screen, columns: usize, most: usize) -> Vec<String> {
+    let all = &screen.problems;
+    let some = |count: usize| {
+        let more = all.len().saturating_sub(count);
+        let more = (more > 0).then(|| format!("and {more} more that cannot be known: q names all"));
+        sentences(all.iter().take(count).chain(&more), columns)
+    };
+    let counts = (PROBLEMS_MIN..=all.len().min(most)).rev();
+    let fitting = counts.map(some).find(|lines| lines.len() <= most);
+    fitting.unwrap_or_else(|| some(PROBLEMS_MIN))
 }
 
 /// How much waits, and where, in so many lines at most; in one that says how many logs cannot be

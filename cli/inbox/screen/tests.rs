@@ -182,7 +182,8 @@ fn what_was_said_of_a_key_leaves_with_the_next_one() {
     let shows = |screen: &mut Screen, said: &str| {
         screen.frame(now(), (ROWS, 80)).lines.iter().any(|line| line.contains(said))
     };
-    let word = |word: &str| word.chars().map(Key::Character).chain([Key::Enter]).collect::<Vec<_>>();
+    let word =
+        |word: &str| word.chars().map(Key::Character).chain([Key::Enter]).collect::<Vec<_>>();
     for key in [Key::Character('n'), Key::Backspace, Key::Down, Key::Control('r')] {
         let mut screen = screen();
         screen.view = opened(sample::decision());
@@ -308,10 +309,39 @@ fn the_list_has_the_time_that_is_left_at_every_size_and_counts_what_is_not_seen(
             let rows = frame.lines.iter().filter(|line| line.contains("REQ-0000")).count();
             assert!(rows + said_unseen(&frame.lines) >= count, "{frame:#?}");
             let text = frame.lines.join("\n");
-            assert!(text.contains("3 unread") || text.contains("and 1 more that"), "{text}");
+            let told = ["3 unread", "and 1 more that", "/srv/c is gone"];
+            assert!(told.iter().any(|told| text.contains(told)), "{text}");
             assert!(text.contains("REQ-00: decided") || text.contains("... "), "{text}");
         }
     }
+}
+
+#[test]
+fn what_cannot_be_known_takes_the_room_that_the_questions_leave() {
+    for (size, items, named) in [((30, 100), 1, 4), ((30, 100), 17, 4), ((14, 80), 2, 4)] {
+        let mut screen = screen();
+        screen.take(
+            (0..items).map(|at| Item { id: format!("REQ-{at:08}"), ..sample::hold() }).collect(),
+        );
+        let gone =
+            |at| format!("/srv/{at} is gone: `holdpoint inbox remove /srv/{at}` lists it no more");
+        screen.problems = (1..=4).map(gone).collect();
+        let lines = screen.frame(now(), size).lines;
+        let is_named = |line: &&String| line.starts_with("/srv/");
+        assert_eq!(lines.iter().filter(is_named).count(), named, "{lines:#?}");
+        let rows = lines.iter().filter(|line| line.contains("REQ-0000")).count();
+        assert_eq!(
+            (rows, lines.iter().any(|line| line.contains("more that"))),
+            (items, false),
+            "{lines:#?}"
+        );
+    }
+    let mut screen = screen();
+    screen.take((0..100).map(|at| Item { id: format!("REQ-{at:08}"), ..sample::hold() }).collect());
+    screen.problems = (1..=400).map(|at| format!("/srv/{at} is gone")).collect();
+    let text = screen.frame(now(), (24, 80)).lines.join("\n");
+    assert!(text.contains("and 398 more that cannot be known: q names all"), "{text}");
+    assert!(text.lines().filter(|line| line.contains("REQ-0000")).count() > 10, "{text}");
 }
 
 #[test]
