@@ -200,7 +200,11 @@ fn add_answered_texts(page: &mut Page, point: &DecisionPoint) {
         comment.iter().for_each(|comment| page.foreign(&format!("comment {name}"), comment));
     };
     let by = |by: &Principal| format!("of {}", who(by));
-    for vote in &point.votes {
+    // The vote that ended it is on record as what ended it as well, and is shown once.
+    let ended = |vote: &&GivenResponse| {
+        point.ended_by(&vote.by, &vote.response, vote.comment.as_deref()).is_some()
+    };
+    for vote in point.votes.iter().filter(|vote| !ended(vote)) {
         add(by(&vote.by), Some(&vote.response), vote.comment.as_deref());
     }
     if let Some(ending) = &point.ending {

@@ -282,6 +282,20 @@ fn nobody_approves_what_they_asked_for_and_only_those_who_are_asked() {
 }
 
 #[test]
+fn what_is_said_beside_an_answer_is_shown_once_for_each_who_said_it() {
+    let place = Place::new();
+    let policy = ["--approvers", "ada,grace", "--quorum", "2", "--authentication", "claimed"];
+    let id = asked(&place, &policy);
+    for (name, why) in [("ada", "it is needed"), ("grace", "it was looked at")] {
+        let respond = ["respond", &id, "--option", "a", "--as", name, "--comment", why];
+        done(&place, &respond);
+        let shown = said(&place, &["show", &id]);
+        assert_eq!(shown.matches(why).count(), 1, "{shown}");
+        assert!(shown.contains(&format!("comment of {name}")), "{shown}");
+    }
+}
+
+#[test]
 fn a_claimed_name_counts_for_nothing_where_the_system_has_to_prove_it() {
     let place = Place::new();
     let id = asked(&place, &["--quorum", "1"]);
