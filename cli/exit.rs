@@ -166,8 +166,8 @@ pub(crate) fn settle(global: &Global, outcome: Result<Exit, Failure>) -> Exit {
     outcome.unwrap_or_else(|failure| failure.report(global))
 }
 
-/// Writes a sentence to stderr, folded where that is a terminal; its commands name the log. Where stderr is closed there is
-/// nobody to tell.
+/// Writes a sentence to stderr, folded where that is a terminal; its commands name the log. Where
+/// stderr is closed there is nobody to tell.
 pub(crate) fn complain(sentence: &str) {
     let sentence = format!("holdpoint: {}", advice::pasted(sentence));
     let told = match std::io::stderr().is_terminal() {

@@ -543,8 +543,9 @@ fn what_a_program_wrote_is_shown_line_by_line_with_nothing_hidden() {
 fn creating_says_the_id_first_and_then_a_command_line_that_answers() {
     let place = Place::new();
     let ask = ["create", "--prompt", "Go?", "--option", "y:Yes", "--option", "n:No"];
-    let told = said(&place, &ask);
-    let (id, rest) = told.split_once('\n').unwrap();
+    let created = place.holdpoint(&[&["decision"][..], &ask].concat());
+    let (id, rest) = (text(&created.stdout), text(&created.stderr));
+    let id = id.trim_end();
     let answer = rest.split_once("holdpoint ").unwrap().1;
     let answer = answer.split_once("\n                or --option n").unwrap().0;
     shell(&place, &format!("holdpoint {answer}"));

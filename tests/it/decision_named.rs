@@ -23,11 +23,11 @@ fn names_in_a_list_lose_their_blanks_and_what_waits_is_named_once() {
 #[test]
 fn what_reads_the_output_of_create_gets_the_id_alone() {
     let place = Place::new();
-    let words = ["decision", "create", "--prompt", "Go?", "--option", "a", "--option", "b"];
+    let words = ["decision", "create", "--prompt", "Go?", "--option", "a:A", "--option", "b:B"];
     let created = place.holdpoint(&words);
     let id = text(&created.stdout);
     assert!(id.starts_with("DP-") && id.trim_end().len() == 35, "{id}");
-    assert!(text(&created.stderr).contains("holdpoint answer"), "how it is answered is told");
+    assert!(text(&created.stderr).contains(" respond "), "how it is answered is told");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn what_is_typed_at_the_waiting_terminal_is_the_answer() {
     waiting.type_line("retry");
     waiting.wait_for("reason for RETRY? ");
     waiting.type_line(" ");
-    waiting.wait_for("requires a reason");
+    waiting.wait_for("a reason");
     waiting.wait_for("CONTINUE, RETRY, ABORT? ");
     waiting.type_line("RETRY");
     waiting.wait_for("reason for RETRY? ");

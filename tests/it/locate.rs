@@ -187,7 +187,7 @@ fn advice_calls_the_program_so_that_it_finds_the_same_log() {
     let asked = |directory: &Path, words: &[&str]| {
         let create = ["decision", "create", "--prompt", "Go?", "--option", "a:Yes"];
         let output = run(directory, &[words, &create].concat());
-        done(&output)
+        format!("{}{}", done(&output), text(&output.stderr))
     };
     asked(&top, &[]);
     for told in [asked(&top, &[]), asked(&deep, &[])] {

@@ -99,7 +99,7 @@ fn where_the_newest_segment_cannot_be_read_what_is_before_it_is_shown_and_that_i
         for options in [&["-n", "3", "--json"][..], &["-n", "3", "--json", "-f"]] {
             let output = place.holdpoint(&[&["log", "tail"], options].concat());
             assert_eq!(status(&output), 6, "{}", text(&output.stderr));
-            assert!(text(&output.stderr).contains("holdpoint verify"), "{}", text(&output.stderr));
+            assert!(text(&output.stderr).contains(" verify`"), "{}", text(&output.stderr));
             let shown = text(&output.stdout);
             let shown = shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
             let shown: Vec<u64> = shown.filter_map(|line| line["sequence"].as_u64()).collect();

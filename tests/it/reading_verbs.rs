@@ -217,7 +217,7 @@ fn replay_tells_the_story_of_one_loop() {
     let state = json(&holdpoint(directory.path(), &["replay", "--json", "--loop", &one]));
     assert_eq!(state["story"][0]["kind"], "execution_loop.initialized");
     for (wanted, said) in [
-        ("LOOP-none".to_string(), "`holdpoint replay` lists all".to_string()),
+        ("LOOP-none".to_string(), " replay` lists all".to_string()),
         (format!("{one}x"), format!("did you mean {one}?")),
         (one[..one.len() - 4].to_string(), "did you mean LOOP-".to_string()),
         (one[..7].to_string(), "did you mean LOOP-".to_string()),
@@ -528,7 +528,7 @@ fn a_damaged_log_of_which_nothing_is_known_gives_programs_no_list_and_people_a_w
         assert_eq!(json(&output)["error"]["code"], "damaged", "{what}");
         let output = holdpoint(directory.path(), &[what, "list"]);
         assert_eq!(output.status.code(), Some(6), "{what}");
-        assert!(text(&output.stderr).contains("`holdpoint verify` tells all"), "{what}");
+        assert!(text(&output.stderr).contains(" verify` tells all"), "{what}");
     }
 }
 

@@ -446,7 +446,7 @@ impl<'a> Spoilt<'a> {
             let to_do = match self.case.end {
                 End::NoWitness if code == 125 => "--without-head",
                 End::NoLock => "LOCK: it is not a regular file",
-                _ => "holdpoint verify",
+                _ => " verify`",
             };
             assert!(said.contains(to_do), "{what}: {said}");
         }

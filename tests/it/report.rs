@@ -125,7 +125,7 @@ fn what_is_not_there_or_too_much_is_refused_and_no_file_is_left() {
     assert!(failed(&place, &["LOOP-00000000000000000000000000000000"], 3).contains("runs"));
     assert!(failed(&place, &["--since", "4711"], 3).contains("the log's records are 1 to"));
     assert!(failed(&place, &["--since", "9", "--until", "3"], 2).contains("--until"));
-    assert!(failed(&place, &["nothing like an id"], 2).contains("holdpoint runs"));
+    assert!(failed(&place, &["nothing like an id"], 2).contains(" runs`"));
     failed(&place, &[], 2);
     failed(&place, &["--since", "1", "3"], 2);
     failed(&place, &["--until", "1"], 2);

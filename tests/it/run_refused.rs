@@ -109,12 +109,12 @@ fn a_newer_format_names_the_program_that_can_read_it() {
 fn a_wrong_magic_and_a_cut_header_are_damage_that_is_located() {
     let place = recorded();
     support::flip(&segment(&place), 0);
-    assert_refused_untouched(&place, &["is damaged", "holdpoint verify"]);
+    assert_refused_untouched(&place, &["is damaged", " verify`"]);
     let place = recorded();
     let file = std::fs::File::options().write(true).open(segment(&place)).unwrap();
     file.set_len(100).unwrap();
     drop(file);
-    assert_refused_untouched(&place, &["is damaged", "holdpoint verify"]);
+    assert_refused_untouched(&place, &["is damaged", " verify`"]);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_damaged_record_is_refused_and_verify_names_the_place() {
     let place = recorded();
     support::flip(&segment(&place), support::FIRST_RECORD + 70);
     let before = recorded_bytes(&place);
-    assert_refused(&place, &place.log, &["byte 4096, sequence 1", "holdpoint verify"]);
+    assert_refused(&place, &place.log, &["byte 4096, sequence 1", " verify`"]);
     assert_eq!(recorded_bytes(&place), before);
     let output = place.holdpoint(&["verify", "--json"]);
     let finding = json(&output)["findings"][0].clone();

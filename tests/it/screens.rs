@@ -89,7 +89,7 @@ fn a_command_cannot_forge_the_question_about_it() {
         let mut asking = Terminal::sized(&place, (ROWS, columns), &words);
         let mut shown = String::new();
         // The words stand in the command as well.
-        while !shown.contains("becomes of this run") {
+        while !shown.contains("decides what") {
             shown += &asking.wait_for("CONTINUE, RETRY, ABORT? ");
         }
         let rows = rows(&shown, columns);

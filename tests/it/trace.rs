@@ -166,7 +166,7 @@ fn the_tree_has_a_branch_for_each_of_several_effects() {
         .collect();
     assert_eq!(begins, ["  1", "> 2", "  |- 3", "  |  4", "  |  5", "  |  10", "  `- 6"]);
     assert!(!stdout.contains(['\u{1b}', '\u{202e}']), "{stdout}");
-    assert!(stderr.contains("holdpoint verify"), "{stderr}");
+    assert!(stderr.contains(" verify`"), "{stderr}");
 }
 
 /// The nodes and edges of a Mermaid flowchart of one statement a line.
