@@ -7,12 +7,17 @@ use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::reach::followed;
+use crate::screen::columns;
 use crate::text::moment;
 use crate::verify::{exit_of, show_reach, warn};
 use holdpoint_replay::{Statistics, statistics};
 
-/// Length of the longest bar.
-const BAR_LENGTH: u64 = 40;
+/// Length of the longest bar, and of the shortest one that is worth its room.
+const BAR_LENGTH: usize = 40;
+const BAR_LENGTH_MIN: usize = 8;
+
+/// How wide a kind and its count are, with the blanks around them.
+const KIND_COLUMNS: usize = 53;
 
 /// Options of `log stat`.
 #[derive(Debug, clap::Args)]
@@ -54,13 +59,19 @@ fn show(out: &mut Output, found: &Statistics) {
         out.line(format_args!("times           {} to {}", moment(first), moment(last)));
     }
     let most = found.records_by_kind.values().copied().max().unwrap_or(0);
+    let room = columns().saturating_sub(KIND_COLUMNS).min(BAR_LENGTH);
     for (kind, count) in &found.records_by_kind {
-        out.line(format_args!("  {kind:<40} {count:>8}  {}", bar_of(*count, most)));
+        match room < BAR_LENGTH_MIN {
+            true => out.line(format_args!("  {count:>8}  {kind}")),
+            false => {
+                out.line(format_args!("  {kind:<40} {count:>8}  {}", bar_of(*count, most, room)));
+            }
+        }
     }
 }
 
-/// A bar of at least one mark for a count that is not 0.
-fn bar_of(count: u64, most: u64) -> String {
-    let length = u128::from(count) * u128::from(BAR_LENGTH) / u128::from(most.max(1));
+/// A bar of at least one mark, and of `longest` for the most.
+fn bar_of(count: u64, most: u64, longest: usize) -> String {
+    let length = u128::from(count) * longest as u128 / u128::from(most.max(1));
     "#".repeat(usize::try_from(length.max(1)).unwrap_or(0))
 }

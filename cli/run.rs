@@ -208,7 +208,13 @@ impl Carried<'_> {
         }
         let bound = before::bind(self, start, signals)?;
         let decision_id = match &start.approval {
-            Some(wanted) => before::find(self, wanted)?,
+            Some(wanted) => {
+                let found = before::find(self, wanted)?;
+                if *found != **wanted {
+                    complain(&format!("spends {found}"));
+                }
+                found
+            }
             None => match before::ask(self, &bound, signals)? {
                 Ok(approved) => approved,
                 Err(not_started) => return Ok(Outcome::NotStarted(not_started)),

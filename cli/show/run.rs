@@ -6,7 +6,7 @@ use crate::output::Output;
 use crate::run::labels::HOST;
 use crate::run_output::last_lines;
 use crate::runs::{lasted, ran, waited};
-use crate::screen::{Page, named, quoted_up_to};
+use crate::screen::{Page, named, quoted_up_to, seen};
 use crate::text::{bytes, moment};
 use crate::when::{ago, took};
 use anstyle::{AnsiColor, Style};
@@ -408,9 +408,11 @@ fn put_output(page: &mut Page, output: &CapturedOutput) {
         return;
     }
     page.row(name, &format!("{}{missing}", bytes(output.extent.true_length)));
-    let text = String::from_utf8_lossy(last_lines(&output.bytes, LAST_LINES));
-    if !text.is_empty() {
-        page.quoted_lines(text.trim_end_matches('\n'));
+    let last = last_lines(&output.bytes, LAST_LINES);
+    let last = last.strip_suffix(b"\n").unwrap_or(last);
+    let lines: Vec<String> = last.split(|byte| *byte == b'\n').map(seen).collect();
+    if !last.is_empty() {
+        page.printed(&lines);
     }
 }
 
