@@ -6,7 +6,7 @@ its sections. It looks at the bytes that the page carries: sizes, padding, check
 links and digests of payloads. It does not look at the words on the page: `holdpoint report` makes
 them anew from the log. `--link` is what somebody kept elsewhere: the link of a record of the page.
 Exit codes: 0 nothing is wrong, 6 something is, 1 the file cannot be read, 2 usage."""
-import argparse, base64, binascii, hashlib, html.parser, re, struct, sys, zlib
+import argparse, base64, hashlib, html.parser, re, struct, sys, zlib
 
 BLOCK, FORM = "holdpoint-records", "holdpoint-report 1"
 MORE_FOLLOWS, WITHHELD, NO_CLAIM = 1, 4, 2**32 - 1
@@ -177,16 +177,29 @@ def frame_of(line):
         return None
     try:
         frame = base64.b64decode(line[7:], validate=True)
-    except binascii.Error:
+    except ValueError:
+        # No Base64, or not even ASCII.
         return None
     return frame if base64.b64encode(frame).decode() == line[7:] else None
 
 
 def checked(page):
+def text_of(page):
+    """The text of a file; bytes that are none are read as what nobody writes: it is found."""
+    with open(page, encoding="utf-8", errors="replace", newline="") as file:
+        return file.read()
+
+
     """The check of a page's text."""
     blocks, check = Blocks(), Check()
-    blocks.feed(page.replace("\r\n", "\n").replace("\r", "\n"))
-    blocks.close()
+    try:
+        blocks.feed(page.replace("\r\n", "\n").replace("\r", "\n"))
+        blocks.close()
+    except (ArithmeticError, AssertionError, LookupError, NotImplementedError, ValueError):
+        # Python's parser gives up so: at `<![x[`, or at a character of thousands of digits.
+        line, column = blocks.getpos()
+        check.find(0, f"form: behind line {line}, column {column} of the file there is no HTML")
+        return check
     if len(blocks.found) != 1 or blocks.found[0] is None:
         check.find(0, f"form: the page has {len(blocks.found)} blocks of records instead of one")
     else:
@@ -200,9 +213,7 @@ def main():
     parser.add_argument("--link", nargs=2, metavar=("SEQUENCE", "LINK"), help="kept elsewhere")
     given = parser.parse_args()
     try:
-        # Bytes that are no text are read as ones that nobody writes: what they stand in is found.
-        with open(given.page, encoding="utf-8", errors="replace", newline="") as file:
-            check = checked(file.read())
+        check = checked(text_of(given.page))
     except OSError as error:
         print(f"{given.page}: {error}", file=sys.stderr)
         return 1

@@ -3,7 +3,8 @@
 
 use crate::program::{Place, json, status, text};
 use crate::report_support::{
-    Pages, damaged, flipped, found_by_python, made_up, page_of, place, said, write,
+    Pages, damaged, damaged_at_random, flipped, found_by_python, holds, made_up, page_of, place,
+    said, write,
 };
 use crate::run_before::{answer, await_question, command};
 use crate::verify_py::{has_python, python};
@@ -92,13 +93,6 @@ fn raw_evidence_is_on_a_page_only_where_somebody_asks_for_it() {
     assert!(text(&with.stderr).contains("secrets included"), "{}", text(&with.stderr));
     let page = std::fs::read_to_string(file(&place, "page.html")).unwrap();
     assert!(holds(&page, SECRET) && page.contains(SECRET));
-}
-
-/// Whether the records of a page hold a text.
-fn holds(page: &str, word: &str) -> bool {
-    let frames = page.lines().filter_map(|line| line.strip_prefix("record "));
-    let mut frames = frames.map(|line| Base64::decode_vec(line).unwrap());
-    frames.any(|frame| frame.windows(word.len()).any(|bytes| bytes == word.as_bytes()))
 }
 
 #[test]
@@ -341,6 +335,59 @@ fn verify_py_finds_every_damage_to_what_a_page_carries() {
     assert!(found.len() >= 400 && found.iter().all(|found| !found.is_empty()));
     let clean = pages.own.replace('\n', "\r\n");
     assert!(found_by_python(&write(directory.path(), &[pages.own, clean])).concat().is_empty());
+}
+
+#[test]
+fn verify_py_names_the_line_of_a_byte_that_is_no_ascii() {
+    if !has_python() {
+        return;
+    }
+    let mut page = page_of(&place(), &["--since", "1"]).into_bytes();
+    let at = page.windows(8).position(|it| it == b"\nrecord ").unwrap();
+    page[at + 50] ^= 0x80;
+    let directory = TempDir::new().unwrap();
+    let file = write(directory.path(), &[page]).remove(0);
+    let (exit, told) = verified(&file, &[]);
+    assert!(exit == 6 && told.starts_with("line 5: form: this is no record"), "{told}");
+}
+
+#[test]
+fn verify_py_says_where_a_file_ceases_to_be_a_page() {
+    if !has_python() {
+        return;
+    }
+    let page = page_of(&place(), &["--since", "1"]);
+    let digits = format!("<body>&#{};", "9".repeat(5_000));
+    let within = |text: &str| page.replacen("<body>", text, 1);
+    let pages = [
+        within("<body><![x["),
+        within(&digits),
+        within(&format!("<body id=\"{digits}\">")),
+        String::new(),
+        "no page".to_string(),
+        "{\"records\": 1e999999}".to_string(),
+    ];
+    let directory = TempDir::new().unwrap();
+    for (file, page) in write(directory.path(), &pages).iter().zip(&pages) {
+        let (exit, told) = verified(file, &[]);
+        let is_placed = told.starts_with("line 0: form: ");
+        // Not every Python gives up at the same place: where it goes on, the records are found.
+        let is_read = exit == 0 && told.contains("follow from each other");
+        assert!((exit == 6 && is_placed) || is_read, "{page:.40}: {exit}: {told}");
+    }
+}
+
+#[test]
+fn verify_py_has_an_answer_to_whatever_was_damaged_at_random() {
+    if !has_python() {
+        return;
+    }
+    let page = page_of(&place(), &["--since", "1"]);
+    let [in_block, anywhere] = damaged_at_random(&page, 400);
+    let directory = TempDir::new().unwrap();
+    let found = found_by_python(&write(directory.path(), &in_block));
+    assert!(found.len() == 400 && found.iter().all(|found| !found.is_empty()));
+    assert_eq!(found_by_python(&write(directory.path(), &anywhere)).len(), 400);
 }
 
 #[test]

@@ -4,9 +4,12 @@ mod block;
 
 use crate::program::{Place, status, text};
 use crate::verify_py::python;
+use base64ct::{Base64, Encoding};
 use block::Block;
 use holdpoint_log_format::{Flags, LogId};
 use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::story::seed;
+use quickcheck::{Arbitrary, Gen};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,8 +22,8 @@ spec = importlib.util.spec_from_file_location("verify", sys.argv[1])
 verify = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(verify)
 for line in sys.stdin:
-    with open(line.rstrip("\n"), encoding="utf-8", newline="") as page:
-        print(json.dumps(verify.checked(page.read()).findings))
+    page = verify.text_of(line.rstrip("\n"))
+    print(json.dumps(verify.checked(page).findings))
 "#;
 
 /// What `verify.py` finds in each page.
@@ -80,6 +83,13 @@ pub(crate) fn page_of(place: &Place, options: &[&str]) -> String {
     let output = place.holdpoint(&arguments);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     std::fs::read_to_string(file).unwrap()
+}
+
+/// Whether the records of a page hold a text.
+pub(crate) fn holds(page: &str, word: &str) -> bool {
+    let frames = page.lines().filter_map(|line| line.strip_prefix("record "));
+    let mut frames = frames.map(|line| Base64::decode_vec(line).unwrap());
+    frames.any(|frame| frame.windows(word.len()).any(|bytes| bytes == word.as_bytes()))
 }
 
 /// A page that was damaged.
@@ -369,9 +379,37 @@ pub(crate) fn flipped(page: &str, count: usize) -> Vec<String> {
     places.map(flip).collect()
 }
 
+/// What nobody would write, and programs that read pages stumble over.
+const STRANGE: [&[u8]; 6] =
+    [b"\xff\xfe", b"\xed\xa0\x80", b"\0", b"<![x[", b"<!--", "\u{2028}\u{ff11}".as_bytes()];
+
+/// Pages that were damaged at random: those whose block was, and others of which any byte may be.
+pub(crate) fn damaged_at_random(page: &str, count: usize) -> [Vec<Vec<u8>>; 2] {
+    let mut random = Gen::from_size_and_seed(40, seed());
+    let (begin, end) = Block::bounds(page);
+    [(begin, end), (0, page.len())].map(|(begin, end)| {
+        let mut pages = Vec::new();
+        for _ in 0..count {
+            let at = begin + usize::arbitrary(&mut random) % (end - begin);
+            let mut bytes = page.as_bytes().to_vec();
+            match u8::arbitrary(&mut random) % 8 {
+                0 => bytes.truncate(at),
+                1 => {
+                    let strange = *random.choose(&STRANGE).unwrap();
+                    bytes.splice(at..at, strange.iter().copied());
+                }
+                2 | 3 => bytes[at] ^= 0x80,
+                _ => bytes[at] ^= 1 << (u8::arbitrary(&mut random) % 8),
+            }
+            pages.push(bytes);
+        }
+        pages
+    })
+}
+
 /// Writes pages into a directory.
-pub(crate) fn write(directory: &Path, pages: &[String]) -> Vec<PathBuf> {
-    let write = |(number, page): (usize, &String)| {
+pub(crate) fn write(directory: &Path, pages: &[impl AsRef<[u8]>]) -> Vec<PathBuf> {
+    let write = |(number, page)| {
         let file = directory.join(format!("{number}.html"));
         std::fs::write(&file, page).unwrap();
         file
