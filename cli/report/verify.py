@@ -4,7 +4,8 @@
 Written from log-format/FORMAT.md alone, with Python's standard library; numbers in parentheses name
 its sections. It looks at the bytes that the page carries: sizes, padding, checksums, sequences,
 links and digests of payloads. It does not look at the words on the page: `holdpoint report` makes
-them anew from the log. `--link` is what somebody kept elsewhere: the link of a record of the page.
+them anew from the log. `--link` is what somebody kept elsewhere: the link of a record of the page;
+whether it matches is said.
 Exit codes: 0 nothing is wrong, 6 something is, 1 the file cannot be read, 2 usage."""
 import argparse, base64, hashlib, html.parser, re, struct, sys, zlib
 
@@ -152,9 +153,9 @@ class Check:
         """A link that somebody kept elsewhere."""
         known = dict([self.before]) | self.links if self.before else {}
         if sequence not in known:
-            self.find(0, f"kept: record {sequence} is not on this page")
+            self.find(0, f"kept: record {sequence} is not on this page, or not whole")
         elif link != known[sequence]:
-            self.find(0, f"kept: record {sequence} has another link than was kept")
+            self.find(0, f"kept: no match: record {sequence} has another link than was kept")
 
 
 def number(data, at):
@@ -183,13 +184,13 @@ def frame_of(line):
     return frame if base64.b64encode(frame).decode() == line[7:] else None
 
 
-def checked(page):
 def text_of(page):
     """The text of a file; bytes that are none are read as what nobody writes: it is found."""
     with open(page, encoding="utf-8", errors="replace", newline="") as file:
         return file.read()
 
 
+def checked(page):
     """The check of a page's text."""
     blocks, check = Blocks(), Check()
     try:
@@ -232,7 +233,13 @@ def main():
     print(f"{check.payloads} with their payloads, {count - check.payloads} by their digests alone")
     print(f"record {last} has the link {check.link.hex()}")
     print("of the words on the page nothing was checked: read them beside the log")
-    print("nothing on the page proves that link: compare it with the log, or with what was kept")
+    if given.link:
+        print(f"match: record {int(given.link[0])} has the link that was kept")
+    else:
+        print("nothing on the page proves that link: "
+              "compare it with the log, or with what was kept")
+    if given.link and int(given.link[0]) < last:
+        print(f"it proves none behind it: compare the link of record {last} as well")
     return 0
 
 

@@ -400,11 +400,29 @@ fn records_that_were_made_up_have_other_links_than_those_that_were_kept() {
     let directory = TempDir::new().unwrap();
     let files = write(directory.path(), &[page, forged]);
     let kept = ["--link", &last.to_string(), &link];
-    assert_eq!((verified(&files[0], &kept).0, verified(&files[1], &[]).0), (0, 0));
+    assert_eq!(verified(&files[1], &[]).0, 0);
+    let (exit, told) = verified(&files[0], &kept);
+    assert!(exit == 0 && told.contains(&format!("match: record {last} has the link")), "{told}");
+    assert!(!told.contains("nothing on the page proves"), "{told}");
     let (exit, told) = verified(&files[1], &kept);
-    assert!(exit == 6 && told.contains("another link than was kept"), "{told}");
+    assert!(exit == 6 && told.contains("no match: record") && !told.contains("\nmatch"), "{told}");
+    assert!(told.contains("another link than was kept"), "{told}");
     let (exit, told) = verified(&files[0], &["--link", "4711", &link]);
     assert!(exit == 6 && told.contains("is not on this page"), "{told}");
+}
+
+#[test]
+fn a_link_that_was_kept_of_an_earlier_record_is_said_to_prove_none_behind_it() {
+    if !has_python() {
+        return;
+    }
+    let place = place();
+    page_of(&place, &["--since", "1"]);
+    let shown = place.holdpoint(&["log", "show", "--from", "3", "--to", "3", "--json"]);
+    let kept = json(&shown)["link"].as_str().unwrap().to_string();
+    let (exit, told) = verified(&file(&place, "page.html"), &["--link", "3", &kept]);
+    assert!(exit == 0 && told.contains("match: record 3 has the link that was kept\n"), "{told}");
+    assert!(told.contains("it proves none behind it: compare the link of record"), "{told}");
 }
 
 #[test]
