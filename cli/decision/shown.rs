@@ -317,7 +317,7 @@ fn add_answers(page: &mut Page, point: &DecisionPoint, doubts: Doubts) {
     if let Some(consumed) = &point.consumed {
         page.row("spent", &format!("by {}, {}", who(&consumed.by), moment(consumed.at)));
     }
-    add_claimed_outcome(page, point);
+    claimed_outcome(point).iter().for_each(|told| page.row("what it did", told));
     point.lapsed_at.iter().for_each(|at| page.row("lapsed", &moment(*at)));
     point.late_responses.iter().for_each(|late| page.row("too late", &given(late)));
     let kept = u64::try_from(point.late_responses.len()).unwrap_or(u64::MAX);
@@ -328,19 +328,19 @@ fn add_answers(page: &mut Page, point: &DecisionPoint, doubts: Doubts) {
 }
 
 /// What a host claims of the action. What became of a run and of a policy, the log itself has.
-fn add_claimed_outcome(page: &mut Page, point: &DecisionPoint) {
+pub(crate) fn claimed_outcome(point: &DecisionPoint) -> Option<String> {
     let is_own = |tool: &str| [RUN_TOOL, RELAX_TOOL].contains(&tool);
     let is_recorded = point.binding().is_some_and(|binding| is_own(&binding.tool));
     match &point.outcome {
         Some(ClaimedOutcome { status, response_bytes, response_sha256, sequence, .. }) => {
             let answer = format!("answer of {}, {response_sha256}", bytes(*response_bytes));
             let said = format!("{status}, claimed by the host and not proven; {answer}");
-            page.row("what it did", &format!("{said}; record {sequence}"));
+            Some(format!("{said}; record {sequence}"))
         }
         None if point.consumed.is_some() && !is_recorded => {
-            page.row("what it did", "outcome unknown: nothing was reported of it");
+            Some("outcome unknown: nothing was reported of it".to_string())
         }
-        None => {}
+        None => None,
     }
 }
 

@@ -13,11 +13,12 @@ use crate::text::moment;
 use crate::verify::damaged;
 use crate::wanted::expect_order;
 use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_replay::{
     Asked, Begun, Extract, Extracted, Filter, Finding, Listed, OneOf, Order, Report, Run, Searched,
-    Taken, Verdict, begun, extract, runs_of, search, span, verify_asked,
+    Taken, Verdict, begun, decision_points, extract, runs_of, search, span, verify_asked,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// So many records fit on a page.
@@ -34,6 +35,9 @@ pub(crate) struct Told {
     pub(crate) runs: Vec<Run>,
     /// Beginnings of runs that do not count.
     pub(crate) uncounted: Vec<Begun>,
+    /// Decisions that a record of the range is about, and with which none of the runs was begun,
+    /// the oldest first.
+    pub(crate) decisions: Vec<DecisionPoint>,
     /// The records, and what was found wrong on the way that the report does not tell.
     pub(crate) extract: Extract,
     /// The first and the last record that were asked for; `None`: nothing was found there.
@@ -59,6 +63,9 @@ impl Told {
 struct Chosen {
     runs: Vec<Run>,
     uncounted: Vec<Begun>,
+    decisions: Vec<DecisionPoint>,
+    /// The records of the range that are about one.
+    about_decisions: BTreeMap<u64, String>,
     range: Option<(u64, u64)>,
     /// What was found wrong where they were looked for.
     findings: Vec<Finding>,
@@ -92,13 +99,14 @@ pub(super) fn gather(directory: &Directory, args: &Args, target: &Target) -> Res
     };
     target.heed_signals();
     let mut extract = match chosen.range {
-        Some(range) => taken(directory, args, range, &chosen.runs)?,
+        Some(range) => taken(directory, args, range, &chosen)?,
         None => Extract::default(),
     };
-    let Chosen { runs, uncounted, range, findings } = chosen;
+    let Chosen { runs, uncounted, decisions, range, findings, .. } = chosen;
     extract.findings.extend(findings);
     extract.findings.retain(|finding| !report.findings.contains(finding));
-    Ok(Told { report, runs, uncounted, extract, range, has_evidence: args.include_evidence })
+    let has_evidence = args.include_evidence;
+    Ok(Told { report, runs, uncounted, decisions, extract, range, has_evidence })
 }
 
 fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, Failure> {
@@ -155,10 +163,14 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
     }
     let wanted = Filter { first, last, since, until, ..Filter::default() };
     let (mut range, mut count, mut loops) = (None, 0_usize, BTreeSet::new());
+    let mut about_decisions = BTreeMap::new();
     let searched = directory.read(|log, options| {
         search(log, &wanted, Order::OldestFirst, options, &mut |_| {}, &mut |line, _| {
             let (first, _) = range.unwrap_or((line.sequence, 0));
             (range, count) = (Some((first, line.sequence)), count.saturating_add(1));
+            if line.loop_id.is_none() {
+                about_decisions.extend(line.decision_id.map(|id| (line.sequence, id)));
+            }
             loops.extend(line.loop_id);
             // One more than fits is enough to know.
             let is_enough = count > RECORDS_MAX;
@@ -178,19 +190,51 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
     }
     let mut chosen = Chosen { range, ..Chosen::default() };
     chosen.take(searched);
-    if count > RECORDS_MAX || loops.is_empty() {
+    if count > RECORDS_MAX {
         return Ok(chosen);
     }
-    let (most, one_of) = (loops.len(), Some(OneOf::Loops(loops)));
-    let wanted = Filter { one_of, ..Filter::default() };
-    let (mut found, searched) =
-        directory.read(|log, options| begun(log, &wanted, most, options))?;
-    chosen.take(searched);
-    found.reverse();
-    let Listed { runs, uncounted, searched } =
-        directory.read(|log, options| runs_of(log, &found, options))?;
-    chosen.take(searched);
-    Ok(Chosen { runs, uncounted, ..chosen })
+    chosen.read_runs(directory, loops)?;
+    chosen.read_decisions(directory, about_decisions)?;
+    Ok(chosen)
+}
+
+impl Chosen {
+    /// Reads the runs of some loops.
+    fn read_runs(&mut self, directory: &Directory, loops: BTreeSet<String>) -> Result<(), Failure> {
+        if loops.is_empty() {
+            return Ok(());
+        }
+        let (most, one_of) = (loops.len(), Some(OneOf::Loops(loops)));
+        let wanted = Filter { one_of, ..Filter::default() };
+        let (mut found, searched) =
+            directory.read(|log, options| begun(log, &wanted, most, options))?;
+        self.take(searched);
+        found.reverse();
+        let Listed { runs, uncounted, searched } =
+            directory.read(|log, options| runs_of(log, &found, options))?;
+        self.take(searched);
+        (self.runs, self.uncounted) = (runs, uncounted);
+        Ok(())
+    }
+
+    /// Reads the decisions that some records are about and with which no run here was begun.
+    fn read_decisions(
+        &mut self,
+        directory: &Directory,
+        mut about: BTreeMap<u64, String>,
+    ) -> Result<(), Failure> {
+        // Those of a run are told with it.
+        about.retain(|sequence, _| !self.runs.iter().any(|run| run.doers.contains_key(sequence)));
+        let approvals = self.runs.iter().filter_map(|run| run.approval.as_deref());
+        let spent: BTreeSet<&str> = approvals.map(|point| &*point.decision_id).collect();
+        let ids = about.values().filter(|id| !spent.contains(id.as_str()));
+        let ids: BTreeSet<String> = ids.cloned().collect();
+        let (decisions, searched) =
+            directory.read(|log, options| decision_points(log, &ids, options))?;
+        searched.into_iter().for_each(|searched| self.take(searched));
+        (self.decisions, self.about_decisions) = (decisions, about);
+        Ok(())
+    }
 }
 
 /// The last record that was asked for and was there once, as far as that is known of a damaged log.
@@ -223,9 +267,10 @@ fn taken(
     directory: &Directory,
     args: &Args,
     (first, last): (u64, u64),
-    runs: &[Run],
+    chosen: &Chosen,
 ) -> Result<Extract, Failure> {
-    let told = runs.iter().flat_map(|run| run.doers.keys().chain(&run.unread)).copied();
+    let of_runs = chosen.runs.iter().flat_map(|run| run.doers.keys().chain(&run.unread));
+    let told = of_runs.chain(chosen.about_decisions.keys()).copied();
     let taken = Taken {
         first,
         last,

@@ -58,6 +58,9 @@ pub(crate) fn body(html: &mut Html, told: &Told) {
     html.markup("verify.py checks its records, as is said below.</p></noscript>\n</header>\n");
     damage(html, told);
     section(html, "What ran", |html| story::runs(html, told));
+    if !told.decisions.is_empty() {
+        section(html, "What was asked beside that", |html| story::decisions(html, told));
+    }
     section(html, "Who took part", |html| story::people(html, told));
     section(html, "What happened", |html| story::timeline(html, told));
     section(html, "What the log proves, stated by holdpoint", |html| verdicts(html, told));
@@ -239,6 +242,7 @@ mod tests {
             report,
             runs,
             uncounted: Vec::new(),
+            decisions: Vec::new(),
             extract: *extract,
             range,
             has_evidence: evidence,

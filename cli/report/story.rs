@@ -2,6 +2,7 @@
 
 use super::gather::Told;
 use super::html::Html;
+use crate::decision;
 use crate::screen::named;
 use crate::show::{ended, fault_words, length, outcome, proven, who};
 use crate::text::moment;
@@ -13,7 +14,7 @@ use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, ResponseDecisio
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::sandbox_fault::SandboxFaultEvent;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{Line, Run, RunOutcome, TakenRecord};
+use holdpoint_replay::{Line, Run, RunOutcome, TakenRecord, records_named};
 use std::collections::BTreeMap;
 
 /// Digits of a run's id by which it is named in a table.
@@ -21,6 +22,14 @@ const ID_CHARACTERS: usize = 15;
 
 /// Of a run that may have ended in records that could not be read.
 const UNKNOWN_END: &str = "nobody knows how it ended: not all of the log could be read";
+
+/// Of a decision whose answer may lie there.
+const UNKNOWN_ANSWER: &str =
+    "nobody knows whether it was answered: not all of the log could be read";
+
+/// Of one of which something may be claimed there.
+const UNKNOWN_OUTCOME: &str =
+    "nobody knows whether that was reported: not all of the log could be read";
 
 /// Each run, and how it ended.
 pub(super) fn runs(html: &mut Html, told: &Told) {
@@ -48,9 +57,47 @@ pub(super) fn runs(html: &mut Html, told: &Told) {
     }
 }
 
+/// Each decision that belongs to none of them: the question, and what became of it.
+pub(super) fn decisions(html: &mut Html, told: &Told) {
+    for point in &told.decisions {
+        html.markup("<h3>").text(&format!("Decision {}", point.decision_id));
+        html.markup("</h3>\n<table class=\"facts\">\n");
+        html.fact("question", &point.terms.proposal.prompt);
+        let by = &point.requested_by;
+        let by = who(by.kind, &by.id, by.authenticated_by, "");
+        html.fact("asked", &format!("{}, by {by}", moment(point.created_at)));
+        let is_lost = told.is_damaged();
+        html.fact(
+            "answer",
+            &match is_lost && point.is_open() {
+                true => UNKNOWN_ANSWER.to_string(),
+                false => decision::outcome(point),
+            },
+        );
+        let comment = point.ending.as_ref().and_then(|ending| ending.comment.as_deref());
+        if let Some(words) = comment {
+            html.fact("said beside it", words);
+        }
+        if let Some(consumed) = &point.consumed {
+            html.fact("used", &moment(consumed.at));
+        }
+        match decision::claimed_outcome(point) {
+            Some(_) if is_lost && point.outcome.is_none() => {
+                html.fact("what it did", UNKNOWN_OUTCOME);
+            }
+            Some(outcome) => {
+                html.fact("what it did", &outcome);
+            }
+            None => {}
+        }
+        html.fact("told by", &records_named(point.created_sequence, point.version));
+        html.markup("</table>\n");
+    }
+}
+
 /// Whether all that the log has of a run was read: else what is missing may say how it ended.
 fn is_all_read(run: &Run, told: &Told) -> bool {
-    run.unread.is_empty() && !told.report.failed() && told.extract.findings.is_empty()
+    run.unread.is_empty() && !told.is_damaged()
 }
 
 fn facts(run: &Run, is_lost: bool) -> Vec<(String, String)> {

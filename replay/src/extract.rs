@@ -6,6 +6,7 @@ use crate::finding::{Finding, named};
 use crate::read::{Committed, Content, ReadError};
 use crate::records::Line;
 use holdpoint_domain::Event;
+use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
 use holdpoint_log_files::{Finding as LogFinding, LogReader, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::record::encode_into;
@@ -196,9 +197,11 @@ impl Taking<'_> {
 /// knows.
 fn holds_evidence(record: &Committed) -> bool {
     match &record.content {
+        // What became of a tool's call comes with the beginning and the end of its answer.
         Content::Event(envelope) => matches!(
             envelope.event,
             Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(_))
+                | Event::DecisionPoint(DecisionPointEvent::OutcomeReported(_))
         ),
         Content::Opaque | Content::Withheld | Content::Undecodable(_) | Content::NotRead => true,
     }

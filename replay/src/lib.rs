@@ -89,7 +89,7 @@ pub use run::{
     Approver, CapturedOutput, Doer, IdMatches, Run, RunFound, run_beginning_with, run_of,
 };
 pub use run_names::{RunNames, names_of_runs};
-pub use runs::{Begun, Listed, RUN_BEGINS, begun, runs_of};
+pub use runs::{Begun, Listed, RUN_BEGINS, begun, decision_points, runs_of};
 pub use runs_wanted::{RunStatus, RunsWanted, find_runs};
 pub use sessions::{Asks, QUESTIONS_MAX, Session, SessionsFound, find_sessions, session_asking};
 pub use state::state_of;

@@ -294,6 +294,17 @@ impl Approvals {
         before.sort_by_key(|(line, _)| line.sequence);
         before
     }
+
+    /// One of them as it was before a record.
+    pub(crate) fn point(&self, decision_id: &str, sequence: u64) -> Option<DecisionPoint> {
+        let mut world = World::default().keeping_settled();
+        for (line, _) in self.before(decision_id, sequence) {
+            if let (Some(actor), Some(event)) = (line.actor.clone(), line.event.clone()) {
+                world.evolve(line.sequence, line.time, &envelope_of(line, actor, event));
+            }
+        }
+        world.decision_point(decision_id).cloned()
+    }
 }
 
 /// What the records of a run come to so far.

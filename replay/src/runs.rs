@@ -3,6 +3,7 @@
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Line, OneOf, Order, Searched, search};
 use crate::run::{Approvals, Gathered, Run, approval_of};
+use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_log_files::ReadStorage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -100,4 +101,21 @@ pub fn runs_of<S: ReadStorage>(
         }
     }
     Ok(Listed { runs, uncounted, searched })
+}
+
+/// The decision points of some ids as they are now, the oldest first, and how much was read.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn decision_points<S: ReadStorage>(
+    storage: &S,
+    ids: &BTreeSet<String>,
+    options: ReadOptions<'_>,
+) -> Result<(Vec<DecisionPoint>, Option<Searched>), ReadError> {
+    let mut read = Approvals::read(storage, ids.clone(), u64::MAX, options)?;
+    let searched = read.searched.take();
+    let mut points: Vec<DecisionPoint> =
+        ids.iter().filter_map(|id| read.point(id, u64::MAX)).collect();
+    points.sort_by_key(|point| point.created_sequence);
+    Ok((points, searched))
 }

@@ -82,6 +82,7 @@ mod record;
 mod records_support;
 mod replay_systems;
 mod report;
+mod report_asked;
 mod report_browser;
 mod report_support;
 mod rules_numbers;

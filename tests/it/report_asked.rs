@@ -1,0 +1,119 @@
+//! What `report` tells of decisions with which no run was begun: a page of a range has the people
+//! in it, and a page of one run has its own alone.
+
+use crate::hook::{ask, call, pre, respond, run};
+use crate::program::{Place, status, text};
+use crate::report_support::{holds, page_of};
+use crate::run_before::{answer, await_question, command};
+
+/// What a tool printed, and nobody asked for.
+const PRINTED: &str = "printed-by-the-tool";
+
+/// The part of a page under a heading.
+fn section<'p>(page: &'p str, title: &str) -> &'p str {
+    let heading = format!("<h2>{title}</h2>");
+    let behind = page.split_once(&heading).unwrap_or_else(|| panic!("no {title} in {page}")).1;
+    behind.split_once("</section>").unwrap().0
+}
+
+/// A start that was denied. Its question.
+fn denied(place: &Place) -> String {
+    let waiting = ["run", "--hold", "before", "--", "sh", "-c", "echo never"];
+    let child = command(place, &waiting).spawn().unwrap();
+    let question = await_question(place);
+    assert_eq!(answer(place, &question, "deny"), 0);
+    assert_ne!(status(&child.wait_with_output().unwrap()), 0);
+    question
+}
+
+#[test]
+fn a_start_that_was_denied_is_told_with_the_question_and_with_who_denied_it() {
+    let place = Place::with_log();
+    let question = denied(&place);
+    let page = page_of(&place, &["--since", "1"]);
+    let asked = section(&page, "What was asked beside that");
+    let by = place.holdpoint(&["decision", "show", &question, "--json"]);
+    let by: serde_json::Value = serde_json::from_slice(&by.stdout).unwrap();
+    let by = by["responded_by"].as_str().unwrap();
+    for word in [&question, "echo never", "option deny by ", by] {
+        assert!(asked.contains(word), "{word}: {asked}");
+    }
+    assert!(section(&page, "Who took part").contains(&format!("{by} (person")), "{page}");
+    let happened = section(&page, "What happened");
+    assert!(happened.contains(&question) && happened.contains("answered by "), "{happened}");
+    assert!(holds(&page, "echo never"), "the payloads of what is told are there");
+}
+
+#[test]
+fn a_tool_that_was_let_through_is_told_with_its_outcome_and_without_what_it_printed() {
+    let place = Place::with_log();
+    let let_through = |words: &str| {
+        let id = ask(&place, &[], &call("s", words));
+        respond(&place, &id, "approve");
+        assert_eq!(pre(&place, &[], &call("s", words)).0, "allow");
+        id
+    };
+    let reported = let_through("make build");
+    let mut ran = call("s", "make build");
+    ran["hook_event_name"] = "PostToolUse".into();
+    ran["tool_response"] = PRINTED.into();
+    assert_eq!(status(&run(&place, &["post-tool-use"], &ran)), 0);
+    let unknown = let_through("make deploy");
+    let page = page_of(&place, &["--since", "1"]);
+    let asked = section(&page, "What was asked beside that");
+    let of = |id: &str| asked.split("<h3>").find(|part| part.contains(id)).unwrap();
+    for word in ["make build", "option approve by ", "SUCCEEDED, claimed by the host"] {
+        assert!(of(&reported).contains(word), "{word}: {asked}");
+    }
+    assert!(of(&unknown).contains("outcome unknown: nothing was reported"), "{asked}");
+    assert!(asked.contains("claude-code:s (agent, name not proven)"), "{asked}");
+    let part = section(&page, "Who took part");
+    assert!(part.contains("claude-code:s (agent"), "{part}");
+    assert!(section(&page, "What happened").contains("claims that call t SUCCEEDED"), "{page}");
+    assert!(holds(&page, "make build") && !holds(&page, PRINTED) && !page.contains(PRINTED));
+    let with = page_of(&place, &["--since", "1", "--include-evidence"]);
+    assert!(holds(&with, PRINTED), "whoever asks for it has it");
+}
+
+#[test]
+fn of_a_damaged_log_no_question_is_said_to_be_open_or_without_a_report() {
+    let place = Place::with_log();
+    ask(&place, &[], &call("s", "ls"));
+    let used = ask(&place, &[], &call("s", "make"));
+    respond(&place, &used, "approve");
+    assert_eq!(pre(&place, &[], &call("s", "make")).0, "allow");
+    place.shell("echo damaged-output");
+    let segment = place.log.join("segments/00000000000000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let printed = bytes.windows(14).rposition(|it| it == b"damaged-output").unwrap();
+    bytes[printed] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let output = place.holdpoint(&["report", "--since", "1", "--out", "page.html"]);
+    assert_eq!(status(&output), 6, "{}", text(&output.stderr));
+    let page = std::fs::read_to_string(place.directory.path().join("page.html")).unwrap();
+    assert!(page.contains("nobody knows whether it was answered"), "{page}");
+    assert!(page.contains("nobody knows whether that was reported"), "{page}");
+    assert!(!page.contains("nobody answered yet") && !page.contains("nothing was reported"));
+}
+
+#[test]
+fn a_page_of_one_run_tells_no_decision_but_its_own() {
+    let place = Place::with_log();
+    let question = denied(&place);
+    let waiting = ["run", "--hold", "before", "--", "sh", "-c", "true own"];
+    let child = command(&place, &waiting).spawn().unwrap();
+    let own = await_question(&place);
+    assert_eq!(answer(&place, &own, "approve"), 0);
+    assert_eq!(status(&child.wait_with_output().unwrap()), 0);
+    let output = place.holdpoint(&["runs", "-q"]);
+    let id = text(&output.stdout).trim().to_string();
+    let page = page_of(&place, &[&id]);
+    assert!(page.contains(&own) && !page.contains(&question));
+    assert!(!page.contains("What was asked beside that") && !holds(&page, "echo never"));
+    let range = page_of(&place, &["--since", "1"]);
+    let asked = section(&range, "What was asked beside that");
+    assert!(
+        asked.contains(&question) && !asked.contains(&own),
+        "an approval is its run's: {asked}"
+    );
+}
