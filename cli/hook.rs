@@ -25,7 +25,7 @@ pub(crate) use ask::asks;
 #[cfg(test)]
 pub(crate) use ask::sample;
 use clap::Subcommand;
-pub(crate) use session::is_name;
+pub(crate) use session::{is_name, may_begin_name};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::Duration;

@@ -26,6 +26,11 @@ pub(crate) fn is_name(name: &str) -> bool {
     name.starts_with(HOST)
 }
 
+/// Whether the name of a session can begin so.
+pub(crate) fn may_begin_name(beginning: &str) -> bool {
+    is_name(beginning) || HOST.starts_with(beginning)
+}
+
 /// A session in a directory. The directory is part of it: what is approved in one may do something
 /// else in another, also in one that took its place.
 pub(super) fn requester(

@@ -3,7 +3,7 @@
 
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::hook::{asks, is_name};
+use crate::hook::{asks, may_begin_name};
 use crate::run_id::expect_sound;
 use crate::screen::named;
 use holdpoint_replay::{Filter, QUESTIONS_MAX, RunsWanted, find_sessions, names_of_runs};
@@ -42,7 +42,7 @@ pub(super) fn completed(
 /// The names of sessions, where one can be meant.
 fn of_sessions(directory: &Directory, wanted: &str) -> Result<BTreeSet<String>, Failure> {
     let range = Filter::default();
-    if !is_name(wanted) {
+    if !may_begin_name(beginning(wanted)) {
         return Ok(BTreeSet::new());
     }
     let found = directory.read(|log, options| {
@@ -51,14 +51,19 @@ fn of_sessions(directory: &Directory, wanted: &str) -> Result<BTreeSet<String>, 
     Ok(found.sessions.into_iter().map(|session| session.name).collect())
 }
 
+/// What a name begins with, as a list shows it.
+fn beginning(wanted: &str) -> &str {
+    let shown = wanted.strip_suffix('?').unwrap_or(wanted);
+    shown.strip_suffix("..").unwrap_or(shown)
+}
+
 /// The one name that is meant: itself where it is on record or where none begins so.
 fn only(
     (option, none): (&str, &str),
     wanted: &str,
     names: &BTreeSet<String>,
 ) -> Result<String, Failure> {
-    let shown = wanted.strip_suffix('?').unwrap_or(wanted);
-    let beginning = shown.strip_suffix("..").unwrap_or(shown);
+    let beginning = beginning(wanted);
     if names.contains(wanted) {
         return Ok(wanted.to_string());
     }

@@ -71,6 +71,26 @@ fn a_session_is_one_row_in_the_order_of_beginnings_and_tells_what_became_of_its_
 }
 
 #[test]
+fn a_session_is_found_by_the_beginning_of_its_name() {
+    let place = Place::with_log();
+    let id = ask(&place, &[], &call("sess-1", "ls"));
+    respond(&place, &id, "deny");
+    let all = listed(&place, &[]);
+    assert_eq!(all.len(), 1);
+    let names = ["c", "claude", "claude..", "claude-code", "claude-code:se", "claude-code:sess-1?"];
+    for name in names {
+        let found = place.holdpoint(&["runs", "-q", "--by", name]);
+        assert_eq!(text(&found.stdout).trim(), all[0], "{name}: {}", text(&found.stderr));
+        assert!(text(&found.stderr).contains("is taken for claude-code:sess-1"), "{name}");
+    }
+    ask(&place, &[], &call("sess-2", "ls"));
+    let several = place.holdpoint(&["runs", "--by", "claude"]);
+    assert_eq!(status(&several), 4, "{}", text(&several.stderr));
+    let none = text(&place.holdpoint(&["runs", "--by", "claudia"]).stderr);
+    assert!(none.contains("no run is by claudia"), "{none}");
+}
+
+#[test]
 fn every_call_of_a_session_is_told_in_order_by_the_id_that_the_list_prints() {
     let place = place();
     let session = listed(&place, &["--by", "claude-code:s"]).remove(0);
