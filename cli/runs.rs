@@ -309,7 +309,7 @@ fn end(global: &Global, directory: &Directory, searched: &Searched) -> Result<Ex
 }
 
 /// The record that begins the run or the session of an id.
-fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
+pub(crate) fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
     if id.starts_with(sessions::PREFIX) {
         let found = sessions::find(directory, id)?;
         run_id::expect_sound(&found.searched)?;

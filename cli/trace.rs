@@ -7,9 +7,12 @@ use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
+use crate::ids::{self, DIGITS_MIN, IdOf, are_digits};
 use crate::log_show::of_part;
 use crate::output::Output;
 use crate::reach::Untied;
+use crate::runs::beginning;
+use crate::runs::sessions::PREFIX;
 use crate::text::moment;
 use crate::verify::warn;
 use clap::ValueEnum;
@@ -22,9 +25,10 @@ const DEPTH: u32 = 64;
 /// Options of `trace`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The record: its sequence, as `log show` has it.
-    #[arg(value_name = "SEQ")]
-    sequence: u64,
+    /// The record: its sequence, as `log show` has it. Of a run (its id, or the beginning of its
+    /// id) or a session, the record that began it.
+    #[arg(value_name = "SEQ|RUN", value_parser = meant)]
+    wanted: Meant,
     /// So many steps back, and so many on.
     #[arg(
         long,
@@ -40,6 +44,30 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
+/// The record that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Meant {
+    /// By its sequence.
+    Record(u64),
+    /// By the id of the run or session that it began.
+    Run(String),
+}
+
+fn meant(text: &str) -> Result<Meant, String> {
+    let is_digits = text.len() >= DIGITS_MIN && are_digits(text);
+    let is_run = text.starts_with(IdOf::Run.prefix()) || text.starts_with(PREFIX);
+    match ids::record(text) {
+        Some(sequence) => Ok(Meant::Record(sequence)),
+        None if is_run || is_digits => Ok(Meant::Run(text.to_string())),
+        None => Err(ids::unlike(text).unwrap_or_else(|| {
+            format!(
+                "give the number of a record, as `holdpoint log show` has it, or a run's id or at \
+                 least {DIGITS_MIN} of its first hexadecimal digits, as `holdpoint runs` has it"
+            )
+        })),
+    }
+}
+
 /// How a story is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -52,21 +80,28 @@ enum Format {
 }
 
 /// Tells what led to a record, back to where its story began and to the person in it, and
-/// everything that it caused. Exit 3 when there is no log or no such record, 6 when the log does
-/// not verify as far as it was read.
+/// everything that it caused. Exit 3 when there is no log, no such record or no such run, 4 where
+/// several runs begin so, 6 when the log does not verify as far as it was read.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, tell(global, &args))
 }
 
 fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let traced = directory.read(|log, options| trace(log, args.sequence, args.depth, options))?;
+    let sequence = match &args.wanted {
+        Meant::Record(sequence) => *sequence,
+        Meant::Run(id) => beginning(&directory, id)?,
+    };
+    let traced = directory.read(|log, options| trace(log, sequence, args.depth, options))?;
     let story = match traced {
         Traced::Story(story) => story,
         Traced::NoRecord { span, checked } => {
-            return Err(no_record(&directory, args.sequence, span, &checked)?);
+            return Err(no_record(&directory, sequence, span, &checked)?);
         }
     };
+    if args.wanted == Meant::Record(sequence) {
+        ids::tell_meaning(&directory, &sequence.to_string(), &[IdOf::Run]);
+    }
     let mut out = Output::paged(global);
     match args.format {
         _ if global.json => out.json(&story),
@@ -133,10 +168,11 @@ fn no_record(
     }
     let closest = if sequence < first { first } else { last };
     let message = format!(
-        "there is no record {sequence}: the log has records {first} to {last}, from {} to {}; did \
-         you mean {closest}?",
+        "there is no record {sequence}: the log has records {first} to {last}, from {} to {}; {}",
         moment(since),
-        moment(until)
+        moment(until),
+        ids::meaning(directory, &sequence.to_string(), &[IdOf::Run])
+            .unwrap_or_else(|| format!("did you mean {closest}?"))
     );
     Ok(Failure::new(Exit::NOT_FOUND, "no_such_record", message))
 }

@@ -425,3 +425,35 @@ fn a_story_of_long_ago_is_told_whatever_became_of_the_segments_that_have_no_part
     std::fs::remove_dir_all(path.join(names::SNAPSHOTS)).unwrap();
     assert_eq!(told(&holdpoint(path, &["trace", &alone.to_string()])).0, 6);
 }
+
+#[test]
+fn a_run_or_a_session_is_traced_from_the_record_that_began_it() {
+    let place = Place::with_log();
+    place.shell("true");
+    let run = place.newest_loop();
+    let (id, first) = (run["loop_id"].as_str().unwrap(), &run["started_sequence"]);
+    let digits = id.strip_prefix("LOOP-").unwrap();
+    let trace = |wanted: &str| place.holdpoint(&["trace", wanted, "--json"]);
+    for wanted in [id, digits, &id[..15]] {
+        let story = json(&trace(wanted));
+        assert_eq!((&story["sequence"], story["runs"][0]["run"].as_str()), (first, Some(id)));
+    }
+    let asked = crate::hook::ask(&place, &[], &crate::hook::call("s", "ls"));
+    let shown = json(&place.holdpoint(&["runs", "--json", "--by", "claude-code:s"]));
+    let story = json(&trace(shown["session"].as_str().unwrap()));
+    assert_eq!(story["sequence"], shown["first_record"]);
+    for (wanted, exit, words) in [
+        ("LOOP-00000000000000000000000000000007", 3, "there is no run LOOP-0000"),
+        ("LOOP-77", 2, "at least 6 of its first hexadecimal digits"),
+        ("nothing", 2, "give the number of a record"),
+        (&asked, 2, "give the number of a record"),
+        (&id.to_lowercase(), 2, "did you mean LOOP-"),
+        (&format!("LOOP-{}A", &digits[..6]), 2, "ids have no capitals"),
+        ("4711", 3, "there is no record 4711"),
+    ] {
+        let output = trace(wanted);
+        let said = format!("{}{}", text(&output.stderr), text(&output.stdout));
+        assert_eq!(output.status.code(), Some(exit), "{wanted}: {said}");
+        assert!(said.contains(words) && !said.contains("invalid digit"), "{wanted}: {said}");
+    }
+}
