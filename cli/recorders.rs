@@ -6,6 +6,7 @@ use crate::screen::named;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 use holdpoint_replay::{Run, RunOutcome};
+use std::collections::BTreeSet;
 
 /// Says of which of some runs nothing runs any more, though no record says that they ended.
 pub(crate) fn tell(directory: &Directory, runs: &[Run]) {
@@ -18,6 +19,16 @@ pub(crate) fn tell(directory: &Directory, runs: &[Run]) {
         };
         complain(&format!("{first}{more}"));
     }
+}
+
+/// The loops of those of some runs that are called running, and that no process of holdpoint
+/// records: as far as this machine can tell.
+pub(crate) fn unfinished(directory: &Directory, runs: &[Run]) -> BTreeSet<String> {
+    let running = runs.iter().filter(|run| RunOutcome::of(&run.entity) == RunOutcome::Running);
+    let loops = running.map(|run| run.entity.loop_id());
+    let is_alone =
+        |id: &&str| matches!(recorder_of(&directory.storage, id), Recorder::Gone | Recorder::None);
+    loops.filter(is_alone).map(str::to_string).collect()
 }
 
 /// What to know of one that has no recorder.

@@ -38,6 +38,7 @@ use holdpoint_replay::{
 use row::ListedRow;
 pub(crate) use row::Row;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 pub(crate) use times::{lasted, ran, waited};
 
 /// So many runs are shown where nothing else is said.
@@ -45,6 +46,9 @@ const SHOWN: usize = 20;
 
 /// Characters of an id in a table: enough to name it again.
 pub(crate) const ID_CHARACTERS: usize = 15;
+
+/// What stands in the place of `running` where nobody records it.
+const UNFINISHED: &str = "unfinished";
 
 /// Options of `runs`.
 #[derive(Debug, clap::Args)]
@@ -104,6 +108,9 @@ fn status(text: &str) -> Result<RunStatus, String> {
     if let Ok(exit) = text.parse() {
         return Ok(RunStatus::Exit(exit));
     }
+    if text == UNFINISHED {
+        return Err(format!("of a list, `--status running` finds what it calls {UNFINISHED}"));
+    }
     RunOutcome::from_name(text).map(RunStatus::Outcome).ok_or_else(|| {
         let words = RunOutcome::ALL.map(RunOutcome::name).join(", ");
         format!("one of {words}, or an exit status such as 2")
@@ -144,7 +151,8 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let Looked { runs, sessions, uncounted, mut searched, looked_back_to } = looked;
     let (retries, also_read) = again::read(&directory, &runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
-    let shown = Shown { runs, retries, sessions };
+    let unfinished = recorders::unfinished(&directory, &runs);
+    let shown = Shown { runs, retries, sessions, unfinished };
     if shown.is_empty() && !searched.is_sound() {
         return conclude(global, &directory, &searched);
     }
@@ -220,6 +228,8 @@ struct Shown {
     runs: Vec<Run>,
     retries: Retries,
     sessions: Vec<Session>,
+    /// The loops of the runs that have not ended, and that nobody records.
+    unfinished: BTreeSet<String>,
 }
 
 impl Shown {
@@ -229,7 +239,7 @@ impl Shown {
 
     /// Says where what is shown ceases to be proven.
     fn tell_standing(&self, searched: &Searched) {
-        let Self { runs, retries, sessions } = self;
+        let Self { runs, retries, sessions, .. } = self;
         let mut untied = Untied::default();
         runs.iter().for_each(|run| untied.take(run.last, run.standing()));
         retries.values().for_each(|retry| untied.take(retry.sequence, retry.by.standing));
@@ -334,7 +344,7 @@ fn put_lines(
     out: &mut Output,
     followed: Option<&Layout<'_>>,
 ) {
-    let Shown { runs, retries, sessions } = shown;
+    let Shown { runs, retries, sessions, unfinished } = shown;
     if global.json || args.quiet {
         for entry in entries(apart(runs, retries), sessions) {
             match entry {
@@ -348,7 +358,10 @@ fn put_lines(
         }
         return;
     }
-    let placed = placed(runs, retries);
+    let mut placed = placed(runs, retries);
+    for placed in &mut placed {
+        placed.is_unfinished = unfinished.contains(placed.run.entity.loop_id());
+    }
     let entries = entries(placed.clone(), sessions);
     let zone = args.times.zone();
     let when = |at| args.times.told(at, now(), &zone);
@@ -465,7 +478,7 @@ fn cells(placed: &Placed<'_>, when: &dyn Fn(Timestamp) -> String) -> Vec<String>
     let deciders: Vec<String> = run.approvers().map(|who| claimed(who.id, who.is_claim)).collect();
     vec![
         when(entity.started_at),
-        RunOutcome::of(entity).name().to_string(),
+        if placed.is_unfinished { UNFINISHED } else { RunOutcome::of(entity).name() }.to_string(),
         last.and_then(exit_of).map_or(NOTHING.to_string(), |exit| {
             format!("{}{claim}", exit.trim_start_matches("exit status "))
         }),

@@ -55,6 +55,8 @@ pub(super) struct Placed<'r> {
     /// Under how many others.
     depth: usize,
     pub(super) retry: Option<&'r Retry>,
+    /// Whether it has not ended, and nobody records it.
+    pub(super) is_unfinished: bool,
 }
 
 impl Placed<'_> {
@@ -78,7 +80,10 @@ impl Placed<'_> {
 
 /// Runs as they were listed, each for itself.
 pub(super) fn apart<'r>(runs: &'r [Run], retries: &'r Retries) -> Vec<Placed<'r>> {
-    let of = |run: &'r Run| Placed { run, depth: 0, retry: retries.get(run.entity.loop_id()) };
+    let of = |run: &'r Run| {
+        let retry = retries.get(run.entity.loop_id());
+        Placed { run, depth: 0, retry, is_unfinished: false }
+    };
     runs.iter().map(of).collect()
 }
 
@@ -102,7 +107,7 @@ pub(super) fn placed<'r>(runs: &'r [Run], retries: &'r Retries) -> Vec<Placed<'r
     let mut placed = Vec::new();
     while let Some((run, depth)) = due.pop() {
         let id = run.entity.loop_id();
-        placed.push(Placed { run, depth, retry: retries.get(id) });
+        placed.push(Placed { run, depth, retry: retries.get(id), is_unfinished: false });
         let below = under.remove(id).into_iter().flatten().rev();
         due.extend(below.map(|run| (run, depth.saturating_add(1))));
     }

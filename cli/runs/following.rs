@@ -6,6 +6,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_tail::failed;
 use crate::output::Output;
+use crate::recorders;
 use crate::table::Layout;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{Filter, LogTail, Missed, RUN_BEGINS, Run, RunFound, RunsWanted, run_of};
@@ -39,7 +40,8 @@ pub(super) fn follow(
             .collect();
         let (retries, searched) = again::read(directory, &runs)?;
         searched.iter().try_for_each(crate::run_id::expect_sound)?;
-        let shown = Shown { runs, retries, ..Shown::default() };
+        let unfinished = recorders::unfinished(directory, &runs);
+        let shown = Shown { runs, retries, unfinished, ..Shown::default() };
         put_lines(global, args, &shown, &mut out, layout);
         out.flush();
         if let Some(Missed { first, last }) = missed {

@@ -50,6 +50,23 @@ fn after_a_retry_that_nobody_waited_for_the_run_goes_on_with_the_same_command() 
     place.verified();
 }
 
+#[test]
+fn a_run_that_a_retry_left_with_nobody_waiting_is_not_called_running_in_a_list() {
+    let place = Place::new();
+    let request = held(&place, &[]);
+    let shown = |options: &[&str]| text(&place.holdpoint(&[&["runs"], options].concat()).stdout);
+    assert!(shown(&[]).contains("  waiting  "), "{}", shown(&[]));
+    decide(&place, &request, &["RETRY", "--reason", "flaky"]);
+    for options in [&[][..], &["--running"], &["--status", "running"]] {
+        let list = shown(options);
+        assert!(list.contains("  unfinished  ") && !list.contains("running"), "{list}");
+    }
+    assert_eq!(json(&place.holdpoint(&["runs", "--json"]))["outcome"], "running");
+    let asked = place.holdpoint(&["runs", "--status", "unfinished"]);
+    assert_eq!(status(&asked), 2);
+    assert!(text(&asked.stderr).contains("--status running"), "{}", text(&asked.stderr));
+}
+
 /// A program that fails, and says in `runs` that it ran.
 fn write_step(place: &Place, remark: &str) {
     let (path, new) = (file(place, "step"), file(place, "step.new"));
