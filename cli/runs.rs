@@ -2,6 +2,7 @@
 
 pub(crate) mod again;
 mod following;
+mod hidden;
 mod names;
 mod row;
 pub(crate) mod sessions;
@@ -153,7 +154,15 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
     let unfinished = recorders::unfinished(&directory, &runs);
     let shown = Shown { runs, retries, sessions, unfinished };
+    let tell_missing = || match searched.is_sound() || shown.runs.len() >= args.count {
+        true => {
+            tell_uncounted(&uncounted);
+            Ok(())
+        }
+        false => hidden::tell(&directory, &range, (shown.runs.len(), wanted.is_all())),
+    };
     if shown.is_empty() && !searched.is_sound() {
+        tell_missing()?;
         return conclude(global, &directory, &searched);
     }
     let mut out = if args.follow { Output::stdout() } else { Output::paged(global) };
@@ -169,7 +178,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if !global.json {
         tell_end(args.since, newest);
     }
-    tell_uncounted(&uncounted);
+    tell_missing()?;
     recorders::tell(&directory, &shown.runs);
     sessions::tell_unlooked(looked_back_to);
     if !global.json {

@@ -94,3 +94,34 @@ fn records_and_stories_are_folded_on_a_screen_and_whole_on_a_pipe() {
         }
     }
 }
+
+/// Three runs, of which the newest printed something that is damaged on the disk.
+fn damaged_in_the_newest() -> Place {
+    let place = Place::with_log();
+    place.shell("exit 3");
+    place.shell("true");
+    place.shell("echo step-1-of-3; exit 1");
+    let segment = place.log.join("segments/00000000000000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let printed = bytes.windows(11).rposition(|it| it == b"step-1-of-3").unwrap();
+    bytes[printed] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    place
+}
+
+#[test]
+fn of_a_damaged_log_it_is_said_how_many_runs_are_not_shown() {
+    let place = damaged_in_the_newest();
+    for (options, words) in [
+        (&[][..], "not shown: at least 3 runs: what became of them may lie in the damage"),
+        (&["-q"], "not shown: at least 3 runs: "),
+        (&["--json"], "not shown: at least 3 runs: "),
+        (&["--failed"], "not shown: at least 3 runs, whether they are wanted or not: "),
+        (&["--until", "2"], "not shown: "),
+    ] {
+        let output = place.holdpoint(&[&["runs"], options].concat());
+        let said = text(&output.stderr);
+        assert_eq!((status(&output), output.stdout.len()), (6, 0), "{options:?}: {said}");
+        assert!(said.contains(words) && said.contains("corrupt"), "{options:?}: {said}");
+    }
+}
