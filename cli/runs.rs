@@ -49,7 +49,7 @@ const SHOWN: usize = 20;
 pub(crate) const ID_CHARACTERS: usize = 15;
 
 /// What stands in the place of `running` where nobody records it.
-const UNFINISHED: &str = "unfinished";
+pub(crate) const UNFINISHED: &str = "unfinished";
 
 /// Options of `runs`.
 #[derive(Debug, clap::Args)]

@@ -89,7 +89,9 @@ fn show_run(
     if global.json {
         out.json(&Shown::of((&run, &relations), searched.reach()));
     } else {
-        let view = View { is_verbose: args.verbose, ..View::of(columns(), now(), &out) };
+        let is_unfinished = !recorders::unfinished(directory, slice::from_ref(&*run)).is_empty();
+        let view = View::of(columns(), now(), &out);
+        let view = View { is_verbose: args.verbose, is_unfinished, ..view };
         let program = crate::arguments::program(&global.log);
         let shown = run::lines((&run, &relations), &view, &program);
         shown.iter().for_each(|line| out.line(line));

@@ -5,8 +5,8 @@ use super::relations::{Relations, ShownRelations};
 use crate::output::Output;
 use crate::run::labels::HOST;
 use crate::run_output::last_lines;
-use crate::runs::{lasted, ran, waited};
-use crate::screen::{Page, named, quoted_up_to, seen};
+use crate::runs::{UNFINISHED, lasted, ran, waited};
+use crate::screen::{self, Page, named, quoted_up_to};
 use crate::text::{bytes, moment};
 use crate::when::{ago, took};
 use anstyle::{AnsiColor, Style};
@@ -40,12 +40,19 @@ pub(crate) struct View {
     pub(crate) is_verbose: bool,
     /// What went wrong stands out.
     pub(crate) is_coloured: bool,
+    /// It is called running, and nobody records it any more.
+    pub(crate) is_unfinished: bool,
 }
 
 impl View {
-    /// So wide and at this moment, where something is written to.
+    /// So wide and at this moment, with nothing more.
+    pub(super) const fn plain(columns: usize, now: Timestamp) -> Self {
+        Self { columns, now, is_verbose: false, is_coloured: false, is_unfinished: false }
+    }
+
+    /// The same, where something is written to.
     pub(super) fn of(columns: usize, now: Timestamp, out: &Output) -> Self {
-        Self { columns, now, is_verbose: false, is_coloured: out.is_coloured() }
+        Self { is_coloured: out.is_coloured(), ..Self::plain(columns, now) }
     }
 }
 
@@ -134,7 +141,9 @@ pub(crate) fn lines(
     let id = run.entity.loop_id();
     page.row("run", id);
     page.recorded("command", &run.entity.command_line);
-    page.row("outcome", &outcome(run));
+    let outcome = outcome(run);
+    let rest = outcome.strip_prefix(RunOutcome::Running.name()).filter(|_| view.is_unfinished);
+    page.row("outcome", &rest.map_or(outcome.clone(), |rest| format!("{UNFINISHED}{rest}")));
     page.row("began", &began(run, view.now));
     page.row("by", &begun_by(run).map_or_else(|| "nobody knows".to_string(), doer));
     relations.put_before(&mut page);
@@ -410,7 +419,7 @@ fn put_output(page: &mut Page, output: &CapturedOutput) {
     page.row(name, &format!("{}{missing}", bytes(output.extent.true_length)));
     let last = last_lines(&output.bytes, LAST_LINES);
     let last = last.strip_suffix(b"\n").unwrap_or(last);
-    let lines: Vec<String> = last.split(|byte| *byte == b'\n').map(seen).collect();
+    let lines: Vec<String> = last.split(|byte| *byte == b'\n').map(screen::seen).collect();
     if !last.is_empty() {
         page.printed(&lines);
     }
@@ -457,7 +466,7 @@ mod tests {
         let sample = Sample::new();
         for (run, name) in sample.whole().iter().zip(["ok", "crashed", "east-asian", "running"]) {
             for columns in golden::COLUMNS {
-                let view = View { columns, now: sample.now, is_verbose: false, is_coloured: false };
+                let view = View::plain(columns, sample.now);
                 let shown = lines((run, &Relations::default()), &view, "holdpoint");
                 golden::compare(&format!("show-{name}"), columns, &shown);
             }
@@ -472,7 +481,7 @@ mod tests {
         let mut halt = runs[0].entity.halt.clone().unwrap();
         halt.reason = HaltReason::RecorderLost;
         lost.entity.halt = Some(halt);
-        let view = View { columns: 80, now: sample.now, is_verbose: false, is_coloured: false };
+        let view = View::plain(80, sample.now);
         let shown = lines((&lost, &Relations::default()), &view, "holdpoint").join("\n");
         assert_eq!(shown.matches(UNSEEN).count(), 2, "{shown}");
         assert!(!shown.contains("took") && !shown.contains("waited"), "{shown}");
@@ -494,7 +503,7 @@ mod tests {
         ];
         for (run, tied, name) in &ties {
             for columns in golden::COLUMNS {
-                let view = View { columns, now: sample.now, is_verbose: false, is_coloured: false };
+                let view = View::plain(columns, sample.now);
                 let shown = lines((run, tied), &view, "holdpoint");
                 golden::compare(&format!("show-{name}"), columns, &shown);
             }
@@ -505,7 +514,7 @@ mod tests {
     fn codes_are_shown_where_they_are_asked_for_and_failures_in_colour_where_there_is_one() {
         let sample = Sample::new();
         let crashed = &sample.whole()[1];
-        let plain = View { columns: 80, now: sample.now, is_verbose: false, is_coloured: false };
+        let plain = View::plain(80, sample.now);
         let shown =
             |view: View| lines((crashed, &Relations::default()), &view, "holdpoint").join("\n");
         assert!(!shown(plain).contains("FAULT_") && !shown(plain).contains('\u{1b}'));

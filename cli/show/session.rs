@@ -149,7 +149,7 @@ mod tests {
         let sample = Sample::guarded();
         let session = &sample.sessions()[0];
         for columns in golden::COLUMNS {
-            let view = View { columns, now: sample.now, is_verbose: false, is_coloured: false };
+            let view = View::plain(columns, sample.now);
             golden::compare("show-session", columns, &lines(session, &view, "holdpoint"));
         }
     }
