@@ -475,7 +475,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let Self { reader, tied, seen, begin, part, .. } = self;
         if let Some(seen) = seen.take(first) {
             let lines = seen.into_iter().filter_map(|SeenRecord { place, header, line }| {
-                shown.take(&place, &header, line, tied.standing(&header))
+                shown.take(&place, &header, line.map(|line| *line), tied.standing(&header))
             });
             let lines = lines.collect();
             shown.show(lines);

@@ -19,7 +19,7 @@ const SEEN_MAX: usize = 4_096;
 pub(super) struct SeenRecord {
     pub(super) place: RecordPlace,
     pub(super) header: RecordHeader,
-    pub(super) line: Option<Line>,
+    pub(super) line: Option<Box<Line>>,
 }
 
 /// What was met, by the first record of its segment.
@@ -39,7 +39,7 @@ pub(crate) struct Asked {
 /// What one record said.
 pub(super) struct Answer {
     cause: Option<u64>,
-    begun: Option<String>,
+    begun: Option<Box<str>>,
 }
 
 /// What the records of the newest segment said.
@@ -66,13 +66,13 @@ impl Asked {
     }
 
     /// The wanted id of what begins with a record. It is written out in the payload.
-    fn begun(&self, record: &Record<'_>) -> Option<String> {
+    fn begun(&self, record: &Record<'_>) -> Option<Box<str>> {
         let Record { header, payload } = record;
         let may_begin = kind_may_begin(header.kind)
             && !header.flags.withheld()
             && self.beginnings.iter().any(|it| it.find(payload).is_some());
         let row = may_begin.then(|| row_of_record(header.kind, header.version, payload)).flatten();
-        RowFact::id_begun(&row?, |id| self.is_meant(id).then(|| id.to_string())).flatten()
+        RowFact::id_begun(&row?, |id| self.is_meant(id).then(|| id.into())).flatten()
     }
 
     /// One of these stands in the row of each wanted id.
@@ -95,7 +95,7 @@ impl NewestSaid {
     /// The next record. What a batch begins counts when it is complete.
     pub(super) fn take(&mut self, header: &RecordHeader, said: Answer) {
         self.causes.extend(said.cause);
-        self.batch.extend(said.begun);
+        self.batch.extend(said.begun.map(String::from));
         if !header.flags.more_follows() {
             self.begun.extend(self.batch.drain(..));
         }
@@ -123,11 +123,12 @@ impl Seen {
         record: &Record<'_>,
         filter: &Filter,
         prefilter: &Prefilter,
-    ) -> Option<Line> {
+    ) -> Option<Box<Line>> {
         if self.is_full.load(Ordering::Relaxed) {
             return None;
         }
-        Line::wanted(place, record, filter, prefilter)
+        // Hardly a record is wanted, and room is made for what each of them gives.
+        Line::wanted(place, record, filter, prefilter).map(Box::new)
     }
 
     /// The next record of a segment, with its line where it is wanted.
@@ -136,7 +137,7 @@ impl Seen {
         met: &mut SeenIn,
         place: &RecordPlace,
         header: &RecordHeader,
-        line: Option<Line>,
+        line: Option<Box<Line>>,
     ) {
         if line.is_some() || header.flags.withheld() {
             met.batch.push(SeenRecord { place: *place, header: header.clone(), line });

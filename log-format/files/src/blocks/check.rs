@@ -25,11 +25,11 @@ pub(super) fn check<T>(block: Block, workers: &Workers<'_, T>) -> Checked<T> {
     let frame_fault = block.decode_frames(&mut valid).err();
     let place_fault = block.check_places(&mut valid).err();
     let records = valid.iter().zip(&block.records);
-    let made = records.map(|(header, cut)| {
+    let mut made = workers.room_to_make();
+    made.extend(records.map(|(header, cut)| {
         let payload = block.payload(cut, header);
         workers.make(&block.place(cut), &Record { header: header.clone(), payload })
-    });
-    let mut made: Vec<T> = made.collect();
+    }));
     workers.complete(&mut made);
     Checked { block, valid, made, fault: place_fault.or(frame_fault) }
 }

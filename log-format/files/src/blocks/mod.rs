@@ -15,8 +15,8 @@ use crate::run::{RecordPlace, Run, Step, Stop};
 use crate::storage::ReadFile;
 use crate::window::Window;
 use check::Checked;
-use cut::{Cutter, End};
-use holdpoint_log_format::{Record, SegmentHeader};
+use cut::{Block, Cutter, End};
+use holdpoint_log_format::{Record, RecordHeader, SegmentHeader};
 use std::io;
 use std::ops::ControlFlow;
 use workers::Line;
@@ -98,28 +98,35 @@ fn step_through<T>(
     workers: &Workers<'_, T>,
     visit: &mut VisitMadeWhile<'_, T>,
 ) -> Option<Stop> {
-    let Checked { block, valid, made, fault } = checked;
-    for (cut, (header, made)) in block.records.iter().zip(valid.into_iter().zip(made)) {
+    let Checked { block, valid, mut made, fault } = checked;
+    let stopped = show(step, &block, valid.into_iter().zip(made.drain(..)), visit);
+    workers.give_back(block.bytes, made);
+    stopped.or_else(|| match (fault, block.end) {
+        (Some(fault), _) | (None, Some(End::Fault(fault))) => Some(Stop::Fault(fault)),
+        (None, Some(End::Seal(seal))) => Some(step.stop_at_seal(seal)),
+        (None, Some(End::Nothing)) => Some(Stop::Nothing),
+        (None, None) => None,
+    })
+}
+
+/// Shows the valid records of a block, as long as they are wanted.
+fn show<T>(
+    step: &mut Step,
+    block: &Block,
+    records: impl Iterator<Item = (RecordHeader, T)>,
+    visit: &mut VisitMadeWhile<'_, T>,
+) -> Option<Stop> {
+    for (cut, (header, made)) in block.records.iter().zip(records) {
         if let Err(fault) = step.check_claim(&header) {
-            workers.give_back(block.bytes);
             return Some(Stop::Fault(fault));
         }
         let payload = block.payload(cut, &header);
         let record = Record { header, payload };
         let length = cut.length as u64;
         if visit(&block.place(cut), &record, made).is_break() {
-            let stop = step.asked_behind(&record.header, length);
-            workers.give_back(block.bytes);
-            return Some(stop);
+            return Some(step.asked_behind(&record.header, length));
         }
         step.onto(&record.header, length);
     }
-    let stop = match (fault, block.end) {
-        (Some(fault), _) | (None, Some(End::Fault(fault))) => Some(Stop::Fault(fault)),
-        (None, Some(End::Seal(seal))) => Some(step.stop_at_seal(seal)),
-        (None, Some(End::Nothing)) => Some(Stop::Nothing),
-        (None, None) => None,
-    };
-    workers.give_back(block.bytes);
-    stop
+    None
 }

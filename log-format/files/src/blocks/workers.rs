@@ -32,6 +32,9 @@ pub struct Workers<'m, T> {
     threads: usize,
     length: BlockLength,
     buffers: Mutex<Vec<Vec<u8>>>,
+    /// Empty ones for what is made of a block's records: they are large, and the system clears
+    /// memory before it hands it out.
+    rooms: Mutex<Vec<Vec<T>>>,
 }
 
 impl<'m, T> Workers<'m, T> {
@@ -40,7 +43,8 @@ impl<'m, T> Workers<'m, T> {
     #[must_use]
     pub fn new(threads: usize, length: BlockLength, make: &'m Make<'m, T>) -> Self {
         let threads = threads.max(1);
-        Self { make, complete: None, threads, length, buffers: Mutex::default() }
+        let (buffers, rooms) = (Mutex::default(), Mutex::default());
+        Self { make, complete: None, threads, length, buffers, rooms }
     }
 
     /// The same, which also complete what was made of each block.
@@ -79,8 +83,19 @@ impl<'m, T> Workers<'m, T> {
         lock(&self.buffers).pop().unwrap_or_default()
     }
 
-    /// Keeps a buffer, unless a large record made it large.
-    pub(super) fn give_back(&self, buffer: Vec<u8>) {
+    /// Room for what is made of a block's records.
+    pub(super) fn room_to_make(&self) -> Vec<T> {
+        lock(&self.rooms).pop().unwrap_or_default()
+    }
+
+    /// Keeps a block's buffer, unless a large record made it large, and the room that it left.
+    pub(super) fn give_back(&self, buffer: Vec<u8>, mut room: Vec<T>) {
+        room.clear();
+        let mut rooms = lock(&self.rooms);
+        if rooms.len() < BUFFERS_MAX {
+            rooms.push(room);
+        }
+        drop(rooms);
         let mut buffers = lock(&self.buffers);
         if buffer.capacity() <= self.length.most && buffers.len() < BUFFERS_MAX {
             buffers.push(buffer);
