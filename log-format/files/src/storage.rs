@@ -61,6 +61,13 @@ pub trait ReadFile: Sync {
     /// What the disk says.
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
+    /// So many bytes from `offset` on, where this process holds all of them in memory that nobody
+    /// else can change. `None`: they have to be read.
+    fn held(&self, offset: u64, length: u64) -> Option<&[u8]> {
+        let _ = (offset, length);
+        None
+    }
+
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
     ///
     /// # Errors
@@ -278,10 +285,20 @@ impl<F: ReadFile + ?Sized> ReadFile for Box<F> {
     }
 }
 
+/// So many bytes from `offset` on, where there are as many.
+pub fn held_in(bytes: &[u8], offset: u64, length: u64) -> Option<&[u8]> {
+    let end = usize::try_from(offset.checked_add(length)?).ok()?;
+    bytes.get(usize::try_from(offset).ok()?..end)
+}
+
 /// A private copy of a file.
 impl ReadFile for Vec<u8> {
     fn length(&self) -> io::Result<u64> {
         self.as_slice().length()
+    }
+
+    fn held(&self, offset: u64, length: u64) -> Option<&[u8]> {
+        held_in(self, offset, length)
     }
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
@@ -293,6 +310,10 @@ impl ReadFile for Vec<u8> {
 impl ReadFile for &[u8] {
     fn length(&self) -> io::Result<u64> {
         Ok(self.len() as u64)
+    }
+
+    fn held(&self, offset: u64, length: u64) -> Option<&[u8]> {
+        held_in(self, offset, length)
     }
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

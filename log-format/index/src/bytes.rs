@@ -49,6 +49,11 @@ impl<'a, F: ReadFile> Part<'a, F> {
         Ok(read.map_err(|error| IndexFault::unreadable(&error))? == buffer.len())
     }
 
+    /// All of them, where they lie in memory.
+    pub(crate) fn held(&self) -> Option<&'a [u8]> {
+        self.file.held(self.start, self.length)
+    }
+
     /// The array at `at`, if it is all there.
     pub(crate) fn array<const N: usize>(&self, at: u64) -> Result<Option<[u8; N]>, IndexFault> {
         let mut array = [0; N];

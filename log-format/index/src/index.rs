@@ -9,8 +9,10 @@ use crate::postings::Records;
 use crate::rows::Rows;
 use crate::table::Table;
 use crate::term::TermHash;
+use holdpoint_log_files::storage::held_in;
 use holdpoint_log_files::{ReadFile, Stamp};
 use holdpoint_log_format::Link;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::{fmt, io};
 
@@ -251,7 +253,8 @@ impl<F: ReadFile> Index<F> {
     /// The section of rows cannot be used.
     pub fn rows(&self) -> Result<Rows, IndexFault> {
         let Scope { first_sequence, .. } = self.header.scope;
-        Rows::read(self.section_of_rows()?, first_sequence, self.header.scope.records())
+        let bytes = self.section_of_rows()?.into_owned();
+        Rows::read(bytes, first_sequence, self.header.scope.records())
     }
 
     /// Whether all rows together are such bytes: whoever looks for a text need not look at each.
@@ -262,13 +265,16 @@ impl<F: ReadFile> Index<F> {
         self.section_of_rows().map(|bytes| are_such(&bytes))
     }
 
-    fn section_of_rows(&self) -> Result<Vec<u8>, IndexFault> {
+    fn section_of_rows(&self) -> Result<Cow<'_, [u8]>, IndexFault> {
         let section = self.section(Section::Rows)?;
+        if let Some(held) = section.held() {
+            return Ok(held.into());
+        }
         let mut bytes = vec![0; usize::try_from(section.length()).unwrap_or_default()];
         if !section.read(0, &mut bytes)? {
             return Err(IndexFault::Digest { section: Section::Rows });
         }
-        Ok(bytes)
+        Ok(bytes.into())
     }
 
     fn records(
@@ -313,6 +319,12 @@ impl ReadFile for Copies {
         Ok(self.length)
     }
 
+    fn held(&self, offset: u64, length: u64) -> Option<&[u8]> {
+        self.parts
+            .iter()
+            .find_map(|(start, bytes)| held_in(bytes, offset.checked_sub(*start)?, length))
+    }
+
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let rest = self.parts.iter().find_map(|(start, bytes)| {
             let at = usize::try_from(offset.checked_sub(*start)?).ok()?;
@@ -324,6 +336,9 @@ impl ReadFile for Copies {
 
 /// BLAKE3 of a part, or of as much of it as is there.
 fn digest_of<F: ReadFile>(part: &Part<'_, F>) -> Result<[u8; 32], IndexFault> {
+    if let Some(held) = part.held() {
+        return Ok(*blake3::hash(held).as_bytes());
+    }
     let (mut hasher, mut block, mut at) = (blake3::Hasher::new(), vec![0; BLOCK_LENGTH], 0);
     while at < part.length() {
         let left = usize::try_from(part.length() - at).unwrap_or(usize::MAX);
