@@ -99,9 +99,6 @@ fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
             return Err(no_record(&directory, sequence, span, &checked)?);
         }
     };
-    if args.wanted == Meant::Record(sequence) {
-        ids::tell_meaning(&directory, &sequence.to_string(), &[IdOf::Run]);
-    }
     let mut out = Output::paged(global);
     match args.format {
         _ if global.json => out.json(&story),

@@ -76,9 +76,8 @@ impl Asked {
     }
 
     /// One of these stands in the row of each wanted id.
-    pub(super) fn written_in_rows(&self) -> Vec<Vec<u8>> {
-        let texts = self.beginnings.iter().filter_map(|it| str::from_utf8(it.needle()).ok());
-        texts.flat_map(written_in_rows).collect()
+    pub(super) fn written_in_rows(&self) -> BTreeSet<Vec<u8>> {
+        written_in_rows(self.beginnings.iter().filter_map(|it| str::from_utf8(it.needle()).ok()))
     }
 
     /// Whether an id begins in one of the ways.

@@ -10,6 +10,7 @@
 //! A row is what one record says, and no more: whether the rules allow the record, and what became
 //! of the run, its records tell. `log-format/index/INDEX.md`, section 8, has the rows.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -302,15 +303,19 @@ fn of_bits<T>(beginning: &str, row: &[u8], look: impl FnOnce(&str) -> T) -> Opti
     Some(look(&id))
 }
 
-/// One of these stands in the row of whatever has an id that begins so.
+/// One of these stands in the row of whatever has an id that begins in one of these ways.
 #[must_use]
-pub fn written_in_rows(beginning: &str) -> Vec<Vec<u8>> {
-    let bits = [LOOP, DECISION, REQUEST].into_iter().filter_map(|prefix| {
-        let rest =
-            if prefix.starts_with(beginning) { "" } else { beginning.strip_prefix(prefix)? };
-        base16ct::lower::decode_vec(rest.get(..rest.len() & !1)?).ok()
-    });
-    bits.chain([beginning.as_bytes().to_vec()]).collect()
+pub fn written_in_rows<'b>(beginnings: impl Iterator<Item = &'b str>) -> BTreeSet<Vec<u8>> {
+    let mut written = BTreeSet::new();
+    for beginning in beginnings {
+        let known = [LOOP, DECISION, REQUEST];
+        let all = known.iter().any(|prefix| prefix.starts_with(beginning)).then_some("");
+        let behind = known.iter().find_map(|prefix| beginning.strip_prefix(prefix));
+        let text = all.or(behind).unwrap_or(beginning);
+        let bits = text.get(..text.len() & !1).and_then(|it| base16ct::lower::decode_vec(it).ok());
+        written.extend(bits.into_iter().chain([text.as_bytes().to_vec()]));
+    }
+    written
 }
 
 /// A run, by the id of its loop.
