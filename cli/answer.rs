@@ -143,15 +143,22 @@ fn decision_of(
     word: Option<String>,
 ) -> Result<NamedHumanDecision, Failure> {
     let word = word.unwrap_or_default();
-    NamedHumanDecision::from_str(&word, false).or_else(|_| {
-        let (id, offered) = hold::offered(global, request)?;
-        let names = offered.iter().filter_map(|words| words.split(' ').next());
-        let meant = closest(names, &word).map(|name| format!("; did you mean {name}?"));
-        let (id, word, offered) = (visible(&id), excerpt(&word), offered.join(", "));
-        let meant = meant.unwrap_or_default();
-        let message = format!("{id} does not offer {word}: its words are {offered}{meant}");
-        Err(Failure::new(Exit::REFUSED, "bad_option", message))
-    })
+    let known = NamedHumanDecision::from_str(&word, false).ok();
+    let (id, offered) = match (hold::offered(global, request), known) {
+        (Ok(offered), _) => offered,
+        // Why it takes no answer is told by whoever hands the answer in.
+        (Err(_), Some(known)) => return Ok(known),
+        (Err(failure), None) => return Err(failure),
+    };
+    let names = || offered.iter().filter_map(|words| words.split(' ').next());
+    if let Some(known) = known.filter(|_| names().any(|name| name == word)) {
+        return Ok(known);
+    }
+    let meant = closest(names(), &word).map(|name| format!("; did you mean {name}?"));
+    let (id, word, offered) = (visible(&id), excerpt(&word), offered.join(", "));
+    let meant = meant.unwrap_or_default();
+    let message = format!("{id} does not offer {word}: its words are {offered}{meant}");
+    Err(Failure::new(Exit::REFUSED, "bad_option", message))
 }
 
 fn respond(global: &Global, decision: String, args: Args) -> Result<Exit, Failure> {

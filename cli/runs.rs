@@ -22,7 +22,7 @@ use crate::recorders;
 use crate::run::labels;
 use crate::run_id;
 use crate::screen::{columns, named, quoted};
-use crate::show::{exit_of, is_reported};
+use crate::show::exit_of;
 use crate::table::{Column, Fit, Layout, NOTHING, column, indented, number};
 use crate::text::{command_line, counted};
 use crate::wanted::expect_order;
@@ -31,6 +31,7 @@ use again::{Placed, Retries, apart, placed};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::Proof;
 use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::governed::Attempt;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
     Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session, begun,
@@ -483,7 +484,7 @@ fn table(entries: &[Entry<'_>], when: &dyn Fn(Timestamp) -> String, columns: usi
 fn cells(placed: &Placed<'_>, when: &dyn Fn(Timestamp) -> String) -> Vec<String> {
     let (run, entity) = (placed.run, &placed.run.entity);
     let last = entity.current_attempt();
-    let claim = if last.is_some_and(is_reported) { "?" } else { "" };
+    let claim = if last.is_some_and(Attempt::is_reported) { "?" } else { "" };
     let deciders: Vec<String> = run.approvers().map(|who| claimed(who.id, who.is_claim)).collect();
     vec![
         when(entity.started_at),

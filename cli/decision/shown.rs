@@ -134,7 +134,7 @@ pub(super) fn who(by: &Principal) -> String {
 }
 
 /// Why a name may not be that of a person who is called so.
-fn doubt(by: &Principal) -> Option<String> {
+pub(crate) fn doubt(by: &Principal) -> Option<String> {
     let kind = match by.kind {
         Actor::Human if by.authenticated_by == Authentication::OsUser => Some("person not proven"),
         Actor::Human => None,

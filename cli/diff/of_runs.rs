@@ -10,7 +10,7 @@ use crate::run_id;
 use crate::run_output::read;
 use crate::runs::{self, Row};
 use crate::screen::{Page, columns, fits_in_row, named};
-use crate::show::{directory, exit_of, proven, tell_standing};
+use crate::show::{directory, exit_of, proven, tell_standing, told_exit};
 use crate::text::{counted, moment};
 use crate::when::{ago, took};
 use holdpoint_domain::core::time::Timestamp;
@@ -207,8 +207,9 @@ fn facts(run: &Run) -> BTreeMap<Thing, Fact> {
 fn put_end(run: &Run, put: &mut dyn FnMut(Aspect, Option<&str>, Fact)) {
     let outcome = RunOutcome::of(&run.entity).name();
     put(Aspect::Outcome, None, Fact::own(outcome, outcome));
-    let exit = run.entity.current_attempt().and_then(exit_of);
-    let exit = exit.map_or(Fact::own(Value::Null, "none"), |exit| Fact::own(&*exit, &*exit));
+    let ended = run.entity.current_attempt();
+    let exit = ended.and_then(|attempt| exit_of(attempt).zip(told_exit(attempt)));
+    let exit = exit.map_or(Fact::own(Value::Null, "none"), |(exit, told)| Fact::own(exit, told));
     put(Aspect::Exit, None, exit);
     let attempts = run.entity.attempt_count();
     put(Aspect::Attempts, None, Fact::own(attempts, attempts.to_string()));

@@ -170,7 +170,7 @@ pub(super) fn output_of(program: &str, held: &HeldRequest) -> String {
 /// What happened, and why that is a question.
 fn add_attempt(page: &mut Page, question: &Question) {
     let happened = match question.held.request.evidence_summary.observed {
-        Some(observed) => what_happened(&observed),
+        Some(observed) => what_happened(&observed, question.is_reported),
         None => "not told: the question is older than this part of it".to_string(),
     };
     page.row("what happened", &happened);
@@ -181,7 +181,7 @@ fn add_attempt(page: &mut Page, question: &Question) {
 }
 
 /// How an attempt ended, in words, and the code of its fault behind them.
-fn what_happened(observed: &ObservedAttempt) -> String {
+fn what_happened(observed: &ObservedAttempt, is_reported: bool) -> String {
     let ended = match observed.exit {
         Exit::Unknown => "it ended, how is not known".to_string(),
         Exit::Status(status) => format!("it ended with exit status {status}"),
@@ -190,7 +190,11 @@ fn what_happened(observed: &ObservedAttempt) -> String {
     let after = observed.duration_ns.map(|duration| format!(" after {}", took(duration)));
     let fault = observed.fault_type.map(|fault| format!("; {} ({fault})", fault_words(fault)));
     let (after, fault) = (after.unwrap_or_default(), fault.unwrap_or_default());
-    format!("{ended}{after}{fault}, as its recorder observed")
+    let whence = match is_reported {
+        true => "as its recorder was told: nobody observed it",
+        false => "as its recorder observed",
+    };
+    format!("{ended}{after}{fault}, {whence}")
 }
 
 const fn fault_words(fault: ExecutionFaultType) -> &'static str {
@@ -336,7 +340,18 @@ mod tests {
         let observed = question.held.request.evidence_summary.observed.as_mut().unwrap();
         (observed.exit, observed.fault_type) = (exit, fault_type);
         observed.duration_ns = Some(3_200_000_000);
+        question.is_reported = false;
         question
+    }
+
+    #[test]
+    fn what_its_recorder_was_told_is_not_called_observed() {
+        let mut question = question(Exit::Status(0), None);
+        let told = |question: &Question| shown(question, 200).join("\n");
+        assert!(told(&question).contains("as its recorder observed"));
+        question.is_reported = true;
+        let told = told(&question);
+        assert!(told.contains("nobody observed it") && !told.contains("recorder observed"));
     }
 
     fn shown(question: &Question, columns: usize) -> Vec<String> {

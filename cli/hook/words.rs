@@ -2,9 +2,11 @@
 //! characters visible, and every "no" says what not to do next.
 
 use super::own::{is_own, wait_command};
+use crate::decision::doubt;
 use crate::locate::program_on;
 use crate::text::{cut, path};
 use holdpoint_domain::Time;
+use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::decision_point::{DecisionPoint, Response};
 use std::path::{Path, absolute};
@@ -144,7 +146,11 @@ fn ended(point: &DecisionPoint) -> String {
 
 fn who(point: &DecisionPoint) -> String {
     let by = point.ending.as_ref().and_then(|ending| ending.by.as_ref());
-    by.map_or_else(|| "nobody".to_string(), |by| cut(&by.id, NAME_BYTES_MAX))
+    let named = |by: &Principal| match doubt(by) {
+        Some(doubt) => format!("{} ({doubt})", cut(&by.id, NAME_BYTES_MAX)),
+        None => cut(&by.id, NAME_BYTES_MAX),
+    };
+    by.map_or_else(|| "nobody".to_string(), named)
 }
 
 /// Which call a decision is about. Its directory and input were an agent's, and are left away.

@@ -2,9 +2,9 @@
 
 use super::again::{Placed, RetryOf};
 use super::{lasted, waited};
-use crate::show::is_reported;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
+use holdpoint_domain::governed::Attempt;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;
@@ -71,7 +71,7 @@ impl<'r> Row<'r> {
             outcome: RunOutcome::of(entity),
             exit_status,
             signal,
-            is_reported: entity.current_attempt().is_some_and(is_reported),
+            is_reported: entity.current_attempt().is_some_and(Attempt::is_reported),
             began_at: entity.started_at,
             ended_at: entity.halt.as_ref().map(|halt| halt.at),
             took_ns: lasted(run),

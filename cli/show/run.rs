@@ -242,18 +242,13 @@ pub(crate) fn exit_of(attempt: &Attempt) -> Option<String> {
 }
 
 /// The same, and whether nobody says to have watched the process.
-fn told_exit(attempt: &Attempt) -> Option<String> {
+pub(crate) fn told_exit(attempt: &Attempt) -> Option<String> {
     let exit = exit_of(attempt)?;
-    Some(if is_reported(attempt) { format!("{exit} {REPORTED}") } else { exit })
+    Some(if attempt.is_reported() { format!("{exit} {REPORTED}") } else { exit })
 }
 
 /// Behind a result that its recorder was told.
 const REPORTED: &str = "(reported, not observed)";
-
-/// Whether how it ended was told to its recorder: who watches a process measures what it uses.
-pub(crate) fn is_reported(attempt: &Attempt) -> bool {
-    attempt.response.is_some() && attempt.resources.is_none()
-}
 
 fn began(run: &Run, now: Timestamp) -> String {
     let begun = run.entity.started_at;

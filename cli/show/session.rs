@@ -11,14 +11,16 @@ use crate::exit::{Exit, Failure, complain};
 use crate::log_show::conclude;
 use crate::output::Output;
 use crate::runs::sessions::{self, Answered, Row, Tools, answered, is_unknown};
-use crate::screen::{Page, columns, named};
+use crate::screen::{Page, columns};
 use crate::text::{counted, moment};
 use crate::when::ago;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::{ClaimedStatus, DecisionPoint};
+use holdpoint_engine::executor::command_line;
 use holdpoint_replay::Session;
 use serde::Serialize;
+use std::ffi::OsStr;
 
 /// A question takes so many lines at most: `decision show` has all of it.
 const QUESTION_LINES: usize = 3;
@@ -109,8 +111,8 @@ pub(super) fn lines(session: &Session, view: &View, program: &str) -> Vec<String
     session.calls.iter().for_each(|point| put_call(&mut page, point, view.now));
     page.sentence(&format!("`{program} decision show DP-..` has all of one question"));
     page.sentence(&format!(
-        "`{program} show correlation:{}` has its records",
-        named(&session.name)
+        "`{program} show {}` has its records",
+        command_line(OsStr::new(&format!("correlation:{}", session.name)), &[])
     ));
     page.lines()
 }

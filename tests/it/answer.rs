@@ -38,10 +38,12 @@ fn answer(place: &Place, words: &[&str]) -> (i32, String) {
 fn a_hold_takes_its_own_words_and_none_of_a_decision() {
     let place = Place::with_log();
     let request = held(&place);
-    for word in ["approve", "deny", "yes", "C", "CONT", ""] {
+    for word in ["approve", "deny", "yes", "C", "CONT", "ESCALATE", ""] {
         let (exit, said) = answer(&place, &[&request, word]);
         assert!(exit == 5 && said.contains("CONTINUE, RETRY, ABORT"), "{word}: {exit} {said}");
     }
+    let refused = place.holdpoint(&["log", "show", "--kind", "log.command_refused"]);
+    assert_eq!(text(&refused.stdout), "", "a word that is not offered is no command");
     assert_eq!(answer(&place, &[&request, "RETRY"]).0, 5, "RETRY needs a reason");
     assert_eq!(answer(&place, &[&request, "CONTINUE", "--as", "ada"]).0, 2);
     assert_eq!(answer(&place, &[&request, "--text", "go on"]).0, 2);

@@ -164,6 +164,19 @@ fn a_session_over_several_segments_is_the_same_with_indexes_and_without() {
 }
 
 #[test]
+fn the_command_that_shows_a_sessions_records_runs_nothing_of_its_name() {
+    let place = Place::with_log();
+    ask(&place, &[], &call("$(touch pwned)`touch pwned`", "ls"));
+    let session = listed(&place, &[]).remove(0);
+    let show = place.command(&["show", &session]).env("COLUMNS", "300").output().unwrap();
+    let shown = text(&show.stdout);
+    let advice = shown.lines().find(|line| line.contains("has its records")).expect(&shown);
+    let (_, command) = advice.split_once('`').unwrap();
+    let (command, _) = command.rsplit_once("` has").unwrap();
+    assert!(command.ends_with("'correlation:claude-code:$(touch pwned)`touch pwned`'"), "{shown}");
+}
+
+#[test]
 fn a_question_that_no_hook_asked_is_no_session() {
     let place = Place::with_log();
     let asked = ["decision", "create", "gt-1", "--requested-by", "claude-code:s", "--prompt"];

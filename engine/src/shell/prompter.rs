@@ -2,7 +2,7 @@
 
 use super::watch::Wake;
 use holdpoint_domain::Refusal;
-use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_domain::governed::{Attempt, ExecutionLoop};
 use holdpoint_domain::human_decision::{
     AnswerMeans, Disclosed, HeldRequest, HoldPolicy, HumanDecision, OverrideField, RequestContext,
     RequestOutcome,
@@ -48,6 +48,8 @@ pub struct Question {
     pub policy: HoldPolicy,
     /// Those to whom it can be passed on.
     pub targets: Vec<String>,
+    /// Whether how the attempt ended was told to its recorder, and observed by nobody.
+    pub is_reported: bool,
     /// The fields that an override allowed to be shown.
     pub disclosed: Vec<(OverrideField, Disclosed)>,
 }
@@ -66,8 +68,10 @@ impl Question {
             asked.any(|context| context.asked_of.as_deref() == Some(target))
         };
         let targets = entity.hold.escalation_targets.iter().map(|entry| entry.target.as_str());
+        let mut asked_about = entity.attempts.iter().filter(|it| it.number == attempt);
         Self {
             held: held.clone(),
+            is_reported: asked_about.any(Attempt::is_reported),
             max_attempts: entity.max_attempts,
             policy: entity.hold.policy,
             targets: targets.filter(|target| !was_asked(target)).map(str::to_string).collect(),

@@ -103,6 +103,15 @@ pub struct Attempt {
     pub response: Option<AttemptResponse>,
 }
 
+impl Attempt {
+    /// Whether how it ended was told to its recorder, and observed by nobody: who watches a process
+    /// measures what it uses.
+    #[must_use]
+    pub const fn is_reported(&self) -> bool {
+        self.response.is_some() && self.resources.is_none()
+    }
+}
+
 /// What an attempt answered and what that is worth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptResponse {
