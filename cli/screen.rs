@@ -10,7 +10,7 @@ mod framed;
 mod plain;
 
 pub(crate) use conversation::{Around, Conversation};
-use folds::{fold, wrapped};
+use folds::{fold, wrapped, wrapped_command};
 use framed::{FRAME, FRAME_COLUMNS, behind, framed};
 use plain::{columns as columns_of_character, plain, plain_once, still, still_once};
 use std::io::IsTerminal;
@@ -54,11 +54,8 @@ pub(crate) fn columns_of_screen() -> Option<usize> {
 
 /// A line of this program, of which texts of others are made visible, in lines of so many columns:
 /// each behind what stands before it, the first line and the others.
-pub(crate) fn folded(text: &str, (first, others): (&str, &str), columns: usize) -> Vec<String> {
-    let room = |before: &str| columns.saturating_sub(width(before)).max(1);
-    let lines = wrapped(&plain_once(text), room(first), room(others)).into_iter().enumerate();
-    let behind = |(at, line)| format!("{}{line}", if at == 0 { first } else { others });
-    lines.map(|line| behind(line).trim_end().to_string()).collect()
+pub(crate) fn folded(text: &str, before: (&str, &str), columns: usize) -> Vec<String> {
+    wrapped(&plain_once(text), before, columns)
 }
 
 /// How wide a terminal is.
@@ -184,23 +181,9 @@ impl Page {
 
     /// A command to copy: where it is folded, a shell takes it as one.
     pub(crate) fn command(&mut self, name: &str, words: &[String]) {
-        let indent = self.indent();
-        let room = self.columns.saturating_sub(2);
-        let mut line = format!("{name:<NAME_COLUMNS$}");
-        let mut has_word = false;
-        for word in words {
-            let space = if has_word { " " } else { "" };
-            let longer = format!("{line}{space}{word}");
-            if width(&longer) <= room {
-                line = longer;
-            } else {
-                let full = std::mem::replace(&mut line, format!("{}{word}", " ".repeat(indent)));
-                let end = if has_word { " \\" } else { "" };
-                self.own(&format!("{}{end}", full.trim_end()), indent);
-            }
-            has_word = true;
-        }
-        self.own(&line, indent);
+        let before = (format!("{name:<NAME_COLUMNS$}"), " ".repeat(self.indent()));
+        let text = plain_once(&words.join(" "));
+        self.lines.extend(wrapped_command(&text, (&before.0, &before.1), self.columns));
     }
 
     fn indent(&self) -> usize {
@@ -208,12 +191,8 @@ impl Page {
     }
 
     fn own(&mut self, text: &str, indent: usize) {
-        let lines = wrapped(&plain_once(text), self.columns, self.columns.saturating_sub(indent));
-        let folded = lines.iter().enumerate().map(|(at, line)| match at {
-            0 => line.clone(),
-            _ => format!("{}{line}", " ".repeat(indent)),
-        });
-        self.lines.extend(folded);
+        let others = " ".repeat(indent);
+        self.lines.extend(wrapped(&plain_once(text), ("", &others), self.columns));
     }
 
     fn block(&mut self, texts: impl Iterator<Item = String>, most: usize) {

@@ -5,56 +5,145 @@ use super::{columns_of_character, is_mark, width};
 /// What a shell goes on behind. Lines that go on begin with a blank.
 const GOES_ON: &str = "\\";
 
-/// A line in lines of at most so many columns, the first of so many and the others of so many. No
-/// word is broken that fits on a line of its own. A command, which stands between backticks, is
-/// folded between its words alone and so that a shell takes it as one.
-pub(super) fn wrapped(text: &str, first: usize, others: usize) -> Vec<String> {
-    let words = words(text);
-    let (mut lines, mut line, mut room) = (Vec::new(), String::new(), first);
-    for (at, (word, is_within)) in words.iter().enumerate() {
-        let is_gone_on = words.get(at.saturating_add(1)).is_some_and(|(_, is_within)| *is_within);
-        let end = if is_gone_on { GOES_ON.len() } else { 0 };
-        let longer = if at == 0 { (*word).to_string() } else { format!("{line} {word}") };
-        if width(&longer).saturating_add(end) <= room {
-            line = longer;
-            continue;
-        }
-        if at > 0 && (*is_within || width(word).saturating_add(end) <= others) {
-            let space = if width(&line).saturating_add(GOES_ON.len()) < room { " " } else { "" };
-            let end = if *is_within { format!("{space}{GOES_ON}") } else { String::new() };
-            lines.push(format!("{}{end}", line.trim_end()));
-            (line, room) = ((*word).to_string(), others);
-        } else {
-            line = longer;
-        }
-        if width(&line).saturating_add(end) > room {
-            let mut pieces = fold(&line, room, others);
-            line = pieces.pop().unwrap_or_default();
-            room = if pieces.is_empty() { room } else { others };
-            lines.extend(pieces);
-        }
-    }
-    lines.push(line.trim_end().to_string());
-    lines
+/// How a line that goes on stands: behind this on the first line, and behind that on the others.
+pub(super) type Before<'b> = (&'b str, &'b str);
+
+/// A line in lines of at most so many columns. No word is broken that fits on a line of its own. A
+/// command, which stands between backticks, is folded so that a shell takes it as one.
+pub(super) fn wrapped(text: &str, before: Before<'_>, columns: usize) -> Vec<String> {
+    Folding::of(before, columns).folded(&words(text, false))
 }
 
-/// The words of a line, each with whether the blank before it stands within a command. What a shell
-/// takes for one word is one.
-fn words(text: &str) -> Vec<(&str, bool)> {
-    let mut reading = Reading::default();
-    let (mut words, mut begin, mut is_within) = (Vec::new(), 0, false);
+/// The same of a command without backticks.
+pub(super) fn wrapped_command(text: &str, before: Before<'_>, columns: usize) -> Vec<String> {
+    Folding::of(before, columns).folded(&words(text, true))
+}
+
+/// A word, and whether the blank before it, and whether the word, stands within a command.
+struct Word<'t> {
+    text: &'t str,
+    is_behind_command: bool,
+    is_of_command: bool,
+}
+
+/// Lines that are being filled.
+struct Folding<'b> {
+    before: Before<'b>,
+    columns: usize,
+    lines: Vec<String>,
+    line: String,
+    has_word: bool,
+}
+
+impl<'b> Folding<'b> {
+    fn of(before: Before<'b>, columns: usize) -> Self {
+        let line = before.0.to_string();
+        Self { before, columns, lines: Vec::new(), line, has_word: false }
+    }
+
+    fn folded(mut self, words: &[Word<'_>]) -> Vec<String> {
+        for (at, word) in words.iter().enumerate() {
+            let next = words.get(at.saturating_add(1));
+            let end = next.filter(|next| next.is_behind_command).map_or(0, |_| GOES_ON.len());
+            self.add(word, end);
+        }
+        self.end_line("");
+        self.lines
+    }
+
+    /// Adds a word, behind which so many columns are needed.
+    fn add(&mut self, word: &Word<'_>, end: usize) {
+        let space = if self.has_word { " " } else { "" };
+        let fits = |line: &str| width(line).saturating_add(width(word.text)) <= self.columns.saturating_sub(end);
+        if fits(&format!("{}{space}", self.line)) {
+            self.line.push_str(space);
+        } else if self.has_word && (word.is_behind_command || fits(self.before.1)) {
+            let is_tight = width(&self.line) + 1 + GOES_ON.len() > self.columns;
+            let space = if is_tight { "" } else { " " };
+            let end = format!("{space}{GOES_ON}");
+            self.end_line(if word.is_behind_command { &end } else { "" });
+            self.line = self.before.1.to_string();
+        } else {
+            self.line.push_str(space);
+        }
+        self.has_word = true;
+        match word.is_of_command && !word.text.contains(['\'', '"', '\\', ' ']) {
+            true => self.push_glued(word.text, end),
+            false => self.push_broken(word.text, end),
+        }
+    }
+
+    /// A word that a shell puts together again, also where a line ends in it.
+    fn push_glued(&mut self, word: &str, end: usize) {
+        let mut rest = word;
+        while width(&self.line) + width(rest) + end > self.columns {
+            let room = self.columns.saturating_sub(width(&self.line) + GOES_ON.len());
+            let piece = beginning(rest, room);
+            if piece.is_empty() && self.line.is_empty() {
+                break;
+            }
+            self.line.push_str(piece);
+            self.end_line(GOES_ON);
+            rest = rest.get(piece.len()..).unwrap_or_default();
+        }
+        self.line.push_str(rest);
+    }
+
+    /// A word that is broken where a line is full.
+    fn push_broken(&mut self, word: &str, end: usize) {
+        let line = format!("{}{word}", self.line);
+        let others = self.columns.saturating_sub(width(self.before.1)).max(1);
+        if width(&line) + end <= self.columns {
+            self.line = line;
+            return;
+        }
+        let mut pieces = fold(&line, self.columns, others).into_iter();
+        self.line = pieces.next().unwrap_or_default();
+        for piece in pieces {
+            self.end_line("");
+            self.line = format!("{}{piece}", self.before.1);
+        }
+    }
+
+    fn end_line(&mut self, end: &str) {
+        let line = std::mem::take(&mut self.line);
+        self.lines.push(format!("{}{end}", line.trim_end()));
+    }
+}
+
+/// As much of a text as fits into so many columns.
+fn beginning(text: &str, columns: usize) -> &str {
+    let mut used = 0_usize;
+    let end = text.char_indices().find(|(_, c)| {
+        used = used.saturating_add(columns_of_character(*c));
+        used > columns
+    });
+    text.get(..end.map_or(text.len(), |(at, _)| at)).unwrap_or_default()
+}
+
+/// The words of a line, which begins within a command or not. What a shell takes for one word is
+/// one.
+fn words(text: &str, is_command: bool) -> Vec<Word<'_>> {
+    let mut reading = Reading { is_command, ..Reading::default() };
+    let (mut words, mut begin, mut is_behind_command) = (Vec::new(), 0, false);
+    let mut is_of_command = is_command;
     for (at, c) in text.char_indices() {
         if c == ' ' && !reading.is_quoted() {
-            words.push((text.get(begin..at).unwrap_or_default(), is_within));
-            (begin, is_within) = (at.saturating_add(1), reading.is_command);
+            let text = text.get(begin..at).unwrap_or_default();
+            words.push(Word { text, is_behind_command, is_of_command });
+            (begin, is_behind_command) = (at.saturating_add(1), reading.is_command);
+            is_of_command = reading.is_command;
         }
         reading.take(c);
+        is_of_command |= reading.is_command;
     }
-    if reading.is_command {
+    if reading.is_command != is_command {
         // A backtick that stands for itself.
-        return text.split(' ').map(|word| (word, false)).collect();
+        let plain = |text| Word { text, is_behind_command: false, is_of_command: false };
+        return text.split(' ').map(plain).collect();
     }
-    words.push((text.get(begin..).unwrap_or_default(), is_within));
+    let text = text.get(begin..).unwrap_or_default();
+    words.push(Word { text, is_behind_command, is_of_command });
     words
 }
 
@@ -131,8 +220,8 @@ mod tests {
         let command = "holdpoint run --approval DP-0123456789abcdef --hold=before -- env 'A B'=c x";
         let text = format!("then `{command}` spends the approval, once");
         for columns in 30..120 {
-            let lines = wrapped(&text, columns, columns - 2);
-            let folded = lines.join("\n  ");
+            let lines = wrapped(&text, ("", "  "), columns);
+            let folded = lines.join("\n");
             let (_, rest) = folded.split_once('`').unwrap();
             let (within, _) = rest.split_once('`').unwrap();
             // What a shell makes of a backslash at a line's end.
@@ -145,10 +234,23 @@ mod tests {
     }
 
     #[test]
+    fn a_word_of_a_command_that_is_longer_than_a_line_goes_on_where_a_shell_takes_it() {
+        let long = format!("--log=/{}", "long-name/".repeat(9));
+        let command = format!("holdpoint {long} show DP-0123456789abcdef0123456789abcdef");
+        for columns in 20..120 {
+            let lines = wrapped_command(&command, ("answer          ", "  "), columns);
+            assert!(lines.iter().all(|line| width(line) <= columns), "{columns}: {lines:#?}");
+            let taken = lines.join("\n").replace("\\\n", "");
+            let words: Vec<&str> = taken.split_whitespace().skip(1).collect();
+            assert_eq!(words.join(" "), command, "{columns}: {lines:#?}");
+        }
+    }
+
+    #[test]
     fn a_backtick_or_a_quote_that_stands_alone_makes_no_command() {
         for text in ["it's a `quote of no end", "a `command with it's own", "don't fold this away"]
         {
-            let lines = wrapped(text, 10, 8);
+            let lines = wrapped(text, ("", ""), 10);
             assert_eq!(lines.join(" "), text);
         }
     }
@@ -158,7 +260,10 @@ mod tests {
         let id = "DP-0123456789abcdef0123456789abcdef";
         for before in 0..60 {
             let text = format!("{} `answer {id} yes`, or no", "x".repeat(before));
-            assert!(wrapped(&text, 40, 38).iter().any(|line| line.contains(id)), "{before}");
+            assert!(
+                wrapped(&text, ("", "  "), 40).iter().any(|line| line.contains(id)),
+                "{before}"
+            );
         }
     }
 }
