@@ -251,7 +251,7 @@ fn add_record(page: &mut Page, question: &Question) {
     context.escalated_from.iter().for_each(|request| page.row("passed on from", &named(request)));
     page.row("result", &claimed(context.executor_claim));
     let (state, confidence) = (summary.execution_state, summary.confidence_score);
-    page.row("state", &format!("{state}, confidence {confidence}"));
+    page.row("state", &format!("{state}, confidence {confidence} (claimed)"));
     let newest = format!(
         "{} records; the newest is {} at {}, {}",
         summary.chain_length,

@@ -4,13 +4,14 @@ use super::gather::Told;
 use super::html::Html;
 use crate::decision;
 use crate::screen::named;
-use crate::show::{ended, fault_words, length, outcome, proven, who};
+use crate::show::{REPORTED, ended, fault_words, length, outcome, proven, who};
 use crate::text::moment;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, ResponseDecision};
+use holdpoint_domain::governed::Attempt;
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::sandbox_fault::SandboxFaultEvent;
 use holdpoint_log_files::Standing;
@@ -205,7 +206,7 @@ pub(super) fn timeline(html: &mut Html, told: &Told) {
         html.markup(if standing == Standing::Proven { "<tr>" } else { "<tr class=\"unproven\">" });
         html.cell(&format!("{}{}", line.sequence, mark(standing))).time(record.header.time);
         let who = line.actor.as_ref().map(|actor| proven(actor, line.proof));
-        html.cell(&who.unwrap_or_else(|| "not readable".to_string())).cell(&happened(line));
+        html.cell(&who.unwrap_or_else(|| "not readable".to_string())).cell(&happened(told, line));
         if names_run {
             html.code(line.loop_id.as_deref().map_or("", short));
         }
@@ -243,15 +244,15 @@ fn is_evidence(line: &Line) -> bool {
 }
 
 /// What happened, in words that need no other where there are such.
-fn happened(line: &Line) -> String {
+fn happened(told: &Told, line: &Line) -> String {
     match &line.event {
-        Some(Event::ExecutionLoop(event)) => of_loop(event),
+        Some(Event::ExecutionLoop(event)) => of_loop(told, event),
         Some(Event::SandboxFault(event)) => of_fault(event),
         Some(_) | None => line.summary.clone(),
     }
 }
 
-fn of_loop(event: &ExecutionLoopEvent) -> String {
+fn of_loop(told: &Told, event: &ExecutionLoopEvent) -> String {
     match event {
         ExecutionLoopEvent::LoopInitialized(body) => {
             format!("the run begins: {}", body.command_line.as_str())
@@ -264,7 +265,12 @@ fn of_loop(event: &ExecutionLoopEvent) -> String {
                 ResponseDecision::Reject => "not accepted",
                 ResponseDecision::Escalate => "a person has to look",
             };
-            format!("attempt {} has ended: {}; {decision}", body.attempt, exit(body.exit))
+            let is_it = |run: &&Run| run.entity.loop_id() == body.loop_id.as_str();
+            let attempts = told.runs.iter().filter(is_it).flat_map(|run| &run.entity.attempts);
+            let mut attempts = attempts.filter(|it| it.number == body.attempt);
+            let is_reported = attempts.any(Attempt::is_reported);
+            let mark = if is_reported { format!(" {REPORTED}") } else { String::new() };
+            format!("attempt {} has ended: {}{mark}; {decision}", body.attempt, exit(body.exit))
         }
         ExecutionLoopEvent::LoopHalted(body) => {
             format!("the run has ended: {}", fault_words(body.reason.name()))

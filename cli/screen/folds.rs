@@ -54,7 +54,9 @@ impl<'b> Folding<'b> {
     /// Adds a word, behind which so many columns are needed.
     fn add(&mut self, word: &Word<'_>, end: usize) {
         let space = if self.has_word { " " } else { "" };
-        let fits = |line: &str| width(line).saturating_add(width(word.text)) <= self.columns.saturating_sub(end);
+        let fits = |line: &str| {
+            width(line).saturating_add(width(word.text)) <= self.columns.saturating_sub(end)
+        };
         if fits(&format!("{}{space}", self.line)) {
             self.line.push_str(space);
         } else if self.has_word && (word.is_behind_command || fits(self.before.1)) {

@@ -248,7 +248,7 @@ pub(crate) fn told_exit(attempt: &Attempt) -> Option<String> {
 }
 
 /// Behind a result that its recorder was told.
-const REPORTED: &str = "(reported, not observed)";
+pub(crate) const REPORTED: &str = "(reported, not observed)";
 
 fn began(run: &Run, now: Timestamp) -> String {
     let begun = run.entity.started_at;
