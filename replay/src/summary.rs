@@ -118,13 +118,14 @@ fn loop_dispatched(body: &LoopDispatched) -> String {
     )
 }
 
+/// The record alone does not say whether anybody observed how the attempt ended.
 fn response_evaluated(body: &ResponseEvaluated) -> String {
     format!(
-        "EVALUATED: attempt {}: {} -> {} ({} basis points), {}; {}",
+        "EVALUATED: attempt {}: claimed {} -> {} (confidence {}), {}; stated: {}",
         body.attempt,
         body.response_type,
         body.response_decision,
-        body.confidence.basis_points(),
+        body.confidence,
         body.execution_decision,
         exit(body.exit)
     )
