@@ -16,6 +16,7 @@ use crate::text::counted;
 use crate::travel::{Shortcuts, line, parse_begin, parse_end, unknown};
 use crate::verify::{exit_of, warn};
 use crate::wanted::expect_places_in_order;
+use crate::when::TimesArgs;
 use command::ask_command;
 use holdpoint_replay::bisect::Bisected;
 use holdpoint_replay::report::Head;
@@ -60,6 +61,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     shortcuts: Shortcuts,
     #[command(flatten)]
+    times: TimesArgs,
+    #[command(flatten)]
     archives: ArchiveArgs,
 }
 
@@ -67,8 +70,8 @@ pub(crate) struct Args {
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     let outcome = match &args.run {
         Some(run) => Directory::open_with_archives(global, &args.archives)
-            .and_then(|directory| of_run::show(global, &directory, run)),
-        None => search(global, &args),
+            .and_then(|directory| of_run::show(global, &directory, run, args.times)),
+        None => args.times.expect_utc().and_then(|()| search(global, &args)),
     };
     settle(global, outcome)
 }

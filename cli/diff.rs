@@ -16,6 +16,7 @@ use crate::run_id;
 use crate::text::{command_line, counted, doer, excerpt, moment};
 use crate::travel::{Shortcuts, begin, end, line, tell_place};
 use crate::verify::{exit_of, warn};
+use crate::when::TimesArgs;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::Head;
@@ -47,6 +48,8 @@ pub(crate) struct Args {
     other: Option<PathBuf>,
     #[command(flatten)]
     shortcuts: Shortcuts,
+    #[command(flatten)]
+    times: TimesArgs,
     #[command(flatten)]
     archives: ArchiveArgs,
 }
@@ -81,17 +84,19 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
     let outcome = match (&args.from, &args.to, other) {
         (Some(Place::Run(from)), Some(Place::Run(to)), None) => {
             Directory::open_with_archives(global, archives)
-                .and_then(|directory| of_runs::show(global, &directory, (from, to)))
+                .and_then(|directory| of_runs::show(global, &directory, (from, to), args.times))
         }
-        (from, to, other) => points(&args).and_then(|points| match other {
-            Some(other) => of_two(global, &args, points, other),
-            None => of_one(
-                global,
-                archives,
-                *shortcuts,
-                (points, &numbers(&[from.as_ref(), to.as_ref()])),
-            ),
-        }),
+        (from, to, other) => {
+            args.times.expect_utc().and_then(|()| points(&args)).and_then(|points| match other {
+                Some(other) => of_two(global, &args, points, other),
+                None => of_one(
+                    global,
+                    archives,
+                    *shortcuts,
+                    (points, &numbers(&[from.as_ref(), to.as_ref()])),
+                ),
+            })
+        }
     };
     settle(global, outcome)
 }

@@ -6,11 +6,11 @@ mod hidden;
 mod names;
 mod row;
 pub(crate) mod sessions;
+mod table;
 mod times;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
-use crate::decision::now;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::conclude;
@@ -21,17 +21,13 @@ use crate::reach::{self, Untied};
 use crate::recorders;
 use crate::run::labels;
 use crate::run_id;
-use crate::screen::{columns, named, quoted};
-use crate::show::exit_of;
-use crate::table::{Column, Fit, Layout, NOTHING, column, indented, number};
-use crate::text::{command_line, counted};
+use crate::screen::{columns, named};
+use crate::table::Layout;
+use crate::text::counted;
 use crate::wanted::expect_order;
-use crate::when::{TimesArgs, took};
-use again::{Placed, Retries, apart, placed};
+use crate::when::TimesArgs;
+use again::{Retries, apart, placed};
 use anstyle::{AnsiColor, Style};
-use holdpoint_domain::Proof;
-use holdpoint_domain::core::time::Timestamp;
-use holdpoint_domain::governed::Attempt;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
     Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session, begun,
@@ -41,6 +37,7 @@ use row::ListedRow;
 pub(crate) use row::Row;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use table::{Entry, entries, followed, table};
 pub(crate) use times::{lasted, ran, waited};
 
 /// So many runs are shown where nothing else is said.
@@ -167,7 +164,10 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         return conclude(global, &directory, &searched);
     }
     let mut out = if args.follow { Output::stdout() } else { Output::paged(global) };
-    let layout = args.follow.then(|| followed(args, &shown));
+    let layout = args.follow.then(|| {
+        let entries = entries(placed(&shown.runs, &shown.retries), &shown.sessions);
+        followed(&entries, &args.times.clock(), columns())
+    });
     if let Some(layout) = layout.as_ref().filter(|_| !global.json && !args.quiet) {
         out.line(layout.titles());
     }
@@ -373,13 +373,12 @@ fn put_lines(
         placed.is_unfinished = unfinished.contains(placed.run.entity.loop_id());
     }
     let entries = entries(placed.clone(), sessions);
-    let zone = args.times.zone();
-    let when = |at| args.times.told(at, now(), &zone);
+    let clock = args.times.clock();
     let lines: Vec<String> = match followed {
-        Some(layout) => entries.iter().map(|entry| layout.line(&entry.cells(&when))).collect(),
+        Some(layout) => entries.iter().map(|entry| layout.line(&entry.cells(&clock))).collect(),
         None if entries.is_empty() => return,
         None => {
-            let mut lines = table(&entries, &when, columns()).into_iter();
+            let mut lines = table(&entries, &clock, columns()).into_iter();
             lines.next().iter().for_each(|titles| out.line(titles));
             lines.collect()
         }
@@ -392,207 +391,9 @@ fn put_lines(
     again::tell_apart(&placed);
 }
 
-/// How the rows are laid out to which others come, whose width is not known yet.
-fn followed(args: &Args, shown: &Shown) -> Layout<'static> {
-    let zone = args.times.zone();
-    let when = |at| args.times.told(at, now(), &zone);
-    let entries = entries(placed(&shown.runs, &shown.retries), &shown.sessions);
-    let mut rows: Vec<Vec<String>> = entries.iter().map(|entry| entry.cells(&when)).collect();
-    rows.push(vec![when(now())]);
-    followed_in(rows, columns())
-}
-
-fn followed_in(mut rows: Vec<Vec<String>>, columns: usize) -> Layout<'static> {
-    rows.push(LATER.map(String::from).to_vec());
-    rows.extend(RunOutcome::ALL.map(|outcome| vec![String::new(), outcome.name().to_string()]));
-    Layout::with_room_for(&COLUMNS, &rows, columns)
-}
-
-/// What a row may come to be, column by column.
-const LATER: [&str; 8] = [
-    "59 min ago",
-    "",
-    "signal 11",
-    "59 min 59 s",
-    "agent-name:12345678?",
-    "somebody",
-    "LOOP-0123456789",
-    "",
-];
-
-/// A row.
-enum Entry<'s> {
-    Run(Placed<'s>),
-    Session(&'s Session),
-}
-
-impl Entry<'_> {
-    fn is_failure(&self) -> bool {
-        match self {
-            Self::Run(placed) => RunOutcome::of(&placed.run.entity).is_failure(),
-            Self::Session(_) => false,
-        }
-    }
-
-    fn indent(&self) -> usize {
-        match self {
-            Self::Run(placed) => placed.indent(),
-            Self::Session(_) => 0,
-        }
-    }
-
-    /// `when` tells moments.
-    fn cells(&self, when: &dyn Fn(Timestamp) -> String) -> Vec<String> {
-        match self {
-            Self::Run(placed) => cells(placed, when),
-            Self::Session(session) => sessions::cells(session, when),
-        }
-    }
-}
-
-/// Runs as they are placed, and sessions between them by when they began.
-fn entries<'s>(placed: Vec<Placed<'s>>, sessions: &'s [Session]) -> Vec<Entry<'s>> {
-    let (mut entries, mut sessions) = (Vec::new(), sessions.iter().peekable());
-    for placed in placed {
-        while let Some(session) = sessions.next_if(|it| placed.comes_after(it.first)) {
-            entries.push(Entry::Session(session));
-        }
-        entries.push(Entry::Run(placed));
-    }
-    entries.extend(sessions.map(Entry::Session));
-    entries
-}
-
-const COLUMNS: [Column; 8] = [
-    column("began", 5, Fit::Time),
-    column("outcome", 7, Fit::Whole),
-    column("exit", 3, Fit::Whole),
-    number("took", 2, Fit::Time),
-    column("by", 4, Fit::Name),
-    column("approved by", 1, Fit::Name),
-    column("run", 8, Fit::Id),
-    column("command", 6, Fit::Rest(9)),
-];
-
-/// The table of some rows, in so many columns. `when` tells moments.
-fn table(entries: &[Entry<'_>], when: &dyn Fn(Timestamp) -> String, columns: usize) -> Vec<String> {
-    let rows: Vec<Vec<String>> = entries.iter().map(|entry| entry.cells(when)).collect();
-    let indents: Vec<usize> = entries.iter().map(Entry::indent).collect();
-    indented(&COLUMNS, &rows, &indents, columns)
-}
-
-fn cells(placed: &Placed<'_>, when: &dyn Fn(Timestamp) -> String) -> Vec<String> {
-    let (run, entity) = (placed.run, &placed.run.entity);
-    let last = entity.current_attempt();
-    let claim = if last.is_some_and(Attempt::is_reported) { "?" } else { "" };
-    let deciders: Vec<String> = run.approvers().map(|who| claimed(who.id, who.is_claim)).collect();
-    vec![
-        when(entity.started_at),
-        if placed.is_unfinished { UNFINISHED } else { RunOutcome::of(entity).name() }.to_string(),
-        last.and_then(exit_of).map_or(NOTHING.to_string(), |exit| {
-            format!("{}{claim}", exit.trim_start_matches("exit status "))
-        }),
-        lasted(run).map_or(NOTHING.to_string(), took),
-        beginner(run),
-        if deciders.is_empty() { NOTHING.to_string() } else { deciders.join(", ") },
-        placed.id(),
-        command_line(&entity.command_line),
-    ]
-}
-
-/// A name, with a question mark behind one that nothing proves. What ends as names do that are cut
-/// stands in quotes.
-fn claimed(id: &str, is_claim: bool) -> String {
-    let name = if id.ends_with("..") { quoted(id) } else { named(id) };
-    format!("{name}{}", if is_claim { "?" } else { "" })
-}
-
-fn beginner(run: &Run) -> String {
-    let doer = run.doers.get(&run.entity.started_sequence);
-    claimed(&run.entity.actor.id, doer.is_none_or(|it| it.proof.is_none_or(Proof::is_claim)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::golden::{self, Sample};
-    use crate::when::ago;
-
-    #[test]
-    fn the_list_of_runs_keeps_its_columns_at_every_width() {
-        let sample = Sample::new();
-        let runs = sample.listed();
-        let retries = sample.retries();
-        let entries = entries(placed(&runs, &retries), &[]);
-        for columns in golden::COLUMNS {
-            golden::compare("runs", columns, &table(&entries, &|at| ago(sample.now, at), columns));
-        }
-    }
-
-    #[test]
-    fn a_run_that_was_begun_again_stands_under_the_one_before_it_and_is_marked_where_it_is_alone() {
-        let sample = Sample::begun_again();
-        let (runs, retries) = (sample.listed(), sample.retries());
-        for (runs, name) in [(&runs[..], "runs-again"), (&runs[..1], "runs-again-alone")] {
-            let entries = entries(placed(runs, &retries), &[]);
-            for columns in golden::COLUMNS {
-                let shown = table(&entries, &|at| ago(sample.now, at), columns);
-                golden::compare(name, columns, &shown);
-            }
-        }
-    }
-
-    #[test]
-    fn a_session_is_one_row_among_runs_at_every_width() {
-        let sample = Sample::guarded();
-        let (runs, sessions, retries) = (sample.listed(), sample.sessions(), sample.retries());
-        let entries = entries(placed(&runs, &retries), &sessions);
-        for columns in golden::COLUMNS {
-            let shown = table(&entries, &|at| ago(sample.now, at), columns);
-            golden::compare("runs-session", columns, &shown);
-        }
-    }
-
-    #[test]
-    fn a_long_name_is_cut_and_keeps_its_column_and_its_mark_at_every_width() {
-        let sample = Sample::new();
-        let mut runs = sample.listed();
-        let names = [
-            "deployments-of-production-eu-central-1",
-            "deployments-of-production-us-east-2",
-            "\u{6587}\u{5b57}\u{5316}\u{3051}\u{6587}\u{5b57}\u{5316}\u{3051}\u{6587}\u{5b57}",
-            "cut..",
-        ];
-        for (run, name) in runs.iter_mut().zip(names) {
-            run.entity.actor.id = name.to_string();
-        }
-        let retries = sample.retries();
-        let entries = entries(placed(&runs, &retries), &[]);
-        for columns in golden::COLUMNS {
-            let shown = table(&entries, &|at| ago(sample.now, at), columns);
-            golden::compare("runs-long-names", columns, &shown);
-            assert_eq!(columns >= 80, shown[0].contains("  by "), "{columns}: {shown:?}");
-            assert!(columns < 40 || shown[0].contains("  run "), "{columns}: {shown:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_followed_has_the_columns_of_the_list_from_80_on_and_the_id_at_every_width() {
-        for columns in golden::COLUMNS {
-            let layout = followed_in(Vec::new(), columns);
-            let titles = layout.titles();
-            let shown: Vec<&str> = titles.split_whitespace().collect();
-            let due: &[&str] = match columns {
-                ..40 => &["run"],
-                40 => &["outcome", "run", "command"],
-                80 => &["began", "outcome", "exit", "took", "by", "run", "command"],
-                _ => {
-                    &["began", "outcome", "exit", "took", "by", "approved", "by", "run", "command"]
-                }
-            };
-            assert_eq!(shown, due, "{columns}");
-        }
-    }
 
     #[test]
     fn a_status_is_a_word_of_the_table_or_a_number() {

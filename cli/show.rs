@@ -8,7 +8,6 @@ mod session;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
-use crate::decision::now;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::conclude;
@@ -18,13 +17,14 @@ use crate::recorders;
 use crate::run_output::expect_run;
 use crate::runs::{sessions, tell_uncounted};
 use crate::screen::columns;
+use crate::when::TimesArgs;
 use holdpoint_replay::{Doer, Reach, Run, RunFound, Searched, run_of};
 use meant::Meant;
 use relations::Relations;
-pub(crate) use run::{
-    REPORTED, directory, ended, exit_of, fault_words, length, outcome, proven, told_exit, who,
-};
 use run::{Shown, View};
+pub(crate) use run::{
+    directory, ended, exit_of, fault_words, length, marked, outcome, proven, told_exit, who,
+};
 use std::collections::BTreeMap;
 use std::slice;
 
@@ -41,6 +41,8 @@ pub(crate) struct Args {
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
+    times: TimesArgs,
+    #[command(flatten)]
     archives: ArchiveArgs,
 }
 
@@ -53,13 +55,18 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if let Some(shown) = other::show(global, &args.id) {
+        args.times.expect_utc()?;
         return shown;
     }
     if args.id.starts_with(sessions::PREFIX) {
-        return session::show(global, &args.id, &args.archives);
+        return session::show(global, args);
     }
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    match Meant::find(&directory, &args.id)? {
+    let meant = Meant::find(&directory, &args.id)?;
+    if !matches!(meant, Meant::Run(..)) {
+        args.times.expect_utc()?;
+    }
+    match meant {
         Meant::Run(loop_id, met) => show_run(global, args, &directory, (&loop_id, met)),
         Meant::Decision(id) => other::decision(global, &id),
         Meant::Request(id) => other::request(global, &id),
@@ -90,7 +97,8 @@ fn show_run(
         out.json(&Shown::of((&run, &relations), searched.reach()));
     } else {
         let is_unfinished = !recorders::unfinished(directory, slice::from_ref(&*run)).is_empty();
-        let view = View::of(columns(), now(), &out);
+        let clock = args.times.clock();
+        let view = View::of(columns(), &clock, &out);
         let view = View { is_verbose: args.verbose, is_unfinished, ..view };
         let program = crate::arguments::program(&global.log);
         let shown = run::lines((&run, &relations), &view, &program);

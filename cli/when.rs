@@ -1,5 +1,7 @@
-//! How long something took, and how long ago something was, for people.
+//! How long something took, and when something was, for people.
 
+use crate::decision::now;
+use crate::exit::{Exit, Failure};
 use crate::text::moment;
 use crate::zone;
 use holdpoint_domain::core::time::Timestamp;
@@ -21,24 +23,64 @@ pub(crate) struct TimesArgs {
 }
 
 impl TimesArgs {
-    /// The zone in which moments are told.
-    pub(crate) fn zone(self) -> TimeZone {
+    /// As it is told to who looks now.
+    pub(crate) fn clock(self) -> Clock {
         let zone = if self.iso { zone::local() } else { TimeZone::UTC };
         zone::tell_unknown();
-        zone
+        Clock { now: now(), times: self, zone }
     }
 
-    /// When something was, for whoever looks at a moment in a zone.
-    pub(crate) fn told(self, at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
-        let local = || {
-            let at = jiff::Timestamp::from_nanosecond(at.nanoseconds().into()).ok()?;
-            Some(at.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
-        };
-        match self {
-            Self { utc: true, .. } => moment(at),
-            Self { iso: true, .. } => local().unwrap_or_else(|| moment(at)),
-            Self { .. } => ago(now, at),
+    /// Refuses a zone where moments are those of UTC in any case.
+    pub(crate) fn expect_utc(self) -> Result<(), Failure> {
+        if !self.iso {
+            return Ok(());
         }
+        let message = "--iso tells the moments of runs and sessions; those of records, questions \
+                       and states are told in UTC: leave it out";
+        Err(Failure::new(Exit::USAGE, "no_local_times", message.to_string()))
+    }
+}
+
+/// How moments are told: to who looks when, in which zone.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    now: Timestamp,
+    times: TimesArgs,
+    zone: TimeZone,
+}
+
+impl Clock {
+    /// How long before a moment something was.
+    #[cfg(test)]
+    pub(crate) const fn at(now: Timestamp) -> Self {
+        Self { now, times: TimesArgs { utc: false, iso: false }, zone: TimeZone::UTC }
+    }
+
+    /// When it is looked at.
+    pub(crate) const fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// When something was: how long ago, or the moment where that is asked for.
+    pub(crate) fn told(&self, at: Timestamp) -> String {
+        match self.times {
+            TimesArgs { utc: true, .. } => moment(at),
+            TimesArgs { iso: true, .. } => self.local(at).unwrap_or_else(|| moment(at)),
+            TimesArgs { .. } => ago(self.now, at),
+        }
+    }
+
+    /// The same, and the moment in any case: `5 min ago (2026-01-25T16:00:00.000Z)`.
+    pub(crate) fn told_with_moment(&self, at: Timestamp) -> String {
+        match self.times {
+            TimesArgs { utc: false, iso: false } => format!("{} ({})", self.told(at), moment(at)),
+            TimesArgs { .. } => self.told(at),
+        }
+    }
+
+    fn local(&self, at: Timestamp) -> Option<String> {
+        let at = jiff::Timestamp::from_nanosecond(at.nanoseconds().into()).ok()?;
+        Some(at.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
     }
 }
 
@@ -61,7 +103,7 @@ pub(crate) fn took(nanoseconds: u64) -> String {
 
 /// How long before `now` something was: `now`, `12 s ago`, `5 min ago`, `3 h ago`, `4 d ago`. What
 /// lies behind it is `in` so long.
-pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
+fn ago(now: Timestamp, at: Timestamp) -> String {
     let (now, at) = (now.nanoseconds(), at.nanoseconds());
     match at.checked_sub(now).filter(|ahead| *ahead >= 1_000_000_000) {
         Some(ahead) => format!("in {}", roughly(ahead)),
@@ -93,10 +135,14 @@ mod tests {
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let [at, now] =
             ["2026-07-01T12:00:00Z", "2026-07-01T12:05:00Z"].map(|it| it.parse().unwrap());
-        let told = |utc, iso| TimesArgs { utc, iso }.told(at, now, &zone);
-        assert_eq!(told(false, false), "5 min ago");
-        assert_eq!(told(true, false), "2026-07-01T12:00:00.000Z");
-        assert_eq!(told(false, true), "2026-07-01T14:00:00+02:00");
+        let told = |utc, iso| {
+            let clock = Clock { now, times: TimesArgs { utc, iso }, zone: zone.clone() };
+            (clock.told(at), clock.told_with_moment(at))
+        };
+        let (moment, local) = ("2026-07-01T12:00:00.000Z", "2026-07-01T14:00:00+02:00");
+        assert_eq!(told(false, false), ("5 min ago".into(), format!("5 min ago ({moment})")));
+        assert_eq!(told(true, false), (moment.into(), moment.into()));
+        assert_eq!(told(false, true), (local.into(), local.into()));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! last good one, of the same command in the same directory, and what differs between these two.
 
 use crate::arguments::{Global, program};
-use crate::decision::now;
 use crate::diff::of_runs::{Difference, Shown, View, put_difference, put_run};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -14,6 +13,7 @@ use crate::runs::tell_uncounted;
 use crate::screen::{Page, columns};
 use crate::show::{outcome, tell_standing};
 use crate::text::counted;
+use crate::when::TimesArgs;
 use holdpoint_engine::executor::InstructionEnvelope;
 use holdpoint_replay::{Begun, Filter, Run, RunOutcome, RunsWanted, Searched, find_runs};
 use serde::Serialize;
@@ -24,7 +24,12 @@ const READ_TOGETHER: (usize, usize) = (64, 4_096);
 
 /// Finds and shows it. Exit 3 where there is no such run, it has not failed, or no earlier one
 /// ended well; 6 where the log does not verify as far as it was read.
-pub(super) fn show(global: &Global, directory: &Directory, wanted: &str) -> Result<Exit, Failure> {
+pub(super) fn show(
+    global: &Global,
+    directory: &Directory,
+    wanted: &str,
+    times: TimesArgs,
+) -> Result<Exit, Failure> {
     let Read { run, searched } = read(directory, &run_id::find(directory, wanted)?)?;
     if !RunOutcome::of(&run.entity).is_failure() {
         return Err(not_failed(&run));
@@ -42,7 +47,7 @@ pub(super) fn show(global: &Global, directory: &Directory, wanted: &str) -> Resu
         out.json(&found.shown(&difference));
     } else {
         let program = program(&global.log);
-        let view = View { columns: columns(), now: now(), program: &program };
+        let view = View { columns: columns(), clock: &times.clock(), program: &program };
         lines(&found, &view).iter().for_each(|line| out.line(line));
     }
     out.finish()?;
@@ -239,8 +244,8 @@ impl<'r> Found<'r> {
 fn lines(found: &Found<'_>, view: &View<'_>) -> Vec<String> {
     let mut page = Page::new(view.columns);
     page.recorded("command", &found.bad.entity.command_line);
-    put_run(&mut page, "last good", found.good, view.now);
-    put_run(&mut page, "first failing", found.bad, view.now);
+    put_run(&mut page, "last good", found.good, view.clock);
+    put_run(&mut page, "first failing", found.bad, view.clock);
     page.row("it ended", &outcome(found.bad));
     if found.failing > 1 {
         let more = counted(found.failing.saturating_sub(1), "later run");
@@ -260,6 +265,7 @@ fn lines(found: &Found<'_>, view: &View<'_>) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::golden::{self, Sample};
+    use crate::when::Clock;
 
     #[test]
     fn when_it_began_to_fail_is_told_on_one_screen_at_every_width() {
@@ -267,7 +273,7 @@ mod tests {
         let runs = sample.whole();
         let found = Found { good: &runs[0], bad: &runs[1], failing: 3, not_comparable: 1 };
         for columns in golden::COLUMNS {
-            let view = View { columns, now: sample.now, program: "holdpoint" };
+            let view = View { columns, clock: &Clock::at(sample.now), program: "holdpoint" };
             golden::compare("bisect-run", columns, &lines(&found, &view));
         }
     }

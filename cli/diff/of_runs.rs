@@ -2,7 +2,6 @@
 //! what the other run has under the same name.
 
 use crate::arguments::{Global, program};
-use crate::decision::now;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -10,10 +9,9 @@ use crate::run_id;
 use crate::run_output::read;
 use crate::runs::{self, Row};
 use crate::screen::{Page, columns, fits_in_row, named};
-use crate::show::{directory, exit_of, proven, tell_standing, told_exit};
-use crate::text::{counted, moment};
-use crate::when::{ago, took};
-use holdpoint_domain::core::time::Timestamp;
+use crate::show::{directory, exit_of, marked, proven, tell_standing, told_exit};
+use crate::text::counted;
+use crate::when::{Clock, TimesArgs, took};
 use holdpoint_engine::executor::{InstructionEnvelope, ShownValue, command_line, visible};
 use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;
@@ -205,9 +203,9 @@ fn facts(run: &Run) -> BTreeMap<Thing, Fact> {
 }
 
 fn put_end(run: &Run, put: &mut dyn FnMut(Aspect, Option<&str>, Fact)) {
-    let outcome = RunOutcome::of(&run.entity).name();
-    put(Aspect::Outcome, None, Fact::own(outcome, outcome));
     let ended = run.entity.current_attempt();
+    let outcome = RunOutcome::of(&run.entity).name();
+    put(Aspect::Outcome, None, Fact::own(outcome, marked(ended, outcome.to_string())));
     let exit = ended.and_then(|attempt| exit_of(attempt).zip(told_exit(attempt)));
     let exit = exit.map_or(Fact::own(Value::Null, "none"), |(exit, told)| Fact::own(exit, told));
     put(Aspect::Exit, None, exit);
@@ -283,7 +281,7 @@ impl<'r> Shown<'r> {
 #[derive(Clone, Copy)]
 pub(crate) struct View<'v> {
     pub(crate) columns: usize,
-    pub(crate) now: Timestamp,
+    pub(crate) clock: &'v Clock,
     /// How this program is called for the log.
     pub(crate) program: &'v str,
 }
@@ -291,16 +289,16 @@ pub(crate) struct View<'v> {
 /// The screen: both runs, what differs, what does not.
 pub(crate) fn lines(from: &Run, to: &Run, view: &View<'_>) -> Vec<String> {
     let mut page = Page::new(view.columns);
-    put_run(&mut page, "from", from, view.now);
-    put_run(&mut page, "to", to, view.now);
+    put_run(&mut page, "from", from, view.clock);
+    put_run(&mut page, "to", to, view.clock);
     put_difference(&mut page, &Difference::between(from, to), view.program);
     page.lines()
 }
 
 /// A run in a row: which, and when it began.
-pub(crate) fn put_run(page: &mut Page, name: &str, run: &Run, now: Timestamp) {
-    let (id, begun) = (run.entity.loop_id(), run.entity.started_at);
-    page.row(name, &format!("{id}, began {} ({})", ago(now, begun), moment(begun)));
+pub(crate) fn put_run(page: &mut Page, name: &str, run: &Run, clock: &Clock) {
+    let begun = clock.told_with_moment(run.entity.started_at);
+    page.row(name, &format!("{}, began {begun}", run.entity.loop_id()));
 }
 
 /// What differs first, then what does not.
@@ -371,6 +369,7 @@ pub(super) fn show(
     global: &Global,
     directory: &Directory,
     ids: (&str, &str),
+    times: TimesArgs,
 ) -> Result<Exit, Failure> {
     let mut from = read(directory, &run_id::find(directory, ids.0)?)?;
     let to = read(directory, &run_id::find(directory, ids.1)?)?;
@@ -381,7 +380,7 @@ pub(super) fn show(
         out.json(&Shown::of(&from.run, &to.run, &difference));
     } else {
         let program = program(&global.log);
-        let view = View { columns: columns(), now: now(), program: &program };
+        let view = View { columns: columns(), clock: &times.clock(), program: &program };
         lines(&from.run, &to.run, &view).iter().for_each(|line| out.line(line));
     }
     out.finish()?;
@@ -396,8 +395,8 @@ mod tests {
     use super::*;
     use crate::golden::{self, Sample};
 
-    fn shown(from: &Run, to: &Run, now: Timestamp, columns: usize) -> Vec<String> {
-        lines(from, to, &View { columns, now, program: "holdpoint" })
+    fn shown(from: &Run, to: &Run, clock: &Clock, columns: usize) -> Vec<String> {
+        lines(from, to, &View { columns, clock, program: "holdpoint" })
     }
 
     #[test]
@@ -405,10 +404,10 @@ mod tests {
         let sample = Sample::new();
         let runs = sample.whole();
         for columns in golden::COLUMNS {
-            let lines = shown(&runs[0], &runs[1], sample.now, columns);
+            let lines = shown(&runs[0], &runs[1], &Clock::at(sample.now), columns);
             golden::compare("diff-runs", columns, &lines);
         }
-        let alike = shown(&runs[0], &runs[0], sample.now, 80);
+        let alike = shown(&runs[0], &runs[0], &Clock::at(sample.now), 80);
         assert!(alike.iter().any(|line| line.starts_with("nothing differs")), "{alike:?}");
     }
 
@@ -440,7 +439,11 @@ mod tests {
             [("CI", Some("true")), ("LANG", Some("C")), ("PATH", Some(&*longer)), ("TOKEN", None)];
         let to = of(&runs[1], &variables, "prod");
         for columns in golden::COLUMNS {
-            golden::compare("diff-runs-known", columns, &shown(&from, &to, sample.now, columns));
+            golden::compare(
+                "diff-runs-known",
+                columns,
+                &shown(&from, &to, &Clock::at(sample.now), columns),
+            );
         }
     }
 }

@@ -4,14 +4,13 @@ use super::gather::Told;
 use super::html::Html;
 use crate::decision;
 use crate::screen::named;
-use crate::show::{REPORTED, ended, fault_words, length, outcome, proven, who};
+use crate::show::{ended, fault_words, length, marked, outcome, proven, who};
 use crate::text::moment;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, ResponseDecision};
-use holdpoint_domain::governed::Attempt;
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::sandbox_fault::SandboxFaultEvent;
 use holdpoint_log_files::Standing;
@@ -266,11 +265,10 @@ fn of_loop(told: &Told, event: &ExecutionLoopEvent) -> String {
                 ResponseDecision::Escalate => "a person has to look",
             };
             let is_it = |run: &&Run| run.entity.loop_id() == body.loop_id.as_str();
-            let attempts = told.runs.iter().filter(is_it).flat_map(|run| &run.entity.attempts);
-            let mut attempts = attempts.filter(|it| it.number == body.attempt);
-            let is_reported = attempts.any(Attempt::is_reported);
-            let mark = if is_reported { format!(" {REPORTED}") } else { String::new() };
-            format!("attempt {} has ended: {}{mark}; {decision}", body.attempt, exit(body.exit))
+            let mut attempts = told.runs.iter().filter(is_it).flat_map(|run| &run.entity.attempts);
+            let attempt = attempts.find(|it| it.number == body.attempt);
+            let ended = marked(attempt, exit(body.exit));
+            format!("attempt {} has ended: {ended}; {decision}", body.attempt)
         }
         ExecutionLoopEvent::LoopHalted(body) => {
             format!("the run has ended: {}", fault_words(body.reason.name()))

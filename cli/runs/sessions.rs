@@ -1,13 +1,15 @@
 //! Sessions of agents whose tools a hook guards: a row each in a list of runs. All of it rests on
 //! the questions that the hook put on record; that they are of one session is the host's claim.
 
-use super::{Args, claimed};
+use super::Args;
+use super::table::claimed;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::hook::{asks, is_name};
 use crate::run_id::expect_sound;
 use crate::table::NOTHING;
 use crate::text::excerpt;
+use crate::when::Clock;
 use holdpoint_domain::ActorId;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
@@ -171,13 +173,13 @@ pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<SessionsFound,
 }
 
 /// The cells of its row.
-pub(super) fn cells(session: &Session, when: &dyn Fn(Timestamp) -> String) -> Vec<String> {
+pub(super) fn cells(session: &Session, clock: &Clock) -> Vec<String> {
     let deciders: BTreeSet<String> = approvers(session)
         .map(|by| claimed(&by.id, by.authenticated_by == Authentication::None))
         .collect();
     let deciders = deciders.into_iter().collect::<Vec<_>>().join(", ");
     vec![
-        when(session.began_at),
+        clock.told(session.began_at),
         OUTCOME.to_string(),
         NOTHING.to_string(),
         NOTHING.to_string(),

@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::runs::again::RetryOf;
 use crate::screen::{Page, named};
 use crate::text::counted;
-use crate::when::ago;
+use crate::when::Clock;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_replay::{Begun, Line, Listed, Retry, Run, Searched, caused_by, retries_of, runs_of};
@@ -129,9 +129,9 @@ impl Relations {
     }
 
     /// The runs that came after it. That it caused them is what their own records say.
-    pub(super) fn put_later(&self, page: &mut Page, of: &Run, now: Timestamp) {
+    pub(super) fn put_later(&self, page: &mut Page, of: &Run, clock: &Clock) {
         for run in &self.runs {
-            let (id, began) = (run.entity.loop_id(), ago(now, run.entity.started_at));
+            let (id, began) = (run.entity.loop_id(), clock.told(run.entity.started_at));
             let is_again = run.cause.is_some_and(|cause| of.retries().any(|it| it == cause));
             let (how, what) = if is_again { ("begun again", ", RETRY,") } else { ("begun", "") };
             let cause =
@@ -147,11 +147,11 @@ impl Relations {
     }
 
     /// What else it caused: what each record says may be words of others.
-    pub(super) fn put_records(&self, page: &mut Page, now: Timestamp) {
+    pub(super) fn put_records(&self, page: &mut Page, clock: &Clock) {
         for line in self.records.iter().take(RECORDS_MAX) {
             let by = line.actor.as_ref().map(|actor| format!(", by {}", proven(actor, line.proof)));
             let by = by.unwrap_or_default();
-            page.row("caused", &format!("record {}, {}{by}", line.sequence, ago(now, line.time)));
+            page.row("caused", &format!("record {}, {}{by}", line.sequence, clock.told(line.time)));
             page.beginning(&line.summary, RECORD_LINES);
         }
         if let Some(more @ 1..) = self.records.len().checked_sub(RECORDS_MAX) {

@@ -7,8 +7,8 @@ use crate::run::labels::HOST;
 use crate::run_output::last_lines;
 use crate::runs::{UNFINISHED, lasted, ran, waited};
 use crate::screen::{self, Page, named, quoted_up_to};
-use crate::text::{bytes, moment};
-use crate::when::{ago, took};
+use crate::text::bytes;
+use crate::when::{Clock, took};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
@@ -31,11 +31,11 @@ const UNSEEN: &str = "its end was not seen";
 
 /// How a run is shown: a screen follows from the run and from this alone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View {
+pub(crate) struct View<'v> {
     /// How wide lines may be.
     pub(crate) columns: usize,
-    /// When it is looked at.
-    pub(crate) now: Timestamp,
+    /// When it is looked at, and how moments are told.
+    pub(crate) clock: &'v Clock,
     /// Codes and hashes as well.
     pub(crate) is_verbose: bool,
     /// What went wrong stands out.
@@ -44,15 +44,15 @@ pub(crate) struct View {
     pub(crate) is_unfinished: bool,
 }
 
-impl View {
-    /// So wide and at this moment, with nothing more.
-    pub(super) const fn plain(columns: usize, now: Timestamp) -> Self {
-        Self { columns, now, is_verbose: false, is_coloured: false, is_unfinished: false }
+impl<'v> View<'v> {
+    /// So wide and by this clock, with nothing more.
+    pub(super) const fn plain(columns: usize, clock: &'v Clock) -> Self {
+        Self { columns, clock, is_verbose: false, is_coloured: false, is_unfinished: false }
     }
 
     /// The same, where something is written to.
-    pub(super) fn of(columns: usize, now: Timestamp, out: &Output) -> Self {
-        Self { is_coloured: out.is_coloured(), ..Self::plain(columns, now) }
+    pub(super) fn of(columns: usize, clock: &'v Clock, out: &Output) -> Self {
+        Self { is_coloured: out.is_coloured(), ..Self::plain(columns, clock) }
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn lines(
     let outcome = outcome(run);
     let rest = outcome.strip_prefix(RunOutcome::Running.name()).filter(|_| view.is_unfinished);
     page.row("outcome", &rest.map_or(outcome.clone(), |rest| format!("{UNFINISHED}{rest}")));
-    page.row("began", &began(run, view.now));
+    page.row("began", &began(run, view.clock));
     page.row("by", &begun_by(run).map_or_else(|| "nobody knows".to_string(), doer));
     relations.put_before(&mut page);
     if let Some(host) = run.labels.get(HOST) {
@@ -157,16 +157,16 @@ pub(crate) fn lines(
         page.row("labels", &labels);
     }
     if let Some(point) = run.approval.as_deref() {
-        page.row("approved", &approved(point, view.now));
+        page.row("approved", &approved(point, view.clock));
     }
     for held in &run.entity.decisions.requests {
-        asked(&mut page, run, held, view.now);
+        asked(&mut page, run, held, view.clock);
     }
-    relations.put_later(&mut page, run, view.now);
+    relations.put_later(&mut page, run, view.clock);
     attempts(&mut page, run);
     let last = run.outputs.iter().filter(|it| it.attempt == run.entity.attempt_count());
     last.for_each(|output| put_output(&mut page, output));
-    relations.put_records(&mut page, view.now);
+    relations.put_records(&mut page, view.clock);
     if view.is_verbose {
         codes(&mut page, run);
     }
@@ -196,11 +196,12 @@ pub(crate) fn outcome(run: &Run) -> String {
     let entity = &run.entity;
     let outcome = RunOutcome::of(entity);
     let last = entity.current_attempt();
-    let exit = last.and_then(told_exit).map(|exit| format!(", {exit}")).unwrap_or_default();
+    let exit = last.and_then(exit_of).map(|exit| format!(", {exit}")).unwrap_or_default();
+    let ended = marked(last, format!("{}{exit}", outcome.name()));
     let fault = last.and_then(|attempt| attempt.fault.as_ref());
     let fault = fault.map(|fault| format!(": {}", quoted_up_to(REASON_MAX, &fault.fault_message)));
     let stop = entity.stop.as_ref().map(|stop| format!(": {}", stopped(stop)));
-    format!("{}{exit}{}", outcome.name(), fault.or(stop).unwrap_or_default())
+    format!("{ended}{}", fault.or(stop).unwrap_or_default())
 }
 
 /// So many characters of a reason that is on record are shown.
@@ -243,16 +244,23 @@ pub(crate) fn exit_of(attempt: &Attempt) -> Option<String> {
 
 /// The same, and whether nobody says to have watched the process.
 pub(crate) fn told_exit(attempt: &Attempt) -> Option<String> {
-    let exit = exit_of(attempt)?;
-    Some(if attempt.is_reported() { format!("{exit} {REPORTED}") } else { exit })
+    exit_of(attempt).map(|exit| marked(Some(attempt), exit))
+}
+
+/// What is said of how a last attempt ended, and whether nobody says to have watched its process.
+pub(crate) fn marked(last: Option<&Attempt>, told: String) -> String {
+    match last.is_some_and(Attempt::is_reported) {
+        true => format!("{told} {REPORTED}"),
+        false => told,
+    }
 }
 
 /// Behind a result that its recorder was told.
-pub(crate) const REPORTED: &str = "(reported, not observed)";
+const REPORTED: &str = "(reported, not observed)";
 
-fn began(run: &Run, now: Timestamp) -> String {
+fn began(run: &Run, clock: &Clock) -> String {
     let begun = run.entity.started_at;
-    format!("{} ({}), {}", ago(now, begun), moment(begun), length(run, now))
+    format!("{}, {}", clock.told_with_moment(begun), length(run, clock.now()))
 }
 
 /// How long it took, up to now where it has not ended, and how long it waited for an answer.
@@ -320,7 +328,7 @@ fn approver(point: &DecisionPoint) -> Option<&Principal> {
     point.ending.as_ref()?.by.as_ref()
 }
 
-fn approved(point: &DecisionPoint, now: Timestamp) -> String {
+fn approved(point: &DecisionPoint, clock: &Clock) -> String {
     let Some(ending) = &point.ending else {
         return format!("{} is not answered", point.decision_id);
     };
@@ -329,12 +337,12 @@ fn approved(point: &DecisionPoint, now: Timestamp) -> String {
         None => " by nobody: its time was over".to_string(),
     };
     let option = point.selected_option().map(|it| format!("{} ", named(it))).unwrap_or_default();
-    format!("{option}{by}, {}, in {}", ago(now, ending.ended_at), point.decision_id)
+    format!("{option}{by}, {}, in {}", clock.told(ending.ended_at), point.decision_id)
         .replace("  ", " ")
 }
 
 /// What a person was asked, and what was answered.
-fn asked(page: &mut Page, run: &Run, held: &HeldRequest, now: Timestamp) {
+fn asked(page: &mut Page, run: &Run, held: &HeldRequest, clock: &Clock) {
     let id = held.request_id();
     let Some(decided) = held.decided() else {
         let word = if held.is_open() { "nobody has answered yet" } else { "taken back" };
@@ -346,7 +354,7 @@ fn asked(page: &mut Page, run: &Run, held: &HeldRequest, now: Timestamp) {
         (false, Some(it)) => format!("by {}", doer(it)),
         (false, None) => format!("by {}", named(&record.human_id)),
     };
-    let when = ago(now, decided.at);
+    let when = clock.told(decided.at);
     page.row("asked", &format!("{id}: {}, {by}, {when}", record.decision));
     if let Some(reason) = record.reason.as_deref().filter(|_| !record.is_timeout()) {
         page.foreign("reason", reason);
@@ -459,9 +467,10 @@ mod tests {
     #[test]
     fn each_run_is_told_on_one_screen_at_every_width() {
         let sample = Sample::new();
+        let clock = Clock::at(sample.now);
         for (run, name) in sample.whole().iter().zip(["ok", "crashed", "east-asian", "running"]) {
             for columns in golden::COLUMNS {
-                let view = View::plain(columns, sample.now);
+                let view = View::plain(columns, &clock);
                 let shown = lines((run, &Relations::default()), &view, "holdpoint");
                 golden::compare(&format!("show-{name}"), columns, &shown);
             }
@@ -471,12 +480,13 @@ mod tests {
     #[test]
     fn of_a_lost_run_nothing_is_told_that_its_recorder_did_not_see() {
         let sample = Sample::new();
+        let clock = Clock::at(sample.now);
         let runs = sample.whole();
         let mut lost = runs[3].clone();
         let mut halt = runs[0].entity.halt.clone().unwrap();
         halt.reason = HaltReason::RecorderLost;
         lost.entity.halt = Some(halt);
-        let view = View::plain(80, sample.now);
+        let view = View::plain(80, &clock);
         let shown = lines((&lost, &Relations::default()), &view, "holdpoint").join("\n");
         assert_eq!(shown.matches(UNSEEN).count(), 2, "{shown}");
         assert!(!shown.contains("took") && !shown.contains("waited"), "{shown}");
@@ -485,6 +495,7 @@ mod tests {
     #[test]
     fn a_run_that_was_begun_again_and_the_one_before_it_name_each_other_at_every_width() {
         let sample = Sample::begun_again();
+        let clock = Clock::at(sample.now);
         let runs = sample.listed();
         let (again, first) = (&runs[0], &runs[2]);
         let retry = sample.retries().remove(again.entity.loop_id());
@@ -498,7 +509,7 @@ mod tests {
         ];
         for (run, tied, name) in &ties {
             for columns in golden::COLUMNS {
-                let view = View::plain(columns, sample.now);
+                let view = View::plain(columns, &clock);
                 let shown = lines((run, tied), &view, "holdpoint");
                 golden::compare(&format!("show-{name}"), columns, &shown);
             }
@@ -508,10 +519,11 @@ mod tests {
     #[test]
     fn codes_are_shown_where_they_are_asked_for_and_failures_in_colour_where_there_is_one() {
         let sample = Sample::new();
+        let clock = Clock::at(sample.now);
         let crashed = &sample.whole()[1];
-        let plain = View::plain(80, sample.now);
+        let plain = View::plain(80, &clock);
         let shown =
-            |view: View| lines((crashed, &Relations::default()), &view, "holdpoint").join("\n");
+            |view: View<'_>| lines((crashed, &Relations::default()), &view, "holdpoint").join("\n");
         assert!(!shown(plain).contains("FAULT_") && !shown(plain).contains('\u{1b}'));
         assert!(shown(View { is_verbose: true, ..plain }).contains("FAULT_"));
         assert!(shown(View { is_coloured: true, ..plain }).contains("\u{1b}["));

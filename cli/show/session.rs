@@ -2,18 +2,16 @@
 //! order, what was answered, and what the host says became of the call.
 
 use super::run::{View, who};
-use super::tell_doers;
-use crate::archives::ArchiveArgs;
+use super::{Args, tell_doers};
 use crate::arguments::{Global, program};
-use crate::decision::now;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::conclude;
 use crate::output::Output;
 use crate::runs::sessions::{self, Answered, Row, Tools, answered, is_unknown};
 use crate::screen::{Page, columns};
-use crate::text::{counted, moment};
-use crate::when::ago;
+use crate::text::counted;
+use crate::when::Clock;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::{ClaimedStatus, DecisionPoint};
@@ -71,9 +69,9 @@ impl<'s> Call<'s> {
 }
 
 /// Tells the session that an id names.
-pub(super) fn show(global: &Global, id: &str, archives: &ArchiveArgs) -> Result<Exit, Failure> {
-    let directory = Directory::open_with_archives(global, archives)?;
-    let found = sessions::find(&directory, id)?;
+pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, &args.archives)?;
+    let found = sessions::find(&directory, &args.id)?;
     let session = match found.sessions.first() {
         Some(session) if found.searched.is_sound() => session,
         _ => return conclude(global, &directory, &found.searched),
@@ -83,7 +81,8 @@ pub(super) fn show(global: &Global, id: &str, archives: &ArchiveArgs) -> Result<
         let calls = session.calls.iter().map(Call::of).collect();
         out.json(&Shown { row: Row::of(session), calls, unread_records: &session.unread });
     } else {
-        let view = View::of(columns(), now(), &out);
+        let clock = args.times.clock();
+        let view = View::of(columns(), &clock, &out);
         lines(session, &view, &program(&global.log)).into_iter().for_each(|line| out.line(line));
     }
     out.finish()?;
@@ -101,14 +100,13 @@ pub(super) fn show(global: &Global, id: &str, archives: &ArchiveArgs) -> Result<
 }
 
 /// The screen. `program` is how this one is called for the log.
-pub(super) fn lines(session: &Session, view: &View, program: &str) -> Vec<String> {
+pub(super) fn lines(session: &Session, view: &View<'_>, program: &str) -> Vec<String> {
     let mut page = Page::new(view.columns);
     page.row("session", &sessions::id(session));
     page.row("by", &who(Actor::Agent, &session.name, Authentication::None, ""));
-    let (began, at) = (ago(view.now, session.began_at), moment(session.began_at));
-    page.row("began", &format!("{began} ({at})"));
+    page.row("began", &view.clock.told_with_moment(session.began_at));
     page.row("tools", &Tools::of(session).words());
-    session.calls.iter().for_each(|point| put_call(&mut page, point, view.now));
+    session.calls.iter().for_each(|point| put_call(&mut page, point, view.clock));
     page.sentence(&format!("`{program} decision show DP-..` has all of one question"));
     page.sentence(&format!(
         "`{program} show {}` has its records",
@@ -117,14 +115,14 @@ pub(super) fn lines(session: &Session, view: &View, program: &str) -> Vec<String
     page.lines()
 }
 
-fn put_call(page: &mut Page, point: &DecisionPoint, now: Timestamp) {
-    page.row("asked", &format!("{}, {}", point.decision_id, ago(now, point.created_at)));
+fn put_call(page: &mut Page, point: &DecisionPoint, clock: &Clock) {
+    page.row("asked", &format!("{}, {}", point.decision_id, clock.told(point.created_at)));
     page.recorded_beginning(&point.terms.proposal.prompt, QUESTION_LINES);
-    page.row("answer", &answer(point, now));
+    page.row("answer", &answer(point, clock));
     let outcome = match &point.outcome {
         Some(outcome) => format!("{}, claimed by the host and not proven", outcome.status),
         None if point.consumed.is_some() => "unknown: nothing was reported of it".to_string(),
-        None if point.spendable_until().is_some_and(|until| until > now) => {
+        None if point.spendable_until().is_some_and(|until| until > clock.now()) => {
             "none: it was not used yet".to_string()
         }
         None if answered(point) == Answered::Approved => "none: it was not used".to_string(),
@@ -133,12 +131,12 @@ fn put_call(page: &mut Page, point: &DecisionPoint, now: Timestamp) {
     page.row("outcome", &outcome);
 }
 
-fn answer(point: &DecisionPoint, now: Timestamp) -> String {
+fn answer(point: &DecisionPoint, clock: &Clock) -> String {
     let word = answered(point).name();
     let Some(ending) = &point.ending else { return word.to_string() };
     let by = ending.by.as_ref();
     let by = by.map(|by| format!(" by {}", who(by.kind, &by.id, by.authenticated_by, "")));
-    format!("{word}{}, {}", by.unwrap_or_default(), ago(now, ending.ended_at))
+    format!("{word}{}, {}", by.unwrap_or_default(), clock.told(ending.ended_at))
 }
 
 #[cfg(test)]
@@ -149,9 +147,10 @@ mod tests {
     #[test]
     fn every_call_of_a_session_is_told_in_order_at_every_width() {
         let sample = Sample::guarded();
+        let clock = Clock::at(sample.now);
         let session = &sample.sessions()[0];
         for columns in golden::COLUMNS {
-            let view = View::plain(columns, sample.now);
+            let view = View::plain(columns, &clock);
             golden::compare("show-session", columns, &lines(session, &view, "holdpoint"));
         }
     }
