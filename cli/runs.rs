@@ -174,7 +174,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     put_lines(global, args, &shown, &mut out, layout.as_ref());
     out.finish()?;
     if shown.is_empty() && !global.json && !args.follow {
-        complain(&format!("no run is so{}", args.status.map_or("", other_word)));
+        complain(&format!("no run matches{}", args.status.map_or("", other_word)));
     }
     if !global.json {
         tell_end(args.since, newest);

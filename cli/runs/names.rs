@@ -1,12 +1,13 @@
 //! Names of which the beginning is given: `--by` and `--approved-by` take it where one name on
 //! record begins so.
 
+use super::sessions::approvers;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::hook::{asks, may_begin_name};
 use crate::run_id::expect_sound;
 use crate::screen::named;
-use holdpoint_replay::{Filter, QUESTIONS_MAX, RunsWanted, find_sessions, names_of_runs};
+use holdpoint_replay::{Filter, QUESTIONS_MAX, RunsWanted, Session, find_sessions, names_of_runs};
 use std::collections::BTreeSet;
 
 /// So many names are told at most.
@@ -34,21 +35,28 @@ pub(super) fn completed(
     }
     if let Some(by) = &wanted.approved_by {
         let option = ("--approved-by", "no run was approved by");
-        whole.approved_by = Some(only(option, by, &names.answered)?);
+        let mut answered = names.answered;
+        let sessions = newest_sessions(directory)?;
+        answered.extend(sessions.iter().flat_map(approvers).map(|who| who.id.to_string()));
+        whole.approved_by = Some(only(option, by, &answered)?);
     }
     Ok((whole != *wanted).then_some(whole))
 }
 
 /// The names of sessions, where one can be meant.
 fn of_sessions(directory: &Directory, wanted: &str) -> Result<BTreeSet<String>, Failure> {
-    let range = Filter::default();
     if !may_begin_name(beginning(wanted)) {
         return Ok(BTreeSet::new());
     }
+    Ok(newest_sessions(directory)?.into_iter().map(|session| session.name).collect())
+}
+
+fn newest_sessions(directory: &Directory) -> Result<Vec<Session>, Failure> {
+    let range = Filter::default();
     let found = directory.read(|log, options| {
         find_sessions(log, &range, (SESSIONS_MAX, QUESTIONS_MAX), &asks, options)
     })?;
-    Ok(found.sessions.into_iter().map(|session| session.name).collect())
+    Ok(found.sessions)
 }
 
 /// What a name begins with, as a list shows it.

@@ -122,17 +122,20 @@ pub(super) fn read(
     least: Option<u64>,
 ) -> Result<Option<SessionsFound>, Failure> {
     let may_be = wanted.by.as_deref().is_none_or(is_name);
-    let asks_of_runs = !RunsWanted { by: None, ..wanted.clone() }.is_all();
+    let asks_of_runs = !RunsWanted { by: None, approved_by: None, ..wanted.clone() }.is_all();
     if !may_be || asks_of_runs {
         return Ok(None);
     }
     let range =
         Filter { first: least.max(range.first), correlation: wanted.by.clone(), ..range.clone() };
-    directory
-        .read(|log, options| {
-            find_sessions(log, &range, (args.count, QUESTIONS_MAX), &asks, options)
-        })
-        .map(Some)
+    // Who approved is known of a session once it was read: any of them may be one of those.
+    let most = if wanted.approved_by.is_some() { QUESTIONS_MAX } else { args.count };
+    let mut found = directory
+        .read(|log, options| find_sessions(log, &range, (most, QUESTIONS_MAX), &asks, options))?;
+    if let Some(wanted) = &wanted.approved_by {
+        found.sessions.retain(|session| approvers(session).any(|who| *who.id == **wanted));
+    }
+    Ok(Some(found))
 }
 
 /// Says before which record no question was looked at for sessions.
@@ -190,7 +193,8 @@ pub(super) fn cells(session: &Session, clock: &Clock) -> Vec<String> {
     ]
 }
 
-fn approvers(session: &Session) -> impl Iterator<Item = &Principal> {
+/// Those who said yes to one of its calls.
+pub(super) fn approvers(session: &Session) -> impl Iterator<Item = &Principal> {
     let approved = session.calls.iter().filter(|point| answered(point) == Answered::Approved);
     approved.filter_map(|point| point.ending.as_ref()?.by.as_ref())
 }

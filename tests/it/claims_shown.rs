@@ -147,7 +147,7 @@ fn a_result_that_was_reported_is_told_from_one_that_was_observed_on_every_screen
     place.shell("exit 0");
     let listed = shown(&place, &["runs"]);
     let rows: Vec<&str> = listed.lines().skip(1).collect();
-    assert!(rows[0].contains("  ok       0   ") && rows[1].contains("  ok       0?  "), "{listed}");
+    assert!(rows[0].contains("  ok       0   ") && rows[1].contains("  ok?      0?  "), "{listed}");
     let rows: Vec<Value> = shown(&place, &["runs", "--json"])
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

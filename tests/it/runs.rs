@@ -66,7 +66,7 @@ fn of_runs_from_a_record_behind_the_logs_end_on_it_is_said_where_that_is() {
     assert!(said(newest + 1, &[]).contains(&ends) && said(newest + 1, &["-q"]).contains(&ends));
     assert!(!said(newest + 1, &["--json"]).contains("ends with"));
     let within = said(newest, &[]);
-    assert!(within.contains("no run is so") && !within.contains("ends with"), "{within}");
+    assert!(within.contains("no run matches") && !within.contains("ends with"), "{within}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn a_name_is_found_by_its_beginning_where_one_begins_so_and_as_a_row_shows_it() 
     // Who is on record is not taken for another one.
     let other = place.holdpoint(&["runs", "--by", LONG[0], "--failed"]);
     assert_eq!(status(&other), 0);
-    assert!(text(&other.stderr).starts_with("holdpoint: no run is so\n"));
+    assert!(text(&other.stderr).starts_with("holdpoint: no run matches\n"));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn no_runs_are_not_asked_for_and_nothing_found_is_said() {
     assert_eq!((status(&none), none.stdout.len()), (2, 0), "{}", text(&none.stderr));
     let nothing = place.holdpoint(&["runs", "--status", "77"]);
     assert_eq!((status(&nothing), nothing.stdout.len()), (0, 0));
-    assert!(text(&nothing.stderr).contains("no run is so"), "{}", text(&nothing.stderr));
+    assert!(text(&nothing.stderr).contains("no run matches"), "{}", text(&nothing.stderr));
 }
 
 #[test]
@@ -123,5 +123,34 @@ fn of_a_damaged_log_it_is_said_how_many_runs_are_not_shown() {
         let said = text(&output.stderr);
         assert_eq!((status(&output), output.stdout.len()), (6, 0), "{options:?}: {said}");
         assert!(said.contains(words) && said.contains("corrupt"), "{options:?}: {said}");
+    }
+}
+
+#[test]
+fn moments_of_runs_are_told_as_they_are_asked_for_on_every_screen_of_runs() {
+    let place = Place::with_log();
+    let flag = place.log.join("../flag");
+    std::fs::write(&flag, "").unwrap();
+    let command = format!("test -e {}", flag.display());
+    place.shell(&command);
+    std::fs::remove_file(&flag).unwrap();
+    place.shell(&command);
+    let runs = text(&place.holdpoint(&["runs", "-q"]).stdout);
+    let runs: Vec<&str> = runs.lines().collect();
+    for verb in [&["show", runs[0]][..], &["diff", runs[1], runs[0]], &["bisect", runs[0]]] {
+        let told = |option| {
+            let output = place.command(&[verb, &[option]].concat()).env("TZ", "UTC").output();
+            let output = output.unwrap();
+            assert_eq!(status(&output), 0, "{verb:?} {option}: {}", text(&output.stderr));
+            text(&output.stdout)
+        };
+        let (utc, local) = (told("--utc"), told("--iso"));
+        assert!(!utc.contains(" ago") && utc.contains("Z"), "{verb:?}: {utc}");
+        assert!(!local.contains(" ago") && local.contains("+00:00"), "{verb:?}: {local}");
+    }
+    for verb in [&["show", "1"][..], &["diff", "1", "2"], &["bisect", "--where", "true"]] {
+        let output = place.holdpoint(&[verb, &["--iso"]].concat());
+        assert_eq!((status(&output), output.stdout.len()), (2, 0), "{verb:?}");
+        assert!(text(&output.stderr).contains("are told in UTC"), "{verb:?}");
     }
 }

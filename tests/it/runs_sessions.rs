@@ -53,6 +53,7 @@ fn a_session_is_one_row_in_the_order_of_beginnings_and_tells_what_became_of_its_
     let line = shown.lines().nth(3).unwrap();
     assert!(line.contains("  session  ") && line.contains("claude-code:s?"), "{shown}");
     assert!(line.contains("4 asked, 2 app"), "{shown}");
+    let approver = session["approved_by"][0].as_str().unwrap();
     for (options, due) in [
         (&["-n", "1"][..], &all[..1]),
         (&["-n", "3"], &all[..3]),
@@ -63,6 +64,7 @@ fn a_session_is_one_row_in_the_order_of_beginnings_and_tells_what_became_of_its_
         (&["--until", &session["last_record"].to_string()], &all),
         (&["--until", &session["first_record"].to_string()], &all[2..]),
         (&["--failed"], &all[1..2]),
+        (&["--approved-by", &approver], &all[2..3]),
         (&["--running"], &[]),
         (&["--command", "asked"], &[]),
     ] {
