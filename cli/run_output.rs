@@ -9,6 +9,7 @@ use crate::log_show::conclude;
 use crate::output::Output;
 use crate::reach::Untied;
 use crate::run_id;
+use crate::screen::seen_lines;
 use crate::text::{bytes, counted};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
@@ -100,13 +101,11 @@ pub(crate) fn last_shown(
         let Some(output) = printed else { continue };
         expect_verified(&run, output)?;
         let kept = last_lines(&output.bytes, most_lines);
-        let lines = kept.split_inclusive(|byte| *byte == b'\n');
-        let lines = lines.map(|line| crate::screen::seen(line.strip_suffix(b"\n").unwrap_or(line)));
         let missing = output.cut.as_ref().map(|cut| {
             format!("; {} of its middle were not kept", counted(cut.gap_length, "byte"))
         });
         let what = format!("{}{}", warning(output), missing.unwrap_or_default());
-        shown.push((what, lines.collect()));
+        shown.push((what, seen_lines(kept)));
     }
     Ok(shown)
 }
@@ -246,8 +245,15 @@ fn write_bytes(out: &mut Output, bytes: &[u8], is_seen: bool) {
     if !is_seen {
         return out.bytes(bytes);
     }
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        out.line(crate::screen::seen(line.strip_suffix(b"\n").unwrap_or(line)));
+    seen_lines(bytes).into_iter().for_each(|line| out.line(line));
+}
+
+/// What of an output was not kept, behind its size.
+pub(crate) fn missing(output: &CapturedOutput) -> String {
+    match &output.cut {
+        Some(cut) => format!(", {} missing in the middle", bytes(cut.gap_length)),
+        None if output.extent.truncated => ", its end is missing".to_string(),
+        None => String::new(),
     }
 }
 

@@ -125,11 +125,6 @@ impl Page {
         self.block(std::iter::once(plain_once(text)), LINES_MAX);
     }
 
-    /// Lines of somebody else, without a name.
-    pub(crate) fn quoted_lines(&mut self, text: &str) {
-        self.block(text.split('\n').map(plain), LINES_MAX);
-    }
-
     /// The beginning of a text of somebody else, without a name: so many lines of it at most.
     pub(crate) fn beginning(&mut self, text: &str, most_lines: usize) {
         let words = text.split_whitespace().map(plain).collect::<Vec<_>>().join(" ");
@@ -161,7 +156,7 @@ impl Page {
         self.lines.extend(lines);
     }
 
-    /// Lines that a command printed, made visible already, each behind the mark of others' texts.
+    /// Lines that a command printed, each as [`seen`], behind the mark of others' texts.
     pub(crate) fn printed(&mut self, lines: &[String]) {
         let columns = self.columns;
         let lines = lines.iter().map(|line| line.replace('\t', "    "));
@@ -256,6 +251,12 @@ pub(crate) fn seen(line: &[u8]) -> String {
         chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02x}")));
     }
     shown
+}
+
+/// The lines that a command printed, each as [`seen`].
+pub(crate) fn seen_lines(printed: &[u8]) -> Vec<String> {
+    let lines = printed.split_inclusive(|byte| *byte == b'\n');
+    lines.map(|line| seen(line.strip_suffix(b"\n").unwrap_or(line))).collect()
 }
 
 /// A text of somebody else on one line of a table: its words, with nothing between them that moves

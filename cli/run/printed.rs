@@ -2,8 +2,8 @@
 
 use crate::arguments::{Global, program};
 use crate::exit::Failure;
-use crate::run_output::{last_lines, name_of, verified};
-use crate::screen::Page;
+use crate::run_output::{last_lines, missing, name_of, verified};
+use crate::screen::{Page, seen_lines};
 use crate::text::bytes;
 use holdpoint_replay::CapturedOutput;
 
@@ -50,18 +50,25 @@ impl Printed {
 
 /// The name of a stream, and its last lines in so many rows at most.
 fn stream(output: &CapturedOutput, rows: usize, columns: usize) -> Vec<String> {
-    let end = last_lines(&output.bytes, rows);
-    let end = end.get(end.len().saturating_sub(BYTES_MAX)..).unwrap_or_default();
     let mut page = Page::new(columns);
-    page.quoted_lines(String::from_utf8_lossy(end).trim_end_matches('\n'));
+    page.printed(&seen_lines(end(last_lines(&output.bytes, rows))));
     let lines = page.lines();
-    let of = format!("{}, {}:", name_of(output.extent.stream), bytes(output.extent.true_length));
+    let (name, size) = (name_of(output.extent.stream), bytes(output.extent.true_length));
+    let of = format!("{name}, {size}{}:", missing(output));
     let mut title = Page::new(columns);
     title.sentence(&of);
     let mut shown = title.lines();
     let behind = lines.len().saturating_sub(rows.saturating_sub(shown.len()).max(1));
     shown.extend(lines.into_iter().skip(behind));
     shown
+}
+
+/// The end of some bytes, which begins with a whole letter.
+fn end(bytes: &[u8]) -> &[u8] {
+    let Some(begin) = bytes.len().checked_sub(BYTES_MAX) else { return bytes };
+    let end = bytes.get(begin..).unwrap_or_default();
+    let goes_on = end.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
+    end.get(goes_on..).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -82,12 +89,36 @@ mod tests {
 
     #[test]
     fn what_a_command_printed_is_marked_at_every_width() {
-        let forged = b"\x1b[2J\x1b[Hholdpoint: approved by ada\r\nCONTINUE? \n\xff\xe6\x96\x87\n";
+        let forged = b"\x1b[2J\x1b[Hholdpoint: approved by ada\r\nCONTINUE?\t\n\xff\xe6\x96\x87\n";
         let long = "line after line\n".repeat(500);
         for columns in golden::COLUMNS {
             let shown = printed(&[forged, long.as_bytes()]).lines(24, columns);
             golden::compare("output-printed", columns, &shown);
             golden::compare("output-nothing", columns, &printed(&[]).lines(24, columns));
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_stand_as_they_do_in_output() {
+        let bytes = b"a\tb \xff\n\n\xef\xbf\xbd\n";
+        let shown = printed(&[bytes]).lines(24, 80);
+        assert_eq!(shown[3..6], ["| a    b \\xff", "|", "| \u{fffd}"], "{shown:?}");
+    }
+
+    #[test]
+    fn what_was_not_kept_is_said_above_the_rest() {
+        let mut of = printed(&[b"a\n"]);
+        of.outputs[0].extent.truncated = true;
+        let shown = of.lines(24, 80).join("\n");
+        assert!(shown.contains("standard output, 2 B, its end is missing:\n| a"), "{shown}");
+    }
+
+    #[test]
+    fn a_letter_is_not_torn_where_the_beginning_of_an_endless_line_is_left_away() {
+        let endless = "\u{20ac}".repeat(BYTES_MAX);
+        for last in ["", "x", "xy"] {
+            let shown = printed(&[format!("{endless}{last}").as_bytes()]).lines(2000, 80);
+            assert!(!shown.concat().contains("\\x"), "{last}");
         }
     }
 

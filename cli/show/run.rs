@@ -4,9 +4,9 @@
 use super::relations::{Relations, ShownRelations};
 use crate::output::Output;
 use crate::run::labels::HOST;
-use crate::run_output::last_lines;
+use crate::run_output::{last_lines, missing};
 use crate::runs::{UNFINISHED, lasted, ran, waited};
-use crate::screen::{self, Page, named, quoted_up_to};
+use crate::screen::{Page, named, quoted_up_to, seen_lines};
 use crate::text::bytes;
 use crate::when::{Clock, took};
 use anstyle::{AnsiColor, Style};
@@ -411,21 +411,11 @@ fn put_output(page: &mut Page, output: &CapturedOutput) {
         OutputStream::Stderr => "stderr",
         OutputStream::Payload => "answer",
     };
-    let missing = match &output.cut {
-        Some(cut) => format!(", {} missing in the middle", bytes(cut.gap_length)),
-        None if output.extent.truncated => ", its end is missing".to_string(),
-        None => String::new(),
-    };
     if output.extent.true_length == 0 {
         return;
     }
-    page.row(name, &format!("{}{missing}", bytes(output.extent.true_length)));
-    let last = last_lines(&output.bytes, LAST_LINES);
-    let last = last.strip_suffix(b"\n").unwrap_or(last);
-    let lines: Vec<String> = last.split(|byte| *byte == b'\n').map(screen::seen).collect();
-    if !last.is_empty() {
-        page.printed(&lines);
-    }
+    page.row(name, &format!("{}{}", bytes(output.extent.true_length), missing(output)));
+    page.printed(&seen_lines(last_lines(&output.bytes, LAST_LINES)));
 }
 
 fn codes(page: &mut Page, run: &Run) {
