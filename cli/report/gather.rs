@@ -16,7 +16,7 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_replay::{
     Asked, Begun, Extract, Extracted, Filter, Finding, Listed, OneOf, Order, Report, Run, Searched,
-    Taken, Verdict, begun, decision_points, extract, runs_of, search, span, verify_asked,
+    Taken, Verdict, begun, decision_points, extract, leading, runs_of, search, span, verify_asked,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -105,8 +105,30 @@ pub(super) fn gather(directory: &Directory, args: &Args, target: &Target) -> Res
     let Chosen { runs, uncounted, decisions, range, findings, .. } = chosen;
     extract.findings.extend(findings);
     extract.findings.retain(|finding| !report.findings.contains(finding));
+    if extract.records.is_empty() {
+        return Err(nothing_to_check(&report, &extract));
+    }
     let has_evidence = args.include_evidence;
     Ok(Told { report, runs, uncounted, decisions, extract, range, has_evidence })
+}
+
+/// That none of the records that were asked for can be read. A page of none would say nothing that
+/// anybody could check.
+fn nothing_to_check(report: &Report, extract: &Extract) -> Failure {
+    let mut advice =
+        "no record that was asked for can be read, so that no page is made; `holdpoint verify` \
+         tells where the damage lies"
+            .to_string();
+    if report.records > 0 {
+        advice.push_str(", and a page can be made of what lies before it");
+    }
+    match leading(&extract.findings).filter(|_| !report.failed()) {
+        Some(first) => {
+            let message = format!("the log is corrupt: {first}; {advice}");
+            Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
+        }
+        None => damaged(report, &advice),
+    }
 }
 
 fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, Failure> {

@@ -194,6 +194,35 @@ fn of_a_damaged_log_the_page_tells_the_damage_and_what_holds_before_it() {
 }
 
 #[test]
+fn a_range_of_which_no_record_can_be_read_makes_no_page() {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    log.run_of("sh -c true");
+    log.write(&place.log);
+    let segment = place.log.join("segments/00000000000000000001.seg");
+    let whole = std::fs::read(&segment).unwrap();
+    let newest = place.verified()["head"]["sequence"].to_string();
+    let secret = whole.windows(SECRET.len()).position(|it| it == SECRET.as_bytes()).unwrap();
+    let flip = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&segment, bytes).unwrap();
+    };
+    flip(secret);
+    for range in [&["--since", &newest][..], &["--since", &newest, "--until", &newest]] {
+        let said = failed(&place, range, 6);
+        for word in ["the checksum says", "no page is made", "of what lies before it"] {
+            assert!(said.contains(word), "{word}: {said}");
+        }
+    }
+    let before = report(&place, &["--since", "1", "--until", "2"]);
+    assert_eq!(status(&before), 6, "what lies before it has a page: {}", text(&before.stderr));
+    std::fs::remove_file(file(&place, "page.html")).unwrap();
+    flip(20);
+    let said = failed(&place, &["--since", "1"], 6);
+    assert!(said.contains("no page is made") && !said.contains("lies before it"), "{said}");
+}
+
+#[test]
 fn how_long_a_run_took_leaves_out_what_it_waited_for_a_person_as_show_does() {
     let (place, mut log) = (Place::new(), HandMade::new());
     let (id, _) = log.retry_of_halted("make deploy");
