@@ -19,7 +19,7 @@ use holdpoint_domain::governed::{Attempt, LoopView, StopDetected};
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::executor::InstructionEnvelope;
-use holdpoint_replay::{CapturedOutput, Doer, Reach, Run, RunOutcome};
+use holdpoint_replay::{CapturedOutput, Doer, Interrupted, Reach, Run, RunOutcome};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -201,7 +201,20 @@ pub(crate) fn outcome(run: &Run) -> String {
     let fault = last.and_then(|attempt| attempt.fault.as_ref());
     let fault = fault.map(|fault| format!(": {}", quoted_up_to(REASON_MAX, &fault.fault_message)));
     let stop = entity.stop.as_ref().map(|stop| format!(": {}", stopped(stop)));
-    format!("{ended}{}", fault.or(stop).unwrap_or_default())
+    let sender = run.interrupted.as_ref().map(|it| format!(": {}", interrupted(it)));
+    format!("{ended}{}", fault.or(stop).or(sender).unwrap_or_default())
+}
+
+/// Which signal it was, and who sent it, as the system told its recorder.
+fn interrupted(Interrupted { signal, process, user }: &Interrupted) -> String {
+    let user = user.map(|user| format!("user {user}"));
+    let process = process.map(|process| format!("process {process}"));
+    let sender = match (process, user) {
+        (Some(process), Some(user)) => format!("{process} of {user}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => "nobody knows whom".to_string(),
+    };
+    format!("signal {signal} from {sender}")
 }
 
 /// So many characters of a reason that is on record are shown.

@@ -5,6 +5,7 @@
 //! policy of the log allowed is for [`verify`](crate::verify()) to judge.
 
 use crate::beginnings::ids_beginning_with;
+use crate::interrupted::Interrupted;
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{
     Asked, Filter, Line, OneOf, Order, Searched, search, search_asking, search_only,
@@ -14,7 +15,7 @@ use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputCut, OutputExtent, OutputStream,
 };
-use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit};
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, HaltReason};
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::log::{Label, LogEvent};
@@ -102,6 +103,8 @@ pub struct Run {
     pub unread: Vec<u64>,
     /// Its labels, which are claims, by name.
     pub labels: BTreeMap<String, String>,
+    /// The signal that ended it, where one did and its recorder wrote down who sent it.
+    pub interrupted: Option<Interrupted>,
 }
 
 /// Somebody who said yes to a run.
@@ -320,6 +323,7 @@ pub(crate) struct Gathered {
     cause: Option<u64>,
     unread: Vec<u64>,
     labels: BTreeMap<String, String>,
+    interrupted: Option<Interrupted>,
 }
 
 impl Default for Gathered {
@@ -336,6 +340,7 @@ impl Default for Gathered {
             cause: None,
             unread: Vec::new(),
             labels: BTreeMap::new(),
+            interrupted: None,
         }
     }
 }
@@ -379,6 +384,7 @@ impl Gathered {
     }
 
     fn take_evidence(&mut self, body: &EvidenceCaptured, sequence: u64, standing: Standing) {
+        self.interrupted = Interrupted::of(body).or(self.interrupted);
         if !self.keeps_output {
             return;
         }
@@ -410,6 +416,9 @@ impl Gathered {
     pub(crate) fn into_run(self, loop_id: &str) -> Option<Run> {
         let entity = self.world.find_loop(loop_id)?.clone();
         let (first, last) = self.ends?;
+        let is_interrupted =
+            entity.halt.as_ref().is_some_and(|halt| halt.reason == HaltReason::Interrupted);
+        let interrupted = self.interrupted.filter(|_| is_interrupted);
         let Self { approval, doers, instruction, outputs, cause, unread, labels, .. } = self;
         Some(Run {
             entity,
@@ -422,6 +431,7 @@ impl Gathered {
             cause,
             unread,
             labels,
+            interrupted,
         })
     }
 }

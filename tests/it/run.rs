@@ -310,6 +310,12 @@ fn a_signal_from_another_process_is_passed_on_and_exits_130_as_interrupted() {
     rest.read_to_string(&mut said).unwrap();
     assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(130), "bye\n"));
     assert_ended(&place, "INTERRUPTED", None, None);
+    let id = place.newest_loop()["loop_id"].as_str().unwrap().to_string();
+    let shown = text(&place.holdpoint(&["show", &id]).stdout);
+    let (process, user) = (std::process::id(), rustix::process::geteuid().as_raw());
+    let sent = format!("interrupted: signal 2 from process {process} of user {user}");
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains(&sent), "{shown}");
 }
 
 #[test]
