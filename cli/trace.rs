@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// As a tree for people, or as a graph for Mermaid or Graphviz.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// With the codes of each record in the place of plain words.
+    #[arg(long)]
+    verbose: bool,
     #[command(flatten)]
     archives: ArchiveArgs,
 }
@@ -102,9 +105,9 @@ fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut out = Output::paged(global);
     match args.format {
         _ if global.json => out.json(&story),
-        Format::Text => text::show(&mut out, global, &story),
-        Format::Mermaid => graph::mermaid(&mut out, &story),
-        Format::Dot => graph::dot(&mut out, &story),
+        Format::Text => text::show(&mut out, global, &story, args.verbose),
+        Format::Mermaid => graph::mermaid(&mut out, &story, args.verbose),
+        Format::Dot => graph::dot(&mut out, &story, args.verbose),
     }
     out.finish()?;
     if !global.json {

@@ -19,6 +19,7 @@ use holdpoint_domain::governed::{Attempt, LoopView, StopDetected};
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::executor::InstructionEnvelope;
+use holdpoint_replay::words::{kind_in_words, stop_in_words};
 use holdpoint_replay::{CapturedOutput, Doer, Interrupted, Reach, Run, RunOutcome};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -212,7 +213,7 @@ fn interrupted(Interrupted { signal, process, user }: &Interrupted) -> String {
     let sender = match (process, user) {
         (Some(process), Some(user)) => format!("{process} of {user}"),
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => "nobody knows whom".to_string(),
+        (None, None) => return format!("signal {signal}, and nobody knows who sent it"),
     };
     format!("signal {signal} from {sender}")
 }
@@ -222,27 +223,13 @@ const REASON_MAX: usize = 240;
 
 /// Why it was stopped: as its recorder said, where that is more than the fact that a rule looks at.
 fn stopped(stop: &StopDetected) -> String {
-    match stop.details.starts_with(stop.condition.name()) {
-        true => stop_words(stop.condition).to_string(),
-        false => quoted_up_to(REASON_MAX, &stop.details),
+    // Who answered so, and to what, is told with the question.
+    if stop.condition == StopCondition::HumanAbort && stop.details.starts_with("ABORT by ") {
+        return "the answer was ABORT".to_string();
     }
-}
-
-/// What stopped a run, in words.
-const fn stop_words(condition: StopCondition) -> &'static str {
-    match condition {
-        StopCondition::MissingAuthorization => {
-            "nobody permitted it, or its program may not be executed"
-        }
-        StopCondition::ExecutorNotRegistered => "its program was not found",
-        StopCondition::EnvelopeHashMismatch => "the command is not the one that was permitted",
-        StopCondition::ContextUninitialized => "nothing was ready to record it",
-        StopCondition::EvidenceChainBroken => "what is on record of it does not verify",
-        StopCondition::ResourceLimitExceeded => "there was no room or no time for it",
-        StopCondition::TimestampInvalid => "the clock gave no time, or went back",
-        StopCondition::PriorExecutionPending => "the attempt before it had not ended",
-        StopCondition::AmbiguousIntent => "what was wanted was not clear",
-        StopCondition::HumanAbort => "a person stopped it",
+    match stop.details.starts_with(stop.condition.name()) {
+        true => stop_in_words(stop.condition).to_string(),
+        false => quoted_up_to(REASON_MAX, &stop.details),
     }
 }
 
@@ -308,18 +295,7 @@ pub(crate) fn proven(actor: &ActorId, proof: Option<Proof>) -> String {
 /// Somebody, what kind of one it is, and what of that nothing proves: that it was a person is
 /// proven at a terminal alone.
 pub(crate) fn who(kind: Actor, id: &str, by: Authentication, more: &str) -> String {
-    let what = match (kind, by) {
-        (Actor::Human, Authentication::Terminal) => "person",
-        (Actor::Human, Authentication::OsUser) => "person not proven",
-        (Actor::Human, Authentication::None) => "person and name not proven",
-        (Actor::Agent, Authentication::None) => "agent, name not proven",
-        (Actor::Agent, _) => "agent",
-        (Actor::Automation, Authentication::None) => "automation, name not proven",
-        (Actor::Automation, _) => "automation",
-        // What Holdpoint does of its own needs no name that is proven.
-        (Actor::System, _) => "holdpoint",
-    };
-    format!("{} ({what}{more})", named(id))
+    format!("{} ({}{more})", named(id), kind_in_words(kind, by))
 }
 
 /// Nothing proves labels: whoever began it gave them. The machine has a row of its own.

@@ -2,7 +2,8 @@
 
 use super::text::{beginning, cause_of};
 use crate::output::Output;
-use crate::text::{cut, doer, moment};
+use crate::show::proven;
+use crate::text::{cut, moment};
 use holdpoint_replay::{Beginning, Role, Step, Trace};
 use std::fmt::Write;
 
@@ -12,13 +13,14 @@ const RECORDS_IN_BOX: usize = 4;
 const LINE_BYTES_MAX: usize = 96;
 
 /// Writes a Mermaid flowchart.
-pub(super) fn mermaid(out: &mut Output, story: &Trace) {
+pub(super) fn mermaid(out: &mut Output, story: &Trace, is_verbose: bool) {
     out.line("flowchart TD");
     if let Some(before) = before(story) {
         out.line(format_args!("    before([\"{}\"])", in_mermaid(&before)));
     }
     for step in &story.steps {
-        let lines: Vec<String> = box_of(step).iter().map(|line| in_mermaid(line)).collect();
+        let lines: Vec<String> =
+            box_of(step, is_verbose).iter().map(|line| in_mermaid(line)).collect();
         out.line(format_args!("    r{}[\"{}\"]", step.first, lines.join("<br/>")));
     }
     for (cause, effect) in edges(story) {
@@ -30,14 +32,14 @@ pub(super) fn mermaid(out: &mut Output, story: &Trace) {
 }
 
 /// Writes a Graphviz digraph.
-pub(super) fn dot(out: &mut Output, story: &Trace) {
+pub(super) fn dot(out: &mut Output, story: &Trace, is_verbose: bool) {
     out.line("digraph trace {");
     out.line("    node [shape=box];");
     if let Some(before) = before(story) {
         out.line(format_args!("    before [shape=oval, label=\"{}\"];", in_dot(&before)));
     }
     for step in &story.steps {
-        let lines: Vec<String> = box_of(step).iter().map(|line| in_dot(line)).collect();
+        let lines: Vec<String> = box_of(step, is_verbose).iter().map(|line| in_dot(line)).collect();
         let bold = if step.role == Role::Asked { ", style=bold" } else { "" };
         let label = lines.join("\\n");
         out.line(format_args!("    r{} [label=\"{label}\"{bold}];", step.first));
@@ -68,16 +70,19 @@ fn edges(story: &Trace) -> Vec<(String, u64)> {
 }
 
 /// The lines in the box of a step.
-fn box_of(step: &Step) -> Vec<String> {
+fn box_of(step: &Step, is_verbose: bool) -> Vec<String> {
     let numbers = match step.first == step.last {
         true => format!("record {}", step.first),
         false => format!("records {} to {}", step.first, step.last),
     };
     let time = step.records.first().map(|record| format!(", {}", moment(record.time)));
     let mut lines = vec![numbers + time.unwrap_or_default().as_str()];
-    lines.extend(step.actor.as_ref().map(|who| cut_line(&doer(who, step.proof))));
+    lines.extend(step.actor.as_ref().map(|who| cut_line(&proven(who, step.proof))));
     for record in step.records.iter().take(RECORDS_IN_BOX) {
-        lines.push(cut_line(&format!("{}: {}", record.kind, record.summary)));
+        lines.push(match is_verbose {
+            true => cut_line(&format!("{}: {}", record.kind, record.summary)),
+            false => cut_line(&record.words),
+        });
     }
     let count = step.last.saturating_sub(step.first).saturating_add(1);
     let more = count.saturating_sub(RECORDS_IN_BOX as u64);

@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::runs::ID_CHARACTERS;
 use crate::screen::{columns_of_screen, folded};
 use crate::show::proven;
-use crate::text::{command_line, counted, doer, moment};
+use crate::text::{command_line, counted, moment};
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::Exit;
@@ -25,16 +25,26 @@ type Told = (bool, String);
 /// Names of rows are so wide, with the space behind them.
 const NAME_COLUMNS: usize = 9;
 
-pub(super) fn show(out: &mut Output, global: &Global, story: &Trace) {
-    for (is_asked, line) in lines(story, &program(&global.log), columns_of_screen()) {
+pub(super) fn show(out: &mut Output, global: &Global, story: &Trace, is_verbose: bool) {
+    let screen = Screen { columns: columns_of_screen(), is_verbose };
+    for (is_asked, line) in lines(story, &program(&global.log), screen) {
         let style = if is_asked { Style::new().bold() } else { Style::new() };
         out.line(out.paint(style, line));
     }
 }
 
-/// The screen, in so many columns where there are any. `program` is how this one is called for the
-/// log.
-fn lines(story: &Trace, program: &str, columns: Option<usize>) -> Vec<Told> {
+/// How a story is laid out.
+#[derive(Clone, Copy)]
+struct Screen {
+    /// In so many columns, where there are any.
+    columns: Option<usize>,
+    /// With the codes of each record.
+    is_verbose: bool,
+}
+
+/// The screen. `program` is how this one is called for the log.
+fn lines(story: &Trace, program: &str, screen: Screen) -> Vec<Told> {
+    let columns = screen.columns;
     let mut lines = Vec::new();
     let mut row = |name: &str, value: &str| {
         let name = format!("{name:<NAME_COLUMNS$}");
@@ -57,7 +67,7 @@ fn lines(story: &Trace, program: &str, columns: Option<usize>) -> Vec<Told> {
     row("begins", &beginning(&story.beginning));
     lines.push((false, String::new()));
     for drawn in tree(&story.steps) {
-        put_step(&mut lines, story.sequence, &drawn, columns);
+        put_step(&mut lines, story.sequence, &drawn, screen);
     }
     lines
 }
@@ -138,7 +148,7 @@ fn put_step(
     lines: &mut Vec<Told>,
     asked: u64,
     Drawn { step, own, rest }: &Drawn<'_>,
-    columns: Option<usize>,
+    Screen { columns, is_verbose }: Screen,
 ) {
     // What is deep in a story keeps half of the line.
     let fitting = |before: &str| {
@@ -148,7 +158,8 @@ fn put_step(
     let (own, rest) = (fitting(own), fitting(rest));
     // In few columns an id keeps its line.
     let others = format!("  {rest}{}", if columns.is_some_and(is_narrow) { "" } else { "    " });
-    let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(others.len()));
+    let room = is_verbose
+        .then(|| columns.map_or(usize::MAX, |columns| columns.saturating_sub(others.len())));
     let mut before = &own;
     for record in &step.records {
         let is_asked = record.sequence == asked;
@@ -165,15 +176,14 @@ fn put_step(
     }
 }
 
-fn line_of(record: &StepRecord, room: usize) -> String {
-    format!(
-        "{}  {}  {}  {}  {}",
-        record.sequence,
-        moment(record.time),
-        record.actor.as_ref().map(|it| doer(it, record.proof)).unwrap_or_default(),
-        record.summary,
-        breakable(record.kind.as_ref(), room)
-    )
+/// A record in a line: in plain words, or in the codes where there is room for their kind.
+fn line_of(record: &StepRecord, codes: Option<usize>) -> String {
+    let who = record.actor.as_ref().map(|it| proven(it, record.proof)).unwrap_or_default();
+    let told = match codes {
+        Some(room) => format!("{}  {}", record.summary, breakable(record.kind.as_ref(), room)),
+        None => record.words.clone(),
+    };
+    format!("{}  {}  {who}  {told}", record.sequence, moment(record.time))
 }
 
 /// A step, and what stands before its first line and before its others.
@@ -249,9 +259,12 @@ mod tests {
             panic!("record {retry} has no story")
         };
         for columns in golden::COLUMNS {
-            let shown = lines(&story, "holdpoint", Some(columns)).into_iter();
-            let shown: Vec<String> = shown.map(|(_, line)| line).collect();
-            golden::compare("trace", columns, &shown);
+            for (name, is_verbose) in [("trace", false), ("trace-verbose", true)] {
+                let screen = Screen { columns: Some(columns), is_verbose };
+                let shown = lines(&story, "holdpoint", screen).into_iter();
+                let shown: Vec<String> = shown.map(|(_, line)| line).collect();
+                golden::compare(name, columns, &shown);
+            }
         }
     }
 }

@@ -58,6 +58,7 @@ pub mod timeline;
 pub mod together;
 pub mod trace;
 pub mod verify;
+pub mod words;
 
 pub use again::{Retry, retries_of};
 pub use anchor::Archived;
@@ -106,3 +107,4 @@ pub use verify::{
     Asked, OutsideHead, OutsideState, Range, RangeReport, Witnessed, verify, verify_asked,
     verify_range,
 };
+pub use words::in_words;

@@ -22,6 +22,7 @@ use holdpoint_domain::execution_loop::{
     ExecutionLoopEvent, Exit, LoopDispatched, LoopHalted, LoopInitialized, ResponseEvaluated,
 };
 use holdpoint_domain::sandbox_fault::{FaultReported, SandboxDecided, SandboxFaultEvent};
+pub(crate) use log::labels;
 use log::of_the_log;
 pub use log::records_named;
 use threads::of_thread;
@@ -239,7 +240,7 @@ fn short(digest: &Digest) -> String {
     format!("{}..", bounded(&text, 16))
 }
 
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let cut = bounded(text, TEXT_BYTES_MAX);
     let more = if cut.len() < text.len() { ".." } else { "" };
     format!("{}{more}", visible(cut))
@@ -247,6 +248,6 @@ fn shown(text: &str) -> String {
 
 /// Text whose recorder has made it visible already: its backslashes stay as they are, and what is
 /// hidden nevertheless is shown.
-fn shown_escaped(text: &str) -> String {
+pub(crate) fn shown_escaped(text: &str) -> String {
     shown(text).replace("\\\\", "\\")
 }

@@ -113,6 +113,9 @@ pub struct StepRecord {
     pub kind: String,
     /// What happened, in one line, control characters visible.
     pub summary: String,
+    /// The same in plain words: what happened, without codes.
+    #[serde(skip)]
+    pub words: String,
     /// Who did it: before somebody's first words a writer says by which rules, in its own name.
     pub actor: Option<ActorId>,
     /// What the process that recorded it could prove of that; `None` where none is stated.

@@ -73,7 +73,7 @@ fn no_runs_are_not_asked_for_and_nothing_found_is_said() {
 #[test]
 fn records_and_stories_are_folded_on_a_screen_and_whole_on_a_pipe() {
     let place = place();
-    for verb in [&["log", "show"][..], &["trace", "2"]] {
+    for verb in [&["log", "show"][..], &["trace", "2", "--verbose"]] {
         let json = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
         let piped = text(&place.holdpoint(verb).stdout);
         let whole = "evidence 0 STATE_TRANSITION at PRE_DISPATCH, instruction envelope: ";

@@ -116,9 +116,30 @@ fn each_record_of_a_step_is_told_with_its_own_actor() {
     let kinds: Vec<&str> =
         records.iter().take(2).map(|it| it["actor"]["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["SYSTEM", "AUTOMATION"], "{told:#}");
-    let shown = text(&place.holdpoint(&["trace", "2"]).stdout);
+    let shown = text(&place.holdpoint(&["trace", "2", "--verbose"]).stdout);
     let rules = shown.lines().find(|line| line.ends_with("log.rules_adopted")).unwrap();
-    assert!(rules.contains("  SYSTEM holdpoint  "), "{shown}");
+    assert!(rules.contains("  holdpoint (holdpoint)  "), "{shown}");
+}
+
+#[test]
+fn a_story_is_told_in_plain_words_and_in_codes_where_they_are_asked_for() {
+    let place = Place::with_log();
+    place.shell("kill -SEGV $$");
+    let shown =
+        |options: &[&str]| text(&place.holdpoint(&[&["trace", "2"], options].concat()).stdout);
+    let codes = ["handshake", "INIT", "DISPATCHED", "HALTED", "execution_loop.", "SBX-", "STDOUT"];
+    for format in ["text", "mermaid", "dot"] {
+        let plain = shown(&["--format", format]);
+        for code in codes {
+            assert!(!plain.contains(code), "{code}: {plain}");
+        }
+        assert!(plain.contains("the run begins: sh "), "{plain}");
+        let verbose = shown(&["--format", format, "--verbose"]);
+        assert!(verbose.contains("INIT: sh "), "{verbose}");
+    }
+    for words in ["the run has ended: it failed, and", "killed by signal 11, as its recorder"] {
+        assert!(shown(&[]).contains(words), "{words}");
+    }
 }
 
 #[test]

@@ -104,11 +104,16 @@ fn rules_adopted(body: &RulesAdopted) -> String {
 }
 
 fn labelled(body: &RecordsLabelled) -> String {
+    format!("labels of record {} and what follows here: {}", body.first_sequence, labels(body))
+}
+
+/// The labels themselves.
+pub(crate) fn labels(body: &RecordsLabelled) -> String {
     let one = |it: &Label| {
         format!("{}={}", named_by_application(&it.name), named_by_application(&it.value))
     };
     let labels: Vec<_> = body.labels.iter().map(one).collect();
-    format!("labels of record {} and what follows here: {}", body.first_sequence, labels.join(", "))
+    labels.join(", ")
 }
 
 fn segment_indexed(body: &SegmentIndexed) -> String {

@@ -7,6 +7,7 @@ use crate::read::{Beside, Committed, ReadError, content_of};
 use crate::records::Line;
 use crate::records::indexes::Tied;
 use crate::records::part::{Part, withheld_at};
+use crate::words::in_words;
 use holdpoint_domain::log::RULES_ADOPTED;
 use holdpoint_domain::world::envelope::{decode, decode_causation};
 use holdpoint_log_files::reader::OpenSegment;
@@ -334,8 +335,10 @@ impl Step {
         }
         let line = Line::of(&record);
         self.of_runs.extend(SaidOfRun::of(&line));
+        let words = line.event.as_ref().map_or_else(|| line.summary.clone(), in_words);
         let Line { sequence, time, kind, summary, actor, proof, .. } = line;
         let archive = None;
-        self.records.push(StepRecord { sequence, time, kind, summary, actor, proof, archive });
+        let record = StepRecord { sequence, time, kind, summary, words, actor, proof, archive };
+        self.records.push(record);
     }
 }
