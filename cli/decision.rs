@@ -45,7 +45,7 @@ pub(crate) use principal::{Speaker, claimed, user};
 pub(crate) use respond::{Answered, answer, give};
 pub(crate) use session::{DecisionSession, Only, unproven};
 pub(crate) use shown::{
-    Doubts, brief_lines, claimed_outcome, doubt, how_to_answer, lines, outcome, span, what_starts,
+    Doubts, brief_lines, doubt, how_to_answer, lines, outcome, span, what_starts,
 };
 #[cfg(feature = "mcp")]
 pub(crate) use {list::place, session::is_late};

@@ -1,6 +1,7 @@
 //! `holdpoint report`: one page of a run or a range, which a person can read and a program can
 //! check.
 
+mod asked;
 mod block;
 mod evidence;
 mod gather;

@@ -23,7 +23,7 @@ use meant::Meant;
 use relations::Relations;
 use run::{Shown, View};
 pub(crate) use run::{
-    directory, ended, exit_of, fault_words, length, marked, outcome, proven, told_exit, who,
+    REPORTED, directory, ended, exit_of, fault_words, length, marked, outcome, proven, told_exit, who,
 };
 use std::collections::BTreeMap;
 use std::slice;

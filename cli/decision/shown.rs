@@ -328,7 +328,7 @@ fn add_answers(page: &mut Page, point: &DecisionPoint, doubts: Doubts) {
 }
 
 /// What a host claims of the action. What became of a run and of a policy, the log itself has.
-pub(crate) fn claimed_outcome(point: &DecisionPoint) -> Option<String> {
+fn claimed_outcome(point: &DecisionPoint) -> Option<String> {
     let is_own = |tool: &str| [RUN_TOOL, RELAX_TOOL].contains(&tool);
     let is_recorded = point.binding().is_some_and(|binding| is_own(&binding.tool));
     match &point.outcome {

@@ -5,9 +5,8 @@ use super::html::Html;
 use super::story::short;
 use crate::text::bytes;
 use holdpoint_domain::Event;
-use holdpoint_domain::evidence_capture::{
-    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputStream,
-};
+use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent};
+use holdpoint_replay::words::{evidence_in_words, stream_in_words};
 
 /// So many bytes of a piece are shown; all of it is in its record.
 const SHOWN_MAX: usize = 64 * 1_024;
@@ -70,10 +69,9 @@ fn shown(html: &mut Html, sequence: u64, body: &EvidenceCaptured) {
 /// What it is, in words.
 fn what(content: &EvidenceContent) -> String {
     match content {
-        EvidenceContent::Opaque => "not said what it is".to_string(),
-        EvidenceContent::Instruction => "the exact command: arguments, environment".to_string(),
         EvidenceContent::Output(extent) => {
-            let whole = format!("{} of {}", name(extent.stream), bytes(extent.true_length));
+            let whole =
+                format!("{} of {}", stream_in_words(extent.stream), bytes(extent.true_length));
             match extent.truncated {
                 true => format!(
                     "{whole}, its end is missing; SHA-256 of all of it {}",
@@ -84,25 +82,21 @@ fn what(content: &EvidenceContent) -> String {
         }
         EvidenceContent::OutputCut(cut) => format!(
             "{} of {}, {} missing behind byte {}; SHA-256 of all of it {}",
-            name(cut.stream),
+            stream_in_words(cut.stream),
             bytes(cut.true_length),
             bytes(cut.gap_length),
             cut.head_length,
             cut.whole_sha256
         ),
-        EvidenceContent::Resources(_) => "what an attempt used".to_string(),
         EvidenceContent::Transition { from, to } => {
-            format!("a change of its state, from {from} to {to}")
+            format!("{} ({from} to {to})", evidence_in_words(content))
         }
-        EvidenceContent::Decision(decision) => format!("the decision {decision}"),
-        EvidenceContent::Stop(condition) => format!("the stop condition {condition}"),
-    }
-}
-
-fn name(stream: OutputStream) -> &'static str {
-    match stream {
-        OutputStream::Stdout => "standard output",
-        OutputStream::Stderr => "standard error",
-        OutputStream::Payload => "answer",
+        EvidenceContent::Decision(decision) => {
+            format!("{} ({decision})", evidence_in_words(content))
+        }
+        EvidenceContent::Stop(condition) => format!("{} ({condition})", evidence_in_words(content)),
+        EvidenceContent::Opaque | EvidenceContent::Instruction | EvidenceContent::Resources(_) => {
+            evidence_in_words(content).to_string()
+        }
     }
 }

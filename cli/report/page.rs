@@ -4,7 +4,7 @@
 use super::gather::Told;
 use super::html::Html;
 use super::story::{self, mark, standing};
-use super::{block, evidence};
+use super::{asked, block, evidence};
 use crate::reach::none_yet;
 use crate::text::{counted, moment};
 use base64ct::{Base64, Encoding};
@@ -44,7 +44,17 @@ fn policy() -> String {
 fn title(told: &Told) -> String {
     match told.runs.as_slice() {
         [run] => format!("Holdpoint report: run {}", run.entity.loop_id()),
+        [] => format!("Holdpoint report: {}", records_taken(told)),
         runs => format!("Holdpoint report: {}", counted(runs.len() as u64, "run")),
+    }
+}
+
+/// The records that the page carries, by their numbers.
+fn records_taken(told: &Told) -> String {
+    let records = &told.extract.records;
+    match (records.first(), records.last()) {
+        (Some(first), Some(last)) => records_named(first.header.sequence, last.header.sequence),
+        _ => "no record".to_string(),
     }
 }
 
@@ -59,7 +69,7 @@ pub(crate) fn body(html: &mut Html, told: &Told) {
     damage(html, told);
     section(html, "What ran", |html| story::runs(html, told));
     if !told.decisions.is_empty() {
-        section(html, "What was asked beside that", |html| story::decisions(html, told));
+        section(html, "What was asked beside that", |html| asked::decisions(html, told));
     }
     section(html, "Who took part", |html| story::people(html, told));
     section(html, "What happened", |html| story::timeline(html, told));
@@ -81,14 +91,7 @@ fn section(html: &mut Html, title: &'static str, fill: impl FnOnce(&mut Html)) {
 /// What this is, in one sentence.
 fn summary(told: &Told) -> String {
     let log = told.report.log_id.as_deref().unwrap_or("that is not known");
-    let records = &told.extract.records;
-    match (records.first(), records.last()) {
-        (Some(first), Some(last)) => {
-            let (first, last) = (first.header.sequence, last.header.sequence);
-            format!("Made by holdpoint from {} of log {log}.", records_named(first, last))
-        }
-        _ => format!("Made by holdpoint from log {log}: no record could be taken."),
-    }
+    format!("Made by holdpoint from {} of log {log}.", records_taken(told))
 }
 
 /// What is wrong with the log, where something is: before all else.
@@ -99,6 +102,7 @@ fn damage(html: &mut Html, told: &Told) {
     let report = &told.report;
     html.markup("<section class=\"damage\">\n<h2>Damage</h2>\n");
     html.sentence(&format!("The verdict on the log is: {}. {}", report.verdict, missing(told)));
+    html.sentence("This is what is wrong with the log, each with its place:");
     html.markup("<ol>\n");
     for finding in report.findings.iter().chain(&told.extract.findings) {
         html.markup("<li>").text(&visible(&finding.to_string()).to_string());
@@ -137,7 +141,9 @@ fn verdicts(html: &mut Html, told: &Told) {
     let report = &told.report;
     html.sentence(
         "These are the answers of holdpoint when it made this page. Nothing on the page proves \
-         them: `holdpoint verify` gives them anew where the log is.",
+         them: `holdpoint verify` gives them anew where the log is. Integrity is that no recorded \
+         byte was changed, completeness that no record is missing, authenticity that it is known \
+         who wrote the log, meaning that all of it is what the rules allow.",
     );
     html.markup("<table>\n").columns(&["", "answer", "why"]);
     html.markup("<tr>").cell("verdict").cell(&report.verdict.to_string()).cell("");

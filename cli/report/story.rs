@@ -1,20 +1,21 @@
 //! What happened, in words: each run, who took part, and one thing after another.
 
+use super::asked::votes;
 use super::gather::Told;
 use super::html::Html;
-use crate::decision;
 use crate::screen::named;
-use crate::show::{ended, fault_words, length, marked, outcome, proven, who};
+use crate::show::{REPORTED, ended, length, outcome, proven, who};
 use crate::text::moment;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
-use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, ResponseDecision};
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::governed::Attempt;
 use holdpoint_domain::human_decision::HeldRequest;
-use holdpoint_domain::sandbox_fault::SandboxFaultEvent;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{Line, Run, RunOutcome, TakenRecord, records_named};
+use holdpoint_replay::words::{attempt_ended, in_words};
+use holdpoint_replay::{Line, Run, RunOutcome, TakenRecord};
 use std::collections::BTreeMap;
 
 /// Digits of a run's id by which it is named in a table.
@@ -22,14 +23,6 @@ const ID_CHARACTERS: usize = 15;
 
 /// Of a run that may have ended in records that could not be read.
 const UNKNOWN_END: &str = "nobody knows how it ended: not all of the log could be read";
-
-/// Of a decision whose answer may lie there.
-const UNKNOWN_ANSWER: &str =
-    "nobody knows whether it was answered: not all of the log could be read";
-
-/// Of one of which something may be claimed there.
-const UNKNOWN_OUTCOME: &str =
-    "nobody knows whether that was reported: not all of the log could be read";
 
 /// Each run, and how it ended.
 pub(super) fn runs(html: &mut Html, told: &Told) {
@@ -57,44 +50,6 @@ pub(super) fn runs(html: &mut Html, told: &Told) {
     }
 }
 
-/// Each decision that belongs to none of them: the question, and what became of it.
-pub(super) fn decisions(html: &mut Html, told: &Told) {
-    for point in &told.decisions {
-        html.markup("<h3>").text(&format!("Decision {}", point.decision_id));
-        html.markup("</h3>\n<table class=\"facts\">\n");
-        html.fact("question", &point.terms.proposal.prompt);
-        let by = &point.requested_by;
-        let by = who(by.kind, &by.id, by.authenticated_by, "");
-        html.fact("asked", &format!("{}, by {by}", moment(point.created_at)));
-        let is_lost = told.is_damaged();
-        html.fact(
-            "answer",
-            &match is_lost && point.is_open() {
-                true => UNKNOWN_ANSWER.to_string(),
-                false => decision::outcome(point),
-            },
-        );
-        let comment = point.ending.as_ref().and_then(|ending| ending.comment.as_deref());
-        if let Some(words) = comment {
-            html.fact("said beside it", words);
-        }
-        if let Some(consumed) = &point.consumed {
-            html.fact("used", &moment(consumed.at));
-        }
-        match decision::claimed_outcome(point) {
-            Some(_) if is_lost && point.outcome.is_none() => {
-                html.fact("what it did", UNKNOWN_OUTCOME);
-            }
-            Some(outcome) => {
-                html.fact("what it did", &outcome);
-            }
-            None => {}
-        }
-        html.fact("told by", &records_named(point.created_sequence, point.version));
-        html.markup("</table>\n");
-    }
-}
-
 /// Whether all that the log has of a run was read: else what is missing may say how it ended.
 fn is_all_read(run: &Run, told: &Told) -> bool {
     run.unread.is_empty() && !told.is_damaged()
@@ -110,7 +65,10 @@ fn facts(run: &Run, is_lost: bool) -> Vec<(String, String)> {
         fact("began", moment(entity.started_at)),
         fact("by", by),
     ];
-    facts.extend(run.approval.as_deref().map(|point| fact("approved", approved(point))));
+    if let Some(point) = run.approval.as_deref() {
+        facts.extend(votes(point));
+        facts.push(fact("approved", approved(point)));
+    }
     for held in &entity.decisions.requests {
         facts.push(fact("asked", asked(run, held)));
     }
@@ -183,6 +141,11 @@ pub(super) fn people(html: &mut Html, told: &Told) {
             people.entry(proven(actor, line.proof)).or_default().push(record.header.sequence);
         }
     }
+    html.sentence(
+        "Behind each name stands what it is the name of. Somebody is called a person who typed at \
+         a terminal as the user whose number stands there. What is called not proven is what a \
+         process said of itself.",
+    );
     html.markup("<table>\n").columns(&["who", "records", "first", "last"]);
     for (who, records) in &people {
         let end = |record: Option<&u64>| record.map(u64::to_string).unwrap_or_default();
@@ -242,59 +205,19 @@ fn is_evidence(line: &Line) -> bool {
     )
 }
 
-/// What happened, in words that need no other where there are such.
+/// What happened, in words that need no other. Of an attempt it is known here whether somebody
+/// watched its process.
 fn happened(told: &Told, line: &Line) -> String {
     match &line.event {
-        Some(Event::ExecutionLoop(event)) => of_loop(told, event),
-        Some(Event::SandboxFault(event)) => of_fault(event),
-        Some(_) | None => line.summary.clone(),
-    }
-}
-
-fn of_loop(told: &Told, event: &ExecutionLoopEvent) -> String {
-    match event {
-        ExecutionLoopEvent::LoopInitialized(body) => {
-            format!("the run begins: {}", body.command_line.as_str())
-        }
-        ExecutionLoopEvent::LoopDispatched(body) => format!("attempt {} is started", body.attempt),
-        ExecutionLoopEvent::ResponseAwaited(body) => format!("attempt {} runs", body.attempt),
-        ExecutionLoopEvent::ResponseEvaluated(body) => {
-            let decision = match body.response_decision {
-                ResponseDecision::Accept => "accepted",
-                ResponseDecision::Reject => "not accepted",
-                ResponseDecision::Escalate => "a person has to look",
-            };
+        Some(Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(body))) => {
             let is_it = |run: &&Run| run.entity.loop_id() == body.loop_id.as_str();
-            let mut attempts = told.runs.iter().filter(is_it).flat_map(|run| &run.entity.attempts);
-            let attempt = attempts.find(|it| it.number == body.attempt);
-            let ended = marked(attempt, exit(body.exit));
-            format!("attempt {} has ended: {ended}; {decision}", body.attempt)
+            let attempts = told.runs.iter().filter(is_it).flat_map(|run| &run.entity.attempts);
+            let mut attempts = attempts.filter(|it| it.number == body.attempt);
+            let is_reported = attempts.any(Attempt::is_reported);
+            let known = if is_reported { format!(" {REPORTED}") } else { String::new() };
+            attempt_ended(body, &known)
         }
-        ExecutionLoopEvent::LoopHalted(body) => {
-            format!("the run has ended: {}", fault_words(body.reason.name()))
-        }
-    }
-}
-
-fn of_fault(event: &SandboxFaultEvent) -> String {
-    match event {
-        SandboxFaultEvent::FaultReported(body) => {
-            let fault = fault_words(body.fault_type.name());
-            format!("attempt {} failed: {fault}, {}", body.attempt, visible(&body.fault_message))
-        }
-        SandboxFaultEvent::SandboxDecided(body) => format!(
-            "what follows by the rules: {}, for {} ({})",
-            fault_words(body.sandbox_decision.name()),
-            visible(&body.reason_description),
-            visible(&body.reason_code)
-        ),
-    }
-}
-
-fn exit(exit: Exit) -> String {
-    match exit {
-        Exit::Unknown => "how is not known".to_string(),
-        Exit::Status(status) => format!("exit status {status}"),
-        Exit::Signal(signal) => format!("killed by signal {signal}"),
+        Some(event) => in_words(event),
+        None => line.summary.clone(),
     }
 }

@@ -256,7 +256,7 @@ pub(crate) fn marked(last: Option<&Attempt>, told: String) -> String {
 }
 
 /// Behind a result that its recorder was told.
-const REPORTED: &str = "(reported, not observed)";
+pub(crate) const REPORTED: &str = "(reported, not observed)";
 
 fn began(run: &Run, clock: &Clock) -> String {
     let begun = run.entity.started_at;

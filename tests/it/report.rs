@@ -63,7 +63,7 @@ fn a_page_tells_a_run_with_its_people_and_is_readable_by_its_owner_alone() {
     assert_eq!(mode & 0o777, 0o600);
     let page = std::fs::read_to_string(file(&place, "page.html")).unwrap();
     let words = [id, "failed, exit status 3", "echo deployed", "approved", "approve by", &question];
-    for word in words.into_iter().chain(["the run has ended: response rejected", "intact"]) {
+    for word in words.into_iter().chain(["the run has ended: it failed", "intact"]) {
         assert!(page.contains(word), "{word}");
     }
     let head = place.verified()["head"]["link"].as_str().unwrap().to_string();

@@ -35,7 +35,7 @@ fn a_start_that_was_denied_is_told_with_the_question_and_with_who_denied_it() {
     let by = place.holdpoint(&["decision", "show", &question, "--json"]);
     let by: serde_json::Value = serde_json::from_slice(&by.stdout).unwrap();
     let by = by["responded_by"].as_str().unwrap();
-    for word in [&question, "echo never", "option deny by ", by] {
+    for word in [&question, "echo never", "option deny, by ", by] {
         assert!(asked.contains(word), "{word}: {asked}");
     }
     assert!(section(&page, "Who took part").contains(&format!("{by} (person")), "{page}");
@@ -62,17 +62,50 @@ fn a_tool_that_was_let_through_is_told_with_its_outcome_and_without_what_it_prin
     let page = page_of(&place, &["--since", "1"]);
     let asked = section(&page, "What was asked beside that");
     let of = |id: &str| asked.split("<h3>").find(|part| part.contains(id)).unwrap();
-    for word in ["make build", "option approve by ", "SUCCEEDED, claimed by the host"] {
+    for word in [
+        "make build",
+        "option approve, by ",
+        "its host claims, and nothing proves, that it succeeded",
+    ] {
         assert!(of(&reported).contains(word), "{word}: {asked}");
     }
-    assert!(of(&unknown).contains("outcome unknown: nothing was reported"), "{asked}");
+    assert!(of(&unknown).contains("not known: nothing was reported"), "{asked}");
     assert!(asked.contains("claude-code:s (agent, name not proven)"), "{asked}");
     let part = section(&page, "Who took part");
     assert!(part.contains("claude-code:s (agent"), "{part}");
-    assert!(section(&page, "What happened").contains("claims that call t SUCCEEDED"), "{page}");
+    let claim = "claims, and nothing proves, that the call succeeded";
+    assert!(section(&page, "What happened").contains(claim), "{page}");
     assert!(holds(&page, "make build") && !holds(&page, PRINTED) && !page.contains(PRINTED));
     let with = page_of(&place, &["--since", "1", "--include-evidence"]);
     assert!(holds(&with, PRINTED), "whoever asks for it has it");
+}
+
+/// Two had to approve, and nothing proves who they were.
+#[test]
+fn every_vote_is_told_with_what_nothing_proves_and_without_a_code() {
+    let place = Place::with_log();
+    let create = "decision create ship --prompt Ship? --option go:Go --option no:No --reject no \
+                  --quorum 2 --approvers alice,bob --authentication claimed";
+    let asked = place.holdpoint(&create.split_whitespace().collect::<Vec<_>>());
+    let id = text(&asked.stdout).trim().to_string();
+    for name in ["alice", "bob"] {
+        let vote = ["decision", "respond", &id, "--option", "go", "--as", name, "--comment", "ok"];
+        let output = place.holdpoint(&vote);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    }
+    let page = page_of(&place, &["--since", "1"]);
+    assert!(page.contains("<title>Holdpoint report: records 1 to "), "{page}");
+    let asked = section(&page, "What was asked beside that");
+    for name in ["alice", "bob"] {
+        let said = format!("<td>option go, by {name} (person and name not proven), ");
+        assert!(asked.contains(&said), "{asked}");
+        let said = format!("{name} (person and name not proven) says option go, and beside it ");
+        assert!(section(&page, "What happened").contains(&said), "{page}");
+    }
+    assert!(asked.contains("2 who say the same"), "{asked}");
+    for code in ["(none)", "(os-user)", "by bob at "] {
+        assert!(!page.contains(code), "{code}: {page}");
+    }
 }
 
 #[test]
