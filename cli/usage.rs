@@ -68,15 +68,19 @@ fn verb(words: &[OsString]) -> Option<&OsStr> {
     None
 }
 
-/// What is wrong. Of a value that was given it repeats the beginning, on one line.
+/// What is wrong. Of a value or a verb that was given it repeats the beginning, on one line.
 fn repeated(error: &clap::Error) -> String {
     let whole = error.to_string();
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidValue) else {
-        return seen(&whole);
-    };
+    let given =
+        [ContextKind::InvalidValue, ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+    let given = given.into_iter().find_map(|kind| match error.get(kind) {
+        Some(ContextValue::String(given)) if whole.contains(given) => Some(given),
+        _ => None,
+    });
+    let Some(given) = given else { return seen(&whole) };
     let is_short = given.len() <= REPEATED_MAX && !given.contains('\n');
     let shown = if is_short { given.clone() } else { cut(given, REPEATED_MAX) };
-    seen(&whole.replacen(given, &shown, 1))
+    seen(&whole.replace(given, &shown))
 }
 
 /// A text of several lines, its control and hidden characters visible.

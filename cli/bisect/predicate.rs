@@ -6,6 +6,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::text::visible_once;
+use holdpoint_domain::core::text::bounded;
 use holdpoint_replay::state::ROOMS;
 use rhai::packages::{
     ArithmeticPackage, BasicArrayPackage, BasicFnPackage, BasicMapPackage, BasicMathPackage,
@@ -212,6 +213,9 @@ fn told(text: &str, error: &EvalAltResult) -> Failure {
     failure(text, place, what)
 }
 
+/// Bytes of what is wrong, which repeats what was given, that are shown.
+const REPEATED_MAX: usize = 120;
+
 fn innermost(error: &EvalAltResult) -> &EvalAltResult {
     let mut bare = error.unwrap_inner();
     while let EvalAltResult::ErrorInFunctionCall(_, _, inner, _) = bare {
@@ -230,7 +234,7 @@ fn failure(text: &str, position: Position, what: &str) -> Failure {
     };
     let message = format!(
         "--where, {place}: {}; `holdpoint replay --live --json` shows what a state is made of",
-        visible_once(what)
+        visible_once(bounded(what, REPEATED_MAX))
     );
     let failure = Failure::new(Exit::USAGE, "bad_predicate", message);
     failure.with("column", position.position().into())

@@ -5,9 +5,9 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::missing::{first_record, missing};
 use crate::progress::Bar;
+use crate::text::excerpt;
 use crate::verify::not_found;
 use holdpoint_domain::World;
-use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::Thread;
 use holdpoint_replay::{Committed, Rebuilt, Until, rebuild};
 use std::collections::BTreeSet;
@@ -129,12 +129,12 @@ impl Reading {
     }
 
     fn not_there(&self, name: &Name) -> Failure {
-        let whose = name.tenant.as_ref().map(|tenant| format!("tenant {} has", visible(tenant)));
+        let whose = name.tenant.as_ref().map(|tenant| format!("tenant {} has", excerpt(tenant)));
         let head = self.rebuilt.head.as_ref().map_or(0, |head| head.sequence);
         let message = format!(
             "{} no thread {} up to record {head}: `holdpoint thread list` shows all",
             whose.unwrap_or_else(|| "there is".into()),
-            visible(&name.correlation)
+            excerpt(&name.correlation)
         );
         Failure::new(Exit::NOT_FOUND, "unknown_thread", message)
     }
@@ -164,11 +164,11 @@ pub(super) fn tenants(world: &World, correlation: &str) -> BTreeSet<String> {
 }
 
 fn several(tenants: &BTreeSet<String>, correlation: &str) -> Failure {
-    let shown: Vec<String> = tenants.iter().map(|tenant| visible(tenant).to_string()).collect();
+    let shown: Vec<String> = tenants.iter().map(|tenant| excerpt(tenant)).collect();
     let message = format!(
         "{} tenants have a thread {}: name one with --tenant: {}",
         tenants.len(),
-        visible(correlation),
+        excerpt(correlation),
         shown.join(", ")
     );
     Failure::new(Exit::CONFLICT, "several_tenants", message)
@@ -177,7 +177,7 @@ fn several(tenants: &BTreeSet<String>, correlation: &str) -> Failure {
 fn archived(thread: &Thread) -> Failure {
     let message = format!(
         "the records of thread {}, the newest {}, were moved to an archive",
-        visible(&thread.correlation_id),
+        excerpt(&thread.correlation_id),
         thread.version
     );
     Failure::new(Exit::NOT_FOUND, "archived", message)

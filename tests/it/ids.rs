@@ -270,3 +270,29 @@ fn every_verb_that_takes_digits_for_a_record_says_what_to_write_for_the_run() {
         assert!(told.contains(due), "{words:?}: {told}");
     }
 }
+
+#[test]
+fn a_name_of_ten_kibibytes_is_repeated_by_its_beginning_on_one_line() {
+    let place = Place::with_log();
+    place.shell("true");
+    let long = "x".repeat(10 * 1_024);
+    let of = |prefix: &str| format!("{prefix}{long}");
+    let lines: [&[&str]; 9] = [
+        &["show", &of("thread:")],
+        &["show", &of("correlation:")],
+        &["show", &of("stream:")],
+        &["thread", "show", &long],
+        &["thread", "show", "a", "--tenant", &long],
+        &["bisect", "--where", &long],
+        &["bisect", "--where", &of("totals.events > ")],
+        &["hook", &long],
+        &[&of("--")],
+    ];
+    for words in lines {
+        let output = place.holdpoint(words);
+        let (said, verb) = (text(&output.stderr), &words[0][..words[0].len().min(9)]);
+        assert!([2, 3].contains(&status(&output)), "{verb}: {said}");
+        let longest = said.split_whitespace().map(str::len).max().unwrap();
+        assert!(longest <= 130 && said.len() < 600, "{verb}: {said}");
+    }
+}
