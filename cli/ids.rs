@@ -5,7 +5,9 @@ use crate::exit::{Exit, Failure, complain};
 use crate::run_id::expect_sound;
 use crate::text::excerpt;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::{IdMatches, RunFound, Searched, ids_beginning_with, run_beginning_with};
+use holdpoint_replay::{
+    IdMatches, RunFound, Searched, ids_beginning_with, run_beginning_with, span, verify,
+};
 use std::collections::BTreeSet;
 
 /// The digits of a whole id.
@@ -139,12 +141,24 @@ fn expect_one(
 ) -> Result<String, Failure> {
     match (found.len(), found.pop_first()) {
         (1, Some(only)) => Ok(only),
-        (0, _) | (_, None) => Err(directory.or_unread(none(digits, of))),
+        (0, _) | (_, None) => {
+            expect_there(directory)?;
+            Err(directory.or_unread(none(digits, of)))
+        }
         (count, Some(first)) => {
             found.insert(first);
             Err(several(digits, of, count, &found))
         }
     }
+}
+
+/// Where there is no log, no id is said to be missing.
+fn expect_there(directory: &Directory) -> Result<(), Failure> {
+    if directory.read(|log, _| span(log))?.is_some() {
+        return Ok(());
+    }
+    let report = directory.read(|log, options| verify(log, options, &mut |_| {}))?;
+    directory.expect_log(&report)
 }
 
 fn none(digits: &str, of: &[IdOf]) -> Failure {

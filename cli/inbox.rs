@@ -122,6 +122,11 @@ impl Waiting {
     }
 }
 
+/// Every log of the inbox that is known.
+pub(crate) fn logs() -> Vec<PathBuf> {
+    NamedLogs::default().places().logs.into_iter().map(|place| place.path).collect()
+}
+
 /// The questions of all logs of the inbox that wait and whose ids are meant.
 pub(crate) fn waiting(is_meant: impl Fn(&str) -> bool) -> Waiting {
     let Ok((_, logs)) = Logs::read(&NamedLogs::default(), Asked::default()) else {

@@ -16,6 +16,7 @@ mod decision;
 mod diff;
 mod directory;
 mod doctor;
+mod elsewhere;
 mod exit;
 mod export;
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod story;
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
+use crate::elsewhere;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::output::Output;
 use crate::point::{self, Point};
@@ -97,6 +98,10 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
         (None, None) => {
             Err(Failure::new(Exit::USAGE, "out_missing", "name a file with --out FILE"))
         }
+    };
+    let made = match &args.run {
+        Some(run) => elsewhere::told(global, run, made),
+        None => made,
     };
     settle(global, made)
 }

@@ -4,6 +4,7 @@
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
+use crate::elsewhere;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::conclude;
 use crate::output::Output;
@@ -43,7 +44,7 @@ pub(crate) struct Args {
 /// Writes what a run printed. Exit 3 where there is no such run, or where not all of what is asked
 /// for was kept; 6, and not a byte, where the log does not verify as far as it was read for that.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, write(global, &args))
+    settle(global, elsewhere::told(global, &args.run, write(global, &args)))
 }
 
 fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {

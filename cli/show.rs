@@ -9,6 +9,7 @@ mod session;
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
+use crate::elsewhere;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::conclude;
 use crate::output::Output;
@@ -50,7 +51,7 @@ pub(crate) struct Args {
 /// the last lines of what it printed. Exit 3 where there is no such thing, 4 where several ids
 /// begin so, 6 where the log does not verify as far as it was read for that.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, show(global, &args))
+    settle(global, elsewhere::told(global, &args.id, show(global, &args)))
 }
 
 fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {

@@ -6,6 +6,7 @@ mod text;
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
+use crate::elsewhere;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::ids::{self, DIGITS_MIN, IdOf, are_digits};
 use crate::log_show::of_part;
@@ -86,7 +87,12 @@ enum Format {
 /// everything that it caused. Exit 3 when there is no log, no such record or no such run, 4 where
 /// several runs begin so, 6 when the log does not verify as far as it was read.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, tell(global, &args))
+    let outcome = tell(global, &args);
+    let outcome = match &args.wanted {
+        Meant::Run(id) => elsewhere::told(global, id, outcome),
+        Meant::Record(_) => outcome,
+    };
+    settle(global, outcome)
 }
 
 fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {

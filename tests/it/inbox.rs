@@ -72,6 +72,36 @@ fn holds_and_decisions_of_every_log_that_was_written_to_are_one_list() {
     assert!(lines[2].contains("REQ-") && lines[2].ends_with("false"), "{table}");
 }
 
+/// Its directory has a blank in its name, which a shell would part.
+#[test]
+fn an_id_of_another_log_of_the_inbox_is_told_with_the_command_that_shows_it() {
+    let place = Place::with_log();
+    let run = |log: &Path| {
+        assert_eq!(status(&on(&place, log, &["run", "--", "true"])), 0);
+        text(&on(&place, log, &["runs", "-q"]).stdout).trim().to_string()
+    };
+    let other = place.directory.path().join("an other/.holdpoint");
+    std::fs::create_dir(other.parent().unwrap()).unwrap();
+    let id = run(&other);
+    let digits = &id[.."LOOP-".len() + 8];
+    let log = other.canonicalize().unwrap();
+    let command = format!("`holdpoint --log '{}' show {id}`", log.display());
+    let report = ["report", &id, "--out", "page.html"];
+    for words in [&["show", &*id][..], &["show", digits], &["output", &id], &["trace", digits]] {
+        let output = place.holdpoint(words);
+        let said = text(&output.stderr);
+        assert!(status(&output) == 3 && said.contains(&command), "{words:?}: {said}");
+    }
+    assert!(text(&place.holdpoint(&report).stderr).contains(&command));
+    let shown = command_in(place.directory.path(), &["--log", log.to_str().unwrap(), "show", &id]);
+    assert_eq!(status(&{ shown }.output().unwrap()), 0, "the command that is named shows it");
+    let unknown = place.holdpoint(&["show", "LOOP-00000000"]);
+    assert!(!text(&unknown.stderr).contains("is in the log"), "{}", text(&unknown.stderr));
+    let nowhere = on(&place, &place.directory.path().join("nowhere"), &["show", digits]);
+    let said = text(&nowhere.stderr);
+    assert!(said.contains("there is no log at ") && said.contains(&command), "{said}");
+}
+
 #[test]
 fn readers_list_no_log_and_nothing_waits_is_said_of_so_many() {
     let place = Place::with_log();
