@@ -394,16 +394,22 @@ fn unjudged(meaning: &Meaning) -> String {
 
 fn fingerprints(meaning: &Meaning) -> String {
     let mut text = String::new();
-    if meaning.fingerprints_proven > 0 {
-        text.push_str(&format!("; {} recorded fingerprints match", meaning.fingerprints_proven));
+    match meaning.fingerprints_proven {
+        0 => {}
+        1 => text.push_str("; 1 recorded fingerprint matches"),
+        proven => text.push_str(&format!("; {proven} recorded fingerprints match")),
     }
     if meaning.fingerprints_not_checked > 0 {
         let count = meaning.fingerprints_not_checked;
         text.push_str(&format!("; {count} of another state schema or log were not checked"));
     }
     let (proven, not_checked) = meaning.statements();
-    if proven > 0 {
-        text.push_str(&format!("; {proven} stated indexes are those of their segments"));
+    match proven {
+        0 => {}
+        1 => text.push_str("; 1 stated index is that of its segment"),
+        proven => {
+            text.push_str(&format!("; {proven} stated indexes are those of their segments"));
+        }
     }
     if not_checked > 0 {
         text.push_str(&format!(
