@@ -83,7 +83,7 @@ fn the_first_batch_of_a_log_begins_with_the_numbers() {
     assert_eq!(kinds(&place), [ADOPTED, "log.fingerprint_recorded"]);
     let report = place.verified();
     let (state, reason) = meaning(&report);
-    assert!(state == "proven" && reason.contains("1 recorded fingerprints match"), "{reason}");
+    assert!(state == "proven" && reason.contains("1 recorded fingerprint matches"), "{reason}");
 }
 
 /// What a program states whose systems all have this number.

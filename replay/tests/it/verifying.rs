@@ -362,7 +362,7 @@ fn a_recorded_fingerprint_is_compared_with_the_state_before_it() {
     log.events(vec![of(STATE_SCHEMA_VERSION + 1, Digest::from_bytes([0; 32]))]);
     let good = report_of(&log);
     assert_eq!(good.verdict, Verdict::Intact);
-    assert!(good.axes.meaning.reason.contains("1 recorded fingerprints match"), "{good:#?}");
+    assert!(good.axes.meaning.reason.contains("1 recorded fingerprint matches"), "{good:#?}");
     assert!(good.axes.meaning.reason.contains("1 of another state schema"), "{good:#?}");
     log.events(vec![of(STATE_SCHEMA_VERSION, fingerprint)]);
     let bad = report_of(&log);
