@@ -24,6 +24,9 @@ use std::ops::ControlFlow;
 /// So many records fit on a page.
 pub(super) const RECORDS_MAX: usize = 20_000;
 
+/// What is said of a run that is not found in a damaged log.
+const BEHIND_DAMAGE: &str = "what begins that run may lie behind that";
+
 /// So many bytes of records do.
 pub(super) const BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
@@ -132,7 +135,10 @@ fn nothing_to_check(report: &Report, extract: &Extract) -> Failure {
 }
 
 fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, Failure> {
-    let loop_id = run_id::find(directory, id)?;
+    let loop_id = run_id::find(directory, id).map_err(|failure| match failure.exit {
+        Exit::NOT_FOUND if report.failed() => damaged(report, BEHIND_DAMAGE),
+        _ => failure,
+    })?;
     let wanted = Filter { loop_id: Some(loop_id), ..Filter::default() };
     let mut chosen = Chosen::default();
     let (found, searched) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
@@ -160,7 +166,7 @@ fn no_such_run(
     report: &Report,
 ) -> Failure {
     if report.failed() {
-        return damaged(report, "what begins that run may lie behind that");
+        return damaged(report, BEHIND_DAMAGE);
     }
     let shown = named(id);
     let message = match uncounted {
@@ -181,6 +187,9 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
     expect_order(("--since", since), ("--until", until))?;
     if expect_archives(directory, first, last) != Exit::DONE {
         let message = "what was asked for lies in an archive that is not read";
+        if report.failed() {
+            return Err(damaged(report, message));
+        }
         return Err(Failure::new(Exit::NOT_FOUND, "archived", message));
     }
     let wanted = Filter { first, last, since, until, ..Filter::default() };
@@ -281,7 +290,8 @@ fn nothing_there(directory: &Directory) -> Result<Failure, Failure> {
             moment(span.until)
         )
     });
-    let failure = Failure::new(Exit::NOT_FOUND, "not_found", format!("no record is so{there}"));
+    let failure =
+        Failure::new(Exit::NOT_FOUND, "not_found", format!("no record lies in that range{there}"));
     Ok(directory.or_unread(failure))
 }
 

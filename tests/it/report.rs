@@ -9,6 +9,7 @@ use crate::report_support::{
 use crate::run_before::{answer, await_question, command};
 use crate::verify_py::{has_python, python};
 use base64ct::{Base64, Encoding};
+use holdpoint_domain::execution_loop::ResponseAwaited;
 use holdpoint_domain::log::ClockStepped;
 use holdpoint_testing::hand_made::{HandMade, SECRET, encoded};
 use sha2::{Digest, Sha256};
@@ -220,6 +221,16 @@ fn a_range_of_which_no_record_can_be_read_makes_no_page() {
     flip(20);
     let said = failed(&place, &["--since", "1"], 6);
     assert!(said.contains("no page is made") && !said.contains("lies before it"), "{said}");
+}
+
+#[test]
+fn of_a_log_that_does_not_verify_no_run_is_said_to_be_missing() {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    let loop_id = "LOOP-00000000000000000000000000000001".into();
+    log.batch(&[encoded(ResponseAwaited { loop_id, attempt: 1 }.into())]);
+    log.write(&place.log);
+    let said = failed(&place, &["LOOP-00000000ff"], 6);
+    assert!(said.contains("forbidden events") && said.contains("may lie behind that"), "{said}");
 }
 
 #[test]
