@@ -206,9 +206,14 @@ fn put(
     kept: &[u8],
     is_seen: bool,
 ) -> Result<(), Failure> {
-    if output.extent.true_length > 0 {
-        complain(&warning(output));
-    }
+    complain(&match output.extent.true_length {
+        0 => format!(
+            "{} of attempt {}: nothing was printed",
+            name_of(output.extent.stream),
+            output.attempt
+        ),
+        _ => warning(output),
+    });
     let middle = place_of_gap(output, kept);
     let (beginning, end) =
         kept.split_at_checked(middle.unwrap_or(kept.len())).unwrap_or((kept, &[]));

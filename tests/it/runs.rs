@@ -121,6 +121,17 @@ fn what_a_run_printed_is_given_byte_for_byte() {
 }
 
 #[test]
+fn of_a_run_that_printed_nothing_it_is_said_that_it_did() {
+    let place = Place::with_log();
+    place.shell("echo err >&2");
+    let id = listed(&place, &[]).remove(0);
+    let output = place.holdpoint(&["output", &id, "--attempt", "1"]);
+    let said = text(&output.stderr);
+    assert_eq!((status(&output), output.stdout.len()), (0, 0), "{said}");
+    assert!(said.contains("standard output of attempt 1: nothing was printed"), "{said}");
+}
+
+#[test]
 fn not_a_byte_is_given_of_a_log_that_was_changed() {
     let place = place();
     let id = listed(&place, &[]).remove(2);
