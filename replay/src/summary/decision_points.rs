@@ -1,7 +1,7 @@
 //! One line for each event of a decision point.
 
 use holdpoint_domain::Event;
-use holdpoint_domain::core::actor::{Actor, Principal};
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::decision_point::{
     ApprovalConsumed, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
     DecisionPointEvent, DecisionPointRefined, DefaultTaken, DependentsReleased, GuidanceGiven,
@@ -145,7 +145,11 @@ fn answer(by: &Principal, response: &Response, comment: Option<&str>) -> String 
         Response::Accept => "the guidance as it is".to_string(),
         Response::Guidance(words) => format!("guidance: {}", shown(words)),
     };
-    format!("{} ({}): {said}{}", name(by), by.authenticated_by, aside(comment))
+    let proof = match by.authenticated_by {
+        Authentication::None => "name not proven",
+        proven => proven.name(),
+    };
+    format!("{} ({proof}): {said}{}", name(by), aside(comment))
 }
 
 /// A comment or a reason.
@@ -316,6 +320,9 @@ mod tests {
         let response = || Response::Option("go".into());
         let vote = VoteCast { decision_id: id(), by: alice(), response: response(), comment: None };
         assert_line(vote, "vote of human alice (os-user): option go");
+        let by = Principal { authenticated_by: Authentication::None, ..alice() };
+        let vote = VoteCast { decision_id: id(), by, response: response(), comment: None };
+        assert_line(vote, "vote of human alice (name not proven): option go");
         let (decision_id, response) = (id(), response());
         let late = LateResponseRecorded { decision_id, by: alice(), response, comment: None };
         let text = "too late, does not count: human alice (os-user): option go";
