@@ -64,7 +64,7 @@ fn a_session_is_one_row_in_the_order_of_beginnings_and_tells_what_became_of_its_
         (&["--until", &session["last_record"].to_string()], &all),
         (&["--until", &session["first_record"].to_string()], &all[2..]),
         (&["--failed"], &all[1..2]),
-        (&["--approved-by", &approver], &all[2..3]),
+        (&["--approved-by", approver], &all[2..3]),
         (&["--running"], &[]),
         (&["--command", "asked"], &[]),
     ] {
