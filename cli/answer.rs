@@ -33,7 +33,8 @@ pub(crate) struct Args {
     /// of an option of a decision. None of them stands for another one.
     #[arg(value_name = "WORD", required_unless_present_any = ["text", "guidance"])]
     word: Option<String>,
-    /// Why. RETRY and ESCALATE need a reason; of a decision it is said beside the answer.
+    /// Why. RETRY and ESCALATE need a reason, of one line; of a decision it is said beside the
+    /// answer.
     #[arg(long, visible_alias = "comment", value_name = "TEXT")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     reason: Option<String>,

@@ -3,6 +3,7 @@
 mod answer;
 mod expire;
 mod list;
+mod reason;
 mod show;
 mod shown;
 mod wait;
@@ -33,6 +34,7 @@ use std::time::Duration;
 
 pub(crate) use answer::{Args as AnswerArgs, answer, give};
 pub(crate) use expire::record_due;
+pub(crate) use reason::check_reason;
 pub(crate) use shown::{
     ALL_OVER, NamedHumanDecision, RECORDED_NEXT, brief_lines, how_to_answer, left, lines,
     outcome_line,

@@ -1,7 +1,7 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
 use super::shown::{NamedHumanDecision, outcome_line, output_of};
-use super::{LockWaitArgs, failed, like, not_submitted, resolve};
+use super::{LockWaitArgs, check_reason, failed, like, not_submitted, resolve};
 use crate::arguments::{Global, program};
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// What is decided.
     #[arg(long, value_name = "DECISION", value_enum)]
     decision: NamedHumanDecision,
-    /// Why. RETRY and ESCALATE need a reason.
+    /// Why, in one line. RETRY and ESCALATE need a reason.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// Who is asked instead. ESCALATE needs one of the hold's targets.
@@ -146,6 +146,7 @@ pub(crate) fn give(global: &Global, args: Args) -> Result<String, Failure> {
 }
 
 fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
+    args.reason.as_deref().map_or(Ok(()), check_reason)?;
     let engine = super::open(global, &args.turn)?;
     let means = means(args.yes)?;
     let found = engine.query(|world| resolve(&args.request, request_ids(world)));

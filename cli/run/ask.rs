@@ -4,7 +4,7 @@
 use super::printed::Printed;
 use crate::arguments::{Global, program};
 use crate::exit::complain;
-use crate::hold::{brief_lines, how_to_answer, lines, outcome_line};
+use crate::hold::{brief_lines, check_reason, how_to_answer, lines, outcome_line};
 use crate::screen::{Around, Conversation, named, recorded_in_line};
 use crate::text::moment;
 use holdpoint_domain::core::text::visible;
@@ -170,6 +170,11 @@ impl<'a> Person<'a> {
         }
         if self.draft == Draft::Nothing && is_all(&line) {
             self.show_all(question);
+            return None;
+        }
+        if let (Draft::NeedsReason(_), Err(failure)) = (&self.draft, check_reason(&line)) {
+            self.say(failure.message());
+            self.prompt(question);
             return None;
         }
         let draft = std::mem::replace(&mut self.draft, Draft::Nothing);

@@ -67,6 +67,33 @@ fn a_decision_takes_its_own_options_and_no_word_of_a_hold() {
 }
 
 #[test]
+fn a_reason_of_a_hold_with_a_line_end_is_refused_before_anything_is_recorded() {
+    let place = Place::with_log();
+    let request = held(&place);
+    let records = || text(&place.holdpoint(&["log", "show"]).stdout);
+    let before = records();
+    let hold = ["hold", "answer", &request, "--decision", "RETRY", "--reason", "a\nb"];
+    for words in [&["answer", &request, "ABORT", "--reason", "a\nb"][..], &hold] {
+        let output = at_terminal(&place, words);
+        let said = text(&output.stderr);
+        assert!(status(&output) == 2 && said.contains("a reason is one line"), "{said}");
+    }
+    assert_eq!(records(), before);
+    assert_eq!(answer(&place, &[&request, "ABORT", "--reason", r"a\u{a}b"]).0, 0);
+    let shown = json(&place.holdpoint(&["hold", "show", &request, "--json"]));
+    assert_eq!(shown["decision"]["reason"], r"a\u{a}b", "{shown:#}");
+}
+
+#[test]
+fn what_is_said_beside_the_answer_to_a_decision_keeps_its_lines() {
+    let place = Place::with_log();
+    let decision = asked(&place);
+    assert_eq!(answer(&place, &[&decision, "no", "--reason", "a\nb"]).0, 0);
+    let shown = json(&place.holdpoint(&["decision", "show", &decision, "--json"]));
+    assert_eq!(shown["comment"], "a\nb", "{shown:#}");
+}
+
+#[test]
 fn what_waits_is_named_by_its_first_digits_alone() {
     let place = Place::with_log();
     let (request, decision) = (held(&place), asked(&place));

@@ -30,3 +30,22 @@ fn the_end_of_what_is_typed_at_a_prompt_begins_a_new_line() {
     let before = "run --hold before -- true";
     assert_eq!(said(before, "approve, deny? ", "\x04", "holdpoint: "), "\nholdpoint: ");
 }
+
+#[test]
+fn a_reason_with_something_hidden_is_asked_for_again() {
+    let place = Place::new();
+    let mut terminal = Terminal::start(&place, &["run", "--hold", "on-failure", "--", "false"]);
+    terminal.wait_for("ABORT? ");
+    terminal.type_line("RETRY");
+    terminal.wait_for("reason for RETRY? ");
+    terminal.type_line("it\u{1b}[A was flaky");
+    terminal.wait_for("hidden character U+001B");
+    terminal.wait_for("reason for RETRY? ");
+    terminal.type_line("it was flaky");
+    terminal.wait_for("ABORT? ");
+    terminal.type_line("ABORT");
+    assert_eq!(terminal.end().0, 120);
+    let records = place.holdpoint(&["log", "show"]);
+    let records = crate::program::text(&records.stdout);
+    assert!(records.contains("it was flaky") && !records.contains("u{1b}"), "{records}");
+}

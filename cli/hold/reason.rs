@@ -1,0 +1,41 @@
+//! What a reason may be that somebody gives for the answer to a hold.
+
+use crate::exit::{Exit, Failure};
+use holdpoint_domain::core::text::hidden_character;
+
+/// A reason is one line in which everything can be seen. It is recorded so that nothing in it is
+/// hidden: a line end would read like one that somebody wrote out.
+pub(crate) fn check_reason(reason: &str) -> Result<(), Failure> {
+    let Some((place, c)) = hidden_character(reason) else { return Ok(()) };
+    let what = match c {
+        '\n' | '\r' | '\u{2028}' | '\u{2029}' => "a line end".to_string(),
+        c => format!("the hidden character U+{:04X}", u32::from(c)),
+    };
+    let message = format!(
+        "a reason is one line in which nothing is hidden, and this one has {what} at byte {place}: \
+         leave it out; nothing is recorded"
+    );
+    Err(Failure::new(Exit::USAGE, "bad_reason", message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_line_in_which_nothing_is_hidden() {
+        for reason in ["", "flaky", r"a\u{a}b", "na\u{ef}ve \u{6587}\u{1f600} 'x' \"y\""] {
+            assert_eq!(check_reason(reason), Ok(()), "{reason:?}");
+        }
+        for (reason, what) in [
+            ("a\nb", "has a line end at byte 1"),
+            ("\u{e9}\r", "has a line end at byte 2"),
+            ("a\tb", "has the hidden character U+0009 at byte 1"),
+            ("a\u{202e}b", "has the hidden character U+202E at byte 1"),
+        ] {
+            let failure = check_reason(reason).unwrap_err();
+            assert!(failure.message().contains(what), "{}", failure.message());
+            assert_eq!((failure.exit, failure.code()), (Exit::USAGE, "bad_reason"));
+        }
+    }
+}
