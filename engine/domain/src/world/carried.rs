@@ -1,5 +1,5 @@
-//! The live state as bytes, so that a log may begin behind the records that made it, and as one
-//! number (properties E1 and E9).
+//! The live state as bytes, so that a log may begin behind the records that made it (properties
+//! E1 and E9).
 //!
 //! A carried state is a row of sections, one for each room of the state that is not empty: its
 //! name, the version of what follows, and the room itself. A room that is absent is empty, so a
@@ -11,9 +11,11 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString as _};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
+use bincode::enc::write::Writer;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::core::codec::{Before, Carrier, Kept, Lazy, SharedBytes, configuration, read_first};
@@ -32,7 +34,7 @@ use crate::registration::state::{HeldRegistrations, granted_by_unknown};
 use crate::world::due::{Carried as CarriedRequests, Loops, Requests};
 use crate::world::event::{DecisionPointTotals, Event};
 use crate::world::keys::{HeldKeys, Keys, Spelled as SpelledKeys};
-use crate::world::recalled::Origin;
+use crate::world::recalled::{KnownFingerprint, Origin, STATE_SCHEMA_VERSION, fingerprint_of};
 use crate::world::{LiveState, World};
 
 /// The longest name of a room that an error shows, in bytes.
@@ -42,7 +44,7 @@ const SHOWN_NAME_BYTES_MAX: usize = 64;
 struct Room {
     name: &'static str,
     version: u32,
-    write: fn(&LiveState) -> Vec<u8>,
+    write: fn(&LiveState, &mut Carried),
     read: Read,
     /// Reads the versions before, from 1 on.
     older: &'static [Read],
@@ -71,17 +73,12 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What carries a room that is kept as it was, or has changed.
-fn carried<T: Serialize + DeserializeOwned + Default>(room: &Kept<T>) -> Vec<u8> {
-    room.carried().map_or_else(|| encoded(&**room), Vec::from)
-}
-
 /// In the order in which they are carried. New rooms are added at the end.
 const ROOMS: [Room; 17] = [
     Room {
         name: "execution_loop",
         version: 3,
-        write: |hot| encoded(hot.loops.carried()),
+        write: |hot, to| to.add(hot.loops.carried()),
         read: |room, hot| {
             hot.loops = Loops::from_carried(room.decoded()?, room.of);
             Ok(())
@@ -108,7 +105,7 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "human_decision",
         version: 3,
-        write: |hot| encoded(&hot.requests),
+        write: |hot, to| to.add(&hot.requests),
         read: |room, hot| {
             hot.requests = Requests::from_carried(room.decoded()?, room.of);
             Ok(())
@@ -133,7 +130,7 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "idempotency",
         version: 2,
-        write: |hot| carried(hot.keys.held()),
+        write: |hot, to| to.add_kept(hot.keys.held()),
         read: |room, hot| {
             hot.keys = Keys::of(room.kept());
             Ok(())
@@ -146,7 +143,7 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "totals",
         version: 2,
-        write: |hot| encoded(&hot.totals),
+        write: |hot, to| to.add(&hot.totals),
         read: |room, hot| room.decoded().map(|totals| hot.totals = totals),
         older: &[|room, hot| {
             let (newest, _, counts): (Newest, u64, Counts) = room.decoded()?;
@@ -156,14 +153,14 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "configuration",
         version: 1,
-        write: |hot| encoded(&hot.configuration),
+        write: |hot, to| to.add(&hot.configuration),
         read: |room, hot| room.decoded().map(|digest| hot.configuration = digest),
         older: &[],
     },
     Room {
         name: "registry",
         version: 2,
-        write: |hot| carried(hot.registry.held()),
+        write: |hot, to| to.add_kept(hot.registry.held()),
         read: |room, hot| {
             *hot.registry.held_mut() = room.kept();
             Ok(())
@@ -179,7 +176,10 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "interruption_thread",
         version: 1,
-        write: |hot| [encoded(&hot.threads.carried()), carried(hot.threads.past())].concat(),
+        write: |hot, to| {
+            to.add(&hot.threads.carried());
+            to.add_kept(hot.threads.past());
+        },
         read: |room, hot| {
             let (live, read) = read_first(room.bytes).map_err(Fault::Malformed)?;
             let past = Source { bytes: room.bytes.get(read..).unwrap_or_default(), ..room };
@@ -191,7 +191,7 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "decision_point",
         version: 3,
-        write: |hot| encoded(&(hot.decision_points.carried(), hot.decision_point_totals)),
+        write: |hot, to| to.add(&(hot.decision_points.carried(), hot.decision_point_totals)),
         read: |room, hot| {
             let ((live, closed), totals): ((_, Vec<_>), _) = room.decoded()?;
             let kept = |(at, (id, point)): (u64, (Text, &[u8]))| {
@@ -224,7 +224,7 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "segment_index",
         version: 1,
-        write: |hot| encoded(&(&hot.indexes, hot.keys.forgotten(), hot.threads.forgotten())),
+        write: |hot, to| to.add(&(&hot.indexes, hot.keys.forgotten(), hot.threads.forgotten())),
         read: |room, hot| {
             let (indexes, keys_forgotten, threads_forgotten) = room.decoded()?;
             hot.indexes = indexes;
@@ -237,7 +237,7 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "registry_ended",
         version: 1,
-        write: |hot| carried(hot.registry.ended()),
+        write: |hot, to| to.add_kept(hot.registry.ended()),
         read: |room, hot| {
             *hot.registry.ended_mut() = room.kept();
             Ok(())
@@ -247,21 +247,21 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "thread_sessions",
         version: 1,
-        write: |hot| encoded(&hot.threads.sessions_since()),
+        write: |hot, to| to.add(&hot.threads.sessions_since()),
         read: |room, hot| room.decoded().map(|since| hot.threads.has_followed_sessions(since)),
         older: &[],
     },
     Room {
         name: "gate",
         version: 1,
-        write: |hot| encoded(&hot.gates),
+        write: |hot, to| to.add(&hot.gates),
         read: |room, hot| room.decoded().map(|gates| hot.gates = gates),
         older: &[],
     },
     Room {
         name: "unproven",
         version: 1,
-        write: |hot| encoded(&hot.unproven),
+        write: |hot, to| to.add(&hot.unproven),
         read: |room, hot| {
             let ranges: Vec<(u64, u64)> = room.decoded()?;
             hot.unproven = UnprovenRecords::from_carried(&ranges);
@@ -272,28 +272,28 @@ const ROOMS: [Room; 17] = [
     Room {
         name: "rules",
         version: 1,
-        write: |hot| encoded(&hot.rules),
+        write: |hot, to| to.add(&hot.rules),
         read: |room, hot| room.decoded().map(|rules| hot.rules = rules),
         older: &[],
     },
     Room {
         name: "clock",
         version: 1,
-        write: |hot| encoded(&hot.set_back),
+        write: |hot, to| to.add(&hot.set_back),
         read: |room, hot| room.decoded().map(|set_back| hot.set_back = set_back),
         older: &[],
     },
     Room {
         name: "thread_plans",
         version: 1,
-        write: |hot| encoded(&hot.threads.plans()),
+        write: |hot, to| to.add(&hot.threads.plans()),
         read: |room, hot| room.decoded().map(|plans| hot.threads.have_plans(plans)),
         older: &[],
     },
     Room {
         name: "application",
         version: 1,
-        write: |hot| carried(hot.streams.held()),
+        write: |hot, to| to.add_kept(hot.streams.held()),
         read: |room, hot| {
             *hot.streams.held_mut() = room.kept();
             Ok(())
@@ -326,13 +326,26 @@ impl World {
     /// bytes give a state with the same fingerprint.
     #[must_use]
     pub fn carry(&self) -> Vec<u8> {
-        let nothing = LiveState::default();
-        let section = |room: &Room| {
-            let bytes = (room.write)(&self.hot);
-            let is_empty = bytes == (room.write)(&nothing);
-            (!is_empty).then_some((room.name, room.version, Run(bytes)))
-        };
-        encoded(&ROOMS.iter().filter_map(section).collect::<Vec<_>>())
+        let mut carried = Vec::with_capacity(self.fingerprint.length());
+        self.carry_into(&mut carried);
+        carried
+    }
+
+    /// As [`World::carry`], into room that was used before.
+    pub(crate) fn carry_into(&self, room: &mut Vec<u8>) {
+        let mut carried = Carried(core::mem::take(room));
+        carried.0.clear();
+        let (nothing, mut empty) = (LiveState::default(), Carried(Vec::new()));
+        let gap = carried.leave_gap();
+        let mut sections: u64 = 0;
+        for room in &ROOMS {
+            empty.0.clear();
+            (room.write)(&nothing, &mut empty);
+            sections += u64::from(carried.add_section(room, &self.hot, &empty.0));
+        }
+        carried.close(gap, sections);
+        self.fingerprint.was_carried(carried.0.len());
+        *room = carried.0;
     }
 
     /// The world whose live state was carried: every record that follows does to it what it did to
@@ -370,7 +383,7 @@ impl World {
             return Err(CarriedError::OtherFingerprint { expected, found });
         }
         let (world, is_current) = Self::of_sections(bytes)?;
-        Ok(Self { fingerprint: KnownFingerprint(is_current.then_some(found)), ..world })
+        Ok(Self { fingerprint: KnownFingerprint::of(is_current.then_some(found)), ..world })
     }
 
     /// As [`World::from_snapshot`] for bytes that are believed only where this event states their
@@ -418,12 +431,60 @@ impl World {
     }
 }
 
-/// Bytes that are carried at once.
-struct Run(Vec<u8>);
+/// Room for a number that says how much follows: fewer than four gigabytes.
+const GAP: [u8; 5] = [0; 5];
 
-impl Serialize for Run {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
+/// What is carried so far. Everything is written once, where it stays: how long a room is stands
+/// before it and is known behind it.
+struct Carried(Vec<u8>);
+
+impl Carried {
+    fn add<T: Serialize + ?Sized>(&mut self, value: &T) {
+        let added = bincode::serde::encode_into_writer(value, self, configuration());
+        added.expect("the state holds only types that encode, and memory takes every byte");
+    }
+
+    /// A room that is kept as it was, or has changed.
+    fn add_kept<T: Serialize + DeserializeOwned + Default>(&mut self, room: &Kept<T>) {
+        match room.carried() {
+            Some(bytes) => self.0.extend_from_slice(bytes),
+            None => self.add(&**room),
+        }
+    }
+
+    /// Adds a section, unless its room is empty. Says whether it was added.
+    fn add_section(&mut self, room: &Room, hot: &LiveState, empty: &[u8]) -> bool {
+        let begin = self.0.len();
+        self.add(&(room.name, room.version));
+        let gap = self.leave_gap();
+        (room.write)(hot, self);
+        let bytes = self.0.get(gap.end..).unwrap_or_default();
+        if bytes == empty {
+            self.0.truncate(begin);
+            return false;
+        }
+        let length = bytes.len() as u64;
+        self.close(gap, length);
+        true
+    }
+
+    /// Leaves room for how much or how many follow.
+    fn leave_gap(&mut self) -> Range<usize> {
+        let start = self.0.len();
+        self.0.extend_from_slice(&GAP);
+        start..self.0.len()
+    }
+
+    /// Says it. What follows moves up where that takes less room: then it is short itself.
+    fn close(&mut self, gap: Range<usize>, number: u64) {
+        self.0.splice(gap, encoded(&number));
+    }
+}
+
+impl Writer for Carried {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), bincode::error::EncodeError> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
     }
 }
 
@@ -534,67 +595,4 @@ fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
         0 => Ok(value),
         found => Err(Fault::Trailing(found)),
     }
-}
-
-/// The version of the state's encoding. It rises whenever the same events give other bytes, and
-/// a fingerprint recorded under another version is then "not checked" instead of wrong.
-pub const STATE_SCHEMA_VERSION: u32 = 9;
-
-impl World {
-    /// BLAKE3 over a tag, the schema version and the live state as [`World::carry`] gives it: from
-    /// it everything else in the live state follows. Equal for worlds that keep what settles and
-    /// worlds that do not.
-    #[must_use]
-    pub fn fingerprint(&self) -> [u8; 32] {
-        *fingerprint_of(&self.carry()).as_bytes()
-    }
-
-    /// The live state as [`World::carry`] gives it, and its fingerprint: for whoever records it
-    /// next, which then computes neither again.
-    #[must_use]
-    pub fn carry_with_fingerprint(&mut self) -> (Vec<u8>, Digest) {
-        let carried = self.carry();
-        let fingerprint = fingerprint_of(&carried);
-        self.fingerprint = KnownFingerprint(Some(fingerprint));
-        self.let_go();
-        (carried, fingerprint)
-    }
-
-    /// The fingerprint, computed unless it just was.
-    pub(crate) fn known_fingerprint(&self) -> Digest {
-        self.fingerprint.0.unwrap_or_else(|| self.fingerprint_digest())
-    }
-
-    /// The live state has changed.
-    pub(crate) const fn forget_fingerprint(&mut self) {
-        self.fingerprint = KnownFingerprint(None);
-    }
-
-    /// The same, as a digest with a text.
-    #[must_use]
-    pub fn fingerprint_digest(&self) -> Digest {
-        fingerprint_of(&self.carry())
-    }
-}
-
-/// The fingerprint of the live state as it is. It follows from that, and so is no part of the
-/// world: however it is, worlds are equal that are so without it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct KnownFingerprint(pub(crate) Option<Digest>);
-
-impl PartialEq for KnownFingerprint {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for KnownFingerprint {}
-
-/// The fingerprint of a state that was carried.
-#[must_use]
-pub fn fingerprint_of(carried: &[u8]) -> Digest {
-    let mut hasher = blake3::Hasher::new_derive_key("holdpoint world fingerprint");
-    hasher.update(&STATE_SCHEMA_VERSION.to_le_bytes());
-    hasher.update(carried);
-    Digest::from_bytes(*hasher.finalize().as_bytes())
 }

@@ -30,9 +30,9 @@ use crate::log::event::{
 };
 use crate::log::state::RulesNumbers;
 use crate::sandbox_fault::event::SandboxFaultEvent;
-use crate::world::carried::STATE_SCHEMA_VERSION;
 use crate::world::envelope::Envelope;
 use crate::world::event::Event;
+use crate::world::recalled::STATE_SCHEMA_VERSION;
 use crate::world::{LiveState, World, policy};
 use crate::{application, decision_point, governed, interruption_thread, registration};
 

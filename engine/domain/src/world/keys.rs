@@ -241,6 +241,11 @@ type Entry = (KeyScope, KeyReceipt);
 /// The keys of what lives, by their owner; and those without one.
 type Carried = (Vec<(String, Vec<Entry>)>, Vec<Entry>);
 
+/// The same, of keys that are held.
+type Lent<'a> = (Vec<(&'a str, Vec<LentEntry<'a>>)>, Vec<LentEntry<'a>>);
+
+type LentEntry<'a> = (&'a KeyScope, &'a KeyReceipt);
+
 /// Keys as they were carried before they were hashed.
 #[derive(Deserialize)]
 pub(crate) struct Spelled {
@@ -287,12 +292,14 @@ impl<'de> Deserialize<'de> for HeldKeys {
 
 impl HeldKeys {
     /// What is carried: every key has its receipt, and an owner or none.
-    fn carried(&self) -> Carried {
-        let entry = |scope: &KeyScope| Some((*scope, self.receipts.get(scope)?.clone()));
-        let entries = |scopes: &Scopes| scopes.values().filter_map(entry).collect::<Vec<_>>();
+    fn carried(&self) -> Lent<'_> {
         let of_owners = self.of_owners.iter();
-        let of_owners = of_owners.map(|(owner, scopes)| (owner.clone(), entries(scopes)));
-        (of_owners.collect(), entries(&self.retired))
+        let of_owners = of_owners.map(|(owner, scopes)| (owner.as_str(), self.lent(scopes)));
+        (of_owners.collect(), self.lent(&self.retired))
+    }
+
+    fn lent<'a>(&'a self, scopes: &'a Scopes) -> Vec<LentEntry<'a>> {
+        scopes.values().filter_map(|scope| Some((scope, self.receipts.get(scope)?))).collect()
     }
 
     /// The keys that were carried. Each counts once, and of two with one first record the first:

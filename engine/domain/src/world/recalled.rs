@@ -1,12 +1,16 @@
 //! What is known beside the state: what the log says of what it has forgotten, for the command in
-//! hand; and the snapshot in which those of its parts are that nobody has asked for yet.
+//! hand; the snapshot in which those of its parts are that nobody has asked for yet; and the one
+//! number that the live state is (property E1).
 
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::Cell;
+use core::fmt;
 
 use crate::core::codec::{Carrier, Part, Unreadable};
+use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::decision_point::state::DecisionPoint;
 use crate::interruption_thread::state::ClosedThread;
@@ -169,3 +173,107 @@ impl PartialEq for Origin {
 }
 
 impl Eq for Origin {}
+
+/// The version of the state's encoding. It rises whenever the same events give other bytes, and
+/// a fingerprint recorded under another version is then "not checked" instead of wrong.
+pub const STATE_SCHEMA_VERSION: u32 = 9;
+
+impl World {
+    /// BLAKE3 over a tag, the schema version and the live state as [`World::carry`] gives it: from
+    /// it everything else in the live state follows. Equal for worlds that keep what settles and
+    /// worlds that do not.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
+        *fingerprint_of(&self.carry()).as_bytes()
+    }
+
+    /// The live state as [`World::carry`] gives it, and its fingerprint: for whoever records it
+    /// next, which then computes neither again.
+    #[must_use]
+    pub fn carry_with_fingerprint(&mut self) -> (Vec<u8>, Digest) {
+        let carried = self.carry();
+        let fingerprint = fingerprint_of(&carried);
+        self.fingerprint.digest = Some(fingerprint);
+        self.let_go();
+        (carried, fingerprint)
+    }
+
+    /// The fingerprint, computed unless it just was: always in the same room, for whoever asks it
+    /// again and again.
+    pub(crate) fn known_fingerprint(&self) -> Digest {
+        self.fingerprint.digest.unwrap_or_else(|| {
+            let mut room = self.fingerprint.room.take();
+            self.carry_into(&mut room);
+            let fingerprint = fingerprint_of(&room);
+            self.fingerprint.room.set(room);
+            fingerprint
+        })
+    }
+
+    /// The live state has changed.
+    pub(crate) const fn forget_fingerprint(&mut self) {
+        self.fingerprint.digest = None;
+    }
+
+    /// The same, as a digest with a text.
+    #[must_use]
+    pub fn fingerprint_digest(&self) -> Digest {
+        fingerprint_of(&self.carry())
+    }
+}
+
+/// The fingerprint of the live state as it is, where it was just computed, and what computing it
+/// took. All of it follows from that state, and so is no part of the world: however it is, worlds
+/// are equal that are so without it.
+#[derive(Default)]
+pub(crate) struct KnownFingerprint {
+    digest: Option<Digest>,
+    /// In which the state was carried, to be hashed.
+    room: Cell<Vec<u8>>,
+    /// How many bytes it was last.
+    length: Cell<usize>,
+}
+
+impl KnownFingerprint {
+    pub(crate) fn of(digest: Option<Digest>) -> Self {
+        Self { digest, ..Self::default() }
+    }
+
+    /// About how many bytes are carried.
+    pub(crate) fn length(&self) -> usize {
+        self.length.get()
+    }
+
+    pub(crate) fn was_carried(&self, length: usize) {
+        self.length.set(length);
+    }
+}
+
+impl Clone for KnownFingerprint {
+    fn clone(&self) -> Self {
+        Self { digest: self.digest, room: Cell::default(), length: self.length.clone() }
+    }
+}
+
+impl fmt::Debug for KnownFingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.digest.fmt(f)
+    }
+}
+
+impl PartialEq for KnownFingerprint {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for KnownFingerprint {}
+
+/// The fingerprint of a state that was carried.
+#[must_use]
+pub fn fingerprint_of(carried: &[u8]) -> Digest {
+    let mut hasher = blake3::Hasher::new_derive_key("holdpoint world fingerprint");
+    hasher.update(&STATE_SCHEMA_VERSION.to_le_bytes());
+    hasher.update(carried);
+    Digest::from_bytes(*hasher.finalize().as_bytes())
+}
