@@ -190,11 +190,16 @@ impl World {
     #[must_use]
     pub fn rules_not_checked(&self, event: &Event) -> Option<u32> {
         let kind = event.kind();
-        let number = self.hot.rules.of(kind.system);
+        let number = self.rules_of(kind);
         let has_words = |rules: &Rules| rules.has_newest_words || !event.has_newest_words();
         let is_checked =
             kind.kind == RULES_ADOPTED || Rules::numbered(number).is_some_and(has_words);
         (!is_checked).then_some(number)
+    }
+
+    /// The number of the rules in force of an event's system.
+    pub(crate) fn rules_of(&self, kind: Kind) -> u32 {
+        self.hot.rules.of_own(kind.system, SYSTEMS)
     }
 
     /// The same world, whose live state a record carried that states that the log begins behind an

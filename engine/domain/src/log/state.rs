@@ -99,6 +99,11 @@ impl RulesNumbers {
         self.numbers.get(system).copied().unwrap_or(1)
     }
 
+    /// The same of one of these systems, which are those of this program.
+    pub(crate) fn of_own(&self, system: &str, systems: &[&str]) -> u32 {
+        if self.are_own(systems) { Rules::NEWEST.number } else { self.of(system) }
+    }
+
     /// The numbers that an event states, where it may: of every system in force, in order, none of
     /// them lower than it is and one of them higher.
     pub(crate) fn after(&self, body: &RulesAdopted) -> Option<Self> {

@@ -88,12 +88,12 @@ const ROOMS: [Room; 17] = [
                 let loops: Vec<Before<Box<ExecutionLoop>>> = room.decoded()?;
                 for Before(entity) in loops {
                     hot.requests.follow(&entity);
-                    hot.loops.insert(String::from(entity.loop_id()), entity);
+                    hot.loops.insert(entity.loop_id().into(), entity);
                 }
                 Ok(())
             },
             |room, hot| {
-                let loops: Vec<(String, &[u8])> = room.decoded()?;
+                let loops: Vec<(Text, &[u8])> = room.decoded()?;
                 for (id, entity) in loops {
                     let Before(entity): Before<Box<ExecutionLoop>> = decoded(entity)?;
                     hot.loops.insert(id, entity);

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use crate::core::codec::{Carrier, Lazy, Part};
+use crate::core::codec::{Carrier, Lazy, Part, Remembered};
 use crate::core::ids::Entropy;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
 use crate::core::payload::Text;
@@ -34,6 +34,9 @@ pub(crate) struct Requests {
     due: BTreeSet<(Timestamp, String)>,
     /// Requests of settled loops by the sequence of the record that asked; the newest 1024.
     closed: BTreeMap<u64, (Text, Lazy<HeldRequest>)>,
+    /// The same by their ids, once somebody asked for one.
+    #[serde(skip)]
+    closed_ids: Remembered<BTreeSet<(Text, u64)>>,
 }
 
 /// [`Requests`] as they are carried: the members in their order, and of each that is remembered the
@@ -168,6 +171,7 @@ impl Requests {
             live: live.into_iter().collect(),
             due: due.into_iter().collect(),
             closed: closed.into_iter().map(remembered).collect(),
+            closed_ids: Remembered::default(),
         }
     }
 
@@ -199,8 +203,7 @@ impl Requests {
 
     /// Whether some request has this id.
     pub(crate) fn contains(&self, request_id: &str) -> bool {
-        self.live.contains_key(request_id)
-            || self.closed.values().any(|(id, _)| **id == *request_id)
+        self.live.contains_key(request_id) || self.closed_at(request_id).is_some()
     }
 
     /// Brings the index up to what a live loop's requests are now.
@@ -223,24 +226,37 @@ impl Requests {
             self.remember(held.clone());
         }
         while self.closed.len() > MAX_CLOSED_REQUESTS {
-            self.closed.pop_first();
+            let Some((at, (id, _))) = self.closed.pop_first() else { break };
+            self.closed_ids.get_mut().map(|ids| ids.remove(&(id, at)));
         }
     }
 
     /// Counts an answer that came after the loop settled.
     pub(crate) fn closed_mut(&mut self, request_id: &str) -> Option<&mut HeldRequest> {
-        let mut closed = self.closed.values_mut().rev();
-        closed.find(|(id, _)| **id == *request_id)?.1.get_mut()
+        let at = self.closed_at(request_id)?;
+        self.closed.get_mut(&at)?.1.get_mut()
     }
 
     /// The newest of settled loops with this id.
     pub(crate) fn closed_with(&self, request_id: &str) -> Option<&HeldRequest> {
-        self.closed.values().rev().find(|(id, _)| **id == *request_id)?.1.get()
+        self.closed.get(&self.closed_at(request_id)?)?.1.get()
+    }
+
+    /// The record that asked the newest of settled loops with this id.
+    fn closed_at(&self, request_id: &str) -> Option<u64> {
+        let by_id = || self.closed.iter().map(|(at, (id, _))| (id.clone(), *at)).collect();
+        let ids = self.closed_ids.get_or_make(by_id);
+        let (first, last) = ((request_id.into(), 0), (request_id.into(), u64::MAX));
+        ids.range(first..=last).next_back().map(|(_, at)| *at)
     }
 
     pub(crate) fn remember(&mut self, held: HeldRequest) {
-        let id = Text::from(held.request_id());
-        self.closed.insert(held.requested_sequence, (id, Lazy::from(Box::new(held))));
+        let (id, at) = (Text::from(held.request_id()), held.requested_sequence);
+        let before = self.closed.insert(at, (id.clone(), Lazy::from(Box::new(held))));
+        if let Some(ids) = self.closed_ids.get_mut() {
+            before.map(|(before, _)| ids.remove(&(before, at)));
+            ids.insert((id, at));
+        }
     }
 
     fn forget_due(&mut self, held: &HeldRequest) {
@@ -252,7 +268,7 @@ impl Requests {
 
 /// Live loops by id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Loops(BTreeMap<String, Lazy<ExecutionLoop>>);
+pub(crate) struct Loops(BTreeMap<Text, Lazy<ExecutionLoop>>);
 
 impl Loops {
     pub(crate) fn get(&self, loop_id: &str) -> Option<&ExecutionLoop> {
@@ -267,7 +283,7 @@ impl Loops {
         self.0.contains_key(loop_id)
     }
 
-    pub(crate) fn insert(&mut self, loop_id: String, entity: impl Into<Box<ExecutionLoop>>) {
+    pub(crate) fn insert(&mut self, loop_id: Text, entity: impl Into<Box<ExecutionLoop>>) {
         self.0.insert(loop_id, Lazy::from(entity.into()));
     }
 
@@ -281,12 +297,12 @@ impl Loops {
     }
 
     /// What is carried, by id.
-    pub(crate) const fn carried(&self) -> &BTreeMap<String, Lazy<ExecutionLoop>> {
+    pub(crate) const fn carried(&self) -> &BTreeMap<Text, Lazy<ExecutionLoop>> {
         &self.0
     }
 
     /// By id, with the bytes of each.
-    pub(crate) fn from_carried(carried: Vec<(String, &[u8])>, of: &Arc<Carrier>) -> Self {
+    pub(crate) fn from_carried(carried: Vec<(Text, &[u8])>, of: &Arc<Carrier>) -> Self {
         let loops = carried.into_iter();
         Self(loops.map(|(id, entity)| (id, of.part(entity).into())).collect())
     }
@@ -294,7 +310,7 @@ impl Loops {
     /// Decodes all of them; the ids by which they are found are then theirs.
     pub(crate) fn decode(&mut self) {
         let loops = core::mem::take(&mut self.0).into_values().filter_map(Lazy::into_value);
-        loops.for_each(|entity| self.insert(String::from(entity.loop_id()), entity));
+        loops.for_each(|entity| self.insert(entity.loop_id().into(), entity));
     }
 
     /// As [`Requests::check`].

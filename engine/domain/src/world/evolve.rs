@@ -6,7 +6,6 @@
 //! what it finds.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 
@@ -118,7 +117,7 @@ impl World {
     fn findings(&self, record: Record<'_>, envelope: &Envelope) -> Vec<ForbiddenEvent> {
         let event = &envelope.event;
         let kind = event.kind();
-        let kept = Rules::numbered(self.hot.rules.of(kind.system));
+        let kept = Rules::numbered(self.rules_of(kind));
         let rules = kept.unwrap_or(Rules::NEWEST);
         let mut checks = RuleChecks::new(record.sequence, kind.kind, event.loop_id(), rules);
         check_order(self, record, &mut checks);
@@ -295,9 +294,8 @@ fn apply_to_loops(hot: &mut LiveState, record: Record<'_>, event: &Event) -> Tou
     if let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = event {
         begin(hot, record, body);
     }
-    let person = hot.gates.of_loop(loop_id);
     let is_taken = asks_under_taken_id(hot, event).is_some();
-    let LiveState { loops, requests, .. } = hot;
+    let LiveState { loops, requests, gates, .. } = hot;
     let mut live = loops.get_mut(loop_id);
     if let Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) = event {
         let live = live.as_deref_mut().and_then(|entity| entity.request_mut(&body.request_id));
@@ -306,10 +304,13 @@ fn apply_to_loops(hot: &mut LiveState, record: Record<'_>, event: &Event) -> Tou
     }
     let Some(entity) = live else { return Touched::Lives };
     if !is_taken {
-        apply_to_loop(entity, person, record, event);
+        apply_to_loop(entity, || gates.of_loop(loop_id), record, event);
     }
     entity.version = record.sequence;
-    requests.follow(entity);
+    // Nothing else changes what is asked about a loop.
+    if let Event::HumanDecision(_) = event {
+        requests.follow(entity);
+    }
     if entity.is_settled() { Touched::Settled } else { Touched::Lives }
 }
 
@@ -327,7 +328,7 @@ fn judge_loops(hot: &LiveState, record: Record<'_>, event: &Event, checks: &mut 
     } else if let Some(found) = asks_under_taken_id(hot, event) {
         checks.forbid(Rule::HumanDecisionRequest, "a request id that is new", found);
     } else if let Some(entity) = live {
-        judge_loop(entity, hot.gates.of_loop(loop_id), record, event, checks);
+        judge_loop(entity, || hot.gates.of_loop(loop_id), record, event, checks);
     } else {
         checks.forbid(Rule::LoopIsLive, "a live loop", "none with this id");
     }
@@ -341,7 +342,7 @@ fn begin(hot: &mut LiveState, record: Record<'_>, body: &LoopInitialized) {
         && governed::apply::may_begin(is_taken, body, unheard)
     {
         let entity = governed::apply::initialized(record, body);
-        hot.loops.insert(String::from(body.loop_id.as_str()), Box::new(entity));
+        hot.loops.insert(body.loop_id.clone(), Box::new(entity));
         hot.gates.loop_began(body, record.proof);
     }
 }
@@ -363,7 +364,7 @@ macro_rules! on_live_loops {
     ) => {
         fn apply_to_loop(
             $entity: &mut ExecutionLoop,
-            $person: Option<PersonTerms>,
+            $person: impl FnOnce() -> Option<PersonTerms>,
             $record: Record<'_>,
             event: &Event,
         ) {
@@ -379,7 +380,7 @@ macro_rules! on_live_loops {
 
         fn judge_loop(
             $entity: &ExecutionLoop,
-            $person: Option<PersonTerms>,
+            $person: impl FnOnce() -> Option<PersonTerms>,
             $record: Record<'_>,
             event: &Event,
             $checks: &mut RuleChecks,
@@ -431,12 +432,12 @@ on_live_loops! {
     HumanDecision(HumanDecisionEvent) {
         HumanDecisionRequested(body) apply_question::requested(entity, record, body),
             apply_question::judge_requested(entity, record, body, checks);
-        VisibilityOverridden(body) apply_question::overridden(entity, person, record, body),
-            apply_question::may_override(entity, person, record, body, checks);
+        VisibilityOverridden(body) apply_question::overridden(entity, person(), record, body),
+            apply_question::may_override(entity, person(), record, body, checks);
         HumanDecisionWarned(body) apply_question::warned(entity, record, body),
             apply_question::judge_warned(entity, record, body, checks);
-        HumanDecisionAnswered(body) apply_question::answered(entity, person, record, body),
-            apply_question::outcome(entity, person, record, body, checks);
+        HumanDecisionAnswered(body) apply_question::answered(entity, person(), record, body),
+            apply_question::outcome(entity, person(), record, body, checks);
         HumanDecisionTimedOut(body) apply_question::timed_out(entity, record, body),
             apply_question::judge_timed_out(entity, record, body, checks);
         RequestWithdrawn(body) apply_question::withdrawn(entity, record, body),
