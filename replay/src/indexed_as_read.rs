@@ -2,10 +2,12 @@
 //! log states of them is compared without reading them again.
 
 use crate::read::Content;
+use holdpoint_domain::Envelope;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::world::{RowFact, TERMS_VERSION, Term, terms_of};
 use holdpoint_log_format::{ChainPosition, RecordHeader, SegmentHeader};
-use holdpoint_log_index::{IndexBuilder, IndexDigest, IndexedRecord, RecordTerms};
+use holdpoint_log_index::{IndexBuilder, IndexDigest, IndexedRecord, RecordTerms, TermHash};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// The last record of a segment, and the digest of its index.
@@ -15,8 +17,7 @@ pub(crate) type Built = (ChainPosition, Digest);
 /// count where everything that was read holds.
 #[derive(Debug, Default)]
 pub(crate) struct IndexedAsRead {
-    of_record: RecordTerms,
-    canonical: Vec<u8>,
+    made: TermsMaker,
     current: Option<Current>,
     built: BTreeMap<u64, Built>,
 }
@@ -51,16 +52,31 @@ impl IndexedAsRead {
         });
     }
 
-    /// The next record. One that cannot be added leaves its segment without an index.
-    pub(crate) fn add(&mut self, offset: u64, header: &RecordHeader, content: &Content) {
-        let Self { of_record, canonical, current, .. } = self;
+    /// The next record, with its terms where they are known. One that cannot be added leaves its
+    /// segment without an index.
+    pub(crate) fn add(
+        &mut self,
+        offset: u64,
+        header: &RecordHeader,
+        content: &Content,
+        known: Option<&TermsOfEvent>,
+    ) {
+        let Self { made, current, .. } = self;
         let Some(segment) = current else { return };
-        of_record.clear();
-        let is_read = add_terms(header.kind, content, canonical, of_record);
         let RecordHeader { sequence, time, link, .. } = *header;
         let record = IndexedRecord { sequence, offset, time, link };
-        let added =
-            segment.builder.add(&record, of_record.terms(), of_record.keys(), of_record.row());
+        let is_read = !matches!(content, Content::NotRead);
+        let row = row_of(content);
+        let added = match known {
+            Some(known) => {
+                segment.builder.add(&record, known.terms(), known.key.as_slice(), row.as_deref())
+            }
+            None => {
+                made.make(header.kind, content);
+                let terms = &made.of_record;
+                segment.builder.add(&record, terms.terms(), terms.keys(), row.as_deref())
+            }
+        };
         segment.last = Some(ChainPosition { sequence, link, time });
         if !is_read || added.is_err() {
             *current = None;
@@ -76,32 +92,87 @@ impl Current {
     }
 }
 
-/// The terms and the row of a record, as
-/// [`terms_of_record`](holdpoint_domain::world::terms_of_record) and
-/// [`row_of_record`](holdpoint_domain::world::row_of_record) give them for one that is not
-/// withheld; `false` where nobody read what it says.
-fn add_terms(
-    kind: u16,
-    content: &Content,
-    canonical: &mut Vec<u8>,
-    of_record: &mut RecordTerms,
-) -> bool {
-    let mut add = |term: Term<'_>| {
+/// The row of a record, as [`row_of_record`](holdpoint_domain::world::row_of_record) gives it for
+/// one that is not withheld.
+fn row_of(content: &Content) -> Option<Vec<u8>> {
+    let Content::Event(envelope) = content else { return None };
+    RowFact::of(envelope)?.encode()
+}
+
+/// More terms than nearly every event has.
+const TERMS_KEPT: usize = 7;
+
+/// The terms of an event. They lie in their place, for another thread takes them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TermsOfEvent {
+    terms: [TermHash; TERMS_KEPT],
+    count: usize,
+    key: Option<TermHash>,
+}
+
+impl TermsOfEvent {
+    /// `None` where they are too many to be kept so.
+    fn of(made: &RecordTerms) -> Option<Self> {
+        let (mut terms, count) = ([TermHash(0); TERMS_KEPT], made.terms().len());
+        terms.get_mut(..count)?.copy_from_slice(made.terms());
+        let key = match made.keys() {
+            [] => None,
+            [key] => Some(*key),
+            _ => return None,
+        };
+        Some(Self { terms, count, key })
+    }
+
+    fn terms(&self) -> &[TermHash] {
+        self.terms.get(..self.count).unwrap_or_default()
+    }
+}
+
+/// Makes terms, one record after the other: many have the same as the one before.
+#[derive(Debug, Default)]
+struct TermsMaker {
+    of_record: RecordTerms,
+    canonical: Vec<u8>,
+}
+
+impl TermsMaker {
+    /// The terms of a record, as
+    /// [`terms_of_record`](holdpoint_domain::world::terms_of_record) gives them for one that is not
+    /// withheld.
+    fn make(&mut self, kind: u16, content: &Content) {
+        self.of_record.clear();
+        match content {
+            Content::Event(envelope) => self.add_event(envelope),
+            Content::Opaque => self.add(Term::Kind(kind)),
+            Content::Withheld | Content::Undecodable(_) | Content::NotRead => {}
+        }
+    }
+
+    fn add_event(&mut self, envelope: &Envelope) {
+        terms_of(envelope, &mut |term| self.add(term));
+    }
+
+    fn add(&mut self, term: Term<'_>) {
+        let Self { of_record, canonical } = self;
         canonical.clear();
         term.write(canonical);
         match term.is_key() {
             true => of_record.add_key(canonical),
             false => of_record.add_term(canonical),
         }
-    };
-    match content {
-        Content::Event(envelope) => {
-            terms_of(envelope, &mut add);
-            of_record.set_row(RowFact::of(envelope).and_then(|fact| fact.encode()));
-        }
-        Content::Opaque => add(Term::Kind(kind)),
-        Content::Withheld | Content::Undecodable(_) => {}
-        Content::NotRead => return false,
     }
-    true
+}
+
+thread_local! {
+    /// Of this thread.
+    static MAKER: RefCell<TermsMaker> = RefCell::default();
+}
+
+/// The terms of an event; `None` where there are too many to be kept beside it.
+pub(crate) fn terms_of_event(envelope: &Envelope) -> Option<TermsOfEvent> {
+    MAKER.with_borrow_mut(|maker| {
+        maker.of_record.clear();
+        maker.add_event(envelope);
+        TermsOfEvent::of(&maker.of_record)
+    })
 }

@@ -317,7 +317,7 @@ pub(crate) fn read<S: ReadStorage>(
     let returns = Returns::default();
     let complete = |block: &mut [Made]| {
         returns.take_own();
-        complete(block, attempt.judges);
+        complete(block, attempt.judges, attempt.builds_indexes);
     };
     let meter = Meter::new(storage, progress);
     let mut batches = Batches::new(storage, meter, anchor, returns.spent(), visit);
@@ -483,7 +483,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             self.pending.clear();
             self.spent.free_all();
         }
-        self.add_to_index(&place, &record.header, &made.content);
+        self.add_to_index(&place, &record.header, &made);
         let due = self.last.sequence.saturating_add(1).saturating_add(self.pending.len() as u64);
         if self.cut_off.is_some() || record.header.sequence < due {
             return;
@@ -501,13 +501,13 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
     }
 
     /// Where a header cannot be read again, the index is built from the segment when it is needed.
-    fn add_to_index(&mut self, place: &RecordPlace, header: &RecordHeader, content: &Content) {
+    fn add_to_index(&mut self, place: &RecordPlace, header: &RecordHeader, made: &Made) {
         let Some(indexes) = &mut self.indexes else { return };
         if place.offset == SEGMENT_HEADER_LENGTH as u64 {
             let header = read_header(self.storage, place.segment).ok().flatten();
             indexes.begin_segment(header.as_ref());
         }
-        indexes.add(place.offset, header, content);
+        indexes.add(place.offset, header, &made.content, made.beside.terms.as_ref());
     }
 
     fn hand_on(&mut self, record: &Record<'_>) {

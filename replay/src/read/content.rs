@@ -3,6 +3,7 @@
 
 use super::Content;
 use super::stock::decode_boxed;
+use crate::indexed_as_read::{TermsOfEvent, terms_of_event};
 use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceHashes, EvidenceMessages};
 use holdpoint_domain::log::{RECORDS_UNPROVEN, SALVAGED};
 use holdpoint_log_format::{Record, RecordHeader};
@@ -21,6 +22,8 @@ pub(super) struct Made {
 pub(crate) struct Beside {
     /// What its evidence hashes to, where it was hashed with that of others.
     pub(crate) evidence: Option<EvidenceHashes>,
+    /// What its segment's index keeps of it, where that is built and it was made already.
+    pub(crate) terms: Option<TermsOfEvent>,
     /// The thread that decoded it.
     pub(crate) made_by: Option<ThreadId>,
 }
@@ -45,12 +48,19 @@ impl Made {
 }
 
 /// Says of a block of records who decoded it. Where they are judged, their evidence is hashed at
-/// once.
-pub(super) fn complete(block: &mut [Made], are_judged: bool) {
+/// once; where indexes are built, so are their terms.
+pub(super) fn complete(block: &mut [Made], are_judged: bool, are_indexed: bool) {
     let own = thread::current().id();
     block.iter_mut().for_each(|made| made.beside.made_by = Some(own));
     if are_judged {
         hash_evidence(block);
+    }
+    if are_indexed {
+        for Made { content, beside } in block {
+            if let Content::Event(envelope) = content {
+                beside.terms = terms_of_event(envelope);
+            }
+        }
     }
 }
 
