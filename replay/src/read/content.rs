@@ -8,6 +8,7 @@ use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceHashes, Evide
 use holdpoint_domain::log::{RECORDS_UNPROVEN, SALVAGED};
 use holdpoint_log_format::{Record, RecordHeader};
 use holdpoint_sha256_lanes::digest_each;
+use std::cell::RefCell;
 use std::thread::{self, ThreadId};
 
 /// What a worker makes of a record.
@@ -64,13 +65,20 @@ pub(super) fn complete(block: &mut [Made], are_judged: bool, are_indexed: bool) 
     }
 }
 
+thread_local! {
+    /// Of this thread: what it hashes of one block takes the room of the one before.
+    static EVIDENCE: RefCell<EvidenceMessages> = RefCell::default();
+}
+
 fn hash_evidence(block: &mut [Made]) {
-    let mut messages = EvidenceMessages::default();
-    block.iter().filter_map(Made::captured).for_each(|body| messages.add(body));
-    let captured = block.iter_mut().filter(|made| made.captured().is_some());
-    for (made, hashes) in captured.zip(messages.hashes(digest_each)) {
-        made.beside.evidence = Some(hashes);
-    }
+    EVIDENCE.with_borrow_mut(|messages| {
+        messages.clear();
+        block.iter().filter_map(Made::captured).for_each(|body| messages.add(body));
+        let captured = block.iter_mut().filter(|made| made.captured().is_some());
+        for (made, hashes) in captured.zip(messages.hashes(digest_each)) {
+            made.beside.evidence = Some(hashes);
+        }
+    });
 }
 
 /// The kinds of events that say which records are unproven.

@@ -237,6 +237,12 @@ const fn is_gathered(raw: &[u8]) -> bool {
 }
 
 impl EvidenceMessages {
+    /// Forgets them, for the next ones.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.evidence.clear();
+    }
+
     /// Adds what an event captured.
     pub fn add(&mut self, body: &EvidenceCaptured) {
         if !is_gathered(body.raw_data.as_bytes()) {
