@@ -128,6 +128,23 @@ impl Writer for BodyWriter {
     }
 }
 
+/// What is carried so far: all of it is written once, where it stays.
+pub(crate) struct Carried(pub(crate) Vec<u8>);
+
+impl Carried {
+    pub(crate) fn add<T: Serialize + ?Sized>(&mut self, value: &T) {
+        let added = bincode::serde::encode_into_writer(value, self, configuration());
+        added.expect("the state holds only types that encode, and memory takes every byte");
+    }
+}
+
+impl Writer for Carried {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), bincode::error::EncodeError> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
 /// A payload of which the heading has been read.
 pub(crate) struct BodyReader<'a, 'de> {
     pub(crate) kind: u16,
@@ -371,8 +388,10 @@ impl<T: Serialize> Serialize for Lazy<T> {
         }
         let value = self.value.get().and_then(Option::as_deref);
         let value = value.ok_or_else(|| S::Error::custom("there is neither value nor bytes"))?;
-        let bytes = bincode::serde::encode_to_vec(value, configuration());
-        let bytes = Run::Own(bytes.map_err(S::Error::custom)?.into_boxed_slice());
+        // Room for most values, so that they are written without growing.
+        let mut bytes = Carried(Vec::with_capacity(4_000));
+        bytes.add(value);
+        let bytes = Run::Own(bytes.0.into_boxed_slice());
         serializer.serialize_bytes(self.carried.get_or_init(|| bytes).bytes())
     }
 }

@@ -25,9 +25,17 @@ pub fn attach_observer(
     loop_context: &ExecutionLoopContext,
     observation_context: &ObservationContext,
 ) -> ObservationContext {
-    let mismatch = observer_mismatch(loop_context, observation_context);
+    attach_own(loop_context, observation_context.clone())
+}
+
+/// [`attach_observer`], of a session that nobody else needs.
+pub(crate) fn attach_own(
+    loop_context: &ExecutionLoopContext,
+    observation_context: ObservationContext,
+) -> ObservationContext {
+    let mismatch = observer_mismatch(loop_context, &observation_context);
     let is_halted = observation_context.is_halted || mismatch.is_some();
-    ObservationContext { is_halted, ..observation_context.clone() }
+    ObservationContext { is_halted, ..observation_context }
 }
 
 /// Why an observer cannot be attached.

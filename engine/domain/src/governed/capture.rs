@@ -18,7 +18,7 @@ use crate::evidence_capture::event::{
     ChainSealed, EvidenceCaptured, ObserverAttached, StopConditionDetected,
 };
 use crate::evidence_capture::integration::{LoopStep, may_capture};
-use crate::evidence_capture::rules::attach_observer;
+use crate::evidence_capture::rules::attach_own;
 use crate::evidence_capture::state::{Chain, ChainRecord};
 use crate::evidence_capture::types::{
     EvidenceContent, ExtentFault, ObservationContext, ObservationPoint, OutputCut, OutputExtent,
@@ -172,7 +172,7 @@ fn attached(entity: &ExecutionLoop, body: &ObserverAttached) -> ObservationConte
         created_at: String::from(body.created_at.as_str()),
         is_halted: false,
     };
-    attach_observer(&entity.context, &context)
+    attach_own(&entity.context, context)
 }
 
 pub(crate) fn judge_observer_attached(

@@ -13,12 +13,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use bincode::enc::write::Writer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::core::codec::{Before, Carrier, Kept, Lazy, SharedBytes, configuration, read_first};
+use crate::core::codec::{
+    Before, Carried, Carrier, Kept, Lazy, SharedBytes, configuration, read_first,
+};
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::text::{bounded, visible};
@@ -434,16 +435,8 @@ impl World {
 /// Room for a number that says how much follows: fewer than four gigabytes.
 const GAP: [u8; 5] = [0; 5];
 
-/// What is carried so far. Everything is written once, where it stays: how long a room is stands
-/// before it and is known behind it.
-struct Carried(Vec<u8>);
-
+/// How long a room is stands before it, and is known behind it.
 impl Carried {
-    fn add<T: Serialize + ?Sized>(&mut self, value: &T) {
-        let added = bincode::serde::encode_into_writer(value, self, configuration());
-        added.expect("the state holds only types that encode, and memory takes every byte");
-    }
-
     /// A room that is kept as it was, or has changed.
     fn add_kept<T: Serialize + DeserializeOwned + Default>(&mut self, room: &Kept<T>) {
         match room.carried() {
@@ -478,13 +471,6 @@ impl Carried {
     /// Says it. What follows moves up where that takes less room: then it is short itself.
     fn close(&mut self, gap: Range<usize>, number: u64) {
         self.0.splice(gap, encoded(&number));
-    }
-}
-
-impl Writer for Carried {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), bincode::error::EncodeError> {
-        self.0.extend_from_slice(bytes);
-        Ok(())
     }
 }
 
