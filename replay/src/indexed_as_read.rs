@@ -176,3 +176,25 @@ pub(crate) fn terms_of_event(envelope: &Envelope) -> Option<TermsOfEvent> {
         TermsOfEvent::of(&maker.of_record)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What has more terms than there is room for is left to whoever builds the index.
+    #[test]
+    fn terms_beside_a_record_are_all_of_its_terms_or_none() {
+        for count in 0..=TERMS_KEPT + 1 {
+            let mut made = RecordTerms::default();
+            (0..count).for_each(|term| made.add_term(&[u8::try_from(term).unwrap()]));
+            let kept = TermsOfEvent::of(&made);
+            assert_eq!(kept.is_some(), count <= TERMS_KEPT);
+            assert!(kept.is_none_or(|kept| kept.terms() == made.terms() && kept.key.is_none()));
+            made.add_key(b"one");
+            let kept = TermsOfEvent::of(&made);
+            assert!(kept.is_none_or(|kept| kept.key.as_slice() == made.keys()));
+            made.add_key(b"another");
+            assert!(TermsOfEvent::of(&made).is_none());
+        }
+    }
+}
