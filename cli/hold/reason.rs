@@ -1,12 +1,14 @@
 //! What a reason may be that somebody gives for the answer to a hold.
 
 use crate::exit::{Exit, Failure};
-use holdpoint_domain::core::text::hidden_character;
+use holdpoint_domain::core::text::{has_visible_character, hidden_character};
 
 /// A reason is one line in which everything can be seen. It is recorded so that nothing in it is
-/// hidden: a line end would read like one that somebody wrote out.
+/// hidden: a line end would read like one that somebody wrote out. One in which nothing is seen is
+/// no reason: whether there has to be one is for the rules to say.
 pub(crate) fn check_reason(reason: &str) -> Result<(), Failure> {
-    let Some((place, c)) = hidden_character(reason) else { return Ok(()) };
+    let hidden = hidden_character(reason).filter(|_| has_visible_character(reason));
+    let Some((place, c)) = hidden else { return Ok(()) };
     let what = match c {
         '\n' | '\r' | '\u{2028}' | '\u{2029}' => "a line end".to_string(),
         c => format!("the hidden character U+{:04X}", u32::from(c)),
@@ -24,7 +26,8 @@ mod tests {
 
     #[test]
     fn a_reason_is_one_line_in_which_nothing_is_hidden() {
-        for reason in ["", "flaky", r"a\u{a}b", "na\u{ef}ve \u{6587}\u{1f600} 'x' \"y\""] {
+        let seen = "na\u{ef}ve \u{6587}\u{1f600} 'x' \"y\"";
+        for reason in ["", " \u{200b}", "flaky", r"a\u{a}b", seen] {
             assert_eq!(check_reason(reason), Ok(()), "{reason:?}");
         }
         for (reason, what) in [
