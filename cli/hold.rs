@@ -37,7 +37,7 @@ pub(crate) use expire::record_due;
 pub(crate) use reason::check_reason;
 pub(crate) use shown::{
     ALL_OVER, NamedHumanDecision, RECORDED_NEXT, brief_lines, how_to_answer, left, lines,
-    outcome_line,
+    outcome_line, verbose_lines,
 };
 
 /// What to do with the questions that wait for a person.

@@ -1,6 +1,6 @@
 //! `holdpoint hold show`: a question, as the person sees it.
 
-use super::shown::{Shown, lines};
+use super::shown::{Shown, lines, verbose_lines};
 use super::{records_of, requests, resolve, unknown};
 use crate::arguments::{Global, program};
 use crate::directory::Directory;
@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// As it stood after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
     #[arg(long, value_name = "POINT", value_parser = parse_at)]
     at: Option<Until>,
+    /// Codes and hashes as well.
+    #[arg(long, short)]
+    verbose: bool,
 }
 
 /// Shows the curated view: what is hidden is absent, even by name.
@@ -39,9 +42,9 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if global.json {
         out.json(&state.with_standing(Shown::of(&question, now), records));
     } else {
-        lines(&question, now, columns(), &program(&global.log))
-            .iter()
-            .for_each(|line| out.line(line));
+        let lines = if args.verbose { verbose_lines } else { lines };
+        let shown = lines(&question, now, columns(), &program(&global.log));
+        shown.iter().for_each(|line| out.line(line));
     }
     out.finish()?;
     Ok(state.conclude(global, &[records.1]))

@@ -7,7 +7,7 @@ use crate::text::moment;
 use crate::when::took;
 use clap::ValueEnum;
 use holdpoint_domain::Time;
-use holdpoint_domain::execution_loop::Exit;
+use holdpoint_domain::execution_loop::{ExecutorResponseType, Exit};
 use holdpoint_domain::governed::RequestView;
 use holdpoint_domain::human_decision::{
     HeldRequest, HoldPolicy, HumanDecision, HumanDecisionOutcome, ObservedAttempt, RequestOutcome,
@@ -126,8 +126,8 @@ pub(crate) fn left(question: &Question, now: Time) -> String {
 }
 
 /// The question for a person, in lines of so many columns: first what others wrote, behind a mark,
-/// then what happened, why it is asked and what each answer does, and the hashes last. `program` is
-/// how this one is called for the log.
+/// then what happened, why it is asked and what each answer does, and what is bound last. `program`
+/// is how this one is called for the log.
 pub(crate) fn lines(
     question: &Question,
     now: Option<Time>,
@@ -137,6 +137,22 @@ pub(crate) fn lines(
     let mut page = asked(question, now, columns);
     page.sentence(&output_of(program, &question.held));
     add_record(&mut page, question);
+    let request = named(question.request_id());
+    page.sentence(&format!("`{program} hold show {request} --verbose` has its codes and hashes"));
+    page.lines()
+}
+
+/// The same with the codes and hashes.
+pub(crate) fn verbose_lines(
+    question: &Question,
+    now: Option<Time>,
+    columns: usize,
+    program: &str,
+) -> Vec<String> {
+    let mut page = asked(question, now, columns);
+    page.sentence(&output_of(program, &question.held));
+    add_record(&mut page, question);
+    add_codes(&mut page, question);
     page.lines()
 }
 
@@ -151,7 +167,8 @@ fn asked(question: &Question, now: Option<Time>, columns: usize) -> Page {
     for (field, value) in &question.disclosed {
         page.foreign(field.name(), &serde_json::to_string(value).unwrap_or_default());
     }
-    let reason = question.held.decided().and_then(|decided| decided.record.reason.as_deref());
+    let decided = question.held.decided().filter(|decided| !decided.record.is_timeout());
+    let reason = decided.and_then(|decided| decided.record.reason.as_deref());
     reason.iter().for_each(|reason| page.foreign("reason", reason));
     add_attempt(&mut page, question);
     add_answers(&mut page, question, now);
@@ -180,7 +197,7 @@ fn add_attempt(page: &mut Page, question: &Question) {
     page.row("why it asks", &why(question));
 }
 
-/// How an attempt ended, in words, and the code of its fault behind them.
+/// How an attempt ended, in words.
 fn what_happened(observed: &ObservedAttempt, is_reported: bool) -> String {
     let ended = match observed.exit {
         Exit::Unknown => "it ended, how is not known".to_string(),
@@ -188,7 +205,7 @@ fn what_happened(observed: &ObservedAttempt, is_reported: bool) -> String {
         Exit::Signal(signal) => format!("it was killed by signal {signal}"),
     };
     let after = observed.duration_ns.map(|duration| format!(" after {}", took(duration)));
-    let fault = observed.fault_type.map(|fault| format!("; {} ({fault})", fault_words(fault)));
+    let fault = observed.fault_type.map(|fault| format!("; {}", fault_words(fault)));
     let (after, fault) = (after.unwrap_or_default(), fault.unwrap_or_default());
     let whence = match is_reported {
         true => "as its recorder was told: nobody observed it",
@@ -241,7 +258,7 @@ fn add_answers(page: &mut Page, question: &Question, now: Option<Time>) {
     }
 }
 
-/// What else the decision binds: ids, codes and hashes.
+/// What else the decision binds, in words, and what stands for all of it.
 fn add_record(page: &mut Page, question: &Question) {
     let summary = present_evidence(&question.held.request);
     let context = question.context();
@@ -249,21 +266,38 @@ fn add_record(page: &mut Page, question: &Question) {
     page.row("request", &named(question.request_id()));
     page.row("run", &named(&context.loop_id));
     context.escalated_from.iter().for_each(|request| page.row("passed on from", &named(request)));
+    let (claim, confidence) = (claim_words(context.executor_claim), summary.confidence_score);
+    page.row("claimed", &format!("{claim}, confidence {confidence} of 1; nobody checked it"));
+    let (count, newest) = (summary.chain_length, named(&summary.timestamp));
+    page.row("evidence", &format!("{count} records, the newest of {newest}"));
+    page.row("answer binds", &question.held.shown_hash().to_string());
+}
+
+/// The codes and hashes.
+fn add_codes(page: &mut Page, question: &Question) {
+    let summary = present_evidence(&question.held.request);
+    let context = question.context();
+    page.sentence("codes and hashes");
     page.row("result", &claimed(context.executor_claim));
-    let (state, confidence) = (summary.execution_state, summary.confidence_score);
-    page.row("state", &format!("{state}, confidence {confidence} (claimed)"));
-    let newest = format!(
-        "{} records; the newest is {} at {}, {}",
-        summary.chain_length,
-        summary.evidence_type,
-        summary.observation_point,
-        named(&summary.timestamp)
-    );
-    page.row("evidence", &newest);
+    let fault = summary.observed.as_ref().and_then(|observed| observed.fault_type);
+    fault.iter().for_each(|fault| page.row("fault", fault.name()));
+    page.row("state", summary.execution_state.name());
+    let (newest, place) = (summary.evidence_type, summary.observation_point);
+    page.row("newest", &format!("{newest} at {place}"));
     page.row("chain hash", &named(&summary.chain_hash));
     page.row("self hash", &named(&context.self_hash));
     page.row("prior hash", &named(&context.prior_hash));
-    page.row("binds", &question.held.shown_hash().to_string());
+}
+
+/// What an executor claims of itself.
+const fn claim_words(claim: ExecutorResponseType) -> &'static str {
+    match claim {
+        ExecutorResponseType::Success => "that it succeeded",
+        ExecutorResponseType::Failure => "that it failed",
+        ExecutorResponseType::Timeout => "that its time was over",
+        ExecutorResponseType::Partial => "that it is done in part",
+        ExecutorResponseType::Malformed => "something that could not be read",
+    }
 }
 
 /// What a decision does, here and now.
@@ -288,7 +322,14 @@ fn meaning(question: &Question, decision: HumanDecision) -> String {
 pub(crate) fn outcome_line(outcome: &RequestOutcome) -> String {
     match outcome {
         RequestOutcome::Withdrawn { at, sequence } => {
-            format!("withdrawn       {}, record {sequence}: the loop halted", moment(*at))
+            format!("withdrawn       {}, record {sequence}: the run had ended", moment(*at))
+        }
+        RequestOutcome::Decided(decided) if decided.record.is_timeout() => {
+            let (decision, at) = (decided.record.decision, moment(decided.at));
+            let sequence = decided.sequence;
+            format!(
+                "decided         {decision}, as nobody answered in time, {at}, record {sequence}"
+            )
         }
         RequestOutcome::Decided(decided) => {
             let record = &decided.record;
@@ -384,12 +425,39 @@ mod tests {
     }
 
     #[test]
-    fn plain_words_stand_before_every_code() {
+    fn a_question_is_told_in_plain_words_and_its_codes_where_they_are_asked_for() {
         for fault in ExecutionFaultType::ALL {
-            let shown = shown(&question(Exit::Unknown, Some(*fault)), 120).join("\n");
-            let (words, code) = (shown.find(fault_words(*fault)), shown.find(fault.name()));
-            assert!(words.is_some() && words < code, "{shown}");
-            assert!(code < shown.find("for the record"), "{shown}");
+            let question = question(Exit::Unknown, Some(*fault));
+            let plain = shown(&question, 120).join("\n");
+            assert!(plain.contains(fault_words(*fault)), "{plain}");
+            let codes = [fault.name(), "CLAIMED FAILURE", "EVALUATED", "POST_EVALUATE"];
+            let verbose = verbose_lines(&question, None, 120, "holdpoint").join("\n");
+            for code in codes {
+                assert!(!plain.contains(code) && verbose.contains(code), "{plain}\n{verbose}");
+            }
         }
+    }
+
+    #[test]
+    fn what_an_executor_claims_is_told_as_that() {
+        for claim in ExecutorResponseType::ALL {
+            let mut question = question(Exit::Status(1), None);
+            question.held.context.executor_claim = *claim;
+            let plain = shown(&question, 120).join("\n");
+            let told = format!("claimed         {}, ", claim_words(*claim));
+            assert!(plain.contains(&told) && plain.contains("nobody checked it"), "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_timeout_is_no_answer_of_anybody() {
+        let mut story = Story::asked();
+        story.wait(2_000);
+        let expire = story.expire(story.held().request_id());
+        story.given(expire);
+        let outcome = story.held().outcome.clone().unwrap();
+        let line = outcome_line(&outcome);
+        assert!(line.contains("ABORT, as nobody answered in time"), "{line}");
+        assert!(!line.contains("TIMEOUT"), "{line}");
     }
 }

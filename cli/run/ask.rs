@@ -4,7 +4,7 @@
 use super::printed::Printed;
 use crate::arguments::{Global, program};
 use crate::exit::complain;
-use crate::hold::{brief_lines, check_reason, how_to_answer, lines, outcome_line};
+use crate::hold::{brief_lines, check_reason, how_to_answer, outcome_line, verbose_lines};
 use crate::screen::{Around, Conversation, named, recorded_in_line};
 use crate::text::moment;
 use holdpoint_domain::core::text::visible;
@@ -143,7 +143,8 @@ impl<'a> Person<'a> {
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let command = recorded_in_line(&question.context().command_line);
         let around = Around { sentences: &[], command, prompt: &prompt, all: None };
-        terminal.put_question(|columns| lines(question, Some(now), columns, &program), &around);
+        let shown = |columns| verbose_lines(question, Some(now), columns, &program);
+        terminal.put_question(shown, &around);
         self.prompt(question);
     }
 

@@ -64,9 +64,11 @@ fn two_terminals_one_waits_and_the_other_answers() {
     }
     let request = await_request(&place);
     let shown = text(&place.holdpoint(&["hold", "show", &request]).stdout);
-    for told in ["command:\n| false\n", "  RETRY", "CLAIMED FAILURE"] {
+    for told in ["command:\n| false\n", "  RETRY", "claimed         that it failed"] {
         assert!(shown.contains(told), "{told}: {shown}");
     }
+    let verbose = text(&place.holdpoint(&["hold", "show", &request, "--verbose"]).stdout);
+    assert!(verbose.contains("CLAIMED FAILURE") && !shown.contains("CLAIMED"), "{verbose}");
 
     let options = ["hold", "answer", &request, "--decision", "RETRY", "--reason", "flaky"];
     let other = Terminal::start(&place, &options);
@@ -430,7 +432,8 @@ fn a_question_tells_how_the_attempt_ended_and_nothing_that_it_printed() {
             "why it asks     a person decides after an attempt that did not end well",
             "  CONTINUE      end the run here",
             "for the record",
-            "chain hash",
+            "claimed         that it ",
+            "answer binds",
         ];
         let found: Vec<usize> = places.iter().map(|it| shown.find(it).expect(it)).collect();
         assert!(found.is_sorted(), "{shown}");
@@ -465,7 +468,7 @@ fn a_hold_is_decided_on_one_screen_and_its_hashes_are_a_word_away() {
     let found: Vec<usize> = places.iter().map(|it| shown.find(it).expect(it)).collect();
     assert!(found.is_sorted() && !shown.contains("chain hash"), "{shown}");
     waiting.type_line("all");
-    let all = waiting.see("binds  ").join("\n");
+    let all = waiting.see("prior hash  ").join("\n");
     assert!(all.contains("chain hash") && all.contains("request         REQ-"), "{all}");
     waiting.type_line("abort");
     assert_eq!(waiting.end().0, 120);
