@@ -13,6 +13,7 @@ use crate::point::{self, Point};
 use crate::reach;
 use crate::replay::of_value;
 use crate::run_id;
+use crate::show::REPORTED;
 use crate::text::{command_line, counted, doer, excerpt, moment};
 use crate::travel::{Shortcuts, begin, end, line, tell_place};
 use crate::verify::{exit_of, warn};
@@ -21,8 +22,8 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
-    Change, CommonPrefix, Difference, EntityChange, Reach, Until, ValueChange, common_prefix, diff,
-    diff_states,
+    Change, CommonPrefix, Difference, EntityChange, Reach, RunTold, Until, ValueChange,
+    common_prefix, diff, diff_states,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -287,8 +288,7 @@ fn show_change(out: &mut Output, change: &EntityChange) {
         (Some(first), Some(last)) => format!(", records {first} to {last}"),
         _ => String::new(),
     };
-    let outcome = change.run.as_ref().and_then(|run| run.outcome);
-    let told = outcome.map(|outcome| outcome.name().to_string()).or(change.last_summary.clone());
+    let told = change.run.as_ref().and_then(ended).or_else(|| change.last_words.clone());
     out.line(format_args!(
         "{sign} {}  {}  {what}{records}{}",
         noun(change.room),
@@ -305,6 +305,15 @@ fn show_change(out: &mut Output, change: &EntityChange) {
     if more > 0 {
         out.line(format_args!("    and {more} more values: `--json` shows all"));
     }
+}
+
+/// How a run ended, and whether nobody is known to have watched its process.
+fn ended(run: &RunTold) -> Option<String> {
+    let outcome = run.outcome?.name();
+    Some(match run.is_reported {
+        Some(true) => format!("{outcome} {REPORTED}"),
+        Some(false) | None => outcome.to_string(),
+    })
 }
 
 /// What the entities of a room are, for people.

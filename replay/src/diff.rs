@@ -9,7 +9,9 @@ use crate::report::Head;
 use crate::state::{ROOMS, STREAMS, began, entities_of, registration_id, state_of};
 use crate::summary::summary;
 use crate::timeline::{Moment, Timeline};
+use crate::words::in_words;
 use holdpoint_domain::decision_point::DecisionPointEvent;
+use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceContent};
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::registration::{RegistrationEvent, RegistrationName};
@@ -63,6 +65,8 @@ pub struct EntityChange {
     pub last_record: Option<u64>,
     /// What the last one says, in one line.
     pub last_summary: Option<String>,
+    /// The same, in words that need no other.
+    pub last_words: Option<String>,
     /// Of a run: which it is, and how it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunTold>,
@@ -108,6 +112,9 @@ pub struct RunTold {
     pub command_line: String,
     /// What became of it, where it ended in between and that is known.
     pub outcome: Option<RunOutcome>,
+    /// Whether how its process ended was told to its recorder, and observed by nobody: the records
+    /// in between have no measurement of it. `None`: it did not end in between.
+    pub is_reported: Option<bool>,
 }
 
 /// What happened between two moments of one log, of which the second is not before the first.
@@ -222,6 +229,7 @@ struct Records {
     first: u64,
     last: u64,
     summary: String,
+    words: String,
     /// The first of them is its beginning. Threads stay in the state for long after their end.
     began: bool,
     run: RunSeen,
@@ -232,15 +240,37 @@ struct Records {
 struct RunSeen {
     command_line: Option<String>,
     end: EndSeen,
+    /// What its last process used was measured: somebody watched it.
+    is_measured: bool,
 }
 
 impl RunSeen {
     fn take(&mut self, event: &Event) {
-        let Event::ExecutionLoop(event) = event else { return };
-        if let ExecutionLoopEvent::LoopInitialized(body) = event {
-            self.command_line = Some(body.command_line.to_string());
+        match event {
+            Event::ExecutionLoop(event) => self.take_step(event),
+            Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
+                self.is_measured |= matches!(body.content, EvidenceContent::Resources(_));
+            }
+            _ => {}
+        }
+    }
+
+    fn take_step(&mut self, event: &ExecutionLoopEvent) {
+        match event {
+            ExecutionLoopEvent::LoopInitialized(body) => {
+                self.command_line = Some(body.command_line.to_string());
+            }
+            ExecutionLoopEvent::LoopDispatched(_) => self.is_measured = false,
+            _ => {}
         }
         self.end.go_on(EndSeen::of(event));
+    }
+
+    /// `before` is the state of the run before the first of the records: its process may have been
+    /// measured then.
+    fn is_reported(&self, before: Option<&Value>) -> Option<bool> {
+        let is_exit_told = self.end.exit.flatten().is_some();
+        is_exit_told.then(|| !self.is_measured && !before.is_some_and(is_measured))
     }
 
     /// What became of it. Of a run that began before, how its process ended may have been recorded
@@ -270,13 +300,15 @@ impl Passed {
         if let Some(records) = known.get_mut(&subject.id) {
             records.last = sequence;
             records.summary = summary(event);
+            records.words = in_words(event);
             records.run.take(event);
         } else if self.count < PASSED_MAX {
             self.count += 1;
-            let (first, last, summary) = (sequence, sequence, summary(event));
+            let (first, last) = (sequence, sequence);
+            let (summary, words) = (summary(event), in_words(event));
             let (began, mut run) = (subject.begins, RunSeen::default());
             run.take(event);
-            known.insert(subject.id, Records { first, last, summary, began, run });
+            known.insert(subject.id, Records { first, last, summary, words, began, run });
         } else {
             return false;
         }
@@ -299,6 +331,7 @@ impl Passed {
         let in_state = || Some(state?.get("command_line")?.as_str()?.to_string());
         let command_line = seen.and_then(|run| run.command_line.clone()).or_else(in_state);
         let outcome = seen.and_then(RunSeen::outcome);
+        let is_reported = seen.and_then(|run| run.is_reported(state));
         let run = command_line.filter(|_| room == RUNS);
         EntityChange {
             room,
@@ -308,10 +341,17 @@ impl Passed {
             first_record: records.map(|records| records.first),
             last_record: records.map(|records| records.last),
             last_summary: records.map(|records| records.summary.clone()),
-            run: run.map(|command_line| RunTold { command_line, outcome }),
+            last_words: records.map(|records| records.words.clone()),
+            run: run.map(|command_line| RunTold { command_line, outcome, is_reported }),
             standing: None,
         }
     }
+}
+
+/// Whether what the last process of a run used was measured, by the state of the run.
+fn is_measured(run: &Value) -> bool {
+    let last = run.get("attempts").and_then(|attempts| attempts.as_array()?.last());
+    last.and_then(|attempt| attempt.get("resources")).is_some_and(|usage| !usage.is_null())
 }
 
 /// What an event is about.

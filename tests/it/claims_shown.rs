@@ -165,4 +165,19 @@ fn a_result_that_was_reported_is_told_from_one_that_was_observed_on_every_screen
     assert!(screen.contains("ok, exit status 0 (reported, not observed)"), "{screen}");
     let own = rows[0]["run"].as_str().unwrap();
     assert!(!shown(&place, &["show", own]).contains("reported"));
+    let between = shown(&place, &["diff", "0"]);
+    assert!(between.contains(": ok (reported, not observed)\n    work\n"), "{between}");
+    assert!(between.contains(": ok\n    sh -c 'exit 0'\n"), "{between}");
+    let told = rows[1]["run"].as_str().unwrap();
+    let newest = rows[0]["last_record"].as_u64().unwrap();
+    let is_reported: Vec<Value> = (0..newest)
+        .map(|first| {
+            crate::program::json(&place.holdpoint(&["diff", &first.to_string(), "--json"]))
+        })
+        .flat_map(|shown| shown["entities"].as_array().unwrap().clone())
+        .filter(|entity| entity["id"] == own || entity["id"] == told)
+        .map(|entity| json!([entity["id"], entity["run"]["is_reported"]]))
+        .filter(|pair| !pair[1].is_null())
+        .collect();
+    assert!(is_reported.iter().all(|pair| pair[1] == (pair[0] == told)), "{is_reported:?}");
 }

@@ -102,7 +102,10 @@ fn the_program_tells_what_appeared_changed_and_settled() {
     assert!(shown.contains("  began and ended, records "), "{shown}");
     assert!(shown.contains(": failed\n    sh -c 'exit 3'\n"), "{shown}");
     let run = &between(third, last)["entities"][0]["run"];
-    assert_eq!(*run, value_of!({"command_line": "sh -c 'exit 3'", "outcome": "failed"}));
+    assert_eq!(
+        *run,
+        value_of!({"command_line": "sh -c 'exit 3'", "outcome": "failed", "is_reported": false})
+    );
 }
 
 #[test]

@@ -120,7 +120,10 @@ fn a_fingerprint_among_them_is_of_the_state_behind_those_before_it() {
     engine.close().expect("it closes");
     let report = verify_directory(place.log()).expect("it can be read");
     let reason = report.axes.meaning.reason;
-    assert!(report.findings.is_empty() && reason.contains("1 recorded fingerprint matches"), "{reason}");
+    assert!(
+        report.findings.is_empty() && reason.contains("1 recorded fingerprint matches"),
+        "{reason}"
+    );
 }
 
 #[test]
