@@ -1,12 +1,13 @@
 //! What a person reads before deciding. Texts of others (agents, commands, input, people) stand
 //! below a name that this program gave them, folded by columns behind a mark, so that none can
 //! write into the first column. What this program says of its own stands flush left, and comes
-//! last.
+//! last. Of a command, what begins in the first column are quotes or a word without blanks.
 
 mod alike;
 mod conversation;
 mod folds;
 mod framed;
+mod glued;
 mod plain;
 
 pub(crate) use conversation::{Around, Conversation};
@@ -353,6 +354,8 @@ mod tests {
             format!("\u{202e}{}{forged}", "\u{5d0}\u{627} ".repeat(columns)),
             format!("{}{forged}", "\u{200d}\u{1f468}\u{fe0f}".repeat(columns)),
             "\n".repeat(5_000),
+            format!("`x`{}`{forged}` `{}`", "x".repeat(columns / 2), "y".repeat(columns)),
+            format!("`'{forged}, {}'", "y ".repeat(columns)),
             format!("{}{forged}", "\u{25a0}\u{3a9}\u{ff71}\u{1100}\u{1161}".repeat(columns)),
         ]);
         texts
@@ -407,7 +410,7 @@ mod tests {
                 let shown = on_terminal(&lines, columns);
                 let first = shown.iter().position(|row| row.starts_with('|')).unwrap();
                 for row in &shown[1..first] {
-                    assert!(row.starts_with("  "), "{row:?}");
+                    assert!(row.starts_with("  ") || row.starts_with(" +"), "{row:?}");
                 }
                 assert!(shown.len() - first <= 2, "{shown:?}");
                 assert!(shown[first..].iter().all(|row| row.starts_with('|')), "{shown:?}");
