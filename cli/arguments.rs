@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 pub(crate) use crate::locate::program;
+use crate::text::path_given;
 use crate::{
     answer, apply, bench, bisect, completions, config, decision, diff, doctor, export, health,
     hold, hook, inbox, init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp,
@@ -32,9 +33,11 @@ pub(crate) struct Arguments {
 pub(crate) struct Given {
     /// The log's directory; else the nearest `.holdpoint`, in the working directory or above it.
     #[arg(long, global = true, value_name = "DIR", env = locate::VARIABLE)]
+    #[arg(value_parser = path_given())]
     pub(crate) log: Option<PathBuf>,
     /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
     #[arg(long, global = true, value_name = "FILE", env = "HOLDPOINT_CONFIG")]
+    #[arg(value_parser = path_given())]
     pub(crate) config: Option<PathBuf>,
     /// Write one JSON value to stdout, or JSON Lines for streams; everything else to stderr.
     #[arg(long, global = true)]

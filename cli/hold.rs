@@ -18,7 +18,7 @@ use crate::inbox;
 use crate::live::LiveState;
 use crate::locate::how_to_make;
 use crate::progress::Bar;
-use crate::text::path;
+use crate::text::{excerpt, path};
 use clap::Subcommand;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
@@ -269,7 +269,7 @@ fn unknown<'n>(wanted: &str, requests: impl Iterator<Item = &'n str>) -> Failure
         Some(name) => format!("did you mean {}?", visible(&name)),
         None => "`holdpoint hold list` shows what waits".to_string(),
     };
-    let message = format!("there is no request {}: {advice}", visible(wanted));
+    let message = format!("there is no request {}: {advice}", excerpt(wanted));
     Failure::new(Exit::NOT_FOUND, "unknown_request", message)
 }
 

@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure, settle};
 use crate::hold::LockWaitArgs;
 use crate::locate::HERE;
 use crate::output::Output;
-use crate::text::path as shown;
+use crate::text::{path as shown, path_given};
 use crate::travel::parse_at;
 use clap::Subcommand;
 use holdpoint_replay::Until;
@@ -58,13 +58,13 @@ enum Change {
     /// Put a log into the inbox, as what it is now and of whom it is.
     Add {
         /// The log's directory.
-        #[arg(value_name = "DIR")]
+        #[arg(value_name = "DIR", value_parser = path_given())]
         directory: PathBuf,
     },
     /// Take a log out of the inbox, until something is added to it again.
     Remove {
         /// The log's directory, which may be gone.
-        #[arg(value_name = "DIR", required_unless_present = "gone")]
+        #[arg(value_name = "DIR", value_parser = path_given(), required_unless_present = "gone")]
         directory: Vec<PathBuf>,
         /// Every log whose directory is gone.
         #[arg(long)]

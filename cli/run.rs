@@ -17,7 +17,7 @@ use crate::config::{Configuration, Demands, InForce, floors};
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold;
 use crate::inbox;
-use crate::text::{counted, path, visible_once};
+use crate::text::{beginning, counted, path, visible_once};
 use ask::Person;
 use before::NotStarted;
 use holdpoint_domain::core::text::visible;
@@ -197,7 +197,8 @@ impl Carried<'_> {
         let (global, engine) = (self.global, self.engine);
         let mut person = Person::new(global, self.hold.no_wait);
         if let Some(request) = &start.resume {
-            let request = hold::find(engine, request).unwrap_or_else(|| request.clone());
+            let request =
+                hold::find(engine, request).unwrap_or_else(|| beginning(request).to_string());
             let resumed =
                 engine.resume_held(&self.origin, &self.run, &request, &mut person, sink, signals);
             return resumed.map(Outcome::Run).map_err(|error| not_resumed(global, error));

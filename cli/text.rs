@@ -1,16 +1,20 @@
 //! Small pieces of human output.
 
 use crate::screen::named;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::{ActorId, Proof};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// Longest command line in a table, in bytes.
 const COMMAND_LINE_BYTES_MAX: usize = 120;
 /// Longest beginning of a value that means nothing, in bytes.
 const EXCERPT_BYTES_MAX: usize = 96;
+/// Most bytes of a path, and of a name in it, that Linux takes.
+const PATH_BYTES_MAX: usize = 4095;
+const FILE_NAME_BYTES_MAX: usize = 255;
 
 /// A moment with milliseconds: `2026-01-25T16:00:00.000Z`.
 pub(crate) fn moment(time: Timestamp) -> String {
@@ -36,9 +40,27 @@ pub(crate) fn doer(by: &ActorId, proof: Option<Proof>) -> String {
     }
 }
 
-/// A path as it may be shown.
+/// A path as it may be shown. Of what can be none the beginning is.
 pub(crate) fn path(path: &Path) -> String {
-    visible(&path.to_string_lossy()).to_string()
+    match check_path(path) {
+        Ok(()) => visible(&path.to_string_lossy()).to_string(),
+        Err(_) => format!("{}..", excerpt(&path.to_string_lossy())),
+    }
+}
+
+/// What is given as a path, unless there can be no such one.
+pub(crate) fn path_given() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| check_path(&path).map(|()| path))
+}
+
+fn check_path(path: &Path) -> Result<(), String> {
+    let is_short = |name: Component<'_>| name.as_os_str().len() <= FILE_NAME_BYTES_MAX;
+    match path.as_os_str().len() <= PATH_BYTES_MAX && path.components().all(is_short) {
+        true => Ok(()),
+        false => Err(format!(
+            "a path has at most {PATH_BYTES_MAX} bytes, and each name in it {FILE_NAME_BYTES_MAX}"
+        )),
+    }
 }
 
 /// A text whose quotes were made visible when it was worded: backslashes stay as they are, and what
@@ -49,7 +71,12 @@ pub(crate) fn visible_once(text: &str) -> String {
 
 /// The beginning of a value that means nothing, as it may be shown.
 pub(crate) fn excerpt(text: &str) -> String {
-    visible(bounded(text, EXCERPT_BYTES_MAX)).to_string()
+    visible(beginning(text)).to_string()
+}
+
+/// The same as it was given, for whoever makes it visible: as much as is repeated of any value.
+pub(crate) fn beginning(text: &str) -> &str {
+    bounded(text, EXCERPT_BYTES_MAX)
 }
 
 /// The beginning of a text as it may be shown, of at most so many bytes, and whether there is more.
@@ -101,6 +128,18 @@ mod tests {
         let quoted = visible("a\\\u{202e}").to_string();
         assert_eq!(visible_once(&quoted), quoted);
         assert_eq!(visible_once("\\\\\\ \n"), "\\\\\\ \\u{a}");
+    }
+
+    #[test]
+    fn a_path_is_shown_whole_and_of_what_can_be_none_the_beginning() {
+        let long = format!("/{}", "name/".repeat(800));
+        for path_that_may_be in ["/a b", &long, &"x".repeat(255)] {
+            assert_eq!(path(Path::new(path_that_may_be)), path_that_may_be);
+        }
+        for none in ["x".repeat(256), "y/".repeat(3000)] {
+            let shown = path(Path::new(&none));
+            assert!(shown.len() <= 100 && shown.ends_with(".."), "{shown}");
+        }
     }
 
     #[test]

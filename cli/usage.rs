@@ -68,19 +68,17 @@ fn verb(words: &[OsString]) -> Option<&OsStr> {
     None
 }
 
-/// What is wrong. Of a value or a verb that was given it repeats the beginning, on one line.
+/// What is wrong. Of a value that was given it repeats the beginning, on one line.
 fn repeated(error: &clap::Error) -> String {
-    let whole = error.to_string();
-    let given =
-        [ContextKind::InvalidValue, ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
-    let given = given.into_iter().find_map(|kind| match error.get(kind) {
-        Some(ContextValue::String(given)) if whole.contains(given) => Some(given),
-        _ => None,
-    });
-    let Some(given) = given else { return seen(&whole) };
-    let is_short = given.len() <= REPEATED_MAX && !given.contains('\n');
-    let shown = if is_short { given.clone() } else { cut(given, REPEATED_MAX) };
-    seen(&whole.replace(given, &shown))
+    let mut whole = error.to_string();
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidSubcommand, ContextKind::InvalidArg]
+    {
+        let Some(ContextValue::String(given)) = error.get(kind) else { continue };
+        if given.len() > REPEATED_MAX || given.contains('\n') {
+            whole = whole.replace(given, &cut(given, REPEATED_MAX));
+        }
+    }
+    seen(&whole)
 }
 
 /// A text of several lines, its control and hidden characters visible.

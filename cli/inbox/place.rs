@@ -5,10 +5,10 @@ use crate::arguments::Global;
 use crate::config::floors;
 use crate::exit::{Exit, Failure};
 use crate::locate::{HERE, VARIABLE};
-use crate::text::path as shown;
+use crate::text::{path as shown, path_given};
 use clap::error::Error;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use holdpoint_engine::executor::command_line;
 use holdpoint_engine::shell::name_of_user;
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ impl clap::Args for NamedLogs {
              set"
         );
         let option = Arg::new(OPTION).long("log").value_name("DIR").action(ArgAction::Append);
-        command.arg(option.value_parser(value_parser!(PathBuf)).help(help))
+        command.arg(option.value_parser(path_given()).help(help))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -8,7 +8,7 @@ use crate::arguments::{Global, program};
 use crate::decision::{outcome, resolve};
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
-use crate::text::visible_once;
+use crate::text::{beginning, visible_once};
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_engine::executor::{CommandSpec, SignalSource, Signals};
@@ -62,7 +62,7 @@ pub(super) fn bind(
 pub(super) fn find(carried: &Carried<'_>, wanted: &str) -> Result<String, Failure> {
     let found = carried.engine.query(|world| match resolve(world, wanted) {
         Ok(point) => Ok(point.decision_id.to_string()),
-        Err(unknown) if unknown.code() == "not_found" => Ok(wanted.to_string()),
+        Err(unknown) if unknown.code() == "not_found" => Ok(beginning(wanted).to_string()),
         Err(failure) => Err(not_started("ambiguous_decision", failure.message())),
     });
     found.map_err(|error| unrecorded(carried.global, error.into()))?

@@ -296,3 +296,42 @@ fn a_name_of_ten_kibibytes_is_repeated_by_its_beginning_on_one_line() {
         assert!(longest <= 130 && said.len() < 600, "{verb}: {said}");
     }
 }
+
+/// The rule of 100 bytes, of whatever is no name of anything.
+#[test]
+fn of_an_argument_that_names_nothing_the_beginning_is_repeated() {
+    let place = Place::with_log();
+    let log = place.log.to_str().unwrap();
+    for kind in ["x", "REQ-", "DP-", "/"] {
+        let long = format!("{kind}{}", "a".repeat(10 * 1024));
+        let after_log = [
+            &["hold", "show", &long][..],
+            &["hold", "wait", &long, "--timeout", "1s"],
+            &["decision", "show", &long],
+            &["decision", "respond", &long, "--option", "yes"],
+            &["decision", "wait", &long, "--wait-timeout", "1s"],
+            &["decision", "list", "--after", &long],
+            &["answer", &long, "yes"],
+            &["run", "--approval", &long, "--", "true"],
+            &["run", "--resume", &long, "--", "true"],
+            &["thread", "show", &long],
+            &["thread", "show", "a", "--tenant", &long],
+            &["inbox", "add", &long],
+            &["inbox", "remove", &long],
+            &["inbox", "--log", &long],
+            &["runs", "--config", &long],
+            &["decision", "create", "--prompt", "P", "--evidence", &long],
+            &["decision", &long],
+            &["runs", &format!("--{long}")],
+            &["runs", "-n", "1", &long],
+        ];
+        let named = after_log.map(|words| [&["--log", log], words].concat());
+        let all = named.into_iter().chain([vec!["--log", &long, "hold", "list"]]);
+        for words in all {
+            let output = place.holdpoint(&words);
+            let said = format!("{}{}", text(&output.stderr), text(&output.stdout));
+            assert_ne!(status(&output), 0, "{words:.20?}: {said}");
+            assert!(said.len() < 700 && !said.contains(&long[..101]), "{words:.20?}: {said}");
+        }
+    }
+}
