@@ -1,7 +1,7 @@
 //! `holdpoint thread list`: every thread in a line.
 
 use super::reading::{read, threads};
-use super::shown::now;
+use super::shown::{newest, now, waits_for};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -104,18 +104,13 @@ fn show(out: &mut Output, threads: &[&Thread], seen_from: Time) {
         return;
     }
     let header =
-        ["tenant", "correlation", "turns", "state", "pending", "unsaid", "began", "newest"];
+        ["tenant", "correlation", "turns", "state", "waits for", "unsaid", "began", "newest"];
     let rows = threads.iter().map(|thread| row_of(thread, seen_from));
     let rows: Vec<_> = std::iter::once(header.map(String::from)).chain(rows).collect();
     aligned(&rows).iter().for_each(|line| out.line(line));
 }
 
 fn row_of(thread: &Thread, seen_from: Time) -> [String; 8] {
-    let (directive, reason) = (thread.last_directive, thread.last_reason_code);
-    let newest = match thread.turns {
-        0 => "no turn yet".into(),
-        _ => format!("turn {}: {directive} {reason}", thread.last_turn_id),
-    };
     let plan = thread.open_plan().map(|plan| {
         let stands = if plan.is_lapsed(seen_from) { "lapsed" } else { "open" };
         format!(", plan of turn {} {stands}", plan.turn_id)
@@ -125,9 +120,9 @@ fn row_of(thread: &Thread, seen_from: Time) -> [String; 8] {
         visible(&thread.correlation_id).to_string(),
         thread.turns.to_string(),
         if thread.is_closed { "ended" } else { "open" }.to_string(),
-        thread.state.pending_state().to_string(),
+        waits_for(thread.state.pending_state()).to_string(),
         thread.state.resume_buffers.len().to_string(),
         moment(thread.started_at),
-        newest + plan.unwrap_or_default().as_str(),
+        newest(thread) + plan.unwrap_or_default().as_str(),
     ]
 }

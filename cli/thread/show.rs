@@ -1,7 +1,7 @@
 //! `holdpoint thread show`: the state of one thread.
 
 use super::reading::{Name, Reading, tenants};
-use super::shown::{end, expiry, now, pending, quoted};
+use super::shown::{end, expiry, newest, now, pending, quoted, words};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -137,14 +137,9 @@ fn lines(thread: &Thread, seen_from: Time) -> Vec<String> {
         line("state", if thread.is_closed { "ended" } else { "open" }),
         line("turns", format!("{}, since {}", thread.turns, moment(thread.started_at))),
     ];
-    let newest = match thread.turns {
-        0 => "no turn yet".into(),
-        _ => format!(
-            "turn {}: {} {}",
-            thread.last_turn_id, thread.last_directive, thread.last_reason_code
-        ),
-    };
-    lines.push(line("newest", newest));
+    let (directive, reason) = (thread.last_directive, thread.last_reason_code);
+    let codes = if thread.turns == 0 { String::new() } else { format!(" ({directive} {reason})") };
+    lines.push(line("newest", format!("{}{codes}", newest(thread))));
     lines.push(line("changed", format!("record {}", thread.version)));
     lines.push(line("session", or_none(thread.session_id.as_deref())));
     lines.extend(of_marks(&thread.state.marks, seen_from));
@@ -155,12 +150,12 @@ fn lines(thread: &Thread, seen_from: Time) -> Vec<String> {
 }
 
 fn of_marks(marks: &Marks, seen_from: Time) -> Vec<String> {
-    let waits = marks.pending.as_ref().map_or("NONE".into(), pending);
+    let waits = marks.pending.as_ref().map_or("nothing".into(), pending);
     let mut lines = vec![
         line("speaker", or_none(marks.active_speaker_user_id.as_deref())),
         line("subject", or_none(marks.active_subject_ref.as_deref())),
         line("interrupted", or_none(marks.interrupted_subject_ref.as_deref())),
-        line("pending", waits),
+        line("waits for", waits),
     ];
     let check = match marks.return_check {
         Some(check) => {
@@ -185,7 +180,15 @@ fn of_plan(open: &OpenPlan, seen_from: Time) -> Vec<String> {
             }
             false => line("  open until", expiry(open.expires_at, seen_from)),
         },
-        line("  branch", format!("{}, {}", open.plan.branch, open.plan.reason_code)),
+        line(
+            "  it comes to",
+            format!(
+                "{} (branch {}, {})",
+                words(open.plan.reason_code),
+                open.plan.branch,
+                open.plan.reason_code
+            ),
+        ),
     ];
     lines.extend(open.plan.would_say.iter().map(|words| line("  would say", quoted(words))));
     lines

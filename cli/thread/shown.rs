@@ -4,7 +4,9 @@
 use crate::text::moment;
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::{bounded, visible};
-use holdpoint_domain::interruption_thread::{Clarify, Pending, Remainder};
+use holdpoint_domain::interruption_thread::{
+    Clarify, Pending, PendingState, ReasonCode, Remainder, Thread,
+};
 use holdpoint_engine::shell::{Clock, SystemClock};
 use std::time::Duration;
 
@@ -84,7 +86,33 @@ pub(super) fn pending(pending: &Pending) -> String {
         }
         Pending::StepUp { attempts } => (String::new(), attempts),
     };
-    format!("{}{what}, asked {attempts}x", pending.state())
+    let (waits_for, code) = (waits_for(pending.state()), pending.state());
+    format!("{waits_for}{what}, asked {attempts}x ({code})")
+}
+
+/// The same in a word or a few.
+pub(super) const fn waits_for(state: PendingState) -> &'static str {
+    match state {
+        PendingState::None => "nothing",
+        PendingState::Clarify => "an answer",
+        PendingState::Confirm => "a yes or no",
+        PendingState::MemoryPermission => "a permission",
+        PendingState::Tool => "a tool",
+        PendingState::StepUp => "a proof of identity",
+    }
+}
+
+/// What the newest turn of a thread came to, in words.
+pub(super) fn newest(thread: &Thread) -> String {
+    match thread.turns {
+        0 => "no turn yet".to_string(),
+        _ => format!("turn {}: {}", thread.last_turn_id, words(thread.last_reason_code)),
+    }
+}
+
+/// What a code says, within a line.
+pub(super) fn words(reason: ReasonCode) -> &'static str {
+    reason.words().trim_end_matches('.')
 }
 
 /// What became of words that were left unsaid.

@@ -48,7 +48,9 @@ fn the_state_shows_what_was_left_unsaid_to_whom_and_until_when() {
     let place = one();
     let state = shown(&place, &["thread", "show", "talk"]);
     for words in [
-        "newest          turn 2: WAIT X_INTERRUPT_CANCEL\nchanged         record 10",
+        "newest          turn 2: Speech stops; the next turn says what for (WAIT \
+         X_INTERRUPT_CANCEL)\nchanged         record 10",
+        "waits for       nothing\n",
         "speaker         ada",
         "unsaid          of turn 2, to ada, answer 41, topic weather",
         "was said      \"I\"",
@@ -80,7 +82,7 @@ fn a_thread_and_what_is_registered_are_found_by_the_names_that_are_printed() {
 fn the_state_is_shown_as_it_was_after_any_record() {
     let place = one();
     let before = shown(&place, &["thread", "show", "talk", "--at", "8"]);
-    let newest = "turn 1: RESPOND X_NLP_CHAT\nchanged         record 8\n";
+    let newest = "turn 1: An answer in words (RESPOND X_NLP_CHAT)\nchanged         record 8\n";
     assert!(before.contains(newest), "{before}");
     assert!(!before.contains("unsaid"), "{before}");
     let then = shown(&place, &["thread", "show", "talk", "--at", "10"]);

@@ -163,7 +163,7 @@ fn a_plan_whose_time_is_over_is_shown_as_lapsed() {
     let drafted = show(&place)["version"].to_string();
     let then = shown(&["thread", "show", "talk", "--at", &drafted]);
     assert!(then.contains("open until") && !then.contains("lapsed"), "{then}");
-    let turn = "turn 2: WAIT X_INTERRUPT_CANCEL\n";
+    let turn = "turn 2: Speech stops; the next turn says what for (WAIT X_INTERRUPT_CANCEL)\n";
     assert!(then.contains(turn), "the record of the plan is not that of a turn: {then}");
     // As it was at the newest record of a state.
     let later = place.holdpoint(&["record", "--stream", "s", "--type", "later"]);

@@ -292,7 +292,8 @@ macro_rules! reason_codes {
     ($($number:literal $Member:ident $name:literal $doc:literal $(in $Class:ident)?,)+) => {
         crate::core::closed_enum! {
             /// Why a turn, a row or an expiry is what it is. Closed; the order is that of the
-            /// encoding, so members are only ever added at the end.
+            /// encoding, so members are only ever added at the end. Some that go on, or change the
+            /// subject, are for the rows of callers alone.
             pub enum ReasonCode {
                 $(#[doc = $doc] $Member = $name,)+
             }
@@ -303,6 +304,12 @@ macro_rules! reason_codes {
             #[must_use]
             pub const fn number(self) -> u32 {
                 REGISTRY_BASE + match self { $(Self::$Member => $number,)+ }
+            }
+
+            /// What it says, in a sentence.
+            #[must_use]
+            pub const fn words(self) -> &'static str {
+                match self { $(Self::$Member => $doc,)+ }
             }
 
             /// The seed's name.
@@ -340,8 +347,8 @@ reason_codes! {
     0x08 ToolOk "X_TOOL_OK" "A tool answered.",
     0x09 ToolFail "X_TOOL_FAIL" "A tool failed.",
     0x0A ToolAmbiguous "X_TOOL_AMBIGUOUS" "A tool found several things.",
-    0x0B ResumeContinue "X_RESUME_CONTINUE" "The user asked to go on. For callers' rows.",
-    0x0C ResumeMoreDetail "X_RESUME_MORE_DETAIL" "The user asked for more. For callers' rows.",
+    0x0B ResumeContinue "X_RESUME_CONTINUE" "The user asked to go on.",
+    0x0C ResumeMoreDetail "X_RESUME_MORE_DETAIL" "The user asked for more.",
     0x0D ResumeExpired "X_RESUME_EXPIRED" "There is nothing to go on with any more.",
     0x0E MemoryPermissionRequired "X_MEMORY_PERMISSION_REQUIRED"
         "What is kept in memory needs a yes before it is said.",
@@ -362,7 +369,7 @@ reason_codes! {
     0x18 InterruptSameSubjectAppend "X_INTERRUPT_SAME_SUBJECT_APPEND"
         "The remainder and the new answer are said as one.",
     0x19 InterruptSwitchTopic "X_INTERRUPT_SWITCH_TOPIC"
-        "The subject changed. For callers' rows.",
+        "The subject changed.",
     0x1A InterruptReturnCheckAsked "X_INTERRUPT_RETURN_CHECK_ASKED"
         "The new subject is answered, and it is asked whether to go back.",
     0x1B InterruptResumeNow "X_INTERRUPT_RESUME_NOW" "The remainder is said.",
