@@ -14,6 +14,7 @@ use crate::verify::damaged;
 use crate::wanted::expect_order;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_replay::{
     Asked, Begun, Extract, Extracted, Filter, Finding, Listed, OneOf, Order, Report, Run, Searched,
     Taken, Verdict, begun, decision_points, extract, leading, runs_of, search, span, verify_asked,
@@ -50,6 +51,12 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// The run of a loop, where it is one of those that are told.
+    pub(crate) fn run(&self, loop_id: &str) -> Option<&ExecutionLoop> {
+        let mut runs = self.runs.iter().map(|run| &run.entity);
+        runs.find(|run| run.loop_id() == loop_id)
+    }
+
     /// Whether something is wrong with the log, as far as it was read.
     pub(crate) fn is_damaged(&self) -> bool {
         self.report.failed() || !self.extract.findings.is_empty()

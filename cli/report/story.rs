@@ -4,7 +4,7 @@ use super::asked::votes;
 use super::gather::Told;
 use super::html::Html;
 use crate::screen::named;
-use crate::show::{REPORTED, ended, length, outcome, proven, who};
+use crate::show::{REPORTED, ended, length, marked, outcome, proven, who};
 use crate::text::moment;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
@@ -210,12 +210,15 @@ fn is_evidence(line: &Line) -> bool {
 fn happened(told: &Told, line: &Line) -> String {
     match &line.event {
         Some(Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(body))) => {
-            let is_it = |run: &&Run| run.entity.loop_id() == body.loop_id.as_str();
-            let attempts = told.runs.iter().filter(is_it).flat_map(|run| &run.entity.attempts);
-            let mut attempts = attempts.filter(|it| it.number == body.attempt);
-            let is_reported = attempts.any(Attempt::is_reported);
+            let mut attempts = told.run(&body.loop_id).into_iter().flat_map(|it| &it.attempts);
+            let attempt = attempts.find(|it| it.number == body.attempt);
+            let is_reported = attempt.is_some_and(Attempt::is_reported);
             let known = if is_reported { format!(" {REPORTED}") } else { String::new() };
             attempt_ended(body, &known)
+        }
+        Some(Event::ExecutionLoop(event @ ExecutionLoopEvent::LoopHalted(body))) => {
+            let last = told.run(&body.loop_id).and_then(|run| run.current_attempt());
+            marked(last, in_words(&event.clone().into()))
         }
         Some(event) => in_words(event),
         None => line.summary.clone(),

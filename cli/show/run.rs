@@ -15,7 +15,7 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::{OutputStream, ResourceUsage, StopCondition};
 use holdpoint_domain::execution_loop::Exit;
-use holdpoint_domain::governed::{Attempt, LoopView, StopDetected};
+use holdpoint_domain::governed::{Attempt, ExecutionLoop, LoopView, StopDetected};
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::executor::InstructionEnvelope;
@@ -166,7 +166,7 @@ pub(crate) fn lines(
     relations.put_later(&mut page, run, view.clock);
     attempts(&mut page, run);
     let last = run.outputs.iter().filter(|it| it.attempt == run.entity.attempt_count());
-    last.for_each(|output| put_output(&mut page, output));
+    last.for_each(|output| put_output(&mut page, &run.entity, output));
     relations.put_records(&mut page, view.clock);
     if view.is_verbose {
         codes(&mut page, run);
@@ -394,7 +394,7 @@ pub(crate) fn fault_words(name: &str) -> String {
     name.to_lowercase().replace('_', " ")
 }
 
-fn put_output(page: &mut Page, output: &CapturedOutput) {
+fn put_output(page: &mut Page, entity: &ExecutionLoop, output: &CapturedOutput) {
     let name = match output.extent.stream {
         OutputStream::Stdout => "stdout",
         OutputStream::Stderr => "stderr",
@@ -403,7 +403,9 @@ fn put_output(page: &mut Page, output: &CapturedOutput) {
     if output.extent.true_length == 0 {
         return;
     }
-    page.row(name, &format!("{}{}", bytes(output.extent.true_length), missing(output)));
+    let attempt = entity.attempts.iter().find(|attempt| attempt.number == output.attempt);
+    let length = format!("{}{}", bytes(output.extent.true_length), missing(output));
+    page.row(name, &marked(attempt, length));
     page.printed(&seen_lines(last_lines(&output.bytes, LAST_LINES)));
 }
 

@@ -6,13 +6,13 @@ use crate::log_show::breakable;
 use crate::output::Output;
 use crate::runs::ID_CHARACTERS;
 use crate::screen::{columns_of_screen, folded};
-use crate::show::proven;
+use crate::show::{REPORTED, proven};
 use crate::text::{command_line, counted, moment};
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_engine::executor::command_line as shell_line;
-use holdpoint_replay::{Beginning, Role, RunOutcome, Step, StepRecord, Trace, TracedRun};
+use holdpoint_replay::{Beginning, Person, Role, RunOutcome, Step, StepRecord, Trace, TracedRun};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
@@ -52,7 +52,8 @@ fn lines(story: &Trace, program: &str, screen: Screen) -> Vec<Told> {
         let laid_out = laid_out(value, (&name, &others), columns).into_iter();
         lines.extend(laid_out.map(|line| (false, line)));
     };
-    story.runs.iter().take(RUNS_MAX).for_each(|it| row("run", &run(it)));
+    let is_whole = story.effects_left_out == 0 && !story.effects_cut;
+    story.runs.iter().take(RUNS_MAX).for_each(|it| row("run", &run(it, is_whole)));
     let more = story.runs.len().saturating_sub(RUNS_MAX);
     if more > 0 {
         let more = counted(more as u64, "more run");
@@ -95,7 +96,7 @@ fn laid_out(text: &str, before: (&str, &str), columns: Option<usize>) -> Vec<Str
 }
 
 /// A run in a line: which, what, and what became of it, as far as the story has it.
-fn run(run: &TracedRun) -> String {
+fn run(run: &TracedRun, is_whole: bool) -> String {
     let id = visible(run.run.get(..ID_CHARACTERS).unwrap_or(&run.run)).to_string();
     let command = match &run.command_line {
         Some(command) => command_line(command),
@@ -107,19 +108,31 @@ fn run(run: &TracedRun) -> String {
         Some(Exit::Unknown) | None => String::new(),
     };
     let outcome = run.outcome.map_or("its end is not in this story", RunOutcome::name);
-    format!("{id}: {command} ({outcome}{exit})")
+    let known = match run.is_reported() {
+        true if is_whole => format!(" {REPORTED}"),
+        true => ", as its recorder states".to_string(),
+        false => String::new(),
+    };
+    format!("{id}: {command} ({outcome}{exit}){known}")
 }
 
+/// The person before the record that was asked for, else the first one behind it.
 fn person(story: &Trace) -> String {
-    match (&story.person, story.steps.first()) {
-        (Some(person), _) => {
-            format!("{}, record {}", proven(&person.actor, person.proof), person.sequence)
-        }
-        (None, Some(Step { actor: Some(first), proof, .. })) => {
-            format!("nobody up to this record; it began with {}", proven(first, *proof))
-        }
-        (None, _) => "nobody up to this record".to_string(),
+    let told = |Person { actor, proof, sequence }: &Person| {
+        format!("{}, record {sequence}", proven(actor, *proof))
+    };
+    if let Some(person) = &story.person {
+        return told(person);
     }
+    let began = match story.steps.first() {
+        Some(Step { actor: Some(first), proof, .. }) => {
+            format!("; it began with {}", proven(first, *proof))
+        }
+        _ => String::new(),
+    };
+    let later = story.steps.iter().find_map(Step::person);
+    let later = later.map(|person| format!("; later {}", told(&person))).unwrap_or_default();
+    format!("nobody up to this record{began}{later}")
 }
 
 /// How a story begins, in words.

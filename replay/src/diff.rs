@@ -1,7 +1,7 @@
 //! What became of a state: from one moment to another of one log, or of two.
 
 use crate::entity::value;
-use crate::outcome::{EndSeen, RunOutcome};
+use crate::outcome::{EndSeen, RunOutcome, measured};
 use crate::reach::Reach;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
@@ -11,7 +11,6 @@ use crate::summary::summary;
 use crate::timeline::{Moment, Timeline};
 use crate::words::in_words;
 use holdpoint_domain::decision_point::DecisionPointEvent;
-use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceContent};
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::registration::{RegistrationEvent, RegistrationName};
@@ -246,22 +245,10 @@ struct RunSeen {
 
 impl RunSeen {
     fn take(&mut self, event: &Event) {
-        match event {
-            Event::ExecutionLoop(event) => self.take_step(event),
-            Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
-                self.is_measured |= matches!(body.content, EvidenceContent::Resources(_));
-            }
-            _ => {}
-        }
-    }
-
-    fn take_step(&mut self, event: &ExecutionLoopEvent) {
-        match event {
-            ExecutionLoopEvent::LoopInitialized(body) => {
-                self.command_line = Some(body.command_line.to_string());
-            }
-            ExecutionLoopEvent::LoopDispatched(_) => self.is_measured = false,
-            _ => {}
+        self.is_measured = measured(event).unwrap_or(self.is_measured);
+        let Event::ExecutionLoop(event) = event else { return };
+        if let ExecutionLoopEvent::LoopInitialized(body) = event {
+            self.command_line = Some(body.command_line.to_string());
         }
         self.end.go_on(EndSeen::of(event));
     }

@@ -1,6 +1,7 @@
 //! How a run ended, in one word that needs no other.
 
-use holdpoint_domain::evidence_capture::StopCondition;
+use holdpoint_domain::Event;
+use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceContent, StopCondition};
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, ExecutionLoopState, Exit, HaltReason};
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
@@ -155,6 +156,18 @@ pub(crate) struct EndSeen {
     /// How the process of the last attempt ended; the inner `None`: it has not.
     pub(crate) exit: Option<Option<Exit>>,
     pub(crate) halt: Option<Halted>,
+}
+
+/// What an event says of whether somebody watched the process of a run: that what it used was
+/// measured, or that another one begins; `None`: nothing.
+pub(crate) fn measured(event: &Event) -> Option<bool> {
+    match event {
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(_)) => Some(false),
+        Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
+            matches!(body.content, EvidenceContent::Resources(_)).then_some(true)
+        }
+        _ => None,
+    }
 }
 
 /// How a run halted.

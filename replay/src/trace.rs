@@ -241,7 +241,7 @@ pub fn trace<S: ReadStorage>(
     let asked = asked.unwrap_or(Batch { first: sequence, last: sequence });
     let by = (&mut tied, &mut looked);
     let effects = Effects::of(&reader, by, asked, causes.before, depth, &mut part)?;
-    let person = causes.steps.iter().find_map(person_of);
+    let person = causes.steps.iter().find_map(Step::person);
     let mut steps = causes.steps;
     steps.reverse();
     steps.extend(effects.steps);
@@ -278,7 +278,11 @@ pub fn trace<S: ReadStorage>(
     })))
 }
 
-fn person_of(step: &Step) -> Option<Person> {
-    let actor = step.actor.clone().filter(|actor| actor.kind == Actor::Human)?;
-    Some(Person { actor, proof: step.proof, sequence: step.stated_by })
+impl Step {
+    /// The person who did it; `None` where it was none.
+    #[must_use]
+    pub fn person(&self) -> Option<Person> {
+        let actor = self.actor.clone().filter(|actor| actor.kind == Actor::Human)?;
+        Some(Person { actor, proof: self.proof, sequence: self.stated_by })
+    }
 }

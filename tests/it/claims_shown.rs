@@ -165,10 +165,19 @@ fn a_result_that_was_reported_is_told_from_one_that_was_observed_on_every_screen
     assert!(screen.contains("ok, exit status 0 (reported, not observed)"), "{screen}");
     let own = rows[0]["run"].as_str().unwrap();
     assert!(!shown(&place, &["show", own]).contains("reported"));
+    let traced = |run: &Value| shown(&place, &["trace", run["run"].as_str().unwrap()]);
+    assert!(!traced(&rows[0]).contains("reported, not observed"), "{}", traced(&rows[0]));
+    let of_told = shown(&place, &["trace", &rows[1]["last_record"].to_string()]);
+    assert!(of_told.contains("reported, not observed"), "{of_told}");
+    let page = place.log.join("../told.html");
+    let told = rows[1]["run"].as_str().unwrap();
+    shown(&place, &["report", told, "--out", page.to_str().unwrap()]);
+    let page = std::fs::read_to_string(&page).unwrap();
+    let end = page.split("the run has ended: ").nth(1).unwrap();
+    assert!(end.starts_with("it is done (reported, not observed)"), "{end:.200}");
     let between = shown(&place, &["diff", "0"]);
     assert!(between.contains(": ok (reported, not observed)\n    work\n"), "{between}");
     assert!(between.contains(": ok\n    sh -c 'exit 0'\n"), "{between}");
-    let told = rows[1]["run"].as_str().unwrap();
     let newest = rows[0]["last_record"].as_u64().unwrap();
     let is_reported: Vec<Value> = (0..newest)
         .map(|first| {

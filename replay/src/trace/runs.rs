@@ -1,7 +1,7 @@
 //! The runs that a story tells of, as its records say.
 
 use super::Step;
-use crate::outcome::{EndSeen, RunOutcome};
+use crate::outcome::{EndSeen, RunOutcome, measured};
 use crate::records::Line;
 use holdpoint_domain::Event;
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit};
@@ -19,6 +19,8 @@ pub struct TracedRun {
     pub outcome: Option<RunOutcome>,
     #[serde(skip)]
     end: EndSeen,
+    #[serde(skip)]
+    is_measured: bool,
 }
 
 /// What a record says of a run.
@@ -27,20 +29,22 @@ pub(super) struct SaidOfRun {
     run: String,
     command_line: Option<String>,
     end: EndSeen,
+    measured: Option<bool>,
 }
 
 impl SaidOfRun {
     /// `None`: the record is about no loop.
     pub(super) fn of(line: &Line) -> Option<Self> {
         let run = line.loop_id.clone()?;
+        let measured = line.event.as_ref().and_then(measured);
         let Some(Event::ExecutionLoop(event)) = &line.event else {
-            return Some(Self { run, command_line: None, end: EndSeen::default() });
+            return Some(Self { run, command_line: None, end: EndSeen::default(), measured });
         };
         let command_line = match event {
             ExecutionLoopEvent::LoopInitialized(body) => Some(body.command_line.to_string()),
             _ => None,
         };
-        Some(Self { run, command_line, end: EndSeen::of(event) })
+        Some(Self { run, command_line, end: EndSeen::of(event), measured })
     }
 }
 
@@ -50,8 +54,7 @@ pub(super) fn runs_in(steps: &[Step]) -> Vec<TracedRun> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for said in steps.iter().flat_map(|step| &step.of_runs) {
         let at = *places.entry(&said.run).or_insert_with(|| {
-            let (run, end) = (said.run.clone(), EndSeen::default());
-            runs.push(TracedRun { run, command_line: None, outcome: None, end });
+            runs.push(TracedRun::named(&said.run));
             runs.len().saturating_sub(1)
         });
         if let Some(run) = runs.get_mut(at) {
@@ -62,16 +65,30 @@ pub(super) fn runs_in(steps: &[Step]) -> Vec<TracedRun> {
 }
 
 impl TracedRun {
+    /// One of which nothing is known yet.
+    fn named(run: &str) -> Self {
+        let (run, end) = (run.to_string(), EndSeen::default());
+        Self { run, command_line: None, outcome: None, end, is_measured: false }
+    }
+
     /// How the process of its last attempt ended, where that is told.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         self.end.exit.flatten()
     }
 
+    /// Whether how that process ended was told to its recorder, and observed by nobody, as far as
+    /// the story has it: nothing in it was measured.
+    #[must_use]
+    pub fn is_reported(&self) -> bool {
+        self.exit().is_some() && !self.is_measured
+    }
+
     fn take(&mut self, said: &SaidOfRun) {
         if let Some(command) = &said.command_line {
             self.command_line = Some(command.clone());
         }
+        self.is_measured = said.measured.unwrap_or(self.is_measured);
         self.end.go_on(said.end);
         self.outcome = self.end.outcome();
     }
