@@ -21,6 +21,7 @@ use crate::output::Output;
 use crate::text::{path as shown, path_given};
 use crate::travel::parse_at;
 use clap::Subcommand;
+use holdpoint_engine::executor::command_line;
 use holdpoint_replay::Until;
 pub(crate) use known::register;
 use known::{KnownLog, KnownLogs, ListedBy, LogIdentity, unusable};
@@ -164,7 +165,10 @@ fn add(global: &Global, named: &Path) -> Result<Exit, Failure> {
     let identity = LogIdentity::of(&path).map_err(unreadable)?.ok_or_else(|| {
         let below = path.join(HERE);
         let advice = match LogIdentity::of(&below) {
-            Ok(Some(_)) => format!("`holdpoint inbox add {}` adds the one in it", shown(&below)),
+            Ok(Some(_)) => {
+                let below = command_line(below.as_os_str(), &[]);
+                format!("`holdpoint inbox add {below}` adds the one in it")
+            }
             Ok(None) | Err(_) => "name a log's directory".to_string(),
         };
         let message =

@@ -69,8 +69,11 @@ pub(crate) fn visible_once(text: &str) -> String {
     visible(text).to_string().replace("\\\\", "\\")
 }
 
-/// The beginning of a value that means nothing, as it may be shown.
+/// The beginning of a value that means nothing, as it may be shown; of an empty one, that it is.
 pub(crate) fn excerpt(text: &str) -> String {
+    if text.is_empty() {
+        return "\"\"".to_string();
+    }
     visible(beginning(text)).to_string()
 }
 
@@ -128,6 +131,11 @@ mod tests {
         let quoted = visible("a\\\u{202e}").to_string();
         assert_eq!(visible_once(&quoted), quoted);
         assert_eq!(visible_once("\\\\\\ \n"), "\\\\\\ \\u{a}");
+    }
+
+    #[test]
+    fn a_value_that_is_empty_is_seen_to_be_so() {
+        assert_eq!(excerpt(""), "\"\"");
     }
 
     #[test]

@@ -243,14 +243,14 @@ fn what_is_said_to_be_done_about_a_listed_path_with_spaces_is_done_as_it_stands(
 #[test]
 fn a_directory_that_holds_a_log_is_told_where_it_is() {
     let place = Place::new();
-    let project = place.directory.path().join("project");
+    let project = place.directory.path().join("my project");
     std::fs::create_dir(&project).unwrap();
     let log = project.join(".holdpoint");
     assert_eq!(status(&place.holdpoint(&["init", log.to_str().unwrap()])), 0);
     let added = inbox(&place, &["add", project.to_str().unwrap()]);
     let said = text(&added.stderr);
     assert_eq!(status(&added), 3, "{said}");
-    assert!(said.contains(&format!("`holdpoint inbox add {}`", log.display())), "{said}");
+    assert!(said.contains(&format!("`holdpoint inbox add '{}'`", log.display())), "{said}");
 }
 
 #[test]
