@@ -132,7 +132,9 @@ impl Draft {
 
     /// The line is ended.
     pub(super) fn enter(&mut self, item: &Item) -> Entered {
-        let line = std::mem::take(&mut self.line).trim().to_string();
+        let typed = std::mem::take(&mut self.line);
+        // A word is exactly what is offered; in a text blanks around it say nothing.
+        let line = if self.field == Field::Word { typed } else { typed.trim().to_string() };
         let unclear = |why: &str| Entered::Unclear(why.to_string());
         match self.field {
             Field::Reason => {
@@ -234,7 +236,8 @@ mod tests {
     fn enter_alone_and_what_is_not_offered_are_no_answers() {
         for item in [sample::hold(), sample::decision()] {
             let mut draft = Draft::default();
-            for line in ["", " ", "y", "C", "CONT", "approve", "deny", "_accept", "yes please"] {
+            let other = ["", " ", "y", "C", "CONT", "approve", "deny", "_accept", "yes please"];
+            for line in other.into_iter().chain(["ABORT ", " ABORT", "yes ", "\u{a0}yes"]) {
                 assert!(matches!(enter(&mut draft, &item, line), Entered::Unclear(_)), "{line:?}");
             }
         }
