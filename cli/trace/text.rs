@@ -108,12 +108,20 @@ fn run(run: &TracedRun, is_whole: bool) -> String {
         Some(Exit::Unknown) | None => String::new(),
     };
     let outcome = run.outcome.map_or("its end is not in this story", RunOutcome::name);
-    let known = match run.is_reported() {
-        true if is_whole => format!(" {REPORTED}"),
-        true => ", as its recorder states".to_string(),
-        false => String::new(),
-    };
-    format!("{id}: {command} ({outcome}{exit}){known}")
+    format!("{id}: {command} ({outcome}{exit}){}", known(run, is_whole))
+}
+
+/// How it is known how a process ended, where nothing in the story says that somebody watched it.
+fn known(run: &TracedRun, is_whole: bool) -> String {
+    use RunOutcome::{Crashed, Failed, Ok, Timeout};
+    let is_result = matches!(run.outcome, Some(Ok | Failed | Crashed | Timeout));
+    match run.exit() {
+        _ if run.is_measured() => String::new(),
+        Some(_) if is_whole => format!(" {REPORTED}"),
+        Some(_) => ", as its recorder states".to_string(),
+        None if is_result => ", as its recorder states".to_string(),
+        None => String::new(),
+    }
 }
 
 /// The person before the record that was asked for, else the first one behind it.

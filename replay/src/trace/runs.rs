@@ -77,11 +77,10 @@ impl TracedRun {
         self.end.exit.flatten()
     }
 
-    /// Whether how that process ended was told to its recorder, and observed by nobody, as far as
-    /// the story has it: nothing in it was measured.
+    /// Whether the story has what that process used: somebody watched it.
     #[must_use]
-    pub fn is_reported(&self) -> bool {
-        self.exit().is_some() && !self.is_measured
+    pub const fn is_measured(&self) -> bool {
+        self.is_measured
     }
 
     fn take(&mut self, said: &SaidOfRun) {
