@@ -151,7 +151,7 @@ pub(crate) fn doubt(by: &Principal) -> Option<String> {
 /// How it ended, in one line, with what proves who ended it.
 pub(crate) fn outcome(point: &DecisionPoint) -> String {
     let Some(ending) = &point.ending else { return "nobody answered yet".to_string() };
-    let by = ending.by.as_ref().map_or_else(|| "the deadline".to_string(), |by| named(&by.id));
+    let by = ending.by.as_ref().map_or_else(|| "the deadline".to_string(), who);
     let what = match (&ending.kind, &ending.response) {
         (_, Some(response)) => said_in_words(response),
         (Some(ResolutionKind::Default), None) => {
@@ -165,8 +165,7 @@ pub(crate) fn outcome(point: &DecisionPoint) -> String {
         (None, Some(next)) => format!(", go on with {}", named(next)),
         (None, None) => String::new(),
     };
-    let doubt = ending.by.as_ref().and_then(doubt).map(|doubt| format!(" ({doubt})"));
-    format!("{what} by {by} at {}{after}{}", ending.ended_at, doubt.unwrap_or_default())
+    format!("{what} by {by} at {}{after}", ending.ended_at)
 }
 
 /// How many have chosen what, where that takes several.
@@ -220,11 +219,26 @@ fn add_title(page: &mut Page, point: &DecisionPoint) {
     let round = format!("round {} of {}", point.iteration, point.terms.max_iterations);
     page.row("decision", &format!("{}, {round}", named(&point.decision_id)));
     point.terms.issue_id.iter().for_each(|issue| page.row("issue", &named(issue)));
-    page.row("state", point.state.name());
+    let words = state_words(point.state).map(|words| format!(": {words}")).unwrap_or_default();
+    page.row("state", &format!("{}{words}", point.state));
     let asked = format!("{}, {}", who(&point.requested_by), moment(point.created_at));
     page.row("asked by", &asked);
     point.prior_id.iter().for_each(|prior| page.row("round before", &named(prior)));
     point.next_id.iter().for_each(|next| page.row("next round", &named(next)));
+}
+
+/// What a state means, where its name does not say so.
+const fn state_words(state: DecisionPointState) -> Option<&'static str> {
+    match state {
+        DecisionPointState::Pending
+        | DecisionPointState::Resolved
+        | DecisionPointState::Cancelled => None,
+        DecisionPointState::Refining => Some("whoever asked is to propose anew, as guidance says"),
+        DecisionPointState::Iterated => Some("guidance led to another round"),
+        DecisionPointState::Expired => Some("nobody answered in time, and the default was taken"),
+        DecisionPointState::Aborted => Some("nobody answered in time, and nothing was decided"),
+        DecisionPointState::Superseded => Some("another decision took its place"),
+    }
 }
 
 fn add_terms(page: &mut Page, point: &DecisionPoint, now: Time) {

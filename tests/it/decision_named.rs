@@ -54,9 +54,21 @@ fn an_outcome_says_that_nothing_proves_the_name() {
     let id = asked(&place, &[]);
     let words = ["decision", "respond", &id, "--option", "a", "--agent", "--as", "robot"];
     let said = text(&place.holdpoint(&words).stdout);
-    assert!(said.contains("robot") && said.contains("(agent, name not proven)"), "{said}");
+    assert!(said.contains("by robot (agent, name not proven) at "), "{said}");
     let said = text(&place.holdpoint(&["decision", "wait", &id]).stdout);
-    assert!(said.contains("(agent, name not proven)"), "{said}");
+    assert!(said.contains("by robot (agent, name not proven) at "), "{said}");
+}
+
+#[test]
+fn a_state_whose_name_tells_little_is_told_in_words() {
+    let place = Place::new();
+    let id = asked(&place, &[]);
+    let words = ["decision", "respond", &id, "--guidance", "smaller"];
+    assert_eq!(status(&place.holdpoint(&words)), 0);
+    let rounds = text(&place.holdpoint(&["decision", "show", &id, "--chain"]).stdout);
+    for told in ["iterated: guidance led to another round", "refining: whoever asked is to"] {
+        assert!(rounds.contains(&format!("state           {told}")), "{rounds}");
+    }
 }
 
 #[test]
