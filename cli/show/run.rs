@@ -145,7 +145,7 @@ pub(crate) fn lines(
     let outcome = outcome(run);
     let rest = outcome.strip_prefix(RunOutcome::Running.name()).filter(|_| view.is_unfinished);
     page.row("outcome", &rest.map_or(outcome.clone(), |rest| format!("{UNFINISHED}{rest}")));
-    page.row("began", &began(run, view.clock));
+    page.row("began", &began(run, view));
     page.row("by", &begun_by(run).map_or_else(|| "nobody knows".to_string(), doer));
     relations.put_before(&mut page);
     if let Some(host) = run.labels.get(HOST) {
@@ -258,9 +258,13 @@ pub(crate) fn marked(last: Option<&Attempt>, told: String) -> String {
 /// Behind a result that its recorder was told.
 pub(crate) const REPORTED: &str = "(reported, not observed)";
 
-fn began(run: &Run, clock: &Clock) -> String {
-    let begun = run.entity.started_at;
-    format!("{}, {}", clock.told_with_moment(begun), length(run, clock.now()))
+/// When it began, and how long it took. Of one that nobody records that is not known.
+fn began(run: &Run, View { clock, is_unfinished, .. }: &View<'_>) -> String {
+    let begun = clock.told_with_moment(run.entity.started_at);
+    match is_unfinished {
+        true => begun,
+        false => format!("{begun}, {}", length(run, clock.now())),
+    }
 }
 
 /// How long it took, up to now where it has not ended, and how long it waited for an answer.

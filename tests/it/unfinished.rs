@@ -101,6 +101,7 @@ fn of_a_run_whose_recorder_is_gone_it_is_said_that_nothing_runs() {
     assert_eq!(shown(), "unfinished", "and nothing of it is called running");
     let alone = text(&place.holdpoint(&["show", &id]).stdout);
     assert!(alone.contains("outcome         unfinished"), "{alone}");
+    assert!(!alone.contains("so far"), "nobody knows how long it took: {alone}");
     assert_eq!(json(&place.holdpoint(&["runs", "--running", "--json"]))["outcome"], "running");
     expire_until_recorded(&place);
     assert!(!said(&["show", &id]).contains("nothing of it runs"));
