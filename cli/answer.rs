@@ -225,7 +225,7 @@ fn beginning(world: &World, wanted: &str) -> Vec<String> {
 /// Whether an id is given with fewer digits than an answer, which is final, asks for.
 fn is_cut_short(wanted: &str) -> bool {
     let own = wanted.strip_prefix(REQUEST).or_else(|| wanted.strip_prefix(DECISION));
-    own.is_some_and(|digits| digits.len() < DIGITS_MIN)
+    own.is_some_and(|digits| digits.len() < DIGITS_MIN && are_digits(digits))
 }
 
 /// Whether a text can be the beginning of an id and of nothing else: of so many digits at least.

@@ -61,6 +61,8 @@ fn a_decision_takes_its_own_options_and_no_word_of_a_hold() {
     }
     assert_eq!(answer(&place, &[&decision, "yes", "--to", "ada"]).0, 2);
     assert_eq!(answer(&place, &[&decision]).0, 2);
+    let told = text(&place.holdpoint(&["answer", "DP-xyz", "yes"]).stderr);
+    assert!(told.contains("DP-xyz") && !told.contains("digits"), "{told}");
     assert_eq!(answer(&place, &[&decision, "no", "--reason", "not on a Friday"]).0, 0);
     let shown = json(&place.holdpoint(&["decision", "show", &decision, "--json"]));
     assert_eq!(shown["selected_option"], "no", "{shown:#}");
