@@ -134,9 +134,7 @@ pub(crate) fn lines(
     columns: usize,
     program: &str,
 ) -> Vec<String> {
-    let mut page = asked(question, now, columns);
-    page.sentence(&output_of(program, &question.held));
-    add_record(&mut page, question);
+    let mut page = recorded(question, now, columns, program);
     let request = named(question.request_id());
     page.sentence(&format!("`{program} hold show {request} --verbose` has its codes and hashes"));
     page.lines()
@@ -149,11 +147,17 @@ pub(crate) fn verbose_lines(
     columns: usize,
     program: &str,
 ) -> Vec<String> {
+    let mut page = recorded(question, now, columns, program);
+    add_codes(&mut page, question);
+    page.lines()
+}
+
+/// What is asked, what has the output that it is about, and what is bound.
+fn recorded(question: &Question, now: Option<Time>, columns: usize, program: &str) -> Page {
     let mut page = asked(question, now, columns);
     page.sentence(&output_of(program, &question.held));
     add_record(&mut page, question);
-    add_codes(&mut page, question);
-    page.lines()
+    page
 }
 
 /// The same without what only the record is for: ids, codes and hashes.
