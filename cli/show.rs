@@ -23,8 +23,7 @@ use holdpoint_replay::{Doer, Reach, Run, RunFound, Searched, run_of};
 use meant::Meant;
 use relations::Relations;
 pub(crate) use run::{
-    REPORTED, directory, ended, exit_of, fault_words, length, marked, outcome, proven, told_exit,
-    who,
+    REPORTED, directory, ended, exit_of, length, marked, outcome, proven, told_exit, who,
 };
 use run::{Shown, View};
 use std::collections::BTreeMap;

@@ -4,14 +4,13 @@ use super::asked::votes;
 use super::gather::Told;
 use super::html::Html;
 use crate::screen::named;
-use crate::show::{REPORTED, ended, length, marked, outcome, proven, who};
+use crate::show::{ended, length, marked, outcome, proven, who};
 use crate::text::moment;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
-use holdpoint_domain::governed::Attempt;
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::words::{attempt_ended, in_words};
@@ -212,9 +211,7 @@ fn happened(told: &Told, line: &Line) -> String {
         Some(Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(body))) => {
             let mut attempts = told.run(&body.loop_id).into_iter().flat_map(|it| &it.attempts);
             let attempt = attempts.find(|it| it.number == body.attempt);
-            let is_reported = attempt.is_some_and(Attempt::is_reported);
-            let known = if is_reported { format!(" {REPORTED}") } else { String::new() };
-            attempt_ended(body, &known)
+            attempt_ended(body, &marked(attempt, String::new()))
         }
         Some(Event::ExecutionLoop(event @ ExecutionLoopEvent::LoopHalted(body))) => {
             let last = told.run(&body.loop_id).and_then(|run| run.current_attempt());

@@ -4,7 +4,6 @@
 use crate::arguments::{Global, program};
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
-use crate::show::fault_words;
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::StopCondition;
@@ -13,6 +12,7 @@ use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionRecord};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
 use holdpoint_engine::executor::{CapturedOutput, ExecutionReport, command_line};
 use holdpoint_engine::shell::{LeftOpen, RunReport};
+use holdpoint_replay::words::code_in_words;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 
@@ -66,7 +66,7 @@ fn remark(global: &Global, report: &RunReport) -> Option<String> {
         }
         (reason, None, None) => (reason.name(), String::new()),
     };
-    let said = report.details.clone().unwrap_or_else(|| fault_words(name));
+    let said = report.details.clone().unwrap_or_else(|| code_in_words(name));
     Some(format!("{said} ({name}{code}); see `{}`", show(global, &report.loop_id)))
 }
 

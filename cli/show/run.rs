@@ -19,7 +19,7 @@ use holdpoint_domain::governed::{Attempt, ExecutionLoop, LoopView, StopDetected}
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::executor::InstructionEnvelope;
-use holdpoint_replay::words::{kind_in_words, stop_in_words};
+use holdpoint_replay::words::{code_in_words, kind_in_words, stop_in_words};
 use holdpoint_replay::{CapturedOutput, Doer, Interrupted, Reach, Run, RunOutcome};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -372,7 +372,7 @@ pub(crate) fn ended(attempt: &Attempt) -> String {
 /// The same, where something of it was seen.
 fn seen(attempt: &Attempt) -> Option<String> {
     let mut words = Vec::from_iter(told_exit(attempt));
-    words.extend(attempt.fault.as_ref().map(|fault| fault_words(fault.fault_type.name())));
+    words.extend(attempt.fault.as_ref().map(|fault| code_in_words(fault.fault_type.name())));
     if let Some(usage) = &attempt.resources {
         words.push(used(usage));
     }
@@ -391,11 +391,6 @@ fn used(usage: &ResourceUsage) -> String {
         peak => bytes(peak),
     };
     format!("took {}, processor {processor}, memory {memory}", took(usage.wall_ns))
-}
-
-/// A fault without capital letters: `timeout`, `resource exhausted`.
-pub(crate) fn fault_words(name: &str) -> String {
-    name.to_lowercase().replace('_', " ")
 }
 
 fn put_output(page: &mut Page, entity: &ExecutionLoop, output: &CapturedOutput) {

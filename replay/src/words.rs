@@ -163,7 +163,7 @@ pub const fn stream_in_words(stream: OutputStream) -> &'static str {
 fn of_fault(event: &SandboxFaultEvent) -> String {
     match event {
         SandboxFaultEvent::FaultReported(body) => {
-            let fault = small(body.fault_type.name());
+            let fault = code_in_words(body.fault_type.name());
             format!("attempt {} failed: {fault}, {}", body.attempt, quoted(&body.fault_message))
         }
         SandboxFaultEvent::SandboxDecided(body) => {
@@ -177,8 +177,9 @@ fn of_fault(event: &SandboxFaultEvent) -> String {
     }
 }
 
-/// A name of capital letters as words.
-fn small(name: &str) -> String {
+/// A code of capital letters as words: `timeout`, `resource exhausted`.
+#[must_use]
+pub fn code_in_words(name: &str) -> String {
     name.to_lowercase().replace('_', " ")
 }
 
