@@ -1,13 +1,12 @@
 //! Rows in columns that fit a width: display columns are counted, not bytes, and what does not fit
 //! is left away column by column, the least important first.
 
+use crate::ids::{short_id, told_apart};
 use crate::screen::{cut, width};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Between two columns.
 const GAP: usize = 2;
-/// The digits of an id that are shown where there is little room: enough to name it.
-const DIGITS_SHORT: usize = 6;
 /// How narrow names and what is cut get at first, and names at last.
 const NARROW: usize = 20;
 const NAME_MIN: usize = 8;
@@ -25,7 +24,7 @@ pub(crate) enum Fit {
     Name,
     /// Times: the first unit of them is told.
     Time,
-    /// Ids: fewer digits of them are shown.
+    /// Ids: fewer digits of them are shown, as many as tell each from the others.
     Id,
 }
 
@@ -110,19 +109,28 @@ struct Widths {
     whole: usize,
     /// With those shortened that can be.
     short: usize,
+    /// With ids of few digits, also where those tell them apart from no other.
+    least: usize,
 }
 
 impl Widths {
     fn of(columns: &[Column], rows: &[Vec<String>], at: usize) -> Self {
-        let Some(column) = columns.get(at) else { return Self { whole: 0, short: 0 } };
+        let Some(column) = columns.get(at) else { return Self::of_all(0) };
+        let apart = apart(columns, rows, at);
         let cells = || rows.iter().filter_map(|row| row.get(at));
         let widest = |widths: &mut dyn Iterator<Item = usize>| {
             widths.max().unwrap_or(0).max(width(column.title))
         };
         Self {
             whole: widest(&mut cells().map(|cell| width(cell))),
-            short: widest(&mut cells().map(|cell| width(&shortened(column.fit, cell)))),
+            short: widest(&mut cells().map(|cell| width(&shortened(column.fit, cell, &apart)))),
+            least: widest(&mut cells().map(|cell| width(&shortest(column.fit, cell)))),
         }
+    }
+
+    /// Of what cannot be shortened.
+    const fn of_all(width: usize) -> Self {
+        Self { whole: width, short: width, least: width }
     }
 }
 
@@ -137,7 +145,7 @@ impl<'c> Layout<'c> {
     /// With room for these rows, of which none is shown.
     pub(crate) fn with_room_for(columns: &'c [Column], rows: &[Vec<String>], room: usize) -> Self {
         let wanted = columns.iter().enumerate().map(|(at, column)| match column.fit {
-            Fit::Rest(_) => Some(Widths { whole: room, short: room }),
+            Fit::Rest(_) => Some(Widths::of_all(room)),
             _ => Some(Widths::of(columns, rows, at)),
         });
         let wanted: Vec<Option<Widths>> = wanted.collect();
@@ -155,8 +163,24 @@ impl<'c> Layout<'c> {
         line(self.columns, row, &self.widths)
     }
 
-    /// Cuts names that would be cut alike in their middle, so that their ends tell them apart.
+    /// Shortens what would be cut alike so that it is told apart: of ids more digits stay, and of
+    /// names the ends.
     fn keep_apart(&self, rows: &mut [Vec<String>]) {
+        self.keep_names_apart(rows);
+        let ids = self.columns.iter().zip(&self.widths).enumerate();
+        let ids = ids.filter(|(_, (column, _))| column.fit == Fit::Id);
+        for (at, room) in ids.filter_map(|(at, (_, room))| Some((at, (*room)?))) {
+            let apart = apart(self.columns, rows, at);
+            let cells = rows.iter_mut().filter_map(|row| row.get_mut(at));
+            for cell in cells.filter(|cell| width(cell) > room) {
+                let told_apart = shortened(Fit::Id, cell, &apart);
+                let fits = width(&told_apart) <= room;
+                *cell = if fits { told_apart } else { shortest(Fit::Id, cell) };
+            }
+        }
+    }
+
+    fn keep_names_apart(&self, rows: &mut [Vec<String>]) {
         let names = self.columns.iter().zip(&self.widths).enumerate();
         let names = names.filter(|(_, (column, _))| column.fit == Fit::Name);
         for (at, room) in names.filter_map(|(at, (_, room))| Some((at, (*room)?))) {
@@ -183,13 +207,17 @@ fn fitted(columns: &[Column], wanted: &[Option<Widths>], room: usize) -> Vec<Opt
     loop {
         let widths = narrowed(columns, &wanted, room);
         let shown = widths.iter().flatten().count();
-        if over(&widths, room) == 0 || shown <= 1 {
+        if over(&widths, room) == 0 {
             return widths;
         }
-        let shown = columns.iter().enumerate().zip(&widths).filter(|(_, width)| width.is_some());
-        let least = shown.min_by_key(|((_, column), _)| column.weight).map(|((at, _), _)| at);
-        if let Some(width) = least.and_then(|at| wanted.get_mut(at)) {
-            *width = None;
+        let all = columns.iter().zip(&mut wanted).filter(|(_, wanted)| wanted.is_some());
+        match all.min_by_key(|(column, _)| column.weight) {
+            // An id that is like another one is more than none.
+            Some((Column { fit: Fit::Id, .. }, Some(id))) if id.least < id.short => {
+                *id = Widths::of_all(id.least);
+            }
+            Some((_, wanted)) if shown > 1 => *wanted = None,
+            _ => return widths,
         }
     }
 }
@@ -237,8 +265,21 @@ fn narrowed(columns: &[Column], wanted: &[Option<Widths>], room: usize) -> Vec<O
     widths
 }
 
-/// A time or an id without what can be left away; another cell as it is.
-fn shortened(fit: Fit, cell: &str) -> String {
+/// Of each id in a column of ids, how many characters tell it from the others there.
+fn apart(columns: &[Column], rows: &[Vec<String>], at: usize) -> BTreeMap<String, usize> {
+    let is_of_ids = columns.get(at).is_some_and(|column| column.fit == Fit::Id);
+    let cells = rows.iter().filter(|_| is_of_ids).filter_map(|row| row.get(at));
+    told_apart(cells.map(|cell| id_and_mark(cell.trim_start()).0))
+}
+
+/// An id, and what stands behind it.
+fn id_and_mark(text: &str) -> (&str, &str) {
+    text.split_at(text.find(' ').unwrap_or(text.len()))
+}
+
+/// A time or an id without what can be left away; another cell as it is. What other ids there are
+/// says how much of one stays.
+fn shortened(fit: Fit, cell: &str, apart: &BTreeMap<String, usize>) -> String {
     let text = cell.trim_start();
     let indent = cell.strip_suffix(text).unwrap_or_default();
     let short = match fit {
@@ -246,17 +287,19 @@ fn shortened(fit: Fit, cell: &str) -> String {
             let words = if text.starts_with("in ") { 3 } else { 2 };
             text.split(' ').take(words).collect::<Vec<_>>().join(" ")
         }
-        Fit::Id => match text.split_once('-') {
-            Some((kind, rest)) => {
-                let (digits, mark) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
-                let digits: String = digits.chars().take(DIGITS_SHORT).collect();
-                format!("{kind}-{digits}{mark}")
-            }
-            None => text.to_string(),
-        },
+        Fit::Id => {
+            let (id, mark) = id_and_mark(text);
+            let characters = apart.get(id).copied().unwrap_or_else(|| short_id(id));
+            format!("{}{mark}", id.chars().take(characters).collect::<String>())
+        }
         Fit::Whole | Fit::Rest(_) | Fit::Name => text.to_string(),
     };
     format!("{indent}{short}")
+}
+
+/// The same, whatever others there are.
+fn shortest(fit: Fit, cell: &str) -> String {
+    shortened(fit, cell, &BTreeMap::new())
 }
 
 /// A cell in so many columns.
@@ -264,7 +307,7 @@ fn fitting(fit: Fit, cell: &str, room: usize) -> String {
     match fit {
         _ if width(cell) <= room => cell.to_string(),
         Fit::Name => cut_name(cell, room),
-        _ => cut(&shortened(fit, cell), room),
+        _ => cut(&shortest(fit, cell), room),
     }
 }
 
@@ -353,13 +396,33 @@ mod tests {
 
     #[test]
     fn times_are_told_shorter_before_a_command_is_cut_to_its_beginning_or_an_id_goes() {
-        let short = |fit, cell| shortened(fit, cell);
+        let short = shortest;
         assert_eq!(short(Fit::Time, "  59 min ago"), "  59 min");
         assert_eq!(short(Fit::Time, "59 min 59 s"), "59 min");
         assert_eq!(short(Fit::Time, "in 5 min"), "in 5 min");
         assert_eq!(short(Fit::Time, "now"), "now");
         assert_eq!(short(Fit::Id, "LOOP-0123456789 again?"), "LOOP-012345 again?");
         assert_eq!(short(Fit::Id, "session:14"), "session:14");
+    }
+
+    #[test]
+    fn ids_that_begin_alike_keep_the_digits_that_tell_them_apart() {
+        let columns = [column("run", 2, Fit::Id), column("command", 1, Fit::Rest(9))];
+        let shown = |ids: &[&str], room| -> Vec<String> {
+            let rows = ids.iter().map(|id| vec![(*id).to_string(), "make all of it".to_string()]);
+            let lines = lines(&columns, &rows.collect::<Vec<_>>(), room).into_iter().skip(1);
+            lines.map(|line| line.split("  make").next().unwrap().trim().to_string()).collect()
+        };
+        let ids = ["LOOP-012345a789", "LOOP-012345a7b9", "LOOP-0123450000", "LOOP-f000000000"];
+        assert_eq!(shown(&ids, 80), ids);
+        let apart = ["LOOP-012345a78", "LOOP-012345a7b", "LOOP-0123450", "LOOP-f00000"];
+        for room in [14, 25, 30] {
+            assert_eq!(shown(&ids, room), apart, "{room}");
+        }
+        let again = ["LOOP-012345a789 again?", "LOOP-012345a7b9 again?"];
+        assert_eq!(shown(&again, 34), ["LOOP-012345a78 again?", "LOOP-012345a7b again?"]);
+        // Where there is no room for that, an id is there all the same.
+        assert_eq!(shown(&ids, 11)[0], "LOOP-012345");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The list of what waits, in lines of so many columns.
 
 use super::item::Item;
+use crate::ids::told_apart;
 use crate::screen::marked;
 use crate::table::{Column, Fit, NOTHING, column, lines};
 use holdpoint_domain::Time;
@@ -55,7 +56,12 @@ pub(super) struct Rows {
 /// The questions, at a moment and in so many columns.
 pub(super) fn rows(items: &[&Item], now: Time, columns: usize) -> Rows {
     let is_roomy = columns >= ROOMY_COLUMNS;
-    let cells: Vec<Vec<String>> = items.iter().map(|item| cells(item, now, is_roomy)).collect();
+    let apart = told_apart(items.iter().map(|item| item.id.as_str()));
+    let cells = items.iter().map(|item| {
+        let needed = apart.get(&item.id).copied().unwrap_or_default();
+        cells(item, now, (is_roomy, needed))
+    });
+    let cells: Vec<Vec<String>> = cells.collect();
     let mut table = if is_roomy { COLUMNS.to_vec() } else { NARROW.to_vec() };
     if items.iter().any(|item| item.over().is_some()) {
         table = with_ended(&table);
@@ -72,7 +78,8 @@ pub(super) const fn lines_each(columns: usize) -> usize {
     if columns >= ROOMY_COLUMNS { 1 } else { 2 }
 }
 
-fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
+/// What stands in a row, with so many characters of its id at least.
+fn cells(item: &Item, now: Time, (is_roomy, needed): (bool, usize)) -> Vec<String> {
     let nothing = || NOTHING.to_string();
     let left = item.left(now).map(|left| if is_roomy { left } else { briefly(&left) });
     let is_over = item.over().is_some();
@@ -80,7 +87,7 @@ fn cells(item: &Item, now: Time, is_roomy: bool) -> Vec<String> {
     let urgency = item.urgency.map_or_else(nothing, |urgency| urgency.name().to_string());
     let note = item.note(now).unwrap_or_else(nothing);
     let characters = if is_roomy { ID_CHARACTERS } else { SHORT_ID_CHARACTERS };
-    let id = item.id.get(..characters).unwrap_or(&item.id).to_string();
+    let id = item.id.get(..characters.max(needed)).unwrap_or(&item.id).to_string();
     let answers = if item.takes_answer(now) { answers(item) } else { nothing() };
     match is_roomy {
         true => {
@@ -137,6 +144,24 @@ mod tests {
     fn the_list_of_what_waits_keeps_its_columns_at_every_width() {
         let waiting = vec![sample::overdue(), sample::decision(), sample::hold()];
         shown("inbox", &[waiting, sample::others()].concat());
+    }
+
+    #[test]
+    fn questions_whose_ids_begin_alike_are_told_apart_at_every_width() {
+        let of = |digits: &str| Item { id: format!("DP-{digits:0<32}"), ..sample::decision() };
+        let items = ["0123456789abc1", "0123456789abc2", "0123456f"].map(of);
+        let items: Vec<&Item> = items.iter().collect();
+        for columns in golden::COLUMNS {
+            let Rows { rows, .. } = rows(&items, sample::ASKED, columns);
+            let id = |row: &Vec<String>| {
+                row[0].split_whitespace().find(|word| word.starts_with("DP-")).unwrap().to_string()
+            };
+            let shown: Vec<String> = rows.iter().map(id).collect();
+            for id in &shown {
+                let of = items.iter().filter(|item| item.id.starts_with(id.as_str()));
+                assert_eq!(of.count(), 1, "{columns}: {shown:?}");
+            }
+        }
     }
 
     #[test]
