@@ -2,8 +2,8 @@
 //! the codes. What somebody claims is told as a claim.
 
 use crate::summary::{labels, named_by_application, shown, shown_escaped, summary};
-use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::{
     ClaimedStatus, DecisionPointCreated, DecisionPointEvent, OnTimeout, OutcomeReported, Response,
 };
@@ -19,6 +19,7 @@ use holdpoint_domain::human_decision::{
 };
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::sandbox_fault::{SandboxDecision, SandboxFaultEvent};
+use holdpoint_domain::{Event, Time};
 
 /// What happened, in one line that needs no other, control characters visible. Of an event for
 /// which there are no plainer words, its summary.
@@ -187,17 +188,20 @@ fn of_question(event: &HumanDecisionEvent) -> Option<String> {
     Some(match event {
         HumanDecisionEvent::HumanDecisionRequested(body) => requested(body),
         HumanDecisionEvent::HumanDecisionWarned(body) => {
-            format!("four fifths of the time to answer are over, which ends at {}", body.due_at)
+            format!(
+                "four fifths of the time to answer are over, which ends at {}",
+                moment(body.due_at)
+            )
         }
         HumanDecisionEvent::HumanDecisionAnswered(body) => answered(body),
         HumanDecisionEvent::HumanDecisionTimedOut(body) => {
-            format!("nobody answered until {}: {}", body.due_at, body.record.decision)
+            format!("nobody answered until {}: {}", moment(body.due_at), body.record.decision)
         }
         HumanDecisionEvent::LateAnswerRecorded(body) => format!(
             "{} by {} came too late, after {}, and does not count",
             body.decision,
             named_by_application(&body.human_id),
-            body.timeout_at
+            moment(body.timeout_at)
         ),
         HumanDecisionEvent::RequestWithdrawn(_) => {
             "taken back, for the run ends without an answer".to_string()
@@ -206,13 +210,18 @@ fn of_question(event: &HumanDecisionEvent) -> Option<String> {
     })
 }
 
+/// A moment as the record's own is told: with milliseconds.
+fn moment(time: Time) -> String {
+    format!("{}Z", bounded(&time.to_string(), 23))
+}
+
 fn requested(body: &HumanDecisionRequested) -> String {
     let asked = body
         .context
         .asked_of
         .as_ref()
         .map_or("a person".to_string(), |of| named_by_application(of));
-    let (attempt, end) = (body.context.attempt, body.request.timeout_at);
+    let (attempt, end) = (body.context.attempt, moment(body.request.timeout_at));
     format!("{asked} is asked what follows attempt {attempt}, until {end}")
 }
 
@@ -284,7 +293,7 @@ fn created(body: &DecisionPointCreated) -> String {
             OnTimeout::Abort => "nothing is decided",
             OnTimeout::Hold => "it goes on waiting",
         };
-        format!(", until {end}, after which {then}")
+        format!(", until {}, after which {then}", moment(end))
     });
     let quorum = terms.policy.as_ref().map(|policy| match policy.quorum {
         1 => ", one has to approve".to_string(),
@@ -368,6 +377,12 @@ mod tests {
         let (decision_id, by) = ("DP-1".into(), by(id, Authentication::None));
         let comment = Some(comment.into());
         in_words(&VoteCast { decision_id, by, response, comment }.into())
+    }
+
+    #[test]
+    fn a_moment_has_no_more_digits_than_that_of_the_record_beside_it() {
+        let told = moment(Time::from_nanoseconds(1_769_356_800_123_456_789));
+        assert_eq!(told, "2026-01-25T16:00:00.123Z");
     }
 
     #[test]
