@@ -30,7 +30,8 @@ pub(super) fn evidence(html: &mut Html, told: &Told) {
              compare its SHA-256 with the one here."
         }
     });
-    html.markup("<table>\n").columns(&["record", "what", "length", "SHA-256", "run"]);
+    html.markup("<table class=\"pieces rows\">\n");
+    html.columns(&["record", "what", "length", "SHA-256", "run"]);
     for (sequence, body) in &pieces {
         html.markup("<tr>").cell(&sequence.to_string()).cell(&what(&body.content));
         html.cell(&bytes(body.raw_data.length())).code(&body.raw_data.sha256().to_string());

@@ -221,8 +221,9 @@
       list.append(item);
     }
     if (check.findings.length > 0) {
-      return say("failed", `Damaged: ${check.findings.length} places of the records on this page `
-        + "are wrong.");
+      const count = check.findings.length, wrong = count === 1 ? "place" : "places";
+      return say("failed", `Damaged: ${count} ${wrong} in the records of this page, named below. `
+        + "Believe none of it: have the report made again from the log.");
     }
     const count = check.links.size, last = check.due - 1n;
     say("passed", `Records ${check.first} to ${last} on this page follow from each other: `

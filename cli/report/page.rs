@@ -62,10 +62,9 @@ fn records_taken(told: &Told) -> String {
 pub(crate) fn body(html: &mut Html, told: &Told) {
     html.markup("<header>\n<h1>").text(&title(told)).markup("</h1>\n");
     html.sentence(&summary(told));
-    html.markup("<p id=\"check\">Not checked: no script ran on this page.</p>\n");
-    html.markup("<ol id=\"check-findings\"></ol>\n");
-    html.markup("<noscript><p>Scripts do not run here. All of it can be read without them; ");
-    html.markup("verify.py checks its records, as is said below.</p></noscript>\n</header>\n");
+    html.markup("<p id=\"check\">Not checked: no script ran on this page. All of it can be read ");
+    html.markup("without one. verify.py checks its records: how to check this page is said ");
+    html.markup("below.</p>\n<ol id=\"check-findings\"></ol>\n</header>\n");
     damage(html, told);
     section(html, "What ran", |html| story::runs(html, told));
     if !told.decisions.is_empty() {
@@ -200,7 +199,7 @@ fn records(html: &mut Html, told: &Told) {
          is made from the link before, from its own header and from its payload's digest.",
         counted(records.len() as u64, "record")
     ));
-    html.markup("<table class=\"records\">\n");
+    html.markup("<table class=\"records rows\">\n");
     html.columns(&["record", "time (UTC)", "kind", "payload", "SHA-256 of the payload", "link"]);
     for record in records {
         row(html, told, record);

@@ -158,7 +158,7 @@ pub(super) fn people(html: &mut Html, told: &Told) {
 /// alone, it is not named in each row.
 pub(super) fn timeline(html: &mut Html, told: &Told) {
     let names_run = told.runs.len() > 1;
-    html.markup("<table>\n").columns(match names_run {
+    html.markup("<table class=\"story rows\">\n").columns(match names_run {
         true => &["record", "time (UTC)", "who", "what", "run"],
         false => &["record", "time (UTC)", "who", "what"],
     });

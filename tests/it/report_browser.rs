@@ -41,6 +41,7 @@ fn opened(browser: &str, profile: &Path, page: &Path) -> Output {
 /// What stands on a page when its script has run.
 struct Seen {
     state: String,
+    sentence: String,
     findings: Vec<String>,
     console: Vec<String>,
 }
@@ -53,10 +54,12 @@ fn seen(browser: &str, profile: &Path, page: &Path) -> Seen {
         let behind = text.split_once(start).unwrap_or_else(|| panic!("no {start} in {text}")).1;
         behind.split_once(end).unwrap().0.to_string()
     };
+    let said = between(&page, "<p id=\"check\"", "</p>");
     let list = between(&page, "<ol id=\"check-findings\">", "</ol>");
     let items = list.split("<li>").skip(1).map(|item| item.trim_end_matches("</li>").to_string());
     Seen {
-        state: between(&page, "<p id=\"check\" class=\"", "\""),
+        state: between(&said, " class=\"", "\""),
+        sentence: said.split_once('>').unwrap().1.to_string(),
         findings: items.map(|item| item.replace("&gt;", ">").replace("&amp;", "&")).collect(),
         console: told.lines().filter(|line| line.contains("CONSOLE")).map(String::from).collect(),
     }
@@ -76,10 +79,16 @@ fn the_script_finds_every_damage_that_verify_py_finds_and_the_console_is_empty()
     let profile = directory.path().join("profile");
     let names = ["whole"].into_iter().chain(damaged.iter().map(|it| it.name));
     for ((name, file), by_python) in names.zip(&files).zip(by_python) {
-        let Seen { state, findings, console } = seen(&browser, &profile, file);
+        let Seen { state, sentence, findings, console } = seen(&browser, &profile, file);
         assert_eq!(findings, by_python, "{name}");
         assert_eq!(state, if name == "whole" { "passed" } else { "failed" }, "{name}");
         assert!(console.is_empty(), "{name}: {console:?}");
+        let told = match findings.len() {
+            0 => "Records 1 to ".to_string(),
+            1 => "Damaged: 1 place in the records".to_string(),
+            count => format!("Damaged: {count} places in the records"),
+        };
+        assert!(sentence.starts_with(&told), "{name}: {sentence}");
     }
 }
 
@@ -97,5 +106,46 @@ fn a_script_that_is_not_the_pages_own_does_not_run_and_the_console_says_so() {
         let console = String::from_utf8_lossy(&output.stderr);
         assert!(console.contains("CONSOLE") && console.contains("Content Security Policy"));
         assert!(!String::from_utf8_lossy(&output.stdout).contains("<title>taken"));
+    }
+    // A page whose script is another one says what checks it.
+    let output = opened(&browser, &directory.path().join("profile"), &files[0]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("<p id=\"check\">Not checked: no script ran on this page."), "{said}");
+    assert!(said.contains("verify.py checks its records"), "{said}");
+}
+
+/// Shows a page in a window of so many pixels within another page, which says by how much it
+/// is too wide, and how many cells of it lie beside the window.
+fn measured_in(page: &str, width: u32) -> String {
+    let within = page.replace('&', "&amp;").replace('"', "&quot;");
+    format!(
+        "<!doctype html><body><iframe id=\"page\" width=\"{width}\" height=\"900\" \
+         style=\"border: 0\" srcdoc=\"{within}\"></iframe><script>\
+         addEventListener('load', () => {{\
+         const page = document.getElementById('page').contentDocument;\
+         const {{ clientWidth, scrollWidth }} = page.documentElement;\
+         const cells = [...page.querySelectorAll('td')];\
+         const beside = cells.filter(it => it.getBoundingClientRect().right > clientWidth);\
+         document.title = `too wide by ${{scrollWidth - clientWidth}}, \
+         ${{beside.length}} cells beside, any: ${{cells.length > 0}}`; }});</script></body>"
+    )
+}
+
+#[test]
+#[ignore = "needs a browser: `.ci/run all`"]
+fn nothing_on_a_page_lies_beside_the_window_however_narrow_it_is() {
+    let (browser, directory) = (browser(), TempDir::new().unwrap());
+    let place = place();
+    for options in [&["--since", "1"][..], &["--since", "1", "--include-evidence"]] {
+        let page = page_of(&place, options);
+        let widths = [320, 400, 790, 810, 1280];
+        let files = write(directory.path(), &widths.map(|width| measured_in(&page, width)));
+        for (width, file) in widths.iter().zip(&files) {
+            let output = opened(&browser, &directory.path().join("profile"), file);
+            let seen = String::from_utf8_lossy(&output.stdout).into_owned();
+            let due = "<title>too wide by 0, 0 cells beside, any: true</title>";
+            let told = seen.split("<title>").nth(1).unwrap_or_default();
+            assert!(seen.contains(due), "{width}: {}", told.get(..80).unwrap_or(told));
+        }
     }
 }
