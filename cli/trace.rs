@@ -1,6 +1,7 @@
 //! `holdpoint trace`: the causal story of a record.
 
 mod graph;
+mod meant;
 mod text;
 
 use crate::archives::ArchiveArgs;
@@ -8,17 +9,16 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::elsewhere;
 use crate::exit::{Exit, Failure, complain, settle};
-use crate::ids::{self, DIGITS_MIN, IdOf, are_digits};
+use crate::ids::{self, IdOf};
 use crate::log_show::of_part;
 use crate::output::Output;
 use crate::reach::Untied;
-use crate::runs::beginning;
-use crate::runs::sessions::PREFIX;
 use crate::text::moment;
 use crate::verify::warn;
 use clap::ValueEnum;
 use holdpoint_replay::trace::DEPTH_MAX;
 use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, leading, trace};
+use meant::{Meant, meant};
 
 /// How deep a story is told where nothing else is said.
 const DEPTH: u32 = 64;
@@ -26,9 +26,10 @@ const DEPTH: u32 = 64;
 /// Options of `trace`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The record: its sequence, as `log show` has it. Of a run (its id, or the beginning of its
-    /// id) or a session, the record that began it.
-    #[arg(value_name = "SEQ|RUN", value_parser = meant)]
+    /// The record: its sequence, as `log show` has it. Of a run, a decision or a request (its id,
+    /// or the beginning of its id), of `session:N`, `correlation:NAME`, `stream:NAME` or a part of
+    /// a run, such as `FAULT-..`, the record that began it.
+    #[arg(value_name = "SEQ|ID", value_parser = meant)]
     wanted: Meant,
     /// So many steps back, and so many on.
     #[arg(
@@ -48,30 +49,6 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
-/// The record that is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Meant {
-    /// By its sequence.
-    Record(u64),
-    /// By the id of the run or session that it began.
-    Run(String),
-}
-
-fn meant(text: &str) -> Result<Meant, String> {
-    let is_digits = text.len() >= DIGITS_MIN && are_digits(text);
-    let is_run = text.starts_with(IdOf::Run.prefix()) || text.starts_with(PREFIX);
-    match ids::record(text) {
-        Some(sequence) => Ok(Meant::Record(sequence)),
-        None if is_run || is_digits => Ok(Meant::Run(text.to_string())),
-        None => Err(ids::unlike(text).unwrap_or_else(|| {
-            format!(
-                "give the number of a record, as `holdpoint log show` has it, or a run's id or at \
-                 least {DIGITS_MIN} of its first hexadecimal digits, as `holdpoint runs` has it"
-            )
-        })),
-    }
-}
-
 /// How a story is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -84,12 +61,12 @@ enum Format {
 }
 
 /// Tells what led to a record, back to where its story began and to the person in it, and
-/// everything that it caused. Exit 3 when there is no log, no such record or no such run, 4 where
-/// several runs begin so, 6 when the log does not verify as far as it was read.
+/// everything that it caused. Exit 3 when there is no log, no such record and nothing of that id, 4
+/// where several begin so, 6 when the log does not verify as far as it was read.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     let outcome = tell(global, &args);
     let outcome = match &args.wanted {
-        Meant::Run(id) => elsewhere::told(global, id, outcome),
+        Meant::Named(id) => elsewhere::told(global, id, outcome),
         Meant::Record(_) => outcome,
     };
     settle(global, outcome)
@@ -97,10 +74,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let sequence = match &args.wanted {
-        Meant::Record(sequence) => *sequence,
-        Meant::Run(id) => beginning(&directory, id)?,
-    };
+    let sequence = args.wanted.sequence(&directory)?;
     let traced = directory.read(|log, options| trace(log, sequence, args.depth, options))?;
     let story = match traced {
         Traced::Story(story) => story,
@@ -177,7 +151,7 @@ fn no_record(
         "there is no record {sequence}: the log has records {first} to {last}, from {} to {}; {}",
         moment(since),
         moment(until),
-        ids::meaning(directory, &sequence.to_string(), &[IdOf::Run])
+        ids::meaning(directory, &sequence.to_string(), &IdOf::ALL)
             .unwrap_or_else(|| format!("did you mean {closest}?"))
     );
     Ok(Failure::new(Exit::NOT_FOUND, "no_such_record", message))

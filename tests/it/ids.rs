@@ -73,6 +73,55 @@ fn digits_name_the_only_run_decision_or_request_whose_id_begins_so() {
     }
 }
 
+/// The record whose story `trace` tells, which must be found.
+fn traced(place: &Place, id: &str) -> u64 {
+    let output = place.holdpoint(&["trace", id, "--json"]);
+    assert_eq!(status(&output), 0, "{id}: {}", text(&output.stderr));
+    json(&output)["sequence"].as_u64().unwrap()
+}
+
+#[test]
+fn trace_takes_the_ids_that_show_takes_for_the_record_that_began_what_they_name() {
+    let place = Place::with_log();
+    let loop_id = run(&place, "kill -SEGV $$");
+    let request = held(&place);
+    let decision = asked(&place, &"ab".repeat(16), None);
+    let first = |option: &str, id: &str| {
+        let shown = text(&place.holdpoint(&["log", "show", option, id, "--json"]).stdout);
+        let line: Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
+        line["sequence"].as_u64().unwrap()
+    };
+    for id in [&loop_id, &request, &decision] {
+        let due = first("--entity", id);
+        let (prefix, digits) = id.split_once('-').unwrap();
+        // Digits alone name the record of that number where none of them is a letter.
+        let letter = digits.find(|c: char| c.is_ascii_lowercase()).unwrap().max(8) + 1;
+        for way in [id.clone(), format!("{prefix}-{}", &digits[..6]), digits[..letter].into()] {
+            assert_eq!(traced(&place, &way), due, "{way}");
+        }
+    }
+    let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let fault = &records[records.find("FAULT-").unwrap()..][..38];
+    assert_eq!(traced(&place, fault), first("--entity", fault));
+    let story = json(&place.holdpoint(&["runs", "--json", "-n", "1"]))["correlation"].clone();
+    let story = story.as_str().unwrap();
+    assert_eq!(traced(&place, &format!("correlation:{story}")), first("--correlation", story));
+    let absent = |prefix: &str| format!("{prefix}{}", "0f".repeat(16));
+    for (wanted, exit) in [
+        ("DP-00000f", 3),
+        (absent("DP-").as_str(), 3),
+        (absent("REQ-").as_str(), 3),
+        ("correlation:no", 3),
+        ("stream:no", 3),
+        ("DP-ab", 2),
+        ("REQ-x", 2),
+    ] {
+        let output = place.holdpoint(&["trace", wanted]);
+        assert_eq!((status(&output), text(&output.stdout).as_str()), (exit, ""), "{wanted}");
+    }
+    assert_eq!(status(&Place::new().holdpoint(&["trace", &decision])), 3, "there is no log");
+}
+
 #[test]
 fn digits_name_the_same_whether_there_are_indexes_or_not() {
     let mut at = 0_u8;

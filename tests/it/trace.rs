@@ -463,11 +463,11 @@ fn a_run_or_a_session_is_traced_from_the_record_that_began_it() {
     let shown = json(&place.holdpoint(&["runs", "--json", "--by", "claude-code:s"]));
     let story = json(&trace(shown["session"].as_str().unwrap()));
     assert_eq!(story["sequence"], shown["first_record"]);
+    assert_eq!(json(&trace(&asked))["sequence"], shown["first_record"]);
     for (wanted, exit, words) in [
         ("LOOP-00000000000000000000000000000007", 3, "there is no run LOOP-0000"),
         ("LOOP-77", 2, "at least 6 of its first hexadecimal digits"),
         ("nothing", 2, "give the number of a record"),
-        (&asked, 2, "give the number of a record"),
         (&id.to_lowercase(), 2, "did you mean LOOP-"),
         (&format!("LOOP-{}A", &digits[..6]), 2, "ids have no capitals"),
         ("4711", 3, "there is no record 4711"),

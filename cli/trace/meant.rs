@@ -1,0 +1,131 @@
+//! The record that `trace` is given: by its number, or by the id of what it begins.
+
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
+use crate::run_id::expect_sound;
+use crate::runs::beginning;
+use crate::runs::sessions::PREFIX;
+use crate::text::excerpt;
+use crate::wanted::expect_known;
+use holdpoint_replay::{Filter, Order, Searched, is_part, search};
+use std::ops::ControlFlow;
+
+/// Free names, which need to say what they are.
+const CORRELATION: &str = "correlation:";
+const STREAM: &str = "stream:";
+
+/// The record that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Meant {
+    /// By its sequence.
+    Record(u64),
+    /// By the id of what it begins, or the beginning of that id.
+    Named(String),
+}
+
+/// What a text means, as far as that is known without a log.
+pub(super) fn meant(text: &str) -> Result<Meant, String> {
+    let is_digits = text.len() >= DIGITS_MIN && are_digits(text);
+    let is_named = IdOf::of(text).is_some()
+        || is_part(text)
+        || [PREFIX, CORRELATION, STREAM].iter().any(|it| text.starts_with(it));
+    match ids::record(text) {
+        Some(sequence) => Ok(Meant::Record(sequence)),
+        None if is_named || is_digits => Ok(Meant::Named(text.to_string())),
+        None => Err(ids::unlike(text).unwrap_or_else(|| {
+            format!(
+                "give the number of a record, as `holdpoint log show` has it, or the id of a run, \
+                 a decision or a request, or at least {DIGITS_MIN} of its first hexadecimal digits"
+            )
+        })),
+    }
+}
+
+impl Meant {
+    /// The sequence of the record. Exit 2 for what is no id, 3 where there is none such, 4 where
+    /// several begin so, 6 where the log is damaged where it would be.
+    pub(super) fn sequence(&self, directory: &Directory) -> Result<u64, Failure> {
+        match self {
+            Self::Record(sequence) => Ok(*sequence),
+            Self::Named(id) => named(directory, id),
+        }
+    }
+}
+
+fn named(directory: &Directory, wanted: &str) -> Result<u64, Failure> {
+    if wanted.starts_with(PREFIX) {
+        return beginning(directory, wanted);
+    }
+    if let Some(name) = wanted.strip_prefix(CORRELATION) {
+        return first(
+            directory,
+            wanted,
+            &Filter { correlation: Some(name.into()), ..Filter::default() },
+        );
+    }
+    let entity = |id: &str| Filter { entity: Some(id.to_string()), ..Filter::default() };
+    if is_part(wanted) {
+        return first(directory, wanted, &entity(wanted));
+    }
+    if let Some(name) = wanted.strip_prefix(STREAM) {
+        return first(directory, wanted, &entity(name));
+    }
+    let id = whole(directory, wanted)?;
+    match IdOf::of(&id) {
+        Some(IdOf::Decision) => {
+            first(directory, wanted, &Filter { decision: Some(id), ..Filter::default() })
+        }
+        Some(IdOf::Request) => first(directory, wanted, &entity(&id)),
+        Some(IdOf::Run) | None => beginning(directory, &id),
+    }
+}
+
+/// The whole id of a run, a decision or a request.
+fn whole(directory: &Directory, wanted: &str) -> Result<String, Failure> {
+    let named = IdOf::of(wanted);
+    let digits = named.map_or(wanted, |of| wanted.strip_prefix(of.prefix()).unwrap_or(wanted));
+    match (digits.len(), named) {
+        _ if !are_digits(digits) => Err(no_id(wanted)),
+        (DIGITS, Some(_)) => Ok(wanted.to_string()),
+        (DIGITS_MIN..=DIGITS, Some(of)) => ids::only(directory, digits, &[of]),
+        (DIGITS_MIN..=DIGITS, None) => ids::only(directory, digits, &IdOf::ALL),
+        _ => Err(no_id(wanted)),
+    }
+}
+
+fn no_id(wanted: &str) -> Failure {
+    let message = ids::unlike(wanted).unwrap_or_else(|| {
+        format!(
+            "{} is no id: behind its letters stand at least {DIGITS_MIN} of its first hexadecimal \
+             digits; `holdpoint runs` lists the runs",
+            excerpt(wanted)
+        )
+    });
+    Failure::new(Exit::USAGE, "no_id", message)
+}
+
+/// The first record that is wanted. Exit 3 where there is none, with the name that is closest.
+fn first(directory: &Directory, wanted: &str, filter: &Filter) -> Result<u64, Failure> {
+    let mut found = None;
+    let searched = directory.read(|storage, options| {
+        search(storage, filter, Order::OldestFirst, options, &mut |_| {}, &mut |line, _| {
+            found = Some(line.sequence);
+            ControlFlow::Break(())
+        })
+    })?;
+    // One that lies before it may be damaged.
+    expect_sound(&searched)?;
+    if let Some(sequence) = found {
+        return Ok(sequence);
+    }
+    if let Searched::Whole(report) = &searched {
+        directory.expect_log(report)?;
+    }
+    expect_known(directory, filter)?;
+    let message = format!(
+        "no record is about {}: `holdpoint decision list --state all` lists the decisions",
+        excerpt(wanted)
+    );
+    Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "not_found", message)))
+}
