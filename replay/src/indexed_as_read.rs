@@ -9,6 +9,7 @@ use holdpoint_log_format::{ChainPosition, RecordHeader, SegmentHeader};
 use holdpoint_log_index::{IndexBuilder, IndexDigest, IndexedRecord, RecordTerms, TermHash};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::thread::{Builder, JoinHandle};
 
 /// The last record of a segment, and the digest of its index.
 pub(crate) type Built = (ChainPosition, Digest);
@@ -19,8 +20,13 @@ pub(crate) type Built = (ChainPosition, Digest);
 pub(crate) struct IndexedAsRead {
     made: TermsMaker,
     current: Option<Current>,
+    finishing: Option<Finishing>,
     built: BTreeMap<u64, Built>,
 }
+
+/// The segment before the one that is read. Its terms are sorted and its index is hashed by a
+/// thread of its own: whoever reads on judges records meanwhile, which nobody else can do.
+type Finishing = JoinHandle<Option<(u64, Built)>>;
 
 /// The segment that is being read.
 #[derive(Debug)]
@@ -31,15 +37,24 @@ struct Current {
 }
 
 impl IndexedAsRead {
+    /// With all that was begun to be built: nothing more is read.
+    pub(crate) fn complete(mut self) -> Self {
+        self.await_finishing();
+        self
+    }
+
     /// What was built of the segment that begins at `first_sequence`, where another one followed.
+    /// What could not be built, for the system gave no thread, is left to whoever needs it.
     pub(crate) fn of(&self, first_sequence: u64) -> Option<Built> {
         self.built.get(&first_sequence).copied()
     }
 
     /// Another segment follows, where its header can be read.
     pub(crate) fn begin_segment(&mut self, header: Option<&SegmentHeader>) {
-        let built = self.current.take().and_then(Current::finish);
-        self.built.extend(built);
+        // One at a time: a reading holds the terms of no more than two segments.
+        self.await_finishing();
+        let whole = self.current.take();
+        self.finishing = whole.and_then(|it| Builder::new().spawn(move || it.finish()).ok());
         self.current = header.map(|header| Current {
             builder: IndexBuilder::new(
                 header.log,
@@ -50,6 +65,11 @@ impl IndexedAsRead {
             first_sequence: header.first_sequence(),
             last: None,
         });
+    }
+
+    fn await_finishing(&mut self) {
+        let built = self.finishing.take().and_then(|it| it.join().ok().flatten());
+        self.built.extend(built);
     }
 
     /// The next record, with its terms where they are known. One that cannot be added leaves its

@@ -455,7 +455,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             archives: self.storage.archives(),
             later: None,
             unproven: self.unproven,
-            indexes: self.indexes.unwrap_or_default(),
+            indexes: self.indexes.unwrap_or_default().complete(),
         })
     }
 
