@@ -6,7 +6,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::read_end;
 use crate::reach::no_witness;
-use crate::verify::{exit_of, refuse_damaged, warn, warn_unproven};
+use crate::verify::{exit_of, lost_before, refuse_damaged, warn, warn_unproven};
 use holdpoint_domain::World;
 use holdpoint_replay::{Head, Rebuilt, Report, Stated, Unproven, Verdict, rebuild_live, stated};
 use serde::Serialize;
@@ -132,6 +132,7 @@ impl LiveState {
             Self::Stated(stated) => stated.world.unproven_records().among(first, version).is_some(),
             Self::Whole(rebuilt) => rebuilt.report.reach.says_unproven(first, version),
         };
+        let lost_before = self.world().lost_before().filter(|record| first < *record);
         Standing {
             standing: match stated_by {
                 _ if is_corrupt || no_witness_from.is_some() || is_taken_over => "unproven",
@@ -140,6 +141,7 @@ impl LiveState {
             },
             stated_by,
             no_witness_from,
+            lost_before,
             durable: version <= self.durable(),
         }
     }
@@ -171,6 +173,10 @@ impl LiveState {
         }
         let newest = versions.iter().copied().max().unwrap_or(0);
         no_witness(self.first_unwitnessed(), newest);
+        if let Some(record) = self.world().lost_before().filter(|_| newest > 0) {
+            let lost = lost_before(record);
+            complain(&format!("{lost}: what began before that permits nothing"));
+        }
         let durable = self.durable();
         if newest > durable {
             complain(&format!("not proven durable from record {}", durable.saturating_add(1)));
@@ -197,6 +203,9 @@ pub(crate) struct Standing {
     stated_by: Option<u64>,
     /// The first record behind HEAD, where the newest one about this is there.
     no_witness_from: Option<u64>,
+    /// The record that says that records before it are lost or may be, where this began before that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_before: Option<u64>,
     /// Whether a mark, or LOCK in the boot of its owner, says that it is durable.
     durable: bool,
 }
@@ -205,12 +214,18 @@ impl Standing {
     /// Of what is proven, for tests of what is shown.
     #[cfg(test)]
     pub(crate) const fn proven() -> Self {
-        Self { standing: "proven", stated_by: None, no_witness_from: None, durable: true }
+        let (stated_by, no_witness_from, lost_before) = (None, None, None);
+        Self { standing: "proven", stated_by, no_witness_from, lost_before, durable: true }
     }
 
     /// Whether something else than a witness that is still to come keeps it from being proven.
     pub(crate) fn is_doubtful(&self) -> bool {
         self.standing == "unproven" && self.no_witness_from.is_none()
+    }
+
+    /// Whether it may have ended in a record that is lost.
+    pub(crate) const fn is_before_loss(&self) -> bool {
+        self.lost_before.is_some()
     }
 
     /// The first record that has no witness yet, where the newest one about this is there.

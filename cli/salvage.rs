@@ -8,6 +8,7 @@ use crate::hold::read_end;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{bytes, counted, path};
+use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::log::{RecordsLost, RecordsUnproven, UnprovenReason};
 use holdpoint_engine::shell::{
@@ -50,7 +51,7 @@ fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     drop(bar);
     let report = salvaged.map_err(|error| failure(&error))?;
     let made = read_end(&Directory::open_other(&args.new)?)?;
-    show(global, &report, made.world.is_policy_lost())?;
+    show(global, &report, &made.world)?;
     Ok(Exit::DONE)
 }
 
@@ -82,7 +83,7 @@ fn failure(error: &SalvageError) -> Failure {
     Failure::new(exit, code, error)
 }
 
-fn show(global: &Global, report: &SalvageReport, is_policy_lost: bool) -> Result<(), Failure> {
+fn show(global: &Global, report: &SalvageReport, made: &World) -> Result<(), Failure> {
     let mut out = Output::stdout().folding();
     if global.json {
         out.json(&json!({
@@ -94,15 +95,16 @@ fn show(global: &Global, report: &SalvageReport, is_policy_lost: bool) -> Result
             "salvaged": report.salvaged,
             "losses": report.losses,
             "unproven": report.unproven,
-            "policy_lost": is_policy_lost,
+            "policy_lost": made.is_policy_lost(),
+            "lost_before": made.lost_before(),
         }));
     } else {
-        show_to_person(&mut out, report, is_policy_lost);
+        show_to_person(&mut out, report, made);
     }
     out.finish()
 }
 
-fn show_to_person(out: &mut Output, report: &SalvageReport, is_policy_lost: bool) {
+fn show_to_person(out: &mut Output, report: &SalvageReport, made: &World) {
     let salvaged = &report.salvaged;
     out.line(format_args!("new log         {}", path(&report.path)));
     out.line(format_args!("                {}, of log {}", report.log, salvaged.source_log));
@@ -121,7 +123,13 @@ fn show_to_person(out: &mut Output, report: &SalvageReport, is_policy_lost: bool
     show_losses(out, &report.losses);
     show_unproven(out, &report.unproven);
     show_findings(out, report);
-    if is_policy_lost {
+    if let Some(record) = made.lost_before() {
+        out.line(format_args!(
+            "in doubt        what began before record {record}: it may have ended in what is"
+        ));
+        out.line("                lost, and permits nothing; end it, and ask, begin or grant anew");
+    }
+    if made.is_policy_lost() {
         let program = program(&report.path);
         out.line("policy          it may have been lost: nothing begins in the new log before a");
         out.line(format_args!(

@@ -12,6 +12,7 @@ use crate::progress::Bar;
 use crate::reach::none_yet;
 use crate::text::{bytes, counted, moment, path};
 use anstyle::{AnsiColor, Style};
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::joined::ArchivePlace;
 use holdpoint_replay::report::FINDINGS_SHOWN_MAX;
@@ -210,12 +211,28 @@ pub(crate) fn warn(report: &Report) {
     complain(&format!("the log {}{first}; {VERIFY_TELLS}", said_of(report.verdict)));
 }
 
-/// Says on stderr that something rests on records without proof, where it does, and what follows.
-pub(crate) fn warn_rests_on(part: Option<(u64, u64)>, what: &str) {
-    if let Some(part) = part {
-        warn_unproven(&[part.into()]);
-        complain(&format!("{what} may rest on them, and permits nothing: ask anew"));
+/// Says on stderr why something permits nothing, where it is in doubt, and what follows.
+pub(crate) fn warn_permits_nothing(doubt: Option<Doubt>, what: &str) {
+    let Some(doubt) = doubt else { return };
+    warn_doubt(doubt);
+    let why = match doubt {
+        Doubt::Unproven { .. } => "rest on them",
+        Doubt::LostBefore(_) => "be to what ended in one of them",
+    };
+    complain(&format!("{what} may {why}, and permits nothing: ask anew"));
+}
+
+/// Says on stderr of which records that is so.
+pub(crate) fn warn_doubt(doubt: Doubt) {
+    match doubt {
+        Doubt::Unproven { first, last } => warn_unproven(&[Unproven { first, last }]),
+        Doubt::LostBefore(record) => complain(&lost_before(record)),
     }
+}
+
+/// That there were other records before this one.
+pub(crate) fn lost_before(record: u64) -> String {
+    format!("record {record} says that records before it are lost or may be")
 }
 
 /// Names records without proof on stderr, if there are any.

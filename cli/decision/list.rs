@@ -19,7 +19,7 @@ use holdpoint_domain::decision_point::{
     DecisionPoint, DecisionPointState, MAX_CLOSED_DECISION_POINTS, Urgency,
 };
 use holdpoint_domain::{Time, World};
-use holdpoint_replay::{Until, records_named};
+use holdpoint_replay::Until;
 use std::cmp::Reverse;
 
 /// `DP-` and so many digits are shown at least.
@@ -226,9 +226,8 @@ fn lines(found: &[&DecisionPoint], world: &World, now: Time, columns: usize) -> 
     rows.next().iter().for_each(|titles| page.sentence(titles));
     for (row, point) in rows.zip(found) {
         page.sentence(&row);
-        if let Some((first, last)) = world.unproven_part(point) {
-            let rests_on = records_named(first, last);
-            page.sentence(&format!("  may rest on unproven {rests_on}, and permits nothing"));
+        if let Some(doubt) = world.doubt_of_point(point) {
+            page.sentence(&format!("  {doubt}, and permits nothing"));
         }
         let issue = point.terms.issue_id.as_deref().map(|issue| format!("{issue}: "));
         let asked = format!("{}{}", issue.unwrap_or_default(), point.terms.proposal.prompt);

@@ -9,7 +9,6 @@ use crate::directory::Directory;
 use crate::exit::Failure;
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointState};
-use holdpoint_replay::Unproven;
 use holdpoint_replay::Until;
 use serde_json::json;
 
@@ -68,7 +67,7 @@ fn again(
         next_decision: next.map(|next| json!(look.view(next))),
         event: session.record(sequence)?,
         replayed: true,
-        unproven_part: look.world().unproven_part(point).map(Unproven::from),
+        doubt: look.world().doubt_of_point(point),
         points: (point.clone(), next.cloned()),
     })
 }

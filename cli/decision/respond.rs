@@ -86,9 +86,9 @@ pub(crate) fn give(
 ) -> Result<String, Failure> {
     let Args { answer, comment, change } = answered.args(Speaker::default(), turn);
     let told = change.hand_in(global, response(answer, comment))?;
-    let rests = told.unproven_part.filter(|_| told.points.0.needs_person());
-    let rests = rests.map(|_| "; it may rest on unproven records, and permits nothing");
-    Ok(format!("{}{}", standing(&told.points.0), rests.unwrap_or_default()))
+    let doubt = told.doubt.filter(|_| told.points.0.needs_person());
+    let doubt = doubt.map(|doubt| format!("; it {doubt}, and permits nothing"));
+    Ok(format!("{}{}", standing(&told.points.0), doubt.unwrap_or_default()))
 }
 
 /// Hands the answer in. Exit 0 where it counts, also when it is on record already; 4 where another

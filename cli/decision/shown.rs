@@ -10,6 +10,7 @@ use crate::screen::{Page, columns, named, quoted};
 use crate::text::{bytes, counted, moment};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::{
     ApprovalPolicy, ClaimedOutcome, DecisionOption, DecisionPoint, DecisionPointState,
     GivenResponse, OnTimeout, ResolutionKind, Response,
@@ -22,8 +23,8 @@ use std::time::Duration;
 /// What keeps an approval from being spent, whatever was answered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Doubts {
-    /// The unproven records that it may rest on: it permits nothing.
-    pub(crate) unproven: Option<(u64, u64)>,
+    /// Records that are unproven, or lost: it permits nothing.
+    pub(crate) of_records: Option<Doubt>,
     /// The log does not verify, so that nothing is added to it.
     pub(crate) is_log_damaged: bool,
 }
@@ -93,7 +94,7 @@ fn add_rest(
     add_answers(page, point, doubts);
     match is_over(point, now) {
         true => page.sentence(ALL_OVER),
-        false => add_ways(page, global, point, doubts.unproven),
+        false => add_ways(page, global, point, doubts.of_records.is_some()),
     }
 }
 
@@ -319,14 +320,18 @@ fn add_answers(page: &mut Page, point: &DecisionPoint, doubts: Doubts) {
     }
     let until = point.spendable_until();
     until.iter().for_each(|until| match doubts {
-        Doubts { unproven: Some(_), .. } => page.row("approved", "not to be spent: ask anew"),
+        Doubts { of_records: Some(_), .. } => page.row("approved", "not to be spent: ask anew"),
         Doubts { is_log_damaged: true, .. } => {
             page.row("approved", "not to be spent as the log stands: it is damaged");
         }
         _ => page.row("approved", &format!("to be spent until {}", moment(*until))),
     });
-    if let Some((first, last)) = doubts.unproven {
-        page.row("unproven", &format!("it may rest on {}", records_named(first, last)));
+    match doubts.of_records {
+        Some(Doubt::Unproven { first, last }) => {
+            page.row("unproven", &format!("it may rest on {}", records_named(first, last)));
+        }
+        Some(doubt @ Doubt::LostBefore(_)) => page.row("lost", &format!("it {doubt}")),
+        None => {}
     }
     if let Some(consumed) = &point.consumed {
         page.row("spent", &format!("by {}, {}", who(&consumed.by), moment(consumed.at)));
@@ -382,16 +387,15 @@ fn said_in_words(response: &Response) -> String {
 }
 
 /// What may be answered, what each answer does, and how it is given; nothing once it is over.
-fn add_ways(page: &mut Page, global: &Global, point: &DecisionPoint, unproven: Option<(u64, u64)>) {
+fn add_ways(page: &mut Page, global: &Global, point: &DecisionPoint, is_doubted: bool) {
     if point.state == DecisionPointState::Pending {
         let options = point.ways_to_answer();
-        let rests = unproven.is_some();
-        options.iter().for_each(|option| page.row("option", &meaning(point, option, rests)));
+        options.iter().for_each(|option| page.row("option", &meaning(point, option, is_doubted)));
     }
     add_answer(page, global, point);
 }
 
-fn meaning(point: &DecisionPoint, option: &DecisionOption, is_unproven: bool) -> String {
+fn meaning(point: &DecisionPoint, option: &DecisionOption, is_doubted: bool) -> String {
     let default = point.terms.proposal.default_option.as_deref();
     let is_default = default.is_some_and(|id| *option.id == *id);
     let approves = !option.reject && point.terms.policy.is_some();
@@ -399,9 +403,9 @@ fn meaning(point: &DecisionPoint, option: &DecisionOption, is_unproven: bool) ->
     let marks = [
         (is_default, "default"),
         (option.reject, "says no"),
-        (approves && once && !is_unproven, "approves what it is bound to, once"),
-        (approves && !once && !is_unproven, "approves"),
-        (approves && is_unproven, "permits nothing: ask anew"),
+        (approves && once && !is_doubted, "approves what it is bound to, once"),
+        (approves && !once && !is_doubted, "approves"),
+        (approves && is_doubted, "permits nothing: ask anew"),
     ];
     let marks: Vec<&str> = marks.iter().filter(|(is_set, _)| *is_set).map(|(_, m)| *m).collect();
     let mark = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };

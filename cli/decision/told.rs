@@ -6,10 +6,10 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::screen::{self, named};
-use crate::verify::warn_rests_on;
+use crate::verify::warn_permits_nothing;
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointRefusal};
 use holdpoint_engine::shell::Submitted;
-use holdpoint_replay::Unproven;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,9 +24,9 @@ pub(super) struct Told {
     pub(super) event: Value,
     /// Whether it was done before, and nothing was written now.
     pub(super) replayed: bool,
-    /// The unproven records on which it may rest: an answer that does permits nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) unproven_part: Option<Unproven>,
+    /// Why it permits nothing, where it is in doubt.
+    #[serde(flatten)]
+    pub(super) doubt: Option<Doubt>,
     #[serde(skip)]
     pub(super) points: (DecisionPoint, Option<DecisionPoint>),
 }
@@ -65,8 +65,8 @@ pub(super) fn show(
         }
     }
     out.finish()?;
-    let part = told.unproven_part.filter(|_| told.points.0.needs_person());
-    warn_rests_on(part.map(|part| (part.first, part.last)), "the answer");
+    let doubt = told.doubt.filter(|_| told.points.0.needs_person());
+    warn_permits_nothing(doubt, "the answer");
     Ok(Exit::DONE)
 }
 
@@ -97,7 +97,7 @@ fn told(
         next_decision: next.as_ref().map(|next| session.value(next)).transpose()?,
         event: session.record(receipt.first_sequence)?,
         replayed,
-        unproven_part: session.look(|world| world.unproven_part(&point))?.map(Unproven::from),
+        doubt: session.look(|world| world.doubt_of_point(&point))?,
         points: (point, next),
     })
 }

@@ -4,7 +4,7 @@ use super::waiting::{Waited, until_ended};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::verify::{warn_rests_on, warn_unproven};
+use crate::verify::{warn_doubt, warn_permits_nothing};
 use holdpoint_domain::decision_point::MAX_TIMEOUT_MS;
 use holdpoint_engine::shell::WaitOutcome;
 use std::time::Duration;
@@ -23,9 +23,8 @@ pub(crate) struct Args {
     timeout: Option<Duration>,
 }
 
-/// Waits. Exit 0 when it was answered, also by an option that rejects; 5 when the answer may rest
-/// on unproven records; 10 when it is still pending
-/// at the wait's own timeout, 11 when its default was taken, 12 aborted, 13 cancelled, 14
+/// Waits. Exit 0 when it was answered, also by an option that rejects; 5 when the answer is in
+/// doubt; 10 when it is still pending at the wait's own timeout, 11 when its default was taken, 12 aborted, 13 cancelled, 14
 /// superseded, 15 when guidance led to another round; 3 when there is no such decision.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if args.ids.len() > 1 && !args.any {
@@ -62,12 +61,9 @@ fn show(global: &Global, waited: &Waited) -> Result<Exit, Failure> {
         out.line(&waited.line)
     }
     out.finish()?;
-    let part = waited.unproven_part;
     match waited.outcome {
-        WaitOutcome::Answered => {
-            warn_rests_on(part.map(|part| (part.first, part.last)), "the answer");
-        }
-        _ => part.iter().for_each(|part| warn_unproven(std::slice::from_ref(part))),
+        WaitOutcome::Answered => warn_permits_nothing(waited.doubt, "the answer"),
+        _ => waited.doubt.into_iter().for_each(warn_doubt),
     }
     Ok(waited.exit())
 }

@@ -7,10 +7,10 @@ use super::overdue::{Attempt, Overdue};
 use super::shown;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, complain};
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_engine::shell::WaitOutcome;
-use holdpoint_replay::Unproven;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -24,9 +24,9 @@ pub(crate) struct Waited {
     /// How it ended.
     #[serde(serialize_with = "by_name")]
     pub(crate) outcome: WaitOutcome,
-    /// The unproven records on which that may rest: an answer that does permits nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) unproven_part: Option<Unproven>,
+    /// Why an answer permits nothing, where it is in doubt.
+    #[serde(flatten)]
+    pub(crate) doubt: Option<Doubt>,
     /// The same for a person.
     #[serde(skip)]
     pub(crate) line: String,
@@ -164,12 +164,12 @@ impl<'g> Wait<'g> {
             WaitOutcome::StillPending => format!("{id}  still {}{overdue}", point.state),
             _ => format!("{id}  {}: {}", point.state, shown::outcome(point)),
         };
-        let unproven_part = self.following.world().unproven_part(point).map(Unproven::from);
+        let doubt = self.following.world().doubt_of_point(point);
         let exit = match outcome {
-            WaitOutcome::Answered => exit_of_answer(point, unproven_part.is_some()),
+            WaitOutcome::Answered => exit_of_answer(point, doubt.is_some()),
             outcome => exit_of(outcome),
         };
-        Waited { decision, outcome, unproven_part, line, exit }
+        Waited { decision, outcome, doubt, line, exit }
     }
 
     /// Says on a terminal what is waited for.
@@ -191,12 +191,12 @@ fn left(point: &DecisionPoint) -> Option<Duration> {
 }
 
 /// Where approval was asked for, or something waits, only an answer that lets it go on is a
-/// success, and only while it can be spent. What may rest on unproven records is none.
-fn exit_of_answer(point: &DecisionPoint, is_unproven: bool) -> Exit {
+/// success, and only while it can be spent. What is in doubt is none.
+fn exit_of_answer(point: &DecisionPoint, is_doubted: bool) -> Exit {
     let is_over = point.consumed.is_some() || point.lapsed_at.is_some();
     match point.needs_person() && !point.releases() {
         true => Exit::SAID_NO,
-        false if is_over || is_unproven => Exit::REFUSED,
+        false if is_over || is_doubted => Exit::REFUSED,
         false => Exit::DONE,
     }
 }

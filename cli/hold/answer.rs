@@ -7,8 +7,9 @@ use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::screen::{self, named};
-use crate::verify::warn_rests_on;
+use crate::verify::warn_permits_nothing;
 use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::{HumanDecisionView, LoopRefusal, RequestPlace};
 use holdpoint_domain::human_decision::{
@@ -100,8 +101,8 @@ struct Given {
     request_id: String,
     submitted: Submitted,
     outcome: Option<RequestOutcome>,
-    /// The unproven records that the decision may rest on.
-    rests_on: Option<(u64, u64)>,
+    /// Why the decision permits nothing, where it is in doubt.
+    doubt: Option<Doubt>,
     /// The request that is most like one that nobody knows.
     like: Option<String>,
     /// The command that shows what the attempt printed, in a sentence.
@@ -122,7 +123,7 @@ impl Given {
 pub(crate) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
     let given = hand_in(global, args)?;
     let exit = tell(global, &given).map_err(|failure| given.advised(failure))?;
-    warn_rests_on(given.rests_on, "the decision");
+    warn_permits_nothing(given.doubt, "the decision");
     Ok(exit)
 }
 
@@ -139,8 +140,8 @@ pub(crate) fn give(global: &Global, args: Args) -> Result<String, Failure> {
         Submitted::Refused(refusal) => Err(given.advised(refused(refusal))),
         Submitted::Accepted(receipt) if is_late(receipt) => late(TOO_LATE),
         Submitted::Accepted(_) | Submitted::Repeated(_) => {
-            let rests = given.rests_on.map(|_| "; it may rest on unproven records");
-            Ok(format!("{counts}{}", rests.unwrap_or_default()))
+            let doubt = given.doubt.map(|doubt| format!("; it {doubt}, and permits nothing"));
+            Ok(format!("{counts}{}", doubt.unwrap_or_default()))
         }
     }
 }
@@ -166,11 +167,10 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
         Some(output_of(&program(&global.log), world.find_request(&request_id)?.held()))
     });
     let output = output.map_err(|error| failed(global, error))?;
-    let part =
-        engine.query(|world| world.unproven_part_of_request(world.find_request(&request_id)?));
-    let rests_on = part.map_err(|error| failed(global, error))?;
+    let doubt = engine.query(|world| world.doubt_of_request(world.find_request(&request_id)?));
+    let doubt = doubt.map_err(|error| failed(global, error))?;
     engine.close().map_err(|error| failed(global, error))?;
-    Ok(Given { request_id, submitted, outcome, rests_on, like, output })
+    Ok(Given { request_id, submitted, outcome, doubt, like, output })
 }
 
 fn outcome(engine: &Engine, request_id: &str) -> Result<Option<RequestOutcome>, SubmitError> {

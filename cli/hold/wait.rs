@@ -6,14 +6,14 @@ use crate::arguments::Global;
 use crate::decision::{Attempt, Following, Overdue, now};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::verify::{warn_rests_on, warn_unproven};
+use crate::verify::{warn_doubt, warn_permits_nothing};
 use holdpoint_domain::World;
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::HumanDecisionView;
 use holdpoint_domain::human_decision::{
     HeldRequest, HumanDecision, HumanDecisionOutcome, RequestOutcome,
 };
-use holdpoint_replay::Unproven;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -63,15 +63,14 @@ struct Told<'a> {
     outcome: Came,
     /// The decision that counts.
     decision: Option<HumanDecisionView<'a>>,
-    /// The unproven records on which that may rest: a decision that does permits nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unproven_part: Option<Unproven>,
+    /// Why that permits nothing, where it is in doubt.
+    #[serde(flatten)]
+    doubt: Option<Doubt>,
 }
 
-/// Waits. Exit 0 for CONTINUE, 17 for RETRY, 5 for either where it may rest on unproven records, 16
-/// for ABORT, 12 where nobody answered in time, 10 where nobody had answered at the wait's own
-/// timeout, 13 where the loop ended before. Whoever is asked instead after ESCALATE is waited for
-/// too.
+/// Waits. Exit 0 for CONTINUE, 17 for RETRY, 5 for either where it is in doubt, 16 for ABORT, 12
+/// where nobody answered in time, 10 where nobody had answered at the wait's own timeout, 13 where
+/// the loop ended before. Whoever is asked instead after ESCALATE is waited for too.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let end = args.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut following = Following::of_everything(global)?;
@@ -158,15 +157,14 @@ impl Waiting<'_> {
     ) -> Result<Exit, Failure> {
         let outcome = request(world, &self.id).and_then(|held| held.outcome.as_ref());
         let place = world.find_request(&self.id);
-        let part = place.and_then(|place| world.unproven_part_of_request(place));
-        let unproven_part = part.map(Unproven::from);
+        let doubt = place.and_then(|place| world.doubt_of_request(place));
         let mut out = Output::stdout();
         if global.json {
             let decision = match outcome {
                 Some(RequestOutcome::Decided(decided)) => Some(decided.view()),
                 _ => None,
             };
-            out.json(&Told { request_id: &self.id, asked, outcome: came, decision, unproven_part });
+            out.json(&Told { request_id: &self.id, asked, outcome: came, decision, doubt });
         } else {
             let line = match (outcome, came) {
                 (Some(outcome), _) => outcome_line(outcome),
@@ -177,12 +175,12 @@ impl Waiting<'_> {
             out.line(format_args!("{}  {}", visible(&self.id), words.join(" ")));
         }
         out.finish()?;
-        match (part, came) {
+        match (doubt, came) {
             (Some(_), Came::Continue | Came::Retry) => {
-                warn_rests_on(part, "the decision");
+                warn_permits_nothing(doubt, "the decision");
                 return Ok(Exit::REFUSED);
             }
-            _ => unproven_part.iter().for_each(|it| warn_unproven(std::slice::from_ref(it))),
+            _ => doubt.into_iter().for_each(warn_doubt),
         }
         Ok(came.exit())
     }

@@ -214,8 +214,8 @@ fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
         },
         Kind::Decision => {
             let point = world.decision_point(&item.id)?.clone();
-            let unproven = world.unproven_part(&point);
-            let doubts = Doubts { unproven, is_log_damaged: state.failed() };
+            let of_records = world.doubt_of_point(&point);
+            let doubts = Doubts { of_records, is_log_damaged: state.failed() };
             let global = log.place.global(false);
             Some(Box::new(move |columns, now| {
                 decision::brief_lines(&global, &point, (now, columns), doubts)

@@ -264,7 +264,9 @@ impl Item {
             Stands::Over(outcome) => Some(outcome.clone()),
         };
         let doubt = self.standing.is_doubtful().then(|| "unproven".to_string());
-        let notes: Vec<String> = note.into_iter().chain(doubt).collect();
+        let is_before_loss = self.waits() && self.standing.is_before_loss();
+        let lost = is_before_loss.then(|| "began before a loss".to_string());
+        let notes: Vec<String> = note.into_iter().chain(doubt).chain(lost).collect();
         (!notes.is_empty()).then(|| notes.join(", "))
     }
 

@@ -4,6 +4,7 @@ use super::arguments::Wait;
 use super::caller::Caller;
 use crate::decision::waiting::until_ended;
 use crate::exit::{Exit, Failure};
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_engine::shell::WaitOutcome;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -25,18 +26,21 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
     let wanted = [arguments.decision_id.clone()];
     let waited = until_ended(&caller.server.global, &wanted, Some(Duration::from_secs(seconds)))?;
     let outcome = waited.outcome.name();
-    let is_unproven = waited.unproven_part.is_some();
-    let next_step = match waited.outcome {
-        WaitOutcome::Answered if is_unproven => {
+    let next_step = match (waited.outcome, waited.doubt) {
+        (WaitOutcome::Answered, Some(Doubt::Unproven { .. })) => {
             "The answer may rest on unproven records, and permits nothing: ask anew with \
              decision_create."
         }
-        outcome => next_step(outcome, &waited.decision),
+        (WaitOutcome::Answered, Some(Doubt::LostBefore(_))) => {
+            "The question may have ended in a record that is lost, and the answer permits nothing: \
+             ask anew with decision_create."
+        }
+        (outcome, _) => next_step(outcome, &waited.decision),
     };
     let mut told =
         json!({ "decision": waited.decision, "outcome": outcome, "next_step": next_step });
-    if let (Some(part), Some(told)) = (waited.unproven_part, told.as_object_mut()) {
-        told.insert("unproven_part".to_string(), json!(part));
+    if let (Value::Object(doubt), Some(told)) = (json!(waited.doubt), told.as_object_mut()) {
+        told.extend(doubt);
     }
     Ok(told)
 }

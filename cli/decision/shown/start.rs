@@ -28,7 +28,7 @@ pub(super) fn lines(
     (now, columns): (Time, usize),
     doubts: Doubts,
 ) -> Option<Vec<String>> {
-    if !asks_that_alone(point, brief) || doubts.unproven.is_some() || doubts.is_log_damaged {
+    if !asks_that_alone(point, brief) || doubts.of_records.is_some() || doubts.is_log_damaged {
         return None;
     }
     let mut page = Page::new(columns);

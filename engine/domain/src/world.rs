@@ -7,6 +7,7 @@
 pub(crate) mod carried;
 pub(crate) mod command;
 pub(crate) mod decide;
+pub(crate) mod doubt;
 pub(crate) mod due;
 pub mod envelope;
 pub(crate) mod event;
@@ -97,6 +98,8 @@ pub(crate) struct LiveState {
     pub(crate) indexes: SegmentIndexes,
     pub(crate) gates: Gates,
     pub(crate) unproven: UnprovenRecords,
+    /// The newest record that says that records before it are lost, or may be; 0: none.
+    pub(crate) lost_before: u64,
     pub(crate) rules: RulesNumbers,
     /// The newest record that says that the wall clock was set back; 0: none.
     pub(crate) set_back: u64,
@@ -469,7 +472,7 @@ impl World {
     /// the newest are among it.
     pub fn registrations(&self) -> impl Iterator<Item = RegistrationView<'_>> {
         let registry = &self.hot.registry;
-        let plain = registry.plain(|granted_by| self.unproven_part_of_grant(granted_by).is_some());
+        let plain = registry.plain(|granted_by| self.hot.doubt_of_made(granted_by).is_some());
         plain.chain(registry.sessions()).chain(registry.work())
     }
 }
@@ -592,9 +595,9 @@ impl World {
             gates: &gates.points,
             policy: gates.policy.as_ref(),
             is_policy_lost: gates.is_policy_lost,
-            unproven: None,
+            doubt: None,
         };
-        view.unproven = about.and_then(|id| self.unproven_part(view.known(id)?));
+        view.doubt = about.and_then(|id| self.doubt_of_point(view.known(id)?));
         view
     }
 }

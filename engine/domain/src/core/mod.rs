@@ -6,6 +6,7 @@ pub(crate) mod arbitrary;
 pub(crate) mod canonical;
 pub mod codec;
 pub mod confidence;
+pub mod doubt;
 pub mod forbidden;
 pub mod hash;
 pub mod ids;

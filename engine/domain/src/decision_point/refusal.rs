@@ -359,6 +359,17 @@ refusals! {
         /// The last of them.
         last: u64,
     } = "APPROVAL_UNPROVEN" in Gating,
+    /// The approval may be spent in a record that is lost.
+    #[error(
+        "record {sequence} says that records before it are lost or may be, and decision \
+         {decision_id} was asked before that: it may be spent, and approves nothing; ask anew"
+    )]
+    ApprovalBeforeLoss {
+        /// The decision point.
+        decision_id: String,
+        /// The record that says so.
+        sequence: u64,
+    } = "APPROVAL_BEFORE_LOSS" in Gating,
     /// Nobody approved.
     #[error("decision {decision_id} is {state}, which approves nothing: {outcome}")]
     NotApproved {

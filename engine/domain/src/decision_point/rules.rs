@@ -6,6 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::core::actor::{Actor, Gate, PersonTerms, Principal, Proof};
+use crate::core::doubt::Doubt;
 use crate::core::limits::MAX_LIST_ITEMS;
 use crate::core::payload::{List, Text};
 use crate::core::refusal::{CommonRefusal, person_needed};
@@ -52,8 +53,8 @@ pub(crate) struct PointsView<'a> {
     pub(crate) policy: Option<&'a GatePolicy>,
     /// Whether the records that were lost may have held it.
     pub(crate) is_policy_lost: bool,
-    /// The unproven records on which what was decided may rest.
-    pub(crate) unproven: Option<(u64, u64)>,
+    /// Why nothing is permitted by what was decided.
+    pub(crate) doubt: Option<Doubt>,
 }
 
 impl<'a> PointsView<'a> {
@@ -550,7 +551,8 @@ pub(crate) fn spend<'w>(
     Ok((point, consumed(point, by, binding)))
 }
 
-/// Whether an approval can be spent for an action now. One that nothing proves permits nothing.
+/// Whether an approval can be spent for an action now. One that nothing proves permits nothing, and
+/// one that may be spent in a record that is lost.
 fn check_consumption(
     view: PointsView<'_>,
     point: &DecisionPoint,
@@ -558,13 +560,12 @@ fn check_consumption(
     at: Timestamp,
 ) -> Result<(), No> {
     point.check_consumption(binding, at)?;
-    match view.unproven {
-        None => Ok(()),
-        Some((first, last)) => {
-            let decision_id = point.decision_id.to_string();
-            Err(No::ApprovalUnproven { decision_id, first, last })
-        }
-    }
+    let Some(doubt) = view.doubt else { return Ok(()) };
+    let decision_id = point.decision_id.to_string();
+    Err(match doubt {
+        Doubt::Unproven { first, last } => No::ApprovalUnproven { decision_id, first, last },
+        Doubt::LostBefore(sequence) => No::ApprovalBeforeLoss { decision_id, sequence },
+    })
 }
 
 fn consumed(point: &DecisionPoint, by: &Principal, binding: &ActionBinding) -> Event {

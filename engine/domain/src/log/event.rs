@@ -268,6 +268,14 @@ recorded! {
     }
 }
 
+impl RecordsLost {
+    /// Whether records are missing, and not bytes alone.
+    #[must_use]
+    pub const fn is_of_records(&self) -> bool {
+        self.source_first_sequence > 0
+    }
+}
+
 closed_enum! {
     /// Why nothing proves records that were taken over from a damaged log. Closed.
     pub enum UnprovenReason {

@@ -355,7 +355,8 @@ fn name_of_ended(event: &Event) -> Option<EndedName> {
 /// Where a capability stands that an actor has. One that was taken away is not registered.
 const GRANTED: &str = "GRANTED";
 
-/// Where one stands whose grant may be made up: it permits nothing.
+/// Where one stands whose grant may be made up, or taken back in a record that is lost: it permits
+/// nothing.
 const DOUBTED: &str = "DOUBTED";
 
 /// Something registered. What does not belong to it is absent.

@@ -75,7 +75,7 @@ impl<'a> Source<'a> {
 }
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 17] = [
+const ROOMS: [Room; 18] = [
     Room {
         name: "execution_loop",
         version: 3,
@@ -299,6 +299,13 @@ const ROOMS: [Room; 17] = [
             *hot.streams.held_mut() = room.kept();
             Ok(())
         },
+        older: &[],
+    },
+    Room {
+        name: "lost",
+        version: 1,
+        write: |hot, to| to.add(&hot.lost_before),
+        read: |room, hot| room.decoded().map(|sequence| hot.lost_before = sequence),
         older: &[],
     },
 ];

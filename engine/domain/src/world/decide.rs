@@ -13,12 +13,12 @@ use alloc::{format, vec};
 use core::fmt;
 
 use crate::application::event::ReducerFingerprintRecorded;
+use crate::core::doubt::Doubt;
 use crate::core::hash::Digest;
 use crate::core::ids::Entropy;
 use crate::core::limits::CLOCK_STEP_NS;
 use crate::core::time::Timestamp;
 use crate::decision_point::command::DecisionPointCommand;
-use crate::decision_point::state::DecisionPoint;
 use crate::evidence_capture::command::EvidenceCaptureCommand;
 use crate::execution_loop::command::{
     CompleteLoop, DispatchLoop, ExecutionLoopCommand, InitializeLoop,
@@ -31,7 +31,6 @@ use crate::governed::{answer, attempt, batch, capture, initialization, request};
 use crate::human_decision::command::HumanDecisionCommand;
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::human_decision::refusal::HumanDecisionRefusal;
-use crate::human_decision::state::RequestOutcome;
 use crate::interruption_thread::command::InterruptionThreadCommand;
 use crate::interruption_thread::rules::ThreadView;
 use crate::interruption_thread::session::ended_with_session;
@@ -54,20 +53,21 @@ use crate::{application, decision_point, interruption_thread, registration};
 /// # Errors
 /// A [`Refusal`] when a rule says no. Nothing but [`Refusal::audit`] is to be recorded then.
 pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
-    check_proven(world, command)?;
+    check_sure(world, command)?;
     let events = by_system(world, command, at)?;
     check_new_requests(world, &events)?;
     Ok(events)
 }
 
-/// A salvage keeps records that nothing proves. No attempt begins, no loop passes its hold point
-/// and no thread dispatches because of what they may have said.
-fn check_proven(world: &World, command: &Command) -> Result<(), Refusal> {
+/// A salvage keeps records that nothing proves, and others are lost. No attempt begins, no loop
+/// passes its hold point and no thread dispatches because of what the ones may have said, or the
+/// others may have ended.
+fn check_sure(world: &World, command: &Command) -> Result<(), Refusal> {
     let of_loop = |loop_id: &str| {
         let entity = world.live_loop(loop_id)?;
-        Some((entity.loop_id(), world.unproven_part_of_loop(entity)?))
+        Some((entity.loop_id(), world.doubt_of_loop(entity)?))
     };
-    let rests_on = if let Command::ExecutionLoop(
+    let doubted = if let Command::ExecutionLoop(
         ExecutionLoopCommand::DispatchLoop(DispatchLoop { loop_id, .. })
         | ExecutionLoopCommand::RetryLoop(DispatchLoop { loop_id, .. })
         | ExecutionLoopCommand::CompleteLoop(CompleteLoop { loop_id, .. }),
@@ -78,15 +78,17 @@ fn check_proven(world: &World, command: &Command) -> Result<(), Refusal> {
         && let InterruptionThreadCommand::DispatchCommitRow(_) = thread
     {
         let (tenant_id, correlation_id) = thread.thread();
-        world.live_thread(tenant_id, correlation_id).and_then(|it| {
-            let part = world.unproven_records().among(it.started_sequence, it.version)?;
-            Some((it.correlation_id.as_str(), part))
-        })
+        world
+            .live_thread(tenant_id, correlation_id)
+            .and_then(|it| Some((it.correlation_id.as_str(), world.doubt_of_thread(it)?)))
     } else {
         None
     };
-    rests_on.map_or(Ok(()), |(subject, (first, last))| {
-        Err(Refusal::RestsOnUnproven { subject: subject.to_string(), first, last })
+    let Some((subject, doubt)) = doubted else { return Ok(()) };
+    let subject = subject.to_string();
+    Err(match doubt {
+        Doubt::Unproven { first, last } => Refusal::RestsOnUnproven { subject, first, last },
+        Doubt::LostBefore(sequence) => Refusal::BeganBeforeLoss { subject, sequence },
     })
 }
 
@@ -103,63 +105,6 @@ fn check_new_requests(world: &World, events: &[Event]) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-impl World {
-    /// The unproven records, first and last, on which what was decided may rest: of those that were
-    /// recorded from the question on, in its first round, to the newest that is about this one.
-    /// `None` where all are proven.
-    #[must_use]
-    pub fn unproven_part(&self, point: &DecisionPoint) -> Option<(u64, u64)> {
-        if self.hot.unproven.is_empty() {
-            return None;
-        }
-        self.hot.unproven.among(self.asked_from(point), point.version)
-    }
-
-    /// The unproven records on which a loop may rest: of those that were recorded from its
-    /// beginning on to the newest that is about it. `None` where all are proven.
-    #[must_use]
-    pub fn unproven_part_of_loop(&self, entity: &ExecutionLoop) -> Option<(u64, u64)> {
-        self.hot.unproven.among(entity.started_sequence, entity.version)
-    }
-
-    /// The same of a question and its answer: while its loop lives, of all that is about the loop,
-    /// else from the question on to its end.
-    #[must_use]
-    pub fn unproven_part_of_request(&self, place: RequestPlace<'_>) -> Option<(u64, u64)> {
-        let held = match place {
-            RequestPlace::Live(entity, _) => return self.unproven_part_of_loop(entity),
-            RequestPlace::Closed(held) => held,
-        };
-        let last = match &held.outcome {
-            Some(RequestOutcome::Decided(decided)) => decided.sequence,
-            Some(RequestOutcome::Withdrawn { sequence, .. }) => *sequence,
-            None => self.hot.totals.last_sequence,
-        };
-        self.hot.unproven.among(held.requested_sequence, last)
-    }
-
-    /// The unproven records among which a grant may be: the record that gave it, or, where that is
-    /// not known, 0, any of them.
-    pub(crate) fn unproven_part_of_grant(&self, granted_by: u64) -> Option<(u64, u64)> {
-        let last = if granted_by == 0 { u64::MAX } else { granted_by };
-        self.hot.unproven.among(granted_by, last)
-    }
-
-    /// The record that asked the question in its first round. Where that is not known any more, 0:
-    /// any may have.
-    #[must_use]
-    pub fn asked_from(&self, point: &DecisionPoint) -> u64 {
-        let mut round = point;
-        while let Some(prior_id) = &round.prior_id {
-            match self.decision_point(prior_id) {
-                Some(prior) if prior.created_sequence < round.created_sequence => round = prior,
-                _ => return 0,
-            }
-        }
-        round.created_sequence
-    }
 }
 
 fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {

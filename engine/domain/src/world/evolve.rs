@@ -230,8 +230,11 @@ fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
         | LogEvent::HeadMissingAccepted(_)
         | LogEvent::CommandRefused(_)
         | LogEvent::FingerprintRecorded(_)
-        | LogEvent::RecordsLabelled(_)
-        | LogEvent::RecordsLost(_) => {}
+        | LogEvent::RecordsLabelled(_) => {}
+        LogEvent::RecordsLost(body) if body.is_of_records() => {
+            world.hot.lost_before = record.sequence;
+        }
+        LogEvent::RecordsLost(_) => {}
         LogEvent::Salvaged(body) => {
             let ranges = body.unproven_behind(record.sequence);
             ranges.for_each(|(first, last)| world.take_unproven(first, last));
@@ -243,7 +246,13 @@ fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
         }
         LogEvent::ClockStepped(body) if body.step_ns < 0 => world.hot.set_back = record.sequence,
         LogEvent::ClockStepped(_) => {}
-        LogEvent::PolicyUnknown(_) => world.hot.gates.is_policy_lost = true,
+        LogEvent::PolicyUnknown(body) => {
+            world.hot.gates.is_policy_lost = true;
+            // Whatever was asked behind the loss was asked under a policy that is not known.
+            if body.records_lost > 0 {
+                world.hot.lost_before = record.sequence;
+            }
+        }
         LogEvent::RulesAdopted(body) => {
             let adopted = adopted(world, record, body, &mut RuleChecks::unheard());
             adopted.into_iter().for_each(|numbers| world.hot.rules = numbers);

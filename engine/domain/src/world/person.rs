@@ -11,6 +11,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::{Actor, ActorId, Authentication, Gate, PersonTerms, Proof};
+use crate::core::doubt::Doubt;
 use crate::core::refusal::person_needed;
 use crate::core::text::shown;
 use crate::decision_point::command::DecisionPointCommand;
@@ -273,7 +274,7 @@ impl World {
 
 impl World {
     /// Whether this actor may give this command: it holds the capability that the command needs, by
-    /// a grant that is proven, and only a HUMAN changes capabilities.
+    /// a grant that is proven and behind all that is lost, and only a HUMAN changes capabilities.
     ///
     /// # Errors
     /// [`ThreadRefusal::Barred`] with `X_FAIL_CALLER_NOT_ALLOWED`.
@@ -282,13 +283,18 @@ impl World {
         let expected = match command.needed_capability() {
             Some(needed) => {
                 if let Some(by) = self.hot.registry.granted_by(actor, needed) {
-                    let Some((first, last)) = self.unproven_part_of_grant(by) else {
-                        return Ok(());
+                    let Some(doubt) = self.hot.doubt_of_made(by) else { return Ok(()) };
+                    let doubt = match doubt {
+                        Doubt::Unproven { first, last } => format!(
+                            "to whom it may be granted by the unproven records {first} to {last} \
+                             alone"
+                        ),
+                        Doubt::LostBefore(record) => format!(
+                            "from whom it may have been taken in a record that is lost, before \
+                             record {record}"
+                        ),
                     };
-                    found += &format!(
-                        ", to whom it may be granted by the unproven records {first} to {last} \
-                         alone; a person has to take it away and grant it anew"
-                    );
+                    found += &format!(", {doubt}; a person has to take it away and grant it anew");
                 }
                 format!("one with {needed}")
             }

@@ -71,6 +71,17 @@ refusals! {
         /// The last of them.
         last: u64,
     } = "RESTS_ON_UNPROVEN" in Gating,
+    /// Automation is to go on with what may have ended in a record that is lost.
+    #[error(
+        "record {sequence} says that records before it are lost or may be, and {subject} began \
+             before that: it may have ended, and nothing is permitted by it; end it, and begin anew"
+    )]
+    BeganBeforeLoss {
+        /// The loop, or the correlation id of the thread.
+        subject: String,
+        /// The record that says so.
+        sequence: u64,
+    } = "BEGAN_BEFORE_LOSS" in Gating,
     /// A run that needs an approval before its start.
     #[error(
         "a person has to approve this before it starts; ask with `holdpoint run --hold before`"
@@ -168,6 +179,7 @@ impl Refusal {
             | Self::RecordedElsewhere { .. }
             | Self::ContradictsLog { .. }
             | Self::RestsOnUnproven { .. }
+            | Self::BeganBeforeLoss { .. }
             | Self::ApprovalNeeded => None,
         }
     }

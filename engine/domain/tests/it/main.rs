@@ -39,6 +39,7 @@ mod hold_terms;
 mod idempotency;
 mod integration;
 mod log_events;
+mod lost;
 mod map_sequences;
 mod payload_document;
 mod persons;

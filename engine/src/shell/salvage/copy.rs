@@ -72,7 +72,7 @@ impl<S: ReadStorage> Copier<'_, S> {
                     let lost = self.copy_lost(loss)?;
                     let time = time_of_next(behind).unwrap_or(time);
                     self.append(&[recorded(self.correlation, lost.clone().into())?], time)?;
-                    self.is_policy_unknown |= lost.source_first_sequence > 0;
+                    self.is_policy_unknown |= lost.is_of_records();
                     self.losses.push(lost);
                 }
                 Piece::Unproven(range) => {
