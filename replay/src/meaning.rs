@@ -15,7 +15,7 @@ use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Envelope, Event, World};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Place, ReadStorage};
-use holdpoint_log_format::ChainPosition;
+use holdpoint_log_format::{ChainPosition, names};
 use std::collections::BTreeSet;
 
 /// A world that takes batches.
@@ -290,7 +290,8 @@ impl Meaning {
     }
 
     /// A log that begins with `log.salvaged` is the copy of another one, with holes where records
-    /// were lost. An event that stands for bytes alone is no hole.
+    /// were lost. An event that stands for bytes alone is no hole, nor is one that says that records
+    /// may be missing at the end: none of the copies lies behind it.
     fn follow_salvage(&mut self, sequence: u64, event: &Event) {
         let first = self.anchor.position.sequence.saturating_add(1);
         match (event, &mut self.copies) {
@@ -298,7 +299,8 @@ impl Meaning {
                 self.copies = Some(body.records_kept.saturating_add(1));
             }
             (Event::Log(LogEvent::RecordsLost(body)), Some(_)) => {
-                if body.source_first_sequence > 0 {
+                let is_at_end = *body.file == *names::SEGMENTS && body.source_last_sequence == 0;
+                if body.is_of_records() && !is_at_end {
                     self.hole.get_or_insert(sequence);
                 }
             }

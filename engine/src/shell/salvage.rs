@@ -16,7 +16,8 @@
 //! nothing is salvaged.
 //!
 //! Of everything else the bytes are copied aside, and an event stands in its place, so that nothing
-//! is hidden. The records keep their kinds, payloads, batches and times; the numbers that name
+//! is hidden. Where neither HEAD nor LOCK tells that the last record kept was the newest one, or a
+//! file tells of a later one, an event says that records behind it may be missing. The records keep their kinds, payloads, batches and times; the numbers that name
 //! other records are moved with them. A number that names nothing in the new log names the report.
 //! A recorded fingerprint is of no state of the new log, for a state holds such numbers, and says
 //! so.
@@ -44,6 +45,7 @@ use doubt::Doubt;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::log::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Source};
+use holdpoint_log_files::later::later_than;
 use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
 use holdpoint_log_format::{LogId, names};
 use sequences::Sequences;
@@ -161,8 +163,11 @@ fn plan_of(
     let anchor = source.anchor();
     let mut beginning = Beginning::behind(anchor);
     let mut doubt = Doubt::from(anchor.sequence.saturating_add(1));
-    let mark = mark_of(storage)?;
-    let mut planned = DamageScan::of(storage, source, Some(mark), &mut |place, record| {
+    let (extent, boot) = (Extent::FromHead, storage.boot());
+    // The recovery table knows the newest record that was durable.
+    let survey = survey(storage, SurveyOptions::new(extent, boot), &mut |_, _| {})?;
+    let mark = Some(survey.mark);
+    let mut planned = DamageScan::of(storage, source, mark, &mut |place, record| {
         beginning.look_at(place, record);
         doubt.look_at(record);
         progress(record.header.sequence);
@@ -177,14 +182,14 @@ fn plan_of(
         planned.lose_before(anchor.sequence, source.is_archived(&anchor));
     }
     planned.pieces.extend(doubt.doubted(&planned).map(Piece::Unproven));
+    if let Some(newest) = planned.end_kept() {
+        let head = source.head.map_or(0, |head| head.newest_sequence);
+        let reached = head.max(survey.durable_by_lock());
+        if reached < newest || later_than(storage, Some(source.log), newest)?.is_some() {
+            planned.lose_behind();
+        }
+    }
     Ok(planned)
-}
-
-/// The newest record that was durable, as the recovery table has it.
-fn mark_of(storage: &DirectoryStorage) -> Result<u64, SalvageError> {
-    let (extent, boot) = (Extent::FromHead, storage.boot());
-    let options = SurveyOptions::new(extent, boot);
-    Ok(survey(storage, options, &mut |_, _| {})?.mark)
 }
 
 /// A new log while it is made.

@@ -40,6 +40,7 @@ mod opening;
 mod read_only;
 mod salvage;
 mod salvage_images;
+mod salvage_losses;
 mod settled;
 mod settled_scope;
 mod shell;

@@ -1,8 +1,8 @@
 //! Files beside a log that tell of records which it does not have.
 
-use holdpoint_log_files::head::read_witness;
-use holdpoint_log_files::survey::io_error;
-use holdpoint_log_files::{ReadStorage, SurveyError};
+use crate::head::read_witness;
+use crate::storage::ReadStorage;
+use crate::survey::{SurveyError, io_error};
 use holdpoint_log_format::{Head, Lock, LogId, names};
 use std::io::ErrorKind;
 
@@ -36,7 +36,7 @@ pub fn told_of<S: ReadStorage>(storage: &S) -> Result<Option<Later>, SurveyError
 ///
 /// # Errors
 /// The directory cannot be read.
-pub(crate) fn later_than<S: ReadStorage>(
+pub fn later_than<S: ReadStorage>(
     storage: &S,
     log: Option<LogId>,
     newest: u64,

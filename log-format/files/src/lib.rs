@@ -22,6 +22,7 @@ pub mod finding;
 pub mod follow;
 pub mod head;
 pub mod joined;
+pub mod later;
 pub mod map;
 mod mapped;
 pub mod reader;

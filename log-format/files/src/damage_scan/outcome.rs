@@ -161,6 +161,9 @@ impl Loss {
     /// What was found, in words, with its place.
     #[must_use]
     pub fn finding(&self) -> String {
+        if self.is_of_no_file() && self.last == 0 {
+            return format!("from record {} on: {}", self.first, self.problem);
+        }
         if self.is_of_no_file() {
             return format!("records {} to {}: {}", self.first, self.last, self.problem);
         }
@@ -246,6 +249,27 @@ impl DamageScan {
         };
         let loss = Loss { is_archived, ..Loss::nowhere(1, anchor, problem) };
         self.pieces.insert(0, Piece::Lost(loss));
+    }
+
+    /// The last record that is kept, where none behind it is known to be lost.
+    #[must_use]
+    pub fn end_kept(&self) -> Option<u64> {
+        let end = self.pieces.iter().rev().find_map(|piece| match piece {
+            Piece::Kept(kept) => Some(Some(kept.last.sequence)),
+            Piece::Lost(loss) if loss.first > 0 => Some(None),
+            Piece::Lost(_) | Piece::Unproven(_) => None,
+        });
+        end.flatten()
+    }
+
+    /// Ends a scan of a log of which nothing tells how far it reached.
+    pub fn lose_behind(&mut self) {
+        let problem = format!(
+            "nothing tells that record {} was the newest one: records behind it may be missing",
+            self.reached
+        );
+        let first = self.reached.saturating_add(1);
+        self.pieces.push(Piece::Lost(Loss::nowhere(first, 0, &problem)));
     }
 
     /// Keeps records. Whatever is missing before them is now known to be.

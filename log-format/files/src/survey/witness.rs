@@ -21,11 +21,16 @@ impl Survey {
     #[must_use]
     pub fn reached(&self) -> Reached {
         let witnessed = self.head.valid().map_or(0, |head| head.newest_sequence);
+        Reached { witnessed, durable: self.mark.max(self.durable_by_lock()) }
+    }
+
+    /// The newest record that LOCK, in the boot of its owner, says to be durable; else 0.
+    #[must_use]
+    pub fn durable_by_lock(&self) -> u64 {
         let is_of_boot =
             !matches!(self.evidence.last_owner, LastOwner::Unknown | LastOwner::OtherBoot);
         let lock = self.lock.filter(|_| is_of_boot);
-        let by_lock = lock.map_or(0, |lock| lock.durable_sequence);
-        Reached { witnessed, durable: self.mark.max(by_lock) }
+        lock.map_or(0, |lock| lock.durable_sequence)
     }
 
     /// The newest record, where nothing is wrong with the end of the log: HEAD's record is there,

@@ -1,0 +1,243 @@
+//! What a record that is lost may have taken back, spent or ended counts no more in the new log.
+
+use crate::conversation::{caller, origin_of};
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::decision_point::{
+    ActionBinding, ConsumeApproval, CreateDecisionPoint, DecisionOption, DecisionPointCommand,
+    RespondToDecisionPoint, Response,
+};
+use holdpoint_domain::log::{ChangePolicy, GatePolicy, LogCommand};
+use holdpoint_domain::registration::{
+    Capability, ChangeCapability, RegisterTenant, RegistrationCommand, RegistrationStatus,
+};
+use holdpoint_domain::{ActorId, Command, Event};
+use holdpoint_engine::Engine;
+use holdpoint_engine::shell::{EngineOptions, SalvageReport, Submitted, SystemClock, salvage};
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_format::names;
+use holdpoint_testing::log::records_of;
+use holdpoint_testing::shell::Place;
+use std::fs;
+
+fn ada() -> ActorId {
+    ActorId { kind: Actor::Human, id: "ada".to_string() }
+}
+
+fn by(actor: &ActorId) -> Principal {
+    let (kind, id) = (actor.kind, actor.id.as_str().into());
+    Principal { kind, id, authenticated_by: Authentication::None, means: "test".into() }
+}
+
+/// Hands a command in, and says what came of it: the first event, or the code of the refusal.
+fn give(engine: &Engine, actor: &ActorId, command: &Command) -> Result<Event, &'static str> {
+    match engine.submit(&origin_of(actor.clone()), command).expect("the log works") {
+        Submitted::Accepted(receipt) => Ok(receipt.events.first().cloned().expect("an event")),
+        Submitted::Refused(refusal) => Err(refusal.code()),
+        Submitted::Repeated(_) => Err("repeated"),
+    }
+}
+
+/// A person lets the caller call, or takes that back.
+fn change(is_granted: bool) -> Command {
+    Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
+        actor_kind: caller().kind,
+        actor_id: caller().id,
+        capability: Capability::SeleneOsOnly,
+        is_granted,
+    }))
+}
+
+fn call() -> Command {
+    let (tenant_id, status) = ("acme".to_string(), RegistrationStatus::Active);
+    Command::Registration(RegistrationCommand::RegisterTenant(RegisterTenant { tenant_id, status }))
+}
+
+fn action() -> ActionBinding {
+    ActionBinding { tool: "rm".into(), input_sha256: sha256(b"{}") }
+}
+
+/// Asks for an approval, and gives it; its id.
+fn approve(engine: &Engine) -> String {
+    let options = ["yes", "no"].map(|id| DecisionOption {
+        id: id.into(),
+        short: id.into(),
+        label: id.into(),
+        description: None,
+        reject: id == "no",
+    });
+    let entropy = engine.entropy().expect("random bits");
+    let question = CreateDecisionPoint {
+        binding: Some(action()),
+        ..CreateDecisionPoint::asking(entropy, by(&caller()), "Delete it?", options.into())
+    };
+    let question =
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(question.into()));
+    let asked = give(engine, &caller(), &question).expect("it is asked");
+    let decision_id = asked.decision_point().expect("an id").to_string();
+    let answer = RespondToDecisionPoint {
+        decision_id: decision_id.clone(),
+        entropy: engine.entropy().expect("random bits"),
+        by: by(&ada()),
+        response: Response::Option("yes".into()),
+        comment: None,
+    };
+    let answer = Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(answer));
+    give(engine, &ada(), &answer).expect("it counts");
+    decision_id
+}
+
+fn spend(engine: &Engine, decision_id: &str) -> Result<Event, &'static str> {
+    let (decision_id, by, binding) = (decision_id.into(), by(&caller()), action());
+    let spent = ConsumeApproval { decision_id, by, binding };
+    let spent = Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(spent));
+    give(engine, &caller(), &spent)
+}
+
+fn set_policy(engine: &Engine) -> Result<Event, &'static str> {
+    let (policy, approval) = (GatePolicy::default(), None);
+    let change = ChangePolicy { by: by(&ada()), policy, approval };
+    give(engine, &ada(), &Command::Log(LogCommand::SetPolicy(Box::new(change))))
+}
+
+/// Flips a byte of a record, so that it is lost.
+fn damage(place: &Place, sequence: u64) {
+    let records = records_of(&place.log());
+    let record = records.iter().find(|it| it.header.sequence == sequence).expect("it is there");
+    let segment = place.log().join(names::SEGMENTS).join(names::segment(record.segment));
+    let mut bytes = fs::read(&segment).expect("a segment");
+    let at = usize::try_from(record.offset).expect("a place in a file") + 70;
+    *bytes.get_mut(at).expect("a byte of it") ^= 1;
+    fs::write(segment, bytes).expect("it is written");
+}
+
+/// Cuts off every record from this one on.
+fn cut(place: &Place, sequence: u64) {
+    let records = records_of(&place.log());
+    for record in records.iter().filter(|it| it.header.sequence >= sequence) {
+        let segment = place.log().join(names::SEGMENTS).join(names::segment(record.segment));
+        let mut bytes = fs::read(&segment).expect("a segment");
+        let from = usize::try_from(record.offset).expect("a place in a file");
+        let to = from + usize::try_from(record.length).expect("a length");
+        bytes.get_mut(from..to).expect("its bytes").fill(0);
+        fs::write(segment, bytes).expect("it is written");
+    }
+}
+
+fn newest(engine: &Engine) -> u64 {
+    engine.query(|world| world.totals().last_sequence).expect("the log works")
+}
+
+/// Salvages the log, and opens the new one.
+fn salvaged(place: &Place) -> (SalvageReport, Engine) {
+    let new = place.beside("new");
+    let report = salvage(&place.log(), &new, &SystemClock, &mut |_| {}).expect("it is salvaged");
+    let storage = DirectoryStorage::new(new);
+    let engine = Engine::open_with(storage, EngineOptions::simulated()).expect("the log opens");
+    (report, engine)
+}
+
+#[test]
+fn a_capability_whose_revocation_is_lost_permits_nothing_until_it_is_granted_anew() {
+    let place = Place::new();
+    let engine = place.engine();
+    give(&engine, &ada(), &change(true)).expect("granted");
+    give(&engine, &ada(), &change(false)).expect("taken away");
+    let revoked = newest(&engine);
+    set_policy(&engine).expect("a record behind it");
+    engine.close().expect("the log closes");
+    damage(&place, revoked);
+    let (report, engine) = salvaged(&place);
+    assert_eq!(report.salvaged.records_lost, 1, "{report:?}");
+    assert_eq!(give(&engine, &caller(), &call()), Err("X_FAIL_CALLER_NOT_ALLOWED"));
+    give(&engine, &ada(), &change(false)).expect("taken away");
+    give(&engine, &ada(), &change(true)).expect("granted");
+    give(&engine, &caller(), &call()).expect("it is permitted");
+}
+
+#[test]
+fn an_approval_whose_spending_is_lost_is_not_spent_twice_whatever_policy_is_set_anew() {
+    let place = Place::new();
+    let engine = place.engine();
+    let id = approve(&engine);
+    spend(&engine, &id).expect("it is spent");
+    let spent = newest(&engine);
+    give(&engine, &ada(), &change(true)).expect("a record behind it");
+    engine.close().expect("the log closes");
+    damage(&place, spent);
+    let (_, engine) = salvaged(&place);
+    assert!(engine.query(|world| world.is_policy_lost()).expect("the log works"));
+    assert!(spend(&engine, &id).is_err());
+    set_policy(&engine).expect("a person sets one");
+    // What lies before the damage is unproven as well, and that is told first.
+    assert_eq!(spend(&engine, &id), Err("APPROVAL_UNPROVEN"));
+    let anew = approve(&engine);
+    spend(&engine, &anew).expect("it is spent");
+}
+
+/// The records behind the newest one that is left are gone, and every mark of them.
+#[test]
+fn a_log_whose_end_nothing_tells_may_have_lost_what_spent_or_took_back() {
+    for tells in ["HEAD and LOCK", "LOCK", "nothing"] {
+        let place = Place::new();
+        let engine = place.engine();
+        let id = approve(&engine);
+        give(&engine, &ada(), &change(true)).expect("granted");
+        let kept = newest(&engine);
+        if tells == "nothing" {
+            spend(&engine, &id).expect("it is spent");
+            give(&engine, &ada(), &change(false)).expect("taken away");
+        }
+        engine.close().expect("the log closes");
+        if tells == "nothing" {
+            cut(&place, kept + 1);
+        }
+        if tells != "HEAD and LOCK" {
+            fs::remove_file(place.log().join(names::HEAD)).expect("HEAD is there");
+        }
+        if tells == "nothing" {
+            fs::remove_file(place.log().join(names::LOCK)).expect("LOCK is there");
+            drop(fs::remove_dir_all(place.log().join(names::SNAPSHOTS)));
+        }
+        let (report, engine) = salvaged(&place);
+        assert_eq!(report.salvaged.records_lost, 0, "{tells}: {report:?}");
+        let losses = &report.losses;
+        let lost_from: Vec<u64> = losses.iter().map(|it| it.source_first_sequence).collect();
+        let is_unknown = tells == "nothing";
+        assert_eq!(lost_from, if is_unknown { vec![kept + 1] } else { vec![] }, "{tells}");
+        let lost_before = engine.query(|world| world.lost_before()).expect("the log works");
+        assert_eq!(lost_before.is_some(), is_unknown, "{tells}");
+        let is_policy_lost = engine.query(|world| world.is_policy_lost());
+        assert_eq!(is_policy_lost.expect("the log works"), is_unknown, "{tells}");
+        if is_unknown {
+            set_policy(&engine).expect("a person sets one");
+            assert!(losses[0].problem.contains("may be missing"), "{losses:?}");
+            assert!(spend(&engine, &id).is_err());
+            assert!(give(&engine, &caller(), &call()).is_err());
+        }
+        engine.close().expect("the log closes");
+        // A salvage of the new log finds that its end is told.
+        let (old, newer) = (place.beside("new"), place.beside("newer"));
+        let again = salvage(&old, &newer, &SystemClock, &mut |_| {}).expect("it is salvaged");
+        assert!(again.losses.is_empty(), "{tells}: {:?}", again.losses);
+    }
+}
+
+/// HEAD names an older record, and the last records are gone: nothing says so any more.
+#[test]
+fn a_log_that_head_does_not_follow_to_its_end_may_have_lost_the_end() {
+    let place = Place::new();
+    let engine = place.engine();
+    let id = approve(&engine);
+    let head = fs::read(place.log().join(names::HEAD)).expect("HEAD is there");
+    give(&engine, &ada(), &change(true)).expect("a record behind HEAD");
+    let kept = newest(&engine);
+    spend(&engine, &id).expect("it is spent");
+    engine.close().expect("the log closes");
+    fs::write(place.log().join(names::HEAD), head).expect("HEAD is set back");
+    fs::remove_file(place.log().join(names::LOCK)).expect("LOCK is there");
+    cut(&place, kept + 1);
+    let (_, engine) = salvaged(&place);
+    set_policy(&engine).expect("a person sets one");
+    assert_eq!(spend(&engine, &id), Err("APPROVAL_BEFORE_LOSS"));
+}
