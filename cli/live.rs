@@ -203,7 +203,7 @@ pub(crate) struct Standing {
     stated_by: Option<u64>,
     /// The first record behind HEAD, where the newest one about this is there.
     no_witness_from: Option<u64>,
-    /// The record that says that records before it are lost or may be, where this began before that.
+    /// The record that says that records before it are lost or may be, where this began before.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost_before: Option<u64>,
     /// Whether a mark, or LOCK in the boot of its owner, says that it is durable.

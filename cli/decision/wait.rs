@@ -24,8 +24,9 @@ pub(crate) struct Args {
 }
 
 /// Waits. Exit 0 when it was answered, also by an option that rejects; 5 when the answer is in
-/// doubt; 10 when it is still pending at the wait's own timeout, 11 when its default was taken, 12 aborted, 13 cancelled, 14
-/// superseded, 15 when guidance led to another round; 3 when there is no such decision.
+/// doubt; 10 when it is still pending at the wait's own timeout, 11 when its default was taken, 12
+/// aborted, 13 cancelled, 14 superseded, 15 when guidance led to another round; 3 when there is no
+/// such decision.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if args.ids.len() > 1 && !args.any {
         let message = "several decisions are named: wait for the first that ends with --any, or \

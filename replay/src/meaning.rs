@@ -290,8 +290,8 @@ impl Meaning {
     }
 
     /// A log that begins with `log.salvaged` is the copy of another one, with holes where records
-    /// were lost. An event that stands for bytes alone is no hole, nor is one that says that records
-    /// may be missing at the end: none of the copies lies behind it.
+    /// were lost. An event that stands for bytes alone is no hole, nor is one that says that
+    /// records may be missing at the end: none of the copies lies behind it.
     fn follow_salvage(&mut self, sequence: u64, event: &Event) {
         let first = self.anchor.position.sequence.saturating_add(1);
         match (event, &mut self.copies) {

@@ -52,7 +52,7 @@ use crate::governed::view::{LoopView, RequestView};
 use crate::interruption_thread::state::{MAX_CLOSED_THREADS, Thread, ThreadView, Threads};
 use crate::log::event::{RULES_ADOPTED, RulesAdopted};
 use crate::log::state::{Beginning, NewerRules, RulesNumbers, SegmentIndexes, UnprovenRecords};
-use crate::registration::state::{Registered, RegistrationView, Registry, pair};
+use crate::registration::state::{Registered, Registry, pair};
 use crate::world::person::Gates;
 
 /// All state. [`World::default`] keeps live entities only.
@@ -464,16 +464,6 @@ impl World {
         }
         let Term::WorkOrder { tenant, work_order } = *term else { return true };
         registry.work_orders.contains_key(&pair(tenant, work_order))
-    }
-}
-
-impl World {
-    /// Everything that is registered, by kind and name. Of the sessions and work orders that ended
-    /// the newest are among it.
-    pub fn registrations(&self) -> impl Iterator<Item = RegistrationView<'_>> {
-        let registry = &self.hot.registry;
-        let plain = registry.plain(|granted_by| self.hot.doubt_of_made(granted_by).is_some());
-        plain.chain(registry.sessions()).chain(registry.work())
     }
 }
 

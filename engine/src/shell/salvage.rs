@@ -17,10 +17,11 @@
 //!
 //! Of everything else the bytes are copied aside, and an event stands in its place, so that nothing
 //! is hidden. Where neither HEAD nor LOCK tells that the last record kept was the newest one, or a
-//! file tells of a later one, an event says that records behind it may be missing. The records keep their kinds, payloads, batches and times; the numbers that name
-//! other records are moved with them. A number that names nothing in the new log names the report.
-//! A recorded fingerprint is of no state of the new log, for a state holds such numbers, and says
-//! so.
+//! file tells of a later one, an event says that records behind it may be missing.
+//!
+//! The records keep their kinds, payloads, batches and times; the numbers that name other records
+//! are moved with them. A number that names nothing in the new log names the report. A recorded
+//! fingerprint is of no state of the new log, for a state holds such numbers, and says so.
 //!
 //! A log whose first records are in an archive begins with the state that an event carries. Where
 //! that event is kept, the new log begins behind the same record, so that the state goes on.

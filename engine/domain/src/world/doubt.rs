@@ -8,6 +8,7 @@ use crate::decision_point::state::DecisionPoint;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::human_decision::state::RequestOutcome;
 use crate::interruption_thread::state::Thread;
+use crate::registration::state::RegistrationView;
 use crate::world::{LiveState, World};
 
 impl LiveState {
@@ -94,5 +95,15 @@ impl World {
             }
         }
         round.created_sequence
+    }
+}
+
+impl World {
+    /// Everything that is registered, by kind and name. Of the sessions and work orders that ended
+    /// the newest are among it.
+    pub fn registrations(&self) -> impl Iterator<Item = RegistrationView<'_>> {
+        let registry = &self.hot.registry;
+        let plain = registry.plain(|granted_by| self.hot.doubt_of_made(granted_by).is_some());
+        plain.chain(registry.sessions()).chain(registry.work())
     }
 }
