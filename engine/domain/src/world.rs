@@ -443,7 +443,7 @@ impl World {
     /// What is registered, for the command in hand.
     pub(crate) fn registered(&self) -> Registered<'_> {
         let found = self.recalled.registrations();
-        Registered { registry: &self.hot.registry, found }
+        Registered { registry: &self.hot.registry, found, doubts: Some(&self.hot) }
     }
 }
 

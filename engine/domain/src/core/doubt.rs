@@ -21,6 +21,13 @@ pub enum Doubt {
     LostBefore(u64),
 }
 
+/// What a salvage left in doubt.
+pub(crate) trait Doubts {
+    /// Why something is in doubt that one record made what it is: 0 where that is not known, and
+    /// it may be any.
+    fn of_made(&self, by: u64) -> Option<Doubt>;
+}
+
 /// What is to be feared of it, as the rest of a sentence.
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -169,7 +169,7 @@ impl Registered<'_> {
     }
 
     fn find_session(&self, scope: &TurnScope<'_>) -> Result<SessionStatus, Mismatch> {
-        self.registry.active_device(scope.tenant_id, scope.device_id, scope.user_id)?;
+        self.active_device(scope.tenant_id, scope.device_id, scope.user_id)?;
         let Some(session_id) = scope.session_id else { return Ok(SessionStatus::Active) };
         let Some(session) = self.session(scope.tenant_id, session_id) else {
             let found = format!("{}, which is not registered", shown(session_id));
@@ -177,6 +177,10 @@ impl Registered<'_> {
         };
         Mismatch::unless_same("user_id", &session.user_id, scope.user_id)?;
         Mismatch::unless_same("device_id", &session.device_id, scope.device_id)?;
+        if session.status == SessionStatus::Active {
+            let mended = "suspend it, make it ACTIVE";
+            self.expect_no_doubt("session_id", session_id, session.by, mended)?;
+        }
         Ok(session.status)
     }
 
@@ -192,7 +196,7 @@ impl Registered<'_> {
             let expected = "the status of a work order that has not ended";
             return Err(Mismatch::of("work_order_status_snapshot", expected, known));
         }
-        Ok(())
+        self.expect_sure_work_order(scope.work_order_id, work_order)
     }
 
     fn held_lease(
@@ -218,7 +222,10 @@ impl Registered<'_> {
                 format!("a lease that ends after {at}"),
                 format!("one that ended at {}", lease.expires_at),
             ),
-            Some(_) => Ok(()),
+            Some(lease) => {
+                let mended = "take a new lease";
+                self.expect_no_doubt("lease_token_hash", &format!("{hash}"), lease.by, mended)
+            }
         }
     }
 }

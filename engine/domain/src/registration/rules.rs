@@ -159,22 +159,24 @@ impl Registered<'_> {
     }
 
     fn check_tenant(&self, body: &TenantRegistered) -> Result<(), RegistrationRefusal> {
-        check_change(self.registry.tenants.get(&body.tenant_id).copied(), body.status)?;
+        let known = self.registry.tenants.get(&body.tenant_id);
+        check_change(known.map(|known| known.status), body.status)?;
         Ok(())
     }
 
     fn check_user(&self, body: &UserRegistered) -> Result<(), RegistrationRefusal> {
-        let known = self.registry.users.get(&pair(&body.tenant_id, &body.user_id)).copied();
-        if check_change(known, body.status)? {
-            self.registry.active_tenant(&body.tenant_id)?;
+        let known = self.registry.users.get(&pair(&body.tenant_id, &body.user_id));
+        if check_change(known.map(|known| known.status), body.status)? {
+            self.active_tenant(&body.tenant_id)?;
         }
         Ok(())
     }
 
     fn check_device(&self, body: &DeviceRegistered) -> Result<(), RegistrationRefusal> {
         let key = (body.tenant_id.clone(), body.device_id.clone(), body.user_id.clone());
-        if check_change(self.registry.devices.get(&key).copied(), body.status)? {
-            self.registry.active_user(&body.tenant_id, &body.user_id)?;
+        let known = self.registry.devices.get(&key);
+        if check_change(known.map(|known| known.status), body.status)? {
+            self.active_user(&body.tenant_id, &body.user_id)?;
         }
         Ok(())
     }
@@ -186,7 +188,7 @@ impl Registered<'_> {
             Mismatch::unless_same("device_id", &known.device_id, &body.device_id)?;
         }
         if check_change(known.map(|known| known.status), body.status)? {
-            self.registry.active_device(&body.tenant_id, &body.device_id, &body.user_id)?;
+            self.active_device(&body.tenant_id, &body.device_id, &body.user_id)?;
         }
         Ok(())
     }
@@ -197,7 +199,7 @@ impl Registered<'_> {
             Mismatch::unless_same("correlation_id", &known.correlation_id, &body.correlation_id)?;
         }
         if check_change(known.map(|known| known.status), body.status)? {
-            self.registry.active_tenant(&body.tenant_id)?;
+            self.active_tenant(&body.tenant_id)?;
         }
         Ok(())
     }
@@ -215,7 +217,7 @@ impl Registered<'_> {
             return Err(Mismatch::of("expires_at", expected, found).into());
         }
         if check_change(known.map(|known| known.status), body.status)? {
-            self.registry.active_tenant(&body.tenant_id)?;
+            self.active_tenant(&body.tenant_id)?;
             self.leasable_work_order(body)?;
             check_end(body.expires_at, at)?;
         }
@@ -225,7 +227,9 @@ impl Registered<'_> {
     fn leasable_work_order(&self, body: &LeaseRegistered) -> Result<(), Mismatch> {
         let name = shown(&body.work_order_id);
         let found = match self.work_order(&body.tenant_id, &body.work_order_id) {
-            Some(known) if !known.status.is_final() => return Ok(()),
+            Some(known) if !known.status.is_final() => {
+                return self.expect_sure_work_order(&body.work_order_id, known);
+            }
             Some(known) => alloc::format!("{name}, which is {}", known.status),
             None => alloc::format!("{name}, which is not registered"),
         };

@@ -14,7 +14,8 @@ use core::ops::Deref;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::{Actor, ActorId};
-use crate::core::codec::{Kept, Part};
+use crate::core::codec::{Kept, Part, added};
+use crate::core::doubt::{Doubt, Doubts};
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::text::shown;
@@ -49,11 +50,11 @@ pub(crate) struct HeldRegistrations {
     /// By the kind and the id of an actor, and what it may do: the record that granted it. 0: that
     /// is not known.
     pub(crate) capabilities: BTreeMap<Granted, u64>,
-    pub(crate) tenants: BTreeMap<Text, RegistrationStatus>,
+    pub(crate) tenants: BTreeMap<Text, Plain>,
     /// By tenant and user.
-    pub(crate) users: BTreeMap<(Text, Text), RegistrationStatus>,
+    pub(crate) users: BTreeMap<(Text, Text), Plain>,
     /// By tenant, device and user.
-    pub(crate) devices: BTreeMap<(Text, Text, Text), RegistrationStatus>,
+    pub(crate) devices: BTreeMap<(Text, Text, Text), Plain>,
     /// By tenant and session.
     pub(crate) sessions: BTreeMap<(Text, Text), Session>,
     /// By tenant and work order.
@@ -70,12 +71,24 @@ pub(crate) fn granted_by_unknown(granted: BTreeSet<Granted>) -> BTreeMap<Granted
     granted.into_iter().map(|it| (it, 0)).collect()
 }
 
+/// A tenant, a user or a device that is registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Plain {
+    pub(crate) status: RegistrationStatus,
+    /// The record that said so last. 0: that is not known.
+    #[serde(deserialize_with = "added")]
+    by: u64,
+}
+
 /// A session that is registered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Session {
     pub(crate) user_id: Text,
     pub(crate) device_id: Text,
     pub(crate) status: SessionStatus,
+    /// As [`Plain::by`].
+    #[serde(deserialize_with = "added")]
+    pub(crate) by: u64,
 }
 
 /// A work order that is registered.
@@ -83,6 +96,9 @@ pub(crate) struct Session {
 pub(crate) struct WorkOrder {
     pub(crate) correlation_id: Text,
     pub(crate) status: WorkOrderStatus,
+    /// As [`Plain::by`].
+    #[serde(deserialize_with = "added")]
+    pub(crate) by: u64,
 }
 
 /// A lease that is registered.
@@ -90,6 +106,9 @@ pub(crate) struct WorkOrder {
 pub(crate) struct Lease {
     pub(crate) expires_at: Timestamp,
     pub(crate) status: LeaseStatus,
+    /// As [`Plain::by`].
+    #[serde(deserialize_with = "added")]
+    pub(crate) by: u64,
 }
 
 impl Registry {
@@ -101,30 +120,6 @@ impl Registry {
     /// The record that granted the actor the capability. 0: that is not known.
     pub(crate) fn granted_by(&self, actor: &ActorId, capability: Capability) -> Option<u64> {
         self.capabilities.get(&(actor.kind, Text::from(&actor.id), capability)).copied()
-    }
-
-    pub(crate) fn active_tenant(&self, tenant_id: &str) -> Result<(), Mismatch> {
-        let status = self.tenants.get(&Text::from(tenant_id));
-        Mismatch::unless_active("tenant_id", tenant_id, status)
-    }
-
-    /// A user who may act: of a tenant that may.
-    pub(crate) fn active_user(&self, tenant_id: &str, user_id: &str) -> Result<(), Mismatch> {
-        self.active_tenant(tenant_id)?;
-        let status = self.users.get(&pair(tenant_id, user_id));
-        Mismatch::unless_active("user_id", user_id, status)
-    }
-
-    /// A device that may be used: by this user, who may act.
-    pub(crate) fn active_device(
-        &self,
-        tenant_id: &str,
-        device_id: &str,
-        user_id: &str,
-    ) -> Result<(), Mismatch> {
-        self.active_user(tenant_id, user_id)?;
-        let key = (Text::from(tenant_id), Text::from(device_id), Text::from(user_id));
-        Mismatch::unless_active("device_id", device_id, self.devices.get(&key))
     }
 }
 
@@ -156,19 +151,6 @@ impl Mismatch {
         }
         Err(Self::of(field, shown(expected), shown(found)))
     }
-
-    fn unless_active(
-        field: &'static str,
-        name: &str,
-        status: Option<&RegistrationStatus>,
-    ) -> Result<(), Self> {
-        let found = match status {
-            Some(RegistrationStatus::Active) => return Ok(()),
-            Some(other) => format!("{}, which is {other}", shown(name)),
-            None => format!("{}, which is not registered", shown(name)),
-        };
-        Err(Self::of(field, "one that is registered and ACTIVE", found))
-    }
 }
 
 /// The registry, with the sessions and work orders that have left it and were found again.
@@ -176,12 +158,77 @@ impl Mismatch {
 pub(crate) struct Registered<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) found: Option<&'a Registry>,
+    /// What permits nothing to what is to follow. `None`: what is recorded already is judged.
+    pub(crate) doubts: Option<&'a dyn Doubts>,
 }
 
 impl<'a> Registered<'a> {
     /// What the state knows, and nothing else: as every replay knows it.
     pub(crate) const fn in_state(registry: &'a Registry) -> Self {
-        Self { registry, found: None }
+        Self { registry, found: None, doubts: None }
+    }
+
+    pub(crate) fn active_tenant(&self, tenant_id: &str) -> Result<(), Mismatch> {
+        let known = self.registry.tenants.get(&Text::from(tenant_id));
+        self.expect_active("tenant_id", tenant_id, known)
+    }
+
+    /// A user who may act: of a tenant that may.
+    pub(crate) fn active_user(&self, tenant_id: &str, user_id: &str) -> Result<(), Mismatch> {
+        self.active_tenant(tenant_id)?;
+        let known = self.registry.users.get(&pair(tenant_id, user_id));
+        self.expect_active("user_id", user_id, known)
+    }
+
+    /// A device that may be used: by this user, who may act.
+    pub(crate) fn active_device(
+        &self,
+        tenant_id: &str,
+        device_id: &str,
+        user_id: &str,
+    ) -> Result<(), Mismatch> {
+        self.active_user(tenant_id, user_id)?;
+        let key = (Text::from(tenant_id), Text::from(device_id), Text::from(user_id));
+        self.expect_active("device_id", device_id, self.registry.devices.get(&key))
+    }
+
+    fn expect_active(
+        &self,
+        field: &'static str,
+        name: &str,
+        known: Option<&Plain>,
+    ) -> Result<(), Mismatch> {
+        let found = match known {
+            Some(known) if known.status == RegistrationStatus::Active => {
+                return self.expect_no_doubt(field, name, known.by, "suspend it, make it ACTIVE");
+            }
+            Some(known) => format!("{}, which is {}", shown(name), known.status),
+            None => format!("{}, which is not registered", shown(name)),
+        };
+        Err(Mismatch::of(field, "one that is registered and ACTIVE", found))
+    }
+
+    /// Whether what is to follow may rest on a work order that has not ended.
+    pub(crate) fn expect_sure_work_order(
+        &self,
+        name: &str,
+        known: &WorkOrder,
+    ) -> Result<(), Mismatch> {
+        let mended = "register another status of it, then this one";
+        self.expect_no_doubt("work_order_id", name, known.by, mended)
+    }
+
+    /// Whether what is to follow may rest on what this record registered; else how that is mended.
+    pub(crate) fn expect_no_doubt(
+        &self,
+        field: &'static str,
+        name: &str,
+        by: u64,
+        mended: &str,
+    ) -> Result<(), Mismatch> {
+        let Some(doubt) = self.doubts.and_then(|doubts| doubts.of_made(by)) else { return Ok(()) };
+        let found = format!("{}, which {doubt}; {mended}, and ask again", shown(name));
+        Err(Mismatch::of(field, "one that nothing is in doubt of", found))
     }
 
     pub(crate) fn session(&self, tenant_id: &str, session_id: &str) -> Option<&'a Session> {
@@ -204,19 +251,21 @@ impl Registry {
         match event {
             Event::CapabilityChanged(body) => self.change_capability(body, sequence),
             Event::TenantRegistered(body) => {
-                self.held.tenants.insert(body.tenant_id.clone(), body.status);
+                let plain = Plain { status: body.status, by: sequence };
+                self.held.tenants.insert(body.tenant_id.clone(), plain);
             }
             Event::UserRegistered(body) => {
                 let key = (body.tenant_id.clone(), body.user_id.clone());
-                self.held.users.insert(key, body.status);
+                self.held.users.insert(key, Plain { status: body.status, by: sequence });
             }
             Event::DeviceRegistered(body) => {
                 let (tenant_id, device_id) = (body.tenant_id.clone(), body.device_id.clone());
-                self.held.devices.insert((tenant_id, device_id, body.user_id.clone()), body.status);
+                let key = (tenant_id, device_id, body.user_id.clone());
+                self.held.devices.insert(key, Plain { status: body.status, by: sequence });
             }
-            Event::SessionRegistered(body) => self.register_session(body),
-            Event::WorkOrderRegistered(body) => self.register_work_order(body),
-            Event::LeaseRegistered(body) => self.register_lease(body),
+            Event::SessionRegistered(body) => self.register_session(body, sequence),
+            Event::WorkOrderRegistered(body) => self.register_work_order(body, sequence),
+            Event::LeaseRegistered(body) => self.register_lease(body, sequence),
         }
     }
 
@@ -229,29 +278,30 @@ impl Registry {
         }
     }
 
-    fn register_session(&mut self, body: &SessionRegistered) {
+    fn register_session(&mut self, body: &SessionRegistered, by: u64) {
         let key = (body.tenant_id.clone(), body.session_id.clone());
         let session = Session {
             user_id: body.user_id.clone(),
             device_id: body.device_id.clone(),
             status: body.status,
+            by,
         };
         self.held.sessions.insert(key, session);
     }
 
     /// Leases end with their work order: none can be used or registered any more.
-    fn register_work_order(&mut self, body: &WorkOrderRegistered) {
+    fn register_work_order(&mut self, body: &WorkOrderRegistered, by: u64) {
         let key = (body.tenant_id.clone(), body.work_order_id.clone());
         if body.status.is_final() {
             self.held.leases.remove(&key);
         }
         let correlation_id = body.correlation_id.clone();
-        self.held.work_orders.insert(key, WorkOrder { correlation_id, status: body.status });
+        self.held.work_orders.insert(key, WorkOrder { correlation_id, status: body.status, by });
     }
 
-    fn register_lease(&mut self, body: &LeaseRegistered) {
+    fn register_lease(&mut self, body: &LeaseRegistered, by: u64) {
         let key = (body.tenant_id.clone(), body.work_order_id.clone());
-        let lease = Lease { expires_at: body.expires_at, status: body.status };
+        let lease = Lease { expires_at: body.expires_at, status: body.status, by };
         self.held.leases.entry(key).or_default().insert(body.lease_token_hash, lease);
     }
 }
@@ -355,8 +405,8 @@ fn name_of_ended(event: &Event) -> Option<EndedName> {
 /// Where a capability stands that an actor has. One that was taken away is not registered.
 const GRANTED: &str = "GRANTED";
 
-/// Where one stands whose grant may be made up, or taken back in a record that is lost: it permits
-/// nothing.
+/// Where something stands that would permit something, but is in doubt: it permits nothing until it
+/// is registered anew.
 const DOUBTED: &str = "DOUBTED";
 
 /// Something registered. What does not belong to it is absent.
@@ -365,8 +415,8 @@ pub struct RegistrationView<'a> {
     /// What it is and its name.
     #[serde(skip)]
     pub name: RegistrationName,
-    /// Where it stands, by the seed's names; a capability is GRANTED, or DOUBTED where nothing is
-    /// permitted by it.
+    /// Where it stands, by the seed's names, and a capability is GRANTED; DOUBTED: it permits
+    /// nothing until it is registered anew.
     pub status: String,
     /// Of a session: whose it is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -380,6 +430,9 @@ pub struct RegistrationView<'a> {
     /// Of a lease: from when on it allows nothing any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// Of what is DOUBTED: why.
+    #[serde(flatten)]
+    pub doubt: Option<Doubt>,
 }
 
 /// What tells one registration from all others.
@@ -431,51 +484,76 @@ impl RegistrationView<'_> {
             device_id: None,
             correlation_id: None,
             expires_at: None,
+            doubt: None,
         }
+    }
+
+    /// What would permit something, `is_open`, is said to be in doubt where it is.
+    fn doubted(mut self, doubts: &impl Doubts, by: u64, is_open: bool) -> Self {
+        self.doubt = doubts.of_made(by).filter(|_| is_open);
+        if self.doubt.is_some() {
+            self.status = DOUBTED.into();
+        }
+        self
     }
 }
 
 impl Registry {
-    /// What has a status and nothing else; which grants permit nothing, by the record that gave
-    /// them.
-    pub(crate) fn plain(
-        &self,
-        is_doubted: impl Fn(u64) -> bool,
-    ) -> impl Iterator<Item = RegistrationView<'_>> {
-        let capabilities = self.capabilities.iter().map(move |((kind, id, capability), by)| {
-            let status = if is_doubted(*by) { DOUBTED } else { GRANTED };
-            RegistrationView::new("capability", &[kind, id, capability], &status)
+    /// What has a status and nothing else.
+    pub(crate) fn plain<'a>(
+        &'a self,
+        doubts: &'a impl Doubts,
+    ) -> impl Iterator<Item = RegistrationView<'a>> {
+        let view = |kind, parts: &[&dyn Display], known: &Plain| {
+            let is_open = known.status == RegistrationStatus::Active;
+            RegistrationView::new(kind, parts, &known.status).doubted(doubts, known.by, is_open)
+        };
+        let capabilities = self.capabilities.iter().map(|((kind, id, capability), by)| {
+            let view = RegistrationView::new("capability", &[kind, id, capability], &GRANTED);
+            view.doubted(doubts, *by, true)
         });
         let tenants = self.tenants.iter();
-        let tenants =
-            tenants.map(|(tenant, status)| RegistrationView::new("tenant", &[tenant], status));
-        let users = self
-            .users
-            .iter()
-            .map(|((tenant, user), status)| RegistrationView::new("user", &[tenant, user], status));
-        let devices = self.devices.iter().map(|((tenant, device, user), status)| {
-            RegistrationView::new("device", &[tenant, device, user], status)
+        let tenants = tenants.map(move |(tenant, known)| view("tenant", &[tenant], known));
+        let users = self.users.iter();
+        let users = users.map(move |((tenant, user), known)| view("user", &[tenant, user], known));
+        let devices = self.devices.iter().map(move |((tenant, device, user), known)| {
+            view("device", &[tenant, device, user], known)
         });
         capabilities.chain(tenants).chain(users).chain(devices)
     }
 
-    pub(crate) fn sessions(&self) -> impl Iterator<Item = RegistrationView<'_>> {
-        self.sessions.iter().map(|((tenant, name), session)| RegistrationView {
-            user_id: Some(&session.user_id),
-            device_id: Some(&session.device_id),
-            ..RegistrationView::new("session", &[tenant, name], &session.status)
+    pub(crate) fn sessions<'a>(
+        &'a self,
+        doubts: &'a impl Doubts,
+    ) -> impl Iterator<Item = RegistrationView<'a>> {
+        self.sessions.iter().map(|((tenant, name), session)| {
+            let view = RegistrationView {
+                user_id: Some(&session.user_id),
+                device_id: Some(&session.device_id),
+                ..RegistrationView::new("session", &[tenant, name], &session.status)
+            };
+            view.doubted(doubts, session.by, session.status == SessionStatus::Active)
         })
     }
 
-    pub(crate) fn work(&self) -> impl Iterator<Item = RegistrationView<'_>> {
-        let orders = self.work_orders.iter().map(|((tenant, name), order)| RegistrationView {
-            correlation_id: Some(&order.correlation_id),
-            ..RegistrationView::new("work_order", &[tenant, name], &order.status)
+    pub(crate) fn work<'a>(
+        &'a self,
+        doubts: &'a impl Doubts,
+    ) -> impl Iterator<Item = RegistrationView<'a>> {
+        let orders = self.work_orders.iter().map(|((tenant, name), order)| {
+            let view = RegistrationView {
+                correlation_id: Some(&order.correlation_id),
+                ..RegistrationView::new("work_order", &[tenant, name], &order.status)
+            };
+            view.doubted(doubts, order.by, !order.status.is_final())
         });
-        let leases = self.leases.iter().flat_map(|((tenant, order), leases)| {
-            leases.iter().map(move |(token, lease)| RegistrationView {
-                expires_at: Some(lease.expires_at),
-                ..RegistrationView::new("lease", &[tenant, order, token], &lease.status)
+        let leases = self.leases.iter().flat_map(move |((tenant, order), leases)| {
+            leases.iter().map(move |(token, lease)| {
+                let view = RegistrationView {
+                    expires_at: Some(lease.expires_at),
+                    ..RegistrationView::new("lease", &[tenant, order, token], &lease.status)
+                };
+                view.doubted(doubts, lease.by, lease.status == LeaseStatus::Active)
             })
         });
         orders.chain(leases)

@@ -160,19 +160,27 @@ const ROOMS: [Room; 18] = [
     },
     Room {
         name: "registry",
-        version: 2,
+        version: 3,
         write: |hot, to| to.add_kept(hot.registry.held()),
         read: |room, hot| {
             *hot.registry.held_mut() = room.kept();
             Ok(())
         },
-        older: &[|room, hot| {
-            let (granted, read) = read_first(room.bytes).map_err(Fault::Malformed)?;
-            let others = room.bytes.get(read..).unwrap_or_default();
-            let held = [&encoded(&granted_by_unknown(granted)), others].concat();
-            *hot.registry.held_mut() = Box::new(decoded::<HeldRegistrations>(&held)?).into();
-            Ok(())
-        }],
+        older: &[
+            |room, hot| {
+                let (granted, read) = read_first(room.bytes).map_err(Fault::Malformed)?;
+                let others = room.bytes.get(read..).unwrap_or_default();
+                let held = [&encoded(&granted_by_unknown(granted)), others].concat();
+                let Before(held): Before<HeldRegistrations> = decoded(&held)?;
+                *hot.registry.held_mut() = Box::new(held).into();
+                Ok(())
+            },
+            |room, hot| {
+                let Before(held): Before<HeldRegistrations> = room.decoded()?;
+                *hot.registry.held_mut() = Box::new(held).into();
+                Ok(())
+            },
+        ],
     },
     Room {
         name: "interruption_thread",

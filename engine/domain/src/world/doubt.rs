@@ -3,7 +3,7 @@
 //!
 //! What is recorded already is judged without it: only what is to follow is refused.
 
-use crate::core::doubt::Doubt;
+use crate::core::doubt::{Doubt, Doubts};
 use crate::decision_point::state::DecisionPoint;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::human_decision::state::RequestOutcome;
@@ -24,14 +24,15 @@ impl LiveState {
         may_have_ended.then_some(Doubt::LostBefore(self.lost_before))
     }
 
-    /// The same of what one record made what it is: 0 where that is not known, and it may be any.
-    pub(crate) fn doubt_of_made(&self, by: u64) -> Option<Doubt> {
-        self.doubt(by, if by == 0 { u64::MAX } else { by }, None)
-    }
-
     /// Whether a salvage left anything in doubt.
     pub(crate) fn has_doubts(&self) -> bool {
         self.lost_before > 0 || !self.unproven.is_empty()
+    }
+}
+
+impl Doubts for LiveState {
+    fn of_made(&self, by: u64) -> Option<Doubt> {
+        self.doubt(by, if by == 0 { u64::MAX } else { by }, None)
     }
 }
 
@@ -103,7 +104,9 @@ impl World {
     /// the newest are among it.
     pub fn registrations(&self) -> impl Iterator<Item = RegistrationView<'_>> {
         let registry = &self.hot.registry;
-        let plain = registry.plain(|granted_by| self.hot.doubt_of_made(granted_by).is_some());
-        plain.chain(registry.sessions()).chain(registry.work())
+        registry
+            .plain(&self.hot)
+            .chain(registry.sessions(&self.hot))
+            .chain(registry.work(&self.hot))
     }
 }

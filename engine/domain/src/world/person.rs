@@ -11,7 +11,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::{Actor, ActorId, Authentication, Gate, PersonTerms, Proof};
-use crate::core::doubt::Doubt;
+use crate::core::doubt::{Doubt, Doubts as _};
 use crate::core::refusal::person_needed;
 use crate::core::text::shown;
 use crate::decision_point::command::DecisionPointCommand;
@@ -283,7 +283,7 @@ impl World {
         let expected = match command.needed_capability() {
             Some(needed) => {
                 if let Some(by) = self.hot.registry.granted_by(actor, needed) {
-                    let Some(doubt) = self.hot.doubt_of_made(by) else { return Ok(()) };
+                    let Some(doubt) = self.hot.of_made(by) else { return Ok(()) };
                     let doubt = match doubt {
                         Doubt::Unproven { first, last } => format!(
                             "to whom it may be granted by the unproven records {first} to {last} \

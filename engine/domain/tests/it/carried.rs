@@ -12,7 +12,7 @@ use holdpoint_domain::execution_loop::{
 };
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecision};
 use holdpoint_domain::log::{LogEvent, RecordsUnproven, UnprovenReason};
-use holdpoint_domain::registration::{Capability, CapabilityChanged};
+use holdpoint_domain::registration::{Capability, CapabilityChanged, RegistrationStatus};
 use holdpoint_domain::world::envelope::Encoded;
 use holdpoint_domain::world::{CarriedError, envelope, fingerprint_of};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, Time, World};
@@ -129,7 +129,7 @@ fn golden_bytes_of_a_small_state_are_pinned() {
             .eq(pinned.into_iter().zip(versions))
     );
     let fingerprint = small().fingerprint_digest().to_string();
-    assert_eq!(fingerprint, "27126807fb863f114becaff2af244d38d9b1b69f2e7090d47511578df7060f38");
+    assert_eq!(fingerprint, "53489586a2b4811d6fc4589eba5c4c332a78ce5b51a469f8f95a2ecb12599ef8");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_grant_carried_without_its_record_is_believed_only_where_every_record_is_pro
     let mut sections = sections_of(&world.carry());
     let (_, version, bytes) = sections.iter_mut().find(|(name, ..)| name == "registry").unwrap();
     // One grant, of which the last byte is its record; what follows are the empty maps.
-    assert_eq!((*version, bytes.iter().rposition(|byte| *byte == 1)), (2, Some(bytes.len() - 7)));
+    assert_eq!((*version, bytes.iter().rposition(|byte| *byte == 1)), (3, Some(bytes.len() - 7)));
     *version = 1;
     bytes.remove(bytes.len() - 7);
     let mut before = World::from_carried(&carried(&sections)).unwrap();
@@ -176,6 +176,26 @@ fn a_grant_carried_without_its_record_is_believed_only_where_every_record_is_pro
     let said = RecordsUnproven { first_sequence: 1, last_sequence: 1, reason };
     before.evolve(2, Time::from_nanoseconds(1), &envelope(said.into()));
     assert!(before.check_caller(&person, &call).is_err());
+}
+
+/// Which record registered something was not carried either.
+#[test]
+fn a_tenant_carried_without_its_record_is_believed_only_where_every_record_is_proven() {
+    let tenants = [("acme", RegistrationStatus::Active)];
+    let none = Vec::<u8>::new();
+    let held = (&none, Vec::from(tenants), &none, &none, &none, &none, &none);
+    let room = bincode::serde::encode_to_vec(&held, bincode::config::standard()).unwrap();
+    let mut before = World::from_carried(&carried(&[("registry".into(), 2, room)])).unwrap();
+    assert_eq!(before.registrations().next().unwrap().status, "ACTIVE");
+    let (actor, event) = (
+        ActorId { kind: Actor::System, id: "holdpoint".into() },
+        RecordsUnproven { first_sequence: 1, last_sequence: 1, reason: UnprovenReason::NoWitness },
+    );
+    let (proof, causation, idempotency) = (None, None, None);
+    let correlation = "salvage".into();
+    let said = Envelope { proof, actor, correlation, causation, idempotency, event: event.into() };
+    before.evolve(2, Time::from_nanoseconds(1), &said);
+    assert_eq!(before.registrations().next().unwrap().status, "DOUBTED");
 }
 
 /// What the state no longer holds is found through the indexes: both are part of it.

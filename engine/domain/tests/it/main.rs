@@ -22,6 +22,7 @@ mod decision_point_outcomes;
 mod decision_point_product;
 mod decision_point_random;
 mod decision_points;
+mod doubted_registrations;
 mod duplex;
 mod forbidden;
 mod forbidden_approvals;

@@ -222,6 +222,6 @@ fn replay_fingerprint_of_a_fixed_story_is_pinned_with_its_schema_version() {
     story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)));
     story.given(story.dispatch());
     let found = Digest::from_bytes(story.world.fingerprint());
-    let pinned = (10, "af82b221c2681223102da1c3418cbac392a7079e68ee91c78dfdde2ee120df9d");
+    let pinned = (11, "835426cd64e6e7a5272bef63543ab9b3c7cbd5ecc4493d61cd30101fc3ff22b6");
     assert_eq!((STATE_SCHEMA_VERSION, found.to_string().as_str()), pinned);
 }
