@@ -222,6 +222,14 @@ pub(crate) fn warn_permits_nothing(doubt: Option<Doubt>, what: &str) {
     complain(&format!("{what} may {why}, and permits nothing: ask anew"));
 }
 
+/// What an answer came to, and that it permits nothing where it is in doubt.
+pub(crate) fn and_permits(told: &str, doubt: Option<Doubt>) -> String {
+    match doubt {
+        Some(doubt) => format!("{told}; it {doubt}, and permits nothing"),
+        None => told.to_string(),
+    }
+}
+
 /// Says on stderr of which records that is so.
 pub(crate) fn warn_doubt(doubt: Doubt) {
     match doubt {

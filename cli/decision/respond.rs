@@ -6,6 +6,7 @@ use super::told::standing;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
+use crate::verify::and_permits;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
@@ -87,8 +88,7 @@ pub(crate) fn give(
     let Args { answer, comment, change } = answered.args(Speaker::default(), turn);
     let told = change.hand_in(global, response(answer, comment))?;
     let doubt = told.doubt.filter(|_| told.points.0.needs_person());
-    let doubt = doubt.map(|doubt| format!("; it {doubt}, and permits nothing"));
-    Ok(format!("{}{}", standing(&told.points.0), doubt.unwrap_or_default()))
+    Ok(and_permits(&standing(&told.points.0), doubt))
 }
 
 /// Hands the answer in. Exit 0 where it counts, also when it is on record already; 4 where another

@@ -7,7 +7,7 @@ use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::screen::{self, named};
-use crate::verify::warn_permits_nothing;
+use crate::verify::{and_permits, warn_permits_nothing};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
@@ -139,10 +139,7 @@ pub(crate) fn give(global: &Global, args: Args) -> Result<String, Failure> {
         }
         Submitted::Refused(refusal) => Err(given.advised(refused(refusal))),
         Submitted::Accepted(receipt) if is_late(receipt) => late(TOO_LATE),
-        Submitted::Accepted(_) | Submitted::Repeated(_) => {
-            let doubt = given.doubt.map(|doubt| format!("; it {doubt}, and permits nothing"));
-            Ok(format!("{counts}{}", doubt.unwrap_or_default()))
-        }
+        Submitted::Accepted(_) | Submitted::Repeated(_) => Ok(and_permits(&counts, given.doubt)),
     }
 }
 

@@ -94,6 +94,28 @@ fn a_hold_that_may_rest_on_unproven_records_lets_nothing_pass() {
 }
 
 /// Moves segments that end behind what is unproven to an archive, and gives its anchor.
+/// The end of the log is lost as far as anybody knows, and with it what may have ended the question.
+#[test]
+fn a_decision_that_may_have_ended_in_a_lost_record_is_shown_so() {
+    let mut place = Place::new();
+    let id = asked(&place, &[]);
+    let head = std::fs::read(place.log.join("HEAD")).unwrap();
+    asked(&place, &[]);
+    std::fs::write(place.log.join("HEAD"), head).unwrap();
+    std::fs::remove_file(place.log.join("LOCK")).unwrap();
+    let output = place.holdpoint(&["salvage", "log", "new", "--json"]);
+    let lost = json(&output)["lost_before"].as_u64().unwrap();
+    place.log = place.directory.path().join("new");
+    let fear = format!("may have ended in a record that is lost, before record {lost}");
+    for verb in ["list", "show"] {
+        let words = ["decision", verb, &id];
+        let told = place.holdpoint(&words[..if verb == "list" { 2 } else { 3 }]);
+        let told = text(&told.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(&fear), "{verb}: {told}");
+    }
+    assert_eq!(done(&place, &["show", &id])["lost_before"], lost);
+}
+
 fn archive(place: &Place, to: &str) -> u64 {
     // Each prints more than a quarter of the first segment's space.
     let long = "head -c 20000 /dev/zero | tr '\\000' x";
