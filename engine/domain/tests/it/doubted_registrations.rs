@@ -138,6 +138,16 @@ fn what_was_registered_before_records_were_lost_permits_nothing_until_it_is_regi
     stage.assert_rebuilt();
 }
 
+#[test]
+fn a_thread_that_began_before_records_were_lost_dispatches_nothing() {
+    let (mut stage, _) = registered();
+    stage.give(&dispatch(&stage, "token"), AT).events();
+    let next = with(&dispatch(&stage, "token"), "turn_id", json!(2));
+    assert_eq!(refusal(&stage.world, &next), None);
+    say(&mut stage, lost(2));
+    assert_eq!(refusal(&stage.world, &next).unwrap().0, "BEGAN_BEFORE_LOSS");
+}
+
 /// Nothing is registered below what is in doubt, and nothing that has ended is.
 #[test]
 fn nothing_new_is_registered_that_presumes_what_is_in_doubt() {
