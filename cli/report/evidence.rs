@@ -21,7 +21,7 @@ pub(super) fn evidence(html: &mut Html, told: &Told) {
     }
     html.sentence(match told.has_evidence {
         true => {
-            "The bytes stand below, and whole in their records at the end of this page: what \
+            "The bytes stand below, and whole in their records, which the page carries: what \
              commands were and what they printed, secrets included. Nothing in them is said by \
              holdpoint."
         }

@@ -16,12 +16,14 @@ use holdpoint_replay::{TakenRecord, Unproven, Verdict, records_named};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The page.
+/// The page. What stands before its records is the same in every page, but for two hashes:
+/// `verify.py` demands each byte of it, and so every program that reads a page finds these records.
 pub(crate) fn html(told: &Told) -> String {
     let mut html = Html::default();
     html.markup("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    html.markup("<meta http-equiv=\"Content-Security-Policy\" content=\"").text(&policy());
-    html.markup("\">\n<meta name=\"referrer\" content=\"no-referrer\">\n");
+    policy(&mut html);
+    block(&mut html, told);
+    html.markup("<meta name=\"referrer\" content=\"no-referrer\">\n");
     html.markup("<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
     html.text(&title(told)).markup("</title>\n<style>").markup(STYLE);
     html.markup("</style>\n</head>\n<body>\n");
@@ -31,14 +33,19 @@ pub(crate) fn html(told: &Told) -> String {
 }
 
 /// What the page may do: its own script and its own style, and nothing else.
-fn policy() -> String {
+fn policy(html: &mut Html) {
     let hash = |text: &str| Base64::encode_string(sha256(text.as_bytes()).as_bytes());
-    format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; \
-         form-action 'none'",
-        hash(SCRIPT),
-        hash(STYLE)
-    )
+    html.markup("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ");
+    html.markup("script-src 'sha256-").digits(&hash(SCRIPT));
+    html.markup("'; style-src 'sha256-").digits(&hash(STYLE));
+    html.markup("'; base-uri 'none'; form-action 'none'\">\n");
+}
+
+/// What is checked.
+fn block(html: &mut Html, told: &Told) {
+    let lines = block::lines(&told.extract, told.report.head.as_ref());
+    html.markup("<script type=\"text/plain\" id=\"holdpoint-records\">");
+    html.digits(&lines.unwrap_or_default()).markup("</script>\n");
 }
 
 fn title(told: &Told) -> String {
@@ -76,9 +83,6 @@ pub(crate) fn body(html: &mut Html, told: &Told) {
     section(html, "Evidence", |html| evidence::evidence(html, told));
     section(html, "How to check this page", trust);
     section(html, "The records on this page", |html| records(html, told));
-    let lines = block::lines(&told.extract, told.report.head.as_ref());
-    html.markup("<script type=\"text/plain\" id=\"holdpoint-records\">");
-    html.digits(&lines.unwrap_or_default()).markup("</script>\n");
 }
 
 fn section(html: &mut Html, title: &'static str, fill: impl FnOnce(&mut Html)) {
@@ -172,7 +176,7 @@ fn verdicts(html: &mut Html, told: &Told) {
 fn trust(html: &mut Html) {
     html.sentence(
         "The script of this page computes anew the size, padding, checksum, sequence, link and \
-         payload digest of every record below, and says at the top what it found. Whoever can \
+         payload digest of every record on it, and says at the top what it found. Whoever can \
          change the page can change its script as well. Only a check from outside counts:",
     );
     html.markup(
@@ -258,7 +262,9 @@ mod tests {
     fn what_is_read_on_a_page_keeps_its_words() {
         for (name, evidence) in [("report.html", false), ("report-with-evidence.html", true)] {
             let mut html = Html::default();
-            body(&mut html, &told(1, u64::MAX, evidence));
+            let told = told(1, u64::MAX, evidence);
+            block(&mut html, &told);
+            body(&mut html, &told);
             compare_file(name, &html.finish());
         }
     }

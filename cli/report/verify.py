@@ -7,32 +7,20 @@ links and digests of payloads. It does not look at the words on the page: `holdp
 them anew from the log. `--link` is what somebody kept elsewhere: the link of a record of the page;
 whether it matches is said.
 Exit codes: 0 nothing is wrong, 6 something is, 1 the file cannot be read, 2 usage."""
-import argparse, base64, hashlib, html.parser, re, struct, sys, zlib
+import argparse, base64, hashlib, re, string, struct, sys, zlib
 
-BLOCK, FORM = "holdpoint-records", "holdpoint-report 1"
+FORM = "holdpoint-report 1"
 MORE_FOLLOWS, WITHHELD, NO_CLAIM = 1, 4, 2**32 - 1
 SIZE_MIN, SIZE_MAX = 64, 64 + 67108864
-
-
-class Blocks(html.parser.HTMLParser):
-    """The text of every element of the page that has the block's id."""
-
-    def __init__(self):
-        super().__init__(convert_charrefs=True)
-        self.found, self.is_inside = [], False
-
-    def handle_starttag(self, tag, attrs):
-        # Of an attribute that is given twice, browsers take the first.
-        self.is_inside = dict(reversed(attrs)).get("id") == BLOCK
-        if self.is_inside:
-            self.found.append("" if tag == "script" else None)
-
-    def handle_endtag(self, tag):
-        self.is_inside = False
-
-    def handle_data(self, data):
-        if self.is_inside and self.found[-1] is not None:
-            self.found[-1] += data
+# What every page begins with, up to the first line of its block; a `*` is any digit of Base64.
+DIGITS = (string.ascii_letters + string.digits + "+/").encode()
+HASH = b"'sha256-" + b"*" * 43 + b"='"
+BEGIN = (
+    b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    b'<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; script-src '
+    + HASH + b"; style-src " + HASH + b"; base-uri 'none'; form-action 'none'\">\n"
+    b'<script type="text/plain" id="holdpoint-records">'
+)
 
 
 class Check:
@@ -80,7 +68,7 @@ class Check:
 
     def begin_segment(self, number, first):
         is_next = first <= self.due if self.segment is None else first == self.due
-        if first < 1 or not is_next:
+        if not is_next:
             self.find(number, f"segment: begins with {first} where record {self.due} is due")
         self.segment, self.ends = first, {}
         self.seed = zlib.crc32(self.log + struct.pack("<Q", first % 2**64))
@@ -129,8 +117,8 @@ class Check:
         self.flags, self.link = frame[11], frame[32:64]
         if fault is None or fault.startswith("sequence"):
             self.due, self.time = sequence, time
-        self.ends[self.due] = not frame[11] & MORE_FOLLOWS if fault is None else None
         if fault is None:
+            self.ends[sequence] = not frame[11] & MORE_FOLLOWS
             self.links[sequence] = self.link
             self.payloads += not frame[11] & WITHHELD
         self.due += 1
@@ -184,27 +172,36 @@ def frame_of(line):
     return frame if base64.b64encode(frame).decode() == line[7:] else None
 
 
-def text_of(page):
-    """The text of a file; bytes that are none are read as what nobody writes: it is found."""
-    with open(page, encoding="utf-8", errors="replace", newline="") as file:
-        return file.read()
+def bytes_of(page):
+    """The bytes of a file, with its line ends as HTML reads them."""
+    with open(page, "rb") as file:
+        return file.read().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def block_of(page):
+    """The text of a page's block. No HTML is parsed, which has more than one reading: a page begins
+    with the bytes that holdpoint writes, or is none, and then every browser reads this block."""
+    for at, due in enumerate(BEGIN):
+        if at == len(page) or page[at] not in (DIGITS if due == ord("*") else [due]):
+            found, due = page[at:at + 16], BEGIN[at:at + 16]
+            raise ValueError(f"at byte {at} stands {found!r}, where every page has {due!r}")
+    end = page.find(b"</script>", len(BEGIN))
+    if end < 0:
+        raise ValueError(f"the file ends at byte {len(page)}, within the block of records")
+    # One more script is on a page, its own: another one could be named as the block is.
+    for number, script in enumerate(re.compile(b"(?is)<script.?").finditer(page, end)):
+        if number > 0 or script[0] != b"<script>":
+            raise ValueError(f"at byte {script.start()} begins a script that no page has")
+    return page[len(BEGIN):end].decode("ascii", errors="replace")
 
 
 def checked(page):
-    """The check of a page's text."""
-    blocks, check = Blocks(), Check()
+    """The check of a page's bytes."""
+    check = Check()
     try:
-        blocks.feed(page.replace("\r\n", "\n").replace("\r", "\n"))
-        blocks.close()
-    except (ArithmeticError, AssertionError, LookupError, NotImplementedError, ValueError):
-        # Python's parser gives up so: at `<![x[`, or at a character of thousands of digits.
-        line, column = blocks.getpos()
-        check.find(0, f"form: behind line {line}, column {column} of the file there is no HTML")
-        return check
-    if len(blocks.found) != 1 or blocks.found[0] is None:
-        check.find(0, f"form: the page has {len(blocks.found)} blocks of records instead of one")
-    else:
-        check.text(blocks.found[0])
+        check.text(block_of(page))
+    except ValueError as error:
+        check.find(0, f"form: {error}")
     return check
 
 
@@ -214,7 +211,7 @@ def main():
     parser.add_argument("--link", nargs=2, metavar=("SEQUENCE", "LINK"), help="kept elsewhere")
     given = parser.parse_args()
     try:
-        check = checked(text_of(given.page))
+        check = checked(bytes_of(given.page))
     except OSError as error:
         print(f"{given.page}: {error}", file=sys.stderr)
         return 1

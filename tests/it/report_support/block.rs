@@ -291,6 +291,28 @@ impl Block {
         Self { lines, ..self.clone() }
     }
 
+    /// With the first records alone, whole batches of one segment.
+    pub(super) fn shorter(&self) -> Self {
+        let is_end = |at: &usize| !self.header(*at).flags.more_follows();
+        let last = self.records().into_iter().find(is_end).unwrap();
+        let end = format!("end {} {}", self.sequence(last), self.header(last).link);
+        let lines = self.lines[..=last].iter().map(String::as_str);
+        self.with_lines_alone(&lines.chain([&*end, "head none", "sum"]).collect::<Vec<_>>())
+    }
+
+    /// The block as it stands on the page.
+    pub(super) fn element(&self) -> String {
+        let page = self.page();
+        let (begin, end) = Self::bounds(&page);
+        page[begin - START.len()..end + END.len()].to_string()
+    }
+
+    /// The page with another text in the block's place.
+    pub(super) fn replaced(&self, text: &str) -> String {
+        let before = self.before.strip_suffix(START).unwrap();
+        format!("{before}{text}{}", self.behind.strip_prefix(END).unwrap())
+    }
+
     /// With the last digit of a line changed.
     pub(super) fn with_digit_flipped(&self, at: usize) -> Self {
         let mut line = self.lines[at].clone();

@@ -1,6 +1,7 @@
 //! Pages of `report`, damaged in every way that what they carry can be, and what finds it.
 
 mod block;
+mod misread;
 
 use crate::program::{Place, status, text};
 use crate::verify_py::python;
@@ -9,6 +10,7 @@ use block::Block;
 use holdpoint_log_format::{Flags, LogId};
 use holdpoint_testing::hand_made::HandMade;
 use holdpoint_testing::story::seed;
+pub(crate) use misread::{Misread, misread};
 use quickcheck::{Arbitrary, Gen};
 use serde_json::Value;
 use std::io::Write;
@@ -22,7 +24,7 @@ spec = importlib.util.spec_from_file_location("verify", sys.argv[1])
 verify = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(verify)
 for line in sys.stdin:
-    page = verify.text_of(line.rstrip("\n"))
+    page = verify.bytes_of(line.rstrip("\n"))
     print(json.dumps(verify.checked(page).findings))
 "#;
 
