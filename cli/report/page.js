@@ -174,6 +174,9 @@
       if (this.flags & MORE_FOLLOWS) {
         this.find(count - 3, "batch: the last record is not the last one of its batch");
       }
+      if (!lines.some(line => line.startsWith("record "))) {
+        this.find(count - 2, "end: no record stands before it, and none is proved");
+      }
       if (!end || end.sequence !== this.due - 1n || !same(end.link, this.link)) {
         this.find(count - 2, "end: the records do not end with what this line names");
       }

@@ -127,6 +127,8 @@ class Check:
         end, head = place_of("end", lines[-3]), place_of("head", lines[-2])
         if self.flags & MORE_FOLLOWS:
             self.find(count - 3, "batch: the last record is not the last one of its batch")
+        if not any(line.startswith("record ") for line in lines):
+            self.find(count - 2, "end: no record stands before it, and none is proved")
         if end != (self.due - 1, self.link):
             self.find(count - 2, "end: the records do not end with what this line names")
         if not head and lines[-2] != "head none":

@@ -4,7 +4,7 @@
 use crate::program::{Place, json, status, text};
 use crate::report_support::{
     Pages, damaged, damaged_at_random, flipped, found_by_python, holds, made_up, misread, page_of,
-    place, said, write,
+    place, said, without_records, write,
 };
 use crate::run_before::{answer, await_question, command};
 use crate::verify_py::{has_python, python};
@@ -442,6 +442,21 @@ fn verify_py_reads_no_block_that_a_browser_could_miss() {
         let is_second = found[0].ends_with("begins a script that no page has");
         let due = found[0].starts_with(&stands) || is_second && it.name.starts_with("two");
         assert!(found.len() == 1 && due, "{}: {found:?}", it.name);
+    }
+}
+
+#[test]
+fn a_page_without_a_record_is_no_match_for_a_link_that_was_kept() {
+    if !has_python() {
+        return;
+    }
+    let (page, last, link) = without_records(&page_of(&place(), &["--since", "1"]));
+    let directory = TempDir::new().unwrap();
+    let file = write(directory.path(), &[page]).remove(0);
+    for kept in [&[][..], &["--link", &last.to_string(), &link]] {
+        let (exit, told) = verified(&file, kept);
+        assert_eq!((exit, told.lines().count()), (6, 2), "{told}");
+        assert!(told.starts_with("line 4: end: no record stands before it, and none is proved\n"));
     }
 }
 

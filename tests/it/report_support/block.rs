@@ -291,6 +291,13 @@ impl Block {
         Self { lines, ..self.clone() }
     }
 
+    /// Behind the last record, and with none.
+    pub(super) fn without_records(&self) -> Self {
+        let end = self.line(self.count() - 3);
+        let before = end.replace("end", "before");
+        self.with_lines_alone(&[self.line(0), self.line(1), &before, end, "head none", "sum"])
+    }
+
     /// With the first records alone, whole batches of one segment.
     pub(super) fn shorter(&self) -> Self {
         let is_end = |at: &usize| !self.header(*at).flags.more_follows();

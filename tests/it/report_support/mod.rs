@@ -349,6 +349,7 @@ fn of_lines(block: &Block, add: Add<'_>) {
     add("form", "line 1: form".into(), &block.with_line(version, "holdpoint-report 2"));
     let word = block.with_line(first, "records");
     add("no record", format!("line {}: form", first + 1), &word);
+    add("no record at all", "line 4: end: no record".into(), &block.without_records());
     let loose = format!("{}=", block.line(first));
     add("loose digits", format!("line {}: form", first + 1), &block.with_line(first, &loose));
     add("nothing left", "form".into(), &block.with_lines_alone(&[]));
@@ -366,6 +367,13 @@ pub(crate) fn made_up(page: &str) -> (String, u64, String) {
     let changed = block.forged(at, |frame| frame[64] ^= 1);
     let end = *block.records().last().unwrap();
     (changed.relinked(at, end).with_end_named().page(), last, link)
+}
+
+/// A page without a record, and the link of the one that it names.
+pub(crate) fn without_records(page: &str) -> (String, u64, String) {
+    let empty = Block::of(page).without_records();
+    let (last, link) = empty.end();
+    (empty.page(), last, link)
 }
 
 /// Pages with single bytes of the block changed, so many of them, spread over all.
