@@ -180,7 +180,7 @@ fn trust(html: &mut Html) {
          change the page can change its script as well. Only a check from outside counts:",
     );
     html.markup(
-        "<pre>holdpoint report --verifier verify.py\npython3 verify.py THIS-PAGE.html</pre>\n",
+        "<pre>holdpoint report --verifier verify.py\npython3 -I verify.py THIS-PAGE.html</pre>\n",
     );
     html.sentence(
         "Take verify.py from a holdpoint that you trust, not from whoever gave you the page. It \

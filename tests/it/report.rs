@@ -446,6 +446,22 @@ fn verify_py_reads_no_block_that_a_browser_could_miss() {
 }
 
 #[test]
+fn the_check_that_a_page_tells_runs_no_file_that_lies_beside_it() {
+    if !has_python() {
+        return;
+    }
+    let place = place();
+    let page = page_of(&place, &["--since", "1"]);
+    assert_eq!(status(&place.holdpoint(&["report", "--verifier", "verify.py"])), 0);
+    std::fs::write(file(&place, "base64.py"), "raise SystemExit('ran')").unwrap();
+    let told = page.lines().find(|line| line.starts_with("python3 ")).unwrap();
+    let told = told.trim_end_matches("</pre>").replace("THIS-PAGE.html", "page.html");
+    let arguments: Vec<&str> = told.split(' ').skip(1).collect();
+    let output = python(&arguments).current_dir(place.directory.path()).output().unwrap();
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+}
+
+#[test]
 fn a_page_without_a_record_is_no_match_for_a_link_that_was_kept() {
     if !has_python() {
         return;
