@@ -4,6 +4,7 @@ use crate::closest::Closest;
 use crate::decision::Look;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
+use crate::run_id::expect_sound;
 use crate::text::excerpt;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::time::Timestamp;
@@ -68,12 +69,15 @@ impl WantedArgs {
 /// Whether a record is there that is wanted.
 fn is_any(directory: &Directory, filter: &Filter) -> Result<bool, Failure> {
     let mut is_there = false;
-    directory.read(|storage, options| {
+    let searched = directory.read(|storage, options| {
         search(storage, filter, Order::NewestFirst, options, &mut |_| {}, &mut |_, _| {
             is_there = true;
             ControlFlow::Break(())
         })
     })?;
+    if !is_there {
+        expect_sound(&searched)?;
+    }
     Ok(is_there)
 }
 

@@ -56,6 +56,7 @@ fn newest_sessions(directory: &Directory) -> Result<Vec<Session>, Failure> {
     let found = directory.read(|log, options| {
         find_sessions(log, &range, (SESSIONS_MAX, QUESTIONS_MAX), &asks, options)
     })?;
+    expect_sound(&found.searched)?;
     Ok(found.sessions)
 }
 

@@ -142,9 +142,7 @@ pub fn find_runs<S: ReadStorage>(
 ) -> Result<Listed, ReadError> {
     let (newest, searched) = begun(storage, range, 1, options)?;
     let mut found = Listed { runs: Vec::new(), uncounted: Vec::new(), searched };
-    let Some(newest) = newest.first().filter(|_| found.searched.is_sound() && most > 0) else {
-        return Ok(found);
-    };
+    let Some(newest) = newest.first().filter(|_| most > 0) else { return Ok(found) };
     if wanted.is_all() {
         found.read_all(storage, range, most, options)?;
         return Ok(found);

@@ -135,4 +135,5 @@ mod verify_py_support;
 mod verify_py_witnesses;
 mod waiting_support;
 mod who_may_pass;
+mod withheld;
 mod writers_on_damage;

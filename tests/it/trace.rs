@@ -326,17 +326,17 @@ fn a_withheld_record_does_not_say_what_caused_it_and_that_is_a_finding() {
 }
 
 #[test]
-fn a_batch_of_which_only_the_first_record_is_withheld_is_still_an_effect() {
+fn a_batch_of_which_only_the_first_record_is_withheld_is_still_an_effect_and_a_finding() {
     let mut log = HandMade::new();
     log.batch(&[agent(None, "began")]);
     log.batch_with(&[agent(1, "secret")], Flags::WITHHELD, false);
     log.batch(&[agent(1, "told")]);
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
-    let found = traced(directory.path(), 1, &[]);
+    let found = traced_with(6, directory.path(), 1, &[]);
     assert_eq!(steps(&found), [(1, "asked", 0), (2, "effect", 1)]);
     assert_eq!(found["steps"][1]["causation"], 1);
-    let back = traced(directory.path(), 3, &[]);
+    let back = traced_with(6, directory.path(), 3, &[]);
     assert_eq!(steps(&back), [(1, "cause", 1), (2, "asked", 0)]);
 }
 

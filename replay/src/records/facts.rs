@@ -4,6 +4,7 @@
 
 use super::exclude::rows_of;
 use super::filter::Filter;
+use super::part::withheld_at;
 use super::search::{Order, Search, Searched};
 use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
@@ -24,7 +25,8 @@ pub(crate) struct SegmentFacts {
 }
 
 /// Shows what each segment says, the newest first, until `visit` has seen enough. Of segments that
-/// are read, records of the wanted kinds alone are asked.
+/// are read, records of the wanted kinds alone are asked; one of these of which only the digest is
+/// there is found, for nobody can tell what it says.
 ///
 /// # Errors
 /// As [`crate::verify()`].
@@ -98,23 +100,30 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
         let Self { reader, tied, part, .. } = self;
         let first_sequence = segment.header.first_sequence();
         let mut read = SegmentFacts { first_sequence, rows: Rows::default(), is_whole: true };
-        let mut batch = Vec::new();
+        let (mut batch, mut withheld) = (Vec::new(), Vec::new());
         let row = |_: &RecordPlace, record: &Record<'_>| {
             let Record { header, payload } = record;
             let is_asked = is_wanted(header.kind) && !header.flags.withheld();
             if is_asked { row_of_record(header.kind, header.version, payload) } else { None }
         };
-        let mut take = |record: &Record<'_>, row| read.take(&record.header, row, &mut batch);
+        let mut take = |place: &RecordPlace, record: &Record<'_>, row| {
+            let header = &record.header;
+            if header.flags.withheld() && is_wanted(header.kind) {
+                withheld.push(withheld_at(place, header.sequence));
+            }
+            read.take(header, row, &mut batch);
+        };
         if tied.due(reader, first_sequence) == Some(first_sequence) {
-            tied.read_making(reader, part, &row, &mut |_, record, row| take(record, row))?;
+            tied.read_making(reader, part, &row, &mut take)?;
         } else {
             tied.back_to(reader, first_sequence, part)?;
             let from = Run::at_start(&segment.header);
-            reader.walk_making(segment, from, &row, part, &mut |_, record, row| {
-                take(record, row);
+            reader.walk_making(segment, from, &row, part, &mut |place, record, row| {
+                take(place, record, row);
                 ControlFlow::Continue(())
             })?;
         }
+        part.extend(withheld);
         Ok(read)
     }
 }

@@ -55,6 +55,7 @@ impl<'f, S: ReadStorage> Search<'_, '_, 'f, S> {
         let Some((_, sealed)) = self.reader.firsts().split_last() else { return Ok(None) };
         self.tie_at(sealed.len(), None)?;
         let said = self.part.newest.as_ref().filter(|_| self.part.findings.is_empty());
+        let said = said.filter(|said| said.is_whole);
         let Some(mut ids) = said.map(|said| said.begun.clone()) else { return Ok(None) };
         let written = asked.written_in_rows();
         let written: Vec<_> = written.iter().map(Finder::new).collect();

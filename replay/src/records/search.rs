@@ -547,7 +547,9 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
                 lines.extend(shown.wanted(place, record, tied.standing(&record.header)));
             });
             if read.map_err(io_error(&segment_path(first)))?.is_none() {
-                return Ok(Some(Err(shown.rest())));
+                let (rest, withheld) = (shown.rest(), shown.withheld);
+                self.part.extend(withheld);
+                return Ok(Some(Err(rest)));
             }
             shown.show(lines);
             if shown.onward.is_break() {

@@ -40,6 +40,8 @@ pub(crate) struct Asked {
 pub(super) struct Answer {
     cause: Option<u64>,
     begun: Option<Box<str>>,
+    /// Whether something may begin with it, and only its digest is there.
+    may_begin: bool,
 }
 
 /// What the records of the newest segment said.
@@ -51,6 +53,8 @@ pub(crate) struct NewestSaid {
     /// The wanted ones of the ids of the runs and the questions that begin in it.
     pub(super) begun: BTreeSet<String>,
     batch: Vec<String>,
+    /// Whether none of them is withheld with which something may begin.
+    pub(super) is_whole: bool,
 }
 
 impl Asked {
@@ -62,7 +66,8 @@ impl Asked {
     pub(super) fn answer(&self, record: &Record<'_>) -> Answer {
         let Record { header, payload } = record;
         let cause = decode_causation(header.kind, header.version, payload).ok().flatten();
-        Answer { cause, begun: self.begun(record) }
+        let may_begin = header.flags.withheld() && kind_may_begin(header.kind);
+        Answer { cause, begun: self.begun(record), may_begin }
     }
 
     /// The wanted id of what begins with a record. It is written out in the payload.
@@ -88,12 +93,14 @@ impl Asked {
 
 impl NewestSaid {
     pub(super) fn from(first: u64) -> Self {
-        Self { first, causes: Vec::new(), begun: BTreeSet::new(), batch: Vec::new() }
+        let (causes, begun, batch) = (Vec::new(), BTreeSet::new(), Vec::new());
+        Self { first, causes, begun, batch, is_whole: true }
     }
 
     /// The next record. What a batch begins counts when it is complete.
     pub(super) fn take(&mut self, header: &RecordHeader, said: Answer) {
         self.causes.extend(said.cause);
+        self.is_whole &= !said.may_begin;
         self.batch.extend(said.begun.map(String::from));
         if !header.flags.more_follows() {
             self.begun.extend(self.batch.drain(..));

@@ -29,12 +29,18 @@ pub(super) struct Shown<'v> {
     last: Option<u64>,
     pub(super) onward: ControlFlow<()>,
     visit: &'v mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
-    /// Records of which nobody can tell whether they are wanted.
+    /// Those of the records that were due of which nobody can tell what they say.
     pub(super) withheld: Vec<Finding>,
 }
 
-/// A wanted record, and what is proven of it.
-pub(super) type Wanted = (Line, Standing);
+/// A record that is wanted, or of which nobody can tell.
+pub(super) struct Wanted {
+    line: Option<Line>,
+    /// What is proven of it.
+    standing: Standing,
+    /// That of its payload only the digest is there.
+    withheld: Option<Finding>,
+}
 
 impl<'v> Shown<'v> {
     pub(super) fn to(
@@ -57,7 +63,7 @@ impl<'v> Shown<'v> {
     }
 
     pub(super) fn wanted(
-        &mut self,
+        &self,
         place: &RecordPlace,
         record: &Record<'_>,
         standing: Standing,
@@ -66,18 +72,22 @@ impl<'v> Shown<'v> {
         self.take(place, &record.header, line, standing)
     }
 
-    /// The record is shown, or nobody can tell whether it is wanted, or it is passed over.
+    /// The record is due or passed over. Of one of which only the digest is there nobody can tell
+    /// what it says, or whether it is wanted: that is found, also where its header alone says that
+    /// it is.
     pub(super) fn take(
-        &mut self,
+        &self,
         place: &RecordPlace,
         header: &RecordHeader,
         line: Option<Line>,
         standing: Standing,
     ) -> Option<Wanted> {
-        if line.is_none() && header.flags.withheld() && self.filter.admits(header) {
-            self.withheld.push(withheld_at(place, header.sequence));
-        }
-        line.map(|line| (line.lying_in(&self.archives), standing))
+        let is_withheld = header.flags.withheld() && self.filter.admits(header);
+        (line.is_some() || is_withheld).then(|| Wanted {
+            line: line.map(|line| line.lying_in(&self.archives)),
+            standing,
+            withheld: is_withheld.then(|| withheld_at(place, header.sequence)),
+        })
     }
 
     /// Shows what lies behind a place, from the last piece on: once through the segment to find
@@ -117,14 +127,17 @@ impl<'v> Shown<'v> {
         Ok(())
     }
 
+    /// Shows what is due, until that is enough.
     pub(super) fn show(&mut self, mut lines: Vec<Wanted>) {
         if self.order == Order::NewestFirst {
             lines.reverse();
         }
-        for (line, standing) in lines {
+        for Wanted { line, standing, withheld } in lines {
             if self.onward.is_break() {
                 return;
             }
+            self.withheld.extend(withheld);
+            let Some(line) = line else { continue };
             self.last = Some(line.sequence);
             self.onward = (self.visit)(line, standing);
         }

@@ -153,11 +153,9 @@ impl Causes {
     fn take(&mut self, read: Reading, part: &mut Part) -> Result<u64, Beginning> {
         let Reading { batch: Batch { first: sequence, .. }, step, said, withheld } = read;
         self.steps.push(step);
+        part.extend(withheld);
         match said {
-            Said::Unreadable => {
-                part.extend(withheld);
-                Err(Beginning::Unreadable { sequence })
-            }
+            Said::Unreadable => Err(Beginning::Unreadable { sequence }),
             Said::Nothing => Err(Beginning::Begun { sequence }),
             Said::Cause(causation) if causation >= sequence || causation == 0 => {
                 Err(Beginning::NotEarlier { sequence, causation })

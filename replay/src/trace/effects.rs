@@ -24,7 +24,8 @@ pub(super) struct Effects {
     pub(super) steps: Vec<Step>,
     pub(super) left_out: u64,
     pub(super) is_cut: bool,
-    /// Batches of which nothing can be read, so that they may be part of the story.
+    /// Records of the story of which only the digest is there, and of batches of which nothing can
+    /// be read, so that they may be part of it.
     withheld: Vec<Finding>,
     /// The batches of the story: by the last record, the first one and the distance.
     known: BTreeMap<u64, (u64, u32)>,
@@ -177,7 +178,8 @@ impl Effects {
             return;
         }
         match open.take() {
-            Some(Open { cause: Cause::Known(distance), step, .. }) => {
+            Some(Open { cause: Cause::Known(distance), step, withheld }) => {
+                self.withheld.extend(withheld);
                 self.add(step, distance.saturating_add(1), depth);
             }
             Some(Open { cause: Cause::Unknown, withheld, .. }) => self.withheld.extend(withheld),

@@ -1,0 +1,180 @@
+//! Of what only the digest is there, nothing is said to be missing, and nothing that rests on it is
+//! left out as if all were well.
+
+use crate::archive_support::Sample;
+use crate::attack_support::attacked_log;
+use crate::hook::{ask, call, respond};
+use crate::program::Place;
+use crate::records_support::{holdpoint, remove_indexes, told, values};
+use holdpoint_forger::{Log, RecordAt};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+const BEGINS: &str = "execution_loop.initialized";
+const ASKED: &str = "decision_point.created";
+
+/// The records of a kind, the oldest first.
+fn of_kind(log: &Path, kind: &str) -> Vec<Value> {
+    values(&holdpoint(log, &["log", "show", "--json", "--kind", kind]))
+}
+
+fn sequence(line: &Value) -> u64 {
+    line["sequence"].as_u64().unwrap()
+}
+
+fn place_of(log: &Log, sequence: u64) -> RecordAt {
+    let is_it = |at: &RecordAt| log.record(*at).sequence() == sequence;
+    log.records().into_iter().find(is_it).unwrap()
+}
+
+/// Puts digests in the place of payloads.
+fn withhold(directory: &Path, sequences: &[u64]) {
+    let mut log = Log::read(directory).unwrap();
+    for sequence in sequences {
+        log.withhold(place_of(&log, *sequence));
+    }
+    assert!(log.offsets_follow());
+    log.write(directory).unwrap();
+}
+
+fn remove_caches(log: &Path) {
+    remove_indexes(log);
+    fs::remove_dir_all(log.join("snapshots")).unwrap();
+}
+
+/// The verb ends with exit 6 and says that of a record only the digest is there.
+fn assert_found(log: &Path, words: &[&str]) -> String {
+    let (code, stdout, stderr) = told(&holdpoint(log, words));
+    assert_eq!(code, 6, "{words:?}: {stdout}{stderr}");
+    assert!(stderr.contains("its payload is withheld"), "{words:?}: {stderr}");
+    stdout
+}
+
+#[test]
+fn no_list_leaves_out_a_run_whose_beginning_is_withheld_as_if_it_were_not_there() {
+    let directory = attacked_log();
+    let log = directory.path();
+    let begun: Vec<u64> = of_kind(log, BEGINS).iter().map(sequence).collect();
+    withhold(log, &begun[1..2]);
+    let [before, at, next] = [0, 1, 2].map(|it| begun[it].to_string());
+    for has_caches in [true, false] {
+        if !has_caches {
+            remove_caches(log);
+        }
+        for options in [
+            &["--since", &at, "--until", &at][..],
+            &["--since", &before, "--until", &at],
+            &["--until", &at],
+            &["--until", &at, "-n", "1"],
+            &["--after", &next],
+            &["--after", &next, "-n", "1"],
+            &["--since", &at, "--until", &at, "--failed"],
+            &["--since", &at, "--until", &at, "--by", "nobody"],
+            &["-n", "1000"],
+        ] {
+            assert_found(log, &[&["runs", "-q"], options].concat());
+            assert_found(log, &[&["runs", "--json"], options].concat());
+        }
+        for options in [&["-n", "1"][..], &["--since", &next, "-n", "1"]] {
+            let words = [&["runs", "-q"], options].concat();
+            let (code, listed, said) = told(&holdpoint(log, &words));
+            assert_eq!((code, listed.lines().count()), (0, 1), "{words:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_said_to_be_missing_that_may_begin_with_a_withheld_record() {
+    let place = Place::with_log();
+    place.shell("true");
+    let id = ask(&place, &[], &call("s", "ls"));
+    respond(&place, &id, "deny");
+    let log = place.log.as_path();
+    let at = sequence(&of_kind(log, ASKED)[0]);
+    withhold(log, &[at]);
+    let session = format!("session:{at}");
+    let digits = format!("a{}", &id[4..12]);
+    for words in [
+        ["show", &session],
+        ["trace", &session],
+        ["show", "session:claude-code:s"],
+        ["show", &id[..11]],
+        ["show", "DP-000000"],
+        ["show", "REQ-000000"],
+        ["show", "LOOP-000000"],
+        ["show", &digits],
+        ["trace", &id[..11]],
+        ["output", "LOOP-000000"],
+        ["runs", "-q"],
+    ] {
+        let stdout = assert_found(log, &words);
+        assert!(words[0] == "runs" || stdout.is_empty(), "{words:?}: {stdout}");
+    }
+}
+
+#[test]
+fn no_decision_in_an_archive_is_said_to_be_missing_whose_beginning_is_withheld() {
+    let (sample, _) = Sample::archived();
+    let log = sample.place.log.as_path();
+    let asked = of_kind(log, ASKED).remove(0);
+    assert!(asked["archive"].is_string(), "{asked}");
+    withhold(&sample.archive, &[sequence(&asked)]);
+    let id = asked["decision_id"].as_str().unwrap();
+    for has_caches in [true, false] {
+        if !has_caches {
+            remove_indexes(&sample.archive);
+        }
+        for words in [["show", &id[..11]], ["trace", &id[..11]], ["trace", id]] {
+            assert_eq!(assert_found(log, &words), "", "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn a_withheld_record_is_found_by_every_verb_that_shows_it_in_every_form() {
+    let directory = attacked_log();
+    let log = directory.path();
+    let begun = of_kind(log, BEGINS).remove(1);
+    let (id, first) = (begun["loop_id"].as_str().unwrap(), sequence(&begun));
+    let records = values(&holdpoint(log, &["log", "show", "--json", "--loop", id]));
+    let own: Vec<u64> = records.iter().map(sequence).collect();
+    // One in the middle of a batch, and with it whatever comes behind.
+    withhold(log, &own[2..]);
+    let (first, second) = (first.to_string(), own[2].to_string());
+    let kind = records[2]["kind"].as_str().unwrap();
+    for has_caches in [true, false] {
+        if !has_caches {
+            remove_caches(log);
+        }
+        for words in [
+            &["show", id][..],
+            &["show", &second],
+            &["trace", id],
+            &["trace", id, "--json"],
+            &["trace", id, "--format", "dot"],
+            &["trace", id, "--format", "mermaid"],
+            &["trace", &first, "--json"],
+            &["trace", &second],
+            &["trace", &second, "--json"],
+            &["log", "show"],
+            &["log", "show", "--json"],
+            &["log", "show", "--reverse"],
+            &["log", "show", "--reverse", "--json"],
+            &["log", "show", "--last", "1000"],
+            &["log", "show", "--kind", kind],
+            &["log", "show", "--kind", kind, "--json"],
+            &["log", "show", "--kind", kind, "--reverse"],
+            &["log", "show", "--from", &second, "--to", &second],
+            &["log", "show", "--from", &second, "--to", &second, "--json"],
+            &["log", "show", "--text", "no such text"],
+            &["output", id],
+        ] {
+            assert_found(log, words);
+        }
+        let newer = (own.last().unwrap() + 1).to_string();
+        let words = ["log", "show", "--from", &newer, "--json"];
+        let (code, shown, said) = told(&holdpoint(log, &words));
+        assert!(code == 0 && !shown.is_empty(), "what nobody withheld is shown: {said}");
+    }
+}
