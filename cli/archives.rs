@@ -99,6 +99,15 @@ impl Directory {
         first.is_none_or(|first| first <= last).then_some(last)
     }
 
+    /// How a verb ends that met the beginning of something that does not count, or none: the log
+    /// does not verify, or what is missing may lie in an archive that is not read.
+    pub(crate) fn exit_of_uncounted(&self) -> Exit {
+        match self.log.unread() {
+            Some(_) => Exit::NOT_FOUND,
+            None => Exit::VERIFICATION_FAILED,
+        }
+    }
+
     /// Says which records are in an archive that is not read, if there are any.
     pub(crate) fn tell_unread(&self) {
         if let Some(unread) = self.log.unread() {

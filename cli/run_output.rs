@@ -143,16 +143,30 @@ pub(crate) fn expect_run(
     loop_id: &str,
     found: RunFound,
 ) -> Result<Box<Run>, Failure> {
+    match found {
+        RunFound::Run(run) => Ok(run),
+        RunFound::Nothing => Err(no_run(directory, loop_id, None)),
+        RunFound::NoBeginning(first) => Err(no_run(directory, loop_id, Some(first))),
+    }
+}
+
+/// The failure that there is no run, or that a record is about one of which no beginning counts.
+pub(crate) fn no_run(directory: &Directory, loop_id: &str, about: Option<u64>) -> Failure {
     let shown = visible(loop_id);
-    let message = match found {
-        RunFound::Run(run) => return Ok(run),
-        RunFound::Nothing => format!("there is no run {shown}: `holdpoint runs` lists all"),
-        RunFound::NoBeginning(first) => format!(
-            "there is no run {shown} that the rules know of: its records begin with {first}, and \
-             none of them begins it; `holdpoint log show --loop {shown}` shows them"
-        ),
-    };
-    Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
+    directory.or_unread(match about {
+        None => {
+            let message = format!("there is no run {shown}: `holdpoint runs` lists all");
+            Failure::new(Exit::NOT_FOUND, "no_such_run", message)
+        }
+        Some(record) => {
+            let message = format!(
+                "run {shown} cannot be told: record {record} is about it, and what begins it, or \
+                 the approval of that, cannot be read, or the rules forbid it; `holdpoint verify` \
+                 says which, and `holdpoint log show --loop {shown}` shows its records"
+            );
+            Failure::new(directory.exit_of_uncounted(), "uncounted_run", message)
+        }
+    })
 }
 
 fn nothing_kept(run: &Run, stream: OutputStream, attempt: Option<u8>) -> Failure {

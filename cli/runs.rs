@@ -21,7 +21,8 @@ use crate::reach::{self, Untied};
 use crate::recorders;
 use crate::run::labels;
 use crate::run_id;
-use crate::screen::{columns, named};
+use crate::run_output::read;
+use crate::screen::columns;
 use crate::table::Layout;
 use crate::text::counted;
 use crate::wanted::expect_order;
@@ -153,11 +154,9 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let unfinished = recorders::unfinished(&directory, &runs);
     let shown = Shown { runs, retries, sessions, unfinished };
     let tell_missing = || match searched.is_sound() || shown.runs.len() >= args.count {
-        true => {
-            tell_uncounted(&uncounted);
-            Ok(())
-        }
-        false => hidden::tell(&directory, &range, (shown.runs.len(), wanted.is_all())),
+        true => Ok(tell_uncounted(&directory, &uncounted)),
+        false => hidden::tell(&directory, &range, (shown.runs.len(), wanted.is_all()))
+            .map(|()| Exit::DONE),
     };
     if shown.is_empty() && !searched.is_sound() {
         tell_missing()?;
@@ -173,19 +172,22 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     put_lines(global, args, &shown, &mut out, layout.as_ref());
     out.finish()?;
-    if shown.is_empty() && !global.json && !args.follow {
+    if shown.is_empty() && uncounted.is_empty() && !global.json && !args.follow {
         complain(&format!("no run matches{}", args.status.map_or("", other_word)));
     }
     if !global.json {
         tell_end(args.since, newest);
     }
-    tell_missing()?;
+    let exit = tell_missing()?;
     recorders::tell(&directory, &shown.runs);
     sessions::tell_unlooked(looked_back_to);
     if !global.json {
         shown.tell_standing(&searched);
     }
-    let exit = end(global, &directory, &searched)?;
+    let exit = match end(global, &directory, &searched)? {
+        Exit::DONE => exit,
+        failed => failed,
+    };
     if !args.follow || exit != Exit::DONE {
         return Ok(exit);
     }
@@ -305,15 +307,20 @@ fn tell_end(since: Option<Point>, newest: Option<u64>) {
     }
 }
 
-/// Says which records begin a run that is not told.
-pub(crate) fn tell_uncounted(uncounted: &[Begun]) {
-    let Some(first) = uncounted.first() else { return };
+/// Says which records begin a run that is not told, and how a verb ends that tells some. What they
+/// rest on may be in an archive that is not read, which is said beside it.
+pub(crate) fn tell_uncounted(directory: &Directory, uncounted: &[Begun]) -> Exit {
+    let Some(first) = uncounted.first() else { return Exit::DONE };
     complain(&format!(
         "not shown: {}, the newest of them begun by record {}, which the rules forbid, or whose \
          approval or other records cannot be read; `holdpoint verify` says which",
         counted(uncounted.len() as u64, "run"),
         first.sequence
     ));
+    match directory.exit_of_uncounted() {
+        Exit::NOT_FOUND => Exit::DONE,
+        exit => exit,
+    }
 }
 
 /// How a list ends: what damage was met is told; how much was read is of interest to programs.
@@ -336,14 +343,13 @@ pub(crate) fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure>
         return Ok(found.sessions.first().map_or(0, |session| session.first));
     }
     let loop_id = run_id::find(directory, id)?;
-    let wanted = Filter { loop_id: Some(loop_id), ..Filter::default() };
+    let wanted = Filter { loop_id: Some(loop_id.clone()), ..Filter::default() };
     let (begun, searched) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
     if let Some(found) = begun.first() {
         return Ok(found.sequence);
     }
     run_id::expect_sound(&searched)?;
-    let message = format!("there is no run {}: `holdpoint runs` lists all", named(id));
-    Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
+    Ok(read(directory, &loop_id)?.run.first)
 }
 
 /// Writes what a list shows: as a table of its own, or as rows of one to which others come.

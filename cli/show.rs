@@ -108,19 +108,18 @@ fn show_run(
     out.finish()?;
     recorders::tell(directory, slice::from_ref(&run));
     if !global.json {
-        tell(&run, &relations, searched.reach());
+        tell(&run, searched.reach());
     }
-    Ok(Exit::DONE)
+    Ok(tell_uncounted(directory, &relations.uncounted))
 }
 
 /// Says where what is shown ceases to be proven, and whose words the last lines are.
-fn tell(run: &Run, relations: &Relations, reach: &Reach) {
+fn tell(run: &Run, reach: &Reach) {
     if run.outputs.iter().any(|output| !output.bytes.is_empty()) {
         complain(
             "the lines behind `|` are what others wrote: nothing in them is said by holdpoint",
         );
     }
-    tell_uncounted(&relations.uncounted);
     tell_standing(&[run], reach);
 }
 

@@ -51,12 +51,12 @@ pub(super) fn show(
         lines(&found, &view).iter().for_each(|line| out.line(line));
     }
     out.finish()?;
-    tell_uncounted(&uncounted);
+    let exit = tell_uncounted(directory, &uncounted);
     directory.tell_unread();
     if !global.json {
         tell_standing(&[found.good, found.bad], searched.reach());
     }
-    Ok(Exit::DONE)
+    Ok(exit)
 }
 
 fn not_failed(run: &Run) -> Failure {
@@ -69,7 +69,7 @@ fn not_failed(run: &Run) -> Failure {
 }
 
 fn no_good(directory: &Directory, search: &Search<'_>) -> Failure {
-    tell_uncounted(&search.uncounted);
+    let exit = tell_uncounted(directory, &search.uncounted);
     let Failing { first, count } = &search.failing;
     let message = format!(
         "no earlier run of this command in this directory ended well: of {} that failed, {first} \
@@ -80,7 +80,9 @@ fn no_good(directory: &Directory, search: &Search<'_>) -> Failure {
             some => format!("; {}", not_compared(some)),
         }
     );
-    directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_good_run", message))
+    let failure = directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_good_run", message));
+    // One that does not count may have ended well.
+    if exit == Exit::DONE { failure } else { failure.exiting(exit) }
 }
 
 fn not_compared(count: u64) -> String {

@@ -7,7 +7,7 @@ use crate::log_show::expect_archives;
 use crate::point::Point;
 use crate::progress::Bar;
 use crate::run_id;
-use crate::screen::named;
+use crate::run_output::no_run;
 use crate::target::Target;
 use crate::text::moment;
 use crate::verify::damaged;
@@ -146,7 +146,7 @@ fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, F
         Exit::NOT_FOUND if report.failed() => damaged(report, BEHIND_DAMAGE),
         _ => failure,
     })?;
-    let wanted = Filter { loop_id: Some(loop_id), ..Filter::default() };
+    let wanted = Filter { loop_id: Some(loop_id.clone()), ..Filter::default() };
     let mut chosen = Chosen::default();
     let (found, searched) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
     let looked = run_id::expect_sound(&searched);
@@ -158,32 +158,16 @@ fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, F
         if !report.failed() {
             looked.and_then(|()| run_id::expect_sound(&searched))?;
         }
-        return Err(no_such_run(directory, id, uncounted.first(), report));
+        let about = uncounted.first().map(|begun| begun.sequence);
+        return Err(match report.failed() {
+            true => damaged(report, BEHIND_DAMAGE),
+            false => no_run(directory, &loop_id, about),
+        });
     };
     chosen.take(searched);
     let records = || run.doers.keys().chain(&run.unread).copied().chain([run.first, run.last]);
     let range = records().min().zip(records().max());
     Ok(Chosen { runs, uncounted, range, ..chosen })
-}
-
-fn no_such_run(
-    directory: &Directory,
-    id: &str,
-    uncounted: Option<&Begun>,
-    report: &Report,
-) -> Failure {
-    if report.failed() {
-        return damaged(report, BEHIND_DAMAGE);
-    }
-    let shown = named(id);
-    let message = match uncounted {
-        Some(Begun { sequence, .. }) => format!(
-            "run {shown} is begun by record {sequence}, which the rules forbid, or whose approval \
-             cannot be read; `holdpoint verify` says which"
-        ),
-        None => format!("there is no run {shown}: `holdpoint runs` lists all"),
-    };
-    directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message))
 }
 
 /// The records from a point on, and every run that one of them is about.

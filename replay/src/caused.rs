@@ -45,7 +45,7 @@ pub fn caused_by<S: ReadStorage>(
         if is_kept {
             caused.records.push(line.standing(standing));
         } else if !is_own && line.kind == RUN_BEGINS {
-            caused.runs.extend(Begun::of(line));
+            caused.runs.push(Begun::of(line));
         }
         ControlFlow::Continue(())
     };

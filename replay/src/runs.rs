@@ -16,16 +16,16 @@ pub const RUN_BEGINS: &str = "execution_loop.initialized";
 pub struct Begun {
     /// Its sequence.
     pub sequence: u64,
-    /// The loop's id.
+    /// The loop's id; empty where the record cannot be read.
     pub loop_id: String,
     /// The decision point whose approval is spent for it.
     pub approval: Option<String>,
 }
 
 impl Begun {
-    pub(crate) fn of(line: Line) -> Option<Self> {
+    pub(crate) fn of(line: Line) -> Self {
         let approval = approval_of(&line).map(str::to_string);
-        Some(Self { sequence: line.sequence, loop_id: line.loop_id?, approval })
+        Self { sequence: line.sequence, loop_id: line.loop_id.unwrap_or_default(), approval }
     }
 }
 
@@ -42,7 +42,7 @@ pub fn begun<S: ReadStorage>(
     let filter = Filter { kind: Some(RUN_BEGINS.to_string()), ..wanted.clone() };
     let mut found = Vec::new();
     let mut take = |line, _| {
-        found.extend(Begun::of(line));
+        found.push(Begun::of(line));
         if found.len() >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let searched = search(storage, &filter, Order::NewestFirst, options, &mut |_| {}, &mut take)?;
@@ -79,9 +79,10 @@ pub fn runs_of<S: ReadStorage>(
             run.approved(approval, &read, begun.sequence);
         }
     }
-    let loops = begun.iter().map(|begun| begun.loop_id.clone()).collect();
+    let loops = begun.iter().map(|begun| begun.loop_id.clone()).filter(|id| !id.is_empty());
     let first = begun.iter().map(|begun| begun.sequence).min();
-    let about = Filter { first, one_of: Some(OneOf::Loops(loops)), ..Filter::default() };
+    let one_of = Some(OneOf::Loops(loops.collect()));
+    let about = Filter { first, one_of, ..Filter::default() };
     let mut take = |line: Line, standing| {
         let run = line.loop_id.as_deref().and_then(|id| gathered.get_mut(id));
         if let Some(run) = run {

@@ -1,12 +1,14 @@
-//! Of what only the digest is there, nothing is said to be missing, and nothing that rests on it is
-//! left out as if all were well.
+//! Of what only the digest is there, or what the rules forbid, nothing is said to be missing, and
+//! nothing that rests on it is left out as if all were well.
 
 use crate::archive_support::Sample;
 use crate::attack_support::attacked_log;
 use crate::hook::{ask, call, respond};
-use crate::program::Place;
+use crate::program::{Place, status, text};
 use crate::records_support::{holdpoint, remove_indexes, told, values};
-use holdpoint_forger::{Log, RecordAt};
+use crate::run_before::{answer, command};
+use holdpoint_forger::layout::record;
+use holdpoint_forger::{Log, Reach, Record, RecordAt};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -36,6 +38,19 @@ fn withhold(directory: &Path, sequences: &[u64]) {
     }
     assert!(log.offsets_follow());
     log.write(directory).unwrap();
+}
+
+/// Changes a record, and chains all behind it anew, HEAD too where it is not given.
+fn forge(directory: &Path, sequence: u64, head: Option<&[u8]>, change: fn(&mut Record)) {
+    let mut log = Log::read(directory).unwrap();
+    let at = place_of(&log, sequence);
+    change(log.record_mut(at));
+    assert!(log.remake(at, Reach::Log));
+    log.head_follows();
+    log.write(directory).unwrap();
+    if let Some(head) = head {
+        fs::write(directory.join("HEAD"), head).unwrap();
+    }
 }
 
 fn remove_caches(log: &Path) {
@@ -80,6 +95,59 @@ fn no_list_leaves_out_a_run_whose_beginning_is_withheld_as_if_it_were_not_there(
             let words = [&["runs", "-q"], options].concat();
             let (code, listed, said) = told(&holdpoint(log, &words));
             assert_eq!((code, listed.lines().count()), (0, 1), "{words:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn no_list_leaves_out_a_run_whose_beginning_nobody_can_read() {
+    let place = Place::with_log();
+    place.shell("true");
+    let log = place.log.as_path();
+    let begun = sequence(&of_kind(log, BEGINS)[0]);
+    forge(log, begun, None, |record| record.payload.fill(0xff));
+    let (code, listed, said) = told(&holdpoint(log, &["runs", "-q"]));
+    assert_eq!((code, &*listed), (6, ""), "{said}");
+    assert!(said.contains(&format!("begun by record {begun}, ")), "{said}");
+}
+
+/// A run that was begun with an approval, by its id, the records of that approval, and HEAD from
+/// before it was given.
+fn approved(place: &Place) -> (String, Vec<Value>, Vec<u8>) {
+    let run = |words: &[&str]| command(place, words).output().unwrap();
+    let asked = run(&["run", "--hold", "before", "--no-wait", "--", "true"]);
+    assert_eq!(status(&asked), 122, "{}", text(&asked.stderr));
+    let id = text(&asked.stdout).trim().to_string();
+    let head = fs::read(place.log.join("HEAD")).unwrap();
+    assert_eq!(answer(place, &id, "approve"), 0);
+    let ran = run(&["run", "--hold", "before", "--approval", &id, "--", "true"]);
+    assert_eq!(status(&ran), 0, "{}", text(&ran.stderr));
+    let begun = of_kind(&place.log, BEGINS).pop().unwrap();
+    let words = ["log", "show", "--json", "--decision", &id];
+    let records = values(&holdpoint(&place.log, &words));
+    (begun["loop_id"].as_str().unwrap().to_string(), records, head)
+}
+
+#[test]
+fn no_run_whose_approval_does_not_count_is_said_to_be_missing() {
+    let place = Place::with_log();
+    let (id, records, early) = approved(&place);
+    let log = place.log.as_path();
+    let whole = Log::read(log).unwrap();
+    assert_eq!(records.len(), 4, "asked, answered, resolved, spent: {records:#?}");
+    for record in records {
+        for head in [None, Some(&early[..])] {
+            whole.write(log).unwrap();
+            let of_no_kind = |record: &mut Record| record.header.set_number(record::KIND, 60_000);
+            forge(log, sequence(&record), head, of_no_kind);
+            let (code, listed, said) = told(&holdpoint(log, &["runs", "-q"]));
+            assert_eq!((code, &*listed), (6, ""), "{record}: {said}");
+            assert!(said.contains("not shown: "), "{record}: {said}");
+            for words in [&["show", &id][..], &["show", &id[..12]], &["output", &id]] {
+                let (code, shown, said) = told(&holdpoint(log, words));
+                assert_eq!((code, &*shown), (6, ""), "{words:?} {record}: {said}");
+                assert!(!said.contains("there is no run"), "{words:?}: {said}");
+            }
         }
     }
 }
