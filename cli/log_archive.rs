@@ -1,17 +1,19 @@
 //! `holdpoint log archive`: the first records of a log, moved to an archive.
 
 use crate::arguments::Global;
+use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
-use crate::hold::{LockWaitArgs, failed, open};
+use crate::hold::{LockWaitArgs, failed, open, read_end};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{counted, path};
 use crate::travel::parse_end;
+use crate::verify::{exit_of, warn_of_made};
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::log::{AppendError, ArchiveError};
 use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError, SubmitError};
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_replay::{Progress, Until, records_named};
+use holdpoint_replay::{Finding, Progress, Report, Until, Verdict, leading, records_named};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -41,7 +43,7 @@ pub(crate) struct Args {
 
 /// What was moved.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct Summary<'a> {
     destination: String,
     /// Records that were moved; 0: there was nothing to move.
     records: u64,
@@ -54,10 +56,16 @@ struct Summary {
     /// The record that the archive's HEAD named before, where it held later ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     archive_head_named: Option<u64>,
+    /// What `verify` says of the archive, where records were moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_finding: Option<&'a Finding>,
 }
 
 /// Moves records to DST. Exit 3 when there is no log, 4 when the log or the archive is busy, 5 when
-/// DST is something else or the records may not be parted, 6 when what was written does not verify.
+/// DST is something else or the records may not be parted, 6 when what was written does not verify;
+/// where that is so of the records themselves, they were moved.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, archive(global, &args))
 }
@@ -74,7 +82,11 @@ fn archive(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let closed = engine.close().map_err(|error| failed(global, error));
     let moved = moved.map_err(|error| failure(global, &error))?;
     closed?;
-    let summary = Summary::of(args, &moved);
+    let archive = match moved.moved {
+        Some(_) => Some(read_end(&Directory::open_other(&destination)?)?.report),
+        None => None,
+    };
+    let summary = Summary::of(args, &moved, archive.as_ref());
     let mut out = Output::stdout().folding();
     if global.json {
         out.json(&summary)
@@ -82,7 +94,9 @@ fn archive(global: &Global, args: &Args) -> Result<Exit, Failure> {
         show(&mut out, &summary)
     }
     out.finish()?;
-    Ok(Exit::DONE)
+    let Some(archive) = archive else { return Ok(Exit::DONE) };
+    warn_of_made("the records were moved as they are", &destination, &archive);
+    Ok(exit_of(&archive))
 }
 
 fn plan_of(args: &Args) -> ArchivePlan {
@@ -98,8 +112,8 @@ fn plan_of(args: &Args) -> ArchivePlan {
     }
 }
 
-impl Summary {
-    fn of(args: &Args, report: &ArchiveReport) -> Self {
+impl<'a> Summary<'a> {
+    fn of(args: &Args, report: &ArchiveReport, archive: Option<&'a Report>) -> Self {
         let anchor = report.moved.map(|(_, anchor)| anchor);
         let first_sequence = report.moved.map(|(first, _)| first);
         let last = anchor.map_or(0, |anchor| anchor.sequence.saturating_add(1));
@@ -113,11 +127,13 @@ impl Summary {
             removed_segments: report.removed_segments,
             left_segments: report.left_segments,
             archive_head_named: report.head_named,
+            verdict: archive.map(|archive| archive.verdict),
+            first_finding: archive.and_then(|archive| leading(&archive.findings)),
         }
     }
 }
 
-fn show(out: &mut Output, summary: &Summary) {
+fn show(out: &mut Output, summary: &Summary<'_>) {
     match (summary.first_sequence, summary.anchor_sequence) {
         (Some(first), Some(last)) => {
             out.line(format_args!(
@@ -134,6 +150,9 @@ fn show(out: &mut Output, summary: &Summary) {
     }
     if let Some(sequence) = summary.stated_by {
         out.line(format_args!("stated by       record {sequence}"));
+    }
+    if let Some(verdict) = summary.verdict {
+        out.line(format_args!("verdict         {verdict}"));
     }
     out.line(format_args!("removed         {}", counted(summary.removed_segments, "segment")));
     if let Some(named) = summary.archive_head_named {

@@ -3,17 +3,17 @@
 use crate::arguments::Global;
 use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain, settle};
+use crate::exit::{Exit, Failure, settle};
 use crate::hold::read_end;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::reach::none_yet;
 use crate::text::{bytes, counted, moment, path};
-use crate::verify::{VERIFY_TELLS, damaged, show_unproven};
+use crate::verify::{exit_of, show_unproven, warn_of_made};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::log::{Copied, CopyDirectoryError, CopyError, copy_directory};
 use holdpoint_log_files::SurveyError;
-use holdpoint_replay::{Head, Progress, Report, Unproven, Verdict};
+use holdpoint_replay::{Finding, Head, Progress, Report, Unproven, Verdict, leading};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 
 /// What was copied.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct Summary<'a> {
     source: String,
     destination: String,
     log_id: String,
@@ -53,16 +53,17 @@ struct Summary {
     no_witness_from: Option<u64>,
     /// What `verify` says of the copy.
     verdict: Verdict,
+    first_finding: Option<&'a Finding>,
     /// How many records are withheld.
     withheld: u64,
     /// Records that the log says were taken over from a damaged one without proof.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    unproven_records: Vec<Unproven>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unproven_records: &'a [Unproven],
 }
 
-/// Copies SRC to DST. Exit 6 when SRC is damaged, of which nothing is copied; 5 when DST is taken,
-/// 2 when it is inside of SRC, 3 when there is no log. What is wrong with the records of a log that
-/// is not damaged is so in the copy too, and said.
+/// Copies SRC to DST. Exit 6 when SRC is damaged, of which nothing is copied, and when something is
+/// wrong with records that hold: the copy has it too, and stays. 5 when DST is taken, 2 when it is
+/// inside of SRC, 3 when there is no log.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, copy(global, &args))
 }
@@ -85,15 +86,12 @@ fn copy(global: &Global, args: &Args) -> Result<Exit, Failure> {
         show(&mut out, &summary, &copied)
     }
     out.finish()?;
-    if report.failed() {
-        let why = damaged(&report, VERIFY_TELLS);
-        complain(&format!("the copy is as SRC is, byte for byte: {}", why.message()));
-    }
-    Ok(Exit::DONE)
+    warn_of_made("the copy is kept, and is as SRC is, byte for byte", &args.destination, &report);
+    Ok(exit_of(&report))
 }
 
-impl Summary {
-    fn of(args: &Args, copied: &Copied, report: &Report) -> Self {
+impl<'a> Summary<'a> {
+    fn of(args: &Args, copied: &Copied, report: &'a Report) -> Self {
         let newest = &copied.newest;
         Self {
             source: args.source.to_string_lossy().into_owned(),
@@ -111,13 +109,14 @@ impl Summary {
             no_witness_from: (newest.sequence > copied.witnessed)
                 .then(|| copied.witnessed.saturating_add(1)),
             verdict: report.verdict,
+            first_finding: leading(&report.findings),
             withheld: report.withheld,
-            unproven_records: report.unproven_records.clone(),
+            unproven_records: &report.unproven_records,
         }
     }
 }
 
-fn show(out: &mut Output, summary: &Summary, copied: &Copied) {
+fn show(out: &mut Output, summary: &Summary<'_>, copied: &Copied) {
     out.line(format_args!("copied          log {}", summary.log_id));
     out.line(format_args!(
         "records         {} ({}) in {}",
@@ -136,12 +135,12 @@ fn show(out: &mut Output, summary: &Summary, copied: &Copied) {
     if summary.withheld > 0 {
         out.line(format_args!("withheld        {}", counted(summary.withheld, "record")));
     }
-    show_unproven(out, &summary.unproven_records);
+    show_unproven(out, summary.unproven_records);
 }
 
 fn failure(args: &Args, error: &CopyDirectoryError) -> Failure {
     let from = |code: &'static str, exit| {
-        Failure::new(exit, code, format!("{}: {error}", path(&args.source)))
+        Failure::new(exit, code, format!("{}: {error}", path(&args.source))).on(&args.source)
     };
     match error {
         CopyDirectoryError::Taken { .. } => Failure::new(Exit::REFUSED, "not_empty", error),

@@ -8,6 +8,7 @@ use crate::hold::read_end;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::{bytes, counted, path};
+use crate::verify::{exit_of, warn_of_made};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::log::{RecordsLost, RecordsUnproven, UnprovenReason};
@@ -16,7 +17,7 @@ use holdpoint_engine::shell::{
 };
 use holdpoint_log_files::SurveyError;
 use holdpoint_log_format::names;
-use holdpoint_replay::{Progress, records_named};
+use holdpoint_replay::{Progress, Rebuilt, leading, records_named};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -34,8 +35,9 @@ pub(crate) struct Args {
     new: PathBuf,
 }
 
-/// Salvages a log. Exit 0 when a new log was made, also if something was lost; 3 when there was
-/// nothing to keep, 5 when NEW is taken.
+/// Salvages a log. Exit 0 when a new log was made, also if something was lost; 6 when that one does
+/// not verify, because the rules forbid what was kept; 3 when there was nothing to keep, 5 when NEW
+/// is taken.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(global, run(global, &args))
 }
@@ -51,8 +53,9 @@ fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     drop(bar);
     let report = salvaged.map_err(|error| failure(&error))?;
     let made = read_end(&Directory::open_other(&args.new)?)?;
-    show(global, &report, &made.world)?;
-    Ok(Exit::DONE)
+    show(global, &report, &made)?;
+    warn_of_made("the new log is kept, and has what OLD has", &args.new, &made.report);
+    Ok(exit_of(&made.report))
 }
 
 fn warn_of_writer(args: &Args) {
@@ -83,7 +86,8 @@ fn failure(error: &SalvageError) -> Failure {
     Failure::new(exit, code, error)
 }
 
-fn show(global: &Global, report: &SalvageReport, made: &World) -> Result<(), Failure> {
+fn show(global: &Global, report: &SalvageReport, made: &Rebuilt) -> Result<(), Failure> {
+    let Rebuilt { world, report: verified, .. } = made;
     let mut out = Output::stdout().folding();
     if global.json {
         out.json(&json!({
@@ -95,11 +99,13 @@ fn show(global: &Global, report: &SalvageReport, made: &World) -> Result<(), Fai
             "salvaged": report.salvaged,
             "losses": report.losses,
             "unproven": report.unproven,
-            "policy_lost": made.is_policy_lost(),
-            "lost_before": made.lost_before(),
+            "policy_lost": world.is_policy_lost(),
+            "lost_before": world.lost_before(),
+            "verdict": verified.verdict,
+            "first_finding": leading(&verified.findings),
         }));
     } else {
-        show_to_person(&mut out, report, made);
+        show_to_person(&mut out, report, world);
     }
     out.finish()
 }

@@ -7,6 +7,7 @@ mod range;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
+use crate::locate::program_on;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::reach::none_yet;
@@ -209,6 +210,15 @@ pub(crate) fn warn(report: &Report) {
     }
     let first = first_finding(report);
     complain(&format!("the log {}{first}; {VERIFY_TELLS}", said_of(report.verdict)));
+}
+
+/// Says on stderr that what was made of a log, in a directory of its own, does not verify, because
+/// the log does not, and stays all the same.
+pub(crate) fn warn_of_made(what: &str, made: &Path, report: &Report) {
+    if report.failed() {
+        let why = damaged(report, &format!("`{} verify` tells all", program_on(made)));
+        complain(&format!("{what}: {}", why.message()));
+    }
 }
 
 /// Says on stderr why something permits nothing, where it is in doubt, and what follows.

@@ -281,6 +281,12 @@ fn a_person_copies_a_log_and_is_told_how_far_it_reaches() {
     );
 }
 
+/// An event that says of the state what is not so.
+fn false_statement() -> Event {
+    let fingerprint = Digest::from_bytes([7; 32]);
+    FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint }.into()
+}
+
 /// A log whose last record is withheld, and one whose last event the rules forbid.
 fn wrong_but_undamaged(place: &Place) -> [PathBuf; 2] {
     let made = |name: &str, events: Vec<Event>| {
@@ -291,9 +297,7 @@ fn wrong_but_undamaged(place: &Place) -> [PathBuf; 2] {
         log.write(&path);
         path
     };
-    let other_state = Digest::from_bytes([7; 32]);
-    let stated = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint: other_state };
-    let forbidden = made("forbidden", vec![stated.into()]);
+    let forbidden = made("forbidden", vec![false_statement()]);
     let withheld = made("withheld", vec![]);
     let mut log = Log::read(&withheld).unwrap();
     let last = *log.records().last().unwrap();
@@ -306,24 +310,52 @@ fn wrong_but_undamaged(place: &Place) -> [PathBuf; 2] {
 }
 
 #[test]
-fn what_is_wrong_with_a_log_that_is_not_damaged_is_said_of_its_copy() {
+fn a_copy_that_does_not_verify_because_the_log_does_not_is_kept_and_exits_as_verify_does() {
     let place = Place::new();
     for (log, verdict) in wrong_but_undamaged(&place).iter().zip(["corrupt", "forbidden events"]) {
-        let (log, copy) = (log.to_str().unwrap(), format!("{verdict} copy"));
-        let output = place.holdpoint(&["log", "copy", log, &copy, "--json"]);
+        let copy = place.directory.path().join(format!("{verdict} copy"));
+        let words = ["log", "copy", log.to_str().unwrap(), copy.to_str().unwrap(), "--json"];
+        let output = place.holdpoint(&words);
         let (summary, said) = (json(&output), text(&output.stderr));
-        assert_eq!((status(&output), &summary["verdict"]), (0, &verdict.into()), "{said}");
-        assert!(said.contains("the copy is as SRC is") && said.contains(verdict), "{said}");
+        assert_eq!((status(&output), &summary["verdict"]), (6, &verdict.into()), "{said}");
+        assert!(said.contains("the copy is kept") && said.contains(verdict), "{said}");
         assert_eq!(summary["withheld"], u64::from(verdict == "corrupt"), "{summary}");
-        let copied = place.directory.path().join(&copy);
-        assert_eq!(records_of(&copied), records_of(Path::new(log)));
+        assert_eq!(records_of(&copy), records_of(log));
+        // The command that is named finds it.
+        let named = said.split('`').nth(1).unwrap().strip_prefix("holdpoint --log ").unwrap();
+        assert_eq!(named, format!("'{}' verify", copy.display()));
+        let of_copy = ["--log", copy.to_str().unwrap(), "verify", "--json"];
+        let verified = command_in(place.directory.path(), &of_copy).output().unwrap();
+        assert_eq!(status(&verified), status(&output));
+        assert_eq!(json(&verified)["findings"][0], summary["first_finding"]);
         // Nothing is added to what lacks a payload.
-        let of_log = ["log", "archive", "archive", "--log", log, "--json"];
+        let of_log = ["log", "archive", "archive", "--log", log.to_str().unwrap(), "--json"];
         let archived = command_in(place.directory.path(), &of_log).output().unwrap();
         let (code, error) = (status(&archived), json(&archived)["error"]["code"].clone());
         let due = if verdict == "corrupt" { (5, "withheld".into()) } else { (0, Value::Null) };
         assert_eq!((code, error), due, "{}", text(&archived.stderr));
     }
+}
+
+#[test]
+fn an_archive_that_does_not_verify_because_the_log_did_not_is_made_and_exits_as_verify_does() {
+    let place = Place::new();
+    let mut log = HandMade::new();
+    log.run();
+    log.events(vec![false_statement()]);
+    log.roll();
+    log.run();
+    log.write(&place.log);
+    let output = place.holdpoint(&["log", "archive", "archive", "--json"]);
+    let (summary, said) = (json(&output), text(&output.stderr));
+    assert_eq!((status(&output), &summary["verdict"]), (6, &"forbidden events".into()), "{said}");
+    assert!(said.contains("the records were moved as they are"), "{said}");
+    let words = ["--log", "archive", "verify", "--json"];
+    let verified = command_in(place.directory.path(), &words).output().unwrap();
+    assert_eq!(status(&verified), 6);
+    assert_eq!(json(&verified)["findings"][0], summary["first_finding"]);
+    // What is left has nothing wrong in it, and nothing is moved a second time.
+    assert_eq!(status(&place.holdpoint(&["log", "archive", "archive"])), 0);
 }
 
 #[test]
