@@ -193,6 +193,11 @@ impl Verb {
 }
 
 impl Verb {
+    /// Whether its exit code is a command's, or an answer to whoever asked the hook.
+    pub(crate) const fn passes_status_on(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Hook(_))
+    }
+
     /// Whether it tells in its own words what is wrong with the configuration, or writes the same
     /// wherever it is used.
     pub(crate) const fn minds_its_configuration(&self) -> bool {

@@ -4,12 +4,13 @@ use crate::advice;
 use crate::arguments::Global;
 use crate::output::Output;
 use crate::screen::{Page, columns_of};
+use crate::streams;
 use holdpoint_engine::shell::EXIT_HOLDPOINT_FAILED;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -50,6 +51,11 @@ impl Exit {
     pub(crate) const RETRY: Self = Self(17);
     /// Of `run`: Holdpoint itself failed, as `timeout` and `env` say it.
     pub(crate) const HOLDPOINT_FAILED: Self = Self(EXIT_HOLDPOINT_FAILED);
+
+    /// The same; what is done is not done where a sentence about it is lost.
+    pub(crate) fn unless_untold(self) -> Self {
+        if self == Self::DONE && streams::is_untold() { Self::FAILED } else { self }
+    }
 
     /// The status of a command, passed on.
     pub(crate) fn of_command(status: u8) -> Self {
@@ -166,15 +172,14 @@ pub(crate) fn settle(global: &Global, outcome: Result<Exit, Failure>) -> Exit {
     outcome.unwrap_or_else(|failure| failure.report(global))
 }
 
-/// Writes a sentence to stderr, folded where that is a terminal; its commands name the log. Where
-/// stderr is closed there is nobody to tell.
+/// Writes a sentence to stderr, folded where that is a terminal; its commands name the log.
 pub(crate) fn complain(sentence: &str) {
     let sentence = format!("holdpoint: {}", advice::pasted(sentence));
     let told = match std::io::stderr().is_terminal() {
         true => folded(&sentence, columns_of(std::io::stderr())),
         false => sentence,
     };
-    let _ = writeln!(std::io::stderr().lock(), "{told}");
+    streams::tell(&told);
 }
 
 fn folded(sentence: &str, columns: usize) -> String {

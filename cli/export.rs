@@ -8,6 +8,7 @@ use crate::log_show::expect_archives;
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::reach;
+use crate::streams;
 use crate::target::Target;
 use crate::text::{counted, path};
 use crate::travel::{parse_begin, parse_end};
@@ -128,7 +129,7 @@ fn check(global: &Global, args: &Args) -> Result<(), Failure> {
 fn to_stdout(global: &Global, args: &Args, directory: &Directory) -> Result<Exit, Failure> {
     let mut bar = Bar::new();
     let exported = directory.read(|storage, reading| {
-        let out = BufWriter::new(io::stdout().lock());
+        let out = BufWriter::new(streams::stdout());
         let mut update = |progress| bar.update(progress);
         unless_read(stream(args, storage, reading, &mut update, out))
     })?;

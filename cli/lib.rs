@@ -56,6 +56,7 @@ mod runs;
 mod salvage;
 mod screen;
 mod show;
+mod streams;
 mod table;
 mod target;
 mod text;
@@ -104,6 +105,7 @@ pub fn main() -> ExitCode {
     if !global.json {
         zone::tell_unknown();
     }
+    let passes_on = verb.passes_status_on();
     let exit = match verb {
         Verb::Init(args) => init::main(global, named, &args),
         Verb::Run(args) => run::main(&global, args),
@@ -140,7 +142,7 @@ pub fn main() -> ExitCode {
         Verb::Completions(args) => completions::main(&global, &args),
         Verb::Man(args) => man::main(&global, &args),
     };
-    exit.into()
+    if passes_on { exit.into() } else { exit.unless_untold().into() }
 }
 
 /// Tells that the log that was found is not used, as each verb tells what stops it.

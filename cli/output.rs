@@ -5,13 +5,14 @@ use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::pager::{self, Pager};
 use crate::screen::{columns_of_screen, folded, width};
+use crate::streams::{self, Stdout};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use std::fmt;
-use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 
 /// Standard output.
 pub(crate) struct Output {
@@ -25,7 +26,7 @@ pub(crate) struct Output {
 impl Output {
     /// Takes standard output until it is dropped.
     pub(crate) fn stdout() -> Self {
-        Self::to(Sink::Stdout(io::stdout().lock()))
+        Self::to(Sink::Stdout(streams::stdout()))
     }
 
     /// The same, of a text that may be long: through a pager where a person reads it.
@@ -174,7 +175,7 @@ fn hanging(line: &str, columns: usize) -> Vec<String> {
 
 /// Where the bytes go.
 enum Sink {
-    Stdout(StdoutLock<'static>),
+    Stdout(Stdout),
     /// The pager, which is started when there is something to show.
     Page(Option<Pager>),
 }
@@ -197,7 +198,7 @@ impl Write for Sink {
             Self::Page(Some(pager)) => pager.write(bytes),
             Self::Stdout(stdout) => stdout.write(bytes),
             Self::Page(None) => {
-                let mut stdout = io::stdout().lock();
+                let mut stdout = streams::stdout();
                 let written = stdout.write(bytes);
                 *self = Self::Stdout(stdout);
                 written

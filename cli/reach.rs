@@ -4,10 +4,10 @@
 use crate::arguments::Global;
 use crate::exit::complain;
 use crate::output::ascii;
+use crate::streams;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Reach, Report};
 use serde_json::json;
-use std::io::Write;
 
 /// The records that were shown one by one and that nothing ties to a witness.
 #[derive(Default)]
@@ -114,6 +114,5 @@ pub(crate) fn none_yet(first: u64) -> String {
 /// the stream holds nothing else.
 pub(crate) fn state(reach: &Reach) {
     let line = ascii(&json!({ "reach": reach }).to_string());
-    // Where stderr is closed there is nobody to tell.
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    streams::tell(&line);
 }

@@ -24,15 +24,11 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
     let words: Vec<OsString> =
         std::env::args_os().skip(1).take_while(|word| word != "--").collect();
     let empty = empty_variable(error);
-    // Where a stream is closed there is nobody to tell.
     match &empty {
         Some(sentence) => complain(sentence),
-        None if !error.use_stderr() => drop(error.print()),
-        // It repeats what was given, which may be anything.
+        None if !error.use_stderr() => return help(error),
+        // It repeats what was given, which may be anything. The exit code says that all the same.
         None => drop(write!(io::stderr(), "{}", repeated(error))),
-    }
-    if !error.use_stderr() {
-        return Exit::DONE;
     }
     let verb = verb(&words);
     if words.iter().any(|word| word == "--json") && verb != Some(OsStr::new("hook")) {
@@ -45,6 +41,14 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
         let _ = out.finish();
     }
     Exit::USAGE
+}
+
+/// Shows what was asked for.
+fn help(error: &clap::Error) -> Exit {
+    let (mut out, help) = (Output::stdout(), error.render());
+    let help = if out.is_coloured() { help.ansi().to_string() } else { help.to_string() };
+    out.bytes(help.as_bytes());
+    out.finish().map_or_else(|failure| failure.tell(), |()| Exit::DONE)
 }
 
 /// What is wrong where a variable is set and says nothing.

@@ -3,6 +3,7 @@
 use super::line::{Judged, Message, Wrong, judge, too_long};
 use super::waits::Waits;
 use crate::exit::complain;
+use crate::streams;
 use crate::text::cut;
 use rmcp::RoleServer;
 use rmcp::service::TxJsonRpcMessage;
@@ -132,7 +133,7 @@ fn keep(line: &mut Vec<u8>, is_too_long: &mut bool, piece: &[u8]) {
 /// Writes a line whole, whoever else writes.
 fn write_line(mut line: String) -> io::Result<()> {
     line.push('\n');
-    let mut out = io::stdout().lock();
+    let mut out = streams::stdout();
     out.write_all(line.as_bytes())?;
     out.flush()
 }

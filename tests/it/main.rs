@@ -110,6 +110,8 @@ mod standing;
 mod strange_files;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod strange_support;
+#[cfg(target_os = "linux")]
+mod streams;
 mod tamper;
 mod terminal;
 mod thread;

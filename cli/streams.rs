@@ -1,0 +1,69 @@
+//! The standard streams. One that was closed when this program was started takes nothing.
+//!
+//! This is the only file of the crate that holds unsafe code.
+#![expect(unsafe_code, reason = "the linker is told what is called before `main`")]
+
+use rustix::io::{Errno, fcntl_getfd};
+use std::io::{self, ErrorKind, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static IS_STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+static IS_STDERR_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Something that this process was to tell on stderr could not be written.
+static IS_UNTOLD: AtomicBool = AtomicBool::new(false);
+
+/// In the place of what is closed, the standard library opens the null device before `main`, as
+/// callers do who want nothing of what is printed. Behind that nobody can tell one from the other.
+// SAFETY: the section is a list of functions without arguments that the start of the process
+// calls, and this is one. It asks the kernel for two numbers and uses nothing that `main` prepares.
+#[cfg(target_os = "linux")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = look;
+
+#[cfg(target_os = "linux")]
+extern "C" fn look() {
+    let is_closed = |stream| matches!(fcntl_getfd(stream), Err(Errno::BADF));
+    IS_STDOUT_CLOSED.store(is_closed(rustix::stdio::stdout()), Ordering::Relaxed);
+    IS_STDERR_CLOSED.store(is_closed(rustix::stdio::stderr()), Ordering::Relaxed);
+}
+
+fn unless(is_closed: &AtomicBool) -> io::Result<()> {
+    match is_closed.load(Ordering::Relaxed) {
+        true => Err(io::Error::other("it was closed when this program was started")),
+        false => Ok(()),
+    }
+}
+
+/// Standard output, until it is dropped.
+pub(crate) struct Stdout(StdoutLock<'static>);
+
+pub(crate) fn stdout() -> Stdout {
+    Stdout(io::stdout().lock())
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        unless(&IS_STDOUT_CLOSED)?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Writes a line to stderr. It is remembered where that cannot be done; whoever closed the pipe has
+/// seen enough.
+pub(crate) fn tell(line: &str) {
+    let told = unless(&IS_STDERR_CLOSED).and_then(|()| writeln!(io::stderr().lock(), "{line}"));
+    if told.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
+        IS_UNTOLD.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether a line is lost that was for stderr.
+pub(crate) fn is_untold() -> bool {
+    IS_UNTOLD.load(Ordering::Relaxed)
+}

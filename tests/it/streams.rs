@@ -1,0 +1,82 @@
+//! Exit 0 says that all was printed: what stdout or stderr does not take is lost, and no success.
+
+use crate::program::{Place, status, text};
+use holdpoint_testing::hand_made::HandMade;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
+
+/// The program on a log, with its streams redirected as a shell does it.
+fn redirected(place: &Place, words: &[&str], how: &str) -> Output {
+    let program = place.command(words);
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("exec \"$@\" {how}")).arg0("sh").arg("sh");
+    shell.arg(program.get_program()).args(program.get_args());
+    shell.current_dir(program.get_current_dir().unwrap());
+    shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.output().unwrap()
+}
+
+/// A log whose newest records have no witness, which is said beside what is shown of them.
+fn without_witness() -> Place {
+    let place = Place::new();
+    let mut log = HandMade::new();
+    log.run();
+    let head = log.head();
+    log.run();
+    log.write_with_head(&place.log, &head);
+    place
+}
+
+#[test]
+fn what_stdout_does_not_take_is_no_success_whether_it_is_closed_or_full() {
+    let place = Place::with_log();
+    place.shell("true");
+    let verbs: [&[&str]; 7] = [
+        &["runs"],
+        &["verify", "--json"],
+        &["log", "show"],
+        &["export"],
+        &["completions", "bash"],
+        &["--help"],
+        &["runs", "--help"],
+    ];
+    for words in verbs {
+        for how in [">&-", ">/dev/full"] {
+            let output = redirected(&place, words, how);
+            let said = text(&output.stderr);
+            assert_eq!(status(&output), 1, "{words:?} {how}: {said}");
+            assert!(said.contains("stdout"), "{words:?} {how}: {said}");
+        }
+        // Opened as callers do who want nothing of it, for reading and writing.
+        let null = File::options().read(true).write(true).open("/dev/null").unwrap();
+        let discarded = place.command(words).stdout(null).output().unwrap();
+        assert_eq!(status(&discarded), 0, "{words:?}: {}", text(&discarded.stderr));
+    }
+}
+
+#[test]
+fn a_sentence_on_what_is_shown_that_stderr_does_not_take_is_no_success() {
+    let place = without_witness();
+    for words in [&["log", "show"][..], &["runs"], &["export"], &["export", "--json"]] {
+        let whole = place.holdpoint(words);
+        assert_eq!(status(&whole), 0, "{words:?}");
+        assert!(text(&whole.stderr).contains("witness"), "{}", text(&whole.stderr));
+        for (how, due) in [("2>/dev/full", 1), ("2>&-", 1), ("2>/dev/null", 0)] {
+            let output = redirected(&place, words, how);
+            assert_eq!((status(&output), &output.stdout), (due, &whole.stdout), "{words:?} {how}");
+        }
+    }
+    // Nothing is lost where there is nothing to say.
+    assert_eq!(status(&redirected(&place, &["verify"], "2>/dev/full")), 0);
+}
+
+#[test]
+fn a_command_that_was_run_ends_as_it_ended_whatever_was_lost_of_what_is_said_of_it() {
+    let place = Place::with_log();
+    for script in ["exit 0", "exit 7"] {
+        let words = ["run", "--hold", "never", "--", "sh", "-c", script];
+        let output = redirected(&place, &words, "2>/dev/full >&-");
+        assert_eq!(status(&output).to_string(), script[5..], "{}", text(&output.stderr));
+    }
+}
