@@ -12,6 +12,7 @@ mod story;
 use crate::arguments::Global;
 use crate::exit::{Exit, settle};
 use clap::Subcommand;
+pub(crate) use reading::beginning;
 
 /// What to do with interruption threads.
 #[derive(Debug, Subcommand)]

@@ -27,8 +27,8 @@ const DEPTH: u32 = 64;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The record: its sequence, as `log show` has it. Of a run, a decision or a request (its id,
-    /// or the beginning of its id), of `session:N`, `correlation:NAME`, `stream:NAME` or a part of
-    /// a run, such as `FAULT-..`, the record that began it.
+    /// or the beginning of its id), of `session:N`, `thread:NAME`, `correlation:NAME`,
+    /// `stream:NAME` or a part of a run, such as `FAULT-..`, the record that began it.
     #[arg(value_name = "SEQ|ID", value_parser = meant)]
     wanted: Meant,
     /// So many steps back, and so many on.

@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::missing::{first_record, missing};
 use crate::progress::Bar;
 use crate::text::excerpt;
-use crate::verify::not_found;
+use crate::verify::{not_found, refuse_damaged};
 use holdpoint_domain::World;
 use holdpoint_domain::interruption_thread::Thread;
 use holdpoint_replay::{Committed, Rebuilt, Until, rebuild};
@@ -140,6 +140,20 @@ impl Reading {
     }
 }
 
+/// The record that began the one thread of a correlation. What is searched for it has to verify.
+pub(crate) fn beginning(directory: &Directory, correlation: &str) -> Result<u64, Failure> {
+    let reading = Reading::of(directory, Until::End, correlation)?;
+    directory.expect_log(&reading.rebuilt.report)?;
+    refuse_damaged(&reading.rebuilt.report)?;
+    let name = Name { correlation: correlation.to_string(), tenant: None };
+    if let Ok(thread) = reading.state(&name) {
+        return Ok(thread.started_sequence);
+    }
+    // What was refused has no state.
+    let (_, records) = reading.thread(directory, &name)?;
+    Ok(records.first().map_or(0, |record| record.header.sequence))
+}
+
 /// Rebuilds the state; `witness` sees every record on the way.
 pub(super) fn read(
     directory: &Directory,
@@ -166,7 +180,8 @@ pub(super) fn tenants(world: &World, correlation: &str) -> BTreeSet<String> {
 fn several(tenants: &BTreeSet<String>, correlation: &str) -> Failure {
     let shown: Vec<String> = tenants.iter().map(|tenant| excerpt(tenant)).collect();
     let message = format!(
-        "{} tenants have a thread {}: name one with --tenant: {}",
+        "{} tenants have a thread {}: {}; the verbs of `thread` take one of them with --tenant, \
+         and `trace` the number of a record",
         tenants.len(),
         excerpt(correlation),
         shown.join(", ")

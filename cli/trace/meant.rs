@@ -7,6 +7,7 @@ use crate::run_id::expect_sound;
 use crate::runs::beginning;
 use crate::runs::sessions::PREFIX;
 use crate::text::excerpt;
+use crate::thread;
 use crate::wanted::expect_known;
 use holdpoint_replay::{Filter, Order, Searched, is_part, search};
 use std::ops::ControlFlow;
@@ -14,6 +15,7 @@ use std::ops::ControlFlow;
 /// Free names, which need to say what they are.
 const CORRELATION: &str = "correlation:";
 const STREAM: &str = "stream:";
+const THREAD: &str = "thread:";
 
 /// The record that is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub(super) fn meant(text: &str) -> Result<Meant, String> {
     let is_digits = text.len() >= DIGITS_MIN && are_digits(text);
     let is_named = IdOf::of(text).is_some()
         || is_part(text)
-        || [PREFIX, CORRELATION, STREAM].iter().any(|it| text.starts_with(it));
+        || [PREFIX, CORRELATION, STREAM, THREAD].iter().any(|it| text.starts_with(it));
     match ids::record(text) {
         Some(sequence) => Ok(Meant::Record(sequence)),
         None if is_named || is_digits => Ok(Meant::Named(text.to_string())),
@@ -63,6 +65,9 @@ fn named(directory: &Directory, wanted: &str) -> Result<u64, Failure> {
             wanted,
             &Filter { correlation: Some(name.into()), ..Filter::default() },
         );
+    }
+    if let Some(name) = wanted.strip_prefix(THREAD) {
+        return thread::beginning(directory, name);
     }
     let entity = |id: &str| Filter { entity: Some(id.to_string()), ..Filter::default() };
     if is_part(wanted) {

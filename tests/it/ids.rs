@@ -3,6 +3,7 @@
 use crate::apply_support::{answers, apply};
 use crate::program::{Place, json, status, text};
 use crate::records_support::{holdpoint, indexed_of, remove_indexes};
+use crate::thread_support::{accepted, interrupted, setting, talk};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
@@ -113,6 +114,7 @@ fn trace_takes_the_ids_that_show_takes_for_the_record_that_began_what_they_name(
         (absent("REQ-").as_str(), 3),
         ("correlation:no", 3),
         ("stream:no", 3),
+        ("thread:no", 3),
         ("DP-ab", 2),
         ("REQ-x", 2),
     ] {
@@ -120,6 +122,24 @@ fn trace_takes_the_ids_that_show_takes_for_the_record_that_began_what_they_name(
         assert_eq!((status(&output), text(&output.stdout).as_str()), (exit, ""), "{wanted}");
     }
     assert_eq!(status(&Place::new().holdpoint(&["trace", &decision])), 3, "there is no log");
+}
+
+#[test]
+fn a_thread_is_traced_by_its_name_from_the_record_that_began_it() {
+    let place = Place::with_log();
+    interrupted(&place, "acme", "talk", "It will rain.");
+    let words = ["log", "show", "--kind", "interruption_thread.turn_taken", "--json"];
+    let records = text(&place.holdpoint(&words).stdout);
+    let first: Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();
+    assert_eq!(traced(&place, "thread:talk"), first["sequence"], "{records}");
+    // The capability is granted already.
+    let mut others: Vec<Value> = setting("other", "talk").into_iter().skip(1).collect();
+    others.extend(talk("other", "talk", "It will rain."));
+    accepted(&place, &others);
+    let several = place.holdpoint(&["trace", "thread:talk"]);
+    let said = text(&several.stderr);
+    assert_eq!((status(&several), text(&several.stdout).as_str()), (4, ""), "{said}");
+    assert!(said.contains("acme, other") && said.contains("--tenant"), "{said}");
 }
 
 #[test]
