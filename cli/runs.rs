@@ -381,7 +381,7 @@ fn put_lines(
     let entries = entries(placed.clone(), sessions);
     let clock = args.times.clock();
     let lines: Vec<String> = match followed {
-        Some(layout) => entries.iter().map(|entry| layout.line(&entry.cells(&clock))).collect(),
+        Some(layout) => layout.lines(entries.iter().map(|entry| entry.cells(&clock)).collect()),
         None if entries.is_empty() => return,
         None => {
             let mut lines = table(&entries, &clock, columns()).into_iter();

@@ -94,9 +94,7 @@ pub(crate) fn indented(
         match layout.widths.iter().position(Option::is_some) {
             Some(shown) if shown > first => first = shown,
             _ => {
-                layout.keep_apart(&mut rows);
-                let lines = rows.iter().map(|row| layout.line(row));
-                return std::iter::once(layout.titles()).chain(lines).collect();
+                return std::iter::once(layout.titles()).chain(layout.lines(rows)).collect();
             }
         }
     }
@@ -158,8 +156,14 @@ impl<'c> Layout<'c> {
         self.line(&titles)
     }
 
+    /// Some rows; where there is room for it, what is cut is told apart.
+    pub(crate) fn lines(&self, mut rows: Vec<Vec<String>>) -> Vec<String> {
+        self.keep_apart(&mut rows);
+        rows.iter().map(|row| self.line(row)).collect()
+    }
+
     /// A row; a cell for which there is no room is cut.
-    pub(crate) fn line(&self, row: &[String]) -> String {
+    fn line(&self, row: &[String]) -> String {
         line(self.columns, row, &self.widths)
     }
 
@@ -423,6 +427,19 @@ mod tests {
         assert_eq!(shown(&again, 34), ["LOOP-012345a78 again?", "LOOP-012345a7b again?"]);
         // Where there is no room for that, an id is there all the same.
         assert_eq!(shown(&ids, 11)[0], "LOOP-012345");
+    }
+
+    #[test]
+    fn rows_that_are_followed_by_others_are_told_apart_as_those_of_a_list_are() {
+        let columns = [column("by", 3, Fit::Name), column("run", 2, Fit::Id)];
+        let row = |name: &str, id: &str| vec![name.to_string(), id.to_string()];
+        let room_for = [row("agent-name:1", "LOOP-0123456789")];
+        let layout = Layout::with_room_for(&columns, &room_for, 40);
+        let ids = ["LOOP-012345a789aaaa", "LOOP-012345a7b9aaaa"];
+        let rows = ids.map(|id| row("deployments-of-blue", id));
+        let shown = layout.lines(rows.to_vec());
+        let due = ["deployment..  LOOP-012345a78", "deployment..  LOOP-012345a7b"];
+        assert_eq!(shown.iter().map(|line| line.trim_end()).collect::<Vec<_>>(), due);
     }
 
     #[test]
