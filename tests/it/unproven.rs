@@ -94,7 +94,7 @@ fn a_hold_that_may_rest_on_unproven_records_lets_nothing_pass() {
 }
 
 /// Moves segments that end behind what is unproven to an archive, and gives its anchor.
-/// The end of the log is lost as far as anybody knows, and what may have ended the question with it.
+/// The end of the log is lost as far as anybody knows, and with it what may have ended that.
 #[test]
 fn a_decision_that_may_have_ended_in_a_lost_record_is_shown_so() {
     let mut place = Place::new();
