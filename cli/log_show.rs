@@ -166,9 +166,7 @@ pub(crate) fn conclude(
     directory: &Directory,
     searched: &Searched,
 ) -> Result<Exit, Failure> {
-    if let Searched::Whole(report) = searched {
-        directory.expect_log(report)?;
-    }
+    expect_log(directory, searched)?;
     if global.json {
         reach::state(searched.reach());
     }
@@ -178,6 +176,14 @@ pub(crate) fn conclude(
             Ok(exit_of(report))
         }
         Searched::Part(part) => Ok(of_part(global, part)),
+    }
+}
+
+/// The failure that there is no log here, when a search found none.
+pub(crate) fn expect_log(directory: &Directory, searched: &Searched) -> Result<(), Failure> {
+    match searched {
+        Searched::Whole(report) => directory.expect_log(report),
+        Searched::Part(_) => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
+use crate::log_show::expect_log;
 use crate::text::excerpt;
 use holdpoint_replay::{Filter, Line, Order, Searched, leading, search};
 use std::ops::ControlFlow;
@@ -108,8 +109,6 @@ fn each(
             ControlFlow::Continue(())
         })
     })?;
-    if let Searched::Whole(report) = &searched {
-        directory.expect_log(report)?;
-    }
+    expect_log(directory, &searched)?;
     Ok(searched)
 }

@@ -13,7 +13,7 @@ use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::log_show::conclude;
+use crate::log_show::{conclude, expect_log};
 use crate::output::Output;
 use crate::point::{self, Point};
 use crate::progress::Bar;
@@ -159,6 +159,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
             .map(|()| Exit::DONE),
     };
     if shown.is_empty() && !searched.is_sound() {
+        expect_log(&directory, &searched)?;
         tell_missing()?;
         return conclude(global, &directory, &searched);
     }

@@ -3,13 +3,14 @@
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
+use crate::log_show::expect_log;
 use crate::run_id::expect_sound;
 use crate::runs::beginning;
 use crate::runs::sessions::PREFIX;
 use crate::text::excerpt;
 use crate::thread;
 use crate::wanted::expect_known;
-use holdpoint_replay::{Filter, Order, Searched, is_part, search};
+use holdpoint_replay::{Filter, Order, is_part, search};
 use std::ops::ControlFlow;
 
 /// Free names, which need to say what they are.
@@ -124,9 +125,7 @@ fn first(directory: &Directory, wanted: &str, filter: &Filter) -> Result<u64, Fa
     if let Some(sequence) = found {
         return Ok(sequence);
     }
-    if let Searched::Whole(report) = &searched {
-        directory.expect_log(report)?;
-    }
+    expect_log(directory, &searched)?;
     expect_known(directory, filter)?;
     let message = format!(
         "no record is about {}: `holdpoint decision list --state all` lists the decisions",

@@ -82,6 +82,16 @@ fn a_status_as_a_shell_saw_it_is_told_with_the_word_that_finds_it() {
 }
 
 #[test]
+fn where_there_is_no_log_nothing_else_is_said() {
+    let mut place = Place::new();
+    place.log = place.directory.path().join("none");
+    let output = place.holdpoint(&["runs"]);
+    let told = text(&output.stderr);
+    assert_eq!((status(&output), told.lines().count()), (3, 1), "{told}");
+    assert!(told.starts_with("holdpoint: there is no log at "), "{told}");
+}
+
+#[test]
 fn a_run_is_named_by_the_beginning_of_its_id_or_by_a_record_about_it() {
     let place = place();
     let all = listed(&place, &[]);
