@@ -70,12 +70,14 @@ fn check_root<S: Storage>(storage: &S, options: &Options) -> Result<(), OpenErro
     if state == RootState::Missing {
         return storage.create_directory("").map_err(io_error("create", storage));
     }
+    // The same is asked once LOCK is held. Where there is none, none is made in what is refused.
+    if has_lock(storage) {
+        return Ok(());
+    }
     let survey = survey_tail(storage)?;
     match row_for(&survey, options) {
-        Row::Foreign => Err(OpenError::Foreign { path }),
         Row::Nothing if !options.create => Err(OpenError::NothingHere { path }),
-        // Nobody writes where there is no LOCK, and none is made in a log that is refused.
-        row if is_refusal(row) && !has_lock(storage) => Err(refused(storage, row, survey)),
+        row if is_refusal(row) => Err(refused(storage, row, survey)),
         _ => Ok(()),
     }
 }
