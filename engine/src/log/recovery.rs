@@ -8,7 +8,7 @@ use super::head_file;
 use super::lock::{self, Held};
 use super::options::{Options, Recovered};
 use super::roll;
-use super::segment_lock::{LockedFile, lock_last};
+use super::segment_lock::{CHANGES_MAX, LockedFile, is_named_last, lock_last};
 use super::storage::{Storage, WriteFile};
 use super::tail::{copy_aside, free_cut_path, open_window, overwrite, rewrite};
 use holdpoint_log_files::run::walk;
@@ -40,13 +40,12 @@ pub(super) fn settle<S: Storage>(
     let mut recovered = Recovered::default();
     let mut segment = None;
     for _ in 0..ACTIONS_MAX {
-        let locked = lock_last(storage, segment.take(), options.lock_wait);
-        let survey = survey_tail(storage)?;
+        let (locked, survey) = lock_and_survey(storage, segment.take(), options)?;
         let row = row_for(&survey, options);
         if is_refusal(row) {
             return Err(refused(storage, row, survey));
         }
-        segment = locked.map_err(disk(storage))?.map_err(locked_by(storage))?;
+        segment = locked?;
         match row.action() {
             OpenAction::Create if !options.create => {
                 return Err(OpenError::NothingHere { path: storage.root().to_path_buf() });
@@ -60,6 +59,30 @@ pub(super) fn settle<S: Storage>(
     }
     Err(refused(storage, Row::Shape, survey_tail(storage)?))
 }
+
+/// The lock of the last segment, or why it is not had, and what is found behind it. What is refused
+/// whoever has the lock is told first: so the first is looked at after the second.
+fn lock_and_survey<S: Storage>(
+    storage: &S,
+    mut held: Option<LockedFile<S::Writer>>,
+    options: &Options,
+) -> Result<(LastLock<S::Writer>, Survey), OpenError> {
+    for _ in 0..CHANGES_MAX {
+        let locked = lock_last(storage, held.take(), options.lock_wait);
+        let locked = locked.map_err(disk(storage)).and_then(|it| it.map_err(locked_by(storage)));
+        let survey = survey_tail(storage)?;
+        let Ok(Some(lock)) = locked else { return Ok((locked, survey)) };
+        let is_refused = is_refusal(row_for(&survey, options));
+        if is_refused || is_named_last(storage, &lock, &survey).map_err(disk(storage))? {
+            return Ok((Ok(Some(lock)), survey));
+        }
+        held = Some(lock);
+    }
+    let moving = std::io::Error::other("the last one is replaced again and again");
+    Err(moving).named("lock", names::SEGMENTS).map_err(disk(storage))
+}
+
+type LastLock<W> = Result<Option<LockedFile<W>>, OpenError>;
 
 /// What opening for writing looks at. An archive is refused whatever state it is in.
 pub(super) fn survey_tail<S: Storage>(storage: &S) -> Result<Survey, OpenError> {

@@ -11,9 +11,9 @@
 use super::active::{DiskResult, Named};
 use super::lock::{Held, until};
 use super::storage::{Storage, WriteFile};
-use holdpoint_log_files::ReadFile;
 use holdpoint_log_files::reader::firsts;
 use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{ReadFile, Survey};
 use holdpoint_log_format::names;
 use std::io;
 use std::sync::Arc;
@@ -63,20 +63,20 @@ impl<W: WriteFile> Drop for LockedFile<W> {
     }
 }
 
-/// Locks the last segment of a log within `wait`, unless `held` is its lock. It is listed again
-/// once it is locked: it is still the last one then, and its name stands for the locked file. The
+/// Locks the last segment of a log within `wait`, unless `held` is its lock. Whoever has it lists
+/// the segments again: it [is the last one](is_named_last) then, or another one is locked. The
 /// innermost is `None` where none is listed, or the last name is not a regular file's.
 pub(super) fn lock_last<S: Storage>(
     storage: &S,
-    mut held: Option<LockedFile<S::Writer>>,
+    held: Option<LockedFile<S::Writer>>,
     wait: Duration,
 ) -> DiskResult<Result<Option<LockedFile<S::Writer>>, Held>> {
     for _ in 0..CHANGES_MAX {
         let Some(path) = last_path(storage)? else { return Ok(Ok(None)) };
-        if let Some(lock) = held.take()
+        if let Some(lock) = &held
             && storage.is_named(&path, lock.file()).named("look at", &path)?
         {
-            return Ok(Ok(Some(lock)));
+            return Ok(Ok(held));
         }
         let file = match storage.open_writer(&path) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(Ok(None)),
@@ -88,12 +88,22 @@ pub(super) fn lock_last<S: Storage>(
             }
             Ok(file) => Arc::new(file),
         };
-        match LockedFile::within(storage, &file, &path, wait)? {
-            Err(refused) => return Ok(Err(refused)),
-            Ok(lock) => held = Some(lock),
-        }
+        drop(held);
+        return Ok(LockedFile::within(storage, &file, &path, wait)?.map(Some));
     }
-    Err(io::Error::other("the last one is replaced again and again")).named("lock", names::SEGMENTS)
+    Err(io::Error::other("the last one is removed again and again")).named("lock", names::SEGMENTS)
+}
+
+/// Whether what is locked has the last name that was listed since.
+pub(super) fn is_named_last<S: Storage>(
+    storage: &S,
+    lock: &LockedFile<S::Writer>,
+    survey: &Survey,
+) -> DiskResult<bool> {
+    let last = survey.segments.last().map(|segment| segment.first_sequence);
+    let Some(last) = last.or_else(|| survey.leftovers.last().copied()) else { return Ok(false) };
+    let path = segment_path(last);
+    storage.is_named(&path, lock.file()).named("look at", &path)
 }
 
 /// What a process with a limit on the size of its files needs to be allowed; 0 where nobody knows.

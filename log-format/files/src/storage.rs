@@ -252,7 +252,9 @@ fn entry_of(entry: &std::fs::DirEntry) -> io::Result<Entry> {
         kind if kind.is_dir() => EntryKind::Directory,
         _ => EntryKind::Other,
     };
-    Ok(Entry { name: entry.file_name().to_string_lossy().into_owned(), kind })
+    let name = entry.file_name().into_string();
+    let name = name.unwrap_or_else(|other| other.to_string_lossy().into_owned());
+    Ok(Entry { name, kind })
 }
 
 impl ReadFile for File {
