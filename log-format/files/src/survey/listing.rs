@@ -49,12 +49,15 @@ impl<S: ReadStorage> Surveyor<'_, S> {
     }
 
     fn list_segments(&mut self) -> Result<(), SurveyError> {
-        let mut entries = self.storage.list(names::SEGMENTS).map_err(io_error(names::SEGMENTS))?;
-        entries.sort();
-        for entry in entries {
-            let Some(first_sequence) = names::parse_segment(&entry.name) else { continue };
+        let listed = self.storage.list(names::SEGMENTS).map_err(io_error(names::SEGMENTS))?;
+        let named = listed
+            .iter()
+            .filter_map(|entry| Some((names::parse_segment(&entry.name)?, entry.kind)));
+        let mut named: Vec<(u64, EntryKind)> = named.collect();
+        named.sort_unstable_by_key(|(first_sequence, _)| *first_sequence);
+        for (first_sequence, kind) in named {
             self.survey.evidence.has_segments = true;
-            if entry.kind == EntryKind::File {
+            if kind == EntryKind::File {
                 let header = HeaderBlock::NotRead;
                 self.survey.segments.push(SegmentFile { first_sequence, length: 0, header });
             } else {
