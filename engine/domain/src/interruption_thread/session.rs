@@ -223,7 +223,7 @@ impl Registered<'_> {
                 format!("one that ended at {}", lease.expires_at),
             ),
             Some(lease) => {
-                let mended = "take a new lease";
+                let mended = "register a lease with another token";
                 self.expect_no_doubt("lease_token_hash", &format!("{hash}"), lease.by, mended)
             }
         }

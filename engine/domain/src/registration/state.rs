@@ -214,7 +214,7 @@ impl<'a> Registered<'a> {
         name: &str,
         known: &WorkOrder,
     ) -> Result<(), Mismatch> {
-        let mended = "register another status of it, then this one";
+        let mended = "register another status of it that is not final, then this one";
         self.expect_no_doubt("work_order_id", name, known.by, mended)
     }
 
@@ -227,8 +227,8 @@ impl<'a> Registered<'a> {
         mended: &str,
     ) -> Result<(), Mismatch> {
         let Some(doubt) = self.doubts.and_then(|doubts| doubts.of_made(by)) else { return Ok(()) };
-        let found = format!("{}, which {doubt}; {mended}, and ask again", shown(name));
-        Err(Mismatch::of(field, "one that nothing is in doubt of", found))
+        let expected = format!("one that is not in doubt ({mended}, then ask again)");
+        Err(Mismatch::of(field, expected, format!("{}, which {doubt}", shown(name))))
     }
 
     pub(crate) fn session(&self, tenant_id: &str, session_id: &str) -> Option<&'a Session> {

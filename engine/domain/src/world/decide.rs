@@ -32,8 +32,10 @@ use crate::human_decision::command::HumanDecisionCommand;
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::interruption_thread::command::InterruptionThreadCommand;
+use crate::interruption_thread::event::InterruptionThreadEvent;
 use crate::interruption_thread::rules::ThreadView;
 use crate::interruption_thread::session::ended_with_session;
+use crate::interruption_thread::types::Directive;
 use crate::log::command::{LogCommand, RecordFingerprint, WriterCommand};
 use crate::log::event::{FingerprintRecorded, are_records_before};
 use crate::registration::command::RegistrationCommand;
@@ -56,35 +58,38 @@ pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Eve
     check_sure(world, command)?;
     let events = by_system(world, command, at)?;
     check_new_requests(world, &events)?;
+    check_sure_thread(world, command, &events)?;
     Ok(events)
 }
 
-/// A salvage keeps records that nothing proves, and others are lost. No attempt begins, no loop
-/// passes its hold point and no thread dispatches because of what the ones may have said, or the
-/// others may have ended.
+/// A salvage keeps records that nothing proves, and others are lost. No attempt begins and no loop
+/// passes its hold point because of what the ones may have said, or the others may have ended.
 fn check_sure(world: &World, command: &Command) -> Result<(), Refusal> {
-    let of_loop = |loop_id: &str| {
-        let entity = world.live_loop(loop_id)?;
-        Some((entity.loop_id(), world.doubt_of_loop(entity)?))
-    };
-    let doubted = if let Command::ExecutionLoop(
+    let Command::ExecutionLoop(
         ExecutionLoopCommand::DispatchLoop(DispatchLoop { loop_id, .. })
         | ExecutionLoopCommand::RetryLoop(DispatchLoop { loop_id, .. })
         | ExecutionLoopCommand::CompleteLoop(CompleteLoop { loop_id, .. }),
     ) = command
-    {
-        of_loop(loop_id)
-    } else if let Command::InterruptionThread(thread) = command
-        && let InterruptionThreadCommand::DispatchCommitRow(_) = thread
-    {
-        let (tenant_id, correlation_id) = thread.thread();
-        world
-            .live_thread(tenant_id, correlation_id)
-            .and_then(|it| Some((it.correlation_id.as_str(), world.doubt_of_thread(it)?)))
-    } else {
-        None
+    else {
+        return Ok(());
     };
-    let Some((subject, doubt)) = doubted else { return Ok(()) };
+    let Some(entity) = world.live_loop(loop_id) else { return Ok(()) };
+    refuse_doubted(entity.loop_id(), world.doubt_of_loop(entity))
+}
+
+/// Nor does a thread dispatch anything, whichever command leads to it.
+fn check_sure_thread(world: &World, command: &Command, events: &[Event]) -> Result<(), Refusal> {
+    let dispatches = events.iter().any(|event| {
+        matches!(event, Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(row))
+            if row.payload.directive == Directive::Dispatch)
+    });
+    let thread = command.thread().filter(|_| dispatches);
+    let live = thread.and_then(|(tenant_id, name)| world.live_thread(tenant_id, name));
+    live.map_or(Ok(()), |it| refuse_doubted(&it.correlation_id, world.doubt_of_thread(it)))
+}
+
+fn refuse_doubted(subject: &str, doubt: Option<Doubt>) -> Result<(), Refusal> {
+    let Some(doubt) = doubt else { return Ok(()) };
     let subject = subject.to_string();
     Err(match doubt {
         Doubt::Unproven { first, last } => Refusal::RestsOnUnproven { subject, first, last },

@@ -4,12 +4,12 @@
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::hash::sha256;
-use holdpoint_domain::interruption_thread::Directive;
+use holdpoint_domain::interruption_thread::{Directive, IntentClass, InterruptionThreadCommand};
 use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, Time, World, decide};
 use holdpoint_testing::threads::drawn::row;
 use holdpoint_testing::threads::registering::{register, with};
-use holdpoint_testing::threads::requests::{chat, request};
+use holdpoint_testing::threads::requests::{chat, intent, request};
 use holdpoint_testing::threads::{CALLER, Stage, turn};
 use serde_json::json;
 
@@ -77,6 +77,18 @@ fn register_anew(stage: &mut Stage, what: &str, [between, now]: [&str; 2]) -> &'
     "token"
 }
 
+/// A person takes the caller's capability away, and grants it anew.
+fn grant_anew(stage: &mut Stage) {
+    let person = ActorId { kind: Actor::Human, id: "person".into() };
+    for is_granted in [false, true] {
+        let json = json!({"command": "interruption_thread.change_capability",
+            "actor_kind": "AUTOMATION", "actor_id": CALLER,
+            "capability": "SELENE_OS_ONLY", "is_granted": is_granted});
+        let change = serde_json::from_value(json).unwrap();
+        stage.give_as(&person, &change, stage.world.totals().last_at).events();
+    }
+}
+
 fn doubted(world: &World) -> Vec<(&'static str, Option<Doubt>)> {
     let doubted = world.registrations().filter(|it| it.status == "DOUBTED");
     doubted.map(|it| (it.name.kind, it.doubt)).collect()
@@ -96,7 +108,7 @@ fn what_an_unproven_record_registers_permits_nothing_until_it_is_registered_anew
         for world in [&stage.world, &stage.rebuilt, &carried] {
             let (found, words) = refusal(world, &dispatch(&stage, "token")).unwrap();
             assert_eq!(found, code, "{what}");
-            assert!(words.contains(&format!("which {doubt}; ")), "{words}");
+            assert!(words.contains(&format!("which {doubt}")), "{words}");
             assert_eq!(doubted(world), [(what, Some(doubt))]);
         }
         let token = register_anew(&mut stage, what, statuses);
@@ -115,17 +127,10 @@ fn what_was_registered_before_records_were_lost_permits_nothing_until_it_is_regi
     let mut judged = stage.clone();
     let caller = ActorId { kind: Actor::Automation, id: CALLER.into() };
     recorded.unwrap().into_iter().for_each(|event| say_as(&mut judged, caller.clone(), event));
-    // The caller's own capability comes first: a person takes it away and grants it anew.
+    // The caller's own capability comes first.
     let refused = stage.give(&register("tenant", "SUSPENDED"), AT);
     assert_eq!(refused.refusal().unwrap().code(), "X_FAIL_CALLER_NOT_ALLOWED");
-    let person = ActorId { kind: Actor::Human, id: "person".into() };
-    for is_granted in [false, true] {
-        let json = json!({"command": "interruption_thread.change_capability",
-            "actor_kind": "AUTOMATION", "actor_id": CALLER,
-            "capability": "SELENE_OS_ONLY", "is_granted": is_granted});
-        let change = serde_json::from_value(json).unwrap();
-        stage.give_as(&person, &change, stage.world.totals().last_at).events();
-    }
+    grant_anew(&mut stage);
     assert_eq!(doubted(&stage.world).len(), PRESUMED.len());
     let mut token = "token";
     for (what, code, statuses) in PRESUMED {
@@ -138,14 +143,32 @@ fn what_was_registered_before_records_were_lost_permits_nothing_until_it_is_regi
     stage.assert_rebuilt();
 }
 
+/// Whichever command leads to the dispatch: a row, or a turn that comes to one.
 #[test]
 fn a_thread_that_began_before_records_were_lost_dispatches_nothing() {
     let (mut stage, _) = registered();
     stage.give(&dispatch(&stage, "token"), AT).events();
-    let next = with(&dispatch(&stage, "token"), "turn_id", json!(2));
-    assert_eq!(refusal(&stage.world, &next), None);
+    let began = stage.sequence;
+    let row = with(&dispatch(&stage, "another"), "turn_id", json!(2));
+    let tool = intent(IntentClass::ReadOnlyTool);
+    let mut of = turn(&stage, ["acme", "t", "alice", "phone"], 2, request("alice", "s", tool));
+    of.work_order_id = "w".into();
+    of.lease_token_hash = Some(sha256(b"another"));
+    let turn = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(of));
     say(&mut stage, lost(2));
-    assert_eq!(refusal(&stage.world, &next).unwrap().0, "BEGAN_BEFORE_LOSS");
+    grant_anew(&mut stage);
+    PRESUMED
+        .iter()
+        .for_each(|(what, _, statuses)| drop(register_anew(&mut stage, what, *statuses)));
+    for command in [&row, &turn] {
+        assert_eq!(refusal(&stage.world, command).unwrap().0, "BEGAN_BEFORE_LOSS");
+    }
+    let reason = UnprovenReason::NoWitness;
+    let (first_sequence, last_sequence) = (began, began);
+    say(&mut stage, RecordsUnproven { first_sequence, last_sequence, reason }.into());
+    for command in [row, turn] {
+        assert_eq!(refusal(&stage.world, &command).unwrap().0, "RESTS_ON_UNPROVEN");
+    }
 }
 
 /// Nothing is registered below what is in doubt, and nothing that has ended is.
@@ -171,7 +194,10 @@ fn nothing_new_is_registered_that_presumes_what_is_in_doubt() {
     let hash = sha256(b"another").to_string();
     let lease = with(&register("lease", "ACTIVE"), "lease_token_hash", json!(hash));
     let (_, words) = refusal(&stage.world, &lease).unwrap();
-    assert!(words.contains("register another status of it, then this one"), "{words}");
+    assert!(
+        words.contains("register another status of it that is not final, then this one"),
+        "{words}"
+    );
     for (what, status) in [("device", "CLOSED"), ("session", "CLOSED"), ("work_order", "FAILED")] {
         stage.give(&register(what, status), AT).events();
     }
