@@ -186,7 +186,10 @@ fn plan_of(
     if let Some(newest) = planned.end_kept() {
         let head = source.head.map_or(0, |head| head.newest_sequence);
         let reached = head.max(survey.durable_by_lock());
-        if reached < newest || later_than(storage, Some(source.log), newest)?.is_some() {
+        // Of an earlier boot it does not tell how far the log reached, but what there was it names.
+        let named_by_lock = survey.lock.map_or(0, |lock| lock.durable_sequence);
+        let is_short = reached < newest || named_by_lock > newest;
+        if is_short || later_than(storage, Some(source.log), newest)?.is_some() {
             planned.lose_behind();
         }
     }
@@ -223,6 +226,7 @@ impl Building<'_> {
             correlation: &correlation,
             cuts,
             is_policy_unknown: false,
+            policy_at: 0,
             has_proofs: false,
             unreadable: 0,
             losses: Vec::new(),

@@ -15,7 +15,7 @@ use holdpoint_domain::{ActorId, Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{EngineOptions, SalvageReport, Submitted, SystemClock, salvage};
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_format::names;
+use holdpoint_log_format::{BootId, Lock, names};
 use holdpoint_testing::log::records_of;
 use holdpoint_testing::shell::Place;
 use std::fs;
@@ -95,7 +95,11 @@ fn spend(engine: &Engine, decision_id: &str) -> Result<Event, &'static str> {
 }
 
 fn set_policy(engine: &Engine) -> Result<Event, &'static str> {
-    let (policy, approval) = (GatePolicy::default(), None);
+    state_policy(engine, GatePolicy::default())
+}
+
+fn state_policy(engine: &Engine, policy: GatePolicy) -> Result<Event, &'static str> {
+    let approval = None;
     let change = ChangePolicy { by: by(&ada()), policy, approval };
     give(engine, &ada(), &Command::Log(LogCommand::SetPolicy(Box::new(change))))
 }
@@ -240,4 +244,57 @@ fn a_log_that_head_does_not_follow_to_its_end_may_have_lost_the_end() {
     let (_, engine) = salvaged(&place);
     set_policy(&engine).expect("a person sets one");
     assert_eq!(spend(&engine, &id), Err("APPROVAL_BEFORE_LOSS"));
+}
+
+/// LOCK names a record that was durable in an earlier boot, and the last record is gone.
+#[test]
+fn a_record_that_lock_of_an_earlier_boot_names_may_have_spent_what_is_kept() {
+    let place = Place::new();
+    let engine = place.engine();
+    let id = approve(&engine);
+    let kept = newest(&engine);
+    engine.close().expect("the log closes");
+    let head = fs::read(place.log().join(names::HEAD)).expect("HEAD is there");
+    let engine = place.engine();
+    spend(&engine, &id).expect("it is spent");
+    engine.close().expect("the log closes");
+    cut(&place, kept + 1);
+    fs::write(place.log().join(names::HEAD), head).expect("HEAD is set back");
+    drop(fs::remove_dir_all(place.log().join(names::SNAPSHOTS)));
+    let path = place.log().join(names::LOCK);
+    let lock = Lock::decode(&fs::read(&path).expect("LOCK is there")).expect("it is one");
+    assert!(lock.durable_sequence > kept, "{lock:?}");
+    let lock = Lock { boot: BootId([7; 16]), ..lock };
+    fs::write(path, lock.encode()).expect("LOCK is there");
+    let (report, engine) = salvaged(&place);
+    assert_eq!(report.losses.len(), 1, "{report:?}");
+    set_policy(&engine).expect("a person sets one");
+    assert_eq!(spend(&engine, &id), Err("APPROVAL_BEFORE_LOSS"));
+}
+
+/// A policy that nothing proves is in force for nobody, laxer or not; other records without proof
+/// leave the one that is proven in force.
+#[test]
+fn a_policy_behind_head_is_not_in_force_in_the_new_log() {
+    for is_policy in [true, false] {
+        let place = Place::new();
+        let engine = place.engine();
+        let strict = GatePolicy { before: true, ..GatePolicy::default() };
+        state_policy(&engine, strict).expect("a person sets one");
+        engine.close().expect("the log closes");
+        let head = fs::read(place.log().join(names::HEAD)).expect("HEAD is there");
+        let engine = place.engine();
+        if is_policy {
+            let stricter = GatePolicy { before: true, quorum: 2, ..GatePolicy::default() };
+            state_policy(&engine, stricter).expect("a person sets another");
+        } else {
+            give(&engine, &ada(), &change(true)).expect("a record behind HEAD");
+        }
+        engine.close().expect("the log closes");
+        fs::write(place.log().join(names::HEAD), head).expect("HEAD is set back");
+        let (report, engine) = salvaged(&place);
+        assert_eq!((report.losses.len(), report.unproven.len()), (0, 1), "{report:?}");
+        let is_lost = engine.query(|world| world.is_policy_lost()).expect("the log works");
+        assert_eq!(is_lost, is_policy);
+    }
 }

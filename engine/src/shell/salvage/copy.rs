@@ -42,6 +42,8 @@ pub(super) struct Copier<'a, S> {
     pub(super) cuts: Cuts,
     /// Whether the newest policy may be among what was lost so far.
     pub(super) is_policy_unknown: bool,
+    /// The record in the source that stated the newest policy so far; 0: none did.
+    pub(super) policy_at: u64,
     /// Whether some record says what proves who did it.
     pub(super) has_proofs: bool,
     /// How many records were cut out so far that nothing proves and nobody can read.
@@ -79,8 +81,10 @@ impl<S: ReadStorage> Copier<'_, S> {
                     let unproven = self.unproven(range);
                     let event = recorded(self.correlation, unproven.clone().into())?;
                     self.append(&[event], time)?;
-                    // What was changed or made up may have been the policy.
-                    self.is_policy_unknown |= range.standing == Standing::Unproven;
+                    // What was changed or made up may have been the policy; where no witness
+                    // reached, what stands there is all that is in doubt.
+                    self.is_policy_unknown |= range.standing == Standing::Unproven
+                        || (range.first..=range.last).contains(&self.policy_at);
                     self.unproven.push(unproven);
                 }
             }
@@ -219,6 +223,7 @@ impl<S: ReadStorage> Copier<'_, S> {
             self.is_policy_unknown = true;
         } else if record.header.kind == POLICY_CHANGED {
             self.is_policy_unknown = false;
+            self.policy_at = record.header.sequence;
         }
     }
 
