@@ -12,6 +12,7 @@ use holdpoint_domain::{Command, Envelope, Event, decide};
 use holdpoint_testing::hand_made::{HandMade, envelope};
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::points::agent;
+use std::fs::File;
 
 /// Leaves the question of a hold open about a command that failed.
 fn held(place: &Place) -> String {
@@ -229,4 +230,18 @@ fn asked_about(log: &mut HandMade, issue: &str) -> String {
     });
     log.batch(&records.collect::<Vec<_>>());
     decision_id
+}
+
+/// What a program opens to make a terminal is none at which somebody sits.
+#[test]
+fn the_side_of_a_terminal_that_a_program_holds_makes_nobody_a_person() {
+    let place = Place::new();
+    let id = held(&place);
+    let mut answer = place.command(&["answer", &id, "ABORT", "--yes"]);
+    let input = File::options().read(true).write(true).open("/dev/ptmx").unwrap();
+    let output = answer.stdin(input).output().unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(status(&output), 5, "{told}");
+    assert!(told.contains("only at a terminal"), "{told}");
+    assert_eq!(status(&at_terminal(&place, &["answer", &id, "ABORT"])), 0);
 }

@@ -81,15 +81,26 @@ impl AsFd for PersonTerminal {
     }
 }
 
-/// The device of the terminal on standard input: `/dev/pts/3`; `None` where there is none.
+/// The device of the terminal on standard input: `/dev/pts/3`; `None` where there is none, or where
+/// it is the side of one that a program holds, as `/dev/ptmx`: nobody sits there.
 #[must_use]
 pub fn terminal_name() -> Option<String> {
     let input = io::stdin();
-    if !input.is_terminal() {
+    if !input.is_terminal() || is_programs_side(&input) {
         return None;
     }
     let name = ttyname(&input, Vec::new());
     Some(name.map_or_else(|_| "a terminal".to_string(), |name| name.to_string_lossy().into_owned()))
+}
+
+#[cfg(target_os = "linux")]
+fn is_programs_side(terminal: &impl AsFd) -> bool {
+    rustix::pty::ptsname(terminal, Vec::new()).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn is_programs_side(_: &impl AsFd) -> bool {
+    false
 }
 
 /// The number of the user who runs this process.

@@ -227,7 +227,7 @@ impl Building<'_> {
             cuts,
             is_policy_unknown: false,
             policy_at: 0,
-            has_proofs: false,
+            knows_policies: false,
             unreadable: 0,
             losses: Vec::new(),
             unproven: Vec::new(),

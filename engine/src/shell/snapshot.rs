@@ -114,9 +114,9 @@ pub(super) fn newest_state<S: ReadStorage>(
         &mut |following, _, _, record| following.take(record),
     )?;
     // What the log says is unproven states nothing.
-    let stated = stated.filter(|(Following { hot, pending, stated_by }, _)| {
+    let stated = stated.filter(|(Following { hot, pending, stated_by, is_stopped }, _)| {
         let is_unproven = hot.world.unproven_records().contains(*stated_by);
-        pending.is_empty() && !is_unproven && hot.world.is_readable()
+        !is_stopped && pending.is_empty() && !is_unproven && hot.world.is_readable()
     });
     Ok(stated.map(|(following, place)| (LiveState { place, ..following.hot }, following.stated_by)))
 }
@@ -126,6 +126,8 @@ struct Following {
     hot: LiveState,
     pending: Pending,
     stated_by: u64,
+    /// A record could not be read: the state is the one before it, wherever the log goes on.
+    is_stopped: bool,
 }
 
 impl Following {
@@ -133,12 +135,19 @@ impl Following {
         let event = recorded(record).ok()??;
         let world = World::stated_by(snapshot.shared_state(), &event.envelope.event)?;
         let hot = LiveState { since: Since::snapshot(), ..LiveState::from(world, from.clone()) };
-        Some(Self { hot, pending: Pending::default(), stated_by: event.sequence })
+        Some(Self {
+            hot,
+            pending: Pending::default(),
+            stated_by: event.sequence,
+            is_stopped: false,
+        })
     }
 
     fn take(&mut self, record: &Record<'_>) -> ControlFlow<()> {
-        // What cannot be read leads nowhere.
-        let Ok(event) = recorded(record) else { return ControlFlow::Break(()) };
+        let Ok(event) = recorded(record) else {
+            self.is_stopped = true;
+            return ControlFlow::Break(());
+        };
         self.pending.take(event, &record.header);
         let LiveState { world, since, .. } = &mut self.hot;
         self.pending.evolve(world, &mut |event| since.count(&event.envelope, event.length));

@@ -298,3 +298,17 @@ fn a_policy_behind_head_is_not_in_force_in_the_new_log() {
         assert_eq!(is_lost, is_policy);
     }
 }
+
+/// Nothing that proves anybody is kept: the first record alone, which says what rules there are.
+#[test]
+fn a_policy_that_is_lost_with_all_that_people_did_is_known_to_be_lost() {
+    let place = Place::new();
+    let engine = place.engine();
+    set_policy(&engine).expect("a person sets one");
+    let stated = newest(&engine);
+    engine.close().expect("the log closes");
+    damage(&place, stated);
+    let (report, engine) = salvaged(&place);
+    assert_eq!(report.salvaged.records_lost, 1, "{report:?}");
+    assert!(engine.query(|world| world.is_policy_lost()).expect("the log works"));
+}

@@ -28,6 +28,12 @@ const TEXT_BYTES_MAX: usize = 4_096;
 /// The state schema of a fingerprint that is not compared with any state.
 const OF_NO_STATE: u32 = 0;
 
+/// Whether an event that nobody proves is not from before there were policies. An archive may have
+/// taken one with it.
+const fn follows_policies(event: &Event) -> bool {
+    matches!(event, Event::Log(LogEvent::RulesAdopted(_) | LogEvent::HistoryArchived(_)))
+}
+
 /// Copies a plan into a new log.
 pub(super) struct Copier<'a, S> {
     /// The source.
@@ -44,8 +50,8 @@ pub(super) struct Copier<'a, S> {
     pub(super) is_policy_unknown: bool,
     /// The record in the source that stated the newest policy so far; 0: none did.
     pub(super) policy_at: u64,
-    /// Whether some record says what proves who did it.
-    pub(super) has_proofs: bool,
+    /// Whether some record is of a time in which there were policies.
+    pub(super) knows_policies: bool,
     /// How many records were cut out so far that nothing proves and nobody can read.
     pub(super) unreadable: u64,
     /// What was recorded so far about what was lost, and about what is unproven.
@@ -89,8 +95,7 @@ impl<S: ReadStorage> Copier<'_, S> {
                 }
             }
         }
-        // A log whose records hold no proofs is older than policies.
-        if self.is_policy_unknown && self.has_proofs {
+        if self.is_policy_unknown && self.knows_policies {
             let unknown = PolicyUnknown { records_lost: plan.records_lost() };
             self.append(&[recorded(self.correlation, unknown.into())?], time)?;
         }
@@ -254,7 +259,8 @@ impl<S: ReadStorage> Copier<'_, S> {
         }
         let moved = envelope::decode(header.kind, header.version, record.payload).ok().and_then(
             |mut envelope| {
-                self.has_proofs |= envelope.proof.is_some();
+                self.knows_policies |=
+                    envelope.proof.is_some() || follows_policies(&envelope.event);
                 envelope.map_sequences(|sequence| self.sequences.new_of(sequence));
                 // A state holds sequences, so that no state of the new log has this fingerprint.
                 match &mut envelope.event {
