@@ -197,7 +197,9 @@
     }
   }
 
-  const box = document.getElementById("check"), list = document.getElementById("check-findings");
+  // An image or a form takes any name of the document's for itself: its methods come from elsewhere.
+  const page = (method, ...given) => Document.prototype[method].apply(document, given);
+  const box = page("getElementById", "check"), list = page("getElementById", "check-findings");
   const say = (state, sentence) => {
     box.className = state;
     box.textContent = sentence;
@@ -211,20 +213,29 @@
   // block, where verify.py demands every byte.
   const isInPlace = block => {
     const hidden = NodeFilter.SHOW_COMMENT | NodeFilter.SHOW_PROCESSING_INSTRUCTION;
-    const first = document.createNodeIterator(document, hidden).nextNode();
+    const first = page("createNodeIterator", document, hidden).nextNode();
     const policy = 'meta[http-equiv="Content-Security-Policy"]';
     return block.matches(`head > meta[charset="utf-8"] + ${policy} + script`)
       && !(first?.compareDocumentPosition(block) & Node.DOCUMENT_POSITION_FOLLOWING);
   };
 
+  // What shows another page within this one, the script of which vouches for nothing either.
+  const FRAMES = "iframe, frame, frameset, object, embed, [srcdoc]";
+
   const run = async () => {
+    if (window !== window.top) {
+      return say("failed", "Nothing was checked: another page shows this one, and may be the one "
+        + "that verify.py checks. Open the file of this page by itself.");
+    }
     if (!globalThis.crypto?.subtle) {
       return say("failed", "Nothing was checked: this browser computes no SHA-256 for this page. "
         + "verify.py does.");
     }
-    const blocks = document.querySelectorAll('script[id="holdpoint-records"]');
+    const blocks = page("querySelectorAll", 'script[id="holdpoint-records"]');
     const check = new Check();
-    if (blocks.length !== 1) {
+    if (page("querySelectorAll", FRAMES).length > 0) {
+      check.find(0, "form: the page has room for another page, which no page has");
+    } else if (blocks.length !== 1) {
       check.find(0, `form: the page has ${blocks.length} blocks of records instead of one`);
     } else if (isInPlace(blocks[0])) {
       await check.text(blocks[0].textContent, tell);
@@ -232,7 +243,7 @@
       check.find(0, "form: the block of records is not where every page has it");
     }
     for (const finding of check.findings) {
-      const item = document.createElement("li");
+      const item = page("createElement", "li");
       item.textContent = finding;
       list.append(item);
     }
@@ -249,6 +260,5 @@
   };
   const start = () => run().catch(error => say("failed", `Nothing was checked: ${error}`));
   // What stands behind this script is a part of the page as well.
-  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
-  else start();
+  addEventListener("DOMContentLoaded", start);
 })();

@@ -190,10 +190,12 @@ def block_of(page):
     end = page.find(b"</script>", len(BEGIN))
     if end < 0:
         raise ValueError(f"the file ends at byte {len(page)}, within the block of records")
-    # One more script is on a page, its own: another one could be named as the block is.
-    for number, script in enumerate(re.compile(b"(?is)<script.?").finditer(page, end)):
-        if number > 0 or script[0] != b"<script>":
-            raise ValueError(f"at byte {script.start()} begins a script that no page has")
+    # One more script is on a page, its own: another one could be named as the block is. And nothing
+    # is that could show another page within this one, whose own script vouches for other records.
+    others = re.compile(b"(?is)<(?:script.?|i?frame|object|embed)")
+    for number, found in enumerate(others.finditer(page, end)):
+        if number > 0 or found[0] != b"<script>":
+            raise ValueError(f"at byte {found.start()} begins {found[0]!r}, which no page has")
     return page[len(BEGIN):end].decode("ascii", errors="replace")
 
 

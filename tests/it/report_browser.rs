@@ -1,6 +1,7 @@
 //! The script of a page, in a browser without a window: it finds what `verify.py` finds, and
 //! nothing stands on the console.
 
+use crate::program::text;
 use crate::report_support::{
     Misread, Pages, damaged, found_by_python, misread, page_of, place, write,
 };
@@ -110,6 +111,24 @@ fn the_script_vouches_for_no_block_that_stands_elsewhere_than_on_every_page() {
     }
 }
 
+/// Another page can be the one that `verify.py` checks, and show this one.
+#[test]
+#[ignore = "needs a browser: `.ci/run all`"]
+fn the_script_vouches_for_no_page_that_another_one_shows() {
+    let (browser, directory) = (browser(), TempDir::new().unwrap());
+    let page = page_of(&place(), &["--since", "1"]);
+    let shown = within(
+        &page,
+        "",
+        "const check = document.getElementById('page').contentDocument.getElementById('check');\
+         document.title = `${check.className}: ${check.textContent}`;",
+    );
+    let files = write(directory.path(), &[shown]);
+    let output = opened(&browser, &directory.path().join("profile"), &files[0]);
+    let seen = text(&output.stdout);
+    assert!(seen.contains("<title>failed: Nothing was checked: another page shows"), "{seen:.300}");
+}
+
 /// The tests above can see what they look for.
 #[test]
 #[ignore = "needs a browser: `.ci/run all`"]
@@ -132,20 +151,27 @@ fn a_script_that_is_not_the_pages_own_does_not_run_and_the_console_says_so() {
     assert!(said.contains("verify.py checks its records"), "{said}");
 }
 
+/// Shows a page in a frame within another page, whose script does something then.
+fn within(page: &str, attributes: &str, script: &str) -> String {
+    let page = page.replace('&', "&amp;").replace('"', "&quot;");
+    format!(
+        "<!doctype html><body><iframe id=\"page\" {attributes} srcdoc=\"{page}\"></iframe><script>\
+         addEventListener('load', () => {{ {script} }});</script></body>"
+    )
+}
+
 /// Shows a page in a window of so many pixels within another page, which says by how much it
 /// is too wide, and how many cells of it lie beside the window.
 fn measured_in(page: &str, width: u32) -> String {
-    let within = page.replace('&', "&amp;").replace('"', "&quot;");
-    format!(
-        "<!doctype html><body><iframe id=\"page\" width=\"{width}\" height=\"900\" \
-         style=\"border: 0\" srcdoc=\"{within}\"></iframe><script>\
-         addEventListener('load', () => {{\
-         const page = document.getElementById('page').contentDocument;\
-         const {{ clientWidth, scrollWidth }} = page.documentElement;\
+    within(
+        page,
+        &format!("width=\"{width}\" height=\"900\" style=\"border: 0\""),
+        "const page = document.getElementById('page').contentDocument;\
+         const { clientWidth, scrollWidth } = page.documentElement;\
          const cells = [...page.querySelectorAll('td')];\
          const beside = cells.filter(it => it.getBoundingClientRect().right > clientWidth);\
-         document.title = `too wide by ${{scrollWidth - clientWidth}}, \
-         ${{beside.length}} cells beside, any: ${{cells.length > 0}}`; }});</script></body>"
+         document.title = `too wide by ${scrollWidth - clientWidth}, \
+         ${beside.length} cells beside, any: ${cells.length > 0}`;",
     )
 }
 

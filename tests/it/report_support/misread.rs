@@ -21,6 +21,14 @@ pub(crate) fn misread(page: &str) -> Vec<Misread> {
         pages.push(Misread { name, page: page.to_vec(), is_seen });
     };
     let replaced = |from: &str, to: &str| page.replacen(from, to, 1).into_bytes();
+    for (name, other) in other_pages(&block.replaced(&few)) {
+        let is_seen = !name.ends_with("shadow");
+        add(name, &replaced("</body>", &format!("{other}</body>")), is_seen);
+    }
+    let behind = page.replacen("</body>", &format!("{few}</body>"), 1);
+    let taken = behind.replacen("<header>", &format!("<header>{}", taken()), 1);
+    add("two, one behind all", behind.as_bytes(), true);
+    add("two, one behind all, and names are taken", taken.as_bytes(), true);
     add("comment before the head", &replaced("<head>", "<!--><head>"), true);
     add("comment before all", format!("<!-->{page}").as_bytes(), true);
     add("no policy", &replaced("http-equiv", "name"), true);
@@ -35,6 +43,30 @@ pub(crate) fn misread(page: &str) -> Vec<Misread> {
     add("entity in the id", &replaced("holdpoint-records", "holdpoint&#45;records"), false);
     add("attribute more", &replaced(" id=\"hold", " src=\"other\" id=\"hold"), false);
     pages
+}
+
+/// Images that take the names of what a script could ask the document for.
+fn taken() -> String {
+    let names = ["readyState", "getElementById", "querySelectorAll", "createElement"];
+    names.map(|name| format!("<img name=\"{name}\">")).concat()
+}
+
+/// What shows another page within one.
+fn other_pages(other: &str) -> [(&'static str, String); 5] {
+    let other = other.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    [
+        ("page in a frame", format!("<iframe srcdoc=\"{other}\"></iframe>")),
+        ("page in a frame in capital letters", format!("<IFRAME srcdoc=\"{other}\"></IFRAME>")),
+        ("page in an object", "<object data=\"other.html\"></object>".to_string()),
+        ("page in what is embedded", "<embed src=\"other.html\">".to_string()),
+        (
+            "page in a shadow",
+            format!(
+                "<p><template shadowrootmode=\"closed\"><iframe srcdoc=\"{other}\"></iframe>\
+                 </template></p>"
+            ),
+        ),
+    ]
 }
 
 /// Two blocks where a page has one.
