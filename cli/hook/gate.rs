@@ -48,8 +48,8 @@ struct Progress {
     has_asked: bool,
     /// What makes the question another one than an earlier one of the same name.
     salt: Option<Entropy>,
-    /// What was asked before.
-    before: Option<DecisionPoint>,
+    /// What became of what was asked before.
+    before: Option<String>,
 }
 
 impl Gate {
@@ -91,7 +91,7 @@ impl Gate {
                 Standing::Asked(point) => {
                     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
                     let Some(left) = left.filter(|left| !left.is_zero()) else {
-                        let before = so_far.before.as_ref();
+                        let before = so_far.before.as_deref();
                         return Ok(Answer::deny(&words::pending(&self.log, &point, before)));
                     };
                     // Whatever ended the wait, the next look tells how it stands.
@@ -154,8 +154,14 @@ impl Gate {
             Submitted::Repeated(_) => so_far.salt = Some(entropy),
             Submitted::Refused(refusal) => return Err(said(refusal)),
         }
-        so_far.before = before;
+        so_far.before = before.map(|point| self.became(&point)).transpose()?;
         Ok(())
+    }
+
+    /// What became of what was asked before, in words.
+    fn became(&self, point: &DecisionPoint) -> Result<String, String> {
+        let doubt = self.engine.query(|world| world.doubt_of_point(point)).map_err(said)?;
+        Ok(words::was_before(point, doubt))
     }
 
     /// The session asks, within a story of its own.
@@ -172,16 +178,17 @@ fn standing(world: &World, ask: &Ask) -> Standing {
         let terms = world.person_for_point(&point.decision_id);
         !ask.separation || terms.is_some_and(|terms| terms.separation)
     };
-    // What was asked before another user was demanded is asked anew.
+    // What was asked before another user was demanded is asked anew, and what is in doubt.
     let live = || world.decisions_bound_to(&ask.binding).filter(is_it).filter(is_apart);
-    if let Some(point) = live().find(|point| point.spendable_until().is_some()) {
+    let sound = || live().filter(|point| world.doubt_of_point(point).is_none());
+    if let Some(point) = sound().find(|point| point.spendable_until().is_some()) {
         return Standing::Approved(point.clone());
     }
-    if let Some(point) = live().find(|point| point.is_open()) {
+    if let Some(point) = sound().find(|point| point.is_open()) {
         return Standing::Asked(point.clone());
     }
-    let last = world.closed_decision_points().filter(is_it).max_by_key(|p| p.created_sequence);
-    match last {
+    let before = live().chain(world.closed_decision_points().filter(is_it));
+    match before.max_by_key(|point| point.created_sequence) {
         Some(point) if is_denied(point) => Standing::Denied(point.clone()),
         last => Standing::Nothing(last.cloned()),
     }

@@ -7,6 +7,7 @@ use super::input::{Input, SESSION_START, read};
 use super::session;
 use super::stop::{look, of_session};
 use super::words;
+use holdpoint_domain::decision_point::DecisionPoint;
 use std::path::Path;
 
 /// The newest decisions that are told of.
@@ -38,7 +39,10 @@ fn decide(log: &Path) -> Result<Answer, String> {
         return Ok(Answer::no_objection());
     }
     mine.reverse();
-    let lines = mine.iter().take(TOLD_MAX).map(|point| words::told(log, point, look.now()));
+    let line = |point: &&DecisionPoint| {
+        words::told(log, point, look.now(), look.world().doubt_of_point(point))
+    };
+    let lines = mine.iter().take(TOLD_MAX).map(line);
     Ok(Answer::context(&cut(lines, mine.len())))
 }
 

@@ -44,10 +44,22 @@ fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
     let name = session::name(input.session_id()?)?;
     let look = look(log).map_err(|failure| failure.message().to_string())?;
     let (mine, now) = (of_session(&look, &name), look.now());
-    if let Some(point) = mine.iter().find(|point| is_to_be_spent(point, now)) {
+    let doubt_of = |point: &DecisionPoint| look.world().doubt_of_point(point);
+    let (sound, doubted): (Vec<_>, Vec<_>) =
+        mine.into_iter().partition(|point| doubt_of(point).is_none());
+    if let Some(point) = sound.iter().find(|point| is_to_be_spent(point, now)) {
         return Ok(Answer::go_on(&words::approved_unspent(point)));
     }
-    let waiting = mine.iter().find(|point| waits(point, now));
+    let is_expected = |point: &DecisionPoint| {
+        is_to_be_spent(point, now) || args.require_answer && waits(point, now)
+    };
+    for point in doubted.into_iter().filter(|point| is_expected(point)) {
+        let is_asked_anew = sound.iter().any(|other| asks_the_same(other, point));
+        if let Some(doubt) = doubt_of(point).filter(|_| !is_asked_anew) {
+            return Ok(Answer::go_on(&words::to_be_asked_anew(point, doubt)));
+        }
+    }
+    let waiting = sound.iter().find(|point| waits(point, now));
     Ok(match waiting {
         Some(point) if args.require_answer => Answer::go_on(&words::still_waits(log, point)),
         _ => Answer::no_objection(),
@@ -74,6 +86,13 @@ pub(super) fn of_session<'a>(look: &'a Look, name: &str) -> Vec<&'a DecisionPoin
 
 fn is_its(name: &str, point: &DecisionPoint) -> bool {
     session::asked_for(name, point) && is_ours(point)
+}
+
+/// Whether a session asked later about the same call.
+fn asks_the_same(later: &DecisionPoint, point: &DecisionPoint) -> bool {
+    later.created_sequence > point.created_sequence
+        && later.requested_by == point.requested_by
+        && later.binding() == point.binding()
 }
 
 /// Whether an approval waits to be spent.

@@ -5,8 +5,10 @@ use super::own::{is_own, wait_command};
 use crate::decision::doubt;
 use crate::locate::program_on;
 use crate::text::{cut, path};
+use crate::verify::and_permits;
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::decision_point::{DecisionPoint, Response};
 use std::path::{Path, absolute};
@@ -39,9 +41,9 @@ pub(super) fn may_be_spent(point: &DecisionPoint, reason: &str) -> String {
 }
 
 /// A person is asked.
-pub(super) fn pending(log: &Path, point: &DecisionPoint, before: Option<&DecisionPoint>) -> String {
+pub(super) fn pending(log: &Path, point: &DecisionPoint, before: Option<&str>) -> String {
     let id = &point.decision_id;
-    let before = before.map(|point| format!("{}; ", was_before(point))).unwrap_or_default();
+    let before = before.map(|before| format!("{before}; ")).unwrap_or_default();
     let (program, wait) = (called(log), wait_command(log, id));
     let meanwhile = match is_own(&wait) {
         true => format!("Wait with `{wait}`, about which nobody is asked, or stop here"),
@@ -69,13 +71,21 @@ pub(super) fn rejected(point: &DecisionPoint) -> String {
 
 /// Nobody answered while the hook waited.
 pub(super) fn unanswered(point: &DecisionPoint) -> String {
-    format!("{}: {DO_NOT}", was_before(point))
+    format!("{}: {DO_NOT}", was_before(point, None))
 }
 
 /// An approval waits to be used.
 pub(super) fn approved_unspent(point: &DecisionPoint) -> String {
     let call = call(point);
     format!("decision {} was approved ({call}): retry the action", point.decision_id)
+}
+
+/// What a session asked for permits nothing, and nobody was asked anew.
+pub(super) fn to_be_asked_anew(point: &DecisionPoint, doubt: Doubt) -> String {
+    let how = if point.is_open() { "waits" } else { "was approved" };
+    let told = format!("decision {} {how} ({})", point.decision_id, call(point));
+    let told = and_permits(&told, Some(doubt));
+    format!("{told}: make the same call again, and a person is asked anew")
 }
 
 /// A decision waits, and the agent is not to stop before it is answered.
@@ -89,14 +99,25 @@ pub(super) fn still_waits(log: &Path, point: &DecisionPoint) -> String {
 }
 
 /// One decision, for a session that starts.
-pub(super) fn told(log: &Path, point: &DecisionPoint, now: Time) -> String {
+pub(super) fn told(log: &Path, point: &DecisionPoint, now: Time, doubt: Option<Doubt>) -> String {
     let (id, call) = (&point.decision_id, call(point));
+    let anew = |told: &str| {
+        let told = and_permits(told, doubt);
+        format!("{told}: where nobody was asked anew since, the same call asks a person")
+    };
     let how = if super::stop::waits(point, now) {
-        format!("waits; `{}`", wait_command(log, id))
+        match doubt {
+            Some(_) => anew("waits"),
+            None => format!("waits; `{}`", wait_command(log, id)),
+        }
     } else if point.is_open() {
         "nobody answered in time: silence is not consent".to_string()
     } else if super::stop::is_to_be_spent(point, now) {
-        format!("approved by {}: retry the action", who(point))
+        let approved = format!("approved by {}", who(point));
+        match doubt {
+            Some(_) => anew(&approved),
+            None => format!("{approved}: retry the action"),
+        }
     } else if point.consumed.is_some() {
         "approved, and spent already".to_string()
     } else {
@@ -106,7 +127,7 @@ pub(super) fn told(log: &Path, point: &DecisionPoint, now: Time) -> String {
 }
 
 /// What became of the last time that this was asked.
-fn was_before(point: &DecisionPoint) -> String {
+pub(super) fn was_before(point: &DecisionPoint, doubt: Option<Doubt>) -> String {
     let id = &point.decision_id;
     let is_silence = point.ending.as_ref().is_some_and(|ending| ending.by.is_none());
     if point.consumed.is_some() {
@@ -115,8 +136,10 @@ fn was_before(point: &DecisionPoint) -> String {
         format!("the approval {id} was not used in time")
     } else if is_silence {
         format!("nobody answered decision {id} in time, and silence is not consent")
+    } else if point.is_open() {
+        and_permits(&format!("decision {id} waits"), doubt)
     } else {
-        format!("decision {id}: {}", ended(point))
+        and_permits(&format!("decision {id}: {}", ended(point)), doubt.filter(|_| point.is_live()))
     }
 }
 

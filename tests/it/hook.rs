@@ -53,14 +53,14 @@ pub(crate) fn pre(place: &Place, options: &[&str], input: &Value) -> (String, St
 }
 
 /// The call is denied, for a reason with these words.
-fn denied(place: &Place, options: &[&str], input: &Value, words: &str) -> String {
+pub(crate) fn denied(place: &Place, options: &[&str], input: &Value, words: &str) -> String {
     let (decision, reason) = pre(place, options, input);
     assert!(decision == "deny" && reason.contains(words), "{decision}: {reason}");
     reason
 }
 
 /// The id of the decision that a reason names last.
-fn id_in(reason: &str) -> String {
+pub(crate) fn id_in(reason: &str) -> String {
     let at = reason.rfind("DP-").unwrap_or_else(|| panic!("no decision: {reason}"));
     reason[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect()
 }
@@ -75,12 +75,12 @@ pub(crate) fn respond(place: &Place, id: &str, option: &str) {
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
 }
 
-fn decisions(place: &Place) -> Vec<Value> {
+pub(crate) fn decisions(place: &Place) -> Vec<Value> {
     let listed = json(&place.holdpoint(&["decision", "list", "--state", "all", "--json"]));
     listed.as_array().unwrap().clone()
 }
 
-fn stop(place: &Place, options: &[&str], input: &Value) -> Value {
+pub(crate) fn stop(place: &Place, options: &[&str], input: &Value) -> Value {
     let before = contents(place.directory.path());
     let output = run(place, &[&["stop"], options].concat(), input);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
@@ -88,7 +88,7 @@ fn stop(place: &Place, options: &[&str], input: &Value) -> Value {
     json(&output)
 }
 
-fn stopping(session: &str, is_active: bool) -> Value {
+pub(crate) fn stopping(session: &str, is_active: bool) -> Value {
     json!({ "session_id": session, "hook_event_name": "Stop", "stop_hook_active": is_active })
 }
 

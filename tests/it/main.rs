@@ -45,6 +45,7 @@ mod holds;
 mod holds_archived;
 mod hook;
 mod hook_bad_input;
+mod hook_in_doubt;
 mod hook_outcomes;
 mod ids;
 mod inbox;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Salvages a log to which no HEAD is a witness, and goes on with the new one: all that was
 /// recorded so far is unproven there.
-fn unprove(place: &mut Place) {
+pub(crate) fn unprove(place: &mut Place) {
     std::fs::remove_file(place.log.join("HEAD")).unwrap();
     let output = place.holdpoint(&["salvage", "log", "new"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
@@ -185,7 +185,7 @@ fn a_state_that_an_unproven_record_carries_is_unproven() {
 }
 
 /// Sets a log back to a record of its only segment, as if nothing had been recorded behind it.
-fn set_back(log: &Path, newest: u64) {
+pub(crate) fn set_back(log: &Path, newest: u64) {
     let read = Log::read(log).unwrap();
     let at = read.records()[newest as usize - 1];
     let (record, begin) = (read.record(at), read.segment(at.segment).offset_of(at.item));
