@@ -246,3 +246,24 @@ fn a_withheld_record_is_found_by_every_verb_that_shows_it_in_every_form() {
         assert!(code == 0 && !shown.is_empty(), "what nobody withheld is shown: {said}");
     }
 }
+
+/// A snapshot leads a writer no further than the records behind it can be read.
+#[test]
+fn nothing_is_written_behind_a_newest_record_that_cannot_be_read() {
+    for has_snapshots in [true, false] {
+        let directory = attacked_log();
+        let log = directory.path();
+        let data = log.join("HEAD");
+        let words = ["record", "--stream", "s", "--type", "t", data.to_str().unwrap()];
+        let (code, _, said) = told(&holdpoint(log, &words));
+        assert_eq!(code, 0, "{said}");
+        let newest = sequence(values(&holdpoint(log, &["log", "show", "--json"])).last().unwrap());
+        withhold(log, &[newest]);
+        if !has_snapshots {
+            fs::remove_dir_all(log.join("snapshots")).unwrap();
+        }
+        let (code, _, said) = told(&holdpoint(log, &words));
+        assert_eq!(code, 5, "{said}");
+        assert!(said.contains(&format!("record {newest}")), "{said}");
+    }
+}
