@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::reach;
 use crate::text::counted;
 use crate::travel::{Shortcuts, line, parse_begin, parse_end, unknown};
-use crate::verify::{exit_of, warn};
+use crate::verify::{exit_of, not_found, warn};
 use crate::wanted::expect_places_in_order;
 use crate::when::TimesArgs;
 use command::ask_command;
@@ -104,10 +104,11 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if args.from.is_none() {
         directory.tell_unread();
     }
-    reach::tell(global, line.report(), found.newest);
-    warn(line.report());
+    let report = line.report_on(&found.unread);
+    reach::tell(global, &report, found.newest);
+    warn(&report);
     match &found.outcome {
-        _ if line.report().failed() => Ok(exit_of(line.report())),
+        _ if report.failed() => Ok(exit_of(&report)),
         Outcome::Found(_) => Ok(Exit::DONE),
         _ => Ok(Exit::NOT_FOUND),
     }
@@ -123,7 +124,10 @@ fn expect_one(
     let to = args.to.unwrap_or(Until::End);
     let last = line.at_watching(to, wanted).map_err(|error| directory.unreadable(&error))?;
     match last.watched().is_empty() {
-        true => Err(unknown(directory, &last, wanted)),
+        true => {
+            let otherwise = || unknown(directory, &last, wanted);
+            Err(not_found(&line.report_on(&last.stopped_before), "what was asked for", otherwise))
+        }
         false => Ok(()),
     }
 }

@@ -158,9 +158,10 @@ fn of_one(
     tell_place(from, &first, &line);
     tell_place(to, &last, &line);
     numbers.iter().for_each(|digits| ids::tell_meaning(&directory, digits, &[IdOf::Run]));
-    reach::tell(global, line.report(), last.sequence());
-    warn(line.report());
-    Ok(exit_of(line.report()))
+    let report = line.report_on(first.stopped_before.iter().chain(&last.stopped_before));
+    reach::tell(global, &report, last.sequence());
+    warn(&report);
+    Ok(exit_of(&report))
 }
 
 fn backwards(first: u64, last: u64) -> Failure {
@@ -196,14 +197,14 @@ fn of_two(
     out.finish()?;
     tell_place(from, &first, &ours);
     tell_place(to, &last, &theirs);
-    let reports = [ours.report(), theirs.report()];
-    for (report, shown) in reports.into_iter().zip([&first, &last]) {
+    let reports = [ours.report_on(&first.stopped_before), theirs.report_on(&last.stopped_before)];
+    for (report, shown) in reports.iter().zip([&first, &last]) {
         // How the logs go on is shown up to the newest record of each.
         let newest = report.head.as_ref().map_or(shown.sequence(), |head| head.sequence);
         reach::tell(global, report, newest);
         warn(report);
     }
-    let failing = reports.into_iter().find(|report| report.failed());
+    let failing = reports.iter().find(|report| report.failed());
     Ok(failing.map_or(Exit::DONE, exit_of))
 }
 

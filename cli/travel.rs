@@ -92,7 +92,8 @@ pub(crate) fn seen_at(asked: Until, world: &World) -> Timestamp {
 
 /// Says on stderr where a state is not that of the place that was asked for, and why.
 pub(crate) fn tell_place(asked: Until, found: &Moment, line: &Timeline<'_, ArchivedLog>) {
-    if let Some(record) = found.stopped_before {
+    if let Some(unread) = &found.stopped_before {
+        let record = unread.place.sequence;
         complain(&format!(
             "record {record} is withheld or cannot be read: this is the state before it"
         ));

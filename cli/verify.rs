@@ -504,7 +504,7 @@ pub(super) fn colour_of(verdict: Verdict) -> Style {
         Verdict::TailUnproven | Verdict::UnprovenRecords | Verdict::NothingHere => {
             AnsiColor::Yellow
         }
-        Verdict::Corrupt | Verdict::ForbiddenEvents => AnsiColor::Red,
+        Verdict::Corrupt | Verdict::ForbiddenEvents | Verdict::Unknown => AnsiColor::Red,
     };
     colour.on_default().bold()
 }

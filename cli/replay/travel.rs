@@ -30,7 +30,7 @@ pub(super) fn live(directory: &Directory, global: &Global, args: &Args) -> Resul
     if global.json {
         out.json(&state_of(&found));
     } else {
-        out.line(of_head(found.head().as_ref(), line.report()));
+        out.line(of_head(found.head().as_ref(), &line.report_on(&found.stopped_before)));
         rows(&state_of(&found)).iter().for_each(|row| out.line(row));
     }
     out.finish()?;
@@ -55,16 +55,17 @@ pub(super) fn entity(
         [only] => only,
         [] => {
             let otherwise = || unknown(directory, &found.0, wanted);
-            return Err(not_found(line.report(), "what was asked for", otherwise));
+            let report = line.report_on(&found.0.stopped_before);
+            return Err(not_found(&report, "what was asked for", otherwise));
         }
         several => return Err(ambiguous(several, wanted)),
     };
     let mut out = Output::stdout();
     if global.json {
-        let Report { verdict, reach, .. } = line.report();
+        let Report { verdict, reach, .. } = &line.report_on(&found.0.stopped_before);
         out.json(&Shown { verdict: *verdict, head: found.0.head(), entity, reach });
     } else {
-        out.line(of_head(found.0.head().as_ref(), line.report()));
+        out.line(of_head(found.0.head().as_ref(), &line.report_on(&found.0.stopped_before)));
         out.line(format_args!("{}  {}", entity.system, visible(&entity.id)));
         flat(&entity.state).iter().for_each(|row| out.line(row));
     }
@@ -102,10 +103,11 @@ struct Shown<'a> {
 }
 
 fn end(global: &Global, until: Until, found: &Moment, line: &Timeline<'_, ArchivedLog>) -> Exit {
+    let report = line.report_on(&found.stopped_before);
     tell_place(until, found, line);
-    reach::tell(global, line.report(), found.sequence());
-    warn(line.report());
-    exit_of(line.report())
+    reach::tell(global, &report, found.sequence());
+    warn(&report);
+    exit_of(&report)
 }
 
 fn of_head(head: Option<&Head>, report: &Report) -> String {

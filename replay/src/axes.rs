@@ -77,8 +77,19 @@ impl Report {
         }
         if !self.findings.is_empty() && !self.failed() && self.verdict != Verdict::NothingHere {
             let is_of_bytes = self.findings.iter().any(|it| is_change(it) || is_loss(it));
-            self.verdict = if is_of_bytes { Verdict::Corrupt } else { Verdict::ForbiddenEvents };
+            self.verdict = match self.findings.iter().all(Finding::is_of_unknown_kind) {
+                true => Verdict::Unknown,
+                false if is_of_bytes => Verdict::Corrupt,
+                false => Verdict::ForbiddenEvents,
+            };
         }
+    }
+
+    /// Takes up why the state did not reach what was asked for.
+    pub(crate) fn take_unread<'f>(&mut self, unread: impl IntoIterator<Item = &'f Finding>) {
+        let archives = self.archives.clone();
+        let located = unread.into_iter().map(|finding| finding.clone().located(&archives));
+        self.take_findings(&located.collect::<Vec<_>>());
     }
 
     /// Keeps the first finding alone.

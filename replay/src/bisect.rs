@@ -6,6 +6,7 @@
 //! found is *a* change. Where what is asked for begins to hold more than once, it need not be the
 //! first.
 
+use crate::finding::Finding;
 use crate::read::ReadError;
 use crate::rebuild::Until;
 use crate::records::Line;
@@ -94,6 +95,9 @@ pub struct Bisected {
     /// The newest record behind which the state was asked about; 0: none.
     #[serde(skip)]
     pub newest: u64,
+    /// Why states that were asked about are not those of their places.
+    #[serde(skip)]
+    pub unread: Vec<Finding>,
 }
 
 /// Why a bisection has no outcome.
@@ -128,8 +132,10 @@ pub fn bisect<S: ReadStorage, E>(
         Some(entity) => line.at_watching(from, entity)?,
         None => line.at(from)?,
     };
+    let (states, states_from_snapshots, records_applied, newest) = (0, 0, 0, 0);
+    let unread = Vec::new();
     let mut search =
-        Search { line, ask, states: 0, states_from_snapshots: 0, records_applied: 0, newest: 0 };
+        Search { line, ask, states, states_from_snapshots, records_applied, newest, unread };
     let outcome = search.run(first, to)?;
     Ok(Bisected {
         outcome,
@@ -137,6 +143,7 @@ pub fn bisect<S: ReadStorage, E>(
         states_from_snapshots: search.states_from_snapshots,
         records_applied: search.records_applied,
         newest: search.newest,
+        unread: search.unread,
     })
 }
 
@@ -149,6 +156,7 @@ struct Search<'a, 's, S, E> {
     states_from_snapshots: u64,
     records_applied: u64,
     newest: u64,
+    unread: Vec<Finding>,
 }
 
 impl<S: ReadStorage, E> Search<'_, '_, S, E> {
@@ -174,6 +182,7 @@ impl<S: ReadStorage, E> Search<'_, '_, S, E> {
         if moment.from_snapshot.is_some() {
             self.states_from_snapshots = self.states_from_snapshots.saturating_add(1);
         }
+        self.unread.extend(moment.stopped_before.clone());
         let asked = (self.ask)(moment);
         asked.map_err(|source| BisectError::Asking { after: moment.sequence(), source })
     }

@@ -83,6 +83,7 @@ pub fn export<S: ReadStorage>(
         meaning.check_statements(storage, &reading, options)?;
     }
     let mut report = report(reading, Some(&meaning));
+    report.take_unread(meaning.unknown.as_ref());
     report.reach.tied_from = reach.tied_from;
     if report.verdict == Verdict::Corrupt {
         report.reach.segments_tied = reach.segments_tied;

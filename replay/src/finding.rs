@@ -102,6 +102,11 @@ impl Finding {
         matches!(&self.problem, Problem::Log(problem) if problem.is_of_file())
     }
 
+    /// Whether it is that only a newer program knows what a record says.
+    pub(crate) fn is_of_unknown_kind(&self) -> bool {
+        matches!(&self.problem, Problem::Payload { error, .. } if error.is_of_unknown_kind())
+    }
+
     /// The same finding, with the archive before the name of a file that lies in one.
     pub(crate) fn located(self, archives: &ArchivePlaces) -> Self {
         Self { place: archives.located(self.place), ..self }
@@ -249,7 +254,13 @@ impl fmt::Display for Problem {
 
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.place, self.problem)
+        write!(out, "{}: {}", self.place, self.problem)?;
+        match self.place.sequence.checked_sub(1).filter(|_| self.is_of_unknown_kind()) {
+            Some(before) => {
+                write!(out, "; without it the state is known up to record {before} at most")
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -32,6 +32,9 @@ pub(crate) struct Meaning {
     pub(crate) applied: ChainPosition,
     /// Why nothing is applied any more.
     pub(crate) stopped: Option<Stopped>,
+    /// The record before which the state was left standing, where only a newer program knows what
+    /// it says. To verify that is no finding.
+    pub(crate) unknown: Option<Finding>,
     /// What was found, at most [`MEANING_FINDINGS_MAX`].
     pub(crate) findings: Vec<Finding>,
     /// What was found beyond that.
@@ -140,6 +143,7 @@ impl Meaning {
             before: Before::NotLookedAt,
             applied: start.anchor.position,
             stopped,
+            unknown: None,
             findings: start.finding.into_iter().collect(),
             left_out: 0,
             hole: None,
@@ -234,13 +238,15 @@ impl Meaning {
                     self.stopped.get_or_insert(Stopped::Withheld(sequence));
                 }
                 Content::Undecodable(error) if error.is_of_unknown_kind() => {
-                    self.stopped.get_or_insert(Stopped::Unknown(sequence));
+                    if self.stopped.is_none() {
+                        self.stopped = Some(Stopped::Unknown(sequence));
+                        self.unknown = record.unread();
+                    }
                 }
-                Content::Undecodable(error) => {
+                Content::Undecodable(_) => {
                     self.stopped.get_or_insert(Stopped::Undecodable(sequence));
-                    let (kind, version) = (record.header.kind, record.header.version);
-                    let error = error.clone();
-                    self.find(record, Problem::Payload { kind, version, error });
+                    let unread = record.unread().map(|finding| finding.problem);
+                    unread.into_iter().for_each(|problem| self.find(record, problem));
                 }
             }
         }

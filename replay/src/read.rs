@@ -168,10 +168,19 @@ impl Committed {
         }
     }
 
-    /// Whether the state behind it is known: of what is opaque none follows, also where its payload
-    /// is withheld.
-    pub(crate) fn leads_on(&self) -> bool {
-        self.is_opaque() || self.envelope().is_some()
+    /// Why the state behind it is not known: its payload is withheld, or cannot be read. Of what is
+    /// opaque none follows, also where its payload is withheld.
+    pub(crate) fn unread(&self) -> Option<Finding> {
+        let problem = match &self.content {
+            _ if self.is_opaque() => return None,
+            Content::Event(_) | Content::Opaque | Content::NotRead => return None,
+            Content::Withheld => Problem::Log(LogProblem::Withheld),
+            Content::Undecodable(error) => {
+                let RecordHeader { kind, version, .. } = self.header;
+                Problem::Payload { kind, version, error: error.clone() }
+            }
+        };
+        Some(Finding { place: place_of(self), problem })
     }
 
     /// Whether it is no event.

@@ -2,7 +2,7 @@
 
 use crate::anchor::Start;
 use crate::axes::report;
-use crate::meaning::Meaning;
+use crate::meaning::{Meaning, Stopped};
 use crate::progress::Progress;
 use crate::reach::tie;
 use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
@@ -119,7 +119,7 @@ fn rebuild_from<S: ReadStorage>(
         let reading = read(storage, anchor, attempt, &wanted, progress, &mut |batch| {
             if meaning.apply(batch) {
                 batch.iter().for_each(&mut *witness);
-            } else {
+            } else if meaning.stopped == Some(Stopped::Until) {
                 inside_batch_until = inside_batch_until.or_else(|| until.cuts(batch));
             }
         })?;
@@ -129,6 +129,7 @@ fn rebuild_from<S: ReadStorage>(
         meaning.check_statements(storage, &reading, options)?;
     }
     let mut report = report(reading, Some(&meaning));
+    report.take_unread(meaning.unknown.as_ref());
     tie(storage, &mut report)?;
     let (head, lost_at) = (Head::at(&meaning.applied), meaning.hole);
     Ok(Rebuilt { world: meaning.world, head, inside_batch_until, lost_at, report })

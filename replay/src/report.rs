@@ -141,6 +141,10 @@ pub enum Verdict {
     /// The bytes hold, and some event is one that the rules forbid or that cannot be read.
     #[serde(rename = "forbidden events")]
     ForbiddenEvents,
+    /// Nothing failed, and what was asked for rests on a record of a kind, or a version of one, that
+    /// only a newer program knows. Who verifies is told so under `meaning`, and has another verdict.
+    #[serde(rename = "not known to its end")]
+    Unknown,
     /// There is no log, or one without a first segment yet.
     #[serde(rename = "nothing here")]
     NothingHere,
@@ -227,10 +231,10 @@ pub struct Tail {
 }
 
 impl Report {
-    /// Whether some axis failed.
+    /// Whether some axis failed, or what was asked for is not known.
     #[must_use]
     pub fn failed(&self) -> bool {
-        matches!(self.verdict, Verdict::Corrupt | Verdict::ForbiddenEvents)
+        matches!(self.verdict, Verdict::Corrupt | Verdict::ForbiddenEvents | Verdict::Unknown)
     }
 
     /// Everything that a reading says besides its findings, which are added by [`crate::axes`].
@@ -367,6 +371,7 @@ impl fmt::Display for Verdict {
             Self::UnprovenRecords => "intact, with unproven records",
             Self::Corrupt => "corrupt",
             Self::ForbiddenEvents => "forbidden events",
+            Self::Unknown => "not known to its end",
             Self::NothingHere => "nothing here",
         })
     }

@@ -90,6 +90,15 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         &self.report
     }
 
+    /// The same, and why states that were asked for are not those of their places:
+    /// [`Moment::stopped_before`].
+    #[must_use]
+    pub fn report_on<'f>(&self, unread: impl IntoIterator<Item = &'f Finding>) -> Report {
+        let mut report = self.report.clone();
+        report.take_unread(unread);
+        report
+    }
+
     /// The newest record that can be gone to; none where there is none.
     #[must_use]
     pub fn newest(&self) -> Option<Head> {

@@ -129,6 +129,7 @@ mod trace;
 mod travel_support;
 mod unfinished;
 mod unproven;
+mod unread;
 mod user_namespaces;
 mod verify_caches;
 mod verify_options;

@@ -17,15 +17,15 @@ const BEGINS: &str = "execution_loop.initialized";
 const ASKED: &str = "decision_point.created";
 
 /// The records of a kind, the oldest first.
-fn of_kind(log: &Path, kind: &str) -> Vec<Value> {
+pub(crate) fn of_kind(log: &Path, kind: &str) -> Vec<Value> {
     values(&holdpoint(log, &["log", "show", "--json", "--kind", kind]))
 }
 
-fn sequence(line: &Value) -> u64 {
+pub(crate) fn sequence(line: &Value) -> u64 {
     line["sequence"].as_u64().unwrap()
 }
 
-fn place_of(log: &Log, sequence: u64) -> RecordAt {
+pub(crate) fn place_of(log: &Log, sequence: u64) -> RecordAt {
     let is_it = |at: &RecordAt| log.record(*at).sequence() == sequence;
     log.records().into_iter().find(is_it).unwrap()
 }
@@ -53,7 +53,7 @@ fn forge(directory: &Path, sequence: u64, head: Option<&[u8]>, change: fn(&mut R
     }
 }
 
-fn remove_caches(log: &Path) {
+pub(crate) fn remove_caches(log: &Path) {
     remove_indexes(log);
     fs::remove_dir_all(log.join("snapshots")).unwrap();
 }

@@ -2,6 +2,7 @@
 
 use super::watch::Watch;
 use crate::entity::Entity;
+use crate::finding::Finding;
 use crate::report::Head;
 use holdpoint_domain::World;
 use holdpoint_log_files::Follower;
@@ -17,7 +18,7 @@ pub struct Moment {
     pub inside_batch_until: Option<u64>,
     /// The record before which the state was left standing, because its payload is withheld or
     /// cannot be read.
-    pub stopped_before: Option<u64>,
+    pub stopped_before: Option<Finding>,
     /// The record behind which there was the snapshot that this state was made from.
     pub from_snapshot: Option<u64>,
     /// How many records were applied to make it, since the moment or snapshot that it was made

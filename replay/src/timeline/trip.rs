@@ -115,9 +115,8 @@ impl Trip {
             self.moment.inside_batch_until = self.until.cuts(batch);
             return false;
         }
-        let unread = batch.iter().find(|record| !record.leads_on());
-        self.moment.stopped_before = unread.map(|record| record.header.sequence);
-        unread.is_none()
+        self.moment.stopped_before = batch.iter().find_map(Committed::unread);
+        self.moment.stopped_before.is_none()
     }
 
     fn apply(&mut self, batch: &[Committed]) {

@@ -1,0 +1,82 @@
+//! What this program cannot read of a log is not nothing: no list is whole without it, and nothing
+//! is said to be missing that may rest on it.
+
+use crate::hook::{ask, call};
+use crate::program::Place;
+use crate::records_support::{holdpoint, told, values};
+use crate::withheld::{of_kind, place_of, sequence};
+use holdpoint_forger::layout::record;
+use holdpoint_forger::{Log, Reach, Record};
+use std::path::Path;
+
+const ASKED: &str = "decision_point.created";
+
+/// Changes a record, and chains it and all behind it anew under a HEAD that follows.
+fn remake(directory: &Path, sequence: u64, change: &dyn Fn(&mut Record)) {
+    let mut log = Log::read(directory).unwrap();
+    let at = place_of(&log, sequence);
+    change(log.record_mut(at));
+    assert!(log.remake(at, Reach::Log) && log.offsets_follow());
+    log.head_follows();
+    log.write(directory).unwrap();
+}
+
+/// Of a kind, and of a version of one, that this program does not know.
+const UNKNOWN: [&dyn Fn(&mut Record); 2] =
+    [&|it| it.header.set_number(record::KIND, 300), &|it| it.header.set_number(record::VERSION, 9)];
+
+#[test]
+fn what_lies_behind_a_record_of_an_unknown_kind_or_version_is_not_known_and_that_is_exit_6() {
+    for change in UNKNOWN {
+        let place = Place::with_log();
+        place.shell("true");
+        let first = ask(&place, &[], &call("s", "ls"));
+        let log = place.log.as_path();
+        let at = sequence(&of_kind(log, ASKED)[0]);
+        let id = ask(&place, &[], &call("t", "pwd"));
+        let newest = sequence(values(&holdpoint(log, &["log", "show", "--json"])).last().unwrap());
+        remake(log, at, change);
+        let (code, verified, said) = told(&holdpoint(log, &["verify"]));
+        assert!(code == 0 && verified.contains("only a newer holdpoint knows"), "{verified}{said}");
+        let (before, end) = ((at - 1).to_string(), newest.to_string());
+        for words in [
+            &["decision", "list"][..],
+            &["decision", "list", "--json"],
+            &["decision", "list", "--whole", "--json"],
+            &["decision", "show", &id],
+            &["decision", "show", &first],
+            &["hold", "list"],
+            &["hold", "list", "--json"],
+            &["hold", "list", "--at", &end, "--json"],
+            &["thread", "list"],
+            &["thread", "list", "--json"],
+            &["policy", "show"],
+            &["inbox"],
+            &["inbox", "--json"],
+            &["show", &id],
+            &["replay"],
+            &["replay", "--json"],
+            &["replay", "--at", &end],
+            &["replay", "--at", &end, "--json"],
+            &["replay", "--live"],
+            &["replay", "--live", "--json"],
+            &["replay", "--entity", &id],
+            &["bisect", "--where", "totals.events > 100000"],
+            &["diff", &before, &end],
+            &["export", "--format", "jsonl", "--out", "-"],
+        ] {
+            let (code, stdout, stderr) = told(&holdpoint(log, words));
+            assert_eq!(code, 6, "{words:?}: {stdout}{stderr}");
+            let known = format!("is known up to record {before} at most");
+            for part in ["is unknown; use a newer holdpoint", &known] {
+                assert!(stderr.contains(part), "{words:?}: {stderr}");
+            }
+            assert!(stdout.trim() != "[]" && !stderr.contains("nothing waits"), "{words:?}");
+            assert!(!stderr.contains("inside a batch"), "{words:?}: {stderr}");
+        }
+        for words in [&["replay", "--at", &before, "--json"][..], &["diff", "1", &before]] {
+            let (code, _, stderr) = told(&holdpoint(log, words));
+            assert!(code == 0 && !stderr.contains("unknown"), "{words:?}: {stderr}");
+        }
+    }
+}
