@@ -91,13 +91,15 @@ fn told(
     if is_late(&receipt) {
         return Err(session.too_late(&point, &receipt)?);
     }
+    // That it is spent was judged before; what permits no more is told as it is.
+    let is_spent = point.consumed.is_some();
     let next = point.next_id.as_deref().map(|next| session.point(next)).transpose()?.flatten();
     Ok(Told {
         decision: session.value(&point)?,
         next_decision: next.as_ref().map(|next| session.value(next)).transpose()?,
         event: session.record(receipt.first_sequence)?,
         replayed,
-        doubt: session.look(|world| world.doubt_of_point(&point))?,
+        doubt: session.look(|world| world.doubt_of_point(&point))?.filter(|_| !is_spent),
         points: (point, next),
     })
 }

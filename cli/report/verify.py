@@ -191,8 +191,9 @@ def block_of(page):
     if end < 0:
         raise ValueError(f"the file ends at byte {len(page)}, within the block of records")
     # One more script is on a page, its own: another one could be named as the block is. And nothing
-    # is that could show another page within this one, whose own script vouches for other records.
-    others = re.compile(b"(?is)<(?:script.?|i?frame|object|embed)")
+    # is that could show another page, whose own script vouches for other records.
+    metas = b' name="(?:referrer" content="no-referrer|viewport" content="width=device-width)">'
+    others = re.compile(b"(?is)<(?:script.?|i?frame|object|embed|meta(?!" + metas + b"))")
     for number, found in enumerate(others.finditer(page, end)):
         if number > 0 or found[0] != b"<script>":
             raise ValueError(f"at byte {found.start()} begins {found[0]!r}, which no page has")

@@ -29,6 +29,8 @@ pub(crate) fn misread(page: &str) -> Vec<Misread> {
     let taken = behind.replacen("<header>", &format!("<header>{}", taken()), 1);
     add("two, one behind all", behind.as_bytes(), true);
     add("two, one behind all, and names are taken", taken.as_bytes(), true);
+    let refreshed = "<meta name=\"referrer\" http-equiv=\"refresh\" content=\"0;url=other.html\">";
+    add("two, one that it goes on to", &replaced("<title>", &format!("{refreshed}<title>")), false);
     add("comment before the head", &replaced("<head>", "<!--><head>"), true);
     add("comment before all", format!("<!-->{page}").as_bytes(), true);
     add("no policy", &replaced("http-equiv", "name"), true);
