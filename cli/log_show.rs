@@ -10,10 +10,10 @@ use crate::progress::Bar;
 use crate::reach::{self, Untied};
 use crate::screen::{columns_of_screen, folded, width};
 use crate::text::{counted, doer, moment};
-use crate::verify::{exit_of, warn};
+use crate::verify::{VERIFY_TELLS, exit_of, found_in_part, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, leading, search, span};
+use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, search, span};
 use std::ops::ControlFlow;
 
 /// From so many columns on, what goes on stands below the moments.
@@ -189,8 +189,8 @@ pub(crate) fn expect_log(directory: &Directory, searched: &Searched) -> Result<(
 
 /// The exit code of a verb that read a part of a log, and a sentence on what that proves.
 pub(crate) fn of_part(global: &Global, part: &Part) -> Exit {
-    if let Some(first) = leading(&part.findings) {
-        complain(&format!("the log is corrupt: {first}; `holdpoint verify` tells all"));
+    if let Some(found) = found_in_part(&part.findings) {
+        complain(&format!("{found}; {VERIFY_TELLS}"));
         return Exit::VERIFICATION_FAILED;
     }
     if !global.json {

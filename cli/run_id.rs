@@ -6,7 +6,8 @@ use crate::exit::{Exit, Failure};
 use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
 use crate::log_show::expect_log;
 use crate::text::excerpt;
-use holdpoint_replay::{Filter, Line, Order, Searched, leading, search};
+use crate::verify::{VERIFY_TELLS, found_in_part};
+use holdpoint_replay::{Filter, Line, Order, Searched, search};
 use std::ops::ControlFlow;
 
 /// What a number names.
@@ -89,12 +90,12 @@ pub(crate) fn expect_sound(searched: &Searched) -> Result<(), Failure> {
     if searched.is_sound() {
         return Ok(());
     }
-    let first = match searched {
-        Searched::Whole(report) => leading(&report.findings).map(ToString::to_string),
-        Searched::Part(part) => leading(&part.findings).map(ToString::to_string),
-    };
-    let Some(first) = first else { return Ok(()) };
-    let message = format!("the log is corrupt: {first}; `holdpoint verify` tells all");
+    let found = found_in_part(match searched {
+        Searched::Whole(report) => &report.findings,
+        Searched::Part(part) => &part.findings,
+    });
+    let Some(found) = found else { return Ok(()) };
+    let message = format!("{found}; {VERIFY_TELLS}");
     Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message))
 }
 

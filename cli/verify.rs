@@ -181,6 +181,12 @@ pub(crate) fn damaged(report: &Report, advice: &str) -> Failure {
     Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
 }
 
+/// What was found in the part of a log that was read, and what it says of the log; `None`: nothing.
+pub(crate) fn found_in_part(findings: &[Finding]) -> Option<String> {
+    let first = leading(findings)?;
+    Some(format!("the log {}: {first}", said_of(Verdict::by(findings))))
+}
+
 /// What a verb tells that is true of a whole log alone is not told of one that does not verify.
 pub(crate) fn refuse_damaged(report: &Report) -> Result<(), Failure> {
     match report.failed() {

@@ -76,12 +76,7 @@ impl Report {
             }
         }
         if !self.findings.is_empty() && !self.failed() && self.verdict != Verdict::NothingHere {
-            let is_of_bytes = self.findings.iter().any(|it| is_change(it) || is_loss(it));
-            self.verdict = match self.findings.iter().all(Finding::is_of_unknown_kind) {
-                true => Verdict::Unknown,
-                false if is_of_bytes => Verdict::Corrupt,
-                false => Verdict::ForbiddenEvents,
-            };
+            self.verdict = Verdict::by(&self.findings);
         }
     }
 
@@ -108,6 +103,19 @@ impl Report {
         }
         self.not_checked = not_checked_of(self);
         self.beyond_proof = beyond_proof_of(self);
+    }
+}
+
+impl Verdict {
+    /// The verdict by what was found, where that is something.
+    #[must_use]
+    pub fn by(findings: &[Finding]) -> Self {
+        let is_of_bytes = findings.iter().any(|it| is_change(it) || is_loss(it));
+        match findings.iter().all(Finding::is_of_unknown_kind) {
+            true => Self::Unknown,
+            false if is_of_bytes => Self::Corrupt,
+            false => Self::ForbiddenEvents,
+        }
     }
 }
 

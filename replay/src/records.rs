@@ -15,9 +15,9 @@ mod seen;
 mod shown;
 mod whole;
 
-use crate::finding::named;
+use crate::finding::{Finding, named};
 use crate::reach::Reach;
-use crate::read::{Beside, Committed, Content, content_of};
+use crate::read::{Committed, Content, unread};
 use crate::summary::summary;
 pub(crate) use exclude::{is_gone_on_from, may_hold};
 pub(crate) use facts::{SegmentFacts, row_facts};
@@ -79,23 +79,38 @@ pub struct Line {
     pub ends_batch: bool,
 }
 
-impl Line {
-    /// The line of a record, where it is wanted. Nothing is decoded that its bytes rule out.
-    pub(crate) fn wanted(
+/// What becomes of a record that is due as far as its header tells.
+pub(crate) struct Judged {
+    /// Its line, where it is wanted.
+    pub(crate) line: Option<Line>,
+    /// Why nobody can tell what it says, or whether it is wanted: also of one of which its header
+    /// alone says that it is.
+    pub(crate) unread: Option<Finding>,
+}
+
+impl Judged {
+    /// `None`: the record is passed over. Of what its bytes rule out no more than the heading is
+    /// decoded.
+    pub(crate) fn of(
         place: &RecordPlace,
         record: &Record<'_>,
         filter: &Filter,
         prefilter: &Prefilter,
     ) -> Option<Self> {
-        if !filter.admits(&record.header) || !prefilter.admits(record) {
+        if !filter.admits(&record.header) {
             return None;
         }
-        let content = content_of(record, &|_| true);
-        let header = record.header.clone();
-        let committed = Committed { place: *place, header, content, beside: Beside::default() };
-        filter.wants(&committed).then(|| Self::of(&committed))
+        let (mut line, mut found) = (None, unread(place, record));
+        if prefilter.admits(record) {
+            let committed = Committed::of(place, record);
+            found = found.or_else(|| committed.unread());
+            line = filter.wants(&committed).then(|| Line::of(&committed));
+        }
+        (line.is_some() || found.is_some()).then_some(Self { line, unread: found })
     }
+}
 
+impl Line {
     /// The line of a record.
     #[must_use]
     pub fn of(record: &Committed) -> Self {

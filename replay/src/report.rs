@@ -141,8 +141,8 @@ pub enum Verdict {
     /// The bytes hold, and some event is one that the rules forbid or that cannot be read.
     #[serde(rename = "forbidden events")]
     ForbiddenEvents,
-    /// Nothing failed, and what was asked for rests on a record of a kind, or a version of one, that
-    /// only a newer program knows. Who verifies is told so under `meaning`, and has another verdict.
+    /// Nothing failed, and what was asked for rests on a record of a kind or version that only a
+    /// newer program knows. Whoever verifies is told so under `meaning`, with another verdict.
     #[serde(rename = "not known to its end")]
     Unknown,
     /// There is no log, or one without a first segment yet.

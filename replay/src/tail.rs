@@ -3,7 +3,7 @@
 
 use crate::anchor::Anchor;
 use crate::read::ReadError;
-use crate::records::{Filter, Line, Prefilter};
+use crate::records::{Filter, Judged, Line, Prefilter};
 use holdpoint_log_files::head::read_head;
 use holdpoint_log_files::{FollowError, Follower, LogReader, ReadStorage, SurveyError};
 use thiserror::Error;
@@ -95,7 +95,8 @@ impl LogTail {
             if sequence <= self.newest {
                 return;
             }
-            let line = Line::wanted(place, record, filter, &prefilter);
+            let judged = Judged::of(place, record, filter, &prefilter);
+            let line = judged.and_then(|judged| judged.line);
             batch.extend(line.map(|line| line.lying_in(&storage.archives())));
             if !record.header.flags.more_follows() {
                 self.newest = sequence;

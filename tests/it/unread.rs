@@ -1,10 +1,11 @@
 //! What this program cannot read of a log is not nothing: no list is whole without it, and nothing
 //! is said to be missing that may rest on it.
 
+use crate::attack_support::attacked_log;
 use crate::hook::{ask, call};
 use crate::program::Place;
 use crate::records_support::{holdpoint, told, values};
-use crate::withheld::{of_kind, place_of, sequence};
+use crate::withheld::{of_kind, place_of, remove_caches, sequence};
 use holdpoint_forger::layout::record;
 use holdpoint_forger::{Log, Reach, Record};
 use std::path::Path;
@@ -77,6 +78,51 @@ fn what_lies_behind_a_record_of_an_unknown_kind_or_version_is_not_known_and_that
         for words in [&["replay", "--at", &before, "--json"][..], &["diff", "1", &before]] {
             let (code, _, stderr) = told(&holdpoint(log, words));
             assert!(code == 0 && !stderr.contains("unknown"), "{words:?}: {stderr}");
+        }
+    }
+}
+
+/// Bytes of which no program makes an event.
+const GARBLED: &dyn Fn(&mut Record) = &|it| it.set_payload(vec![0xff; 20]);
+
+#[test]
+fn a_record_that_cannot_be_read_is_found_wherever_it_could_be_meant() {
+    for change in [GARBLED, UNKNOWN[0], UNKNOWN[1]] {
+        let directory = attacked_log();
+        let log = directory.path();
+        let ended = of_kind(log, "execution_loop.halted").pop().unwrap();
+        let id = ended["loop_id"].as_str().unwrap();
+        let records = values(&holdpoint(log, &["log", "show", "--json", "--loop", id]));
+        let (at, begun) = (sequence(&ended), sequence(&records[0]).to_string());
+        remake(log, at, change);
+        let (own, newest) = (at.to_string(), (at + 1).to_string());
+        for has_caches in [true, false] {
+            if !has_caches {
+                remove_caches(log);
+            }
+            for words in [
+                &["runs", "--running", "--since", &begun][..],
+                &["runs", "--failed", "--since", &begun],
+                &["runs", "--json", "--since", &begun],
+                &["show", id],
+                &["show", &own],
+                &["output", id],
+                &["trace", &own, "--json"],
+                &["bisect", id],
+                &["log", "show"],
+                &["log", "show", "--reverse", "--json"],
+                &["log", "show", "--loop", id],
+                &["log", "show", "--from", &own, "--to", &own],
+                &["log", "show", "--text", "no such text"],
+            ] {
+                let (code, stdout, stderr) = told(&holdpoint(log, words));
+                assert_eq!(code, 6, "{words:?}: {stdout}{stderr}");
+                assert!(stderr.contains(&format!("sequence {at}: ")), "{words:?}: {stderr}");
+                assert!(!stderr.contains("the log is corrupt"), "{words:?}: {stderr}");
+            }
+            let words = ["log", "show", "--from", &newest, "--json"];
+            let (code, shown, said) = told(&holdpoint(log, &words));
+            assert!(code == 0 && !shown.is_empty(), "what can be read is shown: {said}");
         }
     }
 }

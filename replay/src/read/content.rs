@@ -3,9 +3,13 @@
 
 use super::Content;
 use super::stock::decode_boxed;
+use crate::finding::{Finding, Problem};
 use crate::indexed_as_read::{TermsOfEvent, terms_of_event};
 use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceHashes, EvidenceMessages};
 use holdpoint_domain::log::{RECORDS_UNPROVEN, SALVAGED};
+use holdpoint_domain::world::envelope::decode_causation;
+use holdpoint_log_files::survey::segment_path;
+use holdpoint_log_files::{Place, Problem as LogProblem, RecordPlace};
 use holdpoint_log_format::{Record, RecordHeader};
 use holdpoint_sha256_lanes::digest_each;
 use std::cell::RefCell;
@@ -98,4 +102,19 @@ pub(crate) fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> 
         Err(error) if error.is_opaque() => Content::Opaque,
         Err(error) => Content::Undecodable(error),
     }
+}
+
+/// Why nobody can tell what a record says, by its heading alone: its payload is withheld, or cannot
+/// be read. What is opaque says nothing.
+pub(crate) fn unread(place: &RecordPlace, record: &Record<'_>) -> Option<Finding> {
+    let Record { header, payload } = record;
+    let problem = if header.flags.withheld() {
+        Problem::Log(LogProblem::Withheld)
+    } else {
+        let (kind, version) = (header.kind, header.version);
+        let error = decode_causation(kind, version, payload).err()?;
+        (!error.is_opaque()).then_some(Problem::Payload { kind, version, error })?
+    };
+    let (file, offset) = (segment_path(place.segment), place.offset);
+    Some(Finding { place: Place { file, offset, sequence: header.sequence }, problem })
 }

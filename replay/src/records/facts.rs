@@ -4,10 +4,9 @@
 
 use super::exclude::rows_of;
 use super::filter::Filter;
-use super::part::withheld_at;
 use super::search::{Order, Search, Searched};
 use crate::progress::Progress;
-use crate::read::{ReadError, ReadOptions};
+use crate::read::{Committed, ReadError, ReadOptions};
 use holdpoint_domain::world::{RowFact, RowKind, row_of_record};
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run};
@@ -25,8 +24,8 @@ pub(crate) struct SegmentFacts {
 }
 
 /// Shows what each segment says, the newest first, until `visit` has seen enough. Of segments that
-/// are read, records of the wanted kinds alone are asked; one of these of which only the digest is
-/// there is found, for nobody can tell what it says.
+/// are read, records of the wanted kinds alone are asked; one of these that is withheld or
+/// cannot be read is found, for nobody can tell what it says.
 ///
 /// # Errors
 /// As [`crate::verify()`].
@@ -100,16 +99,22 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
         let Self { reader, tied, part, .. } = self;
         let first_sequence = segment.header.first_sequence();
         let mut read = SegmentFacts { first_sequence, rows: Rows::default(), is_whole: true };
-        let (mut batch, mut withheld) = (Vec::new(), Vec::new());
+        let (mut batch, mut unread) = (Vec::new(), Vec::new());
         let row = |_: &RecordPlace, record: &Record<'_>| {
             let Record { header, payload } = record;
             let is_asked = is_wanted(header.kind) && !header.flags.withheld();
             if is_asked { row_of_record(header.kind, header.version, payload) } else { None }
         };
-        let mut take = |place: &RecordPlace, record: &Record<'_>, row| {
+        let unread_in = |place: &RecordPlace, record: &Record<'_>| {
+            if is_wanted(record.header.kind) { Committed::of(place, record).unread() } else { None }
+        };
+        let mut take = |place: &RecordPlace, record: &Record<'_>, row: Option<Vec<u8>>| {
             let header = &record.header;
-            if header.flags.withheld() && is_wanted(header.kind) {
-                withheld.push(withheld_at(place, header.sequence));
+            if row.is_none()
+                && let Some(found) = unread_in(place, record)
+            {
+                read.is_whole = false;
+                unread.push(found);
             }
             read.take(header, row, &mut batch);
         };
@@ -123,7 +128,7 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
                 ControlFlow::Continue(())
             })?;
         }
-        part.extend(withheld);
+        part.extend(unread);
         Ok(read)
     }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::ops::ControlFlow;
 
 /// More findings than this are not kept: of a damaged log, each segment can give one.
-const FINDINGS_MAX: usize = 100;
+pub(super) const FINDINGS_MAX: usize = 100;
 
 /// What was read of a log of which only a part was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -53,8 +53,14 @@ impl Part {
 
 impl Extend<LogFinding> for Part {
     fn extend<T: IntoIterator<Item = LogFinding>>(&mut self, findings: T) {
+        self.extend(findings.into_iter().map(Finding::from));
+    }
+}
+
+impl Extend<Finding> for Part {
+    fn extend<T: IntoIterator<Item = Finding>>(&mut self, findings: T) {
         for finding in findings {
-            let finding = Finding::from(finding).located(&self.archives);
+            let finding = finding.located(&self.archives);
             if self.findings.len() < FINDINGS_MAX && !self.findings.contains(&finding) {
                 self.findings.push(finding);
             }

@@ -257,10 +257,10 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             let (mut met, mut said) = (SeenIn::default(), NewestSaid::from(due));
             let make = |place: &RecordPlace, record: &Record<'_>| {
                 let answer = asked.map(|asked| asked.answer(record));
-                (seen.line(place, record, filter, prefilter), answer)
+                (seen.judged(place, record, filter, prefilter), answer)
             };
-            tied.read_making(reader, part, &make, &mut |place, record, (line, answer)| {
-                seen.meet(&mut met, place, &record.header, line);
+            tied.read_making(reader, part, &make, &mut |_, record, (judged, answer)| {
+                seen.meet(&mut met, &record.header, judged);
                 answer.into_iter().for_each(|answer| said.take(&record.header, answer));
             })?;
             seen.keep(due, met);
@@ -459,8 +459,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             Order::OldestFirst => self.forwards(&mut segment, &mut shown)?,
             Order::NewestFirst => self.backwards(&mut segment, &mut shown)?,
         }
-        let (onward, withheld) = (shown.onward, shown.withheld);
-        self.part.extend(withheld);
+        let (onward, unread) = (shown.onward, shown.unread);
+        self.part.extend(unread);
         Ok(onward)
     }
 
@@ -474,9 +474,9 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         self.tie_seeing(first)?;
         let Self { reader, tied, seen, begin, part, .. } = self;
         if let Some(seen) = seen.take(first) {
-            let lines = seen.into_iter().filter_map(|SeenRecord { place, header, line }| {
-                shown.take(&place, &header, line.map(|line| *line), tied.standing(&header))
-            });
+            let lines = seen
+                .into_iter()
+                .map(|SeenRecord { header, judged }| shown.take(*judged, tied.standing(&header)));
             let lines = lines.collect();
             shown.show(lines);
             return Ok(());
@@ -547,8 +547,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
                 lines.extend(shown.wanted(place, record, tied.standing(&record.header)));
             });
             if read.map_err(io_error(&segment_path(first)))?.is_none() {
-                let (rest, withheld) = (shown.rest(), shown.withheld);
-                self.part.extend(withheld);
+                let (rest, unread) = (shown.rest(), shown.unread);
+                self.part.extend(unread);
                 return Ok(Some(Err(rest)));
             }
             shown.show(lines);
@@ -556,9 +556,9 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
                 break;
             }
         }
-        let (onward, withheld) = (shown.onward, shown.withheld);
+        let (onward, unread) = (shown.onward, shown.unread);
         self.part.segments_read_by_index += u64::from(!candidates.is_empty());
-        self.part.extend(withheld);
+        self.part.extend(unread);
         Ok(Some(Ok(onward)))
     }
 }

@@ -1,7 +1,7 @@
 //! Wanted records that are met while segments are tied by reading them whole: no such segment has
 //! to be read a second time for them.
 
-use super::Line;
+use super::Judged;
 use super::filter::Filter;
 use super::prefilter::Prefilter;
 use holdpoint_domain::world::envelope::decode_causation;
@@ -17,9 +17,8 @@ const SEEN_MAX: usize = 4_096;
 
 /// A record that is wanted, or of which nobody can tell.
 pub(super) struct SeenRecord {
-    pub(super) place: RecordPlace,
     pub(super) header: RecordHeader,
-    pub(super) line: Option<Box<Line>>,
+    pub(super) judged: Box<Judged>,
 }
 
 /// What was met, by the first record of its segment.
@@ -40,7 +39,7 @@ pub(crate) struct Asked {
 pub(super) struct Answer {
     cause: Option<u64>,
     begun: Option<Box<str>>,
-    /// Whether something may begin with it, and only its digest is there.
+    /// Whether something may begin with it, and it cannot be read.
     may_begin: bool,
 }
 
@@ -53,7 +52,7 @@ pub(crate) struct NewestSaid {
     /// The wanted ones of the ids of the runs and the questions that begin in it.
     pub(super) begun: BTreeSet<String>,
     batch: Vec<String>,
-    /// Whether none of them is withheld with which something may begin.
+    /// Whether all can be read with which something may begin.
     pub(super) is_whole: bool,
 }
 
@@ -65,9 +64,10 @@ impl Asked {
 
     pub(super) fn answer(&self, record: &Record<'_>) -> Answer {
         let Record { header, payload } = record;
-        let cause = decode_causation(header.kind, header.version, payload).ok().flatten();
-        let may_begin = header.flags.withheld() && kind_may_begin(header.kind);
-        Answer { cause, begun: self.begun(record), may_begin }
+        let cause = decode_causation(header.kind, header.version, payload);
+        let is_unread = header.flags.withheld() || cause.is_err();
+        let may_begin = is_unread && kind_may_begin(header.kind);
+        Answer { cause: cause.ok().flatten(), begun: self.begun(record), may_begin }
     }
 
     /// The wanted id of what begins with a record. It is written out in the payload.
@@ -122,32 +122,29 @@ pub(super) struct SeenIn {
 }
 
 impl Seen {
-    /// The line of a record, where it is wanted and can still be kept.
-    pub(super) fn line(
+    /// What becomes of a record, where it is due and can still be kept.
+    pub(super) fn judged(
         &self,
         place: &RecordPlace,
         record: &Record<'_>,
         filter: &Filter,
         prefilter: &Prefilter,
-    ) -> Option<Box<Line>> {
+    ) -> Option<Box<Judged>> {
         if self.is_full.load(Ordering::Relaxed) {
             return None;
         }
         // Hardly a record is wanted, and room is made for what each of them gives.
-        Line::wanted(place, record, filter, prefilter).map(Box::new)
+        Judged::of(place, record, filter, prefilter).map(Box::new)
     }
 
-    /// The next record of a segment, with its line where it is wanted.
+    /// The next record of a segment, and what becomes of it where it is due.
     pub(super) fn meet(
         &self,
         met: &mut SeenIn,
-        place: &RecordPlace,
         header: &RecordHeader,
-        line: Option<Box<Line>>,
+        judged: Option<Box<Judged>>,
     ) {
-        if line.is_some() || header.flags.withheld() {
-            met.batch.push(SeenRecord { place: *place, header: header.clone(), line });
-        }
+        met.batch.extend(judged.map(|judged| SeenRecord { header: header.clone(), judged }));
         if !header.flags.more_follows() {
             met.records.append(&mut met.batch);
         }
@@ -190,8 +187,8 @@ mod tests {
     fn meet(seen: &mut Seen, first: u64, headers: impl Iterator<Item = RecordHeader>) {
         let mut met = SeenIn::default();
         for header in headers {
-            let place = RecordPlace { segment: first, offset: 0, length: 64 };
-            seen.meet(&mut met, &place, &header, None);
+            let judged = Judged { line: None, unread: None };
+            seen.meet(&mut met, &header, Some(judged.into()));
         }
         seen.keep(first, met);
     }

@@ -1,18 +1,17 @@
 //! What is shown of a segment's records: those that a filter wants, of complete batches, in an
 //! order.
 
-use super::Line;
 use super::filter::Filter;
 use super::indexes::Tied;
-use super::part::{Part, withheld_at};
+use super::part::Part;
 use super::prefilter::Prefilter;
 use super::search::Order;
+use super::{Judged, Line};
+use crate::finding::Finding;
 use crate::read::ReadError;
 use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::{
-    ArchivePlaces, Finding, LogReader, ReadStorage, RecordPlace, Run, Standing,
-};
-use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
+use holdpoint_log_files::{ArchivePlaces, LogReader, ReadStorage, RecordPlace, Run, Standing};
+use holdpoint_log_format::{ChainPosition, Record};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ pub(super) struct Shown<'v> {
     pub(super) onward: ControlFlow<()>,
     visit: &'v mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
     /// Those of the records that were due of which nobody can tell what they say.
-    pub(super) withheld: Vec<Finding>,
+    pub(super) unread: Vec<Finding>,
 }
 
 /// A record that is wanted, or of which nobody can tell.
@@ -38,8 +37,8 @@ pub(super) struct Wanted {
     line: Option<Line>,
     /// What is proven of it.
     standing: Standing,
-    /// That of its payload only the digest is there.
-    withheld: Option<Finding>,
+    /// Why nobody can tell.
+    unread: Option<Finding>,
 }
 
 impl<'v> Shown<'v> {
@@ -58,7 +57,7 @@ impl<'v> Shown<'v> {
             last: None,
             onward: ControlFlow::Continue(()),
             visit,
-            withheld: Vec::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -68,26 +67,14 @@ impl<'v> Shown<'v> {
         record: &Record<'_>,
         standing: Standing,
     ) -> Option<Wanted> {
-        let line = Line::wanted(place, record, &self.filter, &self.prefilter);
-        self.take(place, &record.header, line, standing)
+        let judged = Judged::of(place, record, &self.filter, &self.prefilter)?;
+        Some(self.take(judged, standing))
     }
 
-    /// The record is due or passed over. Of one of which only the digest is there nobody can tell
-    /// what it says, or whether it is wanted: that is found, also where its header alone says that
-    /// it is.
-    pub(super) fn take(
-        &self,
-        place: &RecordPlace,
-        header: &RecordHeader,
-        line: Option<Line>,
-        standing: Standing,
-    ) -> Option<Wanted> {
-        let is_withheld = header.flags.withheld() && self.filter.admits(header);
-        (line.is_some() || is_withheld).then(|| Wanted {
-            line: line.map(|line| line.lying_in(&self.archives)),
-            standing,
-            withheld: is_withheld.then(|| withheld_at(place, header.sequence)),
-        })
+    /// The record is due.
+    pub(super) fn take(&self, judged: Judged, standing: Standing) -> Wanted {
+        let Judged { line, unread } = judged;
+        Wanted { line: line.map(|line| line.lying_in(&self.archives)), standing, unread }
     }
 
     /// Shows what lies behind a place, from the last piece on: once through the segment to find
@@ -132,11 +119,11 @@ impl<'v> Shown<'v> {
         if self.order == Order::NewestFirst {
             lines.reverse();
         }
-        for Wanted { line, standing, withheld } in lines {
+        for Wanted { line, standing, unread } in lines {
             if self.onward.is_break() {
                 return;
             }
-            self.withheld.extend(withheld);
+            self.unread.extend(unread);
             let Some(line) = line else { continue };
             self.last = Some(line.sequence);
             self.onward = (self.visit)(line, standing);

@@ -2,6 +2,7 @@
 
 use super::Line;
 use super::filter::Filter;
+use super::part::FINDINGS_MAX;
 use crate::anchor::{Anchor, Start, can_state, statement_in};
 use crate::axes::report;
 use crate::finding::Finding;
@@ -36,7 +37,8 @@ pub(super) fn each<S: ReadStorage>(
     progress: &mut dyn FnMut(Progress),
     visit: &mut dyn FnMut(&Committed),
 ) -> Result<Report, ReadError> {
-    let (reading, wrong_beginning) = steadily(options, |attempt| {
+    let (reading, found) = steadily(options, |attempt| {
+        let mut found = Vec::new();
         let anchor = Anchor::of(storage)?;
         let (is_asked_for, mut statement) = (asks_for_beginning(filter, &anchor), None);
         let is_there =
@@ -45,13 +47,16 @@ pub(super) fn each<S: ReadStorage>(
             if is_asked_for {
                 statement = statement_in(batch, &anchor.position).or(statement.take());
             }
-            batch.iter().filter(|record| filter.wants(record)).for_each(&mut *visit);
+            let due = || batch.iter().filter(|record| filter.admits(&record.header));
+            found.extend(due().filter_map(Committed::unread).take(FINDINGS_MAX - found.len()));
+            due().filter(|record| filter.wants(record)).for_each(&mut *visit);
         })?;
         let start = is_asked_for.then(|| Start::stated(anchor, statement));
-        Ok((reading, start.and_then(|start| start.finding)))
+        found.extend(start.and_then(|start| start.finding));
+        Ok((reading, found))
     })?;
     let mut report = report(reading, None);
-    report.take_findings(wrong_beginning.as_slice());
+    report.take_unread(&found);
     Ok(report)
 }
 

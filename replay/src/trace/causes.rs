@@ -3,15 +3,16 @@
 use super::looked::{Batch, Known, Looked};
 use super::runs::SaidOfRun;
 use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
+use crate::finding::Finding;
 use crate::read::{Beside, Committed, ReadError, content_of};
 use crate::records::Line;
 use crate::records::indexes::Tied;
-use crate::records::part::{Part, withheld_at};
+use crate::records::part::Part;
 use crate::words::in_words;
 use holdpoint_domain::log::RULES_ADOPTED;
 use holdpoint_domain::world::envelope::{decode, decode_causation};
 use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::{Finding, LogReader, ReadFile, ReadStorage, RecordPlace, Run, Standing};
+use holdpoint_log_files::{LogReader, ReadFile, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::{ChainPosition, Record};
 use std::ops::ControlFlow;
 
@@ -151,9 +152,9 @@ impl Causes {
 
     /// Takes a step. Gives the record that caused it, or how the story begins with it.
     fn take(&mut self, read: Reading, part: &mut Part) -> Result<u64, Beginning> {
-        let Reading { batch: Batch { first: sequence, .. }, step, said, withheld } = read;
+        let Reading { batch: Batch { first: sequence, .. }, step, said, unread } = read;
         self.steps.push(step);
-        part.extend(withheld);
+        part.extend(unread);
         match said {
             Said::Unreadable => Err(Beginning::Unreadable { sequence }),
             Said::Nothing => Err(Beginning::Begun { sequence }),
@@ -243,13 +244,13 @@ struct Reading {
     batch: Batch,
     step: Step,
     said: Said,
-    withheld: Vec<Finding>,
+    unread: Vec<Finding>,
 }
 
 impl Reading {
     fn of(batch: Batch) -> Self {
-        let (step, withheld) = (Step::begun(batch.first), Vec::new());
-        Self { batch, step, said: Said::Unreadable, withheld }
+        let (step, unread) = (Step::begun(batch.first), Vec::new());
+        Self { batch, step, said: Said::Unreadable, unread }
     }
 
     /// Takes in the next record of the batch.
@@ -258,9 +259,7 @@ impl Reading {
             self.said = said_by(record);
         }
         self.step.take(place, record);
-        if record.header.flags.withheld() {
-            self.withheld.push(withheld_at(place, record.header.sequence));
-        }
+        self.unread.extend(Committed::of(place, record).unread());
     }
 }
 

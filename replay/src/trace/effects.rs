@@ -3,13 +3,14 @@
 use super::causes::{causation_in_heading, causation_of};
 use super::looked::{Batch, Known, Looked};
 use super::{EFFECTS_MAX, Step};
-use crate::read::ReadError;
+use crate::finding::Finding;
+use crate::read::{ReadError, unread};
 use crate::records::indexes::Tied;
 use crate::records::may_hold;
-use crate::records::part::{Part, withheld_at};
+use crate::records::part::Part;
 use holdpoint_domain::world::Term;
 use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::{Finding, LogReader, ReadFile, ReadStorage, RecordPlace, Run};
+use holdpoint_log_files::{LogReader, ReadFile, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::Record;
 use holdpoint_log_index::TermHash;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,9 +25,9 @@ pub(super) struct Effects {
     pub(super) steps: Vec<Step>,
     pub(super) left_out: u64,
     pub(super) is_cut: bool,
-    /// Records of the story of which only the digest is there, and of batches of which nothing can
-    /// be read, so that they may be part of it.
-    withheld: Vec<Finding>,
+    /// Records of the story that are withheld or cannot be read, and of batches of which nothing
+    /// can be, so that they may be part of it.
+    unread: Vec<Finding>,
     /// The batches of the story: by the last record, the first one and the distance.
     known: BTreeMap<u64, (u64, u32)>,
     /// The terms by which records are known that one of these caused.
@@ -37,8 +38,8 @@ pub(super) struct Effects {
 struct Open {
     cause: Cause,
     step: Step,
-    /// The first record of which only the digest is there.
-    withheld: Option<Finding>,
+    /// Why the first record is not known that is withheld or cannot be read.
+    unread: Option<Finding>,
 }
 
 /// What is known of a batch's cause, by the first of its records that can be read.
@@ -83,7 +84,7 @@ impl Effects {
                 ControlFlow::Continue(())
             })?;
         }
-        part.extend(effects.withheld.drain(..));
+        part.extend(effects.unread.drain(..));
         Ok(effects)
     }
 
@@ -163,10 +164,10 @@ impl Effects {
         let batch = open.get_or_insert_with(|| Open {
             cause: Cause::Unknown,
             step: Step::begun(sequence),
-            withheld: None,
+            unread: None,
         });
-        if record.header.flags.withheld() {
-            batch.withheld.get_or_insert_with(|| withheld_at(place, sequence));
+        if named.is_none() && batch.unread.is_none() {
+            batch.unread = unread(place, record);
         }
         if matches!(batch.cause, Cause::Unknown) {
             batch.cause = self.cause_of(record, named);
@@ -178,11 +179,11 @@ impl Effects {
             return;
         }
         match open.take() {
-            Some(Open { cause: Cause::Known(distance), step, withheld }) => {
-                self.withheld.extend(withheld);
+            Some(Open { cause: Cause::Known(distance), step, unread }) => {
+                self.unread.extend(unread);
                 self.add(step, distance.saturating_add(1), depth);
             }
-            Some(Open { cause: Cause::Unknown, withheld, .. }) => self.withheld.extend(withheld),
+            Some(Open { cause: Cause::Unknown, unread, .. }) => self.unread.extend(unread),
             _ => {}
         }
     }
