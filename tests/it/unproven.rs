@@ -3,7 +3,8 @@
 
 use crate::decision_support::{asked, decision, done, id_of, refused};
 use crate::program::{Place, json, status, text};
-use holdpoint_forger::Log;
+use holdpoint_domain::log::RECORDS_UNPROVEN;
+use holdpoint_forger::{Log, Reach, RecordAt, layout};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::{Head, Link};
 use holdpoint_testing::hand_made::change_head;
@@ -231,6 +232,32 @@ fn a_salvaged_log_that_was_set_back_before_what_it_says_is_unproven_says_it_stil
     let told = json(&output);
     let last = told["unproven"].as_array().unwrap().last().unwrap();
     assert_eq!((&last["first_sequence"], &last["last_sequence"]), (&2.into(), &stated.into()));
+}
+
+/// The record that said so is another one by now, and all behind it is chained anew.
+#[test]
+fn what_the_report_of_a_salvage_alone_calls_unproven_stays_so_in_the_next_one() {
+    let mut place = Place::new();
+    asked(&place, &[]);
+    unprove(&mut place);
+    let mut log = Log::read(&place.log).unwrap();
+    let records = log.records();
+    let is_it = |at: &&RecordAt| log.record(**at).kind() == RECORDS_UNPROVEN;
+    let at = *records.iter().find(is_it).unwrap();
+    let other = log.record(records[1]);
+    let (kind, payload) = (other.kind(), other.payload.clone());
+    let said = log.record_mut(at);
+    said.set_payload(payload);
+    said.header.set_number(layout::record::KIND, kind.into());
+    assert!(log.remake(at, Reach::Log));
+    log.head_follows();
+    log.write(&place.log).unwrap();
+    let before = json(&place.holdpoint(&["verify", "--json"]))["unproven_records"].clone();
+    assert!(before[0]["last"].as_u64() > Some(1), "{before}");
+    assert_ne!(status(&place.holdpoint(&["salvage", "new", "again"])), 1);
+    place.log = place.directory.path().join("again");
+    let after = json(&place.holdpoint(&["verify", "--json"]))["unproven_records"].clone();
+    assert!(after[0]["last"].as_u64() > before[0]["last"].as_u64(), "{before} {after}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! over without proof never gains one.
 
 use holdpoint_domain::Event;
-use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, SALVAGED, Salvaged};
+use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, SALVAGED};
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_files::Standing;
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Unproven};
@@ -21,12 +21,17 @@ pub(super) struct Doubt {
     last: u64,
     /// The record that its report says is there; 0: none does.
     due: u64,
+    /// What its report says is unproven, first and last.
+    reported: Vec<(u64, u64)>,
+    /// What other records say is.
+    stated: Vec<(u64, u64)>,
 }
 
 impl Doubt {
     /// Nothing is known of a source that begins with this record.
     pub(super) fn from(first: u64) -> Self {
-        Self { first, is_of_salvage: false, last: 0, due: 0 }
+        let (reported, stated) = (Vec::new(), Vec::new());
+        Self { first, is_of_salvage: false, last: 0, due: 0, reported, stated }
     }
 
     /// Looks at a valid record, which may not be kept in the end.
@@ -34,11 +39,21 @@ impl Doubt {
         let RecordHeader { sequence, kind, ref flags, .. } = record.header;
         let is_report = kind == SALVAGED && sequence == self.first;
         self.is_of_salvage |= is_report || kind == RECORDS_UNPROVEN;
-        if is_report && let Some(report) = report_of(record) {
-            self.due = report.last_sequence;
+        if !is_report && kind != RECORDS_UNPROVEN {
+            return;
         }
-        if kind == RECORDS_UNPROVEN && flags.withheld() {
-            self.last = self.last.max(sequence.saturating_sub(1));
+        match event_of(record) {
+            Some(LogEvent::Salvaged(report)) => {
+                self.due = report.last_sequence;
+                self.reported = report.unproven_behind(sequence).collect();
+            }
+            Some(LogEvent::RecordsUnproven(body)) => {
+                self.stated.push((body.first_sequence, body.last_sequence));
+            }
+            _ if flags.withheld() && kind == RECORDS_UNPROVEN => {
+                self.last = self.last.max(sequence.saturating_sub(1));
+            }
+            _ => {}
         }
     }
 
@@ -48,7 +63,10 @@ impl Doubt {
         if !self.is_of_salvage {
             return None;
         }
-        let (mut newest, mut last) = (0, self.last);
+        // What the report alone says, another record said that is there no more.
+        let untold = self.reported.iter().filter(|range| !self.stated.contains(range));
+        let untold = untold.map(|(_, last)| *last).max().unwrap_or(0);
+        let (mut newest, mut last) = (0, self.last.max(untold));
         for piece in &plan.pieces {
             match piece {
                 Piece::Kept(kept) => newest = kept.last.sequence.max(newest),
@@ -67,10 +85,10 @@ impl Doubt {
     }
 }
 
-fn report_of(record: &Record<'_>) -> Option<Salvaged> {
+fn event_of(record: &Record<'_>) -> Option<LogEvent> {
     let header = &record.header;
     match decode(header.kind, header.version, record.payload).ok()?.event {
-        Event::Log(LogEvent::Salvaged(report)) => Some(report),
+        Event::Log(event) => Some(event),
         _ => None,
     }
 }
