@@ -157,9 +157,9 @@ fn a_thread_that_began_before_records_were_lost_dispatches_nothing() {
     let turn = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(of));
     say(&mut stage, lost(2));
     grant_anew(&mut stage);
-    PRESUMED
-        .iter()
-        .for_each(|(what, _, statuses)| drop(register_anew(&mut stage, what, *statuses)));
+    for (what, _, statuses) in PRESUMED {
+        register_anew(&mut stage, what, statuses);
+    }
     for command in [&row, &turn] {
         assert_eq!(refusal(&stage.world, command).unwrap().0, "BEGAN_BEFORE_LOSS");
     }
