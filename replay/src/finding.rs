@@ -103,7 +103,8 @@ impl Finding {
     }
 
     /// Whether it is that only a newer program knows what a record says.
-    pub(crate) fn is_of_unknown_kind(&self) -> bool {
+    #[must_use]
+    pub fn is_of_unknown_kind(&self) -> bool {
         matches!(&self.problem, Problem::Payload { error, .. } if error.is_of_unknown_kind())
     }
 

@@ -66,8 +66,19 @@ fn read_whole(disk: &SimulatedDisk) -> Option<Found> {
     };
     let report = must(verify(disk, read_options(disk), &mut |_| {}));
     let rebuilt = rebuild(disk, Until::End, read_options(disk), &mut |_| {}, &mut |_| {});
-    assert_eq!(must(rebuilt).report, report, "to rebuild is to verify and keep the state");
+    assert_as_verified(must(rebuilt).report, &report);
     Some(Found { survey, report, links })
+}
+
+/// To rebuild is to verify and keep the state. Besides it is told before which record the state was
+/// left standing, where only a newer program knows what that says: to verify that is no finding.
+pub(crate) fn assert_as_verified(mut told: Report, verified: &Report) {
+    told.findings.retain(|finding| !finding.is_of_unknown_kind());
+    if told.verdict == holdpoint_replay::Verdict::Unknown {
+        assert!(!verified.failed(), "{}", verified.verdict);
+        told.verdict = verified.verdict;
+    }
+    assert_eq!(told, *verified);
 }
 
 fn survey_options(disk: &SimulatedDisk, extent: Extent) -> SurveyOptions {
