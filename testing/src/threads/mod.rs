@@ -80,15 +80,8 @@ impl Stage {
 
     /// A person allows the caller.
     pub fn allow_caller(&mut self) {
-        let command =
-            Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
-                actor_kind: Actor::Automation,
-                actor_id: CALLER.into(),
-                capability: Capability::SeleneOsOnly,
-                is_granted: true,
-            }));
         let person = ActorId { kind: Actor::Human, id: "person".into() };
-        self.give_as(&person, &command, Time::from_nanoseconds(BEGIN)).events();
+        self.give_as(&person, &permission(true), Time::from_nanoseconds(BEGIN)).events();
     }
 
     pub fn tenant(&mut self, tenant_id: &str) {
@@ -163,8 +156,7 @@ impl Stage {
 
     /// The allowed caller gives a command.
     pub fn give(&mut self, command: &Command, at: u64) -> Outcome {
-        let caller = ActorId { kind: Actor::Automation, id: CALLER.into() };
-        self.give_as(&caller, command, Time::from_nanoseconds(at))
+        self.give_as(&caller(), command, Time::from_nanoseconds(at))
     }
 
     /// As a shell does it: the key first, then the caller, then the rules; a refusal that is a
@@ -248,6 +240,21 @@ fn idempotency_of(command: &Command) -> Option<Idempotency> {
         key: scope.idempotency_key.into(),
         content: sha256(&content),
     })
+}
+
+/// Who calls.
+pub fn caller() -> ActorId {
+    ActorId { kind: Actor::Automation, id: CALLER.into() }
+}
+
+/// The caller may call from now on, or may no longer.
+pub fn permission(is_granted: bool) -> Command {
+    Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
+        actor_kind: Actor::Automation,
+        actor_id: CALLER.into(),
+        capability: Capability::SeleneOsOnly,
+        is_granted,
+    }))
 }
 
 /// The work order that belongs to a thread.

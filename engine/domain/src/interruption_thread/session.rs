@@ -18,7 +18,7 @@ use crate::interruption_thread::request::{TurnInput, TurnRequest};
 use crate::interruption_thread::rules::{expiries, given_up};
 use crate::interruption_thread::state::Thread;
 use crate::interruption_thread::types::{Directive, Fate, ReasonCode};
-use crate::registration::state::{Mismatch, Registered, pair};
+use crate::registration::state::{Mismatch, REGISTERED_ANEW, Registered, pair};
 use crate::registration::types::{LeaseStatus, SessionStatus};
 
 /// The scope as it counts: a turn or a row that names no session is in the thread's own.
@@ -178,8 +178,7 @@ impl Registered<'_> {
         Mismatch::unless_same("user_id", &session.user_id, scope.user_id)?;
         Mismatch::unless_same("device_id", &session.device_id, scope.device_id)?;
         if session.status == SessionStatus::Active {
-            let mended = "suspend it, make it ACTIVE";
-            self.expect_no_doubt("session_id", session_id, session.by, mended)?;
+            self.expect_no_doubt("session_id", session_id, session.by, REGISTERED_ANEW)?;
         }
         Ok(session.status)
     }

@@ -127,6 +127,9 @@ pub(crate) fn pair(tenant_id: &str, id: &str) -> (Text, Text) {
     (Text::from(tenant_id), Text::from(id))
 }
 
+/// How what can be suspended is registered anew.
+pub(crate) const REGISTERED_ANEW: &str = "suspend it, make it ACTIVE";
+
 /// What is not as it has to be.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mismatch {
@@ -200,7 +203,7 @@ impl<'a> Registered<'a> {
     ) -> Result<(), Mismatch> {
         let found = match known {
             Some(known) if known.status == RegistrationStatus::Active => {
-                return self.expect_no_doubt(field, name, known.by, "suspend it, make it ACTIVE");
+                return self.expect_no_doubt(field, name, known.by, REGISTERED_ANEW);
             }
             Some(known) => format!("{}, which is {}", shown(name), known.status),
             None => format!("{}, which is not registered", shown(name)),

@@ -10,7 +10,7 @@ use holdpoint_domain::{ActorId, Command, Envelope, Event, Time, World, decide};
 use holdpoint_testing::threads::drawn::row;
 use holdpoint_testing::threads::registering::{register, with};
 use holdpoint_testing::threads::requests::{chat, intent, request};
-use holdpoint_testing::threads::{CALLER, Stage, turn};
+use holdpoint_testing::threads::{Stage, caller, permission, turn};
 use serde_json::json;
 
 use crate::lost::lost;
@@ -81,11 +81,8 @@ fn register_anew(stage: &mut Stage, what: &str, [between, now]: [&str; 2]) -> &'
 fn grant_anew(stage: &mut Stage) {
     let person = ActorId { kind: Actor::Human, id: "person".into() };
     for is_granted in [false, true] {
-        let json = json!({"command": "interruption_thread.change_capability",
-            "actor_kind": "AUTOMATION", "actor_id": CALLER,
-            "capability": "SELENE_OS_ONLY", "is_granted": is_granted});
-        let change = serde_json::from_value(json).unwrap();
-        stage.give_as(&person, &change, stage.world.totals().last_at).events();
+        let at = stage.world.totals().last_at;
+        stage.give_as(&person, &permission(is_granted), at).events();
     }
 }
 
@@ -125,8 +122,7 @@ fn what_was_registered_before_records_were_lost_permits_nothing_until_it_is_regi
     let recorded = decide(&stage.world, &dispatch(&stage, "token"), stage.world.totals().last_at);
     say(&mut stage, lost(2));
     let mut judged = stage.clone();
-    let caller = ActorId { kind: Actor::Automation, id: CALLER.into() };
-    recorded.unwrap().into_iter().for_each(|event| say_as(&mut judged, caller.clone(), event));
+    recorded.unwrap().into_iter().for_each(|event| say_as(&mut judged, caller(), event));
     // The caller's own capability comes first.
     let refused = stage.give(&register("tenant", "SUSPENDED"), AT);
     assert_eq!(refused.refusal().unwrap().code(), "X_FAIL_CALLER_NOT_ALLOWED");

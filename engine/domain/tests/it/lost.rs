@@ -8,10 +8,10 @@ use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::log::{
     LogCommand, PolicyUnknown, RecordFingerprint, RecordsLost, RecordsUnproven, UnprovenReason,
 };
-use holdpoint_domain::registration::{Capability, ChangeCapability, RegistrationCommand};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, Refusal, Time, World};
 use holdpoint_testing::story::Story;
-use holdpoint_testing::threads::Stage as ThreadStage;
+use holdpoint_testing::threads::registering::register;
+use holdpoint_testing::threads::{Stage as ThreadStage, caller, permission};
 
 use crate::points::{Stage, action, agent, bound, choice, person, question, told};
 
@@ -133,18 +133,9 @@ fn an_answer_behind_the_loss_is_in_doubt_and_one_before_it_that_permits_no_more_
 fn a_capability_that_a_lost_record_may_have_taken_away_permits_nothing_until_granted_anew() {
     let at = Time::from_nanoseconds(1);
     let ada = ActorId { kind: Actor::Human, id: "ada".into() };
-    let caller = ActorId { kind: Actor::Automation, id: "caller".into() };
-    let change = |is_granted| {
-        let (actor_kind, actor_id) = (caller.kind, caller.id.clone());
-        let capability = Capability::SeleneOsOnly;
-        let body = ChangeCapability { actor_kind, actor_id, capability, is_granted };
-        Command::Registration(RegistrationCommand::ChangeCapability(body))
-    };
-    let json = r#"{"command": "interruption_thread.register_tenant", "tenant_id": "acme",
-        "status": "ACTIVE"}"#;
-    let call: Command = serde_json::from_str(json).unwrap();
+    let (caller, call) = (caller(), register("tenant", "ACTIVE"));
     let mut stage = ThreadStage::default();
-    stage.give_as(&ada, &change(true), at).events();
+    stage.give_as(&ada, &permission(true), at).events();
     assert_eq!(stage.world.check_caller(&caller, &call), Ok(()));
     let (proof, causation, idempotency) = (None, None, None);
     let (actor, correlation, event) = (system(), "salvage".into(), lost(7));
@@ -158,8 +149,8 @@ fn a_capability_that_a_lost_record_may_have_taken_away_permits_nothing_until_gra
         assert!(refused.to_string().contains(&said), "{refused}");
         assert_eq!(world.registrations().next().unwrap().status, "DOUBTED");
     }
-    stage.give_as(&ada, &change(false), at).events();
-    stage.give_as(&ada, &change(true), at).events();
+    stage.give_as(&ada, &permission(false), at).events();
+    stage.give_as(&ada, &permission(true), at).events();
     assert_eq!(stage.world.check_caller(&caller, &call), Ok(()));
 }
 

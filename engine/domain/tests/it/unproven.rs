@@ -4,10 +4,10 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::log::{LogCommand, RecordFingerprint, RecordsUnproven, UnprovenReason};
-use holdpoint_domain::registration::{Capability, ChangeCapability, RegistrationCommand};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, Refusal, Time, World};
 use holdpoint_testing::story::Story;
-use holdpoint_testing::threads::Stage;
+use holdpoint_testing::threads::registering::register;
+use holdpoint_testing::threads::{Stage, caller, permission};
 
 fn code(result: Result<Vec<Event>, Refusal>) -> &'static str {
     result.map_or_else(|refusal| refusal.code(), |events| panic!("accepted: {events:?}"))
@@ -58,16 +58,7 @@ fn a_loop_that_nobody_holds_begins_no_first_attempt_on_unproven_records() {
 fn a_capability_that_an_unproven_record_grants_permits_nothing_until_it_is_granted_anew() {
     let at = Time::from_nanoseconds(1);
     let person = ActorId { kind: Actor::Human, id: "person".into() };
-    let caller = ActorId { kind: Actor::Automation, id: "caller".into() };
-    let change = |is_granted| {
-        let (actor_kind, actor_id) = (caller.kind, caller.id.clone());
-        let capability = Capability::SeleneOsOnly;
-        let body = ChangeCapability { actor_kind, actor_id, capability, is_granted };
-        Command::Registration(RegistrationCommand::ChangeCapability(body))
-    };
-    let json = r#"{"command": "interruption_thread.register_tenant", "tenant_id": "acme",
-        "status": "ACTIVE"}"#;
-    let call: Command = serde_json::from_str(json).unwrap();
+    let (caller, call) = (caller(), register("tenant", "ACTIVE"));
     let mut stage = Stage::default();
     let say = |stage: &mut Stage, sequence| {
         let (actor, event) = (person.clone(), unproven(sequence));
@@ -76,7 +67,7 @@ fn a_capability_that_an_unproven_record_grants_permits_nothing_until_it_is_grant
         let envelope = Envelope { proof, actor, correlation, causation, idempotency, event };
         stage.record(&envelope, at);
     };
-    stage.give_as(&person, &change(true), at).events();
+    stage.give_as(&person, &permission(true), at).events();
     let granted = stage.sequence;
     stage.give_as(&caller, &call, at).events();
     let called = stage.sequence;
@@ -90,8 +81,8 @@ fn a_capability_that_an_unproven_record_grants_permits_nothing_until_it_is_grant
         assert!(refused.to_string().contains("the unproven records 1 to 2"), "{refused}");
         assert_eq!(world.registrations().next().unwrap().status, "DOUBTED");
     }
-    stage.give_as(&person, &change(false), at).events();
-    stage.give_as(&person, &change(true), at).events();
+    stage.give_as(&person, &permission(false), at).events();
+    stage.give_as(&person, &permission(true), at).events();
     assert_eq!(stage.world.check_caller(&caller, &call), Ok(()));
     assert_eq!(stage.world.registrations().next().unwrap().status, "GRANTED");
 }
