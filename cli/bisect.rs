@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
 use crate::reach;
 use crate::text::counted;
-use crate::travel::{Shortcuts, line, parse_begin, parse_end, unknown};
+use crate::travel::{Shortcuts, parse_begin, parse_end, travelled, unknown};
 use crate::verify::{exit_of, not_found, warn};
 use crate::wanted::expect_places_in_order;
 use crate::when::TimesArgs;
@@ -21,8 +21,8 @@ use command::ask_command;
 use holdpoint_replay::bisect::Bisected;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
-    Answer, ArchivedLog, BisectError, Entity, Found, Moment, Outcome, Reach, Timeline, Until,
-    bisect, state_of,
+    Answer, ArchivedLog, BisectError, Entity, Found, Moment, Outcome, Reach, ReadError, Timeline,
+    Until, bisect, state_of,
 };
 use predicate::Predicate;
 use serde::Serialize;
@@ -80,21 +80,8 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
     expect_places_in_order(("--from", args.from), ("--to", args.to))?;
     let asked = Asked::of(args)?;
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let line = line(&directory, args.shortcuts)?;
-    if let Some(wanted) = &args.entity {
-        expect_one(&directory, &line, args, wanted)?;
-    }
-    let from = args.from.unwrap_or(Until::Sequence(line.anchor()));
-    let to = args.to.unwrap_or(Until::End);
-    let mut ask = |moment: &Moment| asked.answer(moment, args.entity.is_some());
-    let found = bisect(&line, (from, to), args.entity.as_deref(), &mut ask);
-    let found = found.map_err(|error| match error {
-        BisectError::Read(error) => directory.unreadable(&error),
-        BisectError::Asking { after, source } => {
-            source.adding(&format!(" (the state after record {after})"))
-        }
-        _ => Failure::new(Exit::FAILED, "io", "the search came to nothing".to_string()),
-    })?;
+    let (line, found) =
+        travelled(&directory, args.shortcuts, |line| bisected(&directory, line, args, &asked))?;
     let mut out = Output::stdout().folding();
     match global.json {
         true => out.json(&Shown { found: &found, reach: &line.report().reach }),
@@ -114,22 +101,46 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
 }
 
+fn bisected(
+    directory: &Directory,
+    line: &Timeline<'_, ArchivedLog>,
+    args: &Args,
+    asked: &Asked<'_>,
+) -> Result<Result<Bisected, Failure>, ReadError> {
+    if let Some(wanted) = &args.entity
+        && let Err(failure) = expect_one(directory, line, args, wanted)?
+    {
+        return Ok(Err(failure));
+    }
+    let from = args.from.unwrap_or(Until::Sequence(line.anchor()));
+    let to = args.to.unwrap_or(Until::End);
+    let mut ask = |moment: &Moment| asked.answer(moment, args.entity.is_some());
+    let found = bisect(line, (from, to), args.entity.as_deref(), &mut ask);
+    found.map(Ok).or_else(|error| match error {
+        BisectError::Read(error) => Err(error),
+        BisectError::Asking { after, source } => {
+            Ok(Err(source.adding(&format!(" (the state after record {after})"))))
+        }
+        _ => Ok(Err(Failure::new(Exit::FAILED, "io", "the search came to nothing"))),
+    })
+}
+
 /// An entity that never was would never fulfil anything: a wrong id is told before.
 fn expect_one(
     directory: &Directory,
     line: &Timeline<'_, ArchivedLog>,
     args: &Args,
     wanted: &str,
-) -> Result<(), Failure> {
+) -> Result<Result<(), Failure>, ReadError> {
     let to = args.to.unwrap_or(Until::End);
-    let last = line.at_watching(to, wanted).map_err(|error| directory.unreadable(&error))?;
-    match last.watched().is_empty() {
+    let last = line.at_watching(to, wanted)?;
+    Ok(match last.watched().is_empty() {
         true => {
             let otherwise = || unknown(directory, &last, wanted);
             Err(not_found(&line.report_on(&last.stopped_before), "what was asked for", otherwise))
         }
         false => Ok(()),
-    }
+    })
 }
 
 /// What `--json` shows.

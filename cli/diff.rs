@@ -15,7 +15,7 @@ use crate::replay::of_value;
 use crate::run_id;
 use crate::show::REPORTED;
 use crate::text::{command_line, counted, doer, excerpt, moment};
-use crate::travel::{Shortcuts, begin, end, line, tell_place};
+use crate::travel::{Shortcuts, begin, end, tell_place, travelled, travelled_both};
 use crate::verify::{exit_of, warn};
 use crate::when::TimesArgs;
 use holdpoint_domain::core::text::visible;
@@ -137,15 +137,15 @@ fn of_one(
     ((from, to), numbers): ((Until, Until), &[&str]),
 ) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, archives)?;
-    let line = line(&directory, shortcuts)?;
-    let failed = |error| directory.unreadable(&error);
-    let first = line.at(from).map_err(failed)?;
-    let (difference, last) = match line.at(to).map_err(failed)? {
-        last if last.sequence() < first.sequence() => {
-            return Err(backwards(first.sequence(), last.sequence()));
+    let (line, (first, (difference, last))) = travelled(&directory, shortcuts, |line| {
+        let first = line.at(from)?;
+        match line.at(to)? {
+            last if last.sequence() < first.sequence() => {
+                Ok(Err(backwards(first.sequence(), last.sequence())))
+            }
+            _ => diff(line, &first, to).map(|passed| Ok((first, passed))),
         }
-        _ => diff(&line, &first, to).map_err(failed)?,
-    };
+    })?;
     let mut out = Output::paged(global).folding();
     match global.json {
         true => {
@@ -180,11 +180,10 @@ fn of_two(
 ) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let other = Directory::open_other(other)?.following_archives()?;
-    let (ours, theirs) = (line(&directory, args.shortcuts)?, line(&other, args.shortcuts)?);
-    let failed = |error| directory.unreadable(&error);
-    let of_other = |error| other.unreadable(&error);
-    let logs = common_prefix(&ours, &theirs).map_err(failed)?;
-    let (first, last) = (ours.at(from).map_err(failed)?, theirs.at(to).map_err(of_other)?);
+    let ([ours, theirs], (logs, first, last)) =
+        travelled_both([&directory, &other], args.shortcuts, |[ours, theirs]| {
+            Ok((common_prefix(ours, theirs)?, ours.at(from)?, theirs.at(to)?))
+        })?;
     let difference = diff_states(&first, &last);
     let mut out = Output::paged(global).folding();
     if global.json {

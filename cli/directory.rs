@@ -104,9 +104,14 @@ impl Directory {
                 reading((&self.storage, ours), (&other.storage, theirs))
             })
         });
+        read.map_err(|error| self.unreadable_with(other, &error))
+    }
+
+    /// The failure that a reading of this one and another ended with.
+    pub(crate) fn unreadable_with(&self, other: &Self, error: &ReadError) -> Failure {
         // The error names a file that both have.
         let both = format!("{} or {}", path(&self.path), path(&other.path));
-        read.map_err(|error| unreadable_in(&both, &error))
+        unreadable_in(&both, error)
     }
 
     /// The failure that there is no log here, when the report says so.

@@ -12,7 +12,10 @@ use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_replay::report::Head;
-use holdpoint_replay::{ArchivedLog, Moment, Named, Report, Timeline, Until, each_name, ids};
+use holdpoint_replay::{
+    ArchivedLog, Moment, Named, ReadError, Report, Timeline, Until, each_name, ids, read_directory,
+    travel,
+};
 
 /// Which states may be taken up.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -23,16 +26,52 @@ pub(crate) struct Shortcuts {
 }
 
 /// A log that was checked whole, with what may be taken from snapshots.
-pub(crate) fn line(
+fn line(
     directory: &Directory,
     shortcuts: Shortcuts,
-) -> Result<Timeline<'_, ArchivedLog>, Failure> {
+) -> Result<Timeline<'_, ArchivedLog>, ReadError> {
     let mut bar = Bar::new();
-    let line = directory.read(|_, options| {
+    let line = read_directory(&directory.storage, |options| {
         Timeline::open(&directory.log, options, &mut |progress| bar.update(progress))
     })?;
-    directory.expect_log(line.report())?;
     Ok(if shortcuts.no_snapshots { line.without_snapshots() } else { line })
+}
+
+/// Checks a log and goes somewhere in it; anew where it is another one by then.
+pub(crate) fn travelled<T>(
+    directory: &Directory,
+    shortcuts: Shortcuts,
+    mut go: impl FnMut(&Timeline<'_, ArchivedLog>) -> Result<Result<T, Failure>, ReadError>,
+) -> Result<(Timeline<'_, ArchivedLog>, T), Failure> {
+    let open = || line(directory, shortcuts);
+    let gone = travel(open, |line| match directory.expect_log(line.report()) {
+        Ok(()) => go(line),
+        Err(failure) => Ok(Err(failure)),
+    });
+    let (line, found) = gone.map_err(|error| directory.unreadable(&error))?;
+    Ok((line, found?))
+}
+
+/// The same of two logs at once.
+pub(crate) fn travelled_both<'d, T>(
+    directories: [&'d Directory; 2],
+    shortcuts: Shortcuts,
+    mut go: impl FnMut(&[Timeline<'d, ArchivedLog>; 2]) -> Result<T, ReadError>,
+) -> Result<([Timeline<'d, ArchivedLog>; 2], T), Failure> {
+    let [ours, theirs] = directories;
+    let open = || Ok([line(ours, shortcuts)?, line(theirs, shortcuts)?]);
+    let gone = travel(open, |lines| {
+        let are_there = directories
+            .iter()
+            .zip(lines)
+            .try_for_each(|(directory, line)| directory.expect_log(line.report()));
+        match are_there {
+            Ok(()) => go(lines).map(Ok),
+            Err(failure) => Ok(Err(failure)),
+        }
+    });
+    let (lines, found) = gone.map_err(|error| ours.unreadable_with(theirs, &error))?;
+    Ok((lines, found?))
 }
 
 /// Where what counts begins, as a person says it: of a day its first instant.

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::reach;
 use crate::text::{cut, excerpt, moment};
-use crate::travel::{line, tell_place, unknown};
+use crate::travel::{tell_place, travelled, unknown};
 use crate::verify::{exit_of, not_found, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::{Head, Verdict};
@@ -24,8 +24,7 @@ const VALUE_BYTES: usize = 120;
 /// Shows the state that a writer had.
 pub(super) fn live(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, Failure> {
     let until = args.until.unwrap_or(Until::End);
-    let line = line(directory, args.shortcuts)?;
-    let found = line.at(until).map_err(|error| directory.unreadable(&error))?;
+    let (line, found) = travelled(directory, args.shortcuts, |line| line.at(until).map(Ok))?;
     let mut out = Output::stdout();
     if global.json {
         out.json(&state_of(&found));
@@ -49,8 +48,8 @@ pub(super) fn entity(
     wanted: &str,
 ) -> Result<Exit, Failure> {
     let until = args.until.unwrap_or(Until::End);
-    let line = line(directory, args.shortcuts)?;
-    let found = look(&line, until, wanted).map_err(|error| directory.unreadable(&error))?;
+    let (line, found) =
+        travelled(directory, args.shortcuts, |line| look(line, until, wanted).map(Ok))?;
     let entity = match found.1.as_slice() {
         [only] => only,
         [] => {

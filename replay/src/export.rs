@@ -11,7 +11,7 @@ use crate::rebuild::Until;
 use crate::report::{Report, Verdict};
 use holdpoint_domain::World;
 use holdpoint_log_files::ReadStorage;
-use holdpoint_log_format::RecordHeader;
+use holdpoint_log_format::{RecordHeader, names};
 
 /// Which batches are exported: those whose last record lies within, whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,10 +84,13 @@ pub fn export<S: ReadStorage>(
     }
     let mut report = report(reading, Some(&meaning));
     report.take_unread(meaning.unknown.as_ref());
-    report.reach.tied_from = reach.tied_from;
     if report.verdict == Verdict::Corrupt {
         report.reach.segments_tied = reach.segments_tied;
+    } else if report.reach.tied_from != reach.tied_from {
+        // What was said to be unproven holds: what was read for that was not there any more.
+        return Err(ReadError::Changed { file: names::SEGMENTS.to_string() });
     }
+    report.reach.tied_from = reach.tied_from;
     Ok(report)
 }
 

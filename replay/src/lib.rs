@@ -99,7 +99,7 @@ pub use statistics::{Statistics, statistics};
 pub use summary::records_named;
 pub use tail::{LogTail, Missed, TailError};
 pub use threads::thread_of;
-pub use timeline::{Moment, Timeline};
+pub use timeline::{Moment, Timeline, travel};
 pub use together::{Together, verify_together};
 pub use trace::{Beginning, Person, Role, Step, StepRecord, Trace, Traced, TracedRun, trace};
 pub use verify::{

@@ -333,7 +333,8 @@ pub(crate) fn read<S: ReadStorage>(
     let Attempt { options, extent, builds_indexes, .. } = attempt;
     loop {
         // The last reading takes whatever follows the newest record as "not yet".
-        let is_being_written = options.is_being_written()? || attempt.is_last();
+        let is_held = options.is_being_written()?;
+        let is_being_written = is_held || attempt.is_last();
         batches.restart(builds_indexes);
         let survey_options =
             SurveyOptions::new(extent, options.boot).being_written(is_being_written);
@@ -344,7 +345,8 @@ pub(crate) fn read<S: ReadStorage>(
         let survey = survey_completing(storage, survey_options, threads, make, &mut take)
             .map_err(|error| batches.moved(error))?;
         if is_being_written || is_settled(storage, options, &survey)? {
-            return Ok(batches.into_reading(survey, is_being_written)?);
+            let is_followed = survey.evidence.tail != TailShape::Zero;
+            return Ok(batches.into_reading(survey, is_held || is_being_written && is_followed)?);
         }
         attempt.begins();
     }

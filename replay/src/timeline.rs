@@ -4,12 +4,13 @@
 //! # Architecture invariants
 //!
 //! - The whole log is checked once, when the line is opened: every byte against the chain. A state
-//!   is only taken from records that were found whole then, and their links are checked again on
-//!   the way.
+//!   is only taken from records that were found whole then: reading them again has to lead to a
+//!   link that was found then, else the log is another one by now.
 //! - A snapshot is believed where it stands behind the very record that it names, and the next
 //!   record states its fingerprint (property E9). With or without snapshots the states are equal.
 //! - The states are those that a writer has: what settled has left them.
 
+mod checked;
 mod marks;
 mod moment;
 pub(crate) mod snapshot;
@@ -25,6 +26,8 @@ use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
 use crate::records::Line;
 use crate::report::{Head, Report};
+use checked::Checked;
+pub use checked::travel;
 use holdpoint_domain::World;
 use holdpoint_log_files::{Follower, ReadStorage};
 use holdpoint_log_format::{ChainPosition, Link, LogId, Record};
@@ -33,7 +36,7 @@ use marks::Marks;
 pub use moment::Moment;
 use snapshot::Known;
 use std::ops::ControlFlow;
-use trip::{Trip, walk_on};
+use trip::Trip;
 use watch::Watch;
 
 /// A log that was checked, open for going to any moment of it.
@@ -228,7 +231,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
             Some(mark) => mark.follower(self.storage)?,
             None => self.first_segment()?,
         };
-        walk_on(self.storage, place, &mut |_, place, record| {
+        self.checked().walk_on(place, &mut |_, place, record| {
             let sequence = record.header.sequence;
             let onward =
                 if sequence < first { ControlFlow::Continue(()) } else { visit(place, record) };
@@ -238,9 +241,13 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
 
     fn known(&self) -> Known<'_, S> {
         let marks = if self.is_believing { self.marks.with_snapshots() } else { &[] };
-        let (withheld, newest) = (self.marks.first_withheld(), self.newest.sequence);
-        let unproven = &self.report.unproven_records;
-        Known { storage: self.storage, log: self.log, marks, withheld, unproven, newest }
+        let (withheld, unproven) = (self.marks.first_withheld(), &self.report.unproven_records);
+        Known { checked: self.checked(), log: self.log, marks, withheld, unproven }
+    }
+
+    fn checked(&self) -> Checked<'_, S> {
+        let (storage, marks) = (self.storage, self.marks.known());
+        Checked { storage, marks, newest: self.newest }
     }
 
     fn check(&self, until: Until) -> Result<(), ReadError> {
@@ -274,7 +281,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
             Some(place) => place,
             None => self.first_segment()?,
         };
-        walk_on(self.storage, place, &mut |segment, place, record| {
+        self.checked().walk_on(place, &mut |segment, place, record| {
             trip.take(segment, place, record, witness)
         })?;
         Ok(trip.into_moment())

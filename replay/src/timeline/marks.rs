@@ -6,8 +6,8 @@ use holdpoint_log_files::{Follower, ReadStorage, Run};
 use holdpoint_log_format::ChainPosition;
 use std::collections::BTreeSet;
 
-/// How far apart places are remembered, in records.
-const DISTANCE: u64 = 4_096;
+/// How far apart places are remembered, in records. Whoever reads again reads on to the next one.
+const DISTANCE: u64 = 1_024;
 
 /// The place of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

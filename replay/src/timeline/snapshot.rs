@@ -1,8 +1,8 @@
 //! Snapshots that the chain vouches for.
 
+use super::checked::Checked;
 use super::marks::Mark;
 use super::moment::Moment;
-use super::trip::walk_on;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
 use crate::report::Unproven;
@@ -26,14 +26,13 @@ pub(super) fn sequences<S: ReadStorage>(storage: &S) -> BTreeSet<u64> {
 
 /// The records behind which there may be a snapshot, with their places in the chain.
 pub(super) struct Known<'a, S> {
-    pub(super) storage: &'a S,
+    /// The newest record that was checked: none behind it states what a snapshot there holds.
+    pub(super) checked: Checked<'a, S>,
     pub(super) log: Option<LogId>,
     pub(super) marks: &'a [Mark],
     pub(super) withheld: Option<u64>,
     /// What the log says is unproven: none of these states what a snapshot holds.
     pub(super) unproven: &'a [Unproven],
-    /// The newest record: none behind it states what a snapshot there holds.
-    pub(super) newest: u64,
 }
 
 impl<S: ReadStorage> Known<'_, S> {
@@ -55,7 +54,7 @@ impl<S: ReadStorage> Known<'_, S> {
                 Until::Time(time) => at.time <= time.nanoseconds(),
             };
             is_reached
-                && (behind.saturating_add(1)..self.newest).contains(&at.sequence)
+                && (behind.saturating_add(1)..self.checked.newest.sequence).contains(&at.sequence)
                 && self.withheld.is_none_or(|withheld| at.sequence < withheld)
                 && !self.unproven.iter().any(|range| range.holds(at.sequence.saturating_add(1)))
         };
@@ -68,7 +67,7 @@ impl<S: ReadStorage> Known<'_, S> {
     fn believed(&self, mark: &Mark) -> Result<Option<Moment>, ReadError> {
         let sequence = mark.chain.sequence;
         // A snapshot is a cache: one that cannot be read is none.
-        let read = read_snapshot(self.storage, sequence, self.log, STATE_SCHEMA_VERSION);
+        let read = read_snapshot(self.checked.storage, sequence, self.log, STATE_SCHEMA_VERSION);
         let Ok(snapshot) = read else { return Ok(None) };
         let header = &snapshot.header;
         let is_there = Some(header.log) == self.log
@@ -79,9 +78,9 @@ impl<S: ReadStorage> Known<'_, S> {
         if !is_there {
             return Ok(None);
         }
-        let place = mark.follower(self.storage)?;
+        let place = mark.follower(self.checked.storage)?;
         let mut world = None;
-        walk_on(self.storage, place.clone(), &mut |_, at, record| {
+        self.checked.walk_on(place.clone(), &mut |_, at, record| {
             world = stated_by(&snapshot, at, record);
             ControlFlow::Break(())
         })?;

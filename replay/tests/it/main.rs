@@ -12,6 +12,7 @@ mod archives_found;
 mod bounds;
 mod bytes_read;
 mod caches;
+mod changed_meanwhile;
 mod mapping;
 mod newest_record;
 mod rebuilding;

@@ -344,6 +344,13 @@ impl<'s, S: ReadStorage> Surveyor<'s, S> {
         Window::new(opened).map_err(io_error(&file))
     }
 
+    /// The length of what is walked: the file may be another one than when its header was read.
+    fn take_length(&mut self, first_sequence: u64, length: u64) {
+        let segments = &mut self.survey.segments;
+        let is_it = |segment: &&mut SegmentFile| segment.first_sequence == first_sequence;
+        segments.iter_mut().filter(is_it).for_each(|segment| segment.length = length);
+    }
+
     /// Whether the caller wants to know no more than what is found already: the first finding, and
     /// no record of this segment can be before it.
     fn has_enough_before(&self, segment: u64) -> bool {

@@ -277,6 +277,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let name = header.first_sequence();
         let file = segment_path(name);
         let mut window = self.window(name)?;
+        self.take_length(name, window.length());
         let run = self.walk_and_count(&window, header, Run::at_start(header), records)?;
         let Stop::Seal(seal) = &run.stop else {
             self.find_stop(name, &run);

@@ -32,6 +32,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             return Ok(());
         }
         let mut window = self.window(name)?;
+        self.take_length(name, window.length());
         let header = self.refreshed(header, &mut window)?;
         let from = self.start_of_last(&header)?;
         let began = from.clone();
