@@ -79,6 +79,7 @@ pub fn export<S: ReadStorage>(
         })?;
         Ok((reading, (meaning, reach)))
     })?;
+    meaning.check_beginnings(storage, &reading, options)?;
     if until == Until::End {
         meaning.check_statements(storage, &reading, options)?;
     }

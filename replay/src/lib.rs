@@ -46,6 +46,7 @@ pub mod run;
 pub mod run_names;
 pub mod runs;
 pub mod runs_wanted;
+mod second_beginnings;
 pub mod sessions;
 pub mod state;
 mod statements;

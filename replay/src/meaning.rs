@@ -6,6 +6,7 @@ use crate::finding::{Finding, Problem};
 use crate::read::{Committed, Content, ReadError, ReadOptions, Reading};
 use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
+use crate::second_beginnings::Beginnings;
 use crate::statements::{Statements, of_untied};
 use holdpoint_domain::application::ApplicationEvent;
 use holdpoint_domain::core::forbidden::{ForbiddenEvent, Rule};
@@ -65,6 +66,8 @@ pub(crate) struct Meaning {
     statements: Statements,
     /// What is stated of moves to an archive.
     moves: ArchiveStatements,
+    /// What began.
+    pub(crate) beginnings: Beginnings,
     /// Records yet to come that salvage copied; `None` in a log that was not salvaged.
     copies: Option<u64>,
     until: Until,
@@ -136,8 +139,10 @@ impl Meaning {
     /// Begins at a log's anchor.
     pub(crate) fn new(start: Start, until: Until) -> Self {
         let stopped = start.world.is_none().then_some(Stopped::NoBeginning);
+        let world = start.world.unwrap_or_default();
         Self {
-            world: start.world.unwrap_or_default(),
+            beginnings: Beginnings::behind(&world),
+            world,
             anchor: start.anchor,
             archived: start.archived,
             before: Before::NotLookedAt,
@@ -255,6 +260,7 @@ impl Meaning {
     fn evolve(&mut self, record: &Committed, envelope: &Envelope) {
         let (sequence, event) = (record.header.sequence, &envelope.event);
         let unchecked = self.world.rules_not_checked(event);
+        let new = self.world.begins_with(event).filter(|_| unchecked.is_none());
         let (at, evidence) = (record.time(), record.beside.evidence);
         let forbidden = self.world.judge_and_evolve_hashed(sequence, at, envelope, evidence);
         if let Some(number) = unchecked {
@@ -264,6 +270,9 @@ impl Meaning {
         }
         if let Event::Application(event) = event {
             self.unjudged.take(event);
+        }
+        if let Some(new) = new.filter(|_| forbidden.is_empty()) {
+            self.beginnings.take(record, &new, !self.is_own());
         }
         self.follow_salvage(sequence, event);
         self.count_fingerprint(event, unchecked.is_none(), &forbidden);
@@ -283,9 +292,14 @@ impl Meaning {
         }
     }
 
+    /// Whether what comes next was not copied by a salvage.
+    fn is_own(&self) -> bool {
+        self.copies.is_none_or(|left| left == 0)
+    }
+
     fn take_statement(&mut self, record: &Committed, event: &Event) {
         // Segments of the log that was salvaged are not those of this one.
-        let is_own = self.copies.is_none_or(|left| left == 0);
+        let is_own = self.is_own();
         match event {
             Event::Log(LogEvent::SegmentIndexed(body)) if is_own => {
                 self.statements.take(record, body)
@@ -326,7 +340,11 @@ impl Meaning {
         if body.reason != UnprovenReason::Damage && !self.findings.iter().any(is_of_these) {
             return;
         }
-        let first = body.first_sequence;
+        self.judge_up_to(body.first_sequence);
+    }
+
+    /// Nothing from an unproven record on can be judged.
+    fn judge_up_to(&mut self, first: u64) {
         self.unproven_from = Some(self.unproven_from.map_or(first, |from| from.min(first)));
         let found = std::mem::take(&mut self.findings);
         let count = found.len();
@@ -376,6 +394,25 @@ impl Meaning {
         self.findings.extend(found.into_iter().take(room));
         self.findings.sort_by(|a, b| a.place.in_order().cmp(&b.place.in_order()));
         Ok(())
+    }
+
+    /// Takes up what began a second time, as everything else that the rules forbid: in unproven
+    /// records it is no finding.
+    pub(crate) fn take_second_beginnings(&mut self, found: Vec<Finding>, left_out: u64) {
+        for Finding { place, problem } in found {
+            let mut known = self.findings.iter().chain(&self.notes);
+            if known.any(|it| it.place.sequence == place.sequence) {
+                continue;
+            }
+            let sequence = place.sequence;
+            if let Some((first, _)) = self.world.unproven_records().among(sequence, sequence) {
+                self.judge_up_to(first);
+            }
+            self.find_at(place, problem);
+        }
+        self.left_out = self.left_out.saturating_add(left_out);
+        self.findings.sort_by(|a, b| a.place.in_order().cmp(&b.place.in_order()));
+        self.notes.sort_by(|a, b| a.place.in_order().cmp(&b.place.in_order()));
     }
 
     /// How many statements about indexes are right, and how many were not checked.

@@ -125,6 +125,7 @@ fn rebuild_from<S: ReadStorage>(
         })?;
         Ok((reading, (meaning, inside_batch_until)))
     })?;
+    meaning.check_beginnings(storage, &reading, options)?;
     if until == Until::End {
         meaning.check_statements(storage, &reading, options)?;
     }

@@ -67,6 +67,9 @@ pub fn verify_together<A: ReadStorage, S: ReadStorage>(
         false => Vec::new(),
     };
     let is_proven = is_there && findings.is_empty() && !of_archive.failed();
+    if is_proven {
+        meaning.check_beginnings_behind(&before, archive, log)?;
+    }
     let before = of_archive.archived.as_ref().filter(|_| is_there);
     let first = before.map_or(1, |before| before.anchor_sequence.saturating_add(1));
     meaning.before = if is_proven { Before::CheckedFrom(first) } else { Before::NotProven };

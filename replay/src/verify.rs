@@ -32,7 +32,8 @@ pub struct Asked {
 }
 
 /// Verifies a whole log: every byte of it against the chain and the recovery table, every event
-/// against the rules. Memory follows live entities, not history.
+/// against the rules. Memory follows live entities, not history: of what ended, 8 to 16 bytes stay
+/// for each beginning.
 ///
 /// # Errors
 /// [`ReadError`]: a file cannot be read, or is of a newer format version. Damage is no error: it
@@ -144,6 +145,7 @@ fn judge_asked<S: ReadStorage>(
     }
     // Behind damage an index cannot be built, and the damage is told.
     if !asked.fail_fast || meaning.findings.is_empty() {
+        meaning.check_beginnings(storage, &reading, options)?;
         meaning.check_statements(storage, &reading, options)?;
     }
     Ok((reading, meaning, compared))

@@ -17,5 +17,6 @@ mod mapping;
 mod newest_record;
 mod rebuilding;
 mod salvaged;
+mod second_beginnings;
 mod surviving;
 mod verifying;

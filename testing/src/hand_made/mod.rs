@@ -74,15 +74,16 @@ impl HandMade {
     pub fn command_in(&mut self, command: &Command, change: impl Fn(Envelope) -> Envelope) {
         let events = decide(&self.world, command, self.now)
             .unwrap_or_else(|refusal| panic!("{}: {refusal}", refusal.code()));
-        self.envelopes(events.into_iter().map(|event| change(envelope(event))));
+        self.recorded(events.into_iter().map(|event| change(envelope(event))));
     }
 
     /// One batch of these events, whether or not the rules would have made them.
     pub fn events(&mut self, events: Vec<Event>) {
-        self.envelopes(events.into_iter().map(envelope));
+        self.recorded(events.into_iter().map(envelope));
     }
 
-    fn envelopes(&mut self, envelopes: impl Iterator<Item = Envelope>) {
+    /// One batch of these events, with whoever caused each.
+    pub fn recorded(&mut self, envelopes: impl Iterator<Item = Envelope>) {
         let envelopes: Vec<Envelope> = envelopes.collect();
         let encoded: Vec<Encoded> =
             envelopes.iter().map(|envelope| envelope::encode(envelope).unwrap()).collect();

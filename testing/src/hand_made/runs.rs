@@ -31,9 +31,14 @@ impl HandMade {
 
     pub fn run_of(&mut self, command_line: &str) -> String {
         let loop_id = self.awaited(command_line);
-        self.report(&loop_id, ExecutorResponseType::Success, 0);
-        self.complete(&loop_id);
+        self.end(&loop_id);
         loop_id
+    }
+
+    /// Ends a loop whose response is awaited, well.
+    pub fn end(&mut self, loop_id: &str) {
+        self.report(loop_id, ExecutorResponseType::Success, 0);
+        self.complete(loop_id);
     }
 
     fn report(&mut self, loop_id: &str, reported_status: ExecutorResponseType, status: i32) {
@@ -97,8 +102,7 @@ impl HandMade {
     pub fn run_caused_by(&mut self, command_line: &str, cause: u64) -> String {
         let initialize = self.initialize(command_line);
         let loop_id = self.awaited_with(initialize, Some(cause));
-        self.report(&loop_id, ExecutorResponseType::Success, 0);
-        self.complete(&loop_id);
+        self.end(&loop_id);
         loop_id
     }
 

@@ -250,7 +250,7 @@ fn question_of(event: &Event) -> Option<&str> {
 }
 
 /// The term of the session or the work order that an event registers.
-fn term_of_registration(event: &RegistrationEvent) -> Option<Term<'_>> {
+pub(crate) fn term_of_registration(event: &RegistrationEvent) -> Option<Term<'_>> {
     if let RegistrationEvent::SessionRegistered(body) = event {
         return Some(Term::Session { tenant: &body.tenant_id, session: &body.session_id });
     }

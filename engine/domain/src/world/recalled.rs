@@ -10,12 +10,16 @@ use core::cell::Cell;
 use core::fmt;
 
 use crate::core::codec::{Carrier, Part, Unreadable};
+use crate::core::forbidden::Rule;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::decision_point::state::DecisionPoint;
+use crate::interruption_thread::event::InterruptionThreadEvent;
 use crate::interruption_thread::state::ClosedThread;
 use crate::registration::event::RegistrationEvent;
 use crate::registration::state::Registry;
+use crate::world::event::Event;
+use crate::world::index_terms::{Term, term_of_new, term_of_registration};
 use crate::world::{LiveState, World};
 
 /// What was found again: of most commands nothing, and then it is nothing to carry about. Each is
@@ -89,6 +93,53 @@ impl Recalled {
 
     pub(crate) fn decision_point(&self) -> Option<&DecisionPoint> {
         self.0.as_ref()?.decision_point.as_ref()
+    }
+}
+
+/// What begins, and once only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewEntity<'e> {
+    /// What it is looked up by.
+    pub term: Term<'e>,
+    /// The rule by which nothing else ever begins under the same term.
+    pub rule: Rule,
+}
+
+impl World {
+    /// What would begin with an event in this very world: under an id of its own, or under a name
+    /// that the state does not know. Whether something had the same long ago, the state has
+    /// forgotten.
+    #[must_use]
+    pub fn begins_with<'e>(&self, event: &'e Event) -> Option<NewEntity<'e>> {
+        let (term, rule) = match event {
+            Event::ExecutionLoop(_) => (term_of_new(event)?, Rule::Initialization),
+            Event::HumanDecision(_) => (term_of_new(event)?, Rule::HumanDecisionRequest),
+            Event::DecisionPoint(_) => (term_of_new(event)?, Rule::DecisionPointTerms),
+            Event::InterruptionThread(event) => self.thread_begins_with(event)?,
+            Event::Registration(event) => {
+                let term = term_of_registration(event)?;
+                (!self.knows_registration(&term)).then_some((term, Rule::Registration))?
+            }
+            Event::Log(_)
+            | Event::EvidenceCapture(_)
+            | Event::SandboxFault(_)
+            | Event::Application(_) => return None,
+        };
+        Some(NewEntity { term, rule })
+    }
+
+    fn thread_begins_with<'e>(
+        &self,
+        event: &'e InterruptionThreadEvent,
+    ) -> Option<(Term<'e>, Rule)> {
+        let is_row = matches!(event, InterruptionThreadEvent::RowCommitted(_));
+        if !is_row && !matches!(event, InterruptionThreadEvent::TurnTaken(_)) {
+            return None;
+        }
+        let rule = if is_row { Rule::ThreadRow } else { Rule::ThreadTurn };
+        let (tenant, correlation) = event.thread();
+        let is_new = self.live_thread(tenant, correlation).is_none();
+        is_new.then_some((Term::Thread { tenant, correlation }, rule))
     }
 }
 
