@@ -19,6 +19,7 @@ use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, HaltReason};
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::log::{Label, LogEvent};
+use holdpoint_domain::world::term_of_new;
 use holdpoint_domain::{ActorId, Envelope, Event, Proof, World};
 use holdpoint_log_files::{ReadStorage, Standing};
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,7 +124,8 @@ pub enum RunFound {
     /// No record is about it.
     Nothing,
     /// There are records about it, from this one on, and none of them begins it: those are
-    /// withheld, in an archive that is not read, or the rules forbid its beginning.
+    /// withheld, in an archive that is not read, or the rules forbid its beginning; or several
+    /// begin it, and nobody can tell which of the others are about which.
     NoBeginning(u64),
 }
 
@@ -285,7 +287,8 @@ impl Approvals {
         }
     }
 
-    /// The records of one of them and of the rounds before it, before a record, in their order.
+    /// The records of one of them and of the rounds before it, before a record, in their order;
+    /// none where one of those began twice: nobody can tell which of them are about which.
     pub(crate) fn before(&self, decision_id: &str, sequence: u64) -> Vec<&(Line, Standing)> {
         let (mut rounds, mut due) = (BTreeSet::new(), Some(decision_id));
         while let Some(id) = due.filter(|id| rounds.insert(*id)) {
@@ -295,7 +298,10 @@ impl Approvals {
         let all = rounds.into_iter().flat_map(of);
         let mut before: Vec<_> = all.filter(|(line, _)| line.sequence < sequence).collect();
         before.sort_by_key(|(line, _)| line.sequence);
-        before
+        let mut begun = BTreeSet::new();
+        let mut new = before.iter().filter_map(|(line, _)| term_of_new(line.event.as_ref()?));
+        let begins_once = new.all(|term| begun.insert(term.canonical()));
+        if begins_once { before } else { Vec::new() }
     }
 
     /// One of them as it was before a record.
@@ -320,6 +326,8 @@ pub(crate) struct Gathered {
     outputs: Vec<CapturedOutput>,
     attempt: u8,
     ends: Option<(u64, u64)>,
+    /// How often it began.
+    begun: u32,
     cause: Option<u64>,
     unread: Vec<u64>,
     labels: BTreeMap<String, String>,
@@ -337,6 +345,7 @@ impl Default for Gathered {
             outputs: Vec::new(),
             attempt: 0,
             ends: None,
+            begun: 0,
             cause: None,
             unread: Vec::new(),
             labels: BTreeMap::new(),
@@ -365,6 +374,7 @@ impl Gathered {
         let Some(event) = line.event.take() else { return self.unread.push(line.sequence) };
         match &event {
             Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(_)) => {
+                self.begun = self.begun.saturating_add(1);
                 self.cause = line.causation;
             }
             Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => {
@@ -412,8 +422,9 @@ impl Gathered {
         self.world.evolve(line.sequence, line.time, &envelope_of(line, actor, event));
     }
 
-    /// `None`: nothing that counts began the loop.
+    /// `None`: nothing that counts began the loop, or it began twice.
     pub(crate) fn into_run(self, loop_id: &str) -> Option<Run> {
+        (self.begun < 2).then_some(())?;
         let entity = self.world.find_loop(loop_id)?.clone();
         let (first, last) = self.ends?;
         let is_interrupted =

@@ -53,8 +53,9 @@ pub fn begun<S: ReadStorage>(
 pub struct Listed {
     /// Each, in the order of their beginnings as they were given.
     pub runs: Vec<Run>,
-    /// Beginnings that do not count: the rules forbid them, or the approval that was spent for them
-    /// cannot be read; of runs that are looked for, also those of which not all can be read.
+    /// Beginnings that do not count: the rules forbid them, or one of several of a run, or the
+    /// approval that was spent for them cannot be read; of runs that are looked for, also those of
+    /// which not all can be read.
     pub uncounted: Vec<Begun>,
     /// What was read.
     pub searched: Searched,

@@ -22,7 +22,8 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, Head, names};
 use holdpoint_replay::archives::with_archives;
 use holdpoint_replay::{
-    AxisState, ReadOptions, Report, Until, Verdict, rebuild, verify, verify_together,
+    AxisState, Filter, ReadOptions, Report, RunFound, RunsWanted, Until, Verdict, find_runs,
+    rebuild, run_of, verify, verify_together,
 };
 use holdpoint_testing::hand_made::{HandMade, change_head, envelope};
 use holdpoint_testing::story::Story;
@@ -318,4 +319,27 @@ fn a_thread_may_have_the_name_of_one_that_is_in_an_archive() {
     let joined = with_archives(path("log"), Vec::new());
     let state = rebuild(&joined, Until::End, options(), &mut |_| {}, &mut |_| {}).unwrap();
     assert_eq!((state.report.verdict, state.report.findings), (Verdict::Intact, vec![]));
+}
+
+/// Nobody can tell which of the records behind a second beginning are about which run.
+#[test]
+fn a_run_that_began_twice_is_not_told() {
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let (loop_id, other) = (log.run(), log.run());
+    let second = forged(&mut log, &World::default(), &first_run());
+    log.write(directory.path());
+    let storage = DirectoryStorage::new(directory.path());
+    let found = |id: &str| run_of(&storage, id, options()).unwrap().0;
+    assert!(matches!(found(&loop_id), RunFound::NoBeginning(1)));
+    assert!(matches!(found(&other), RunFound::Run(_)));
+    let listed = |wanted: &RunsWanted| {
+        let all = Filter::default();
+        let listed = find_runs(&storage, &all, wanted, 10, options(), &mut |_| {}).unwrap();
+        let told: Vec<_> = listed.runs.iter().map(|run| run.entity.loop_id().into()).collect();
+        let uncounted: Vec<_> = listed.uncounted.iter().map(|begun| begun.sequence).collect();
+        (told, uncounted)
+    };
+    assert_eq!(listed(&RunsWanted::default()), (vec![other.clone()], vec![second, 1]));
+    let by = RunsWanted { by: Some("ci".into()), ..RunsWanted::default() };
+    assert_eq!(listed(&by), (vec![other], vec![second, 1]));
 }
