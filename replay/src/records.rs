@@ -89,8 +89,8 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
-    /// `None`: the record is passed over. Of what its bytes rule out no more than the heading is
-    /// decoded.
+    /// `None`: the record is passed over. Of what its bytes rule out nothing is kept; that it can be
+    /// read is looked at, for what cannot be may say anything, whatever stands in it.
     pub(crate) fn of(
         place: &RecordPlace,
         record: &Record<'_>,
@@ -100,13 +100,15 @@ impl Judged {
         if !filter.admits(&record.header) {
             return None;
         }
-        let (mut line, mut found) = (None, unread(place, record));
-        if prefilter.admits(record) {
+        let (line, unread) = if prefilter.admits(record) {
             let committed = Committed::of(place, record);
-            found = found.or_else(|| committed.unread());
-            line = filter.wants(&committed).then(|| Line::of(&committed));
-        }
-        (line.is_some() || found.is_some()).then_some(Self { line, unread: found })
+            let line = filter.wants(&committed).then(|| Line::of(&committed));
+            (line, committed.unread())
+        } else {
+            let is_another = prefilter.is_of_another_cause(record);
+            (None, if is_another { None } else { unread(place, record) })
+        };
+        (line.is_some() || unread.is_some()).then_some(Self { line, unread })
     }
 }
 

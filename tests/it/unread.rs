@@ -85,9 +85,19 @@ fn what_lies_behind_a_record_of_an_unknown_kind_or_version_is_not_known_and_that
 /// Bytes of which no program makes an event.
 const GARBLED: &dyn Fn(&mut Record) = &|it| it.set_payload(vec![0xff; 20]);
 
+/// The heading can be read, and the bytes of the body name no run.
+const GARBLED_BODY: &dyn Fn(&mut Record) = &|it| {
+    let mut payload = it.payload.clone();
+    let named: Vec<usize> =
+        (0..payload.len()).filter(|at| payload[*at..].starts_with(b"LOOP-")).collect();
+    assert_eq!(named.len(), 1, "the body alone names the run");
+    payload[named[0]..named[0] + 5].fill(0xff);
+    it.set_payload(payload);
+};
+
 #[test]
 fn a_record_that_cannot_be_read_is_found_wherever_it_could_be_meant() {
-    for change in [GARBLED, UNKNOWN[0], UNKNOWN[1]] {
+    for change in [GARBLED, GARBLED_BODY, UNKNOWN[0], UNKNOWN[1]] {
         let directory = attacked_log();
         let log = directory.path();
         let ended = of_kind(log, "execution_loop.halted").pop().unwrap();
@@ -124,5 +134,20 @@ fn a_record_that_cannot_be_read_is_found_wherever_it_could_be_meant() {
             let (code, shown, said) = told(&holdpoint(log, &words));
             assert!(code == 0 && !shown.is_empty(), "what can be read is shown: {said}");
         }
+    }
+}
+
+#[test]
+fn a_trace_tells_of_a_record_whose_body_cannot_be_read_where_its_heading_names_the_story() {
+    let place = Place::with_log();
+    place.shell("true");
+    let log = place.log.as_path();
+    let ended = sequence(&of_kind(log, "execution_loop.halted")[0]);
+    let begun = sequence(&of_kind(log, "execution_loop.initialized")[0]).to_string();
+    remake(log, ended, GARBLED_BODY);
+    for words in [&["trace", &begun][..], &["trace", &begun, "--json"]] {
+        let (code, stdout, stderr) = told(&holdpoint(log, words));
+        assert_eq!(code, 6, "{words:?}: {stdout}{stderr}");
+        assert!(stderr.contains(&format!("sequence {ended}: ")), "{words:?}: {stderr}");
     }
 }

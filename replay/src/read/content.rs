@@ -7,7 +7,7 @@ use crate::finding::{Finding, Problem};
 use crate::indexed_as_read::{TermsOfEvent, terms_of_event};
 use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceHashes, EvidenceMessages};
 use holdpoint_domain::log::{RECORDS_UNPROVEN, SALVAGED};
-use holdpoint_domain::world::envelope::decode_causation;
+use holdpoint_domain::world::envelope::{check, decode_causation};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Place, Problem as LogProblem, RecordPlace};
 use holdpoint_log_format::{Record, RecordHeader};
@@ -104,17 +104,28 @@ pub(crate) fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> 
     }
 }
 
-/// Why nobody can tell what a record says, by its heading alone: its payload is withheld, or cannot
-/// be read. What is opaque says nothing.
+/// Why nobody can tell what a record says: its payload is withheld, or cannot be read. What is
+/// opaque says nothing. The same as [`Committed::unread`](super::Committed::unread), for whoever
+/// keeps nothing of what it says.
 pub(crate) fn unread(place: &RecordPlace, record: &Record<'_>) -> Option<Finding> {
     let Record { header, payload } = record;
-    let problem = if header.flags.withheld() {
-        Problem::Log(LogProblem::Withheld)
-    } else {
-        let (kind, version) = (header.kind, header.version);
-        let error = decode_causation(kind, version, payload).err()?;
-        (!error.is_opaque()).then_some(Problem::Payload { kind, version, error })?
+    let (kind, version) = (header.kind, header.version);
+    let problem = match check(kind, version, payload) {
+        Err(error) if error.is_opaque() => return None,
+        _ if header.flags.withheld() => Problem::Log(LogProblem::Withheld),
+        Ok(()) => return None,
+        Err(error) => Problem::Payload { kind, version, error },
     };
     let (file, offset) = (segment_path(place.segment), place.offset);
     Some(Finding { place: Place { file, offset, sequence: header.sequence }, problem })
+}
+
+/// What a record names as its cause, by its heading alone: the body is not looked at. `None` where
+/// the heading cannot be read.
+pub(crate) fn cause_named_by(record: &Record<'_>) -> Option<Option<u64>> {
+    let header = &record.header;
+    if header.flags.withheld() {
+        return None;
+    }
+    decode_causation(header.kind, header.version, record.payload).ok()
 }

@@ -2,7 +2,7 @@
 //! finding that out is faster than decoding them.
 
 use super::filter::{Filter, OneOf};
-use holdpoint_domain::world::envelope::decode_causation;
+use crate::read::cause_named_by;
 use holdpoint_log_format::Record;
 use memchr::memmem::Finder;
 use std::collections::BTreeSet;
@@ -49,6 +49,14 @@ impl Prefilter {
         self.each.iter().all(|text| text.find(record.payload).is_some())
             && self.one_of.as_ref().is_none_or(|several| several.stand_in(record))
     }
+
+    /// Whether causes are asked for, and the heading of a record names none of these: whatever
+    /// else it says, it is not wanted.
+    pub(crate) fn is_of_another_cause(&self, record: &Record<'_>) -> bool {
+        let Some(Several::Causes(causes)) = &self.one_of else { return false };
+        let named = cause_named_by(record);
+        named.is_some_and(|named| named.is_none_or(|cause| !causes.contains(&cause)))
+    }
 }
 
 fn finder(text: &String) -> Finder<'static> {
@@ -72,12 +80,13 @@ impl Several {
     }
 
     fn stand_in(&self, record: &Record<'_>) -> bool {
-        let Record { header, payload } = record;
+        let Record { payload, .. } = record;
         match self {
             Self::Ids(ids) => ids.stand_in(payload),
             Self::Texts(texts) => texts.iter().any(|text| text.find(payload).is_some()),
-            Self::Causes(causes) => decode_causation(header.kind, header.version, payload)
-                .is_ok_and(|cause| cause.is_some_and(|cause| causes.contains(&cause))),
+            Self::Causes(causes) => {
+                cause_named_by(record).flatten().is_some_and(|cause| causes.contains(&cause))
+            }
         }
     }
 }

@@ -4,7 +4,8 @@
 use super::Judged;
 use super::filter::Filter;
 use super::prefilter::Prefilter;
-use holdpoint_domain::world::envelope::decode_causation;
+use crate::read::cause_named_by;
+use holdpoint_domain::world::envelope::check;
 use holdpoint_domain::world::{RowFact, kind_may_begin, row_of_record, written_in_rows};
 use holdpoint_log_files::RecordPlace;
 use holdpoint_log_format::{Record, RecordHeader};
@@ -64,10 +65,10 @@ impl Asked {
 
     pub(super) fn answer(&self, record: &Record<'_>) -> Answer {
         let Record { header, payload } = record;
-        let cause = decode_causation(header.kind, header.version, payload);
-        let is_unread = header.flags.withheld() || cause.is_err();
-        let may_begin = is_unread && kind_may_begin(header.kind);
-        Answer { cause: cause.ok().flatten(), begun: self.begun(record), may_begin }
+        let cause = cause_named_by(record).flatten();
+        let may_begin = kind_may_begin(header.kind)
+            && (header.flags.withheld() || check(header.kind, header.version, payload).is_err());
+        Answer { cause, begun: self.begun(record), may_begin }
     }
 
     /// The wanted id of what begins with a record. It is written out in the payload.

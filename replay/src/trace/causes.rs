@@ -4,16 +4,15 @@ use super::looked::{Batch, Known, Looked};
 use super::runs::SaidOfRun;
 use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
 use crate::finding::Finding;
-use crate::read::{Beside, Committed, ReadError, content_of};
+use crate::read::{Committed, ReadError};
 use crate::records::Line;
 use crate::records::indexes::Tied;
 use crate::records::part::Part;
 use crate::words::in_words;
 use holdpoint_domain::log::RULES_ADOPTED;
-use holdpoint_domain::world::envelope::{decode, decode_causation};
 use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::{LogReader, ReadFile, ReadStorage, RecordPlace, Run, Standing};
-use holdpoint_log_format::{ChainPosition, Record};
+use holdpoint_log_files::{LogReader, ReadFile, ReadStorage, Run, Standing};
+use holdpoint_log_format::ChainPosition;
 use std::ops::ControlFlow;
 
 /// A batch is read again from a place before it that is at most so many bytes, and a batch, away.
@@ -134,7 +133,7 @@ impl Causes {
             if let Some(batch) = index.batch_of(segment, due)? {
                 let mut reading = Reading::of(batch);
                 let is_read = index.read(segment, batch, &mut |place, record| {
-                    reading.take(place, record);
+                    reading.take(&Committed::of(place, record));
                 })?;
                 read = is_read.map(|()| reading);
             }
@@ -213,32 +212,6 @@ impl Batches {
     }
 }
 
-fn said_by(record: &Record<'_>) -> Said {
-    match causation_of(record) {
-        None => Said::Unreadable,
-        Some(None) => Said::Nothing,
-        Some(Some(causation)) => Said::Cause(causation),
-    }
-}
-
-/// What a record names as its cause; `None` where it cannot be read.
-pub(super) fn causation_of(record: &Record<'_>) -> Option<Option<u64>> {
-    let header = &record.header;
-    if header.flags.withheld() {
-        return None;
-    }
-    decode(header.kind, header.version, record.payload).ok().map(|envelope| envelope.causation)
-}
-
-/// The same, by the heading alone: the body is not looked at.
-pub(super) fn causation_in_heading(record: &Record<'_>) -> Option<Option<u64>> {
-    let header = &record.header;
-    if header.flags.withheld() {
-        return None;
-    }
-    decode_causation(header.kind, header.version, record.payload).ok()
-}
-
 /// What a batch says, and what of its cause.
 struct Reading {
     batch: Batch,
@@ -254,12 +227,12 @@ impl Reading {
     }
 
     /// Takes in the next record of the batch.
-    fn take(&mut self, place: &RecordPlace, record: &Record<'_>) {
-        if matches!(self.said, Said::Unreadable) {
-            self.said = said_by(record);
+    fn take(&mut self, record: &Committed) {
+        if let (Said::Unreadable, Some(envelope)) = (self.said, record.envelope()) {
+            self.said = envelope.causation.map_or(Said::Nothing, Said::Cause);
         }
-        self.step.take(place, record);
-        self.unread.extend(Committed::of(place, record).unread());
+        self.unread.extend(record.unread());
+        self.step.take(record);
     }
 }
 
@@ -277,7 +250,7 @@ fn read_batch<S: ReadStorage>(
         if sequence < batch.first {
             return ControlFlow::Continue(());
         }
-        reading.take(place, record);
+        reading.take(&Committed::of(place, record));
         if sequence >= batch.last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(reading)
@@ -305,7 +278,7 @@ impl Step {
     }
 
     /// Takes in the next record of the batch.
-    pub(super) fn take(&mut self, place: &RecordPlace, record: &Record<'_>) {
+    pub(super) fn take(&mut self, record: &Committed) {
         self.last = record.header.sequence;
         if record.header.flags.withheld() {
             self.standing = Standing::Withheld.name();
@@ -313,9 +286,6 @@ impl Step {
         if self.records.len() >= STEP_RECORDS_MAX {
             return;
         }
-        let content = content_of(record, &|_| true);
-        let header = record.header.clone();
-        let record = Committed { place: *place, header, content, beside: Beside::default() };
         // Before somebody's first words a writer says by which rules, which nobody asked for.
         let is_preface = record.header.kind == RULES_ADOPTED && record.header.flags.more_follows();
         if self.actor.is_none()
@@ -330,7 +300,7 @@ impl Step {
             self.is_caused = envelope.causation.is_some_and(|it| it != 0 && it < self.first);
             self.idempotency = envelope.idempotency.clone();
         }
-        let line = Line::of(&record);
+        let line = Line::of(record);
         self.of_runs.extend(SaidOfRun::of(&line));
         let words = line.event.as_ref().map_or_else(|| line.summary.clone(), in_words);
         let Line { sequence, time, kind, summary, actor, proof, .. } = line;

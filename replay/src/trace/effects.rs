@@ -1,10 +1,9 @@
 //! From a record on to everything that it caused.
 
-use super::causes::{causation_in_heading, causation_of};
 use super::looked::{Batch, Known, Looked};
 use super::{EFFECTS_MAX, Step};
 use crate::finding::Finding;
-use crate::read::{ReadError, unread};
+use crate::read::{Committed, ReadError, cause_named_by};
 use crate::records::indexes::Tied;
 use crate::records::may_hold;
 use crate::records::part::Part;
@@ -76,7 +75,7 @@ impl Effects {
             let known = before.as_ref().filter(|(segment, _)| segment == first);
             let from = known.map_or_else(|| Run::at_start(&segment.header), |(_, at)| at.clone());
             let mut open = None;
-            let named = |_: &RecordPlace, record: &Record<'_>| causation_in_heading(record);
+            let named = |_: &RecordPlace, record: &Record<'_>| cause_named_by(record);
             reader.walk_making(&segment, from, &named, part, &mut |place, record, named| {
                 if record.header.sequence > asked.last {
                     effects.follow(depth, place, record, named, &mut open);
@@ -143,7 +142,7 @@ impl Effects {
             let Some(batch) = index.batch_of(segment, next)? else { return Ok(false) };
             let mut open = None;
             let read = index.read(segment, batch, &mut |place, record| {
-                self.follow(depth, place, record, causation_in_heading(record), &mut open);
+                self.follow(depth, place, record, cause_named_by(record), &mut open);
             })?;
             if read.is_none() {
                 return Ok(false);
@@ -166,14 +165,19 @@ impl Effects {
             step: Step::begun(sequence),
             unread: None,
         });
-        if named.is_none() && batch.unread.is_none() {
-            batch.unread = unread(place, record);
+        let cause = || named.map(|cause| cause.and_then(|cause| self.distance_of(cause)));
+        let said = if matches!(batch.cause, Cause::Unknown) { cause() } else { None };
+        if said == Some(None) {
+            batch.cause = Cause::Foreign;
         }
-        if matches!(batch.cause, Cause::Unknown) {
-            batch.cause = self.cause_of(record, named);
-        }
+        // Most are of other stories: no more than the heading is decoded of those.
         if !matches!(batch.cause, Cause::Foreign) {
-            batch.step.take(place, record);
+            let record = Committed::of(place, record);
+            if let (Some(Some(distance)), Some(_)) = (said, record.envelope()) {
+                batch.cause = Cause::Known(distance);
+            }
+            batch.unread = batch.unread.take().or_else(|| record.unread());
+            batch.step.take(&record);
         }
         if record.header.flags.more_follows() {
             return;
@@ -207,17 +211,6 @@ impl Effects {
         let room = (CAUSES_MAX + 1).saturating_sub(self.causes.len());
         let hashes = (first..=last).map(|one| TermHash::of(&Term::CausedBy(one).canonical()));
         self.causes.extend(hashes.take(room));
-    }
-
-    /// The cause of a batch, by a record of which this is named in the heading. Most are of other
-    /// stories: nothing more is decoded of those.
-    fn cause_of(&self, record: &Record<'_>, named: Option<Option<u64>>) -> Cause {
-        let Some(causation) = named else { return Cause::Unknown };
-        match causation.and_then(|causation| self.distance_of(causation)) {
-            None => Cause::Foreign,
-            Some(distance) if causation_of(record).is_some() => Cause::Known(distance),
-            Some(_) => Cause::Unknown,
-        }
     }
 
     /// How far away the batch is that holds a record, where it is part of the story.
