@@ -122,6 +122,9 @@ pub(crate) fn failed(directory: &Directory, error: &TailError) -> Failure {
         TailError::Follow(FollowError::Damaged(_) | FollowError::Header { .. }) => {
             Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
         }
+        TailError::SetBack { .. } | TailError::HeadSetBack { .. } => {
+            Failure::new(Exit::VERIFICATION_FAILED, "set_back", message)
+        }
         _ => Failure::new(Exit::FAILED, "io", message),
     }
 }

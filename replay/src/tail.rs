@@ -3,9 +3,13 @@
 
 use crate::anchor::Anchor;
 use crate::read::ReadError;
+use crate::records::part::last_run;
 use crate::records::{Filter, Judged, Line, Prefilter};
 use holdpoint_log_files::head::read_head;
+use holdpoint_log_files::reader::OpenSegment;
+use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{FollowError, Follower, LogReader, ReadStorage, SurveyError};
+use holdpoint_log_format::{ChainPosition, Item};
 use thiserror::Error;
 
 /// Why following ended.
@@ -21,13 +25,43 @@ pub enum TailError {
     /// HEAD cannot be read.
     #[error(transparent)]
     Survey(#[from] SurveyError),
+    /// The newest record that was seen is not there any more.
+    #[error(
+        "the log was set back while it was followed: record {seen} was the newest that was seen, \
+         and is not there as it was; what is there now ends with record {now}: {COMPARE}"
+    )]
+    SetBack {
+        /// The newest record that was seen.
+        seen: u64,
+        /// The newest one that can be read now; 0: none.
+        now: u64,
+    },
+    /// HEAD names an older record than before.
+    #[error(
+        "HEAD was set back while the log was followed, from record {before} to record {now}; \
+         record {seen} was the newest that was seen: {COMPARE}"
+    )]
+    HeadSetBack {
+        /// The newest record that was seen.
+        seen: u64,
+        /// The record that HEAD named.
+        before: u64,
+        /// The one that it names now.
+        now: u64,
+    },
 }
+
+/// What there is to do about a log that was set back.
+const COMPARE: &str = "compare it with a head that was kept elsewhere, `holdpoint verify --head \
+                       FILE`";
 
 /// A place in a log that others write to. Records are taken when their batch is complete.
 #[derive(Debug)]
 pub struct LogTail {
     follower: Option<Follower>,
     newest: u64,
+    /// The newest record that HEAD named.
+    witnessed: u64,
 }
 
 /// Records that were moved to an archive before they were seen.
@@ -43,7 +77,7 @@ impl LogTail {
     /// Behind a record; 0: before the first one. The log need not have a segment yet.
     #[must_use]
     pub fn behind(sequence: u64) -> Self {
-        Self { follower: None, newest: sequence }
+        Self { follower: None, newest: sequence, witnessed: 0 }
     }
 
     /// The newest record that was seen.
@@ -56,7 +90,8 @@ impl LogTail {
     /// not wait. Says which records it could not see because they were moved to an archive.
     ///
     /// # Errors
-    /// The log cannot be read, or a segment's header is damaged or does not follow.
+    /// The log cannot be read, a segment's header is damaged or does not follow, or what was seen
+    /// is not there any more.
     pub fn catch_up<S: ReadStorage>(
         &mut self,
         storage: &S,
@@ -64,7 +99,7 @@ impl LogTail {
         visit: &mut dyn FnMut(Line),
     ) -> Result<Option<Missed>, TailError> {
         // What HEAD witnesses before the look is written: if it cannot be read, it is damaged.
-        let witnessed = read_head(storage)?.map_or(0, |head| head.newest_sequence);
+        let witnessed = self.witness(storage)?;
         let (mut follower, missed) = match self.follower.take() {
             Some(follower) => (follower, None),
             None => match self.begin(storage)? {
@@ -72,13 +107,43 @@ impl LogTail {
                 None => return Ok(None),
             },
         };
+        if !is_there(storage, &follower)? {
+            return Err(self.set_back(storage));
+        }
         match self.follow(&mut follower, storage, witnessed, filter, visit) {
+            Ok(()) if follower.run.chain.sequence < self.newest => {
+                return Err(self.set_back(storage));
+            }
             Ok(()) => self.follower = Some(follower),
             // The next call goes on from where the log begins by then.
             Err(FollowError::Gone { .. }) if self.has_moved(storage)? => {}
+            Err(FollowError::Gone { .. }) => return Err(self.set_back(storage)),
             Err(error) => return Err(error.into()),
         }
         Ok(missed)
+    }
+
+    /// The record that HEAD names, which is no older one than before; 0 where HEAD cannot be read.
+    fn witness<S: ReadStorage>(&mut self, storage: &S) -> Result<u64, TailError> {
+        let Ok(head) = read_head(storage)? else { return Ok(0) };
+        let (seen, before, now) = (self.newest, self.witnessed, head.newest_sequence);
+        if now < before {
+            return Err(TailError::HeadSetBack { seen, before, now });
+        }
+        self.witnessed = now;
+        Ok(now)
+    }
+
+    fn set_back<S: ReadStorage>(&self, storage: &S) -> TailError {
+        let last = LogReader::of(storage).map_err(ReadError::from);
+        let now = last.and_then(|reader| last_run(&reader));
+        match now {
+            Ok(run) => {
+                let now = run.map_or(0, |run| run.chain.sequence);
+                TailError::SetBack { seen: self.newest, now }
+            }
+            Err(error) => error.into(),
+        }
     }
 
     fn follow<S: ReadStorage>(
@@ -123,4 +188,24 @@ impl LogTail {
     fn has_moved<S: ReadStorage>(&self, storage: &S) -> Result<bool, ReadError> {
         Ok(Anchor::of(storage)?.position.sequence >= self.newest.max(1))
     }
+}
+
+/// Whether the newest record that was seen stands where it stood.
+fn is_there<S: ReadStorage>(storage: &S, follower: &Follower) -> Result<bool, TailError> {
+    let (first, run) = (follower.header.first_sequence(), &follower.run);
+    if run.record_offset == 0 {
+        return Ok(true);
+    }
+    let file = segment_path(first);
+    let mut segment = match OpenSegment::of(storage.open(&file), first) {
+        Ok(segment) => segment,
+        Err(FollowError::Read(error)) => return Err(error.into()),
+        // What became of it is told by following it.
+        Err(FollowError::Gone { .. }) => return Ok(true),
+        Err(_) => return Ok(false),
+    };
+    let item = segment.window.item(run.record_offset, &segment.header);
+    let item = item.map_err(io_error(&file))?;
+    Ok(matches!(item, Ok((Item::Record(record), _))
+        if ChainPosition::of(&record.header) == run.chain))
 }

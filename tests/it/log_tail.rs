@@ -1,9 +1,12 @@
 //! `log tail`: the newest records, and every one that follows, each once and in order, across
 //! rolls and archives, until nobody reads any more.
 
+use crate::archive_support::duplicate;
 use crate::filler::fill;
 use crate::program::{Place, json, status, text};
 use crate::records_support::besides_reach;
+use holdpoint_log_format::names;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines, Read};
@@ -29,7 +32,11 @@ struct Tailing {
 
 impl Tailing {
     fn start(place: &Place, options: &[&str]) -> Self {
-        let mut command = place.command(&[&["log", "tail", "-f", "--json"], options].concat());
+        Self::of(place, &[&["log", "tail", "-f", "--json"], options].concat())
+    }
+
+    fn of(place: &Place, words: &[&str]) -> Self {
+        let mut command = place.command(words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -42,6 +49,12 @@ impl Tailing {
 
     fn next_sequence(&mut self) -> u64 {
         self.next()["sequence"].as_u64().unwrap()
+    }
+
+    /// The same, where it is not told to end.
+    fn ended_by_itself(mut self) -> (std::process::ExitStatus, String) {
+        assert!(self.lines.next().is_none());
+        self.ended()
     }
 
     /// Exit status and standard error, but for the reach.
@@ -184,4 +197,53 @@ fn where_there_is_no_log_there_is_nothing_to_follow() {
         assert_eq!((status(&output), text(&output.stdout).as_str()), (3, ""));
         assert!(text(&output.stderr).contains("no such directory"));
     }
+}
+
+/// Puts an older copy in the place of a log, at once.
+fn set_back(place: &Place, older: &Path) {
+    renameat_with(CWD, older, CWD, &place.log, RenameFlags::EXCHANGE).unwrap();
+}
+
+/// That the log was set back behind a record, up to which it is there.
+fn assert_told(tailing: Tailing, seen: u64, now: u64) {
+    let (ended, stderr) = tailing.ended_by_itself();
+    assert_eq!(ended.code(), Some(6), "{stderr}");
+    for words in [format!("record {seen} was the newest"), format!("record {now}")] {
+        assert!(stderr.contains("set back") && stderr.contains(&words), "{words}: {stderr}");
+    }
+}
+
+#[test]
+fn that_a_log_is_set_back_while_it_is_followed_is_told_with_what_was_seen_and_what_is_there() {
+    let place = place();
+    let (begin, older) = (newest(&place), place.directory.path().join("older"));
+    duplicate(&place.log, &older);
+    let mut tailing = Tailing::start(&place, &["-n", "1"]);
+    assert_eq!(tailing.next_sequence(), begin);
+    fill(&place.log, 2);
+    assert_eq!([tailing.next_sequence(), tailing.next_sequence()], [begin + 1, begin + 2]);
+    set_back(&place, &older);
+    assert_told(tailing, begin + 2, begin);
+    set_back(&place, &older);
+    let mut tailing = Tailing::start(&place, &["-n", "1"]);
+    tailing.next();
+    fill(&place.log, 1);
+    assert_eq!(tailing.next_sequence(), begin + 3);
+    std::fs::rename(older.join(names::HEAD), place.log.join(names::HEAD)).unwrap();
+    assert_told(tailing, begin + 3, begin);
+}
+
+#[test]
+fn that_a_log_is_set_back_is_told_to_who_follows_its_runs() {
+    let place = Place::with_log();
+    assert_eq!(status(&place.shell("true")), 0);
+    let (begin, older) = (newest(&place), place.directory.path().join("older"));
+    duplicate(&place.log, &older);
+    let mut tailing = Tailing::of(&place, &["runs", "--follow", "--json"]);
+    tailing.next();
+    assert_eq!(status(&place.shell("echo later")), 0);
+    while tailing.next()["outcome"] != "ok" {}
+    let seen = newest(&place);
+    set_back(&place, &older);
+    assert_told(tailing, seen, begin);
 }
