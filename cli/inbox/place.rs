@@ -138,7 +138,7 @@ impl Places {
         let mut known: BTreeMap<PathBuf, usize> = BTreeMap::new();
         for (path, by) in found {
             let whole = std::path::absolute(&path).unwrap_or(path);
-            let name = whole.canonicalize().unwrap_or_else(|_| whole.clone());
+            let name = directory_named(&whole);
             let at = *known.entry(name).or_insert(logs.len());
             if at == logs.len() {
                 let path = whole.components().collect();
@@ -152,6 +152,18 @@ impl Places {
         label(&mut logs);
         Self { logs, unknown }
     }
+}
+
+/// One name for each directory. A link to one is no log, and hides behind no other: it is a place
+/// of its own, of which is told why it is not read.
+fn directory_named(path: &Path) -> PathBuf {
+    let named: PathBuf = path.components().collect();
+    if named.is_symlink()
+        && let (Some(parent), Some(name)) = (named.parent(), named.file_name())
+    {
+        return parent.canonicalize().map_or_else(|_| named.clone(), |parent| parent.join(name));
+    }
+    named.canonicalize().unwrap_or(named)
 }
 
 impl Place {
@@ -215,7 +227,10 @@ impl Place {
         let failed =
             |code: &'static str, message: String| Err(Failure::new(Exit::NOT_FOUND, code, message));
         let path = shown(&self.path);
-        // What keeps it from being read is told by reading it.
+        // What keeps it from being read is told by reading it: a link is not followed.
+        if self.path.is_symlink() {
+            return Ok(());
+        }
         let Ok(now) = LogIdentity::of(&self.path) else { return Ok(()) };
         let identities = self.identities().unwrap_or_default();
         let Some(now) = now else {

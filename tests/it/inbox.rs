@@ -196,6 +196,16 @@ fn a_log_that_is_gone_replaced_or_somebody_elses_is_named() {
 }
 
 #[test]
+fn a_listed_log_that_became_a_link_to_another_one_is_named() {
+    let place = Place::new();
+    hold(&place);
+    let listed = second(&place);
+    std::fs::remove_dir_all(&listed).unwrap();
+    std::os::unix::fs::symlink(&place.log, &listed).unwrap();
+    problem(&place, "is a symbolic link: name the directory itself");
+}
+
+#[test]
 fn a_log_that_init_put_in_the_place_of_another_is_named_whoever_writes_to_it() {
     let place = Place::new();
     hold(&place);
