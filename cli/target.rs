@@ -3,18 +3,22 @@
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::text::path as shown;
+use holdpoint_log_files::storage::open_regular;
+use rustix::fs::OFlags;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file under a temporary name beside the one that it is to have. It is removed when it is not
-/// finished.
+/// finished. Whoever makes it holds a lock on it: what is left of one that was killed is known by
+/// that, and removed by whoever makes the file next.
 pub(crate) struct Target {
     wanted: PathBuf,
     temporary: PathBuf,
@@ -40,10 +44,13 @@ impl Target {
             _ => {}
         }
         let signal = signals().map_err(|error| failed(wanted, &error))?;
+        remove_left(wanted);
         let temporary = beside(wanted);
         let mut options = File::options();
         let made = options.write(true).create_new(true).mode(0o600).open(&temporary);
         let file = made.map_err(|error| failed(&temporary, &error))?;
+        // Where files cannot be locked, none is taken for one that was left.
+        let _ = file.try_lock();
         Ok(Self { wanted: wanted.to_path_buf(), temporary, is_forced, file, signal })
     }
 
@@ -113,12 +120,36 @@ fn parent_of(wanted: &Path) -> &Path {
     wanted.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
 }
 
+/// What the name of a file that is not finished ends with.
+const UNFINISHED: &str = ".unfinished";
+
 /// `.NAME.<pid>.unfinished`.
 fn beside(wanted: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(wanted.file_name().unwrap_or_default());
-    name.push(format!(".{}.unfinished", std::process::id()));
+    name.push(format!(".{}{UNFINISHED}", std::process::id()));
     parent_of(wanted).join(name)
+}
+
+/// Whether a name is one that [`beside`] gives in some process.
+fn is_beside(name: &OsStr, wanted: &Path) -> bool {
+    let of_wanted = wanted.file_name().unwrap_or_default().as_bytes();
+    let rest = name.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(of_wanted));
+    let process =
+        rest.and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(UNFINISHED.as_bytes()));
+    process.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
+}
+
+/// Removes what was left of this file by those who were killed while they made it. What cannot be
+/// removed is in nobody's way.
+fn remove_left(wanted: &Path) {
+    let listed = parent_of(wanted).read_dir().into_iter().flatten().flatten();
+    for entry in listed.filter(|entry| is_beside(&entry.file_name(), wanted)) {
+        let opened = open_regular(&entry.path(), OFlags::RDWR);
+        if opened.is_ok_and(|left| left.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn taken(wanted: &Path) -> Failure {

@@ -415,6 +415,22 @@ fn a_file_is_never_overwritten_unasked_and_nothing_half_done_is_left() {
 }
 
 #[test]
+fn what_a_killed_export_left_is_removed_by_the_next_one_and_what_is_being_made_is_not() {
+    let place = told();
+    let [left, made, other] = [".all.12.unfinished", ".all.13.unfinished", ".other.12.unfinished"]
+        .map(|name| {
+            let file = out(&place, name);
+            fs::write(&file, "half").unwrap();
+            file
+        });
+    let maker = fs::File::open(&made).unwrap();
+    maker.lock().unwrap();
+    let output = place.holdpoint(&["export", "--out", out(&place, "all").to_str().unwrap()]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert_eq!([left, made, other].map(|file| file.exists()), [false, true, true]);
+}
+
+#[test]
 fn a_dash_is_stdout_and_no_name() {
     let place = told();
     let [given, plain] = [&["export", "--out", "-"][..], &["export"]];
