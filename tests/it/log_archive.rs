@@ -7,7 +7,7 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::log::{ArchiveError, OpenError, Storage, copy_directory};
 use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, EngineError, EngineOptions, MoveError};
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_format::{ChainPosition, Head, Link};
+use holdpoint_log_format::{ChainPosition, Head, Link, names};
 use holdpoint_replay::machine::this_boot;
 use holdpoint_replay::{
     AxisState, Progress, ReadError, ReadOptions, Report, Together, Until, Verdict, rebuild, verify,
@@ -533,4 +533,25 @@ fn an_unfinished_archive_is_named_as_one_and_finished_by_the_next_move() {
     }
     archive(&place.log, &archived, ArchivePlan::default()).unwrap();
     assert_together(&archived, &place.log);
+}
+
+#[test]
+fn a_directory_with_the_name_of_a_file_that_is_made_anew_is_named_with_what_to_do() {
+    let place = Place::new();
+    sample(&place);
+    let archive = place.directory.path().join("archive");
+    let first = names::prepared(1);
+    let in_the_way = [
+        (place.log.join(names::HEAD_TEMPORARY), names::HEAD_TEMPORARY),
+        (archive.join(names::SEGMENTS).join(&first), &first),
+    ];
+    for (directory, name) in in_the_way {
+        std::fs::create_dir_all(&directory).unwrap();
+        let output = place.holdpoint(&["log", "archive", archive.to_str().unwrap()]);
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 1, "{said}");
+        assert!(said.contains(name) && said.contains("a directory has the name"), "{said}");
+        std::fs::remove_dir(&directory).unwrap();
+        std::fs::remove_dir_all(&archive).unwrap_or_default();
+    }
 }

@@ -84,7 +84,7 @@ impl Storage for DirectoryStorage {
     fn create(&self, path: &str, length: u64) -> io::Result<File> {
         check_size_limit(length.max(PAGE))?;
         let full = self.path(path);
-        self.remove(path)?;
+        self.remove(path).map_err(directory_in_the_way)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let mode = file_mode(self.root())?;
         let file = File::from(rustix::fs::open(&full, flags | OFlags::CLOEXEC, mode)?);
@@ -328,6 +328,17 @@ fn sync_ancestors(path: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What is left of a file of this name is made anew; a directory is nothing that a log made.
+fn directory_in_the_way(error: io::Error) -> io::Error {
+    match error.kind() {
+        kind @ io::ErrorKind::IsADirectory => io::Error::new(
+            kind,
+            "a directory has the name of this file, which is made anew: move it away, or remove it",
+        ),
+        _ => error,
+    }
 }
 
 fn sync_parent(path: &Path) -> io::Result<()> {

@@ -228,7 +228,7 @@ fn what_a_reading_tells_without_a_finding_is_what_an_undisturbed_one_tells() {
     for (verb, read) in READINGS {
         for segment in &segments {
             for change in CHANGES {
-                for lasting in [Lasting::Calls(1), Lasting::Calls(3), Lasting::ForGood] {
+                for lasting in [Lasting::Calls(1), Lasting::ForGood] {
                     let changing = |from| {
                         let [disk, other] =
                             [&log, &other].map(|it| DirectoryStorage::new(it.path()));
