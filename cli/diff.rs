@@ -15,8 +15,8 @@ use crate::replay::of_value;
 use crate::run_id;
 use crate::show::REPORTED;
 use crate::text::{command_line, counted, doer, excerpt, moment};
-use crate::travel::{Shortcuts, begin, end, tell_place, travelled, travelled_both};
-use crate::verify::{exit_of, warn};
+use crate::travel::{Shortcuts, begin, end, tell_place, travelled, travelled_both, warn_of_states};
+use crate::verify::exit_of;
 use crate::when::TimesArgs;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::records::Line;
@@ -160,7 +160,7 @@ fn of_one(
     numbers.iter().for_each(|digits| ids::tell_meaning(&directory, digits, &[IdOf::Run]));
     let report = line.report_on(first.stopped_before.iter().chain(&last.stopped_before));
     reach::tell(global, &report, last.sequence());
-    warn(&report);
+    warn_of_states(&report, &[&first, &last]);
     Ok(exit_of(&report))
 }
 
@@ -201,7 +201,7 @@ fn of_two(
         // How the logs go on is shown up to the newest record of each.
         let newest = report.head.as_ref().map_or(shown.sequence(), |head| head.sequence);
         reach::tell(global, report, newest);
-        warn(report);
+        warn_of_states(report, &[shown]);
     }
     let failing = reports.iter().find(|report| report.failed());
     Ok(failing.map_or(Exit::DONE, exit_of))

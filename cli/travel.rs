@@ -8,14 +8,16 @@ use crate::exit::{Exit, Failure, complain};
 use crate::point::{self, Point};
 use crate::progress::Bar;
 use crate::text::{excerpt, moment};
+use crate::verify::warn_saying;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
-    ArchivedLog, Moment, Named, ReadError, Report, Timeline, Until, each_name, ids, read_directory,
-    travel,
+    ArchivedLog, Moment, Named, ReadError, Report, Timeline, Until, each_name, ids, leading,
+    read_directory, travel,
 };
+use std::collections::BTreeSet;
 
 /// Which states may be taken up.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -129,17 +131,28 @@ pub(crate) fn seen_at(asked: Until, world: &World) -> Timestamp {
     }
 }
 
-/// Says on stderr where a state is not that of the place that was asked for, and why.
+/// Says on stderr where a state is not that of the place that was asked for, and why; one before a
+/// record that cannot be read is told of with that, by [`warn_of_states`].
 pub(crate) fn tell_place(asked: Until, found: &Moment, line: &Timeline<'_, ArchivedLog>) {
-    if let Some(unread) = &found.stopped_before {
-        let record = unread.place.sequence;
-        complain(&format!(
-            "record {record} is withheld or cannot be read: this is the state before it"
-        ));
-    } else {
+    if found.stopped_before.is_none() {
         tell_reach(asked, found.inside_batch_until, found.head().as_ref(), line.report());
     }
 }
+
+/// Says on stderr that a log does not verify, and which of some states of it are those before a
+/// record that cannot be read: of each such record in one sentence.
+pub(crate) fn warn_of_states(report: &Report, states: &[&Moment]) {
+    let stopped = states.iter().filter_map(|state| state.stopped_before.as_ref());
+    let mut stopped: BTreeSet<u64> = stopped.map(|finding| finding.place.sequence).collect();
+    let named = leading(&report.findings).is_some_and(|it| stopped.remove(&it.place.sequence));
+    for record in stopped {
+        complain(&format!("record {record} is withheld or cannot be read: {BEFORE_IT}"));
+    }
+    warn_saying(report, if named { BEFORE_IT } else { "" });
+}
+
+/// What is shown of a state that was asked for behind a record which cannot be read.
+const BEFORE_IT: &str = "this is the state before it";
 
 /// The same for a state of which only its place is known.
 pub(crate) fn tell_reach(

@@ -210,12 +210,18 @@ pub(crate) fn not_found(
 /// Says on stderr that a log does not verify, or of what nothing proves, for verbs that show
 /// something else.
 pub(crate) fn warn(report: &Report) {
+    warn_saying(report, "");
+}
+
+/// The same, with what is to be said of what was found first.
+pub(crate) fn warn_saying(report: &Report, what: &str) {
     warn_unproven(&report.unproven_records);
     if !report.failed() {
         return;
     }
-    let first = first_finding(report);
-    complain(&format!("the log {}{first}; {VERIFY_TELLS}", said_of(report.verdict)));
+    let what = if what.is_empty() { String::new() } else { format!("; {what}") };
+    let (said, first) = (said_of(report.verdict), first_finding(report));
+    complain(&format!("the log {said}{first}{what}; {VERIFY_TELLS}"));
 }
 
 /// Says on stderr that what was made of a log, in a directory of its own, does not verify, because

@@ -7,8 +7,8 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::reach;
 use crate::text::{cut, excerpt, moment};
-use crate::travel::{tell_place, travelled, unknown};
-use crate::verify::{exit_of, not_found, warn};
+use crate::travel::{tell_place, travelled, unknown, warn_of_states};
+use crate::verify::{exit_of, not_found};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::{Head, Verdict};
 use holdpoint_replay::state::{ROOMS, entities_of};
@@ -105,7 +105,7 @@ fn end(global: &Global, until: Until, found: &Moment, line: &Timeline<'_, Archiv
     let report = line.report_on(&found.stopped_before);
     tell_place(until, found, line);
     reach::tell(global, &report, found.sequence());
-    warn(&report);
+    warn_of_states(&report, &[found]);
     exit_of(&report)
 }
 
