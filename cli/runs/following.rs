@@ -1,6 +1,6 @@
 //! `runs --follow`: each run as it begins, and again as it ends.
 
-use super::{Args, Shown, again, put_lines};
+use super::{Args, Shown, again, put_lines, tell_uncounted};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -8,8 +8,12 @@ use crate::log_tail::failed;
 use crate::output::Output;
 use crate::recorders;
 use crate::table::Layout;
+use crate::verify::VERIFY_TELLS;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::shell::Watch;
-use holdpoint_replay::{Filter, LogTail, Missed, RUN_BEGINS, Run, RunFound, RunsWanted, run_of};
+use holdpoint_replay::{
+    Begun, Filter, Line, LogTail, Missed, RUN_BEGINS, Run, RunFound, RunsWanted, run_of,
+};
 use std::time::Duration;
 
 /// What ends a run.
@@ -26,24 +30,22 @@ pub(super) fn follow(
     let (mut tail, mut out) = (LogTail::behind(newest), Output::stdout());
     let changes = Filter { kind: Some("execution_loop".to_string()), ..Filter::default() };
     loop {
-        let mut changed = Vec::new();
-        let caught_up = tail.catch_up(&directory.log, &changes, &mut |line| {
-            let is_told = line.kind == RUN_BEGINS || line.kind == RUN_ENDS;
-            changed.extend(line.loop_id.filter(|id| is_told && !changed.contains(id)));
-        });
+        let mut changed = Changed::default();
+        let caught_up = tail.catch_up(&directory.log, &changes, &mut |line| changed.take(line));
         let missed = caught_up.map_err(|error| failed(directory, &error))?;
-        let runs = changed.iter().map(|id| read(directory, id)).collect::<Result<Vec<_>, _>>()?;
-        let runs: Vec<Run> = runs
-            .into_iter()
-            .flatten()
-            .filter(|run| is_in(range, run) && wanted.admits(run))
-            .collect();
+        let (mut runs, uncounted) = changed.read(directory, range)?;
+        runs.retain(|run| wanted.admits(run));
         let (retries, searched) = again::read(directory, &runs)?;
         searched.iter().try_for_each(crate::run_id::expect_sound)?;
         let unfinished = recorders::unfinished(directory, &runs);
         let shown = Shown { runs, retries, unfinished, ..Shown::default() };
         put_lines(global, args, &shown, &mut out, layout);
         out.flush();
+        let exit = tell_uncounted(directory, &uncounted);
+        if exit != Exit::DONE {
+            out.finish()?;
+            return Ok(exit);
+        }
         if let Some(Missed { first, last }) = missed {
             complain(&format!(
                 "records {first} to {last} were moved to an archive before they were looked at: \
@@ -61,18 +63,67 @@ pub(super) fn follow(
     Ok(Exit::DONE)
 }
 
-/// Whether a run began in a range. What is followed has no end.
-fn is_in(range: &Filter, run: &Run) -> bool {
-    range.first.is_none_or(|first| run.first >= first)
-        && range.since.is_none_or(|since| run.entity.started_at >= since)
+/// What was written of runs since the last look.
+#[derive(Default)]
+struct Changed {
+    /// The loops of the runs that began or ended.
+    loops: Vec<String>,
+    /// The records that begin one.
+    begun: Vec<Line>,
+    /// The first record of a run of which nobody can tell what it says.
+    unread: Option<u64>,
 }
 
-/// A run as it is now; `None` where nothing that counts began it.
-fn read(directory: &Directory, loop_id: &str) -> Result<Option<Run>, Failure> {
-    let (found, searched) = directory.read(|log, options| run_of(log, loop_id, options))?;
-    crate::run_id::expect_sound(&searched)?;
-    Ok(match found {
-        RunFound::Run(run) => Some(*run),
-        RunFound::Nothing | RunFound::NoBeginning(_) => None,
-    })
+impl Changed {
+    fn take(&mut self, line: Line) {
+        let Some(loop_id) = &line.loop_id else {
+            self.unread.get_or_insert(line.sequence);
+            return;
+        };
+        let begins = line.kind == RUN_BEGINS;
+        if (begins || line.kind == RUN_ENDS) && !self.loops.contains(loop_id) {
+            self.loops.push(loop_id.clone());
+        }
+        if begins {
+            self.begun.push(line);
+        }
+    }
+
+    /// The runs as they are now, and the beginnings of those that do not count.
+    fn read(
+        self,
+        directory: &Directory,
+        range: &Filter,
+    ) -> Result<(Vec<Run>, Vec<Begun>), Failure> {
+        if let Some(record) = self.unread {
+            let message = format!(
+                "record {record} is of a run and withheld or cannot be read, so that what became \
+                 of the run is not known; {VERIFY_TELLS}"
+            );
+            return Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message));
+        }
+        let (mut runs, mut uncounted) = (Vec::new(), Vec::new());
+        for loop_id in self.loops {
+            let (found, searched) =
+                directory.read(|log, options| run_of(log, &loop_id, options))?;
+            crate::run_id::expect_sound(&searched)?;
+            if let RunFound::Run(run) = found {
+                runs.push(*run);
+                continue;
+            }
+            // The newest first, as in every list.
+            let begun = self.begun.iter().rev();
+            let begun = begun.filter(|line| line.loop_id.as_deref() == Some(&*loop_id));
+            let begun = begun.filter(|line| is_in(range, (line.sequence, line.time)));
+            uncounted.extend(begun.cloned().map(Begun::of));
+        }
+        runs.retain(|run| is_in(range, (run.first, run.entity.started_at)));
+        Ok((runs, uncounted))
+    }
+}
+
+/// Whether a run began in a range, with a record at a time. What is followed has no end.
+fn is_in(range: &Filter, (first, time): (u64, Timestamp)) -> bool {
+    range.first.is_none_or(|wanted| first >= wanted)
+        && range.since.is_none_or(|since| time >= since)
 }

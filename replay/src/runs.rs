@@ -23,7 +23,9 @@ pub struct Begun {
 }
 
 impl Begun {
-    pub(crate) fn of(line: Line) -> Self {
+    /// By the record.
+    #[must_use]
+    pub fn of(line: Line) -> Self {
         let approval = approval_of(&line).map(str::to_string);
         Self { sequence: line.sequence, loop_id: line.loop_id.unwrap_or_default(), approval }
     }

@@ -4,9 +4,18 @@
 use crate::program::{Place, json, status, text};
 use crate::run_before::{answer, await_question, command};
 use crate::terminal::Terminal;
+use holdpoint_domain::Event;
+use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::world::envelope::{self, Encoded};
+use holdpoint_engine::log::{Level, Log as EngineLog, NewRecord, Options};
+use holdpoint_forger::Log;
+use holdpoint_forger::layout::record;
+use holdpoint_log_files::DirectoryStorage;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 /// The ids that `runs -q` gives, the newest first.
 pub(crate) fn listed(place: &Place, options: &[&str]) -> Vec<String> {
@@ -311,6 +320,49 @@ fn a_run_that_began_before_what_is_followed_is_not_told() {
     assert_eq!(told["run"], listed(&place, &[])[0].as_str());
     following.kill().unwrap();
     following.wait().unwrap();
+}
+
+/// A run begins, and the approval that it names was given by nobody.
+fn begun_without_approval(place: &Place) -> NewRecord {
+    let log = Log::read(&place.log).unwrap();
+    let found = log.records().into_iter().map(|at| log.record(at)).find(|it| it.kind() == 32);
+    let found = found.unwrap();
+    let version = u8::try_from(found.header.number(record::VERSION)).unwrap();
+    let mut begun = envelope::decode(found.kind(), version, &found.payload).unwrap();
+    if let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = &mut begun.event {
+        body.loop_id = Text::from(format!("LOOP-{:032}", 1));
+        body.approval = Some(Text::from(format!("DP-{:032}", 1)));
+    }
+    let Encoded { kind, version, payload } = envelope::encode(&begun).unwrap();
+    NewRecord { kind, version, payload }
+}
+
+#[test]
+fn a_run_that_is_followed_and_does_not_count_is_told_as_a_list_tells_it() {
+    for (is_garbled, expected) in [
+        (false, "not shown: 1 run, the newest of them begun by record"),
+        (true, "is of a run and withheld or cannot be read"),
+    ] {
+        let place = Place::with_log();
+        place.shell("true");
+        let mut following = command(&place, &["runs", "--follow", "--json"]);
+        let mut following = following.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+        assert!(lines.next().unwrap().unwrap().contains("\"outcome\":\"ok\""));
+        let storage = DirectoryStorage::new(&place.log);
+        let (log, _) = EngineLog::open(storage, Options::default()).unwrap();
+        let added = match is_garbled {
+            false => begun_without_approval(&place),
+            true => NewRecord { kind: 36, version: 1, payload: vec![0xff; 20] },
+        };
+        log.append_any_kind(&[added], 0, Level::Always).unwrap();
+        log.close().unwrap();
+        let ended = following.wait_with_output().unwrap();
+        let told = text(&ended.stderr);
+        assert!(status(&ended) == 6 && told.contains(expected), "{told}");
+        let listed = place.holdpoint(&["runs", "--json"]);
+        assert_eq!(status(&listed), 6, "{}", text(&listed.stderr));
+    }
 }
 
 #[test]
