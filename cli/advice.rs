@@ -1,8 +1,8 @@
 //! Commands that sentences of this program name in backticks: pasted, they find the log that the
 //! sentence is about.
 
-use crate::locate::program;
-use std::path::{Path, PathBuf};
+use crate::locate::{program, program_on};
+use std::path::{Path, PathBuf, absolute};
 use std::sync::OnceLock;
 
 /// The log that this process was told to use.
@@ -28,8 +28,19 @@ pub(crate) fn pasted(sentence: &str) -> String {
     LOG.get().map_or_else(|| sentence.to_string(), |log| on(log, sentence))
 }
 
+/// The same for whoever pastes it somewhere else than here.
+pub(crate) fn pasted_anywhere(sentence: &str) -> String {
+    let on = |log: &PathBuf| named(&program_on(&absolute(log).unwrap_or(log.clone())), sentence);
+    LOG.get().map_or_else(|| sentence.to_string(), on)
+}
+
 /// A sentence about a log.
 pub(crate) fn on(log: &Path, sentence: &str) -> String {
+    named(&program(log), sentence)
+}
+
+/// A sentence whose commands call the program so where they are about a log.
+fn named(program: &str, sentence: &str) -> String {
     let mut pieces = sentence.split(COMMAND);
     let mut whole = pieces.next().unwrap_or_default().to_string();
     for piece in pieces {
@@ -37,7 +48,7 @@ pub(crate) fn on(log: &Path, sentence: &str) -> String {
         let mut words = command.split(' ');
         let needs_log = words.next().is_some_and(|verb| OF_A_LOG.contains(&verb));
         match needs_log && !words.any(|word| word == "--log") {
-            true => whole.push_str(&format!("`{} ", program(log))),
+            true => whole.push_str(&format!("`{program} ")),
             false => whole.push_str(COMMAND),
         }
         whole.push_str(piece);

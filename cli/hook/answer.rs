@@ -1,6 +1,8 @@
-//! What a hook answers, and how that reaches the host.
+//! What a hook answers, and how that reaches the host. Commands in it name the log: whoever is told
+//! of them need not be where the hook is.
 
 use super::input::{PRE_TOOL_USE, SESSION_START};
+use crate::advice::pasted_anywhere;
 use crate::exit::{Exit, complain};
 use crate::output::Output;
 use serde_json::{Value, json};
@@ -30,6 +32,7 @@ impl Answer {
 
     /// The tool may run.
     pub(super) fn allow(reason: &str) -> Self {
+        let reason = &pasted_anywhere(reason);
         let lost = format!("an approval was spent and could not be told: {reason}");
         let value = permission("allow", reason);
         Self { value, if_lost: Some(lost), ..Self::no_objection() }
@@ -37,6 +40,7 @@ impl Answer {
 
     /// The tool may not run. Whoever reads the exit code alone blocks it too.
     pub(super) fn deny(reason: &str) -> Self {
+        let reason = &pasted_anywhere(reason);
         let (value, complaint) = (permission("deny", reason), Some(reason.to_string()));
         Self { value, exit: BLOCKS, complaint, if_lost: None }
     }
@@ -51,12 +55,13 @@ impl Answer {
 
     /// The agent goes on instead of stopping.
     pub(super) fn go_on(reason: &str) -> Self {
-        let value = json!({ "decision": "block", "reason": reason });
+        let value = json!({ "decision": "block", "reason": pasted_anywhere(reason) });
         Self { value, ..Self::no_objection() }
     }
 
     /// The agent is told something.
     pub(super) fn context(text: &str) -> Self {
+        let text = pasted_anywhere(text);
         let value = json!({
             "hookSpecificOutput": { "hookEventName": SESSION_START, "additionalContext": text }
         });

@@ -87,9 +87,9 @@ fn a_denial_that_may_rest_on_unproven_records_stands() {
     assert_eq!(decisions(&place).len(), 1);
 }
 
-/// Whether it was spent is not known any more: the record of that may be lost.
-#[test]
-fn an_approval_that_may_be_spent_in_a_lost_record_is_asked_for_anew() {
+/// A log that was salvaged from one which lost its newest records, the spending of an approval
+/// among them, and the id of that.
+fn without_newest_records() -> (Place, String) {
     let mut place = Place::new();
     let id = ask(&place, &[], &call("s", "make deploy"));
     respond(&place, &id, "approve");
@@ -103,7 +103,21 @@ fn an_approval_that_may_be_spent_in_a_lost_record_is_asked_for_anew() {
     let output = place.holdpoint(&["salvage", "log", "new", "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     place.log = place.directory.path().join("new");
+    (place, id)
+}
+
+/// Whether it was spent is not known any more: the record of that may be lost.
+#[test]
+fn an_approval_that_may_be_spent_in_a_lost_record_is_asked_for_anew() {
+    let (place, id) = without_newest_records();
     set_policy(&place);
     assert_no_advice(&place, &id, &[]);
     assert_asked_anew(&place, &id);
+}
+
+#[test]
+fn a_command_that_a_hook_advises_names_the_log_wherever_it_is_typed() {
+    let (place, _) = without_newest_records();
+    let command = format!("`holdpoint --log {} policy set`", place.log.display());
+    denied(&place, &[], &call("s", "make deploy"), &command);
 }
