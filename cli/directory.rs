@@ -68,9 +68,14 @@ impl Directory {
         Ok(archive)
     }
 
+    /// The log that an argument of this name names.
+    pub(crate) fn open_argument(log: &Path, name: &'static str) -> Result<Self, Failure> {
+        Self::at(log.components().collect(), name)
+    }
+
     /// The log that `--other` names.
     pub(crate) fn open_other(other: &Path) -> Result<Self, Failure> {
-        Self::at(other.components().collect(), OTHER_OPTION)
+        Self::open_argument(other, OTHER_OPTION)
     }
 
     /// The directory at a path, and how a person names it.

@@ -51,7 +51,8 @@ struct Summary<'a> {
     /// The first record behind the one that HEAD names, in SRC and in the copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_witness_from: Option<u64>,
-    /// What `verify` says of the copy.
+    /// What `verify` says of the copy, and of SRC where its tail is unproven: the copy has nothing
+    /// that could tell.
     verdict: Verdict,
     first_finding: Option<&'a Finding>,
     /// How many records are withheld.
@@ -70,7 +71,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn copy(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut bar = Bar::new();
-    let source: PathBuf = args.source.components().collect();
+    let source = Directory::open_argument(&args.source, "SRC")?.path;
     let copied = copy_directory(&source, &args.destination, &mut |sequence, expected| {
         bar.update(Progress { sequence, expected });
     });
@@ -108,7 +109,10 @@ impl<'a> Summary<'a> {
             }),
             no_witness_from: (newest.sequence > copied.witnessed)
                 .then(|| copied.witnessed.saturating_add(1)),
-            verdict: report.verdict,
+            verdict: match report.verdict {
+                Verdict::Intact if copied.tail_unproven => Verdict::TailUnproven,
+                of_copy => of_copy,
+            },
             first_finding: leading(&report.findings),
             withheld: report.withheld,
             unproven_records: &report.unproven_records,

@@ -43,13 +43,14 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let old = Directory::open_argument(&args.old, "OLD")?.path;
     warn_of_writer(args);
     let mut bar = Bar::new();
     let mut update = |progress: SalvageProgress| {
         let SalvageProgress { sequence, expected } = progress;
         bar.update(Progress { sequence, expected });
     };
-    let salvaged = salvage(&args.old, &args.new, &SystemClock, &mut update);
+    let salvaged = salvage(&old, &args.new, &SystemClock, &mut update);
     drop(bar);
     let report = salvaged.map_err(|error| failure(&error))?;
     let made = read_end(&Directory::open_other(&args.new)?)?;

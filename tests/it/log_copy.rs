@@ -12,7 +12,7 @@ use holdpoint_engine::log::{
 };
 use holdpoint_forger::Log;
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_format::Head;
+use holdpoint_log_format::{Head, names};
 use holdpoint_testing::hand_made::HandMade;
 use holdpoint_testing::log::{
     append, append_each, exclusive, memory_directory, open, quiet, record, records_of, segments_of,
@@ -279,6 +279,35 @@ fn a_person_copies_a_log_and_is_told_how_far_it_reaches() {
         (&of_copy["axes"]["meaning"], &of_copy["mark"]),
         (&report["axes"]["meaning"], &report["head"]["sequence"])
     );
+}
+
+#[test]
+fn of_a_log_whose_tail_is_unproven_no_copy_is_called_intact() {
+    let place = Place::new();
+    assert_eq!(status(&place.shell("echo recorded")), 0);
+    let log = place.log.to_str().unwrap();
+    let index = place.log.join(names::SEGMENTS).join(names::index(9_999));
+    std::fs::write(index, "of records that the log does not have").unwrap();
+    let verdict = json(&place.holdpoint(&["verify", "--json"]))["verdict"].clone();
+    assert_eq!(verdict, "intact, tail unproven");
+    let copied = place.holdpoint(&["log", "copy", log, "copy", "--json"]);
+    assert_eq!((status(&copied), &json(&copied)["verdict"]), (0, &verdict));
+    let copied = place.holdpoint(&["log", "copy", log, "other"]);
+    assert!(text(&copied.stdout).contains("verdict         intact, tail unproven\n"));
+}
+
+#[test]
+fn no_log_is_copied_or_salvaged_by_a_symbolic_link_as_none_is_read_by_one() {
+    let place = Place::with_log();
+    std::os::unix::fs::symlink("log", place.directory.path().join("link")).unwrap();
+    let words = [&["verify", "--log", "link"][..], &["log", "copy", "link", "copy"]];
+    for words in words.into_iter().chain([&["salvage", "link/", "new"][..]]) {
+        let output = place.holdpoint(&[words, &["--json"]].concat());
+        let error = &json(&output)["error"];
+        let expected = (1, "symbolic_link".into());
+        assert_eq!((status(&output), error["code"].clone()), expected, "{words:?}: {error}");
+        assert_eq!(names_in(place.directory.path()), ["link", "log", "state"]);
+    }
 }
 
 /// An event that says of the state what is not so.

@@ -4,6 +4,7 @@ use super::active::{DiskError, Named};
 use super::head_file;
 use super::roll;
 use super::storage::Storage;
+use holdpoint_log_files::later::later_than;
 use holdpoint_log_files::survey::{LastSegment, READINGS_MAX, io_error, segment_path};
 use holdpoint_log_files::window::Window;
 use holdpoint_log_files::{
@@ -35,6 +36,9 @@ pub struct Copied {
     pub record_bytes: u64,
     /// Segments.
     pub segments: u64,
+    /// Something follows the newest record in the log, or a file beside it tells of a later one: no
+    /// copy holds what that may have been.
+    pub tail_unproven: bool,
 }
 
 /// No copy was made. The log that was to be copied is as it was.
@@ -135,6 +139,7 @@ struct Found {
     last: LastSegment,
     /// Up to the end of the last batch.
     record_bytes: u64,
+    tail_unproven: bool,
 }
 
 /// Looks until what is found is whole, or is found damaged twice in the same way while nobody
@@ -189,7 +194,11 @@ fn look<R: ReadStorage>(
     if last.run.chain.sequence < durable {
         return Err(CopyError::Damaged { findings: vec![short_of(&last, durable)] });
     }
-    Ok(Found { survey, head, last, record_bytes: batch_ends.bytes })
+    let newest = last.run.chain.sequence;
+    let later = || later_than(source, survey.log, newest);
+    let tail_unproven =
+        survey.row.verdict() == Verdict::TailUnproven || !is_being_written && later()?.is_some();
+    Ok(Found { survey, head, last, record_bytes: batch_ends.bytes, tail_unproven })
 }
 
 /// LOCK says that more is durable than there is.
@@ -331,6 +340,7 @@ fn copied(found: &Found) -> Copied {
         records: found.last.run.chain.sequence.saturating_sub(before),
         record_bytes: found.record_bytes,
         segments: found.survey.segments.len() as u64,
+        tail_unproven: found.tail_unproven,
     }
 }
 
