@@ -112,8 +112,10 @@ fn of_a_log_that_goes_its_question_says_what_can_be_done_and_stays_to_be_read() 
     let mut listed = command_in(place.directory.path(), &["inbox"]);
     listed.env("XDG_STATE_HOME", place.directory.path().join("state"));
     let named = place.command(&["inbox"]);
+    // However long the name of the log is, it is not folded.
+    let columns = u16::try_from(3 * remove.len()).unwrap().max(80);
     for (program, advice) in [(listed, &*remove), (named, "answered before it is back")] {
-        let mut terminal = Terminal::start_command(&place, &program);
+        let mut terminal = Terminal::start_sized(&place, (24, columns), &program);
         terminal.see("Go on?");
         terminal.press("\r");
         terminal.see("yes?");

@@ -42,7 +42,8 @@ impl Terminal {
         Self::start_sized(place, (24, 80), program)
     }
 
-    fn start_sized(place: &Place, size: (u16, u16), program: &Command) -> Self {
+    /// The same, at a terminal of so many rows and columns.
+    pub(crate) fn start_sized(place: &Place, size: (u16, u16), program: &Command) -> Self {
         let (master, device) = terminal();
         let (ws_row, ws_col) = size;
         tcsetwinsize(&master, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
