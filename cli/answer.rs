@@ -1,6 +1,7 @@
 //! `holdpoint answer`: a person answers whatever waits, a hold or a decision, by the words that it
 //! offers.
 
+use crate::archives::or_archived;
 use crate::arguments::Global;
 use crate::closest::closest;
 use crate::decision::{self, Answered, Speaker};
@@ -98,11 +99,12 @@ pub(crate) fn main(global: &Global, is_named: bool, mut args: Args) -> Exit {
         return settle(global, Err(Failure::new(Exit::USAGE, "short_id", message)));
     }
     if is_named || waits_here(global, &args.id) {
-        return settle(global, answer(global, args));
+        return settle(global, or_archived(global, answer(global, args)));
     }
     let waiting = inbox::waiting(|id| begins(id, &args.id));
     let outcome = match waiting.found.as_slice() {
-        [] => answer(global, args).map_err(|failure| waiting.not_all_read(failure)),
+        [] => or_archived(global, answer(global, args))
+            .map_err(|failure| waiting.not_all_read(failure)),
         [(log, id)] => {
             waiting.unknown.iter().for_each(|problem| complain(problem.message()));
             args.id.clone_from(id);

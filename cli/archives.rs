@@ -4,6 +4,7 @@ use crate::arguments::Global;
 use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
+use crate::missing::lying_in;
 use crate::text::path;
 use holdpoint_log_files::head::read_head;
 use holdpoint_log_files::joined::{Unfit, Unread, fit};
@@ -139,15 +140,55 @@ impl Directory {
     pub(crate) fn or_unread(&self, failure: Failure) -> Failure {
         match self.log.unread() {
             Some(unread) if failure.exit == Exit::NOT_FOUND => {
-                let message = format!("{}; {}", failure.message(), self.sentence(&unread));
-                let named = json!(unread.named.as_deref());
-                Failure::new(Exit::NOT_FOUND, "before_the_log", message)
-                    .with("archive", named)
-                    .with("archived_to_sequence", json!(unread.last))
+                let sentence = self.sentence(&unread);
+                before(failure, &sentence, (unread.last, unread.named.as_deref()))
             }
             _ => failure,
         }
     }
+
+    /// The last record of the log that is in an archive, and the archive's directory where the log
+    /// names it, whether that is read or not.
+    fn archived(&self) -> Option<(u64, Option<String>)> {
+        let log = with_archives(self.storage.clone(), Vec::new());
+        log.look().ok()?;
+        let unread =
+            log.unread().map(|unread| (unread.last, unread.named.map(|it| it.to_string())));
+        let places = log.archives();
+        let read = places.all().iter().map(|place| (place.last, Some(place.path.to_string())));
+        read.chain(unread).max()
+    }
+}
+
+/// What came of a verb that reads the log alone: where something was not found that may be in an
+/// archive of the log's first records, it says so.
+pub(crate) fn or_archived(
+    global: &Global,
+    outcome: Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    outcome.map_err(|failure| {
+        let is_told = [BEFORE_THE_LOG, "nothing_here"].contains(&failure.code());
+        if is_told || failure.exit != Exit::NOT_FOUND {
+            return failure;
+        }
+        let archived = Directory::open(global).ok().and_then(|log| log.archived());
+        let Some((last, named)) = archived else { return failure };
+        let lying = lying_in(last, named.as_deref());
+        let sentence = format!("{lying}, and what is asked for may be among them");
+        before(failure, &sentence, (last, named.as_deref()))
+    })
+}
+
+/// The code of what was not found and may be in an archive.
+const BEFORE_THE_LOG: &str = "before_the_log";
+
+/// A failure to find something that may be in an archive, and which that is.
+fn before(failure: Failure, sentence: &str, (last, named): (u64, Option<&str>)) -> Failure {
+    failure
+        .adding(&format!("; {sentence}"))
+        .called(BEFORE_THE_LOG)
+        .with("archive", json!(named))
+        .with("archived_to_sequence", json!(last))
 }
 
 /// What is said of the archives of a log with an identity of its own, whose first records are in

@@ -29,6 +29,7 @@ mod wait;
 pub(crate) mod waiting;
 mod watch;
 
+use crate::archives::or_archived;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use clap::Subcommand;
@@ -95,7 +96,7 @@ pub(crate) fn main(global: &Global, verb: DecisionVerb) -> Exit {
         DecisionVerb::Expire(args) => expire::expire(global, &args),
         DecisionVerb::Consume(args) => consume::consume(global, &args),
     };
-    settle(global, outcome.map_err(told_whole))
+    settle(global, or_archived(global, outcome).map_err(told_whole))
 }
 
 /// A failure tells a program always which decision it is about and how that stands, or null.

@@ -108,6 +108,11 @@ impl Failure {
         self
     }
 
+    /// The same failure under another code.
+    pub(crate) fn called(self, code: &'static str) -> Self {
+        Self { code: code.into(), ..self }
+    }
+
     /// The same failure of a log, whose commands name that one.
     pub(crate) fn on(mut self, log: &Path) -> Self {
         self.message = advice::on(log, &self.message);

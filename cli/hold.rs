@@ -8,6 +8,7 @@ mod show;
 mod shown;
 mod wait;
 
+use crate::archives::or_archived;
 use crate::arguments::Global;
 use crate::closest::closest;
 use crate::damage::LogError;
@@ -88,7 +89,7 @@ pub(crate) fn main(global: &Global, verb: HoldVerb) -> Exit {
         HoldVerb::Expire(args) => expire::expire(global, &args),
         HoldVerb::Wait(args) => wait::wait(global, &args),
     };
-    settle(global, outcome)
+    settle(global, or_archived(global, outcome))
 }
 
 /// The state at a record, read without writing anything.

@@ -34,9 +34,13 @@ pub(crate) fn first_record(rebuilt: &Rebuilt) -> u64 {
 }
 
 fn archived(before: &Archived) -> String {
-    let last = before.anchor_sequence;
+    lying_in(before.anchor_sequence, before.archived_to.as_deref())
+}
+
+/// Which records are in an archive, up to the last of them, and in which.
+pub(crate) fn lying_in(last: u64, archive: Option<&str>) -> String {
     let records = if last == 1 { "record 1 is".into() } else { format!("records 1 to {last} are") };
-    match &before.archived_to {
+    match archive {
         Some(archive) => {
             format!("{records} in the archive {} (`--log` shows it)", visible(archive))
         }

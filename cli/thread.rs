@@ -9,6 +9,7 @@ mod show;
 mod shown;
 mod story;
 
+use crate::archives::or_archived;
 use crate::arguments::Global;
 use crate::exit::{Exit, settle};
 use clap::Subcommand;
@@ -34,7 +35,7 @@ pub(crate) enum ThreadVerb {
 pub(crate) fn main(global: &Global, verb: ThreadVerb) -> Exit {
     let outcome = match verb {
         ThreadVerb::List(args) => list::list(global, &args),
-        ThreadVerb::Show(args) => show::show(global, &args),
+        ThreadVerb::Show(args) => or_archived(global, show::show(global, &args)),
         ThreadVerb::Rows(args) => rows::rows(global, args),
         ThreadVerb::Story(args) => story::story(global, &args),
         ThreadVerb::Render(args) => render::render(global, &args),

@@ -89,8 +89,8 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
-    /// `None`: the record is passed over. Of what its bytes rule out nothing is kept; that it can be
-    /// read is looked at, for what cannot be may say anything, whatever stands in it.
+    /// `None`: the record is passed over. Of what its bytes rule out nothing is kept; that it can
+    /// be read is looked at, for what cannot be may say anything, whatever stands in it.
     pub(crate) fn of(
         place: &RecordPlace,
         record: &Record<'_>,

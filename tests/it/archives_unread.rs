@@ -58,6 +58,71 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
     assert!(!text(&alone.stderr).contains("--archive DIR"), "{}", text(&alone.stderr));
 }
 
+/// Every verb that takes an id of something, where it reads archives and where it does not. A
+/// refusal is on record about its id: no verb that reads has the same one.
+const BY_ID: [&str; 38] = [
+    "show LOOP",
+    "show LOOP-00000000",
+    "show REQ-00000000000000000000000000000000",
+    "show REQ-00000000",
+    "show DP-00000000000000000000000000000000",
+    "show DP-00000000",
+    "show 3",
+    "show session:3",
+    "show thread:nobody",
+    "show correlation:nobody",
+    "show stream:nobody",
+    "show FAULT-00000000000000000000000000000000",
+    "output LOOP",
+    "runs --after LOOP",
+    "trace LOOP",
+    "trace REQ-00000000000000000000000000000000",
+    "trace DP-00000000000000000000000000000000",
+    "trace session:3",
+    "trace thread:nobody",
+    "trace correlation:nobody",
+    "trace stream:nobody",
+    "replay --loop LOOP",
+    "replay --entity LOOP",
+    "bisect LOOP",
+    "diff LOOP LOOP",
+    "report LOOP --out page.html",
+    "hold show REQ-00000000000000000000000000000000",
+    "hold show REQ-00000000",
+    "hold wait REQ-00000000000000000000000000000000",
+    "hold answer REQ-11111111111111111111111111111111 --decision ABORT --yes",
+    "answer DP-11111111111111111111111111111111 yes",
+    "decision show DP-00000000000000000000000000000000",
+    "decision show PROJ-0",
+    "decision wait DP-00000000000000000000000000000000",
+    "decision cancel DP-11111111111111111111111111111111",
+    "thread show nobody",
+    "thread rows nobody",
+    "thread story nobody",
+];
+
+#[test]
+fn no_verb_that_takes_an_id_denies_what_may_be_in_an_archive() {
+    let (sample, anchor) = Sample::archived();
+    let told = format!("records 1 to {anchor} are in the archive {}", sample.archive.display());
+    let alone = ["hold ", "answer ", "decision ", "thread show "];
+    for line in BY_ID.iter().filter(|line| alone.iter().any(|verb| line.starts_with(verb))) {
+        sample.expect("not read", line, 3, &told);
+    }
+    fs::remove_dir_all(&sample.archive).unwrap();
+    for line in BY_ID {
+        sample.expect("gone", line, 3, &told);
+        let told = sample.ask(&format!("{line} --json"), 1);
+        // A list is a stream, which holds nothing then.
+        if told.stdout.is_empty() {
+            continue;
+        }
+        let value = json(&told);
+        assert_eq!(value["error"]["code"], "before_the_log", "{line}: {value:#}");
+        assert_eq!(value["error"]["archived_to_sequence"], anchor, "{line}: {value:#}");
+    }
+}
+
 /// Puts something in the place of the archive; says what is told of it.
 type Replace = fn(&Sample) -> &'static str;
 

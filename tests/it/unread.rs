@@ -5,7 +5,7 @@ use crate::attack_support::attacked_log;
 use crate::hook::{ask, call};
 use crate::program::Place;
 use crate::records_support::{holdpoint, told, values};
-use crate::withheld::{of_kind, place_of, remove_caches, sequence};
+use crate::withheld::{of_kind, place_of, remove_caches, sequence, withhold};
 use holdpoint_forger::layout::record;
 use holdpoint_forger::{Log, Reach, Record};
 use std::path::Path;
@@ -149,5 +149,36 @@ fn a_trace_tells_of_a_record_whose_body_cannot_be_read_where_its_heading_names_t
         let (code, stdout, stderr) = told(&holdpoint(log, words));
         assert_eq!(code, 6, "{words:?}: {stdout}{stderr}");
         assert!(stderr.contains(&format!("sequence {ended}: ")), "{words:?}: {stderr}");
+    }
+}
+
+#[test]
+fn one_sentence_tells_of_a_record_that_cannot_be_read() {
+    for change in [Some(GARBLED), Some(GARBLED_BODY), Some(UNKNOWN[0]), None] {
+        let place = Place::with_log();
+        place.shell("true");
+        let log = place.log.as_path();
+        let at = sequence(&of_kind(log, "execution_loop.halted")[0]);
+        let begun = sequence(&of_kind(log, "execution_loop.initialized")[0]).to_string();
+        match change {
+            Some(change) => remake(log, at, change),
+            None => withhold(log, &[at]),
+        }
+        let (own, end) = (at.to_string(), (at + 1).to_string());
+        for words in [
+            &["trace", &own][..],
+            &["trace", &begun],
+            &["diff", "1", &end],
+            &["diff", &end, &end],
+            &["replay", "--live"],
+            &["replay", "--live", "--at", &end],
+            &["replay"],
+            &["bisect", "--where", "totals.events > 100000"],
+        ] {
+            let (code, _, stderr) = told(&holdpoint(log, words));
+            let (found, shown) = (format!("sequence {at}: "), format!("record {at} "));
+            let names = |line: &&str| line.contains(&found) || line.contains(&shown);
+            assert_eq!((code, stderr.lines().filter(names).count()), (6, 1), "{words:?}: {stderr}");
+        }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn place_of(log: &Log, sequence: u64) -> RecordAt {
 }
 
 /// Puts digests in the place of payloads.
-fn withhold(directory: &Path, sequences: &[u64]) {
+pub(crate) fn withhold(directory: &Path, sequences: &[u64]) {
     let mut log = Log::read(directory).unwrap();
     for sequence in sequences {
         log.withhold(place_of(&log, *sequence));
