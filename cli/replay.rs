@@ -14,12 +14,13 @@ use crate::progress::Bar;
 use crate::reach;
 use crate::text::{command_line, doer, excerpt, moment};
 use crate::travel::{Shortcuts, parse_end, tell_reach};
-use crate::verify::{exit_of, not_found, warn};
+use crate::verify::{and_permits, exit_of, not_found, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::LoopView;
 use holdpoint_domain::log::UnprovenRecords;
 use holdpoint_domain::world::{DecisionPointTotals, STATE_SCHEMA_VERSION, Totals};
 use holdpoint_log_files::{ArchivePlaces, ReadStorage};
+use holdpoint_replay::entity::Doubted;
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::{Head, Report, Verdict};
@@ -133,7 +134,9 @@ fn systems<'w>(
     };
     let is_it = |entity: &LoopView<'_>| entity.loop_id == wanted;
     match view.execution_loops.iter().position(is_it) {
-        Some(found) => Ok(Systems::of_loop(view.execution_loops.swap_remove(found))),
+        Some(found) => {
+            Ok(Systems::of_loop(&rebuilt.world, view.execution_loops.swap_remove(found)))
+        }
         None => {
             let ids = view.execution_loops.iter().map(|entity| entity.loop_id);
             let otherwise = || directory.or_unread(no_such_loop(wanted, closest(ids, wanted)));
@@ -245,7 +248,7 @@ fn show(out: &mut Output, rebuilt: &Rebuilt, systems: &Systems<'_>, stories: &St
     show_table(out, systems.loops());
     systems.tables(out);
     for entity in systems.loops() {
-        show_story(out, entity, stories.of(entity.loop_id));
+        show_story(out, &entity.shown, stories.of(entity.shown.loop_id));
     }
     if stories.are_too_many {
         out.line("");
@@ -263,7 +266,7 @@ fn carried(rebuilt: &Rebuilt) -> &'static str {
     }
 }
 
-fn show_table(out: &mut Output, loops: &[LoopView<'_>]) {
+fn show_table(out: &mut Output, loops: &[Doubted<LoopView<'_>>]) {
     if loops.is_empty() {
         return;
     }
@@ -272,8 +275,8 @@ fn show_table(out: &mut Output, loops: &[LoopView<'_>]) {
         "{:<37}  {:<17}  {:<18}  {:>8}  {:>8}  {:<24}  command",
         "loop", "state", "because", "attempts", "evidence", "started"
     ));
-    for entity in loops {
-        out.line(row_of(entity));
+    for Doubted { shown, doubt } in loops {
+        out.line(and_permits(&row_of(shown), *doubt));
     }
 }
 

@@ -3,16 +3,19 @@
 
 use crate::output::Output;
 use crate::text::{aligned, moment};
+use crate::verify::and_permits;
 use clap::ValueEnum;
 use holdpoint_domain::World;
 use holdpoint_domain::application::StreamView;
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPointView;
 use holdpoint_domain::evidence_capture::ChainView;
 use holdpoint_domain::governed::{AttemptFault, ExecutionLoop, LoopView, RequestView};
 use holdpoint_domain::interruption_thread::ThreadView;
 use holdpoint_domain::world::WorldView;
-use holdpoint_replay::state::{entities_of, registrations};
+use holdpoint_replay::entity::Doubted;
+use holdpoint_replay::state::{doubt_of, entities_of, registrations};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -54,17 +57,17 @@ fn newest(thread: &ThreadView<'_>) -> String {
 #[derive(Serialize)]
 pub(super) struct Systems<'w> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    execution_loops: Option<Vec<LoopView<'w>>>,
+    execution_loops: Option<Vec<Doubted<LoopView<'w>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence_chains: Option<Vec<OfLoop<'w, ChainView<'w>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sandbox_faults: Option<Vec<OfLoop<'w, Fault<'w>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    human_decisions: Option<Vec<RequestView<'w>>>,
+    human_decisions: Option<Vec<Doubted<RequestView<'w>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    interruption_threads: Option<Vec<ThreadView<'w>>>,
+    interruption_threads: Option<Vec<Doubted<ThreadView<'w>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    decision_points: Option<Vec<DecisionPointView<'w>>>,
+    decision_points: Option<Vec<Doubted<DecisionPointView<'w>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     streams: Option<Vec<StreamView<'w>>>,
     /// The newest record of a stream that is not among them; 0: all are.
@@ -99,13 +102,26 @@ impl<'w> Systems<'w> {
         let chains = || loops().filter_map(chain_of).collect();
         let faults = || loops().flat_map(faults_of).collect();
         Self {
-            execution_loops: wants(System::ExecutionLoop).then_some(view.execution_loops),
+            execution_loops: wants(System::ExecutionLoop)
+                .then(|| of_all(view.execution_loops, |it| doubt_of_loop(world, it))),
             evidence_chains: (only == Some(System::EvidenceCapture)).then(chains),
             sandbox_faults: (only == Some(System::SandboxFault)).then(faults),
-            human_decisions: wants(System::HumanDecision).then_some(view.human_decisions),
-            interruption_threads: wants(System::InterruptionThread)
-                .then_some(view.interruption_threads),
-            decision_points: wants(System::DecisionPoint).then_some(view.decision_points),
+            human_decisions: wants(System::HumanDecision).then(|| {
+                of_all(view.human_decisions, |held| {
+                    world.doubt_of_request(world.find_request(held.request_id)?)
+                })
+            }),
+            interruption_threads: wants(System::InterruptionThread).then(|| {
+                of_all(view.interruption_threads, |thread| {
+                    let live = world.thread(thread.tenant_id, thread.correlation_id)?;
+                    world.doubt_of_thread(live).filter(|_| !thread.is_closed)
+                })
+            }),
+            decision_points: wants(System::DecisionPoint).then(|| {
+                of_all(view.decision_points, |point| {
+                    world.doubt_of_point(world.decision_point(point.id)?)
+                })
+            }),
             streams: wants(System::Application).then_some(view.streams),
             streams_forgotten: wants(System::Application).then(|| world.streams_forgotten()),
             registrations: wants(System::Registration).then(|| registrations(world)),
@@ -113,9 +129,10 @@ impl<'w> Systems<'w> {
     }
 
     /// One loop alone.
-    pub(super) fn of_loop(entity: LoopView<'w>) -> Self {
+    pub(super) fn of_loop(world: &World, entity: LoopView<'w>) -> Self {
+        let loops = of_all(vec![entity], |it| doubt_of_loop(world, it));
         Self {
-            execution_loops: Some(vec![entity]),
+            execution_loops: Some(loops),
             evidence_chains: None,
             sandbox_faults: None,
             human_decisions: None,
@@ -128,7 +145,7 @@ impl<'w> Systems<'w> {
     }
 
     /// The loops that are shown.
-    pub(super) fn loops(&self) -> &[LoopView<'w>] {
+    pub(super) fn loops(&self) -> &[Doubted<LoopView<'w>>] {
         self.execution_loops.as_deref().unwrap_or_default()
     }
 
@@ -157,11 +174,11 @@ impl<'w> Systems<'w> {
             out,
             ["request", "state", "decision", "by", "asked"],
             &self.human_decisions,
-            |held| {
+            |Doubted { shown: held, doubt }| {
                 let decided = held.decision.as_ref();
                 [
                     shown(held.request_id),
-                    held.state.into(),
+                    and_permits(held.state, *doubt),
                     decided.map(|decided| decided.decision.to_string()).unwrap_or_default(),
                     decided.map(|decided| shown(decided.human_id)).unwrap_or_default(),
                     moment(held.created_at),
@@ -169,11 +186,11 @@ impl<'w> Systems<'w> {
             },
         );
         let header = ["tenant", "correlation", "state", "turns", "newest", "began"];
-        table(out, header, &self.interruption_threads, |thread| {
+        table(out, header, &self.interruption_threads, |Doubted { shown: thread, doubt }| {
             [
                 shown(thread.tenant_id),
                 shown(thread.correlation_id),
-                if thread.is_closed { "ended" } else { "open" }.into(),
+                and_permits(if thread.is_closed { "ended" } else { "open" }, *doubt),
                 thread.turns.to_string(),
                 newest(thread),
                 moment(thread.started_at),
@@ -183,10 +200,10 @@ impl<'w> Systems<'w> {
             out,
             ["decision", "state", "answer", "by", "created"],
             &self.decision_points,
-            |point| {
+            |Doubted { shown: point, doubt }| {
                 [
                     shown(point.id),
-                    point.state.to_string(),
+                    and_permits(&point.state.to_string(), *doubt),
                     point.selected_option.map(shown).unwrap_or_default(),
                     point.responded_by.map(shown).unwrap_or_default(),
                     moment(point.created_at),
@@ -210,13 +227,25 @@ impl<'w> Systems<'w> {
         let registered = self.registrations.as_ref().map(|all| {
             let state = json!({ "registrations": all });
             let found = entities_of("registrations", &state).into_iter();
-            let status = |value: &Value| value["status"].as_str().unwrap_or_default().to_string();
+            let status = |value: &Value| {
+                and_permits(value["status"].as_str().unwrap_or_default(), doubt_of(value))
+            };
             found.map(|(name, value)| (name, status(value))).collect()
         });
         table(out, ["registration", "status"], &registered, |(name, status): &(String, String)| {
             [shown(name), shown(status)]
         });
     }
+}
+
+/// Of each of these, why it is in doubt.
+fn of_all<T>(all: Vec<T>, doubt_of: impl Fn(&T) -> Option<Doubt>) -> Vec<Doubted<T>> {
+    let doubted = |shown| Doubted { doubt: doubt_of(&shown), shown };
+    all.into_iter().map(doubted).collect()
+}
+
+fn doubt_of_loop(world: &World, entity: &LoopView<'_>) -> Option<Doubt> {
+    world.doubt_of_loop(world.live_loop(entity.loop_id)?)
 }
 
 fn chain_of(entity: &ExecutionLoop) -> Option<OfLoop<'_, ChainView<'_>>> {

@@ -8,10 +8,10 @@ use crate::output::Output;
 use crate::reach;
 use crate::text::{cut, excerpt, moment};
 use crate::travel::{tell_place, travelled, unknown, warn_of_states};
-use crate::verify::{exit_of, not_found};
+use crate::verify::{and_permits, exit_of, not_found};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::{Head, Verdict};
-use holdpoint_replay::state::{ROOMS, entities_of};
+use holdpoint_replay::state::{ROOMS, doubt_of, entities_of};
 use holdpoint_replay::{
     ArchivedLog, Entity, Moment, Reach, Report, Timeline, Until, find_entities, state_of,
 };
@@ -134,7 +134,7 @@ fn row(room: &str, id: &str, entity: &Value) -> String {
     let closed = entity.get("is_closed").and_then(Value::as_bool);
     let closed = closed.map(|is_closed| if is_closed { "ended" } else { "open" }.to_string());
     let state = text("current_state").or_else(|| text("state")).or_else(|| text("status"));
-    let state = state.or(closed).unwrap_or_default();
+    let state = and_permits(&state.or(closed).unwrap_or_default(), doubt_of(entity));
     format!("{room:<20}  {:<44}  {}", visible(id).to_string(), visible(&state))
 }
 

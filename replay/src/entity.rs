@@ -2,9 +2,9 @@
 
 use holdpoint_domain::World;
 use holdpoint_domain::application::StreamView;
-use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::DecisionPoint;
-use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::governed::{ExecutionLoop, RequestPlace};
 use holdpoint_domain::interruption_thread::Thread;
 use serde::Serialize;
 use serde_json::Value;
@@ -26,14 +26,47 @@ impl Entity {
         Self { system, id: id.to_string(), state: value(state) }
     }
 
-    fn of_thread(thread: &Thread, now: Timestamp) -> Self {
+    fn of_thread(world: &World, thread: &Thread) -> Self {
         let id = format!("{}/{}", thread.tenant_id, thread.correlation_id);
-        Self::new("interruption_thread", &id, thread.view(now))
+        Self::new("interruption_thread", &id, of_thread(world, thread))
     }
+}
 
-    fn of_decision_point(point: &DecisionPoint, now: Timestamp) -> Self {
-        Self::new("decision_point", &point.decision_id, point.view(now, None))
-    }
+/// Something that is shown, and why it permits nothing after a salvage, where it does not.
+#[derive(Debug, Serialize)]
+pub struct Doubted<T> {
+    /// What is shown.
+    #[serde(flatten)]
+    pub shown: T,
+    /// Why it is in doubt: `unproven_part` or `lost_before`.
+    #[serde(flatten)]
+    pub doubt: Option<Doubt>,
+}
+
+pub(crate) fn of_loop(world: &World, entity: &ExecutionLoop) -> Value {
+    let is_live = world.live_loop(entity.loop_id()).is_some();
+    let doubt = world.doubt_of_loop(entity).filter(|_| is_live);
+    value(Doubted { shown: entity.view(), doubt })
+}
+
+pub(crate) fn of_request(world: &World, place: RequestPlace<'_>) -> Value {
+    let shown = match place {
+        RequestPlace::Live(entity, held) => value(entity.request_view(held)),
+        RequestPlace::Closed(held) => value(held.view()),
+    };
+    value(Doubted { shown, doubt: world.doubt_of_request(place) })
+}
+
+/// What expires in it is told at the state's own time.
+pub(crate) fn of_thread(world: &World, thread: &Thread) -> Value {
+    let (shown, doubt) = (thread.view(world.totals().last_at), world.doubt_of_thread(thread));
+    value(Doubted { shown, doubt })
+}
+
+/// What is overdue is so at the state's own time.
+pub(crate) fn of_point(world: &World, point: &DecisionPoint) -> Value {
+    let (shown, doubt) = (point.view(world.totals().last_at, None), world.doubt_of_point(point));
+    value(Doubted { shown, doubt })
 }
 
 /// What is written before a stream's name, where something else may have it too.
@@ -45,19 +78,15 @@ pub(crate) const STREAM_PREFIX: &str = "stream:";
 /// state's own time.
 #[must_use]
 pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
-    let of_loop =
-        world.find_loop(id).map(|entity| Entity::new("execution_loop", id, entity.view()));
-    let request = || {
-        let view = match world.find_request(id)? {
-            RequestPlace::Live(entity, held) => value(entity.request_view(held)),
-            RequestPlace::Closed(held) => value(held.view()),
-        };
-        Some(Entity::new("human_decision", id, view))
-    };
-    let now = world.totals().last_at;
-    let point = || world.decision_point(id).map(|point| Entity::of_decision_point(point, now));
-    let found = of_loop.or_else(request).or_else(|| settled_request(world, id)).or_else(point);
-    let found = found.map_or_else(|| threads(world, id, now), |entity| vec![entity]);
+    let entity = |system, state| Entity::new(system, id, state);
+    let a_loop =
+        || world.find_loop(id).map(|found| entity("execution_loop", of_loop(world, found)));
+    let request =
+        || world.find_request(id).map(|place| entity("human_decision", of_request(world, place)));
+    let point =
+        || world.decision_point(id).map(|point| entity("decision_point", of_point(world, point)));
+    let found = a_loop().or_else(request).or_else(|| settled_request(world, id)).or_else(point);
+    let found = found.map_or_else(|| threads(world, id), |entity| vec![entity]);
     if found.is_empty() { stream(world, id).into_iter().collect() } else { found }
 }
 
@@ -70,21 +99,20 @@ fn stream(world: &World, id: &str) -> Option<Entity> {
 
 /// A request that is remembered with its loop alone, which settled.
 fn settled_request(world: &World, id: &str) -> Option<Entity> {
-    let found = |entity: &holdpoint_domain::governed::ExecutionLoop| {
-        entity.request(id).map(|held| value(entity.request_view(held)))
-    };
+    let found =
+        |entity: &ExecutionLoop| entity.request(id).map(|held| value(entity.request_view(held)));
     let view = world.settled_loops().find_map(found)?;
     Some(Entity::new("human_decision", id, view))
 }
 
-fn threads(world: &World, id: &str, now: Timestamp) -> Vec<Entity> {
+fn threads(world: &World, id: &str) -> Vec<Entity> {
     let is_named = |thread: &&Thread| {
         *thread.correlation_id == *id
             || id.split_once('/') == Some((&thread.tenant_id, &thread.correlation_id))
     };
     let all = world.live_threads().chain(world.closed_threads());
     let named = all.filter(is_named);
-    let mut found: Vec<Entity> = named.map(|thread| Entity::of_thread(thread, now)).collect();
+    let mut found: Vec<Entity> = named.map(|thread| Entity::of_thread(world, thread)).collect();
     // One that was closed and has begun again is meant as it is now.
     found.sort_by(|a, b| a.id.cmp(&b.id));
     found.dedup_by(|a, b| a.id == b.id);

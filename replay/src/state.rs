@@ -1,9 +1,9 @@
 //! The state as one value: what `diff` compares and what `bisect` asks about.
 
-use crate::entity::value;
+use crate::entity::{of_loop, of_point, of_request, of_thread, value};
 use crate::timeline::Moment;
 use holdpoint_domain::World;
-use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::registration::RegistrationName;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -15,6 +15,9 @@ const REGISTRATIONS: &str = "registrations";
 
 /// The room of the application's streams.
 pub(crate) const STREAMS: &str = "streams";
+
+/// The fields that say why an entity is in doubt.
+const DOUBTS: [&str; 2] = ["unproven_part", "lost_before"];
 
 /// The rooms of a state that hold entities by id.
 pub const ROOMS: [&str; 6] = [
@@ -33,7 +36,6 @@ pub const ROOMS: [&str; 6] = [
 #[must_use]
 pub fn state_of(moment: &Moment) -> Value {
     let world = &moment.world;
-    let now = world.totals().last_at;
     json!({
         "head": moment.head(),
         "fingerprint": world.fingerprint_digest().to_string(),
@@ -42,8 +44,8 @@ pub fn state_of(moment: &Moment) -> Value {
         "decision_point_totals": world.decision_point_totals(),
         "execution_loops": loops(world),
         "human_decisions": requests(world),
-        "interruption_threads": threads(world, now),
-        "decision_points": points(world, now),
+        "interruption_threads": threads(world),
+        "decision_points": points(world),
         (STREAMS): streams(world),
         (REGISTRATIONS): registrations(world),
     })
@@ -91,6 +93,13 @@ pub(crate) fn began(world: &World, room: &str, id: &str) -> Option<u64> {
     }
 }
 
+/// Why an entity of a state permits nothing after a salvage, where it does not.
+#[must_use]
+pub fn doubt_of(entity: &Value) -> Option<Doubt> {
+    let found = DOUBTS.into_iter().find_map(|name| Some((name, entity.get(name)?)))?;
+    serde_json::from_value(json!({ (found.0): found.1 })).ok()
+}
+
 fn members(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     value.and_then(Value::as_object).into_iter().flatten()
 }
@@ -112,33 +121,35 @@ fn collect_registrations<'v>(
 
 fn loops(world: &World) -> Map<String, Value> {
     let loops = world.live_loops();
-    loops.map(|entity| (entity.loop_id().to_string(), value(entity.view()))).collect()
+    loops.map(|entity| (entity.loop_id().to_string(), of_loop(world, entity))).collect()
 }
 
 fn requests(world: &World) -> Map<String, Value> {
-    let closed = world.closed_requests().map(|held| (held.request_id(), value(held.view())));
     let of_loops = world.live_loops().flat_map(|entity| {
         let held = entity.decisions.requests.iter();
-        held.map(move |held| (held.request_id(), value(entity.request_view(held))))
+        held.map(move |held| (held.request_id(), RequestPlace::Live(entity, held)))
     });
-    closed.chain(of_loops).map(|(id, view)| (id.to_string(), view)).collect()
+    let closed = world.closed_requests();
+    let closed = closed.map(|held| (held.request_id(), RequestPlace::Closed(held)));
+    let all = closed.chain(of_loops);
+    all.map(|(id, place)| (id.to_string(), of_request(world, place))).collect()
 }
 
-fn threads(world: &World, now: Timestamp) -> Map<String, Value> {
+fn threads(world: &World) -> Map<String, Value> {
     let mut tenants = Map::new();
     // A thread that was closed and has begun again is shown as it is now.
     for thread in world.closed_threads().chain(world.live_threads()) {
         let of_tenant = tenants.entry(thread.tenant_id.to_string()).or_insert_with(|| json!({}));
         if let Value::Object(of_tenant) = of_tenant {
-            of_tenant.insert(thread.correlation_id.to_string(), value(thread.view(now)));
+            of_tenant.insert(thread.correlation_id.to_string(), of_thread(world, thread));
         }
     }
     tenants
 }
 
-fn points(world: &World, now: Timestamp) -> Map<String, Value> {
+fn points(world: &World) -> Map<String, Value> {
     let all = world.closed_decision_points().chain(world.live_decision_points());
-    all.map(|point| (point.decision_id.to_string(), value(point.view(now, None)))).collect()
+    all.map(|point| (point.decision_id.to_string(), of_point(world, point))).collect()
 }
 
 fn streams(world: &World) -> Map<String, Value> {

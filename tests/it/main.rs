@@ -81,6 +81,7 @@ mod real_failing;
 mod real_support;
 mod record;
 mod records_support;
+mod replay_in_doubt;
 mod replay_systems;
 mod report;
 mod report_asked;

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Why nothing is permitted by something that lives. A program is told one of two fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Doubt {
     /// It may rest on these records, which nothing proves.
     #[serde(rename = "unproven_part")]

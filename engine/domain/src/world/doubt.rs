@@ -62,9 +62,11 @@ impl World {
         self.hot.doubt(entity.started_sequence, entity.version, None)
     }
 
-    /// The same of a thread that lives.
-    pub(crate) fn doubt_of_thread(&self, thread: &Thread) -> Option<Doubt> {
-        self.hot.doubt(thread.started_sequence, thread.version, None)
+    /// The same of a thread that lives. One that was closed permits nothing anyway.
+    #[must_use]
+    pub fn doubt_of_thread(&self, thread: &Thread) -> Option<Doubt> {
+        let doubt = self.hot.doubt(thread.started_sequence, thread.version, None);
+        doubt.filter(|_| !thread.is_closed)
     }
 
     /// The same of a question and its answer: while its loop lives, of all that is about the loop,
