@@ -217,10 +217,10 @@ class Survey:
         with open(os.open(self.root / name, os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             return file.read(most if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else 0)
     def tells_of(self):
-        """The newest record that a snapshot, an index or HEAD.tmp tells of (32)."""
+        """The newest record that a snapshot, an index, HEAD.tmp or LOCK tells of (32)."""
         head = head_of(not self.wrong("HEAD.tmp") and self.read("HEAD.tmp", PAGE) or b"", None)
-        found = self.numbers("snapshots", "snapshot") + self.numbers("segments", "idx")
-        return max([head.newest[0], *found] if head and head.log == self.log else [0, *found])
+        files = self.numbers("snapshots", "snapshot") + self.numbers("segments", "idx")
+        return max(self.owner[2], head.newest[0] if head and head.log == self.log else 0, *files)
     def numbers(self, place, end):
         """The sequences that files of a directory are named by, in order (3)."""
         files = () if self.wrong(place) else self.root.glob(f"{place}/{20 * '[0-9]'}.{end}")

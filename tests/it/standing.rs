@@ -5,10 +5,11 @@ use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::SegmentIndexed;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::record::encode_into;
-use holdpoint_log_format::{Flags, Head, Record, SegmentHeader, names};
+use holdpoint_log_format::{Flags, Head, Lock, Record, SegmentHeader, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::{Index, layout::INDEX_VERSION};
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, change_head, flip};
+use holdpoint_replay::machine::this_boot;
+use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, OTHER_BOOT, change_head, flip};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -298,30 +299,45 @@ fn an_anchor_that_no_record_states_hides_the_beginning_with_no_exit_0() {
     }
 }
 
+/// Of every file that may name a later record than the log has: only LOCK of this boot proves that
+/// there was one.
 #[test]
 fn a_file_that_tells_of_later_records_leaves_completeness_unproven() {
     let (directory, _) = with_an_answer();
     let log = directory.path();
-    assert!(told(&holdpoint(log, &["verify"])).1.contains("completeness  proven"));
-    let snapshots = log.join(names::SNAPSHOTS);
-    std::fs::create_dir(&snapshots).unwrap();
-    for (file, sequence) in [
-        (snapshots.join(names::snapshot(9_000)), 9_000),
-        (log.join(names::SEGMENTS).join(names::index(9_001)), 9_001),
-    ] {
-        std::fs::write(&file, b"").unwrap();
-        let (code, stdout, _) = told(&holdpoint(log, &["verify"]));
-        assert_eq!(code, 0, "{stdout}");
-        assert!(stdout.contains("intact, tail unproven"), "{stdout}");
-        assert!(stdout.contains(&format!("tells of record {sequence}")), "{stdout}");
-    }
-    std::fs::remove_dir_all(&snapshots).unwrap();
-    std::fs::remove_file(log.join(names::SEGMENTS).join(names::index(9_001))).unwrap();
+    let whole = told(&holdpoint(log, &["verify"])).1;
+    assert!(whole.contains("completeness  proven"), "{whole}");
     let head = Head::decode(&std::fs::read(log.join(names::HEAD)).unwrap()).unwrap();
     let later = Head { newest_sequence: head.newest_sequence + 1, ..head };
-    std::fs::write(log.join(names::HEAD_TEMPORARY), later.encode()).unwrap();
-    let (_, stdout, _) = told(&holdpoint(log, &["verify"]));
-    assert!(stdout.contains("HEAD.tmp tells of record"), "{stdout}");
+    let before = std::fs::read(log.join(names::LOCK)).unwrap();
+    let lock = Lock::decode(&before).unwrap();
+    let naming = |boot| Lock { durable_sequence: 9_002, boot, ..lock }.encode().to_vec();
+    let cases = [
+        (format!("{}/{}", names::SNAPSHOTS, names::snapshot(9_000)), vec![], 9_000, false),
+        (format!("{}/{}", names::SEGMENTS, names::index(9_001)), vec![], 9_001, false),
+        (names::HEAD_TEMPORARY.to_string(), later.encode().to_vec(), later.newest_sequence, false),
+        (names::LOCK.to_string(), naming(OTHER_BOOT), 9_002, false),
+        (names::LOCK.to_string(), naming(this_boot()), 9_002, true),
+    ];
+    std::fs::create_dir(log.join(names::SNAPSHOTS)).unwrap();
+    for (file, bytes, sequence, is_proof) in cases {
+        std::fs::write(log.join(&file), bytes).unwrap();
+        let (code, stdout, _) = told(&holdpoint(log, &["verify"]));
+        let told = match is_proof {
+            false => format!(
+                "not checked  unproven: the newest record here is {}, and {file} \
+                              tells of record {sequence}",
+                head.newest_sequence
+            ),
+            true => format!("records {} to {sequence} were durable", head.newest_sequence + 1),
+        };
+        assert_eq!(code, if is_proof { 6 } else { 0 }, "{stdout}");
+        assert!(stdout.contains(&told), "{file}: {stdout}");
+        assert_eq!(stdout.contains("intact, tail unproven"), !is_proof, "{stdout}");
+        assert!(!stdout.contains("delete") && !stdout.contains("remove"), "{stdout}");
+        std::fs::remove_file(log.join(&file)).unwrap();
+        std::fs::write(log.join(names::LOCK), &before).unwrap();
+    }
 }
 
 #[test]

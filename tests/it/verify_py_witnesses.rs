@@ -8,7 +8,7 @@ use crate::tamper::memory::SEALED;
 use crate::verify_py::{Verifier, assert_standing, has_python, report, rust};
 use holdpoint_domain::log::ClockStepped;
 use holdpoint_forger::{Log, Pair, Victim, attacks, pair_attacks};
-use holdpoint_log_format::{Head, LogId, names};
+use holdpoint_log_format::{Head, Lock, LogId, OwnerState, names};
 use holdpoint_replay::machine::this_boot;
 use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT, encoded, flip};
 use holdpoint_testing::part::part;
@@ -119,7 +119,14 @@ fn both_verifiers_hold_completeness_for_unproven_where_a_file_tells_of_a_later_r
     let head_of = |head: &Head| head.encode().to_vec();
     let other = Head { log: LogId([8; 16]), newest_sequence: 9, ..later };
     let newer = Head { newest_sequence: 9, ..later };
-    let cases: [(&str, Vec<u8>, bool); 8] = [
+    let lock_of = |durable_sequence| {
+        let state = OwnerState::Idle;
+        let (pid, previous_state, boot, wall_minus_boot) = (1, state, OTHER_BOOT, 0);
+        Lock { pid, state, previous_state, boot, durable_sequence, wall_minus_boot }.encode()
+    };
+    let cases: [(&str, Vec<u8>, bool); 10] = [
+        (names::LOCK, lock_of(3).to_vec(), true),
+        (names::LOCK, lock_of(2).to_vec(), false),
         ("snapshots/00000000000000000003.snapshot", vec![], true),
         ("snapshots/00000000000000000002.snapshot", vec![], false),
         ("snapshots/3.snapshot", vec![], false),

@@ -186,10 +186,7 @@ fn plan_of(
     if let Some(newest) = planned.end_kept() {
         let head = source.head.map_or(0, |head| head.newest_sequence);
         let reached = head.max(survey.durable_by_lock());
-        // Of an earlier boot it does not tell how far the log reached, but what there was it names.
-        let named_by_lock = survey.lock.map_or(0, |lock| lock.durable_sequence);
-        let is_short = reached < newest || named_by_lock > newest;
-        if is_short || later_than(storage, Some(source.log), newest)?.is_some() {
+        if reached < newest || later_than(storage, Some(source.log), newest)?.is_some() {
             planned.lose_behind();
         }
     }

@@ -16,23 +16,17 @@ pub struct Later {
 }
 
 /// The file that tells of the latest record where there is neither HEAD nor segment: what is left
-/// of a log. Here LOCK counts too, of whatever boot.
+/// of a log.
 ///
 /// # Errors
 /// The directory cannot be read.
 pub fn told_of<S: ReadStorage>(storage: &S) -> Result<Option<Later>, SurveyError> {
-    let file = names::LOCK;
-    let read = read_witness(storage, file).map_err(io_error(file))?;
-    let lock = read.and_then(Result::ok).and_then(|bytes| Lock::decode(&bytes).ok());
-    let lock = lock.filter(|lock| lock.durable_sequence > 0);
-    let lock = lock.map(|it| Later { file: file.to_string(), sequence: it.durable_sequence });
-    let others = later_than(storage, None, 0)?;
-    Ok(others.into_iter().chain(lock).max_by_key(|later| later.sequence))
+    later_than(storage, None, 0)
 }
 
-/// The file that tells of the latest record behind `newest`: a snapshot, an index, or a HEAD that
-/// did not get its name. None of them proves that there was one, and each may be all that is left
-/// of it.
+/// The file that tells of the latest record behind `newest`: a snapshot, an index, a HEAD that did
+/// not get its name, or LOCK, of whatever boot. None of them proves that there was one, and each
+/// may be all that is left of it. Only LOCK of this boot says more, and a survey heeds it.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -44,9 +38,9 @@ pub fn later_than<S: ReadStorage>(
     let snapshots = named(storage, names::SNAPSHOTS, names::parse_snapshot)?;
     // An index tells of its first record by its name.
     let indexes = named(storage, names::SEGMENTS, names::parse_index)?;
-    let found = snapshots.into_iter().chain(indexes).chain(unnamed_head(storage, log)?);
-    let later = found.filter(|later| later.sequence > newest);
-    Ok(later.max_by_key(|later| later.sequence))
+    let witnesses = unnamed_head(storage, log)?.into_iter().chain(locked(storage)?);
+    let later = snapshots.into_iter().chain(indexes).chain(witnesses);
+    Ok(later.filter(|later| later.sequence > newest).max_by_key(|later| later.sequence))
 }
 
 fn named<S: ReadStorage>(
@@ -69,8 +63,23 @@ fn unnamed_head<S: ReadStorage>(
     log: Option<LogId>,
 ) -> Result<Option<Later>, SurveyError> {
     let file = names::HEAD_TEMPORARY;
-    let read = read_witness(storage, file).map_err(io_error(file))?;
-    let head = read.and_then(Result::ok).and_then(|bytes| Head::decode(&bytes).ok());
+    let head = witness(storage, file, |bytes| Head::decode(bytes).ok())?;
     let head = head.filter(|head| log.is_none_or(|log| log == head.log));
     Ok(head.map(|head| Later { file: file.to_string(), sequence: head.newest_sequence }))
+}
+
+/// The newest record that the last owner knew to be durable.
+fn locked<S: ReadStorage>(storage: &S) -> Result<Option<Later>, SurveyError> {
+    let file = names::LOCK;
+    let lock = witness(storage, file, |bytes| Lock::decode(bytes).ok())?;
+    Ok(lock.map(|lock| Later { file: file.to_string(), sequence: lock.durable_sequence }))
+}
+
+fn witness<S: ReadStorage, W>(
+    storage: &S,
+    file: &str,
+    decode: fn(&[u8]) -> Option<W>,
+) -> Result<Option<W>, SurveyError> {
+    let read = read_witness(storage, file).map_err(io_error(file))?;
+    Ok(read.and_then(Result::ok).and_then(|bytes| decode(&bytes)))
 }
