@@ -222,6 +222,7 @@ impl Building<'_> {
             sequences: &sequences,
             correlation: &correlation,
             cuts,
+            held: None,
             is_policy_unknown: false,
             policy_at: 0,
             knows_policies: false,

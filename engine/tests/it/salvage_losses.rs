@@ -15,10 +15,15 @@ use holdpoint_domain::{ActorId, Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{EngineOptions, SalvageReport, Submitted, SystemClock, salvage};
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_log_format::{BootId, Lock, names};
+use holdpoint_log_format::{BootId, Head, Lock, names};
+use holdpoint_testing::hand_made::change_head;
 use holdpoint_testing::log::records_of;
 use holdpoint_testing::shell::Place;
 use std::fs;
+use std::path::Path;
+
+/// The kind of the event that says that the policy is not known.
+const POLICY_UNKNOWN: u16 = 12;
 
 fn ada() -> ActorId {
     ActorId { kind: Actor::Human, id: "ada".to_string() }
@@ -116,10 +121,10 @@ fn damage(place: &Place, sequence: u64) {
 }
 
 /// Cuts off every record from this one on.
-fn cut(place: &Place, sequence: u64) {
-    let records = records_of(&place.log());
+fn cut(log: &Path, sequence: u64) {
+    let records = records_of(log);
     for record in records.iter().filter(|it| it.header.sequence >= sequence) {
-        let segment = place.log().join(names::SEGMENTS).join(names::segment(record.segment));
+        let segment = log.join(names::SEGMENTS).join(names::segment(record.segment));
         let mut bytes = fs::read(&segment).expect("a segment");
         let from = usize::try_from(record.offset).expect("a place in a file");
         let to = from + usize::try_from(record.length).expect("a length");
@@ -194,7 +199,7 @@ fn a_log_whose_end_nothing_tells_may_have_lost_what_spent_or_took_back() {
         }
         engine.close().expect("the log closes");
         if tells == "nothing" {
-            cut(&place, kept + 1);
+            cut(&place.log(), kept + 1);
         }
         if tells != "HEAD and LOCK" {
             fs::remove_file(place.log().join(names::HEAD)).expect("HEAD is there");
@@ -240,7 +245,7 @@ fn a_log_that_head_does_not_follow_to_its_end_may_have_lost_the_end() {
     engine.close().expect("the log closes");
     fs::write(place.log().join(names::HEAD), head).expect("HEAD is set back");
     fs::remove_file(place.log().join(names::LOCK)).expect("LOCK is there");
-    cut(&place, kept + 1);
+    cut(&place.log(), kept + 1);
     let (_, engine) = salvaged(&place);
     set_policy(&engine).expect("a person sets one");
     assert_eq!(spend(&engine, &id), Err("APPROVAL_BEFORE_LOSS"));
@@ -258,7 +263,7 @@ fn a_record_that_lock_of_an_earlier_boot_names_may_have_spent_what_is_kept() {
     let engine = place.engine();
     spend(&engine, &id).expect("it is spent");
     engine.close().expect("the log closes");
-    cut(&place, kept + 1);
+    cut(&place.log(), kept + 1);
     fs::write(place.log().join(names::HEAD), head).expect("HEAD is set back");
     drop(fs::remove_dir_all(place.log().join(names::SNAPSHOTS)));
     let path = place.log().join(names::LOCK);
@@ -311,4 +316,35 @@ fn a_policy_that_is_lost_with_all_that_people_did_is_known_to_be_lost() {
     let (report, engine) = salvaged(&place);
     assert_eq!(report.salvaged.records_lost, 1, "{report:?}");
     assert!(engine.query(|world| world.is_policy_lost()).expect("the log works"));
+}
+
+/// The last record says so, and HEAD is set back to the one before it.
+#[test]
+fn a_salvaged_log_of_which_only_the_loss_of_its_policy_was_cut_off_is_not_whole() {
+    let place = Place::new();
+    let engine = place.engine();
+    set_policy(&engine).expect("a person sets one");
+    let stated = newest(&engine);
+    give(&engine, &ada(), &change(true)).expect("a record behind it");
+    engine.close().expect("the log closes");
+    damage(&place, stated);
+    let (_, engine) = salvaged(&place);
+    engine.close().expect("the log closes");
+    let new = place.beside("new");
+    let records = records_of(&new);
+    let [.., before, last] = records.as_slice() else { unreachable!("{records:?}") };
+    assert_eq!(last.header.kind, POLICY_UNKNOWN);
+    cut(&new, last.header.sequence);
+    change_head(&new, |head| Head {
+        newest_sequence: before.header.sequence,
+        newest_link: before.header.link,
+        record_offset: before.offset,
+        end_offset: before.offset + before.length,
+        ..head
+    });
+    fs::remove_file(new.join(names::LOCK)).expect("LOCK is there");
+    drop(fs::remove_dir_all(new.join(names::SNAPSHOTS)));
+    let opened = Engine::open_with(DirectoryStorage::new(&new), EngineOptions::simulated());
+    let told = opened.map(drop).expect_err("it was cut off").to_string();
+    assert!(told.contains("its batch goes on behind it"), "{told}");
 }

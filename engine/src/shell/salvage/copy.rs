@@ -46,6 +46,8 @@ pub(super) struct Copier<'a, S> {
     pub(super) correlation: &'a str,
     /// Where bytes that are not kept go.
     pub(super) cuts: Cuts,
+    /// The newest batch and its time: it is not appended yet.
+    pub(super) held: Option<(Vec<NewRecord>, u64)>,
     /// Whether the newest policy may be among what was lost so far.
     pub(super) is_policy_unknown: bool,
     /// The record in the source that stated the newest policy so far; 0: none did.
@@ -79,14 +81,14 @@ impl<S: ReadStorage> Copier<'_, S> {
                     let behind = plan.pieces.get(index..).unwrap_or_default();
                     let lost = self.copy_lost(loss)?;
                     let time = time_of_next(behind).unwrap_or(time);
-                    self.append(&[recorded(self.correlation, lost.clone().into())?], time)?;
+                    self.append(vec![recorded(self.correlation, lost.clone().into())?], time)?;
                     self.is_policy_unknown |= lost.is_of_records();
                     self.losses.push(lost);
                 }
                 Piece::Unproven(range) => {
                     let unproven = self.unproven(range);
                     let event = recorded(self.correlation, unproven.clone().into())?;
-                    self.append(&[event], time)?;
+                    self.append(vec![event], time)?;
                     // What was changed or made up may have been the policy; where no witness
                     // reached, what stands there is all that is in doubt.
                     self.is_policy_unknown |= range.standing == Standing::Unproven
@@ -95,11 +97,17 @@ impl<S: ReadStorage> Copier<'_, S> {
                 }
             }
         }
+        self.end(plan.records_lost())
+    }
+
+    /// What is not known of the policy is no batch of its own: it cannot be cut off without the
+    /// record before it, and that one the report names.
+    fn end(&mut self, records_lost: u64) -> Result<(), SalvageError> {
+        let Some((mut batch, time)) = self.held.take() else { return Ok(()) };
         if self.is_policy_unknown && self.knows_policies {
-            let unknown = PolicyUnknown { records_lost: plan.records_lost() };
-            self.append(&[recorded(self.correlation, unknown.into())?], time)?;
+            batch.push(recorded(self.correlation, PolicyUnknown { records_lost }.into())?);
         }
-        Ok(())
+        self.write(&batch, time)
     }
 
     fn unproven(&self, range: &Unproven) -> RecordsUnproven {
@@ -198,8 +206,7 @@ impl<S: ReadStorage> Copier<'_, S> {
             false => self.unreadable(place, record)?,
         });
         if is_last || !record.header.flags.more_follows() {
-            self.append(batch, time)?;
-            batch.clear();
+            self.append(std::mem::take(batch), time)?;
             (self.progress)(record.header.sequence);
         }
         Ok(())
@@ -232,14 +239,22 @@ impl<S: ReadStorage> Copier<'_, S> {
         }
     }
 
+    /// The newest batch is held back, for what may come into it at the end.
+    fn append(&mut self, records: Vec<NewRecord>, time: u64) -> Result<(), SalvageError> {
+        match self.held.replace((records, time)) {
+            Some((before, time)) => self.write(&before, time),
+            None => Ok(()),
+        }
+    }
+
     /// A batch may have grown beyond the limit with the numbers in it. It is parted then: half of
     /// it is far from the limit.
-    fn append(&self, records: &[NewRecord], time: u64) -> Result<(), SalvageError> {
+    fn write(&self, records: &[NewRecord], time: u64) -> Result<(), SalvageError> {
         match self.log.append_batch(records, time, Level::Os) {
             Err(AppendError::BatchTooLarge { .. }) if records.len() > 1 => {
                 let (front, rest) = records.split_at(records.len() / 2);
-                self.append(front, time)?;
-                self.append(rest, time)
+                self.write(front, time)?;
+                self.write(rest, time)
             }
             appended => Ok(appended.map(drop)?),
         }
