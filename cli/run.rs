@@ -325,16 +325,25 @@ fn why_not_opened(error: &EngineError) -> String {
             OpenError::Io { .. } | OpenError::Survey { source: SurveyError::Io { .. }, .. },
         ) => "; check the path, and that this user may read and write there",
         EngineError::Open(OpenError::Refused { row: Row::NoWitness, .. }) => {
-            ", or go on without HEAD by `--without-head`, which is recorded"
+            ", or go on without HEAD by `--without-head`, which is recorded: where LOCK does not \
+             tell how far the log reached, nothing that began before permits anything then"
         }
         _ => "",
     };
     format!("{}{advice}", visible(&error.to_string()))
 }
 
-/// What an interrupted write left behind is never cut in silence.
+/// What an interrupted write left behind is never cut in silence, and nobody takes a log for whole
+/// of which nothing tells how far it reached.
 fn tell_recovery(log: &Path, report: &OpenReport) {
     let recovered = &report.recovered;
+    if !recovered.is_end_known {
+        complain(
+            "HEAD was missing, and records may be lost behind the newest one: what began before \
+             permits nothing, and nothing begins before a person sets the policy; do that with \
+             `holdpoint policy set`, and ask, begin or grant anew",
+        );
+    }
     if recovered.cut_bytes > 0 {
         let copy = recovered.copied_to.as_deref().unwrap_or("no file");
         complain(&format!(

@@ -71,7 +71,7 @@ fn told(out: &mut Output, floors: &Floors, demands: &Demands, in_force: &InForce
     }
     if world.is_policy_lost() {
         out.line(
-            "records of the log were lost or are unproven, and its policy may be among them: \
+            "records of the log are unproven, or may be lost, and its policy may be among them: \
              nothing begins before a person sets one (`holdpoint policy set`)",
         );
     }

@@ -336,6 +336,27 @@ fn unreliable_directory() -> Option<TempDir> {
     })
 }
 
+/// Nothing tells then that the newest record found was the newest one.
+#[test]
+fn without_head_and_lock_nothing_starts_before_a_person_sets_a_policy() {
+    let place = Place::new();
+    assert_eq!(status(&place.run(&["true"])), 0);
+    std::fs::remove_file(place.log.join("HEAD")).unwrap();
+    std::fs::remove_file(place.log.join("LOCK")).unwrap();
+    for options in [&["--without-head"][..], &[]] {
+        let refused = place.run_with(options, &["true"]);
+        let said = text(&refused.stderr);
+        assert_eq!(status(&refused), 125, "{said}");
+        assert!(said.contains("holdpoint policy set"), "{said}");
+        assert_eq!(said.contains("HEAD was missing"), !options.is_empty(), "{said}");
+    }
+    for kind in ["log.head_missing_accepted", "log.policy_unknown"] {
+        let shown = place.holdpoint(&["log", "show", "--kind", kind]);
+        assert_eq!(text(&shown.stdout).lines().count(), 1, "{kind}");
+    }
+    place.verified();
+}
+
 #[test]
 fn a_log_without_head_is_written_only_on_request_and_that_is_recorded() {
     let place = Place::new();

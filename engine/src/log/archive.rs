@@ -9,6 +9,7 @@ use super::copy::{CopyError, Unused, copy_segment, survey_whole};
 use super::error::AppendError;
 use super::handle::Log;
 use super::lock;
+use super::state::Shared;
 use super::storage::{RootState, Storage};
 use super::write_transaction::WriteTransaction;
 use super::{head_file, roll};
@@ -195,7 +196,7 @@ impl<S: Storage> Log<S> {
     /// # Errors
     /// HEAD or the first segment cannot be read.
     pub fn beginning(&self) -> Result<Follower, ArchiveError> {
-        beginning(&self.shared.storage)
+        beginning(&self.shared)
     }
 
     /// Every sealed segment, oldest first.
@@ -346,13 +347,18 @@ impl<S: Storage> WriteTransaction<'_, S> {
     /// # Errors
     /// HEAD or the first segment cannot be read.
     pub fn beginning(&self) -> Result<Follower, ArchiveError> {
-        beginning(&self.shared.storage)
+        beginning(self.shared)
     }
 }
 
-fn beginning<S: Storage>(storage: &S) -> Result<Follower, ArchiveError> {
-    let head = head_file::read(storage)?.ok_or(ArchiveError::NoHead)?;
-    Ok(Follower::at_segment(storage, head.anchor_sequence.saturating_add(1))?)
+/// Where HEAD is missing and that is accepted, nothing moved the anchor since the log was opened.
+fn beginning<S: Storage>(shared: &Shared<S>) -> Result<Follower, ArchiveError> {
+    let first_segment = match head_file::read(&shared.storage)? {
+        Some(head) => head.anchor_sequence.saturating_add(1),
+        None if shared.options.without_head => shared.first_segment,
+        None => return Err(ArchiveError::NoHead),
+    };
+    Ok(Follower::at_segment(&shared.storage, first_segment)?)
 }
 
 /// Makes a directory an archive before anything else is made in it; gives its HEAD.

@@ -32,9 +32,10 @@ pub(super) fn open<S: Storage>(
     };
     let log = settled.head.log;
     let first_segment = settled.head.anchor_sequence.saturating_add(1);
-    let witnessed = settled.head.newest_sequence;
+    let (durable, point) = (settled.active.chain().sequence, settled.active.newest_point());
+    // A HEAD that is missing is not due before something is appended.
+    let witnessed = settled.witnessed();
     let state = new_state(&storage, &options, settled, lock)?;
-    let (durable, point) = (state.active.chain().sequence, state.active.newest_point());
     let schedule = Schedule::default();
     if witnessed < durable {
         schedule.head_is_due(&options);
@@ -107,6 +108,7 @@ fn new_state<S: Storage>(
         looked: sync::now(),
         uses: LockUses::default(),
         wall_minus_boot: same_boot.map_or(0, |lock| lock.wall_minus_boot),
+        found_without_head: settled.recovered.found_without_head(),
     };
     let owner_state = match options.ownership {
         Ownership::PerTransaction => OwnerState::Idle,

@@ -27,7 +27,8 @@ pub struct Options {
     /// Whether a log is made where there is none.
     pub create: bool,
     /// Go on when HEAD is missing or unreadable, which otherwise is refused: nothing then witnesses
-    /// how far the log reached. Record that it was done.
+    /// how far the log reached. Record that it was done: HEAD follows what is appended, and until
+    /// then it is missing as before.
     pub without_head: bool,
     /// How long after a sync HEAD follows when nothing else happens.
     pub head_delay: Duration,
@@ -94,6 +95,8 @@ pub struct Recovered {
     pub created: bool,
     /// HEAD was missing or unreadable, and the caller went on without it.
     pub without_head: bool,
+    /// HEAD was there, or LOCK told that the newest record found was the newest one.
+    pub is_end_known: bool,
     /// Bytes of a torn write that were copied aside and overwritten with zeros.
     pub cut_bytes: u64,
     /// Where they were, in the segment's file.
@@ -108,6 +111,13 @@ pub struct Recovered {
     pub proven_sequence: u64,
     /// The newest record that is there.
     pub newest_sequence: u64,
+}
+
+impl Recovered {
+    /// The newest record that was there where HEAD was not; 0: HEAD was there.
+    pub(super) fn found_without_head(&self) -> u64 {
+        if self.without_head { self.newest_sequence } else { 0 }
+    }
 }
 
 /// What opening found and did.

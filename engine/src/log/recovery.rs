@@ -11,6 +11,7 @@ use super::roll;
 use super::segment_lock::{CHANGES_MAX, LockedFile, is_named_last, lock_last};
 use super::storage::{Storage, WriteFile};
 use super::tail::{copy_aside, free_cut_path, open_window, overwrite, rewrite};
+use holdpoint_log_files::later::is_end_told;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::LastSegment;
 use holdpoint_log_files::survey::segment_path;
@@ -25,6 +26,14 @@ pub(super) struct Settled<W: WriteFile> {
     pub(super) active: Active<W>,
     pub(super) head: Head,
     pub(super) recovered: Recovered,
+}
+
+impl<W: WriteFile> Settled<W> {
+    /// The newest record that HEAD is not to name any more: where it is missing, it follows only
+    /// what is appended.
+    pub(super) fn witnessed(&self) -> u64 {
+        self.head.newest_sequence.max(self.recovered.found_without_head())
+    }
 }
 
 /// More actions than any state needs: a state that does not come to rest is refused.
@@ -231,8 +240,8 @@ fn sync_names<S: Storage>(storage: &S) -> DiskResult<()> {
     storage.sync_directory("").named("sync", ".")
 }
 
-/// Replaces a HEAD that is missing or behind, and gives the one that is there then: everything up
-/// to the run's end is durable now. On a full disk the HEAD that is there stays for now.
+/// Replaces a HEAD that is behind, and gives the one that is there then: everything up to the
+/// run's end is durable now. On a full disk the HEAD that is there stays for now.
 ///
 /// Who comes next takes HEAD for durable where LOCK says that all was left cleanly. So LOCK does
 /// not say that while HEAD is replaced: this process may fail before HEAD's name is synced.
@@ -244,21 +253,37 @@ fn witness_settled<S: Storage>(
     recovered: &mut Recovered,
 ) -> DiskResult<Head> {
     let boot = storage.boot();
-    let known = survey.head.valid().copied();
-    recovered.without_head = known.is_none();
-    let first = survey.segments.first().and_then(|segment| segment.header.valid());
-    let anchor = first.map_or(active.header().previous, |header| header.previous);
-    let head = known.unwrap_or(Head::at_anchor(active.header().log, &anchor, boot));
+    let Some(head) = survey.head.valid().copied() else {
+        return without_head(storage, survey, active, recovered);
+    };
+    recovered.is_end_known = true;
     let point = newest_point(storage, survey, active)?;
     let newest = point.map_or(head, |point| head_file::naming(&head, &point, boot));
-    if known.is_some_and(|head| head.newest_sequence >= newest.newest_sequence) {
+    if head.newest_sequence >= newest.newest_sequence {
         return Ok(head);
     }
     lock::mark_recovering(lock)?;
     match head_file::replace(storage, &newest) {
-        Err(error) if error.is_full() && known.is_some() => Ok(head),
+        Err(error) if error.is_full() => Ok(head),
         other => other.map(|()| newest),
     }
+}
+
+/// Where HEAD is missing, none is made before what is appended says so: a process that fails until
+/// then has accepted nothing.
+fn without_head<S: Storage>(
+    storage: &S,
+    survey: &Survey,
+    active: &Active<S::Writer>,
+    recovered: &mut Recovered,
+) -> DiskResult<Head> {
+    let (log, newest) = (active.header().log, recovered.newest_sequence);
+    let told = is_end_told(storage, survey, log, newest).map_err(std::io::Error::other);
+    recovered.without_head = true;
+    recovered.is_end_known = told.named("read", ".")?;
+    let first = survey.segments.first().and_then(|segment| segment.header.valid());
+    let anchor = first.map_or(active.header().previous, |header| header.previous);
+    Ok(Head::at_anchor(log, &anchor, storage.boot()))
 }
 
 /// Place of the newest record: in the segment before when the active one holds none.

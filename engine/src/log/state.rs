@@ -54,6 +54,9 @@ pub(super) struct State<S: Storage> {
     pub(super) uses: LockUses,
     /// Wall clock minus time since boot as the caller last gave it, for LOCK.
     pub(super) wall_minus_boot: i64,
+    /// The newest record that was found without HEAD; 0: HEAD was there. Until more is durable,
+    /// LOCK names none: nothing tells that this one was the newest.
+    pub(super) found_without_head: u64,
 }
 
 /// Who relies on the lock of an owner that gives it back.
@@ -293,7 +296,7 @@ pub(super) fn lock_content<S: Storage>(
         state: owner,
         previous_state: owner,
         boot,
-        durable_sequence: durable,
+        durable_sequence: if durable > state.found_without_head { durable } else { 0 },
         wall_minus_boot: state.wall_minus_boot,
     }
 }

@@ -445,7 +445,8 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             let failed: Result<(), DiskError> = Err(source).named("read", &settled.active.path());
             return failed.map_err(|error| self.poisoned_by(&error));
         }
-        self.shared.commit.is_witnessed(settled.head.newest_sequence);
+        self.shared.commit.is_witnessed(settled.witnessed());
+        self.state.found_without_head = settled.recovered.found_without_head();
         self.state.active = settled.active;
         self.recovered = Some(settled.recovered);
         self.shared.all_durable(&self.state);

@@ -22,7 +22,7 @@ use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_notifier::{CloseNotice, Notifier};
 use super::ticket::Ticket;
 use super::transaction::{Transaction, TransactionDraft};
-use super::writers_own::{record, recovery_performed};
+use super::writers_own::{record, seen_on_recovery};
 use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Storage};
 use crate::sync::Mutex;
@@ -31,7 +31,6 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::DecisionPointCommand;
 use holdpoint_domain::human_decision::HumanDecisionCommand;
-use holdpoint_domain::log::{HeadMissingAccepted, WriterCommand};
 use holdpoint_domain::world::Term;
 use holdpoint_domain::{ActorId, Command, Proof, World};
 use holdpoint_log_files::DirectoryStorage;
@@ -387,17 +386,8 @@ impl<S: Storage> Engine<S> {
 
     /// What recovery did is a fact like any other.
     fn record_opening(&self) -> Result<(), SubmitError> {
-        let recovered = &self.report.recovered;
-        if recovered.without_head {
-            let before = self.core.log.first_place().map_err(SubmitError::from)?.run.chain.sequence;
-            let accepted = HeadMissingAccepted {
-                first_sequence: before.saturating_add(1),
-                last_sequence: recovered.newest_sequence,
-            };
-            record(&self.core, &WriterCommand::HeadMissingAccepted(accepted))?;
-        }
-        if let Some(performed) = recovery_performed(recovered) {
-            record(&self.core, &performed)?;
+        for seen in seen_on_recovery(&self.core, &self.report.recovered)? {
+            record(&self.core, &seen)?;
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ use doubt::Doubt;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::log::{RecordsLost, RecordsUnproven, Salvaged};
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Source};
-use holdpoint_log_files::later::later_than;
+use holdpoint_log_files::later::is_end_told;
 use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
 use holdpoint_log_format::{LogId, names};
 use sequences::Sequences;
@@ -183,12 +183,10 @@ fn plan_of(
         planned.lose_before(anchor.sequence, source.is_archived(&anchor));
     }
     planned.pieces.extend(doubt.doubted(&planned).map(Piece::Unproven));
-    if let Some(newest) = planned.end_kept() {
-        let head = source.head.map_or(0, |head| head.newest_sequence);
-        let reached = head.max(survey.durable_by_lock());
-        if reached < newest || later_than(storage, Some(source.log), newest)?.is_some() {
-            planned.lose_behind();
-        }
+    if let Some(newest) = planned.end_kept()
+        && !is_end_told(storage, &survey, source.log, newest)?
+    {
+        planned.lose_behind();
     }
     Ok(planned)
 }

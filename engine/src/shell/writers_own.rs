@@ -10,7 +10,7 @@ use super::submit::{By, Origin, Receipt, come_up_to_date, receipt, time_of_next,
 use crate::log::{Recovered, Storage, WriteTransaction};
 use holdpoint_domain::core::limits::CLOCK_STEP_NS;
 use holdpoint_domain::core::payload::Text;
-use holdpoint_domain::log::{ClockStepped, RecoveryPerformed, RulesAdopted};
+use holdpoint_domain::log::{ClockStepped, HeadMissingAccepted, RecoveryPerformed, RulesAdopted};
 use holdpoint_domain::{Envelope, World, WriterCommand, decide_for_writer};
 
 /// Records what the log's own writer has seen, in a turn of its own.
@@ -58,21 +58,40 @@ pub(super) fn note_clock_step<S: Storage>(
     Ok(reading)
 }
 
-/// What was cut on taking over from a writer that died in its turn is on record before anything
-/// else that the turn appends.
+/// What was found and cut on taking over from a writer that died in its turn is on record before
+/// anything else that the turn appends.
 pub(super) fn note_recovery<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
 ) -> Result<(), SubmitError> {
-    match turn.recovered().and_then(recovery_performed) {
-        Some(performed) => record_in_turn(engine, hot, turn, &performed).map(drop),
-        None => Ok(()),
+    let Some(recovered) = turn.recovered().cloned() else { return Ok(()) };
+    for seen in seen_on_recovery(engine, &recovered)? {
+        record_in_turn(engine, hot, turn, &seen)?;
     }
+    Ok(())
+}
+
+/// What a recovery puts on record, in this order: that HEAD was missing, and what was cut.
+pub(super) fn seen_on_recovery<S: Storage>(
+    engine: &Core<S>,
+    recovered: &Recovered,
+) -> Result<Vec<WriterCommand>, SubmitError> {
+    let mut seen = Vec::new();
+    if recovered.without_head {
+        let before = engine.log.first_place().map_err(SubmitError::from)?.run.chain.sequence;
+        seen.push(WriterCommand::HeadMissingAccepted(HeadMissingAccepted {
+            first_sequence: before.saturating_add(1),
+            last_sequence: recovered.newest_sequence,
+            is_end_known: recovered.is_end_known,
+        }));
+    }
+    seen.extend(recovery_performed(recovered));
+    Ok(seen)
 }
 
 /// The event of a recovery that cut something.
-pub(super) fn recovery_performed(recovered: &Recovered) -> Option<WriterCommand> {
+fn recovery_performed(recovered: &Recovered) -> Option<WriterCommand> {
     let performed = RecoveryPerformed {
         last_proven_sequence: recovered.proven_sequence,
         last_kept_sequence: recovered.newest_sequence,

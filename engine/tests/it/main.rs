@@ -52,4 +52,5 @@ mod thread_plans;
 mod thread_rows;
 mod threads;
 mod transactions;
+mod without_head;
 mod writers;

@@ -25,7 +25,7 @@ use std::path::Path;
 /// The kind of the event that says that the policy is not known.
 const POLICY_UNKNOWN: u16 = 12;
 
-fn ada() -> ActorId {
+pub(crate) fn ada() -> ActorId {
     ActorId { kind: Actor::Human, id: "ada".to_string() }
 }
 
@@ -35,7 +35,11 @@ fn by(actor: &ActorId) -> Principal {
 }
 
 /// Hands a command in, and says what came of it: the first event, or the code of the refusal.
-fn give(engine: &Engine, actor: &ActorId, command: &Command) -> Result<Event, &'static str> {
+pub(crate) fn give(
+    engine: &Engine,
+    actor: &ActorId,
+    command: &Command,
+) -> Result<Event, &'static str> {
     match engine.submit(&origin_of(actor.clone()), command).expect("the log works") {
         Submitted::Accepted(receipt) => Ok(receipt.events.first().cloned().expect("an event")),
         Submitted::Refused(refusal) => Err(refusal.code()),
@@ -44,7 +48,7 @@ fn give(engine: &Engine, actor: &ActorId, command: &Command) -> Result<Event, &'
 }
 
 /// A person lets the caller call, or takes that back.
-fn change(is_granted: bool) -> Command {
+pub(crate) fn change(is_granted: bool) -> Command {
     Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
         actor_kind: caller().kind,
         actor_id: caller().id,
@@ -53,7 +57,7 @@ fn change(is_granted: bool) -> Command {
     }))
 }
 
-fn call() -> Command {
+pub(crate) fn call() -> Command {
     let (tenant_id, status) = ("acme".to_string(), RegistrationStatus::Active);
     Command::Registration(RegistrationCommand::RegisterTenant(RegisterTenant { tenant_id, status }))
 }
@@ -63,7 +67,7 @@ fn action() -> ActionBinding {
 }
 
 /// Asks for an approval, and gives it; its id.
-fn approve(engine: &Engine) -> String {
+pub(crate) fn approve(engine: &Engine) -> String {
     let options = ["yes", "no"].map(|id| DecisionOption {
         id: id.into(),
         short: id.into(),
@@ -92,14 +96,14 @@ fn approve(engine: &Engine) -> String {
     decision_id
 }
 
-fn spend(engine: &Engine, decision_id: &str) -> Result<Event, &'static str> {
+pub(crate) fn spend(engine: &Engine, decision_id: &str) -> Result<Event, &'static str> {
     let (decision_id, by, binding) = (decision_id.into(), by(&caller()), action());
     let spent = ConsumeApproval { decision_id, by, binding };
     let spent = Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(spent));
     give(engine, &caller(), &spent)
 }
 
-fn set_policy(engine: &Engine) -> Result<Event, &'static str> {
+pub(crate) fn set_policy(engine: &Engine) -> Result<Event, &'static str> {
     state_policy(engine, GatePolicy::default())
 }
 
@@ -121,7 +125,7 @@ fn damage(place: &Place, sequence: u64) {
 }
 
 /// Cuts off every record from this one on.
-fn cut(log: &Path, sequence: u64) {
+pub(crate) fn cut(log: &Path, sequence: u64) {
     let records = records_of(log);
     for record in records.iter().filter(|it| it.header.sequence >= sequence) {
         let segment = log.join(names::SEGMENTS).join(names::segment(record.segment));
@@ -133,7 +137,7 @@ fn cut(log: &Path, sequence: u64) {
     }
 }
 
-fn newest(engine: &Engine) -> u64 {
+pub(crate) fn newest(engine: &Engine) -> u64 {
     engine.query(|world| world.totals().last_sequence).expect("the log works")
 }
 

@@ -2,7 +2,7 @@
 
 use crate::head::read_witness;
 use crate::storage::ReadStorage;
-use crate::survey::{SurveyError, io_error};
+use crate::survey::{Survey, SurveyError, io_error};
 use holdpoint_log_format::{Head, Lock, LogId, names};
 use std::io::ErrorKind;
 
@@ -41,6 +41,21 @@ pub fn later_than<S: ReadStorage>(
     let witnesses = unnamed_head(storage, log)?.into_iter().chain(locked(storage)?);
     let later = snapshots.into_iter().chain(indexes).chain(witnesses);
     Ok(later.filter(|later| later.sequence > newest).max_by_key(|later| later.sequence))
+}
+
+/// Whether HEAD, or LOCK in the boot of its owner, tells that this record is the newest one of the
+/// log, and no file tells of a later one.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn is_end_told<S: ReadStorage>(
+    storage: &S,
+    survey: &Survey,
+    log: LogId,
+    newest: u64,
+) -> Result<bool, SurveyError> {
+    let told = survey.reached().witnessed.max(survey.durable_by_lock());
+    Ok((1..=told).contains(&newest) && later_than(storage, Some(log), newest)?.is_none())
 }
 
 fn named<S: ReadStorage>(

@@ -46,7 +46,8 @@ fn recovery_performed(body: &RecoveryPerformed) -> String {
 fn head_missing_accepted(body: &HeadMissingAccepted) -> String {
     let (first, last) = (body.first_sequence, body.last_sequence);
     let (records, were) = (records_named(first, last), were(first, last));
-    format!("HEAD was missing; {records} {were} found and accepted without it")
+    let behind = if body.is_end_known { "" } else { "; records behind may be lost" };
+    format!("HEAD was missing; {records} {were} found and accepted without it{behind}")
 }
 
 fn clock_stepped(body: &ClockStepped) -> String {
@@ -76,7 +77,7 @@ fn policy_changed(body: &PolicyChanged) -> String {
 
 fn policy_unknown(body: &PolicyUnknown) -> String {
     let lost = match body.records_lost {
-        0 => "records were lost or are unproven".to_string(),
+        0 => "records are unproven, or may be lost".to_string(),
         1 => "1 record was lost".to_string(),
         lost => format!("{lost} records were lost"),
     };
@@ -221,7 +222,7 @@ mod tests {
         assert!(unproven(2, 148).starts_with("records 2 to 148 are unproven:"));
         let unknown = |records_lost| policy_unknown(&PolicyUnknown { records_lost });
         let all = "and may have held the policy of the log";
-        assert_eq!(unknown(0), format!("records were lost or are unproven, {all}"));
+        assert_eq!(unknown(0), format!("records are unproven, or may be lost, {all}"));
         assert_eq!(unknown(1), format!("1 record was lost, {all}"));
         assert_eq!(unknown(2), format!("2 records were lost, {all}"));
     }

@@ -235,6 +235,7 @@ impl Generator {
             1 => WriterCommand::HeadMissingAccepted(HeadMissingAccepted {
                 first_sequence: first,
                 last_sequence: last,
+                is_end_known: true,
             }),
             2 => WriterCommand::ClockStepped(ClockStepped { step_ns: i64::arbitrary(random) }),
             3 => WriterCommand::HistoryArchived(HistoryArchived {

@@ -192,7 +192,12 @@ fn log_events() -> Vec<Event> {
             copied_to: None,
         }
         .into(),
-        HeadMissingAccepted { first_sequence: 1, last_sequence: 4_294_967_296 }.into(),
+        HeadMissingAccepted {
+            first_sequence: 1,
+            last_sequence: 4_294_967_296,
+            is_end_known: false,
+        }
+        .into(),
         ClockStepped { step_ns: i64::MIN }.into(),
         ClockStepped { step_ns: 1_000_000_001 }.into(),
         FingerprintRecorded { schema: 1, fingerprint: digest(1) }.into(),

@@ -14,7 +14,7 @@ events! {
         /// The log's end was put in order.
         1 v 1 "log.recovery_performed" => RecoveryPerformed;
         /// HEAD was missing and its absence accepted.
-        2 v 1 "log.head_missing_accepted" => HeadMissingAccepted;
+        2 v 2 "log.head_missing_accepted" => HeadMissingAccepted, before 1 => HeadMissingAcceptedV1;
         /// The clock stepped.
         3 v 1 "log.clock_stepped" => ClockStepped;
         /// The state's fingerprint was recorded.
@@ -64,12 +64,25 @@ recorded! {
         first_sequence: u64,
         /// The last record that was found.
         last_sequence: u64,
+        /// Whether LOCK tells that it was the newest one. Else records behind it may be lost, and
+        /// what began before this event permits nothing.
+        is_end_known: bool,
     }
 
     /// The clock moved by more than a second against the time since boot.
     ClockStepped {
         /// By how many nanoseconds; negative: back.
         step_ns: i64,
+    }
+}
+
+before! {
+    /// [`HeadMissingAccepted`] as it was recorded before it stated whether the end is known.
+    HeadMissingAcceptedV1 => HeadMissingAccepted {
+        first_sequence: u64,
+        last_sequence: u64,
+    } with {
+        is_end_known: false,
     }
 }
 
@@ -101,10 +114,11 @@ recorded! {
         approval: Option<Text>,
     }
 
-    /// Records were lost of the log that this one was made of, and its policy may have been among
-    /// them: what a policy could hold does not begin until a person sets one.
+    /// Records were lost of the log that this one was made of, or may be of this one, and its
+    /// policy may have been among them: what a policy could hold does not begin until a person
+    /// sets one.
     PolicyUnknown {
-        /// How many records were lost.
+        /// How many records are known to be lost.
         records_lost: u64,
     }
 

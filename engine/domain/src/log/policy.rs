@@ -157,10 +157,10 @@ refusals! {
     /// A policy that cannot be kept.
     #[error("the policy cannot be kept: {0}")]
     Invalid(#[from] PolicyFault) = "INVALID_POLICY",
-    /// The records that were lost may have held the log's policy.
+    /// Records that are or may be lost may have held the log's policy.
     #[error(
-        "records of this log were lost or are unproven, and its policy may be among them; a person \
-         has to set one first, at a terminal: `holdpoint policy set`"
+        "records of this log are unproven, or may be lost, and its policy may be among them; a \
+         person has to set one first, at a terminal: `holdpoint policy set`"
     )]
     Lost = "POLICY_LOST" in Gating,
 }

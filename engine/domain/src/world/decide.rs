@@ -37,7 +37,7 @@ use crate::interruption_thread::rules::ThreadView;
 use crate::interruption_thread::session::ended_with_session;
 use crate::interruption_thread::types::Directive;
 use crate::log::command::{LogCommand, RecordFingerprint, WriterCommand};
-use crate::log::event::{FingerprintRecorded, are_records_before};
+use crate::log::event::{FingerprintRecorded, PolicyUnknown, are_records_before};
 use crate::registration::command::RegistrationCommand;
 use crate::registration::types::SessionStatus;
 use crate::sandbox_fault::command::SandboxFaultCommand;
@@ -345,7 +345,10 @@ pub fn decide_for_writer(
         WriterCommand::HeadMissingAccepted(body) => {
             let before = body.first_sequence.saturating_sub(1);
             within("an accepted absence of HEAD", before, body.last_sequence, newest)?;
-            body.clone().into()
+            // The newest policy may have been behind the last record that is there.
+            let unknown = PolicyUnknown { records_lost: 0 }.into();
+            let unknown = Some(unknown).filter(|_| !body.is_end_known);
+            return Ok([Event::from(body.clone())].into_iter().chain(unknown).collect());
         }
         WriterCommand::ClockStepped(body) => {
             let is_no_step = body.step_ns.unsigned_abs() < CLOCK_STEP_NS;

@@ -227,10 +227,13 @@ fn apply_to_point(world: &mut World, record: Record<'_>, event: &DecisionPointEv
 fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
     match event {
         LogEvent::RecoveryPerformed(_)
-        | LogEvent::HeadMissingAccepted(_)
         | LogEvent::CommandRefused(_)
         | LogEvent::FingerprintRecorded(_)
         | LogEvent::RecordsLabelled(_) => {}
+        LogEvent::HeadMissingAccepted(body) if !body.is_end_known => {
+            world.hot.lost_before = record.sequence;
+        }
+        LogEvent::HeadMissingAccepted(_) => {}
         LogEvent::RecordsLost(body) if body.is_of_records() => {
             world.hot.lost_before = record.sequence;
         }

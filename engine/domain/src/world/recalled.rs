@@ -227,7 +227,7 @@ impl Eq for Origin {}
 
 /// The version of the state's encoding. It rises whenever the same events give other bytes, and
 /// a fingerprint recorded under another version is then "not checked" instead of wrong.
-pub const STATE_SCHEMA_VERSION: u32 = 11;
+pub const STATE_SCHEMA_VERSION: u32 = 12;
 
 impl World {
     /// BLAKE3 over a tag, the schema version and the live state as [`World::carry`] gives it: from

@@ -129,7 +129,7 @@ fn golden_bytes_of_a_small_state_are_pinned() {
             .eq(pinned.into_iter().zip(versions))
     );
     let fingerprint = small().fingerprint_digest().to_string();
-    assert_eq!(fingerprint, "53489586a2b4811d6fc4589eba5c4c332a78ce5b51a469f8f95a2ecb12599ef8");
+    assert_eq!(fingerprint, "23f8215fc435982c9ac15d6e406d57c9727752ec694c5f9fba15495419acb1a1");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::limits::MAX_PAYLOAD_BYTES;
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceCaptured};
-use holdpoint_domain::log::{ClockStepped, HeadMissingAccepted, LogEvent, RecoveryPerformed};
+use holdpoint_domain::log::{ClockStepped, LogEvent, PolicyUnknown, RecoveryPerformed};
 use holdpoint_domain::world::REGISTRY;
 use holdpoint_domain::world::envelope::{Encoded, decode, encode};
 use holdpoint_testing::story::samples::samples;
@@ -229,7 +229,7 @@ fn every_prefix_and_every_longer_payload_is_refused() {
 /// An integer in more bytes than it needs is the same number and another payload.
 #[test]
 fn over_long_integers_are_not_canonical() {
-    let event = HeadMissingAccepted { first_sequence: 1, last_sequence: 2 };
+    let event = PolicyUnknown { records_lost: 2 };
     let Encoded { kind, version, payload } = encode(&envelope(event.into())).unwrap();
     let (start, last) = payload.split_at(payload.len() - 1);
     assert_eq!(last, [2]);

@@ -25,7 +25,12 @@ fn recovery(proven: u64, kept: u64, cut_bytes: u64) -> WriterCommand {
 }
 
 fn head_missing(first_sequence: u64, last_sequence: u64) -> WriterCommand {
-    WriterCommand::HeadMissingAccepted(HeadMissingAccepted { first_sequence, last_sequence })
+    let is_end_known = true;
+    WriterCommand::HeadMissingAccepted(HeadMissingAccepted {
+        first_sequence,
+        last_sequence,
+        is_end_known,
+    })
 }
 
 fn step(step_ns: i64) -> WriterCommand {

@@ -6,9 +6,12 @@ use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::log::{
-    LogCommand, PolicyUnknown, RecordFingerprint, RecordsLost, RecordsUnproven, UnprovenReason,
+    HeadMissingAccepted, LogCommand, PolicyUnknown, RecordFingerprint, RecordsLost,
+    RecordsUnproven, UnprovenReason,
 };
-use holdpoint_domain::{ActorId, Command, Envelope, Event, Refusal, Time, World};
+use holdpoint_domain::{
+    ActorId, Command, Envelope, Event, Refusal, Time, World, WriterCommand, decide_for_writer,
+};
 use holdpoint_testing::story::Story;
 use holdpoint_testing::threads::registering::register;
 use holdpoint_testing::threads::{Stage as ThreadStage, caller, permission};
@@ -64,6 +67,25 @@ fn a_loop_that_begins_behind_what_was_lost_goes_on() {
     story.loop_id = initialize.loop_id();
     story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)));
     story.given(story.dispatch());
+}
+
+/// Where LOCK tells that the last record found was the newest one, nothing is in doubt.
+#[test]
+fn a_loop_that_began_before_head_was_accepted_as_missing_is_in_doubt_where_the_end_is_not_known() {
+    for is_end_known in [true, false] {
+        let mut story = Story::initialized();
+        let newest = story.world.totals().last_sequence;
+        let body = HeadMissingAccepted { first_sequence: 1, last_sequence: newest, is_end_known };
+        let command = WriterCommand::HeadMissingAccepted(body);
+        let events = decide_for_writer(&story.world, &command, story.now).unwrap();
+        assert_eq!(events.len(), if is_end_known { 1 } else { 2 });
+        for event in events {
+            assert_eq!(story.record(event), []);
+        }
+        let stated = (!is_end_known).then_some(newest + 1);
+        assert_eq!(story.world.doubt_of_loop(story.entity()), stated.map(Doubt::LostBefore));
+        assert_eq!(story.world.is_policy_lost(), !is_end_known);
+    }
 }
 
 /// What was recorded behind the loss is judged as it was: only what is to follow is refused.

@@ -35,8 +35,9 @@ fn lost() -> RecordsLost {
 fn what_names_a_record_of_the_same_log_is_mapped() {
     assert_eq!(mapped(lost().into(), Some(7)).causation, Some(1007));
     let (first_sequence, last_sequence) = (1, 9);
-    let event = HeadMissingAccepted { first_sequence, last_sequence }.into();
-    let moved = HeadMissingAccepted { first_sequence: 1001, last_sequence: 1009 };
+    let event = HeadMissingAccepted { first_sequence, last_sequence, is_end_known: true }.into();
+    let moved =
+        HeadMissingAccepted { first_sequence: 1001, last_sequence: 1009, is_end_known: true };
     assert_eq!(mapped(event, None).event, moved.into());
     let recovered = |last_proven_sequence, last_kept_sequence| {
         let (cut_bytes, copied_to) = (3, Some(Text::from("cut/1")));

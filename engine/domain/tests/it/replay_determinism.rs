@@ -222,6 +222,6 @@ fn replay_fingerprint_of_a_fixed_story_is_pinned_with_its_schema_version() {
     story.given(Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)));
     story.given(story.dispatch());
     let found = Digest::from_bytes(story.world.fingerprint());
-    let pinned = (11, "835426cd64e6e7a5272bef63543ab9b3c7cbd5ecc4493d61cd30101fc3ff22b6");
+    let pinned = (12, "211c8f2bb7c0d5ecdad41f99b4a6fe117353411e0d83581a3917afcba4501768");
     assert_eq!((STATE_SCHEMA_VERSION, found.to_string().as_str()), pinned);
 }
