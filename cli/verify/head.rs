@@ -25,6 +25,11 @@ fn read_one(file: &Path) -> Result<Vec<OutsideHead>, Failure> {
         let message = format!("cannot read {shown}: {error}; name a file with --head FILE");
         Failure::new(Exit::FAILED, "io", message)
     };
+    // A pipe or a device may never end, and one that nobody writes to is not even opened.
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        let message = format!("{shown} is not a regular file: write the heads to one, and name it");
+        return Err(Failure::new(Exit::USAGE, "no_head", message));
+    }
     let read = File::open(file).and_then(|file| all_within(file, FILE_BYTES_MAX));
     let Some(bytes) = read.map_err(unreadable)? else {
         let message =

@@ -1,6 +1,7 @@
 //! `verify` as it is asked: some records alone, up to the first finding, beside heads that were
 //! kept outside; and its map of places that hold no log of ours.
 
+use holdpoint_log_format::Head;
 use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, flip};
 use serde_json::Value;
 use std::fs::File;
@@ -191,6 +192,21 @@ fn failing_fast_reads_everything_before_the_first_finding_whatever_is_found_firs
 }
 
 #[test]
+fn a_head_behind_the_end_of_the_log_is_missing_for_a_range_as_for_the_whole_log() {
+    let (directory, log, _) = sample();
+    let outside = TempDir::new().unwrap();
+    let file = outside.path().join("head");
+    let later = Head { newest_sequence: log.chain.sequence + 1, ..log.head() };
+    std::fs::write(&file, later.encode()).unwrap();
+    let head = ["--head", file.to_str().unwrap()];
+    for range in [&[][..], &["--range", "1..2"], &["--range", "2.."]] {
+        let report = json(directory.path(), &[&head[..], range].concat(), 6);
+        assert_eq!(report["heads"][0]["state"], "missing", "{range:?}: {report}");
+        assert_eq!(report["verdict"], "corrupt", "{range:?}: {report}");
+    }
+}
+
+#[test]
 fn a_file_that_is_no_head_is_refused_with_its_line() {
     let (directory, log, _) = sample();
     let outside = TempDir::new().unwrap();
@@ -204,6 +220,13 @@ fn a_file_that_is_no_head_is_refused_with_its_line() {
     assert_eq!(json(directory.path(), &["--head", named], 2)["error"]["code"], "no_head");
     std::fs::remove_file(&file).unwrap();
     assert_eq!(json(directory.path(), &["--head", named], 1)["error"]["code"], "io");
+    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    for strange in [named, "/dev/zero", outside.path().to_str().unwrap()] {
+        let refused = json(directory.path(), &["--head", strange], 2);
+        assert_eq!(refused["error"]["code"], "no_head", "{refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().contains("not a regular file"));
+    }
+    std::fs::remove_file(&file).unwrap();
     let other = HandMade::of(holdpoint_log_format::LogId([9; 16]));
     std::fs::write(&file, other.head().encode()).unwrap();
     let report = json(directory.path(), &["--head", named], 6);

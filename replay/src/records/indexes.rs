@@ -155,7 +155,7 @@ impl Tied {
         reader: &LogReader<'_, S>,
         found: &mut impl Extend<Finding>,
     ) -> Result<Self, ReadError> {
-        let BehindHead { unproven, is_followed } = BehindHead::read(reader, found)?;
+        let BehindHead { unproven, is_followed, .. } = BehindHead::read(reader, found)?;
         Ok(Self::behind(reader, unproven, is_followed))
     }
 
@@ -477,6 +477,8 @@ impl Believed {
 pub(crate) struct BehindHead {
     /// The records that those say are unproven.
     pub(crate) unproven: UnprovenRecords,
+    /// The newest of them; where there is none, HEAD's.
+    pub(crate) newest: u64,
     /// Whether something that is no record follows them.
     pub(crate) is_followed: bool,
 }
@@ -486,8 +488,9 @@ impl BehindHead {
         reader: &LogReader<'_, S>,
         found: &mut impl Extend<Finding>,
     ) -> Result<Self, ReadError> {
-        let mut unproven = UnprovenRecords::default();
+        let (mut unproven, mut newest) = (UnprovenRecords::default(), reader.witnessed());
         let is_followed = reader.walk_behind_head(found, &mut |record| {
+            newest = newest.max(record.header.sequence);
             statement_of(record).iter().for_each(|it| it.add_unproven(&mut unproven));
         })?;
         // What is wrong there is not in the reach of this.
@@ -502,7 +505,7 @@ impl BehindHead {
                 ControlFlow::Break(())
             })?;
         }
-        Ok(Self { unproven, is_followed })
+        Ok(Self { unproven, newest, is_followed })
     }
 }
 

@@ -118,6 +118,7 @@ pub fn verify_range<S: ReadStorage>(
         reached: None,
         to: None,
         compared: Comparison::new(heads, &anchor),
+        end: None,
         findings: Vec::new(),
         withheld: Vec::new(),
         unproven: UnprovenRecords::default(),
@@ -138,6 +139,8 @@ struct Walk<'r, 's, 'p, S> {
     reached: Option<ChainPosition>,
     to: Option<ChainPosition>,
     compared: Comparison,
+    /// The newest record, where the log is known to end with it.
+    end: Option<u64>,
     findings: Vec<LogFinding>,
     /// Records of the range of which only the digest is there; no event can authorise one.
     withheld: Vec<LogFinding>,
@@ -164,11 +167,17 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             self.segment(*name)?;
         }
         if self.findings.is_empty() {
-            let is_followed = self.tie()?;
+            let (newest, is_followed) = self.tie()?;
+            let is_whole = self.findings.is_empty() && witness.is_none();
+            self.end = Some(newest).filter(|_| is_whole);
             if self.findings.is_empty() && self.last > self.reader.witnessed() {
                 self.reach.followed =
                     check_end(self.reader, is_followed, options, &mut self.findings)?;
             }
+        }
+        // What a writer is about to append may be the record of a head.
+        if !self.findings.is_empty() || self.end.is_some() && options.is_being_written()? {
+            self.end = None;
         }
         Ok(self.report(range, begins, witness.map(Finding::from)))
     }
@@ -206,9 +215,9 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         Ok(())
     }
 
-    /// What ties the range to HEAD: all that lies between. Says whether something that is no record
-    /// follows the newest one.
-    fn tie(&mut self) -> Result<bool, ReadError> {
+    /// What ties the range to HEAD: all that lies between. Gives the newest record, and whether
+    /// something that is no record follows it.
+    fn tie(&mut self) -> Result<(u64, bool), ReadError> {
         let Self { reader, findings, unproven, compared, .. } = self;
         let mut ties = Ties::witnessed_by(reader, &compared.named(), findings)?;
         while !ties.reach(reader, self.first) && findings.is_empty() {
@@ -219,18 +228,19 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         }
         self.reach.take_links(&ties);
         let mut found = Vec::new();
-        let BehindHead { unproven, is_followed } = BehindHead::read(self.reader, &mut found)?;
+        let BehindHead { unproven, newest, is_followed } =
+            BehindHead::read(self.reader, &mut found)?;
         found.retain(|finding| !self.findings.contains(finding));
         self.findings.append(&mut found);
         unproven.iter().for_each(|(first, last)| self.unproven.add(first, last));
-        Ok(is_followed)
+        Ok((newest, is_followed))
     }
 
     fn report(self, range: Range, begins: u64, witness: Option<Finding>) -> RangeReport {
         let reached = self.reached.map_or(0, |reached| reached.sequence);
         let last = range.last.unwrap_or(reached);
         let log = self.reader.log().or(self.log);
-        let heads = self.compared.finish(log, None);
+        let heads = self.compared.finish(log, self.end);
         let findings: Vec<Finding> = self.findings.into_iter().map(Finding::from).collect();
         let withheld: Vec<Finding> = self.withheld.into_iter().map(Finding::from).collect();
         let asked = |(begin, end): &(u64, u64)| *end >= self.first && *begin <= last;
