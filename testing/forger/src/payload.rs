@@ -14,6 +14,7 @@ const SALVAGED: u16 = 7;
 pub(crate) const HISTORY_ARCHIVED: u16 = 9;
 pub(crate) const SEGMENT_INDEXED: u16 = 10;
 const RECORDS_UNPROVEN: u16 = 13;
+pub(crate) const LOOP_INITIALIZED: u16 = 32;
 
 /// The place of SYSTEM among the kinds of actors.
 const SYSTEM: u64 = 3;

@@ -8,6 +8,7 @@ use crate::chain::Reach;
 use crate::derived::{alter, altered};
 use crate::layout::{MORE_FOLLOWS, NO_CLAIM, SALTED, record};
 use crate::log::{Log, RecordAt};
+use crate::payload::LOOP_INITIALIZED;
 use crate::record::Record;
 use crate::segment::Item;
 
@@ -136,6 +137,11 @@ pub(super) const ATTACKS: &[Attack] = &[
         "append-record-with-head",
         "A correctly chained record was put behind the newest one; HEAD follows.",
         append_with_head,
+    ),
+    row(
+        "append-old-record-with-head",
+        "An old record, of a run its first, was put once more behind the newest; HEAD follows.",
+        append_old,
     ),
     row(
         "append-open-batch",
@@ -353,6 +359,17 @@ pub(super) fn forged_fact(log: &Log, variant: u64) -> Result<Fact, &'static str>
 
 fn append_with_head(log: &mut Log, variant: u64) -> Forged {
     append(log, variant)?;
+    log.head_follows();
+    Ok(())
+}
+
+fn append_old(log: &mut Log, variant: u64) -> Forged {
+    active_segment(log)?;
+    let begins = |at| log.record(at).kind() == LOOP_INITIALIZED;
+    let of = log.record(a_record_where(log, variant, begins).or_else(|_| a_record(log, variant))?);
+    let version = of.header.bytes(record::VERSION)[0];
+    let fact = Fact { kind: of.kind(), version, payload: of.payload.clone() };
+    log.append(&[fact]);
     log.head_follows();
     Ok(())
 }
