@@ -196,6 +196,10 @@ fn unreadable_in(shown: &str, error: &ReadError) -> Failure {
         ReadError::Changed { .. } | ReadError::Survey(SurveyError::Moved) => {
             Failure::new(Exit::FAILED, "changed", format!("{shown}: {error}"))
         }
+        ReadError::Survey(error) if error.is_gone() => {
+            let message = format!("{shown}: {error}; the log changed while it was read: try again");
+            Failure::new(Exit::FAILED, "changed", message)
+        }
         ReadError::NoBeginning { .. } => {
             let message = format!("{shown}: {error}; `holdpoint verify` tells more");
             Failure::new(Exit::VERIFICATION_FAILED, "no_beginning", message)

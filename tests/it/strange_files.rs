@@ -85,11 +85,13 @@ fn stops_before(verb: &Verb, answer: &Answer) -> bool {
 }
 
 /// Whether what a verb says is right of each of the moments at which it looked: each check of
-/// `doctor` is a look of its own, and beside another log's HEAD each segment is another log's.
+/// `doctor` is a look of its own, and beside another log's HEAD each segment is another log's, or
+/// lies in an archive that is not of that log.
 fn is_of_two_moments(verb: &Verb, swap: Swap, path: &str, answer: &Answer) -> bool {
     let is_doctor = verb.to_string().contains("doctor") && answer.code == Some(0);
     let is_head = path == names::HEAD && swap == Swap::OfOtherLog && answer.code != Some(0);
-    is_doctor || is_head && answer.told.contains("it belongs to log")
+    let told = ["it belongs to log", "it was there a moment ago; the log changed"];
+    is_doctor || is_head && told.iter().any(|words| answer.told.contains(words))
 }
 
 /// Whether it would be what its name says.

@@ -10,7 +10,7 @@ use crate::follow::FollowError;
 use crate::head::wrong_witness;
 use crate::run::{RecordPlace, Run, Stop, walk};
 use crate::storage::ReadStorage;
-use crate::survey::{SurveyError, durable_by, io_error, newer, segment_path};
+use crate::survey::{SurveyError, durable_by, gone, io_error, newer, segment_path};
 use crate::window::Window;
 use holdpoint_log_format::{
     BootId, ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader, names,
@@ -227,9 +227,8 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
                 return Ok(Some(segment));
             }
             Err(FollowError::Gone { .. }) => {
-                let gone = || io_error(&file)(io::ErrorKind::NotFound.into());
                 let has_moved = Listing::of(self.storage)?.anchor() >= first;
-                return if has_moved { Ok(None) } else { Err(gone()) };
+                return if has_moved { Ok(None) } else { Err(gone(&file)) };
             }
             Err(FollowError::Read(error)) => return Err(error),
             Err(FollowError::Damaged(finding)) => finding.problem,

@@ -339,8 +339,7 @@ impl<'s, S: ReadStorage> Surveyor<'s, S> {
     fn window(&self, first_sequence: u64) -> Result<Window<S::File>, SurveyError> {
         let file = segment_path(first_sequence);
         let opened = self.storage.open(&file).map_err(io_error(&file))?;
-        let gone = || io::Error::new(io::ErrorKind::NotFound, "it was there a moment ago");
-        let opened = opened.ok_or_else(gone).map_err(io_error(&file))?;
+        let opened = opened.ok_or_else(|| gone(&file))?;
         Window::new(opened).map_err(io_error(&file))
     }
 
@@ -408,6 +407,11 @@ pub fn segment_path(first_sequence: u64) -> String {
 pub fn io_error(file: &str) -> impl FnOnce(io::Error) -> SurveyError {
     let file = file.to_string();
     move |source| SurveyError::Io { file, source }
+}
+
+/// A file that was listed and is not there.
+pub(crate) fn gone(file: &str) -> SurveyError {
+    io_error(file)(io::Error::new(io::ErrorKind::NotFound, "it was there a moment ago"))
 }
 
 pub(crate) fn newer(file: &str, fault: &Fault) -> Option<SurveyError> {
