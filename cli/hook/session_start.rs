@@ -39,9 +39,7 @@ fn decide(log: &Path) -> Result<Answer, String> {
         return Ok(Answer::no_objection());
     }
     mine.reverse();
-    let line = |point: &&DecisionPoint| {
-        words::told(log, point, look.now(), look.world().doubt_of_point(point))
-    };
+    let line = |point: &&DecisionPoint| words::told(log, point, look.now(), look.world());
     let lines = mine.iter().take(TOLD_MAX).map(line);
     Ok(Answer::context(&cut(lines, mine.len())))
 }

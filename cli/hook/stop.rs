@@ -56,7 +56,7 @@ fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
     for point in doubted.into_iter().filter(|point| is_expected(point)) {
         let is_asked_anew = sound.iter().any(|other| asks_the_same(other, point));
         if let Some(doubt) = doubt_of(point).filter(|_| !is_asked_anew) {
-            return Ok(Answer::go_on(&words::to_be_asked_anew(point, doubt)));
+            return Ok(Answer::go_on(&words::to_be_asked_anew(point, doubt, look.world())));
         }
     }
     let waiting = sound.iter().find(|point| waits(point, now));

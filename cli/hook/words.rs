@@ -6,11 +6,11 @@ use crate::decision::doubt;
 use crate::locate::program_on;
 use crate::text::{cut, path};
 use crate::verify::and_permits;
-use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::decision_point::{DecisionPoint, Response};
+use holdpoint_domain::{Time, World};
 use std::path::{Path, absolute};
 
 /// How the list of a session's decisions begins.
@@ -80,12 +80,20 @@ pub(super) fn approved_unspent(point: &DecisionPoint) -> String {
     format!("decision {} was approved ({call}): retry the action", point.decision_id)
 }
 
+/// What comes before a call asks a person: nobody is asked while the policy is not known.
+fn first(world: &World) -> &'static str {
+    match world.is_policy_lost() {
+        true => "once a person has set the policy (`holdpoint policy set`), ",
+        false => "",
+    }
+}
+
 /// What a session asked for permits nothing, and nobody was asked anew.
-pub(super) fn to_be_asked_anew(point: &DecisionPoint, doubt: Doubt) -> String {
+pub(super) fn to_be_asked_anew(point: &DecisionPoint, doubt: Doubt, world: &World) -> String {
     let how = if point.is_open() { "waits" } else { "was approved" };
     let told = format!("decision {} {how} ({})", point.decision_id, call(point));
     let told = and_permits(&told, Some(doubt));
-    format!("{told}: make the same call again, and a person is asked anew")
+    format!("{told}: {}make the same call again, and a person is asked anew", first(world))
 }
 
 /// A decision waits, and the agent is not to stop before it is answered.
@@ -99,11 +107,13 @@ pub(super) fn still_waits(log: &Path, point: &DecisionPoint) -> String {
 }
 
 /// One decision, for a session that starts.
-pub(super) fn told(log: &Path, point: &DecisionPoint, now: Time, doubt: Option<Doubt>) -> String {
+pub(super) fn told(log: &Path, point: &DecisionPoint, now: Time, world: &World) -> String {
+    let doubt = world.doubt_of_point(point);
     let (id, call) = (&point.decision_id, call(point));
     let anew = |told: &str| {
         let told = and_permits(told, doubt);
-        format!("{told}: where nobody was asked anew since, the same call asks a person")
+        let first = first(world);
+        format!("{told}: where nobody was asked anew since, {first}the same call asks a person")
     };
     let how = if super::stop::waits(point, now) {
         match doubt {

@@ -9,8 +9,9 @@ use std::ffi::{OsStr, OsString};
 
 /// The verb, whose options are looked for.
 const RUN: &str = "run";
-/// What is said otherwise (the log, the approval), or is over (the time to approve).
-const OMITTED: [&str; 3] = ["log", "approval", "approval-timeout"];
+/// What is said otherwise (the log, the approval), or is over (the time to approve, and HEAD's
+/// absence: a run that asked has made it again).
+const OMITTED: [&str; 4] = ["log", "approval", "approval-timeout", "without-head"];
 /// Whoever does not wait for the one question waits for none, where there is another.
 const NO_WAIT: &str = "no-wait";
 

@@ -4,7 +4,7 @@ use super::error::OpenError;
 use super::flusher::Schedule;
 use super::group_commit::{GroupCommit, Reached};
 use super::lock::{self, acquire};
-use super::options::{OpenReport, Options, Ownership};
+use super::options::{OpenReport, Options, Ownership, Recovered};
 use super::owner::Owner;
 use super::preallocate::Preallocated;
 use super::recovery::{
@@ -109,6 +109,10 @@ fn new_state<S: Storage>(
         uses: LockUses::default(),
         wall_minus_boot: same_boot.map_or(0, |lock| lock.wall_minus_boot),
         found_without_head: settled.recovered.found_without_head(),
+        unrecorded: Some(settled.recovered)
+            .filter(Recovered::is_for_the_record)
+            .into_iter()
+            .collect(),
     };
     let owner_state = match options.ownership {
         Ownership::PerTransaction => OwnerState::Idle,

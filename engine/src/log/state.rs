@@ -6,7 +6,7 @@ use super::flusher::Schedule;
 use super::group_commit::GroupCommit;
 use super::head_file;
 use super::lock;
-use super::options::{Options, Ownership};
+use super::options::{Options, Ownership, Recovered};
 use super::owner::Owner;
 use super::preallocate::Preallocated;
 use super::roll::Prepared;
@@ -57,6 +57,9 @@ pub(super) struct State<S: Storage> {
     /// The newest record that was found without HEAD; 0: HEAD was there. Until more is durable,
     /// LOCK names none: nothing tells that this one was the newest.
     pub(super) found_without_head: u64,
+    /// What recoveries found that is to be put on record, the oldest first. Whichever turn comes
+    /// upon it, the next one that appends has it before anything else.
+    pub(super) unrecorded: Vec<Recovered>,
 }
 
 /// Who relies on the lock of an owner that gives it back.

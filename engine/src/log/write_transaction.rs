@@ -109,6 +109,19 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         self.recovered.as_ref()
     }
 
+    /// What opening and taking over found that belongs on record and is not there yet, the oldest
+    /// first: HEAD was missing, or bytes were cut. It stays until [`Self::all_is_recorded`],
+    /// whichever turn came upon it.
+    #[must_use]
+    pub fn unrecorded(&self) -> &[Recovered] {
+        &self.state.unrecorded
+    }
+
+    /// What was [`Self::unrecorded`] was appended.
+    pub fn all_is_recorded(&mut self) {
+        self.state.unrecorded.clear();
+    }
+
     /// The place behind the newest appended record.
     #[must_use]
     pub fn place(&self) -> Follower {
@@ -448,6 +461,9 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         self.shared.commit.is_witnessed(settled.witnessed());
         self.state.found_without_head = settled.recovered.found_without_head();
         self.state.active = settled.active;
+        if settled.recovered.is_for_the_record() {
+            self.state.unrecorded.push(settled.recovered.clone());
+        }
         self.recovered = Some(settled.recovered);
         self.shared.all_durable(&self.state);
         Ok(())

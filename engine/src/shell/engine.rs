@@ -16,13 +16,13 @@ use super::recall::FoundRecord;
 use super::run_seat::Recorders;
 use super::snapshot::{self, Snapshot};
 use super::start::ApprovalKeys;
-use super::submit::{Begun, Origin, Receipt, Submitted};
+use super::submit::{Begun, Origin, Receipt, Submitted, with_turn};
 use super::submit_queue::{QueueError, SubmitQueue};
 use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_notifier::{CloseNotice, Notifier};
 use super::ticket::Ticket;
 use super::transaction::{Transaction, TransactionDraft};
-use super::writers_own::{record, seen_on_recovery};
+
 use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Storage};
 use crate::sync::Mutex;
@@ -144,6 +144,7 @@ impl<S: Storage> Engine<S> {
         let turn = log.begin().map_err(SubmitError::from)?;
         hot.catch_up(&turn)?;
         expect_all_salvaged(&turn, disk.as_ref())?;
+        let owes_records = !turn.unrecorded().is_empty();
         drop(turn);
         let core = Core {
             log,
@@ -168,7 +169,10 @@ impl<S: Storage> Engine<S> {
         let core = Arc::new(core);
         let queue = SubmitQueue::new(Arc::clone(&core), options.queue);
         let engine = Self { queue, core, close_notice, disk, report };
-        engine.record_opening()?;
+        if owes_records {
+            // What recovery did is a fact like any other: each turn begins with it.
+            with_turn(&engine.core, |_, _, _| Ok(()))?;
+        }
         Ok(engine)
     }
 
@@ -382,14 +386,6 @@ impl<S: Storage> Engine<S> {
 
     pub(super) fn wall_ns(&self) -> u64 {
         self.core.now().wall_ns
-    }
-
-    /// What recovery did is a fact like any other.
-    fn record_opening(&self) -> Result<(), SubmitError> {
-        for seen in seen_on_recovery(&self.core, &self.report.recovered)? {
-            record(&self.core, &seen)?;
-        }
-        Ok(())
     }
 }
 

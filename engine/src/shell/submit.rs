@@ -16,7 +16,7 @@ use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
 use super::run_seat::check_recorder;
 use super::snapshot::{self, Snapshot};
-use super::writers_own::{note_clock_step, note_recovery, record_in_turn};
+use super::writers_own::{note_clock_step, note_recoveries, record_in_turn};
 use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, Storage, WriteTransaction};
 use holdpoint_domain::core::text::check_identifier;
@@ -398,7 +398,7 @@ fn in_turn<'a, S: Storage, T>(
         if hot.place.run.chain.sequence != before {
             engine.drawn.lock().forget();
         }
-        note_recovery(engine, &mut hot, &mut turn)?;
+        note_recoveries(engine, &mut hot, &mut turn)?;
         let result = work(engine, &mut hot, &mut turn)?;
         hot.world.recall(Recalled::default());
         tend_indexes(engine, &mut hot, &mut turn)?;

@@ -58,22 +58,29 @@ pub(super) fn note_clock_step<S: Storage>(
     Ok(reading)
 }
 
-/// What was found and cut on taking over from a writer that died in its turn is on record before
-/// anything else that the turn appends.
-pub(super) fn note_recovery<S: Storage>(
+/// What was found and cut on opening, and on taking over from a writer that died in its turn, is on
+/// record before anything else that this engine appends, whichever turn came upon it.
+pub(super) fn note_recoveries<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
 ) -> Result<(), SubmitError> {
-    let Some(recovered) = turn.recovered().cloned() else { return Ok(()) };
-    for seen in seen_on_recovery(engine, &recovered)? {
-        record_in_turn(engine, hot, turn, &seen)?;
+    let unrecorded = turn.unrecorded().to_vec();
+    if unrecorded.is_empty() {
+        return Ok(());
     }
+    hot.world.check_rules()?;
+    for recovered in &unrecorded {
+        for seen in seen_on_recovery(engine, recovered)? {
+            record_in_turn(engine, hot, turn, &seen)?;
+        }
+    }
+    turn.all_is_recorded();
     Ok(())
 }
 
 /// What a recovery puts on record, in this order: that HEAD was missing, and what was cut.
-pub(super) fn seen_on_recovery<S: Storage>(
+fn seen_on_recovery<S: Storage>(
     engine: &Core<S>,
     recovered: &Recovered,
 ) -> Result<Vec<WriterCommand>, SubmitError> {

@@ -101,3 +101,23 @@ fn a_missing_head_stays_missing_until_its_acceptance_is_on_record() {
     assert!(refused.is_err(), "nobody accepted that HEAD is missing");
     assert_doubted(&accepted(&place).expect("it goes on"), &id);
 }
+
+/// The end of the log was cut off beside a writer that is open: the turn that comes upon it may be
+/// one that appends nothing, as that of a sync, and the ones behind it find all in order.
+#[test]
+fn what_any_turn_comes_upon_is_to_be_recorded_until_it_is() {
+    let place = Place::new();
+    place.engine().close().expect("the log closes");
+    let (log, report) =
+        Log::open(place.storage(), Options::default().without_head(true)).expect("it opens");
+    assert!(!report.recovered.without_head);
+    remove(&place, names::HEAD);
+    remove(&place, names::LOCK);
+    drop(log.begin().expect("it takes over"));
+    let mut turn = log.begin().expect("it has its turn");
+    let [found] = turn.unrecorded() else { unreachable!("{:?}", turn.unrecorded()) };
+    assert!(found.without_head && !found.is_end_known);
+    turn.all_is_recorded();
+    drop(turn);
+    assert_eq!(log.begin().expect("it has its turn").unrecorded(), []);
+}
