@@ -114,12 +114,12 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// The newest record that was there where HEAD was not; 0: HEAD was there.
     /// Whether there is something that belongs on record: that HEAD was missing, or what was cut.
     pub(super) fn is_for_the_record(&self) -> bool {
         self.without_head || self.cut_bytes > 0
     }
 
+    /// The newest record that was there where HEAD was not; 0: HEAD was there.
     pub(super) fn found_without_head(&self) -> u64 {
         if self.without_head { self.newest_sequence } else { 0 }
     }
