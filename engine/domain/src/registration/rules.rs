@@ -22,7 +22,7 @@ use crate::registration::event::{
     UserRegistered, WorkOrderRegistered,
 };
 use crate::registration::refusal::RegistrationRefusal;
-use crate::registration::state::{Mismatch, Registered, Registry, pair};
+use crate::registration::state::{Mismatch, Plain, Registered, Registry};
 use crate::registration::types::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
@@ -159,13 +159,13 @@ impl Registered<'_> {
     }
 
     fn check_tenant(&self, body: &TenantRegistered) -> Result<(), RegistrationRefusal> {
-        let known = self.registry.tenants.get(&body.tenant_id);
+        let known = self.tenant(&body.tenant_id);
         check_change(known.map(|known| known.status), body.status)?;
         Ok(())
     }
 
     fn check_user(&self, body: &UserRegistered) -> Result<(), RegistrationRefusal> {
-        let known = self.registry.users.get(&pair(&body.tenant_id, &body.user_id));
+        let known = self.user(&body.tenant_id, &body.user_id);
         if check_change(known.map(|known| known.status), body.status)? {
             self.active_tenant(&body.tenant_id)?;
         }
@@ -173,8 +173,7 @@ impl Registered<'_> {
     }
 
     fn check_device(&self, body: &DeviceRegistered) -> Result<(), RegistrationRefusal> {
-        let key = (body.tenant_id.clone(), body.device_id.clone(), body.user_id.clone());
-        let known = self.registry.devices.get(&key);
+        let known = self.device(&body.tenant_id, &body.device_id, &body.user_id);
         if check_change(known.map(|known| known.status), body.status)? {
             self.active_user(&body.tenant_id, &body.user_id)?;
         }
@@ -209,9 +208,7 @@ impl Registered<'_> {
         body: &LeaseRegistered,
         at: Timestamp,
     ) -> Result<(), RegistrationRefusal> {
-        let key = pair(&body.tenant_id, &body.work_order_id);
-        let known =
-            self.registry.leases.get(&key).and_then(|leases| leases.get(&body.lease_token_hash));
+        let known = self.lease(&body.tenant_id, &body.work_order_id, &body.lease_token_hash);
         if let Some(known) = known.filter(|known| known.expires_at != body.expires_at) {
             let (expected, found) = (known.expires_at, body.expires_at);
             return Err(Mismatch::of("expires_at", expected, found).into());
@@ -222,6 +219,28 @@ impl Registered<'_> {
             check_end(body.expires_at, at)?;
         }
         Ok(())
+    }
+
+    /// Whether what an event registers is known, and has ended.
+    fn has_ended(&self, event: &Event) -> bool {
+        let closed = |known: Option<&Plain>| known.is_some_and(|known| known.status.is_final());
+        match event {
+            Event::CapabilityChanged(_) => false,
+            Event::TenantRegistered(it) => closed(self.tenant(&it.tenant_id)),
+            Event::UserRegistered(it) => closed(self.user(&it.tenant_id, &it.user_id)),
+            Event::DeviceRegistered(it) => {
+                closed(self.device(&it.tenant_id, &it.device_id, &it.user_id))
+            }
+            Event::SessionRegistered(it) => self
+                .session(&it.tenant_id, &it.session_id)
+                .is_some_and(|known| known.status.is_final()),
+            Event::WorkOrderRegistered(it) => self
+                .work_order(&it.tenant_id, &it.work_order_id)
+                .is_some_and(|known| known.status.is_final()),
+            Event::LeaseRegistered(it) => self
+                .lease(&it.tenant_id, &it.work_order_id, &it.lease_token_hash)
+                .is_some_and(|known| known.status.is_final()),
+        }
     }
 
     fn leasable_work_order(&self, body: &LeaseRegistered) -> Result<(), Mismatch> {
@@ -305,16 +324,48 @@ fn check_change<S: Status>(known: Option<S>, stated: S) -> Result<bool, Mismatch
     Ok(stated.is_open())
 }
 
-/// Applies a registration, whatever the rules say of it, but for a capability that no person
-/// grants. `stated` is how the policy in force wants people to prove who they are.
+/// Applies a registration, where it counts. `stated` is how the policy in force wants people to
+/// prove who they are.
 pub(crate) fn registered(
     registry: &mut Registry,
     stated: Option<Authentication>,
     record: Record<'_>,
     event: &Event,
 ) {
-    if may_grant(stated, record, event, &mut RuleChecks::unheard()) {
+    if counts(registry, stated, record, event) {
         registry.apply(event, record.sequence);
+    }
+}
+
+/// Whether a registration counts. What the rules forbid ends or suspends what has not ended; it
+/// opens nothing, and no capability is granted by it.
+fn counts(
+    registry: &Registry,
+    stated: Option<Authentication>,
+    record: Record<'_>,
+    event: &Event,
+) -> bool {
+    let registered = Registered::in_state(registry);
+    if matches!(event, Event::CapabilityChanged(_)) {
+        return may_grant(stated, record, event, &mut RuleChecks::unheard());
+    }
+    if registered.has_ended(event) {
+        return false;
+    }
+    let may_register = registry.holds(record.actor, Capability::SeleneOsOnly);
+    !opens(event) || may_register && registered.check_registration(event, record.at).is_ok()
+}
+
+/// Whether something may be done with what is registered so.
+fn opens(event: &Event) -> bool {
+    match event {
+        Event::CapabilityChanged(body) => body.is_granted,
+        Event::TenantRegistered(TenantRegistered { status, .. })
+        | Event::UserRegistered(UserRegistered { status, .. })
+        | Event::DeviceRegistered(DeviceRegistered { status, .. }) => status.is_open(),
+        Event::SessionRegistered(body) => body.status.is_open(),
+        Event::WorkOrderRegistered(body) => body.status.is_open(),
+        Event::LeaseRegistered(body) => body.status.is_open(),
     }
 }
 

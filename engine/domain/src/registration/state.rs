@@ -172,15 +172,13 @@ impl<'a> Registered<'a> {
     }
 
     pub(crate) fn active_tenant(&self, tenant_id: &str) -> Result<(), Mismatch> {
-        let known = self.registry.tenants.get(&Text::from(tenant_id));
-        self.expect_active("tenant_id", tenant_id, known)
+        self.expect_active("tenant_id", tenant_id, self.tenant(tenant_id))
     }
 
     /// A user who may act: of a tenant that may.
     pub(crate) fn active_user(&self, tenant_id: &str, user_id: &str) -> Result<(), Mismatch> {
         self.active_tenant(tenant_id)?;
-        let known = self.registry.users.get(&pair(tenant_id, user_id));
-        self.expect_active("user_id", user_id, known)
+        self.expect_active("user_id", user_id, self.user(tenant_id, user_id))
     }
 
     /// A device that may be used: by this user, who may act.
@@ -191,8 +189,7 @@ impl<'a> Registered<'a> {
         user_id: &str,
     ) -> Result<(), Mismatch> {
         self.active_user(tenant_id, user_id)?;
-        let key = (Text::from(tenant_id), Text::from(device_id), Text::from(user_id));
-        self.expect_active("device_id", device_id, self.registry.devices.get(&key))
+        self.expect_active("device_id", device_id, self.device(tenant_id, device_id, user_id))
     }
 
     fn expect_active(
@@ -232,6 +229,33 @@ impl<'a> Registered<'a> {
         let Some(doubt) = self.doubts.and_then(|doubts| doubts.of_made(by)) else { return Ok(()) };
         let expected = format!("one that is not in doubt ({mended}, then ask again)");
         Err(Mismatch::of(field, expected, format!("{}, which {doubt}", shown(name))))
+    }
+
+    pub(crate) fn tenant(&self, tenant_id: &str) -> Option<&'a Plain> {
+        self.registry.tenants.get(&Text::from(tenant_id))
+    }
+
+    pub(crate) fn user(&self, tenant_id: &str, user_id: &str) -> Option<&'a Plain> {
+        self.registry.users.get(&pair(tenant_id, user_id))
+    }
+
+    pub(crate) fn device(
+        &self,
+        tenant_id: &str,
+        device_id: &str,
+        user_id: &str,
+    ) -> Option<&'a Plain> {
+        let key = (Text::from(tenant_id), Text::from(device_id), Text::from(user_id));
+        self.registry.devices.get(&key)
+    }
+
+    pub(crate) fn lease(
+        &self,
+        tenant_id: &str,
+        work_order_id: &str,
+        token_hash: &Digest,
+    ) -> Option<&'a Lease> {
+        self.registry.leases.get(&pair(tenant_id, work_order_id))?.get(token_hash)
     }
 
     pub(crate) fn session(&self, tenant_id: &str, session_id: &str) -> Option<&'a Session> {

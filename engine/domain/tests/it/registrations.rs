@@ -38,7 +38,7 @@ fn presumed(what: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-fn ready_for(what: &str) -> Stage {
+pub(crate) fn ready_for(what: &str) -> Stage {
     let mut stage = empty();
     for (parent, status) in presumed(what) {
         stage.give(&register(parent, status), 1).events();
@@ -56,7 +56,7 @@ fn whole() -> Stage {
 }
 
 /// The statuses of each kind; whether they are final; whether something is done under them.
-fn statuses(what: &str) -> Vec<(&'static str, bool, bool)> {
+pub(crate) fn statuses(what: &str) -> Vec<(&'static str, bool, bool)> {
     match what {
         "work_order" => WorkOrderStatus::ALL
             .iter()
@@ -76,10 +76,10 @@ fn statuses(what: &str) -> Vec<(&'static str, bool, bool)> {
     }
 }
 
-const KINDS: [&str; 6] = ["tenant", "user", "device", "session", "work_order", "lease"];
+pub(crate) const KINDS: [&str; 6] = ["tenant", "user", "device", "session", "work_order", "lease"];
 
 /// The registry's bytes in a carried state.
-fn registry_of(world: &World) -> Option<Vec<u8>> {
+pub(crate) fn registry_of(world: &World) -> Option<Vec<u8>> {
     let configuration = bincode::config::standard();
     let sections: Vec<(String, u32, Vec<u8>)> =
         bincode::serde::decode_from_slice(&world.carry(), configuration).unwrap().0;
@@ -555,15 +555,16 @@ fn assert_found(findings: &[ForbiddenEvent], rule: Rule) {
 }
 
 #[test]
-fn registrations_that_the_rules_forbid_are_applied_and_found() {
-    let user = |tenant: &str| {
-        let (tenant_id, user_id) = (tenant.into(), "mallory".into());
+fn registrations_that_the_rules_forbid_are_found() {
+    let user = |tenant: &str, name: &str| {
+        let (tenant_id, user_id) = (tenant.into(), name.into());
         Event::from(UserRegistered { tenant_id, user_id, status: RegistrationStatus::Active })
     };
     let mut stage = whole();
-    assert_found(&forged(&mut stage, Actor::Automation, user("nowhere")), Rule::Registration);
-    assert_found(&forged(&mut stage, Actor::Agent, user("acme")), Rule::CallerCapability);
-    let again = forged(&mut stage, Actor::Automation, user("acme"));
+    let (elsewhere, other) = (user("nowhere", "mallory"), user("acme", "mallory"));
+    assert_found(&forged(&mut stage, Actor::Automation, elsewhere), Rule::Registration);
+    assert_found(&forged(&mut stage, Actor::Agent, other), Rule::CallerCapability);
+    let again = forged(&mut stage, Actor::Automation, user("acme", "alice"));
     assert_found(&again, Rule::Registration);
     let status = RegistrationStatus::Closed;
     let blank = TenantRegistered { tenant_id: " ".into(), status };

@@ -1,12 +1,15 @@
-//! Sessions and work orders that ended leave the state (property E8).
+//! What ended stays so, whatever is recorded (property E2), and sessions and work orders that did
+//! leave the state (property E8).
 
+use crate::registrations::{KINDS, ready_for, registry_of, statuses};
+use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::registration::{
     MAX_ENDED_REGISTRATIONS, RegistrationCommand, RegistrationEvent, SessionRegistered,
 };
 use holdpoint_domain::world::Recalled;
-use holdpoint_domain::{Command, Time, World, decide};
-use holdpoint_testing::threads::Stage;
+use holdpoint_domain::{ActorId, Command, Envelope, Event, Time, World, decide};
 use holdpoint_testing::threads::registering::{register, with};
+use holdpoint_testing::threads::{Stage, caller};
 
 /// How many sessions and work orders a state knows.
 fn known(world: &World) -> usize {
@@ -60,4 +63,50 @@ fn closed_session(command: &Command) -> RegistrationEvent {
         device_id: (&c.device_id).into(),
         status: c.status,
     })
+}
+
+/// The event by which this is registered where nothing is yet.
+fn event_of(what: &str, status: &str) -> Event {
+    let events = ready_for(what).give(&register(what, status), 1).events();
+    events.into_iter().next().unwrap()
+}
+
+/// Puts an event on record that the rules do not make, and gives whether the registry took it.
+#[track_caller]
+fn counts(stage: &mut Stage, actor: ActorId, event: Event) -> bool {
+    let before = registry_of(&stage.world);
+    let correlation = "registration".into();
+    let envelope =
+        Envelope { proof: None, actor, correlation, causation: None, idempotency: None, event };
+    let found = stage.record_by_hand(&envelope, Time::from_nanoseconds(1));
+    assert_ne!(found, [], "{envelope:?}");
+    stage.assert_rebuilt();
+    registry_of(&stage.world) != before
+}
+
+#[test]
+fn table_what_is_final_stays_so_whatever_is_recorded_behind_it() {
+    for what in KINDS {
+        for (known, _, _) in statuses(what).into_iter().filter(|(_, is_final, _)| *is_final) {
+            for (stated, _, _) in statuses(what) {
+                let mut stage = ready_for(what);
+                stage.give(&register(what, known), 1).events();
+                let taken = counts(&mut stage, caller(), event_of(what, stated));
+                assert!(!taken, "{what}: {stated} behind {known}");
+            }
+        }
+    }
+}
+
+#[test]
+fn table_who_may_not_register_opens_nothing_and_can_only_end() {
+    let other = ActorId { kind: Actor::Automation, id: "other".into() };
+    for what in KINDS {
+        for (stated, is_final, is_done_under) in statuses(what) {
+            let mut stage = ready_for(what);
+            let taken = counts(&mut stage, other.clone(), event_of(what, stated));
+            let opens = is_done_under || what == "lease" && !is_final;
+            assert_eq!(taken, !opens, "{what} {stated}");
+        }
+    }
 }
