@@ -13,6 +13,7 @@ mod prefilter;
 mod search;
 mod seen;
 mod shown;
+mod threads;
 mod whole;
 
 use crate::finding::{Finding, named};

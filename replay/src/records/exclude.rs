@@ -1,8 +1,9 @@
 //! What one section of a sealed segment's index tells, of which nothing else is read: which terms
 //! no record of the segment holds, and its rows.
 
-use super::indexes::Tied;
+use super::indexes::{OpenIndex, Tied};
 use super::part::Part;
+use super::threads::made_of_each;
 use crate::read::ReadError;
 use holdpoint_log_files::{LogReader, ReadFile, ReadStorage};
 use holdpoint_log_index::{Copies, Index, Rows, Section, TermHash};
@@ -45,15 +46,43 @@ pub(crate) fn rows_of<S: ReadStorage>(
     Ok(index.and_then(|index| index.rows().ok()))
 }
 
-/// As [`rows_of`], where their bytes hold one of these, else none of them.
+/// So many indexes are open at once.
+const OPEN_AT_ONCE: usize = 16;
+
+/// As [`rows_of`] of each of these segments, where its bytes hold one of these texts, else none of
+/// its rows. Whatever the processor runs at once looks for them.
 pub(super) fn rows_holding<S: ReadStorage>(
     reader: &LogReader<'_, S>,
     tied: &mut Tied,
-    first: u64,
+    segments: &[u64],
     written: &[Finder<'_>],
     part: &mut Part,
+) -> Result<Option<Vec<Rows>>, ReadError> {
+    let Some(vouched) = tied.vouched_by_state(reader)? else { return Ok(None) };
+    let mut all = Vec::with_capacity(segments.len());
+    for firsts in segments.chunks(OPEN_AT_ONCE) {
+        let mut opened = Vec::with_capacity(firsts.len());
+        for first in firsts {
+            let Some(one) = vouched.opened(reader.storage(), *first)? else { return Ok(None) };
+            if !tells_of_all(reader, &one.index, *first, part)? {
+                return Ok(None);
+            }
+            opened.push(one);
+        }
+        for rows in made_of_each(opened, &|opened| rows_if_held(&opened, written)) {
+            let Some(rows) = rows? else { return Ok(None) };
+            all.push(rows);
+        }
+    }
+    Ok(Some(all))
+}
+
+fn rows_if_held<F: ReadFile>(
+    opened: &OpenIndex<F>,
+    written: &[Finder<'_>],
 ) -> Result<Option<Rows>, ReadError> {
-    let Some(index) = section(reader, tied, first, Section::Rows, part)? else { return Ok(None) };
+    let index = opened.copied(&|index| index.copied_sections(&[Section::Rows]))?;
+    let Some(index) = index else { return Ok(None) };
     let hold = index.rows_are(|bytes| written.iter().any(|it| it.find(bytes).is_some()));
     Ok(match hold {
         Ok(false) => Some(Rows::default()),
@@ -72,8 +101,17 @@ fn section<S: ReadStorage>(
     part: &mut Part,
 ) -> Result<Option<Index<Copies>>, ReadError> {
     let Some(index) = tied.section_by_state(reader, first, section)? else { return Ok(None) };
-    let is_whole = index.without_terms() == 0 && is_gone_on_from(reader, &index, first, part)?;
-    Ok(is_whole.then_some(index))
+    Ok(tells_of_all(reader, &index, first, part)?.then_some(index))
+}
+
+/// Whether an index can be asked for all records of its segment.
+fn tells_of_all<S: ReadStorage, F: ReadFile>(
+    reader: &LogReader<'_, S>,
+    index: &Index<F>,
+    first: u64,
+    part: &mut Part,
+) -> Result<bool, ReadError> {
+    Ok(index.without_terms() == 0 && is_gone_on_from(reader, index, first, part)?)
 }
 
 /// Whether the segment behind an index's goes on from the record that the index names last.

@@ -83,6 +83,13 @@ pub(crate) struct Tied {
     pub(super) uses_indexes: bool,
 }
 
+/// The file of an index that is believed, as long as nobody writes to it.
+pub(super) struct OpenIndex<F> {
+    pub(super) index: Index<F>,
+    first: u64,
+    digest: Digest,
+}
+
 /// A private copy of an index that is believed.
 pub(crate) struct Believed {
     pub(crate) index: Index<Vec<u8>>,
@@ -129,22 +136,47 @@ impl Vouched {
         first: u64,
         copy: &Copying<'_, S::File, T>,
     ) -> Result<Option<Index<T>>, ReadError> {
+        let opened = self.opened(storage, first)?;
+        opened.map_or(Ok(None), |opened| opened.copied(copy))
+    }
+
+    /// The file of the index of a segment, where it is one to be believed.
+    pub(super) fn opened<S: ReadStorage>(
+        &self,
+        storage: &S,
+        first: u64,
+    ) -> Result<Option<OpenIndex<S::File>>, ReadError> {
         let Some(Some(digest)) = self.indexes.get(&first) else { return Ok(None) };
-        // The copy is looked at once more: the file may have been changed before it was made.
-        let (digest, rules) = (digest.as_bytes(), TERMS_VERSION);
-        let index = open_index(storage, first).and_then(|opened| {
-            match opened.is_vouched(first, digest, rules) {
-                true => Ok(Some(copy(&opened)?)),
-                false => Ok(None),
-            }
-        });
-        match index {
-            Ok(index) => Ok(index.filter(|index| index.is_vouched(first, digest, rules))),
-            Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
-                Err(SurveyError::Io { file: index_path(first), source }.into())
-            }
-            Err(_) => Ok(None),
+        let index = usable(first, open_index(storage, first))?;
+        let opened = index.map(|index| OpenIndex { index, first, digest: *digest });
+        Ok(opened.filter(|opened| opened.is_vouched(&opened.index)))
+    }
+}
+
+impl<F: ReadFile> OpenIndex<F> {
+    /// What is copied of it. The copy is looked at as well: the file may have been changed before
+    /// it was made.
+    pub(super) fn copied<T: ReadFile>(
+        &self,
+        copy: &Copying<'_, F, T>,
+    ) -> Result<Option<Index<T>>, ReadError> {
+        let copied = usable(self.first, copy(&self.index).map_err(Unusable::from))?;
+        Ok(copied.filter(|copied| self.is_vouched(copied)))
+    }
+
+    fn is_vouched<T: ReadFile>(&self, index: &Index<T>) -> bool {
+        index.is_vouched(self.first, self.digest.as_bytes(), TERMS_VERSION)
+    }
+}
+
+/// What cannot be read is not nothing; what is no index, or is damaged, is none.
+fn usable<T>(first: u64, index: Result<T, Unusable>) -> Result<Option<T>, ReadError> {
+    match index {
+        Ok(index) => Ok(Some(index)),
+        Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
+            Err(SurveyError::Io { file: index_path(first), source }.into())
         }
+        Err(_) => Ok(None),
     }
 }
 

@@ -108,7 +108,8 @@ impl Tied {
         vouched.copied(reader.storage(), first, &copy)
     }
 
-    fn vouched_by_state<S: ReadStorage>(
+    /// What the newest state says of indexes; `None` where none is known.
+    pub(super) fn vouched_by_state<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
     ) -> Result<Option<&Vouched>, ReadError> {

@@ -59,12 +59,10 @@ impl<'f, S: ReadStorage> Search<'_, '_, 'f, S> {
         let Some(mut ids) = said.map(|said| said.begun.clone()) else { return Ok(None) };
         let written = asked.written_in_rows();
         let written: Vec<_> = written.iter().map(Finder::new).collect();
-        for first in sealed {
-            let rows = rows_holding(self.reader, &mut self.tied, *first, &written, &mut self.part)?;
-            let Some(rows) = rows else { return Ok(None) };
-            ids.extend(begun(&rows, |id| asked.is_meant(id)));
-            self.part.segments_by_index += 1;
-        }
+        let rows = rows_holding(self.reader, &mut self.tied, sealed, &written, &mut self.part)?;
+        let Some(rows) = rows else { return Ok(None) };
+        ids.extend(rows.iter().flat_map(|rows| begun(rows, |id| asked.is_meant(id))));
+        self.part.segments_by_index += sealed.len() as u64;
         Ok(Some(ids))
     }
 
