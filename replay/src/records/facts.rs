@@ -9,6 +9,7 @@ use crate::progress::Progress;
 use crate::read::{Committed, ReadError, ReadOptions};
 use holdpoint_domain::world::{RowFact, RowKind, row_of_record};
 use holdpoint_log_files::reader::OpenSegment;
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::{Record, RecordHeader};
 use holdpoint_log_index::Rows;
@@ -122,11 +123,15 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
             tied.read_making(reader, part, &row, &mut take)?;
         } else {
             tied.back_to(reader, first_sequence, part)?;
-            let from = Run::at_start(&segment.header);
+            let (from, mut is_tied) = (Run::at_start(&segment.header), true);
             reader.walk_making(segment, from, &row, part, &mut |place, record, row| {
                 take(place, record, row);
+                is_tied &= tied.ties().is_as_tied(&record.header) != Some(false);
                 ControlFlow::Continue(())
             })?;
+            if !is_tied {
+                return Err(ReadError::Changed { file: segment_path(first_sequence) });
+            }
         }
         part.extend(unread);
         Ok(read)

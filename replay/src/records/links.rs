@@ -63,13 +63,19 @@ fn links_in<S: ReadStorage>(
     }
     tied.back_to(reader, *oldest, findings)?;
     let from = Run::at_start(&segment.header);
+    let mut as_tied = Some(true);
     reader.walk(&mut segment, from, findings, &mut |_, record| {
         let sequence = record.header.sequence;
         if wanted.binary_search(&sequence).is_ok() {
             take(record);
         }
-        if sequence >= *newest { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        as_tied = tied.ties().is_as_tied(&record.header);
+        let is_over = as_tied == Some(false) || sequence >= *newest && as_tied.is_some();
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
+    if as_tied != Some(true) {
+        return Err(ReadError::Changed { file: segment_path(first) });
+    }
     let is_tied = |sequence: &u64| tied.standing_of(*sequence) != Standing::Unproven;
     Ok(wanted.iter().all(is_tied).then_some(found))
 }

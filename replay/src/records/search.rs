@@ -483,20 +483,26 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         }
         let begin = begin.take().filter(|(begin, _)| *begin == first);
         let from = begin.map_or_else(|| Run::at_start(&segment.header), |(_, from)| from);
-        let mut batch = Vec::new();
+        let (mut held, mut is_tied) = (Vec::new(), true);
         reader.walk(segment, from, part, &mut |place, record| {
-            batch.extend(shown.wanted(place, record, tied.standing(&record.header)));
+            held.extend(shown.wanted(place, record, tied.standing(&record.header)));
             if record.header.flags.more_follows() {
                 return ControlFlow::Continue(());
             }
-            shown.show(std::mem::take(&mut batch));
-            if shown.filter.ends_before(&record.header) {
-                ControlFlow::Break(())
-            } else {
-                shown.onward
+            // What is read again is shown when it has led to a link that was tied.
+            match tied.ties().is_as_tied(&record.header) {
+                Some(true) => shown.show(std::mem::take(&mut held)),
+                Some(false) => is_tied = false,
+                None if held.is_empty() => {}
+                None => return ControlFlow::Continue(()),
             }
+            let is_over = !is_tied || shown.filter.ends_before(&record.header);
+            if is_over { ControlFlow::Break(()) } else { shown.onward }
         })?;
-        Ok(())
+        match is_tied && held.is_empty() {
+            true => Ok(()),
+            false => Err(ReadError::Changed { file: segment_path(first) }),
+        }
     }
 
     /// From the newest record back, each tied as it is shown. Where that is not possible, the

@@ -10,6 +10,7 @@ use super::{Judged, Line};
 use crate::finding::Finding;
 use crate::read::ReadError;
 use holdpoint_log_files::reader::OpenSegment;
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{ArchivePlaces, LogReader, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::{ChainPosition, Record};
 use std::ops::ControlFlow;
@@ -95,17 +96,25 @@ impl<'v> Shown<'v> {
             if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         for (begin, end_offset) in pieces.with_wanted().into_iter().rev() {
-            let (mut lines, mut batch) = (Vec::new(), Vec::new());
-            // Whoever changes the file between the two readings is told as damage.
+            let (mut lines, mut batch, mut is_tied) = (Vec::new(), Vec::new(), None);
+            // What is read again is shown when it has led to a link that was tied.
             reader.walk(segment, begin, part, &mut |place, record| {
-                batch.extend(self.wanted(place, record, tied.standing(&record.header)));
-                if record.header.flags.more_follows() {
-                    return ControlFlow::Continue(());
+                if place.offset < end_offset {
+                    batch.extend(self.wanted(place, record, tied.standing(&record.header)));
                 }
-                lines.append(&mut batch);
+                if !record.header.flags.more_follows() {
+                    lines.append(&mut batch);
+                }
+                is_tied = tied.ties().is_as_tied(&record.header);
                 let is_end = place.offset.saturating_add(place.length) >= end_offset;
-                if is_end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                let is_over = is_tied == Some(false) || is_end && is_tied.is_some();
+                if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
+            if is_tied != Some(true) {
+                return Err(ReadError::Changed {
+                    file: segment_path(segment.header.first_sequence()),
+                });
+            }
             self.show(lines);
             if self.onward.is_break() {
                 break;

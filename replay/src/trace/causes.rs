@@ -108,7 +108,8 @@ impl Causes {
             }
             let from = batches.before(&batch);
             self.before.get_or_insert_with(|| (first, from.clone()));
-            match self.take(read_batch(reader, &mut segment, from, batch, part)?, part) {
+            let read = read_batch(reader, looked, &mut segment, from, batch, part)?;
+            match self.take(read, part) {
                 Ok(cause) => due = cause,
                 Err(beginning) => return Ok(Err(beginning)),
             }
@@ -236,9 +237,10 @@ impl Reading {
     }
 }
 
-/// A batch, read from a place before it.
+/// A batch, read from a place before it on to a link by which it is compared with what is tied.
 fn read_batch<S: ReadStorage>(
     reader: &LogReader<'_, S>,
+    looked: &mut Looked,
     segment: &mut OpenSegment<S::File>,
     from: Run,
     batch: Batch,
@@ -250,8 +252,12 @@ fn read_batch<S: ReadStorage>(
         if sequence < batch.first {
             return ControlFlow::Continue(());
         }
-        reading.take(&Committed::of(place, record));
-        if sequence >= batch.last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if sequence <= batch.last {
+            reading.take(&Committed::of(place, record));
+        }
+        let met = reader.kept_link(place, &record.header).filter(|_| sequence >= batch.last);
+        looked.met.extend(met);
+        if met.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(reading)
 }

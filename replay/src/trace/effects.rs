@@ -77,6 +77,7 @@ impl Effects {
             let mut open = None;
             let named = |_: &RecordPlace, record: &Record<'_>| cause_named_by(record);
             reader.walk_making(&segment, from, &named, part, &mut |place, record, named| {
+                looked.met.extend(reader.kept_link(place, &record.header));
                 if record.header.sequence > asked.last {
                     effects.follow(depth, place, record, named, &mut open);
                 }

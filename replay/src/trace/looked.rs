@@ -8,7 +8,7 @@ use crate::records::part::Part;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{LogReader, ReadFile, ReadStorage, RecordPlace};
-use holdpoint_log_format::Record;
+use holdpoint_log_format::{Link, Record};
 use holdpoint_log_index::{Index, IndexFault, Stretch, TermHash, read_indexed};
 use std::collections::BTreeSet;
 
@@ -21,6 +21,8 @@ pub(super) struct Looked {
     pub(super) by_index: BTreeSet<u64>,
     /// Those that an index excludes.
     pub(super) excluded: BTreeSet<u64>,
+    /// Links that were met behind what was read.
+    pub(super) met: Vec<(u64, Link)>,
 }
 
 /// The first and the last record of a batch.
@@ -41,7 +43,8 @@ impl Looked {
         part.segments_by_index = by_index + self.excluded.iter().filter(is_excluded).count() as u64;
     }
 
-    /// Ties the segments that hold steps of a story, from the newest one on.
+    /// Ties the segments that hold steps of a story, from the newest one on. What was read of them
+    /// has led to the links that are tied.
     pub(super) fn tie<S: ReadStorage>(
         &self,
         reader: &LogReader<'_, S>,
@@ -60,7 +63,10 @@ impl Looked {
                 tied.read_after_all(reader, *first, part)?;
             }
         }
-        Ok(())
+        let other =
+            self.met.iter().find(|(at, link)| tied.ties().has_link(*at, link) == Some(false));
+        let segment = other.and_then(|(at, _)| reader.firsts().get(reader.holding(*at)?));
+        segment.map_or(Ok(()), |first| Err(ReadError::Changed { file: segment_path(*first) }))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::records::part::{check_end, withheld_at};
 use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Unproven, Verdict};
 use holdpoint_domain::log::UnprovenRecords;
 use holdpoint_log_files::{Finding as LogFinding, LogReader, ReadStorage, RecordPlace, Run, Ties};
-use holdpoint_log_format::{ChainPosition, LogId, Record, RecordHeader};
+use holdpoint_log_format::{ChainPosition, LogId, Record, RecordHeader, names};
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::str::FromStr;
@@ -218,13 +218,21 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
     /// What ties the range to HEAD: all that lies between. Gives the newest record, and whether
     /// something that is no record follows it.
     fn tie(&mut self) -> Result<(u64, bool), ReadError> {
-        let Self { reader, findings, unproven, compared, .. } = self;
+        let Self { reader, findings, unproven, compared, reached, .. } = self;
         let mut ties = Ties::witnessed_by(reader, &compared.named(), findings)?;
+        let mut is_as_read = true;
         while !ties.reach(reader, self.first) && findings.is_empty() {
             ties.read(reader, findings, &mut |_, record| {
                 statement_of(record).iter().for_each(|it| it.add_unproven(unproven));
-                compared.take_one(&ChainPosition::of(&record.header));
+                let here = ChainPosition::of(&record.header);
+                is_as_read &=
+                    reached.is_none_or(|read| read.sequence != here.sequence || read == here);
+                compared.take_one(&here);
             })?;
+        }
+        // A link depends on every record before it: what was read of the range is what is tied.
+        if !is_as_read && findings.is_empty() {
+            return Err(ReadError::Changed { file: names::SEGMENTS.to_string() });
         }
         self.reach.take_links(&ties);
         let mut found = Vec::new();

@@ -5,9 +5,10 @@ use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};
 use holdpoint_log_format::BootId;
 use holdpoint_replay::export::{Seen, Selection, export};
 use holdpoint_replay::{
-    Answer, BisectError, Filter, Listed, Order, ReadError, ReadOptions, Report, Run, RunFound,
-    RunsWanted, Searched, Timeline, Trace, Traced, Until, bisect, common_prefix, diff, diff_states,
-    find_runs, rebuild, run_of, search, state_of, statistics, trace, travel, verify,
+    Answer, BisectError, Filter, Listed, Order, Range, ReadError, ReadOptions, Report, Run,
+    RunFound, RunsWanted, Searched, Timeline, Trace, Traced, Until, Verdict, bisect, common_prefix,
+    diff, diff_states, find_runs, rebuild, run_of, search, state_of, statistics, trace, travel,
+    verify, verify_range,
 };
 use holdpoint_testing::hand_made::HandMade;
 use std::convert::Infallible;
@@ -38,9 +39,11 @@ const CHANGES: [Change; 3] = [Change::Replaced, Change::Renamed, Change::Cut];
 enum Lasting {
     Calls(usize),
     ForGood,
+    /// It was so from the beginning on, and ends with that call.
+    UntilThen,
 }
 
-/// A log's directory in which one segment is changed from one of the calls that open it on.
+/// A log's directory in which one segment is changed from, or up to, one of the calls that open it.
 struct Changing<'a> {
     disk: DirectoryStorage,
     other: DirectoryStorage,
@@ -66,6 +69,7 @@ impl ReadStorage for Changing<'_> {
         let is_changed = match self.lasting {
             Lasting::Calls(count) => (self.from..self.from.saturating_add(count)).contains(&number),
             Lasting::ForGood => number >= self.from,
+            Lasting::UntilThen => number < self.from,
         };
         match self.change {
             _ if !is_changed => whole(&self.disk, path),
@@ -94,7 +98,7 @@ fn unless_failed(report: &Report, told: String) -> Told {
 }
 
 /// Readings by what they are for.
-const READINGS: [(&str, Reading); 13] = [
+const READINGS: [(&str, Reading); 17] = [
     ("verify", |log| {
         let report = verify(log, OPTIONS, &mut |_| {})?;
         unless_failed(&report, format!("{:?} {}", report.head, report.records))
@@ -108,8 +112,20 @@ const READINGS: [(&str, Reading); 13] = [
         unless_failed(&counted.report, format!("{counted:?}"))
     }),
     ("export", exported),
-    ("log show", |log| searched(log, Order::OldestFirst)),
-    ("log show --reverse", |log| searched(log, Order::NewestFirst)),
+    ("log show", |log| searched(log, &Filter::default(), Order::OldestFirst)),
+    ("log show --reverse", |log| searched(log, &Filter::default(), Order::NewestFirst)),
+    ("log show --from --to", |log| searched(log, &between(9, 20), Order::OldestFirst)),
+    ("log show --reverse --to", |log| searched(log, &between(1, 20), Order::NewestFirst)),
+    ("log show --kind --to", |log| {
+        let kind = Some("execution_loop".to_string());
+        searched(log, &Filter { kind, ..between(1, 20) }, Order::OldestFirst)
+    }),
+    ("verify --range", |log| {
+        let range = Range { first: Some(2), last: Some(9) };
+        let report = verify_range(log, range, &[], OPTIONS, &mut |_| {})?;
+        Ok((report.verdict == Verdict::Intact)
+            .then(|| format!("{:?} {:?}", report.from, report.to)))
+    }),
     ("runs", |log| {
         let Listed { runs, searched, .. } = listed(log)?;
         Ok(searched.is_sound().then(|| runs.iter().map(words).collect()))
@@ -178,9 +194,13 @@ fn exported(log: &Changing<'_>) -> Told {
     unless_failed(&report, lines.join("\n"))
 }
 
-fn searched(log: &Changing<'_>, order: Order) -> Told {
-    let (filter, mut lines) = (Filter::default(), Vec::new());
-    let searched = search(log, &filter, order, OPTIONS, &mut |_| {}, &mut |line, standing| {
+fn between(first: u64, last: u64) -> Filter {
+    Filter { first: Some(first), last: Some(last), ..Filter::default() }
+}
+
+fn searched(log: &Changing<'_>, filter: &Filter, order: Order) -> Told {
+    let mut lines = Vec::new();
+    let searched = search(log, filter, order, OPTIONS, &mut |_| {}, &mut |line, standing| {
         lines.push(format!("{line:?} {standing:?}"));
         ControlFlow::Continue(())
     })?;
@@ -228,17 +248,18 @@ fn what_a_reading_tells_without_a_finding_is_what_an_undisturbed_one_tells() {
     for (verb, read) in READINGS {
         for segment in &segments {
             for change in CHANGES {
-                for lasting in [Lasting::Calls(1), Lasting::ForGood] {
-                    let changing = |from| {
+                for lasting in [Lasting::Calls(1), Lasting::ForGood, Lasting::UntilThen] {
+                    let changing = |from, lasting| {
                         let [disk, other] =
                             [&log, &other].map(|it| DirectoryStorage::new(it.path()));
                         let opened = AtomicUsize::new(0);
                         Changing { disk, other, segment, change, from, lasting, opened }
                     };
-                    let quiet = changing(usize::MAX);
-                    let due = read(&quiet).unwrap().unwrap();
+                    let quiet = changing(usize::MAX, Lasting::ForGood);
+                    let due = read(&quiet).unwrap_or_else(|error| panic!("{verb}: {error}"));
+                    let due = due.unwrap_or_else(|| panic!("{verb}"));
                     for from in 0..quiet.opened.into_inner() {
-                        let told = read(&changing(from));
+                        let told = read(&changing(from, lasting));
                         if matches!(&told, Ok(Some(told)) if *told != due) {
                             wrong.push(format!("{verb}: {segment} {change:?} {lasting:?} {from}"));
                         }

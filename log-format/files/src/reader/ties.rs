@@ -78,7 +78,12 @@ struct Tied {
     /// The one of them that is named from outside of the segment.
     mark: Mark,
     records: RangeInclusive<u64>,
+    /// The links that were kept of those that were computed, in the order of the records.
+    links: Vec<(u64, Link)>,
 }
+
+/// The link of a record is kept when the record reaches over a multiple of so many bytes.
+const LINKS_APART: u64 = 256 * 1_024;
 
 impl Ties {
     /// From HEAD on; nothing is tied yet.
@@ -153,9 +158,9 @@ impl Ties {
         let due = self.due(reader);
         let (Some(mark), Some(name)) = (self.mark.take(), due) else { return Ok(()) };
         let Some(mut segment) = reader.open(name, found)? else { return Ok(()) };
-        let behind = tie_segment(reader, &mut segment, &mark, found, make, visit)?;
+        let (behind, links) = tie_segment(reader, &mut segment, &mark, found, make, visit)?;
         self.mark = (behind == Some(name.saturating_sub(1))).then(|| Mark::before(&segment.header));
-        self.take(name, mark, behind);
+        self.take(name, mark, behind, links);
         Ok(())
     }
 
@@ -181,9 +186,10 @@ impl Ties {
         if !is_there || reader.wrong_beginning(header).is_some() {
             return Ok(false);
         }
-        let mut behind = mark.sequence;
+        let (mut behind, mut links) = (mark.sequence, Vec::new());
         let reached = walk_back(window, header, &mark, &mut |before, place, record| {
             behind = before.sequence;
+            links.extend(link_between(place, &record.header));
             visit(before, place, record)
         });
         match reached.map_err(io_error(&segment_path(name)))? {
@@ -191,7 +197,8 @@ impl Ties {
             Back::Asked => self.mark = None,
             Back::Whole => self.mark = Some(Mark::before(header)),
         }
-        self.take(name, mark, Some(behind));
+        links.reverse();
+        self.take(name, mark, Some(behind), links);
         Ok(true)
     }
 
@@ -212,7 +219,7 @@ impl Ties {
         if header.previous.link != before {
             return false;
         }
-        self.take(header.first_sequence(), mark, Some(header.previous.sequence));
+        self.take(header.first_sequence(), mark, Some(header.previous.sequence), Vec::new());
         self.mark = Some(Mark::before(header));
         true
     }
@@ -234,7 +241,7 @@ impl Ties {
         if !(is_earlier && is_chain && header.previous.link == before) {
             return false;
         }
-        self.take(first, mark, Some(header.previous.sequence));
+        self.take(first, mark, Some(header.previous.sequence), Vec::new());
         self.mark = Some(Mark::before(header));
         true
     }
@@ -302,8 +309,7 @@ impl Ties {
     /// What is proven of the record with a sequence, whether its payload is there or withheld.
     #[must_use]
     pub fn standing_of(&self, sequence: u64) -> Standing {
-        let at = self.tied.partition_point(|tied| tied.segment > sequence);
-        match self.tied.get(at).is_some_and(|tied| tied.records.contains(&sequence)) {
+        match self.holding(sequence).is_some() {
             true => Standing::Proven,
             false if self.witnessed.is_some_and(|witnessed| sequence > witnessed) => {
                 Standing::Unwitnessed
@@ -312,14 +318,46 @@ impl Ties {
         }
     }
 
-    fn take(&mut self, segment: u64, mark: Mark, behind: Option<u64>) {
+    /// Whether a record that is read once more is the one that was tied, and so is every one before
+    /// it that was read with it. `None`: its link was not kept; one behind it was. What nothing
+    /// ties is what it is.
+    #[must_use]
+    pub fn is_as_tied(&self, header: &RecordHeader) -> Option<bool> {
+        self.has_link(header.sequence, &header.link)
+    }
+
+    /// As [`Self::is_as_tied`], of the record with a sequence and its link.
+    #[must_use]
+    pub fn has_link(&self, sequence: u64, link: &Link) -> Option<bool> {
+        let Some(tied) = self.holding(sequence) else { return Some(true) };
+        if tied.mark.sequence == sequence {
+            return Some(tied.mark.link == *link);
+        }
+        let at = tied.links.binary_search_by_key(&sequence, |(kept, _)| *kept).ok()?;
+        tied.links.get(at).map(|(_, kept)| kept == link)
+    }
+
+    /// The segment of which this record is tied.
+    fn holding(&self, sequence: u64) -> Option<&Tied> {
+        let at = self.tied.partition_point(|tied| tied.segment > sequence);
+        self.tied.get(at).filter(|tied| tied.records.contains(&sequence))
+    }
+
+    fn take(&mut self, segment: u64, mark: Mark, behind: Option<u64>, links: Vec<(u64, Link)>) {
         let first = behind.map_or(u64::MAX, |behind| behind.saturating_add(1));
-        self.tied.push(Tied { segment, mark, records: first..=mark.sequence });
+        self.tied.push(Tied { segment, mark, records: first..=mark.sequence, links });
     }
 }
 
+/// A record and its link, where that is kept wherever the record lies in the chain.
+fn link_between(place: &RecordPlace, header: &RecordHeader) -> Option<(u64, Link)> {
+    let end = place.offset.saturating_add(place.length);
+    let reaches_over = place.offset / LINKS_APART != end / LINKS_APART;
+    reaches_over.then_some((header.sequence, header.link))
+}
+
 /// Ties the records of a segment to one of them that is named from outside. Gives the record
-/// behind which they are.
+/// behind which they are, and the links that are kept.
 fn tie_segment<S: ReadStorage, T: Send>(
     reader: &LogReader<'_, S>,
     segment: &mut OpenSegment<S::File>,
@@ -327,23 +365,25 @@ fn tie_segment<S: ReadStorage, T: Send>(
     found: &mut impl Extend<Finding>,
     make: &Make<'_, T>,
     visit: &mut VisitMade<'_, T>,
-) -> Result<Option<u64>, SurveyError> {
+) -> Result<(Option<u64>, Vec<(u64, Link)>), SurveyError> {
     let header = segment.header;
-    let (mut last, mut at_mark) = (header.previous, None);
+    let (mut last, mut at_mark, mut links) = (header.previous, None, Vec::new());
     let from = Run::at_start(&header);
     let run = reader.walk_making(segment, from, make, found, &mut |place, record, made| {
         last = ChainPosition::of(&record.header);
         if last.sequence == mark.sequence {
             at_mark = Some(last.link);
         }
+        links.extend(link_between(place, &record.header));
         visit(place, record, made);
         ControlFlow::Continue(())
     })?;
     if at_mark == Some(mark.link) {
         found.extend(reader.wrong_beginning(&header));
-        return Ok(Some(header.previous.sequence));
+        return Ok((Some(header.previous.sequence), links));
     }
-    behind_break(segment, mark, &run, last)
+    // What was read is not what is tied then.
+    Ok((behind_break(segment, mark, &run, last)?, Vec::new()))
 }
 
 /// What is tied behind the place where a run from the segment's beginning stopped.
@@ -411,6 +451,19 @@ impl Mark {
 }
 
 impl<S: ReadStorage> LogReader<'_, S> {
+    /// The record and its link, where that link is kept when the record is tied: that of the last
+    /// one of a segment, of the one that HEAD names, and of a few between.
+    #[must_use]
+    pub fn kept_link(&self, place: &RecordPlace, header: &RecordHeader) -> Option<(u64, Link)> {
+        let RecordHeader { sequence, link, .. } = *header;
+        let is_end = || {
+            sequence == self.witnessed()
+                || self.holding(sequence).is_some_and(|at| self.end_of(at) == sequence)
+        };
+        let between = link_between(place, header);
+        between.or_else(|| is_end().then_some((sequence, link)))
+    }
+
     /// The finding on a first segment that follows from another record than HEAD's anchor.
     fn wrong_beginning(&self, header: &SegmentHeader) -> Option<Finding> {
         let head = self.head().ok()?;
