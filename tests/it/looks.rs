@@ -1,7 +1,7 @@
 //! What lives is listed from the newest snapshot that the log vouches for: as reading the whole log
 //! lists it, with how it is known, and with nothing that a snapshot alone says.
 
-use crate::attack_support::{ask, give, put, snapshot_of, state_indexes, talk};
+use crate::attack_support::{ask, give, put, state_indexes, talk};
 use crate::decision_support::asked;
 use crate::filler::fill;
 use crate::program::{Place, status, text};
@@ -99,10 +99,9 @@ impl Sample {
 
 /// A snapshot of a log's own state. Gives the record that states it.
 fn take_snapshot(log: &mut HandMade, directory: &Path) -> u64 {
-    let mut world = log.world.clone();
     // The histories know when their next record is due.
     log.now = Time::from_nanoseconds(log.chain.time);
-    snapshot_of(&mut world, log, directory)
+    log.snapshot(directory)
 }
 
 /// A question that waits, by its number.
@@ -362,7 +361,7 @@ fn what_a_record_states_falsely_is_shown_as_stated_by_it_and_verify_finds_that_r
     let (mut log, mut other) = (HandMade::new(), HandMade::new());
     log.run();
     put_question(&mut other, 1);
-    let stated_by = snapshot_of(&mut other.world, &mut log, directory.path());
+    let stated_by = log.snapshot_of(&mut other.world, directory.path());
     log.run();
     log.write(directory.path());
     let items = listed(directory.path(), &["decision", "list"]);
@@ -380,7 +379,7 @@ fn a_snapshot_that_an_unproven_record_states_is_believed_by_nobody() {
     let (mut log, mut other) = (HandMade::new(), HandMade::new());
     log.run();
     let id = put_question(&mut other, 1);
-    let stated_by = snapshot_of(&mut other.world, &mut log, directory.path());
+    let stated_by = log.snapshot_of(&mut other.world, directory.path());
     log.run();
     let reason = UnprovenReason::Damage;
     let (first_sequence, last_sequence) = (stated_by, stated_by);

@@ -1,7 +1,7 @@
 //! `trace`: what led to a record, back to the person, and everything that it caused; as a tree, as
 //! a Mermaid flowchart and as a Graphviz digraph, also of a log that was forged.
 
-use crate::attack_support::{snapshot_of, state_indexes};
+use crate::attack_support::state_indexes;
 use crate::program::{Place, json, text};
 use crate::records_support::{holdpoint, saying, segments, told};
 use crate::travel_support::ArbitraryIn;
@@ -387,7 +387,7 @@ fn long_story(seed: u64) -> (TempDir, HandMade, u64) {
             80 => {
                 log.write(directory.path());
                 state_indexes(&mut log, directory.path());
-                snapshot_of(&mut log.world.clone(), &mut log, directory.path());
+                log.snapshot(directory.path());
             }
             _ => {}
         }

@@ -1,14 +1,12 @@
 //! How much of a log's segments is read to show a few records: it does not grow with the log.
 
 use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::log::{FingerprintRecorded, RecordsUnproven, SegmentIndexed, UnprovenReason};
-use holdpoint_domain::world::{
-    STATE_SCHEMA_VERSION, TERMS_VERSION, row_of_record, terms_of_record,
-};
+use holdpoint_domain::log::{RecordsUnproven, SegmentIndexed, UnprovenReason};
+use holdpoint_domain::world::{TERMS_VERSION, row_of_record, terms_of_record};
 use holdpoint_log_files::snapshot::snapshot_path;
 use holdpoint_log_files::{DirectoryStorage, Entry, ReadFile, ReadStorage, Standing};
+use holdpoint_log_format::BootId;
 use holdpoint_log_format::limits::SEGMENT_CAPACITY_MIN;
-use holdpoint_log_format::{BootId, Head, SnapshotHeader, names};
 use holdpoint_log_index::IndexDigest;
 use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_VERSION};
@@ -126,17 +124,7 @@ impl Sample {
 
     /// A snapshot, the record that states it, and more runs. Gives that record.
     fn take_snapshot(&mut self, runs: usize) -> u64 {
-        let (state, fingerprint) = self.log.world.clone().carry_with_fingerprint();
-        let Head { segment, record_offset, end_offset, .. } = self.log.head();
-        let (log, chain, state_schema) = (self.log.log, self.log.chain, STATE_SCHEMA_VERSION);
-        let header =
-            SnapshotHeader { log, chain, segment, record_offset, end_offset, state_schema };
-        fs::create_dir_all(self.directory.path().join(names::SNAPSHOTS)).unwrap();
-        let file = self.directory.path().join(snapshot_path(chain.sequence));
-        fs::write(file, header.encode_with(&state)).unwrap();
-        let stated = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint };
-        self.log.events(vec![stated.into()]);
-        let stated_by = self.log.chain.sequence;
+        let stated_by = self.log.snapshot(self.directory.path());
         (0..runs).for_each(|_| drop(self.log.run()));
         self.log.write(self.directory.path());
         stated_by

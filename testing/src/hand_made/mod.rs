@@ -2,6 +2,7 @@
 
 mod questions;
 mod runs;
+mod snapshots;
 
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::time::Timestamp;

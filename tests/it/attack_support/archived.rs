@@ -1,6 +1,6 @@
 //! The same log with its first segments moved to an archive beside it.
 
-use super::{sealed_log, snapshot, state_indexes};
+use super::{sealed_log, state_indexes};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::payload::{Raw, RawData};
 use holdpoint_domain::log::HistoryArchived;
@@ -23,7 +23,7 @@ pub(crate) fn archived_log() -> TempDir {
     log.roll();
     log.write(&at);
     state_indexes(&mut log, &at);
-    snapshot(&mut log, &at);
+    log.snapshot(&at);
     log.events(vec![moved.into()]);
     log.run();
     log.write(&at);

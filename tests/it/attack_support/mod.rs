@@ -15,14 +15,10 @@ use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{CreateDecisionPoint, DecisionPointCommand};
 use holdpoint_domain::interruption_thread::InterruptionThreadCommand;
-use holdpoint_domain::log::{
-    ChangePolicy, FingerprintRecorded, GatePolicy, LogCommand, SegmentIndexed,
-};
+use holdpoint_domain::log::{ChangePolicy, GatePolicy, LogCommand, SegmentIndexed};
+use holdpoint_domain::world::envelope;
 use holdpoint_domain::world::envelope::Encoded;
-use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
-use holdpoint_domain::{ActorId, Command, Envelope, Idempotency, World, decide};
-use holdpoint_log_files::snapshot::snapshot_path;
-use holdpoint_log_format::{SnapshotHeader, names};
+use holdpoint_domain::{ActorId, Command, Envelope, Idempotency, decide};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::{Index, layout::INDEX_VERSION};
 use holdpoint_replay::machine::this_boot;
@@ -44,7 +40,7 @@ pub(crate) fn attacked_log() -> TempDir {
     let mut log = sealed_log();
     log.write(directory.path());
     state_indexes(&mut log, directory.path());
-    snapshot(&mut log, directory.path());
+    log.snapshot(directory.path());
     log.run();
     log.write(directory.path());
     directory
@@ -168,30 +164,4 @@ pub(crate) fn state_indexes(log: &mut HandMade, directory: &Path) {
         let told = SegmentIndexed { first_sequence, last_sequence, format: INDEX_VERSION, digest };
         log.events(vec![told.into()]);
     }
-}
-
-/// Writes a snapshot of the state, and states its fingerprint.
-fn snapshot(log: &mut HandMade, directory: &Path) {
-    let mut world = log.world.clone();
-    snapshot_of(&mut world, log, directory);
-}
-
-/// The same of another state. Gives the record that states it.
-pub(crate) fn snapshot_of(world: &mut World, log: &mut HandMade, directory: &Path) -> u64 {
-    let (state, fingerprint) = world.carry_with_fingerprint();
-    let head = log.head();
-    let header = SnapshotHeader {
-        log: log.log,
-        chain: log.chain,
-        segment: head.segment,
-        record_offset: head.record_offset,
-        end_offset: head.end_offset,
-        state_schema: STATE_SCHEMA_VERSION,
-    };
-    std::fs::create_dir_all(directory.join(names::SNAPSHOTS)).unwrap();
-    let file = directory.join(snapshot_path(log.chain.sequence));
-    std::fs::write(file, header.encode_with(&state)).unwrap();
-    let stated = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint };
-    log.events(vec![stated.into()]);
-    log.chain.sequence
 }
