@@ -12,10 +12,11 @@ use crate::reach::Untied;
 use crate::run_id;
 use crate::screen::seen_lines;
 use crate::text::{bytes, counted};
+use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{CapturedOutput, Reach, Run, RunFound, Searched, run_of};
+use holdpoint_replay::{BegunTwice, CapturedOutput, Reach, Run, RunFound, Searched, run_of};
 use serde_json::json;
 use std::io::{self, IsTerminal};
 
@@ -147,6 +148,7 @@ pub(crate) fn expect_run(
         RunFound::Run(run) => Ok(run),
         RunFound::Nothing => Err(no_run(directory, loop_id, None)),
         RunFound::NoBeginning(first) => Err(no_run(directory, loop_id, Some(first))),
+        RunFound::BegunTwice(twice) => Err(began_twice(&twice)),
     }
 }
 
@@ -167,6 +169,16 @@ pub(crate) fn no_run(directory: &Directory, loop_id: &str, about: Option<u64>) -
             Failure::new(directory.exit_of_uncounted(), "uncounted_run", message)
         }
     })
+}
+
+/// The failure that something began twice, so that nobody can tell what became of it.
+pub(crate) fn began_twice(twice: &BegunTwice) -> Failure {
+    let BegunTwice { first, again, .. } = twice;
+    let message = format!(
+        "{twice}: `holdpoint trace {first}` and `holdpoint trace {again}` tell of the two; \
+         {VERIFY_TELLS}"
+    );
+    Failure::new(Exit::VERIFICATION_FAILED, "began_twice", message)
 }
 
 fn nothing_kept(run: &Run, stream: OutputStream, attempt: Option<u8>) -> Failure {

@@ -25,14 +25,15 @@ use crate::run_output::read;
 use crate::screen::columns;
 use crate::table::Layout;
 use crate::text::counted;
+use crate::verify::VERIFY_TELLS;
 use crate::wanted::expect_order;
 use crate::when::TimesArgs;
 use again::{Retries, apart, placed};
 use anstyle::{AnsiColor, Style};
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
-    Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session, begun,
-    find_runs, newest,
+    Begun, BegunTwice, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session,
+    begun, find_runs, newest,
 };
 use row::ListedRow;
 pub(crate) use row::Row;
@@ -46,6 +47,9 @@ const SHOWN: usize = 20;
 
 /// Characters of an id in a table: enough to name it again.
 pub(crate) const ID_CHARACTERS: usize = 15;
+
+/// So many runs that began twice are told one by one.
+const BEGUN_TWICE_TOLD: usize = 5;
 
 /// What stands in the place of `running` where nobody records it.
 pub(crate) const UNFINISHED: &str = "unfinished";
@@ -311,16 +315,27 @@ fn tell_end(since: Option<Point>, newest: Option<u64>) {
 /// Says which records begin a run that is not told, and how a verb ends that tells some. What they
 /// rest on may be in an archive that is not read, which is said beside it.
 pub(crate) fn tell_uncounted(directory: &Directory, uncounted: &[Begun]) -> Exit {
-    let Some(first) = uncounted.first() else { return Exit::DONE };
-    complain(&format!(
-        "not shown: {}, the newest of them begun by record {}, which the rules forbid, or whose \
-         approval or other records cannot be read; `holdpoint verify` says which",
-        counted(uncounted.len() as u64, "run"),
-        first.sequence
-    ));
+    let twice: Vec<&BegunTwice> = uncounted.iter().filter_map(|it| it.twice.as_ref()).collect();
+    for twice in twice.iter().take(BEGUN_TWICE_TOLD) {
+        complain(&format!("not shown: {twice}; {VERIFY_TELLS}"));
+    }
+    if let Some(more @ 1..) = twice.len().checked_sub(BEGUN_TWICE_TOLD) {
+        let more = counted(more as u64, "more run");
+        complain(&format!("not shown: {more} that began twice; {VERIFY_TELLS}"));
+    }
+    let others: Vec<&Begun> = uncounted.iter().filter(|begun| begun.twice.is_none()).collect();
+    if let Some(first) = others.first() {
+        complain(&format!(
+            "not shown: {}, the newest of them begun by record {}, which the rules forbid, or \
+             whose approval or other records cannot be read; `holdpoint verify` says which",
+            counted(others.len() as u64, "run"),
+            first.sequence
+        ));
+    }
     match directory.exit_of_uncounted() {
-        Exit::NOT_FOUND => Exit::DONE,
-        exit => exit,
+        _ if !twice.is_empty() => Exit::VERIFICATION_FAILED,
+        Exit::VERIFICATION_FAILED if !others.is_empty() => Exit::VERIFICATION_FAILED,
+        _ => Exit::DONE,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::log_show::expect_archives;
 use crate::point::Point;
 use crate::progress::Bar;
 use crate::run_id;
-use crate::run_output::no_run;
+use crate::run_output::{began_twice, no_run};
 use crate::target::Target;
 use crate::text::moment;
 use crate::verify::damaged;
@@ -158,10 +158,10 @@ fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, F
         if !report.failed() {
             looked.and_then(|()| run_id::expect_sound(&searched))?;
         }
-        let about = uncounted.first().map(|begun| begun.sequence);
-        return Err(match report.failed() {
-            true => damaged(report, BEHIND_DAMAGE),
-            false => no_run(directory, &loop_id, about),
+        return Err(match uncounted.first() {
+            _ if report.failed() => damaged(report, BEHIND_DAMAGE),
+            Some(Begun { twice: Some(twice), .. }) => began_twice(twice),
+            about => no_run(directory, &loop_id, about.map(|begun| begun.sequence)),
         });
     };
     chosen.take(searched);

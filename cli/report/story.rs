@@ -41,11 +41,14 @@ pub(super) fn runs(html: &mut Html, told: &Told) {
         html.markup("</table>\n");
     }
     for begun in &told.uncounted {
-        html.sentence(&format!(
-            "Not told: a run that record {} begins, which the rules forbid, or whose approval \
-             cannot be read.",
-            begun.sequence
-        ));
+        html.sentence(&match &begun.twice {
+            Some(twice) => format!("Not told: {twice}."),
+            None => format!(
+                "Not told: a run that record {} begins, which the rules forbid, or whose approval \
+                 cannot be read.",
+                begun.sequence
+            ),
+        });
     }
 }
 

@@ -107,15 +107,17 @@ impl Changed {
             let (found, searched) =
                 directory.read(|log, options| run_of(log, &loop_id, options))?;
             crate::run_id::expect_sound(&searched)?;
-            if let RunFound::Run(run) = found {
-                runs.push(*run);
-                continue;
+            match found {
+                RunFound::Run(run) => runs.push(*run),
+                RunFound::BegunTwice(twice) => uncounted.push(Begun::again(twice)),
+                RunFound::Nothing | RunFound::NoBeginning(_) => {
+                    // The newest first, as in every list.
+                    let begun = self.begun.iter().rev();
+                    let begun = begun.filter(|line| line.loop_id.as_deref() == Some(&*loop_id));
+                    let begun = begun.filter(|line| is_in(range, (line.sequence, line.time)));
+                    uncounted.extend(begun.cloned().map(Begun::of));
+                }
             }
-            // The newest first, as in every list.
-            let begun = self.begun.iter().rev();
-            let begun = begun.filter(|line| line.loop_id.as_deref() == Some(&*loop_id));
-            let begun = begun.filter(|line| is_in(range, (line.sequence, line.time)));
-            uncounted.extend(begun.cloned().map(Begun::of));
         }
         runs.retain(|run| is_in(range, (run.first, run.entity.started_at)));
         Ok((runs, uncounted))

@@ -5,12 +5,13 @@ use crate::exit::{Exit, Failure};
 use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
 use crate::log_show::expect_log;
 use crate::run_id::expect_sound;
+use crate::run_output::began_twice;
 use crate::runs::beginning;
 use crate::runs::sessions::PREFIX;
 use crate::text::excerpt;
 use crate::thread;
 use crate::wanted::expect_known;
-use holdpoint_replay::{Filter, Order, is_part, search};
+use holdpoint_replay::{BegunOnce, Filter, Order, begun_twice, is_part, search};
 use std::ops::ControlFlow;
 
 /// Free names, which need to say what they are.
@@ -78,13 +79,17 @@ fn named(directory: &Directory, wanted: &str) -> Result<u64, Failure> {
         return first(directory, wanted, &entity(name));
     }
     let id = whole(directory, wanted)?;
-    match IdOf::of(&id) {
+    let (begun, what) = match IdOf::of(&id) {
         Some(IdOf::Decision) => {
-            first(directory, wanted, &Filter { decision: Some(id), ..Filter::default() })
+            let about = Filter { decision: Some(id.clone()), ..Filter::default() };
+            (first(directory, wanted, &about)?, BegunOnce::Decision(id))
         }
-        Some(IdOf::Request) => first(directory, wanted, &entity(&id)),
-        Some(IdOf::Run) | None => beginning(directory, &id),
-    }
+        Some(IdOf::Request) => (first(directory, wanted, &entity(&id))?, BegunOnce::Request(id)),
+        Some(IdOf::Run) | None => (beginning(directory, &id)?, BegunOnce::Loop(id)),
+    };
+    let told = vec![(what, begun)];
+    let twice = directory.read(|log, _| begun_twice(log, told))?;
+    twice.first().map_or(Ok(begun), |twice| Err(began_twice(twice)))
 }
 
 /// The whole id of a run, a decision or a request.

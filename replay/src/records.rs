@@ -1,5 +1,6 @@
 //! The records as lines: all of them, some, or the story of one loop. Raw evidence is hidden.
 
+mod begun;
 mod exclude;
 mod facts;
 mod filter;
@@ -20,6 +21,7 @@ use crate::finding::{Finding, named};
 use crate::reach::Reach;
 use crate::read::{Committed, Content, unread};
 use crate::summary::summary;
+pub(crate) use begun::beginnings;
 pub(crate) use exclude::{is_gone_on_from, may_hold};
 pub(crate) use facts::{SegmentFacts, row_facts};
 pub use filter::{ActorWanted, Filter, OneOf, TextWanted, is_kind, is_part};

@@ -5,6 +5,7 @@
 //! policy of the log allowed is for [`verify`](crate::verify()) to judge.
 
 use crate::beginnings::ids_beginning_with;
+use crate::begun_twice::{BegunOnce, BegunTwice};
 use crate::interrupted::Interrupted;
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{
@@ -124,9 +125,10 @@ pub enum RunFound {
     /// No record is about it.
     Nothing,
     /// There are records about it, from this one on, and none of them begins it: those are
-    /// withheld, in an archive that is not read, or the rules forbid its beginning; or several
-    /// begin it, and nobody can tell which of the others are about which.
+    /// withheld, in an archive that is not read, or the rules forbid its beginning.
     NoBeginning(u64),
+    /// Several records begin it.
+    BegunTwice(BegunTwice),
 }
 
 /// Finds the run of a loop, with what was kept of its output, and says how much was read for it.
@@ -172,7 +174,7 @@ pub fn run_beginning_with<S: ReadStorage>(
         let (ids, searched) = ids_beginning_with(storage, beginnings, options)?;
         return Ok(IdMatches { ids, run: None, searched });
     };
-    let Some(id) = ids.first().filter(|_| told.first.is_some()).cloned() else {
+    let Some(id) = ids.first().filter(|_| told.gathered.ends.is_some()).cloned() else {
         return Ok(IdMatches { ids, run: None, searched });
     };
     let (run, searched) = told.found(&id, searched)?;
@@ -183,7 +185,6 @@ pub fn run_beginning_with<S: ReadStorage>(
 struct Told<'t, S> {
     storage: &'t S,
     options: ReadOptions<'t>,
-    first: Option<u64>,
     gathered: Gathered,
     failed: Option<ReadError>,
     also_read: Option<Searched>,
@@ -192,11 +193,10 @@ struct Told<'t, S> {
 impl<'t, S: ReadStorage> Told<'t, S> {
     fn by(storage: &'t S, options: ReadOptions<'t>) -> Self {
         let gathered = Gathered::keeping_output();
-        Self { storage, options, first: None, gathered, failed: None, also_read: None }
+        Self { storage, options, gathered, failed: None, also_read: None }
     }
 
     fn take(&mut self, line: Line, standing: Standing) -> ControlFlow<()> {
-        self.first.get_or_insert(line.sequence);
         if let Some(approval) = approval_of(&line) {
             let asked = [approval.to_string()].into();
             match Approvals::read(self.storage, asked, line.sequence, self.options) {
@@ -219,12 +219,7 @@ impl<'t, S: ReadStorage> Told<'t, S> {
     ) -> Result<(RunFound, Searched), ReadError> {
         self.failed.map_or(Ok(()), Err)?;
         self.also_read.into_iter().for_each(|also_read| searched.join(also_read));
-        let found = match (self.first, self.gathered.into_run(loop_id)) {
-            (None, _) => RunFound::Nothing,
-            (_, Some(run)) => RunFound::Run(Box::new(run)),
-            (Some(first), None) => RunFound::NoBeginning(first),
-        };
-        Ok((found, searched))
+        Ok((self.gathered.into_run(loop_id), searched))
     }
 }
 
@@ -326,8 +321,8 @@ pub(crate) struct Gathered {
     outputs: Vec<CapturedOutput>,
     attempt: u8,
     ends: Option<(u64, u64)>,
-    /// How often it began.
-    begun: u32,
+    /// The records that begin it.
+    begun: Vec<u64>,
     cause: Option<u64>,
     unread: Vec<u64>,
     labels: BTreeMap<String, String>,
@@ -345,7 +340,7 @@ impl Default for Gathered {
             outputs: Vec::new(),
             attempt: 0,
             ends: None,
-            begun: 0,
+            begun: Vec::new(),
             cause: None,
             unread: Vec::new(),
             labels: BTreeMap::new(),
@@ -374,7 +369,7 @@ impl Gathered {
         let Some(event) = line.event.take() else { return self.unread.push(line.sequence) };
         match &event {
             Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(_)) => {
-                self.begun = self.begun.saturating_add(1);
+                self.begun.push(line.sequence);
                 self.cause = line.causation;
             }
             Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => {
@@ -422,16 +417,21 @@ impl Gathered {
         self.world.evolve(line.sequence, line.time, &envelope_of(line, actor, event));
     }
 
-    /// `None`: nothing that counts began the loop, or it began twice.
-    pub(crate) fn into_run(self, loop_id: &str) -> Option<Run> {
-        (self.begun < 2).then_some(())?;
-        let entity = self.world.find_loop(loop_id)?.clone();
-        let (first, last) = self.ends?;
+    /// What its records come to.
+    pub(crate) fn into_run(self, loop_id: &str) -> RunFound {
+        let Some((first, last)) = self.ends else { return RunFound::Nothing };
+        if let [first, again, ..] = self.begun[..] {
+            let what = BegunOnce::Loop(loop_id.to_string());
+            return RunFound::BegunTwice(BegunTwice { what, first, again });
+        }
+        let Some(entity) = self.world.find_loop(loop_id).cloned() else {
+            return RunFound::NoBeginning(first);
+        };
         let is_interrupted =
             entity.halt.as_ref().is_some_and(|halt| halt.reason == HaltReason::Interrupted);
         let interrupted = self.interrupted.filter(|_| is_interrupted);
         let Self { approval, doers, instruction, outputs, cause, unread, labels, .. } = self;
-        Some(Run {
+        RunFound::Run(Box::new(Run {
             entity,
             approval,
             doers,
@@ -443,7 +443,7 @@ impl Gathered {
             unread,
             labels,
             interrupted,
-        })
+        }))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Runs as a list: the newest beginnings first, and each told by the records about it.
 
+use crate::begun_twice::{BegunOnce, BegunTwice, begun_twice};
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Line, OneOf, Order, Searched, search};
-use crate::run::{Approvals, Gathered, Run, approval_of};
+use crate::run::{Approvals, Gathered, Run, RunFound, approval_of};
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_log_files::ReadStorage;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,8 @@ pub struct Begun {
     pub loop_id: String,
     /// The decision point whose approval is spent for it.
     pub approval: Option<String>,
+    /// The run began twice: this record is one of several that begin it.
+    pub twice: Option<BegunTwice>,
 }
 
 impl Begun {
@@ -27,7 +30,15 @@ impl Begun {
     #[must_use]
     pub fn of(line: Line) -> Self {
         let approval = approval_of(&line).map(str::to_string);
-        Self { sequence: line.sequence, loop_id: line.loop_id.unwrap_or_default(), approval }
+        let (sequence, loop_id) = (line.sequence, line.loop_id.unwrap_or_default());
+        Self { sequence, loop_id, approval, twice: None }
+    }
+
+    /// A beginning of a run that is not the first one of it.
+    #[must_use]
+    pub fn again(twice: BegunTwice) -> Self {
+        let (sequence, loop_id) = (twice.again, twice.what.id().to_string());
+        Self { sequence, loop_id, approval: None, twice: Some(twice) }
     }
 }
 
@@ -63,11 +74,25 @@ pub struct Listed {
     pub searched: Searched,
 }
 
-/// The runs that some records begin, without their output.
+/// The runs that some records begin, without their output. Whether they began before is looked up.
 ///
 /// # Errors
 /// As [`crate::verify()`].
 pub fn runs_of<S: ReadStorage>(
+    storage: &S,
+    begun: &[Begun],
+    options: ReadOptions<'_>,
+) -> Result<Listed, ReadError> {
+    let mut listed = gather(storage, begun, options)?;
+    listed.leave_out_begun_twice(storage)?;
+    Ok(listed)
+}
+
+/// As [`runs_of`], by the records from the first of these beginnings on alone.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub(crate) fn gather<S: ReadStorage>(
     storage: &S,
     begun: &[Begun],
     options: ReadOptions<'_>,
@@ -96,15 +121,40 @@ pub fn runs_of<S: ReadStorage>(
     let mut searched =
         search(storage, &about, Order::OldestFirst, options, &mut |_| {}, &mut take)?;
     read.searched.take().into_iter().for_each(|also_read| searched.join(also_read));
-    let (mut runs, mut uncounted) = (Vec::new(), Vec::new());
+    let mut listed = Listed { runs: Vec::new(), uncounted: Vec::new(), searched };
     for begun in begun {
         let run = gathered.remove(begun.loop_id.as_str());
-        match run.and_then(|run| run.into_run(&begun.loop_id)) {
-            Some(run) => runs.push(run),
-            None => uncounted.push(begun.clone()),
+        match run.map(|run| run.into_run(&begun.loop_id)) {
+            Some(RunFound::Run(run)) => listed.runs.push(*run),
+            Some(RunFound::BegunTwice(twice)) => listed.uncounted.push(Begun::again(twice)),
+            // Of one that began twice, both may be among them.
+            None if listed.tells_begun_twice(&begun.loop_id) => {}
+            _ => listed.uncounted.push(begun.clone()),
         }
     }
-    Ok(Listed { runs, uncounted, searched })
+    Ok(listed)
+}
+
+impl Listed {
+    /// Tells no run that began twice.
+    pub(crate) fn leave_out_begun_twice<S: ReadStorage>(
+        &mut self,
+        storage: &S,
+    ) -> Result<(), ReadError> {
+        let of = |run: &Run| BegunOnce::Loop(run.entity.loop_id().to_string());
+        let told = self.runs.iter().map(|run| (of(run), run.entity.started_sequence));
+        for twice in begun_twice(storage, told.collect())? {
+            self.runs.retain(|run| run.entity.loop_id() != twice.what.id());
+            if !self.tells_begun_twice(twice.what.id()) {
+                self.uncounted.push(Begun::again(twice));
+            }
+        }
+        Ok(())
+    }
+
+    fn tells_begun_twice(&self, loop_id: &str) -> bool {
+        self.uncounted.iter().any(|begun| begun.twice.is_some() && begun.loop_id == loop_id)
+    }
 }
 
 /// The decision points of some ids as they are now, the oldest first, and how much was read.

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Order, SegmentFacts, row_facts, search};
 use crate::run::Run;
-use crate::runs::{Begun, Listed, RUN_BEGINS, begun, runs_of};
+use crate::runs::{Begun, Listed, RUN_BEGINS, begun, gather};
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::world::{RowFact, RowKind, RunKey, label_hash};
@@ -140,11 +140,13 @@ pub fn find_runs<S: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Listed, ReadError> {
-    let (newest, searched) = begun(storage, range, 1, options)?;
+    let due = if wanted.is_all() { most.clamp(1, READ_TOGETHER.1) } else { 1 };
+    let (page, searched) = begun(storage, range, due, options)?;
     let mut found = Listed { runs: Vec::new(), uncounted: Vec::new(), searched };
-    let Some(newest) = newest.first().filter(|_| most > 0) else { return Ok(found) };
+    let Some(newest) = page.first().filter(|_| most > 0) else { return Ok(found) };
     if wanted.is_all() {
-        found.read_all(storage, range, most, options)?;
+        found.read_all(storage, range, (page, due), most, options)?;
+        found.leave_out_begun_twice(storage)?;
         return Ok(found);
     }
     let oldest = found.oldest(storage, range, options)?;
@@ -163,6 +165,7 @@ pub fn find_runs<S: ReadStorage>(
     found.searched.join(searched);
     found.read_wanted(storage, &due, wanted, most, options)?;
     found.runs.truncate(most);
+    found.leave_out_begun_twice(storage)?;
     Ok(found)
 }
 
@@ -213,6 +216,7 @@ impl<'w> Candidates<'w> {
                     sequence,
                     loop_id: run.loop_id(),
                     approval: approval.map(|id| id.as_str().to_string()),
+                    twice: None,
                 })
             }
             RowFact::Again { ref run }
@@ -261,25 +265,28 @@ impl Listed {
         Ok(oldest)
     }
 
-    /// Reads the newest runs of a range, until there are enough that count.
+    /// Reads the newest runs of a range, until there are enough that count. The first page of their
+    /// beginnings, of so many that were due, is known.
     fn read_all<S: ReadStorage>(
         &mut self,
         storage: &S,
         range: &Filter,
+        (mut page, mut due): (Vec<Begun>, usize),
         most: usize,
         options: ReadOptions<'_>,
     ) -> Result<(), ReadError> {
         let mut range = range.clone();
-        while self.runs.len() < most {
-            let due = (most - self.runs.len()).min(READ_TOGETHER.1);
-            let (page, searched) = begun(storage, &range, due, options)?;
-            self.searched.join(searched);
-            let Some(oldest) = page.last().map(|begun| begun.sequence) else { return Ok(()) };
+        while let Some(oldest) = page.last().map(|begun| begun.sequence) {
             self.read_page(storage, &page, &RunsWanted::default(), options)?;
-            if page.len() < due || !self.searched.is_sound() {
+            let is_last = page.len() < due || !self.searched.is_sound();
+            if is_last || self.runs.len() >= most {
                 return Ok(());
             }
             range.last = Some(oldest.saturating_sub(1));
+            due = most.saturating_sub(self.runs.len()).min(READ_TOGETHER.1);
+            let searched;
+            (page, searched) = begun(storage, &range, due, options)?;
+            self.searched.join(searched);
         }
         Ok(())
     }
@@ -312,7 +319,7 @@ impl Listed {
         wanted: &RunsWanted,
         options: ReadOptions<'_>,
     ) -> Result<bool, ReadError> {
-        let Self { runs, uncounted, searched } = runs_of(storage, page, options)?;
+        let Self { runs, uncounted, searched } = gather(storage, page, options)?;
         let is_sound = searched.is_sound();
         self.searched.join(searched);
         if is_sound {

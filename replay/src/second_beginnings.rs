@@ -145,7 +145,7 @@ impl Sought {
             loop_id: loop_id.map(str::to_string),
             rule: new.rule,
             expected: "what never began before".into(),
-            found: format!("what began with record {first}"),
+            found: format!("what began with record {first}, which alone counts"),
         });
         self.found.push(Finding { place: place_of(record), problem });
     }

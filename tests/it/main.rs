@@ -19,6 +19,7 @@ mod archives;
 mod archives_unread;
 mod attack_support;
 mod attacks;
+mod began_twice;
 mod bench;
 mod bisect;
 mod claims_shown;

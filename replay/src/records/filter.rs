@@ -1,6 +1,7 @@
 //! Which records are wanted, and by which terms an index knows them.
 
 use super::{decision_id_of, loop_id_of, summary_of};
+use crate::begun_twice::BegunOnce;
 use crate::finding::named;
 use crate::read::{Committed, Content};
 use holdpoint_domain::core::actor::{Actor, ActorId};
@@ -53,6 +54,8 @@ pub enum OneOf {
     Decisions(BTreeSet<String>),
     /// Stories that records belong to.
     Correlations(BTreeSet<String>),
+    /// What begins with records.
+    Begun(BTreeSet<BegunOnce>),
     /// Records that records name as their cause.
     Causes(BTreeSet<u64>),
     /// The records themselves.
@@ -69,6 +72,9 @@ impl OneOf {
             Self::Correlations(names) => {
                 envelope.is_some_and(|envelope| names.contains(&envelope.correlation))
             }
+            Self::Begun(begun) => envelope
+                .and_then(|it| BegunOnce::with(&it.event))
+                .is_some_and(|new| begun.contains(&new)),
             Self::Causes(causes) => {
                 envelope.and_then(|it| it.causation).is_some_and(|cause| causes.contains(&cause))
             }
@@ -77,9 +83,10 @@ impl OneOf {
         }
     }
 
-    fn reaches(&self, sequence: u64) -> bool {
+    fn reaches(&self, header: &RecordHeader) -> bool {
         match self {
-            Self::Records(sequences) => sequences.contains(&sequence),
+            Self::Records(sequences) => sequences.contains(&header.sequence),
+            Self::Begun(_) => BEGINNINGS.contains(&header.kind),
             _ => true,
         }
     }
@@ -90,11 +97,15 @@ impl OneOf {
             Self::Loops(ids) => ids.iter().map(|id| Term::Loop(id)).collect(),
             Self::Decisions(ids) => ids.iter().map(|id| Term::DecisionPoint(id)).collect(),
             Self::Correlations(names) => names.iter().map(|name| Term::Correlation(name)).collect(),
+            Self::Begun(begun) => begun.iter().map(BegunOnce::term).collect(),
             Self::Causes(causes) => causes.iter().map(|cause| Term::CausedBy(*cause)).collect(),
             Self::LoopsBeginning(_) | Self::Records(_) => return None,
         })
     }
 }
+
+/// The kinds of records with which a loop, a request, a decision point or a thread begins.
+const BEGINNINGS: [u16; 6] = [32, 128, 167, 168, 192, 195];
 
 /// Whose records are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +149,7 @@ impl Filter {
     /// Whether a record is wanted as far as its header tells.
     #[must_use]
     pub fn admits(&self, header: &RecordHeader) -> bool {
-        self.reaches(header.sequence)
+        self.reaches(header)
             && self.since.is_none_or(|since| header.time >= since.nanoseconds())
             && self.until.is_none_or(|until| header.time <= until.nanoseconds())
             && self.kind.as_deref().is_none_or(|kind| is_kind(&named(header.kind), kind))
@@ -156,11 +167,12 @@ impl Filter {
             || self.since.is_some_and(|since| header.time < since.nanoseconds())
     }
 
-    /// Whether a record lies between the first and the last that are wanted.
-    fn reaches(&self, sequence: u64) -> bool {
-        self.first.is_none_or(|first| sequence >= first)
-            && self.last.is_none_or(|last| sequence <= last)
-            && self.one_of.as_ref().is_none_or(|several| several.reaches(sequence))
+    /// Whether a record lies between the first and the last that are wanted, and can be one of
+    /// several.
+    fn reaches(&self, header: &RecordHeader) -> bool {
+        self.first.is_none_or(|first| header.sequence >= first)
+            && self.last.is_none_or(|last| header.sequence <= last)
+            && self.one_of.as_ref().is_none_or(|several| several.reaches(header))
     }
 
     /// By which terms an index knows the wanted records: of each list, a record holds at least one.
@@ -174,6 +186,10 @@ impl Filter {
             lists.push(vec![Term::DecisionPoint(id)]);
         }
         lists.extend(self.one_of.as_ref().and_then(OneOf::terms));
+        if let Some(OneOf::Begun(_)) = &self.one_of {
+            // What lives long is what very many records are about.
+            lists.push(BEGINNINGS.map(Term::Kind).to_vec());
+        }
         if let Some(id) = self.correlation.as_deref() {
             lists.push(vec![Term::Correlation(id)]);
         }

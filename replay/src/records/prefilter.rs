@@ -5,10 +5,16 @@ use super::filter::{Filter, OneOf};
 use crate::read::cause_named_by;
 use holdpoint_log_format::Record;
 use memchr::memmem::Finder;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the id of every run begins with.
 pub(super) const LOOP: &str = "LOOP-";
+
+/// What the id of every request begins with.
+const REQUEST: &str = "REQ-";
+
+/// What the id of every decision point begins with.
+const DECISION: &str = "DP-";
 
 /// What the payload of every wanted record holds: what it is about is written out in it.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +26,7 @@ pub(crate) struct Prefilter {
 /// One of which the payload holds.
 #[derive(Clone, Debug)]
 enum Several {
-    Ids(Box<OneOfThese>),
+    Ids(Vec<OneOfThese>),
     Texts(Vec<Finder<'static>>),
     /// The heading names one of them as the cause.
     Causes(BTreeSet<u64>),
@@ -67,22 +73,36 @@ impl Several {
     /// `None`: they are not found faster than the record is decoded.
     fn of(several: &OneOf) -> Option<Self> {
         match several {
-            OneOf::Loops(ids) => OneOfThese::of(LOOP, ids).map(|ids| Self::Ids(ids.into())),
-            OneOf::Decisions(ids) => OneOfThese::of("DP-", ids).map(|ids| Self::Ids(ids.into())),
-            OneOf::LoopsBeginning(texts) | OneOf::Correlations(texts)
-                if texts.len() <= TEXTS_MAX =>
-            {
-                Some(Self::Texts(texts.iter().map(finder).collect()))
+            OneOf::Loops(ids) | OneOf::Decisions(ids) => Self::of_ids(ids),
+            OneOf::Begun(begun) => {
+                let ids = begun.iter().map(|it| it.id().to_string()).collect();
+                Self::of_ids(&ids).or_else(|| Self::of_texts(&ids))
             }
+            OneOf::LoopsBeginning(texts) | OneOf::Correlations(texts) => Self::of_texts(texts),
             OneOf::Causes(causes) => Some(Self::Causes(causes.clone())),
-            OneOf::LoopsBeginning(_) | OneOf::Correlations(_) | OneOf::Records(_) => None,
+            OneOf::Records(_) => None,
         }
+    }
+
+    fn of_texts(texts: &BTreeSet<String>) -> Option<Self> {
+        (texts.len() <= TEXTS_MAX).then(|| Self::Texts(texts.iter().map(finder).collect()))
+    }
+
+    /// `None`: some of the ids have nothing in common by which they are found at once.
+    fn of_ids(ids: &BTreeSet<String>) -> Option<Self> {
+        let mut alike: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for id in ids {
+            let beginning = [LOOP, REQUEST, DECISION].into_iter().find(|it| id.starts_with(it))?;
+            alike.entry(beginning).or_default().insert(id.clone());
+        }
+        let alike = alike.iter().map(|(beginning, ids)| OneOfThese::of(beginning, ids));
+        alike.collect::<Option<Vec<_>>>().filter(|alike| !alike.is_empty()).map(Self::Ids)
     }
 
     fn stand_in(&self, record: &Record<'_>) -> bool {
         let Record { payload, .. } = record;
         match self {
-            Self::Ids(ids) => ids.stand_in(payload),
+            Self::Ids(alike) => alike.iter().any(|ids| ids.stand_in(payload)),
             Self::Texts(texts) => texts.iter().any(|text| text.find(payload).is_some()),
             Self::Causes(causes) => {
                 cause_named_by(record).flatten().is_some_and(|cause| causes.contains(&cause))

@@ -419,7 +419,7 @@ fn a_run_told_by_how_its_id_begins_is_that_of_the_whole_id_in_one_reading_of_the
     let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
     let told = |found: &RunFound| match found {
         RunFound::Run(run) => format!("{:?} {:?}", run.entity, run.doers),
-        RunFound::Nothing | RunFound::NoBeginning(_) => panic!("there is one"),
+        _ => panic!("there is one"),
     };
     let is_same = |sample: &Sample, is_read_once: bool| {
         let every = ["LOOP-", "DP-", "REQ-"].map(str::to_string).into();
@@ -500,7 +500,29 @@ fn wanted_runs_of_several_segments_are_read_together_and_the_newest_segment_is_n
     let listed = find_runs(&storage, &all, &wanted, 20, options, &mut |_| {}).unwrap();
     assert!(listed.searched.is_sound());
     assert_eq!(listed.runs.len(), 8);
-    // Once for the rows of the newest segment, and once for all that are wanted.
+    // Once for the rows of the newest segment, once for all that are wanted, and once for whether
+    // one of these began before.
     let (read, active) = (storage.bytes.load(Ordering::Relaxed), sample.log.active_end());
-    assert!(read < 3 * active, "{read} besides a newest segment of {active}");
+    assert!(read < 5 * active, "{read} besides a newest segment of {active}");
+}
+
+#[test]
+fn whether_a_run_began_before_is_looked_up_in_indexes_and_no_sealed_segment_is_read_for_it() {
+    let (mut sample, options) =
+        (Sample::new(8, 30), ReadOptions::new(BootId::UNKNOWN, &|| Ok(false)));
+    sample.take_snapshot(3);
+    let newest = |sample: &Sample| {
+        let storage = sample.counting(".seg");
+        let (all, wanted) = (Filter::default(), RunsWanted::default());
+        let listed = find_runs(&storage, &all, &wanted, 3, options, &mut |_| {}).unwrap();
+        assert!(listed.searched.is_sound() && listed.runs.len() == 3);
+        storage.bytes.load(Ordering::Relaxed)
+    };
+    let (read, sealed) = (newest(&sample), sample.firsts.len() as u64 - 1);
+    for first in sample.firsts.split_last().unwrap().1 {
+        fs::remove_file(sample.directory.path().join(index_path(*first))).unwrap();
+    }
+    // Of each no more than its header, and what follows from there in one go.
+    let without = newest(&sample);
+    assert!(read + sealed * 16 * KIB < without, "{read} and {without} without indexes");
 }

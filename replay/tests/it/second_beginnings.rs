@@ -22,8 +22,8 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, Head, names};
 use holdpoint_replay::archives::with_archives;
 use holdpoint_replay::{
-    AxisState, Filter, ReadOptions, Report, RunFound, RunsWanted, Until, Verdict, find_runs,
-    rebuild, run_of, verify, verify_together,
+    AxisState, BegunOnce, BegunTwice, Filter, ReadOptions, Report, RunFound, RunsWanted, Until,
+    Verdict, find_runs, rebuild, run_of, verify, verify_together,
 };
 use holdpoint_testing::hand_made::{HandMade, change_head, envelope};
 use holdpoint_testing::story::Story;
@@ -50,7 +50,8 @@ fn verified(log: &HandMade) -> Report {
 fn expect_one(report: &Report, second: u64, first: u64, rule: &str) {
     let found: Vec<_> =
         report.findings.iter().map(|it| (it.place.sequence, it.rule(), it.found())).collect();
-    assert_eq!(found, [(second, Some(rule), format!("what began with record {first}"))]);
+    let said = format!("what began with record {first}, which alone counts");
+    assert_eq!(found, [(second, Some(rule), said)]);
     assert_eq!(report.verdict, Verdict::ForbiddenEvents);
     assert_eq!(report.axes.meaning.state, AxisState::Failed);
 }
@@ -330,16 +331,17 @@ fn a_run_that_began_twice_is_not_told() {
     log.write(directory.path());
     let storage = DirectoryStorage::new(directory.path());
     let found = |id: &str| run_of(&storage, id, options()).unwrap().0;
-    assert!(matches!(found(&loop_id), RunFound::NoBeginning(1)));
+    let twice = BegunTwice { what: BegunOnce::Loop(loop_id.clone()), first: 1, again: second };
+    assert!(matches!(found(&loop_id), RunFound::BegunTwice(told) if told == twice));
     assert!(matches!(found(&other), RunFound::Run(_)));
-    let listed = |wanted: &RunsWanted| {
-        let all = Filter::default();
-        let listed = find_runs(&storage, &all, wanted, 10, options(), &mut |_| {}).unwrap();
-        let told: Vec<_> = listed.runs.iter().map(|run| run.entity.loop_id().into()).collect();
-        let uncounted: Vec<_> = listed.uncounted.iter().map(|begun| begun.sequence).collect();
-        (told, uncounted)
-    };
-    assert_eq!(listed(&RunsWanted::default()), (vec![other.clone()], vec![second, 1]));
-    let by = RunsWanted { by: Some("ci".into()), ..RunsWanted::default() };
-    assert_eq!(listed(&by), (vec![other], vec![second, 1]));
+    let (all, by) = (RunsWanted::default(), Some("ci".to_string()));
+    let by = RunsWanted { by, ..RunsWanted::default() };
+    // Of the newest one alone, only the second beginning is met.
+    for (wanted, most, count) in [(&all, 1, 0), (&all, 2, 1), (&all, 9, 1), (&by, 9, 1)] {
+        let range = Filter::default();
+        let listed = find_runs(&storage, &range, wanted, most, options(), &mut |_| {}).unwrap();
+        let told: Vec<_> = listed.runs.iter().map(|run| run.entity.loop_id()).collect();
+        let uncounted: Vec<_> = listed.uncounted.iter().map(|it| it.twice.as_ref()).collect();
+        assert_eq!((told, uncounted), (vec![other.as_str(); count], vec![Some(&twice)]), "{most}");
+    }
 }

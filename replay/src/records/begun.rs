@@ -1,0 +1,118 @@
+//! The records with which some things begin, wherever they lie, without reading what grows with the
+//! log: of sealed segments, what the indexes name that the newest state vouches for.
+
+use super::exclude::may_hold;
+use super::filter::{Filter, OneOf};
+use super::indexes::Tied;
+use super::part::Part;
+use super::prefilter::Prefilter;
+use super::search::{Order, terms_to_exclude_by};
+use super::{Judged, Line};
+use crate::begun_twice::BegunOnce;
+use crate::read::ReadError;
+use holdpoint_log_files::survey::{io_error, segment_path};
+use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run};
+use holdpoint_log_format::Record;
+use holdpoint_log_index::read_indexed;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// Segments without such an index are read, the newest first, as long as they are no longer than
+/// this together: of a log that is written to, the active one and what was sealed just now.
+const READ_MAX: u64 = 64 << 20;
+
+/// Shows them, segment by segment from the newest one back. What is damaged there is not found.
+pub(crate) fn beginnings<S: ReadStorage>(
+    storage: &S,
+    begun: BTreeSet<BegunOnce>,
+    visit: &mut dyn FnMut(Line),
+) -> Result<(), ReadError> {
+    let filter = Filter { one_of: Some(OneOf::Begun(begun)), ..Filter::default() };
+    let reader = LogReader::of(storage)?;
+    let mut part = Part::begin(&reader);
+    let tied = Tied::begin(&reader, &mut part)?;
+    let (prefilter, read) = (Prefilter::of(&filter), 0);
+    let mut looking = Looking { reader: &reader, filter: &filter, prefilter, tied, part, read };
+    looking.look(visit)
+}
+
+/// What is looked for, and where.
+struct Looking<'l, 's, S> {
+    reader: &'l LogReader<'s, S>,
+    filter: &'l Filter,
+    prefilter: Prefilter,
+    tied: Tied,
+    part: Part,
+    /// So many bytes of segments were read.
+    read: u64,
+}
+
+impl<S: ReadStorage> Looking<'_, '_, S> {
+    fn look(&mut self, visit: &mut dyn FnMut(Line)) -> Result<(), ReadError> {
+        let (reader, excluded_by) = (self.reader, terms_to_exclude_by(self.filter));
+        let active = reader.firsts().last();
+        for first in reader.firsts().iter().rev() {
+            let may_hold = match active == Some(first) {
+                true => None,
+                false => may_hold(reader, &mut self.tied, *first, &excluded_by, &mut self.part)?,
+            };
+            let is_known = match may_hold {
+                Some(true) => self.by_index(*first, visit)?,
+                Some(false) => true,
+                None => false,
+            };
+            if !is_known {
+                self.by_reading(*first, visit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `false`: the index cannot be used, or the segment is not what it says.
+    fn by_index(&mut self, first: u64, visit: &mut dyn FnMut(Line)) -> Result<bool, ReadError> {
+        let Self { reader, filter, prefilter, tied, part, .. } = self;
+        let Some(believed) = tied.index_by_state(reader, first)? else { return Ok(false) };
+        let Ok(Some(candidates)) = believed.candidates(filter, Order::OldestFirst) else {
+            return Ok(false);
+        };
+        let Some(mut segment) = reader.open(first, part)? else { return Ok(false) };
+        let mut lines = Vec::new();
+        let read =
+            read_indexed(&believed.index, &mut segment, &candidates, &mut |place, record| {
+                lines.extend(line_of(place, record, filter, prefilter));
+            });
+        let is_read = read.map_err(io_error(&segment_path(first)))?.is_some();
+        lines.into_iter().filter(|_| is_read).for_each(|line| visit(*line));
+        Ok(is_read)
+    }
+
+    fn by_reading(&mut self, first: u64, visit: &mut dyn FnMut(Line)) -> Result<(), ReadError> {
+        let Self { reader, filter, prefilter, part, read, .. } = self;
+        let Some(segment) = reader.open(first, part)? else { return Ok(()) };
+        *read = read.saturating_add(segment.header.capacity);
+        if *read > READ_MAX {
+            return Ok(());
+        }
+        let mut batch = Vec::new();
+        let make =
+            |place: &RecordPlace, record: &Record<'_>| line_of(place, record, filter, prefilter);
+        let from = Run::at_start(&segment.header);
+        reader.walk_making(&segment, from, &make, part, &mut |_, record, line| {
+            batch.extend(line);
+            if !record.header.flags.more_follows() {
+                batch.drain(..).for_each(|line| visit(*line));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
+    }
+}
+
+fn line_of(
+    place: &RecordPlace,
+    record: &Record<'_>,
+    filter: &Filter,
+    prefilter: &Prefilter,
+) -> Option<Box<Line>> {
+    Judged::of(place, record, filter, prefilter)?.line.map(Box::new)
+}
