@@ -107,6 +107,7 @@ fn show_run(
     }
     out.finish()?;
     recorders::tell(directory, slice::from_ref(&run));
+    directory.tell_unread();
     if !global.json {
         tell(&run, searched.reach());
     }

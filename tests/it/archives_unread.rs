@@ -2,7 +2,7 @@
 //! is not denied. What only passes for the archive is not read.
 
 use crate::archive_support::{Sample, beside, duplicate, fifo, sequences};
-use crate::program::{json, text};
+use crate::program::{json, status, text};
 use holdpoint_log_format::names;
 use holdpoint_testing::log::segments_of;
 use std::fs;
@@ -56,6 +56,10 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
     assert_eq!(error["archived_to_sequence"].as_u64(), Some(anchor));
     let alone = sample.expect("a log alone", "trace 3 --no-archive", 3, "leave --no-archive away");
     assert!(!text(&alone.stderr).contains("--archive DIR"), "{}", text(&alone.stderr));
+    // Whether the id of a run was used before may be known there.
+    assert_eq!(status(&sample.place.shell("echo behind")), 0);
+    let run = text(&sample.ask("runs -q -n 1", 1).stdout);
+    sample.expect("gone", &format!("show {}", run.trim()), 0, &told);
 }
 
 /// Every verb that takes an id of something, where it reads archives and where it does not. A
