@@ -16,6 +16,7 @@ use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
+use holdpoint_replay::Tells;
 use std::path::PathBuf;
 
 /// What the id of a request to a person begins with.
@@ -189,7 +190,7 @@ fn asked(directory: &Directory, wanted: &str) -> Result<Asked, Failure> {
     if !is_request && (!are_digits(wanted) || wanted.len() < DIGITS_MIN) {
         return Ok(Asked::Decision(wanted.to_string()));
     }
-    let state = LiveState::read(directory, false)?;
+    let state = LiveState::read(directory, false, Tells::Questions)?;
     state.expect_log(directory)?;
     decision::expect_one_meaning(state.world(), wanted)?;
     if is_request {
@@ -240,7 +241,8 @@ fn is_of_an_id(wanted: &str) -> bool {
 /// Whether it may be that of a question of the log that is meant here. What cannot be read is told
 /// by whoever needs it.
 fn waits_here(global: &Global, wanted: &str) -> bool {
-    let state = Directory::open(global).and_then(|directory| LiveState::read(&directory, false));
+    let state = Directory::open(global)
+        .and_then(|directory| LiveState::read(&directory, false, Tells::Questions));
     !is_of_an_id(wanted) || state.is_ok_and(|state| !beginning(state.world(), wanted).is_empty())
 }
 

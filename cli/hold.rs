@@ -29,7 +29,7 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError, Options};
 use holdpoint_engine::shell::{EngineError, EngineOptions, SubmitError};
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_replay::{Rebuilt, Until, rebuild, rebuild_live};
+use holdpoint_replay::{Rebuilt, Tells, Until, rebuild, rebuild_live};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -232,7 +232,7 @@ fn resolve<'a>(
 /// The id of a request and the words that it offers, each with what it needs beside it.
 pub(crate) fn offered(global: &Global, wanted: &str) -> Result<(String, Vec<String>), Failure> {
     let directory = Directory::open(global)?;
-    let state = LiveState::read(&directory, false)?;
+    let state = LiveState::read(&directory, false, Tells::OpenRequests)?;
     state.expect_log(&directory)?;
     let world = state.world();
     let found = resolve(wanted, answer::request_ids(world))?;

@@ -8,7 +8,9 @@ use crate::hold::read_end;
 use crate::reach::no_witness;
 use crate::verify::{exit_of, lost_before, refuse_damaged, warn, warn_unproven};
 use holdpoint_domain::World;
-use holdpoint_replay::{Head, Rebuilt, Report, Stated, Unproven, Verdict, rebuild_live, stated};
+use holdpoint_replay::{
+    Head, Rebuilt, Report, Stated, Tells, Unproven, Verdict, rebuild_live, stated,
+};
 use serde::Serialize;
 
 /// The option that lets a verb read the whole log.
@@ -30,15 +32,19 @@ pub(crate) enum LiveState {
 
 impl LiveState {
     /// What lives. With `whole`, and where no snapshot is believed, the whole log is read.
-    pub(crate) fn read(directory: &Directory, whole: bool) -> Result<Self, Failure> {
-        let stated = if whole { None } else { Self::stated(directory)? };
+    pub(crate) fn read(
+        directory: &Directory,
+        whole: bool,
+        tells: Tells<'_>,
+    ) -> Result<Self, Failure> {
+        let stated = if whole { None } else { Self::stated(directory, tells)? };
         stated.map_or_else(|| Self::whole(directory), Ok)
     }
 
     /// What lives, as [`LiveState::read`] has it, with no bar that shows how far it is: for screens
     /// that are full.
-    pub(crate) fn read_quietly(directory: &Directory) -> Result<Self, Failure> {
-        if let Some(state) = Self::stated(directory)? {
+    pub(crate) fn read_quietly(directory: &Directory, tells: Tells<'_>) -> Result<Self, Failure> {
+        if let Some(state) = Self::stated(directory, tells)? {
             return Ok(state);
         }
         let read = directory
@@ -46,9 +52,9 @@ impl LiveState {
         Ok(Self::Whole(Box::new(read)))
     }
 
-    /// What lives, where a snapshot is believed.
-    pub(crate) fn stated(directory: &Directory) -> Result<Option<Self>, Failure> {
-        let found = directory.read(stated)?;
+    /// What lives, where a snapshot is believed, and nothing of what is told of it began twice.
+    pub(crate) fn stated(directory: &Directory, tells: Tells<'_>) -> Result<Option<Self>, Failure> {
+        let found = directory.read(|log, options| stated(log, tells, options))?;
         Ok(found.map(|found| Self::Stated(Box::new(found))))
     }
 

@@ -10,7 +10,7 @@ use crate::verify::not_found;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointView};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, SystemClock};
-use holdpoint_replay::{Committed, Content, Rebuilt, Until, links_of, rebuild};
+use holdpoint_replay::{Committed, Content, Rebuilt, Tells, Until, links_of, rebuild};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -69,7 +69,7 @@ impl Look {
     }
 
     fn stated(directory: &Directory, wanted: &Linked<'_>) -> Result<Option<Self>, Failure> {
-        let state = LiveState::stated(directory)?;
+        let state = LiveState::stated(directory, Tells::Decisions)?;
         state.map_or(Ok(None), |state| Self::with_links(directory, state, wanted))
     }
 

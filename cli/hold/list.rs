@@ -12,8 +12,8 @@ use crate::table::{self, Column, Fit, NOTHING, column, number};
 use crate::travel::{parse_at, seen_at, tell_reach};
 use holdpoint_domain::Time;
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
-use holdpoint_replay::Until;
 use holdpoint_replay::machine::{Recorder, recorder_of};
+use holdpoint_replay::{Tells, Until};
 use serde::Serialize;
 
 /// How many lines of a command are listed.
@@ -99,7 +99,7 @@ impl Args {
     /// The state in which questions are looked for; inside a batch, the last record of it.
     fn look(&self, directory: &Directory) -> Result<(LiveState, Option<u64>), Failure> {
         let Some(at) = self.at else {
-            return Ok((LiveState::read(directory, self.whole.whole)?, None));
+            return Ok((LiveState::read(directory, self.whole.whole, Tells::OpenRequests)?, None));
         };
         let rebuilt = super::read(directory, at)?;
         let inside_batch_until = rebuilt.inside_batch_until;

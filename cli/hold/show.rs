@@ -13,7 +13,7 @@ use crate::verify::not_found;
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
-use holdpoint_replay::Until;
+use holdpoint_replay::{Tells, Until};
 
 /// Options of `hold show`.
 #[derive(Debug, clap::Args)]
@@ -56,7 +56,9 @@ type Found = (Question, (u64, u64));
 /// The question of a loop that lives, which is named by its whole id. Which others there are is not
 /// in the state.
 fn live(directory: &Directory, wanted: &str) -> Result<Option<(LiveState, Found)>, Failure> {
-    let Some(state) = LiveState::stated(directory)? else { return Ok(None) };
+    let Some(state) = LiveState::stated(directory, Tells::Request(wanted))? else {
+        return Ok(None);
+    };
     let found = match state.world().find_request(wanted) {
         Some(RequestPlace::Live(entity, held)) => (Question::of(entity, held), records_of(entity)),
         _ => return Ok(None),

@@ -12,7 +12,7 @@ use crate::verify::{VERIFY_TELLS, damaged};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::head::read_witness;
 use holdpoint_log_format::names;
-use holdpoint_replay::Until;
+use holdpoint_replay::{Tells, Until};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -145,7 +145,7 @@ fn read(place: &Place, at: Option<Until>) -> Result<(LiveState, Option<String>),
         if failure.code() == "io" { failure } else { place.no_more(failure) }
     })?;
     let Some(at) = at else {
-        let state = LiveState::read_quietly(&directory)?;
+        let state = LiveState::read_quietly(&directory, Tells::Questions)?;
         state.expect_log(&directory).map_err(|failure| place.no_more(failure))?;
         return Ok((state, None));
     };

@@ -12,7 +12,7 @@ use crate::text::{aligned, moment};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::Thread;
-use holdpoint_replay::{Until, is_salvaged};
+use holdpoint_replay::{Tells, Until, is_salvaged};
 
 /// Options of `thread list`.
 #[derive(Debug, clap::Args)]
@@ -66,7 +66,8 @@ impl Args {
         if self.whole.whole && self.open {
             return LiveState::whole(directory);
         }
-        let stated = if self.whole.whole { None } else { LiveState::stated(directory)? };
+        let stated =
+            if self.whole.whole { None } else { LiveState::stated(directory, Tells::Threads)? };
         if let Some(state) = stated
             && self.is_told_by(directory, &state)?
         {

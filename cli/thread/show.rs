@@ -12,7 +12,7 @@ use crate::travel::parse_at;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread, ThreadView};
 use holdpoint_domain::{Time, World};
-use holdpoint_replay::{Head, Until};
+use holdpoint_replay::{Head, Tells, Until};
 use serde::Serialize;
 
 /// Options of `thread show`.
@@ -58,7 +58,7 @@ struct Found {
 
 /// A thread that a state holds, where no other can be meant.
 fn live(directory: &Directory, name: &Name) -> Result<Option<Found>, Failure> {
-    let Some(state) = LiveState::stated(directory)? else { return Ok(None) };
+    let Some(state) = LiveState::stated(directory, Tells::Threads)? else { return Ok(None) };
     let world = state.world();
     let Some(tenant) = &name.tenant.clone().or_else(|| only_tenant(world, name)) else {
         return Ok(None);

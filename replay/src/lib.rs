@@ -78,7 +78,7 @@ pub use finding::{Finding, Problem, leading};
 pub use holdpoint_log_files::later::{Later, told_of};
 pub use holdpoint_log_files::survey::Reached;
 pub use interrupted::Interrupted;
-pub use live::{Stated, is_salvaged, stated};
+pub use live::{Stated, Tells, is_salvaged, stated};
 pub use outcome::RunOutcome;
 pub use prefix::{CommonPrefix, common_prefix};
 pub use progress::Progress;

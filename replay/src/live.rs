@@ -7,12 +7,16 @@
 //! what.
 
 use crate::anchor::Anchor;
+use crate::begun_twice::{BegunOnce, begun_twice};
 use crate::read::{Committed, ReadError, ReadOptions};
 use crate::rebuild::Until;
 use crate::report::Head;
 use crate::timeline::Moment;
 use crate::timeline::snapshot::stated_by;
 use crate::timeline::trip::{Trip, unfollowed};
+use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::human_decision::HeldRequest;
+use holdpoint_domain::interruption_thread::Thread;
 use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Event, World};
@@ -41,19 +45,37 @@ pub struct Stated {
     pub reached: Reached,
 }
 
+/// What of a state is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tells<'a> {
+    /// The requests that wait for a person.
+    OpenRequests,
+    /// A request of a loop that lives.
+    Request(&'a str),
+    /// Decision points.
+    Decisions,
+    /// The requests and the decision points that live.
+    Questions,
+    /// Threads.
+    Threads,
+}
+
 /// The state at the end of a log, from the newest snapshot that the chain vouches for. `None` where
 /// there is none, and where the end of the log, or what leads to it from there, is not as it should
-/// be: [`crate::rebuild_live`] reads the log whole.
+/// be, or something of what is told began behind the snapshot and before it as well:
+/// [`crate::rebuild_live`] reads the log whole.
 ///
 /// # Errors
 /// The log cannot be read, or changes again and again. That a snapshot cannot be read is none.
 pub fn stated<S: ReadStorage>(
     storage: &S,
+    tells: Tells<'_>,
     options: ReadOptions<'_>,
 ) -> Result<Option<Stated>, ReadError> {
     let mut moved = None;
     for _ in 0..READINGS_MAX {
-        match look(storage, options).map_err(unfollowed) {
+        let looked = look(storage, options).map_err(unfollowed);
+        match looked.and_then(|look| look.of_one_beginning(storage, tells)) {
             Ok(Look::Told(stated)) => return Ok(stated.map(|stated| *stated)),
             Ok(Look::Unsettled) => moved = None,
             Err(ReadError::Changed { file }) => moved = Some(ReadError::Changed { file }),
@@ -97,6 +119,53 @@ enum Look {
     Told(Option<Box<Stated>>),
     /// Something is behind the newest record. It may be being written just now.
     Unsettled,
+}
+
+impl Look {
+    /// The same, unless something of what is told began behind the snapshot under an id that was
+    /// used before: the state had forgotten that.
+    fn of_one_beginning<S: ReadStorage>(
+        self,
+        storage: &S,
+        tells: Tells<'_>,
+    ) -> Result<Self, ReadError> {
+        let Self::Told(Some(stated)) = &self else { return Ok(self) };
+        let begun = tells.begun_from(stated.stated_by, &stated.world);
+        let is_believed = begun_twice(storage, begun)?.is_empty();
+        Ok(if is_believed { self } else { Self::Told(None) })
+    }
+}
+
+impl Tells<'_> {
+    /// What of it began with a record or behind it, and with which one each did.
+    fn begun_from(self, first: u64, world: &World) -> Vec<(BegunOnce, u64)> {
+        let request = |held: &HeldRequest| {
+            let began = Some(held.requested_sequence).filter(|began| *began >= first)?;
+            Some((BegunOnce::Request(held.request_id().to_string()), began))
+        };
+        let decision = |point: &DecisionPoint| {
+            let began = Some(point.created_sequence).filter(|began| *began >= first)?;
+            Some((BegunOnce::Decision(point.decision_id.to_string()), began))
+        };
+        let thread = |thread: &Thread| {
+            let began = Some(thread.started_sequence).filter(|began| *began >= first)?;
+            let (tenant, correlation) = (&thread.tenant_id, &thread.correlation_id);
+            Some((BegunOnce::Thread(tenant.to_string(), correlation.to_string()), began))
+        };
+        let open = world.open_requests().filter_map(|(_, held)| request(held));
+        let live = world.live_decision_points().filter_map(decision);
+        let closed = world.closed_decision_points().filter_map(decision);
+        let threads = world.live_threads().chain(world.closed_threads());
+        match self {
+            Self::OpenRequests => open.collect(),
+            Self::Request(id) => {
+                world.find_request(id).and_then(|it| request(it.held())).into_iter().collect()
+            }
+            Self::Decisions => live.chain(closed).collect(),
+            Self::Questions => open.chain(live).collect(),
+            Self::Threads => threads.filter_map(thread).collect(),
+        }
+    }
 }
 
 fn look<S: ReadStorage>(storage: &S, options: ReadOptions<'_>) -> Result<Look, FollowError> {

@@ -1,9 +1,11 @@
 //! An id is used once. What began twice under one was written past the program, and no reading of
 //! a part of the log tells it as if it had begun once.
 
-use crate::attack_support::state_indexes;
+use crate::attack_support::{state_indexes, submit};
 use crate::records_support::{holdpoint, told};
+use crate::thread_support::{chat, line, setting, turn};
 use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::core::limits::MAX_CLOSED_REQUESTS;
 use holdpoint_domain::decision_point::{
     CancelDecisionPoint, DecisionPointCommand, MAX_CLOSED_DECISION_POINTS,
 };
@@ -13,6 +15,7 @@ use holdpoint_log_format::BootId;
 use holdpoint_replay::{Filter, ReadOptions, records};
 use holdpoint_testing::hand_made::{HandMade, envelope};
 use holdpoint_testing::story::points::agent;
+use serde_json::json;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -23,15 +26,22 @@ struct Sample {
     log: HandMade,
     run: String,
     request: String,
-    /// The first of the decisions.
-    decision: String,
+    /// The first of the decisions, and the record with which it began.
+    decision: (String, u64),
 }
 
 impl Sample {
     fn new() -> Self {
+        Self::of(1)
+    }
+
+    /// The same of so many such runs.
+    fn of(runs: usize) -> Self {
         let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
         let (run, _) = log.retry_of_halted("make test");
         let request = log.world.closed_requests().next().unwrap().request_id().to_string();
+        (1..runs).for_each(|_| drop(log.retry_of_halted("make test")));
+        let began = log.chain.sequence + 1;
         let ids: Vec<_> =
             (0..=MAX_CLOSED_DECISION_POINTS as u64).map(|at| settle(&mut log, at)).collect();
         log.run();
@@ -42,7 +52,7 @@ impl Sample {
         log.run();
         log.ask(Entropy::from_bytes([0xcc; 16]));
         log.write(directory.path());
-        Self { directory, log, run, request, decision: ids[0].clone() }
+        Self { directory, log, run, request, decision: (ids[0].clone(), began) }
     }
 
     fn path(&self) -> &Path {
@@ -53,7 +63,7 @@ impl Sample {
     fn expect(&self, lines: &[&str], code: i32, says: &str) {
         for line in lines {
             let line = line.replace("RUN", &self.run).replace("REQ", &self.request);
-            let line = line.replace("DP", &self.decision);
+            let line = line.replace("DP", &self.decision.0);
             let words: Vec<&str> = line.split(' ').collect();
             let (exit, stdout, stderr) = told(&holdpoint(self.path(), &words));
             assert_eq!(exit, code, "{line}: {stdout}{stderr}");
@@ -120,4 +130,66 @@ fn a_run_that_began_twice_is_told_by_no_list_and_both_beginnings_are_named() {
     let (_, listed, _) = told(&holdpoint(sample.path(), &["runs", "-q", "-n", "2"]));
     assert!(!listed.contains(&sample.run), "{listed}");
     sample.expect(&["trace 1", &format!("trace {second}")], 0, "");
+}
+
+#[test]
+fn a_request_that_began_twice_is_not_told_as_what_waits() {
+    // The state remembers so many that ended.
+    let mut sample = Sample::of(MAX_CLOSED_REQUESTS + 1);
+    let lists = ["hold list", "hold list --json", "hold list --whole", "inbox"];
+    sample.expect(&lists, 0, "");
+    sample.expect(&["hold show REQ", "trace REQ"], 0, "");
+    forge_run(&mut sample.log);
+    sample.log.write(sample.path());
+    sample.expect(&lists, 6, "which alone counts");
+    sample.expect(&["hold show REQ", "show REQ"], 6, "which alone counts");
+    sample.expect(&["trace REQ"], 6, "began twice, with record");
+}
+
+#[test]
+fn a_decision_that_ended_and_began_again_is_not_told_as_what_waits() {
+    let mut sample = Sample::new();
+    let lists = ["decision list", "decision list --json", "decision list --state all", "inbox"];
+    sample.expect(&lists, 0, "");
+    sample.expect(&["decision show DP", "show DP", "trace DP"], 0, "");
+    let mut other = HandMade::new();
+    other.ask(Entropy::from_bytes([0; 16]));
+    let created = "decision_point.created";
+    let second = forge(&mut sample.log, &other, (created, created));
+    sample.log.write(sample.path());
+    let first = sample.decision.1;
+    let says = format!("what began with record {first}, which alone counts");
+    sample.expect(&lists, 6, &says);
+    sample.expect(&["decision show DP", "show DP"], 6, &says);
+    let twice = format!("began twice, with record {first} and again with record {second}");
+    sample.expect(&["trace DP"], 6, &twice);
+}
+
+/// A thread with one turn.
+fn talk(log: &mut HandMade) {
+    setting("acme", "talk").iter().for_each(|line| submit(log, line));
+    submit(log, &turn("acme", "talk", 1, chat("It is noon, and it rains.")));
+}
+
+#[test]
+fn a_thread_that_was_closed_and_began_again_is_not_told_as_open() {
+    let (directory, mut log, mut other) =
+        (TempDir::new().unwrap(), HandMade::new(), HandMade::new());
+    talk(&mut log);
+    submit(&mut log, &line("close", json!({ "tenant_id": "acme", "correlation_id": "talk" })));
+    log.snapshot(directory.path());
+    log.write(directory.path());
+    let asked = |words: &str, code: i32, says: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let (exit, stdout, stderr) = told(&holdpoint(directory.path(), &words));
+        assert_eq!(exit, code, "{words:?}: {stdout}{stderr}");
+        assert!(format!("{stdout}{stderr}").contains(says), "{words:?}: {stdout}{stderr}");
+    };
+    let verbs = ["thread list", "thread list --open", "thread show talk", "trace thread:talk"];
+    verbs.iter().for_each(|words| asked(words, 0, ""));
+    talk(&mut other);
+    let turn = "interruption_thread.turn_taken";
+    forge(&mut log, &other, (turn, turn));
+    log.write(directory.path());
+    verbs.iter().for_each(|words| asked(words, 6, "which alone counts"));
 }

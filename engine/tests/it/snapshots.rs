@@ -9,7 +9,7 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::log::Options;
 use holdpoint_engine::shell::{EngineOptions, FingerprintDistance, SubmitError, Submitted};
 use holdpoint_log_format::{BootId, SnapshotHeader, names};
-use holdpoint_replay::{ReadOptions, stated};
+use holdpoint_replay::{ReadOptions, Tells, stated};
 use holdpoint_testing::hand_made::HandMade;
 use holdpoint_testing::shell::commands::{dispatch, initialize};
 use holdpoint_testing::shell::{Place, origin};
@@ -273,7 +273,7 @@ fn whoever_only_looks_begins_at_no_snapshot_of_which_a_part_cannot_be_read() {
     let looking = Engine::open_read_only(place.log()).unwrap();
     assert_eq!((looking.world().live_loops().count(), looking.stated_by()), (1, None));
     let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
-    assert!(stated(&place.storage(), options).unwrap().is_none());
+    assert!(stated(&place.storage(), Tells::Questions, options).unwrap().is_none());
 }
 
 #[test]

@@ -22,8 +22,8 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, Head, names};
 use holdpoint_replay::archives::with_archives;
 use holdpoint_replay::{
-    AxisState, BegunOnce, BegunTwice, Filter, ReadOptions, Report, RunFound, RunsWanted, Until,
-    Verdict, find_runs, rebuild, run_of, verify, verify_together,
+    AxisState, BegunOnce, BegunTwice, Filter, ReadOptions, Report, RunFound, RunsWanted, Tells,
+    Until, Verdict, find_runs, rebuild, run_of, stated, verify, verify_together,
 };
 use holdpoint_testing::hand_made::{HandMade, change_head, envelope};
 use holdpoint_testing::story::Story;
@@ -344,4 +344,29 @@ fn a_run_that_began_twice_is_not_told() {
         let uncounted: Vec<_> = listed.uncounted.iter().map(|it| it.twice.as_ref()).collect();
         assert_eq!((told, uncounted), (vec![other.as_str(); count], vec![Some(&twice)]), "{most}");
     }
+}
+
+/// Only a reading of the whole log tells what a state tells of that began under a used id.
+#[test]
+fn a_state_that_forgot_what_ended_is_not_told_where_that_began_again_behind_it() {
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    register(&mut log);
+    talk_and_close(&mut log);
+    settle_questions(&mut log, 0..MAX_CLOSED_DECISION_POINTS as u64 + 1);
+    let told = |log: &HandMade, tells| {
+        log.write(directory.path());
+        let storage = DirectoryStorage::new(directory.path());
+        stated(&storage, tells, options()).unwrap().is_some()
+    };
+    log.snapshot(directory.path());
+    give(&mut log, &asker(), &question(u64::MAX).1);
+    assert!(told(&log, Tells::Decisions) && told(&log, Tells::Threads), "both begin once");
+    give(&mut log, &asker(), &question(0).1);
+    assert!(!told(&log, Tells::Decisions) && !told(&log, Tells::Questions));
+    assert!(told(&log, Tells::Threads), "it tells of no decision");
+    talk_again(&mut log);
+    assert!(!told(&log, Tells::Threads));
+    // What a snapshot holds is as the record behind it states.
+    log.snapshot(directory.path());
+    assert!(told(&log, Tells::Decisions) && told(&log, Tells::Threads));
 }

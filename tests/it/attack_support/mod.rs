@@ -98,7 +98,7 @@ fn interrupt(log: &mut HandMade) {
     submit(log, &turn("acme", "talk", 3, back));
 }
 
-fn submit(log: &mut HandMade, line: &Value) {
+pub(crate) fn submit(log: &mut HandMade, line: &Value) {
     let actor = serde_json::from_value(line["actor"].clone()).unwrap();
     give(log, actor, &serde_json::from_value(line["submit"].clone()).unwrap());
 }
