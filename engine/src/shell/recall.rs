@@ -248,8 +248,9 @@ impl<S: Storage> Past<'_, '_, S> {
         Ok(records.pop().map(|event| event.envelope.event))
     }
 
-    /// The decision point that a command is about, where it ended so long ago that only the log
-    /// knows: as its records, and those of the rounds before it, say.
+    /// The decision point that a command is about or whose approval it spends, where it ended so
+    /// long ago that only the log knows: as its records, and those of the rounds before it, say.
+    /// That the state knows one of this id means nothing where the log had one before.
     fn decision_point(
         &mut self,
         command: &Command,
@@ -258,13 +259,14 @@ impl<S: Storage> Past<'_, '_, S> {
             Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(c)) => {
                 c.supersedes.as_deref()
             }
-            other => other.decision_point(),
+            other => other.decision_point().or_else(|| other.spent_approval()),
         };
         let Some(wanted) = wanted.filter(|_| self.hot.world.forgets_decision_points()) else {
             return Ok(None);
         };
-        let is_there = self.hot.world.decision_point(wanted).is_some();
-        if is_there || self.first_use(&Term::DecisionPoint(wanted))?.is_none() {
+        let began = self.hot.world.decision_point(wanted).map(|point| point.created_sequence);
+        let first = self.first_use(&Term::DecisionPoint(wanted))?;
+        if first.is_none_or(|first| began.is_some_and(|began| first >= began)) {
             return Ok(None);
         }
         let (mut world, mut rounds) = (World::default(), vec![wanted.to_string()]);

@@ -17,9 +17,10 @@ use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::registration::{
     MAX_ENDED_REGISTRATIONS, RegisterWorkOrder, RegistrationCommand, WorkOrderStatus,
 };
+use holdpoint_domain::world::{Term, envelope};
 use holdpoint_domain::{ActorId, Command, Refusal};
 use holdpoint_engine::Engine;
-use holdpoint_engine::log::{Level, Options, Ownership};
+use holdpoint_engine::log::{Level, Log, NewRecord, Options, Ownership};
 use holdpoint_engine::shell::{EngineOptions, FingerprintDistance, Origin, Submitted};
 use holdpoint_log_format::names;
 use holdpoint_testing::shell::Place;
@@ -194,6 +195,34 @@ fn a_decision_that_ended_long_ago_keeps_its_id_and_tells_how_it_ended() {
     remove_indexes(&place);
     assert_all_is_known(&place, "without an index", DECISIONS + 2);
     place.rebuilt();
+}
+
+/// Puts the record that began a decision on the log once more, as nobody who asks the rules does.
+fn begin_again(place: &Place, number: usize) {
+    let engine = engine(place);
+    let found = engine.records_with(&Term::DecisionPoint(&decision_id(number))).unwrap();
+    engine.close().expect("it closes");
+    let encoded = envelope::encode(&found[0].envelope).unwrap();
+    let (kind, version, payload) = (encoded.kind, encoded.version, encoded.payload);
+    let at = found[0].at.nanoseconds();
+    let (log, _) = Log::open(place.storage(), Options::default()).unwrap();
+    log.append_any_kind(&[NewRecord { kind, version, payload }], at, Level::Os).unwrap();
+    log.close().unwrap();
+}
+
+#[test]
+fn a_decision_that_began_again_once_the_state_forgot_it_is_what_it_was() {
+    let place = Place::new();
+    fill(&place);
+    begin_again(&place, 2);
+    let engine = engine(&place);
+    let is_open = engine.query(|world| world.decision_point(&decision_id(2)).is_some());
+    assert!(is_open.unwrap(), "no state can know better");
+    for command in [cancel(2), respond(2, Response::option("no"))] {
+        let late = refused(give(&engine, &command));
+        assert!(matches!(late, No::AlreadyEnded { .. }), "{late:?}");
+    }
+    engine.close().expect("it closes");
 }
 
 #[test]

@@ -58,10 +58,14 @@ pub(crate) struct PointsView<'a> {
 }
 
 impl<'a> PointsView<'a> {
-    /// The decision point with this id: remembered, or found again.
+    /// The decision point with this id: found again, or remembered. One that was found again had
+    /// the id first.
     pub(crate) fn known(self, decision_id: &str) -> Option<&'a DecisionPoint> {
-        let recalled = self.recalled.filter(|point| *point.decision_id == *decision_id);
-        self.points.find(decision_id).or(recalled)
+        self.found_again(decision_id).or_else(|| self.points.find(decision_id))
+    }
+
+    fn found_again(self, decision_id: &str) -> Option<&'a DecisionPoint> {
+        self.recalled.filter(|point| *point.decision_id == *decision_id)
     }
 
     fn floor(self) -> GatePolicy {
@@ -291,7 +295,7 @@ fn respond(
     if !point.is_open() || !over.is_empty() {
         point.check_option(&command.response)?;
     }
-    if view.points.find(&point.decision_id).is_none() {
+    if view.found_again(&point.decision_id).is_some() {
         // A late answer is kept where what it came too late for is.
         return Err(point.ended());
     }
@@ -528,7 +532,7 @@ fn report(view: PointsView<'_>, command: &ReportOutcome) -> Result<Vec<Event>, N
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     check_claim(&command.claim)?;
-    if view.points.find(&command.decision_id).is_none() {
+    if view.found_again(&command.decision_id).is_some() {
         let decision_id = command.decision_id.clone();
         return Err(No::NotSpent { decision_id, state: point.state });
     }

@@ -236,6 +236,18 @@ impl Command {
         command.decision_id()
     }
 
+    /// The decision point whose approval is spent with what the command does.
+    #[must_use]
+    pub fn spent_approval(&self) -> Option<&str> {
+        match self {
+            Self::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) => {
+                Some(&c.approval.as_ref()?.decision_id)
+            }
+            Self::Log(LogCommand::RelaxPolicy(c)) => c.approval.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The same command, where nothing is said of what proves who gives it.
     fn without_means(mut self) -> Self {
         if let Some(by) = self.principal_mut() {
