@@ -23,7 +23,7 @@ use holdpoint_replay::records::Line;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
     Change, CommonPrefix, Difference, EntityChange, Reach, RunTold, Until, ValueChange,
-    common_prefix, diff, diff_states,
+    common_prefix, diff, diff_states, records_named,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -224,8 +224,7 @@ fn show_logs(out: &mut Output, logs: &CommonPrefix) {
     let common = match (logs.is_one_log, logs.common) {
         (false, _) => "none: the logs are of two identities".to_string(),
         (true, 0) => "none".to_string(),
-        (true, 1) => "record 1".to_string(),
-        (true, last) => format!("records 1 to {last}"),
+        (true, last) => records_named(1, last),
     };
     out.line(format_args!("{:<12}  {common}", "in common"));
     let sides =
@@ -284,8 +283,7 @@ fn show_change(out: &mut Output, change: &EntityChange) {
         Change::Forgotten => ('.', "is not among the 65,536 newest streams"),
     };
     let records = match (change.first_record, change.last_record) {
-        (Some(first), Some(last)) if first == last => format!(", record {first}"),
-        (Some(first), Some(last)) => format!(", records {first} to {last}"),
+        (Some(first), Some(last)) => format!(", {}", records_named(first, last)),
         _ => String::new(),
     };
     let told = change.run.as_ref().and_then(ended).or_else(|| change.last_words.clone());

@@ -11,7 +11,7 @@ use crate::text::path;
 use crate::wanted::{WantedArgs, expect_known};
 use holdpoint_engine::shell::Watch;
 use holdpoint_log_files::{FollowError, Standing};
-use holdpoint_replay::{Filter, LogTail, Missed, Order, TailError, newest};
+use holdpoint_replay::{Filter, LogTail, Missed, Order, TailError, newest, records_named};
 use std::time::Duration;
 
 /// Options of `log tail`.
@@ -100,8 +100,9 @@ fn follow(
             caught_up.map_err(|error| failed(directory, &error))?
         {
             complain(&format!(
-                "records {first} to {last} were moved to an archive before they were shown: \
-                 `holdpoint log show --archive DIR` shows them"
+                "{}: moved to an archive before that was shown; `holdpoint log show --archive DIR` \
+                 shows it",
+                records_named(first, last)
             ));
         }
         // Looked at though nothing was written: whoever closes a pipe is not kept waiting for us.

@@ -12,7 +12,8 @@ use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
-    Begun, Filter, Line, LogTail, Missed, RUN_BEGINS, Run, RunFound, RunsWanted, run_of,
+    Begun, Filter, Line, LogTail, Missed, RUN_BEGINS, Run, RunFound, RunsWanted, records_named,
+    run_of,
 };
 use std::time::Duration;
 
@@ -48,8 +49,9 @@ pub(super) fn follow(
         }
         if let Some(Missed { first, last }) = missed {
             complain(&format!(
-                "records {first} to {last} were moved to an archive before they were looked at: \
-                 `holdpoint runs --archive DIR` shows their runs"
+                "{}: moved to an archive before that was looked at; `holdpoint runs --archive DIR` \
+                 shows its runs",
+                records_named(first, last)
             ));
         }
         // Looked at though nothing was written: whoever closes a pipe is not kept waiting for us.

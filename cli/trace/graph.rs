@@ -4,7 +4,7 @@ use super::text::{beginning, cause_of};
 use crate::output::Output;
 use crate::show::proven;
 use crate::text::{cut, moment};
-use holdpoint_replay::{Beginning, Role, Step, Trace};
+use holdpoint_replay::{Beginning, Role, Step, Trace, records_named};
 use std::fmt::Write;
 
 /// Records of a step that its box names; more are counted.
@@ -71,10 +71,7 @@ fn edges(story: &Trace) -> Vec<(String, u64)> {
 
 /// The lines in the box of a step.
 fn box_of(step: &Step, is_verbose: bool) -> Vec<String> {
-    let numbers = match step.first == step.last {
-        true => format!("record {}", step.first),
-        false => format!("records {} to {}", step.first, step.last),
-    };
+    let numbers = records_named(step.first, step.last);
     let time = step.records.first().map(|record| format!(", {}", moment(record.time)));
     let mut lines = vec![numbers + time.unwrap_or_default().as_str()];
     lines.extend(step.actor.as_ref().map(|who| cut_line(&proven(who, step.proof))));

@@ -4,8 +4,8 @@ use crate::output::Output;
 use crate::text::{bytes, counted};
 use anstyle::AnsiColor;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::DamageMap;
 use holdpoint_replay::damage::{Certainty, Kept, Picture, Records, Region, Stretch};
+use holdpoint_replay::{DamageMap, records_named};
 
 /// Regions and stretches shown to a person.
 const SHOWN_MAX: usize = 20;
@@ -64,10 +64,7 @@ fn show_region(out: &mut Output, number: u64, region: &Region) {
 }
 
 fn named(records: Records) -> String {
-    match records.count() {
-        1 => format!("record {}", records.first),
-        _ => format!("records {} to {}", records.first, records.last),
-    }
+    records_named(records.first, records.last)
 }
 
 fn held(stretch: &Stretch) -> String {

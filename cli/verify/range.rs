@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::progress::Bar;
 use crate::text::path;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::{Range, RangeReport, Verdict, verify_range};
+use holdpoint_replay::{Range, RangeReport, Verdict, records_named, verify_range};
 use std::path::PathBuf;
 
 /// Verifies a range. Exit 3 where the log does not hold all of it.
@@ -41,9 +41,9 @@ fn not_here(directory: &Directory, report: &RangeReport) -> Failure {
     let message = match report.reached {
         0 => format!("there is no record at {shown}: name another directory with --log DIR"),
         reached => format!(
-            "{shown} does not hold records {} to {}: it begins with record {} and reaches record \
-             {reached}",
-            report.first, report.last, report.begins
+            "{shown} does not hold {}: it begins with record {} and reaches record {reached}",
+            records_named(report.first, report.last),
+            report.begins
         ),
     };
     Failure::new(Exit::NOT_FOUND, "range_not_here", message)
@@ -57,7 +57,7 @@ fn show(out: &mut Output, report: &RangeReport) {
     show_axis(out, "authenticity", &report.authenticity);
     match report.reached {
         0 => out.line("range           no record of it was read"),
-        _ => out.line(format_args!("range           records {} to {}", report.first, report.last)),
+        _ => out.line(format_args!("range           {}", records_named(report.first, report.last))),
     }
     if let Some(from) = &report.from {
         out.line(format_args!("follows from    record {}, {}", from.sequence, from.link));

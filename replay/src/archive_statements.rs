@@ -15,7 +15,7 @@ use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::HistoryArchived;
 use holdpoint_domain::world::{STATE_SCHEMA_VERSION, fingerprint_of};
 use holdpoint_log_files::reader::read_header;
-use holdpoint_log_files::{Place, ReadStorage, SurveyError};
+use holdpoint_log_files::{Place, ReadStorage, SurveyError, records_named};
 use holdpoint_log_format::{ChainPosition, Link};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ impl ArchiveStatements {
             return;
         }
         if !is_before {
-            let found = format!("records {first} to {anchor}");
+            let found = records_named(first, anchor);
             self.false_ones.push(refuted(place_of(record), "records before this one", found));
             return;
         }

@@ -5,11 +5,11 @@ use crate::finding::{Finding, Problem};
 use crate::meaning::{Meaning, Stopped, UnderRules, Unjudged};
 use crate::read::Reading;
 use crate::report::{Axes, Axis, AxisState, Report, Unproven, Verdict};
-use crate::summary::{named_by_application, records_named};
+use crate::summary::named_by_application;
 use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::core::forbidden::Rules;
 use holdpoint_log_files::later::Later;
-use holdpoint_log_files::{Place, Problem as LogProblem};
+use holdpoint_log_files::{Place, Problem as LogProblem, records_named};
 use holdpoint_log_format::recovery::Verdict as LogVerdict;
 
 const NO_LOG: &str = "there is no log here";

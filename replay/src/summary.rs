@@ -24,7 +24,6 @@ use holdpoint_domain::execution_loop::{
 use holdpoint_domain::sandbox_fault::{FaultReported, SandboxDecided, SandboxFaultEvent};
 pub(crate) use log::labels;
 use log::of_the_log;
-pub use log::records_named;
 use threads::of_thread;
 
 /// Longest piece of foreign text in a line, in bytes.

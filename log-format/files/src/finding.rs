@@ -24,6 +24,17 @@ impl Place {
     }
 }
 
+/// Records in a row, by their sequences.
+#[must_use]
+pub fn records_named(first: u64, last: u64) -> String {
+    if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
+}
+
+fn were_durable(first: u64, last: u64) -> String {
+    let (were, are) = if first == last { ("was", "is") } else { ("were", "are") };
+    format!("{} {were} durable and {are} damaged or missing", records_named(first, last))
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}, byte {}, sequence {}", self.file, self.offset, self.sequence)
@@ -144,7 +155,7 @@ pub enum Problem {
     #[error("HEAD names this record as the newest durable one, and its batch goes on behind it")]
     WitnessInBatch,
     /// Records that were durable are damaged or missing.
-    #[error("records {first} to {last} were durable and are damaged or missing")]
+    #[error("{}", were_durable(*first, *last))]
     BelowMark {
         /// The first of them.
         first: u64,
@@ -221,7 +232,7 @@ impl Problem {
             }
             Self::Rewritten { expected, .. } => expected.to_string(),
             Self::WitnessInBatch => "the end of a batch".into(),
-            Self::BelowMark { first, last } => format!("valid records {first} to {last}"),
+            Self::BelowMark { first, last } => format!("valid {}", records_named(*first, *last)),
             Self::Length { expected, .. } => format!("{expected} bytes"),
             Self::DamagedTail { .. } => "00".into(),
             Self::SearchStopped => "a search within four segment lengths".into(),

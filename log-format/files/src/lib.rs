@@ -33,7 +33,7 @@ pub mod survey;
 mod tie;
 pub mod window;
 
-pub use finding::{Finding, Place, Problem};
+pub use finding::{Finding, Place, Problem, records_named};
 pub use follow::{FollowError, Follower};
 pub use joined::{ArchivePlaces, JoinedLog};
 pub use mapped::Mapped;

@@ -8,6 +8,7 @@ use holdpoint_domain::log::{
     Label, LogEvent, PolicyChanged, PolicyUnknown, RecordsLabelled, RecordsLost, RecordsUnproven,
     RecoveryPerformed, RulesAdopted, Salvaged, SegmentIndexed, UnprovenReason,
 };
+use holdpoint_log_files::records_named;
 
 use super::{named_by_application, short, shown};
 
@@ -167,12 +168,6 @@ fn history_archived(body: &HistoryArchived) -> String {
         shown(&body.archived_to),
         short(&body.anchor_link)
     )
-}
-
-/// Records in a row, by their sequences.
-#[must_use]
-pub fn records_named(first: u64, last: u64) -> String {
-    if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
 }
 
 const fn were(first: u64, last: u64) -> &'static str {

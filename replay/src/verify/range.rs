@@ -12,7 +12,9 @@ use crate::records::indexes::{BehindHead, statement_of};
 use crate::records::part::{check_end, withheld_at};
 use crate::report::{Axis, AxisState, Head, MEANING_FINDINGS_MAX, Unproven, Verdict};
 use holdpoint_domain::log::UnprovenRecords;
-use holdpoint_log_files::{Finding as LogFinding, LogReader, ReadStorage, RecordPlace, Run, Ties};
+use holdpoint_log_files::{
+    Finding as LogFinding, LogReader, ReadStorage, RecordPlace, Run, Ties, records_named,
+};
 use holdpoint_log_format::{ChainPosition, LogId, Record, RecordHeader, names};
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -328,8 +330,9 @@ impl Proves<'_> {
                         format!("up to the newest witness, record {witnessed}, and on behind it")
                     }
                 };
-                let reason =
-                    format!("records {first} to {last} hash to what their chain says, {reach}");
+                let hash = if first == last { "hashes" } else { "hash" };
+                let named = records_named(first, last);
+                let reason = format!("{named} {hash} to what their chain says, {reach}");
                 axis(AxisState::Proven, reason)
             }
         }
@@ -348,7 +351,7 @@ impl Proves<'_> {
             }
             (None, None, None) if !self.is_here => (AxisState::NotChecked, NOT_HERE.to_string()),
             (None, None, None) => {
-                (AxisState::Proven, format!("none of the records {first} to {last} is missing"))
+                (AxisState::Proven, format!("nothing of {} is missing", records_named(first, last)))
             }
         };
         axis(state, reason)

@@ -1,5 +1,7 @@
 //! Why something permits nothing after a salvage.
 
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -28,15 +30,23 @@ pub(crate) trait Doubts {
     fn of_made(&self, by: u64) -> Option<Doubt>;
 }
 
+/// Records in a row, by their sequences.
+pub(crate) fn records_named(first: u64, last: u64) -> String {
+    if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
+}
+
+/// What they are, of one or of several.
+pub(crate) const fn are(first: u64, last: u64) -> &'static str {
+    if first == last { "is" } else { "are" }
+}
+
 /// What is to be feared of it, as the rest of a sentence.
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unproven { first, last } if first == last => {
-                write!(f, "may rest on record {first}, which is unproven")
-            }
             Self::Unproven { first, last } => {
-                write!(f, "may rest on records {first} to {last}, which are unproven")
+                let (named, are) = (records_named(*first, *last), are(*first, *last));
+                write!(f, "may rest on {named}, which {are} unproven")
             }
             Self::LostBefore(record) => {
                 write!(f, "may have ended in a record that is lost, before record {record}")

@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use crate::core::actor::Authentication;
+use crate::core::doubt::{are, records_named};
 use crate::core::ids::OWN_PREFIXES;
 use crate::core::refusal::{CommonRefusal, refusals, through};
 use crate::core::text::IdentifierFault;
@@ -348,8 +349,9 @@ refusals! {
     } = "ALREADY_CONSUMED" in Continuity,
     /// Nothing proves the approval.
     #[error(
-        "records {first} to {last} are unproven, and decision {decision_id} may rest on them: it \
-         approves nothing; ask anew"
+        "{} {} unproven, and decision {decision_id} may rest on that: it approves nothing; ask \
+         anew",
+        records_named(*first, *last), are(*first, *last)
     )]
     ApprovalUnproven {
         /// The decision point.

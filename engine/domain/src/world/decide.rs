@@ -13,7 +13,7 @@ use alloc::{format, vec};
 use core::fmt;
 
 use crate::application::event::ReducerFingerprintRecorded;
-use crate::core::doubt::Doubt;
+use crate::core::doubt::{Doubt, are, records_named};
 use crate::core::hash::Digest;
 use crate::core::ids::Entropy;
 use crate::core::limits::CLOCK_STEP_NS;
@@ -363,8 +363,9 @@ pub fn decide_for_writer(
             let parted = parted.filter(|(first, _)| *first <= anchor);
             let (first, last) = parted.unwrap_or_default();
             let together = format!(
-                "that records {first} to {last} are unproven, and go only with the record behind \
-                 them that says so"
+                "that {} {} unproven, to be moved only with the record behind that says so",
+                records_named(first, last),
+                are(first, last)
             );
             let moved = format!("that it begins behind record {anchor}");
             unless(parted.is_some(), "an archive", together, moved)?;

@@ -11,7 +11,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::{Actor, ActorId, Authentication, Gate, PersonTerms, Proof};
-use crate::core::doubt::{Doubt, Doubts as _};
+use crate::core::doubt::{Doubt, Doubts as _, records_named};
 use crate::core::refusal::person_needed;
 use crate::core::text::shown;
 use crate::decision_point::command::DecisionPointCommand;
@@ -286,8 +286,8 @@ impl World {
                     let Some(doubt) = self.hot.of_made(by) else { return Ok(()) };
                     let doubt = match doubt {
                         Doubt::Unproven { first, last } => format!(
-                            "to whom it may be granted by the unproven records {first} to {last} \
-                             alone"
+                            "to whom it may be granted by the unproven {} alone",
+                            records_named(first, last)
                         ),
                         Doubt::LostBefore(record) => format!(
                             "from whom it may have been taken in a record that is lost, before \

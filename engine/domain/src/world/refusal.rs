@@ -6,6 +6,7 @@
 
 use alloc::string::{String, ToString as _};
 
+use crate::core::doubt::{are, records_named};
 use crate::core::forbidden::RefusalClass;
 use crate::core::limits::MAX_ID_BYTES;
 use crate::core::payload::Text;
@@ -60,8 +61,8 @@ refusals! {
     } = "CONTRADICTS_LOG",
     /// Automation is to go on from where only records without proof may have let it come.
     #[error(
-        "records {first} to {last} are unproven, and {subject} may rest on them: nothing is \
-             permitted by it; end it, and begin anew"
+        "{} {} unproven, and {subject} may rest on that: nothing is permitted by it; end it, and \
+         begin anew", records_named(*first, *last), are(*first, *last)
     )]
     RestsOnUnproven {
         /// The loop, or the correlation id of the thread.

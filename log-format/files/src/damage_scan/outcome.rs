@@ -1,6 +1,7 @@
 //! What a scan gives: what is kept and what is lost, in order, as a new log would hold it.
 
 use super::frames::Found;
+use crate::finding::records_named;
 use crate::reader::Standing;
 use crate::survey::segment_path;
 use holdpoint_log_format::{ChainPosition, Head, Link, SegmentHeader, names};
@@ -165,7 +166,7 @@ impl Loss {
             return format!("from record {} on: {}", self.first, self.problem);
         }
         if self.is_of_no_file() {
-            return format!("records {} to {}: {}", self.first, self.last, self.problem);
+            return format!("{}: {}", records_named(self.first, self.last), self.problem);
         }
         format!("{}, byte {}: {}", self.file, self.offset, self.problem)
     }
