@@ -8,7 +8,7 @@ use crate::arguments::Global;
 use crate::closest::closest;
 use crate::decision::Links;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, settle};
+use crate::exit::{Exit, Failure, complain, settle};
 use crate::output::Output;
 use crate::progress::Bar;
 use crate::reach;
@@ -24,7 +24,7 @@ use holdpoint_replay::entity::Doubted;
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::{Head, Report, Verdict};
-use holdpoint_replay::{Reach, Rebuilt, Until, rebuild};
+use holdpoint_replay::{Axis, AxisState, Reach, Rebuilt, Until, rebuild};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use systems::{System, Systems};
@@ -94,6 +94,7 @@ fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, F
     tell(until, &rebuilt);
     let newest = rebuilt.head.as_ref().map_or(0, |head| head.sequence);
     reach::tell(global, &rebuilt.report, newest);
+    tell_meaning(global, &rebuilt.report);
     directory.tell_unread();
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
@@ -102,6 +103,14 @@ fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, F
 /// Says where the state is not that of the place that was asked for.
 fn tell(until: Until, rebuilt: &Rebuilt) {
     tell_reach(until, rebuilt.inside_batch_until, rebuilt.head.as_ref(), &rebuilt.report);
+}
+
+/// Says why not every event was judged, where nothing failed. A program finds it in `meaning`.
+fn tell_meaning(global: &Global, report: &Report) {
+    let Axis { state, reason } = &report.axes.meaning;
+    if *state == AxisState::NotChecked && !report.failed() && !global.json {
+        complain(&format!("meaning not checked: {reason}"));
+    }
 }
 
 fn run(
@@ -159,6 +168,8 @@ fn no_such_loop(wanted: &str, near: Option<&str>) -> Failure {
 struct State<'w> {
     /// Of the whole log.
     verdict: Verdict,
+    /// What is known of the events up to there.
+    meaning: &'w Axis,
     /// The record up to which the state was rebuilt.
     head: Option<&'w Head>,
     /// The state's fingerprint, 64 hexadecimal digits.
@@ -182,6 +193,7 @@ impl<'w> State<'w> {
         let Rebuilt { world, head, report, .. } = rebuilt;
         Self {
             verdict: report.verdict,
+            meaning: &report.axes.meaning,
             head: head.as_ref(),
             fingerprint: world.fingerprint_digest().to_string(),
             state_schema: STATE_SCHEMA_VERSION,

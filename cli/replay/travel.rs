@@ -13,7 +13,7 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::{Head, Verdict};
 use holdpoint_replay::state::{ROOMS, doubt_of, entities_of};
 use holdpoint_replay::{
-    ArchivedLog, Entity, Moment, Reach, Report, Timeline, Until, find_entities, state_of,
+    ArchivedLog, Axis, Entity, Moment, Reach, Report, Timeline, Until, find_entities, state_of,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -27,14 +27,14 @@ pub(super) fn live(directory: &Directory, global: &Global, args: &Args) -> Resul
     let (line, found) = travelled(directory, args.shortcuts, |line| line.at(until).map(Ok))?;
     let mut out = Output::stdout();
     if global.json {
-        out.json(&state_of(&found));
+        out.json(&Live { state: state_of(&found), meaning: &line.report().axes.meaning });
     } else {
         out.line(of_head(found.head().as_ref(), &line.report_on(&found.stopped_before)));
         rows(&state_of(&found)).iter().for_each(|row| out.line(row));
     }
     out.finish()?;
     if global.json {
-        // The object is the state alone, to which a patch applies.
+        // The reach is no part of what a patch applies to.
         reach::state(&line.report().reach);
     }
     Ok(end(global, until, &found, &line))
@@ -61,8 +61,9 @@ pub(super) fn entity(
     };
     let mut out = Output::stdout();
     if global.json {
-        let Report { verdict, reach, .. } = &line.report_on(&found.0.stopped_before);
-        out.json(&Shown { verdict: *verdict, head: found.0.head(), entity, reach });
+        let Report { verdict, axes, reach, .. } = &line.report_on(&found.0.stopped_before);
+        let (head, meaning) = (found.0.head(), &axes.meaning);
+        out.json(&Shown { verdict: *verdict, meaning, head, entity, reach });
     } else {
         out.line(of_head(found.0.head().as_ref(), &line.report_on(&found.0.stopped_before)));
         out.line(format_args!("{}  {}", entity.system, visible(&entity.id)));
@@ -89,11 +90,23 @@ fn look(
     Ok((whole, found))
 }
 
+/// What `--json` shows of a state: the state alone, to which a patch applies, and beside it what is
+/// the same in all of them.
+#[derive(Serialize)]
+struct Live<'a> {
+    #[serde(flatten)]
+    state: Value,
+    /// That no event was judged.
+    meaning: &'a Axis,
+}
+
 /// What `--json` shows of one entity.
 #[derive(Serialize)]
 struct Shown<'a> {
     /// Of the bytes of the whole log.
     verdict: Verdict,
+    /// That no event was judged.
+    meaning: &'a Axis,
     /// The record that the state is the one behind.
     head: Option<Head>,
     #[serde(flatten)]
@@ -110,15 +123,10 @@ fn end(global: &Global, until: Until, found: &Moment, line: &Timeline<'_, Archiv
 }
 
 fn of_head(head: Option<&Head>, report: &Report) -> String {
-    match head {
-        Some(head) => format!(
-            "state after record {}, {}, log {}",
-            head.sequence,
-            moment(head.time),
-            report.verdict
-        ),
-        None => format!("state before the first record, log {}", report.verdict),
-    }
+    let place = head.map_or("before the first record".to_string(), |head| {
+        format!("after record {}, {}", head.sequence, moment(head.time))
+    });
+    format!("state {place}, chain {}, events not judged", report.verdict)
 }
 
 /// One line for each entity of a state.

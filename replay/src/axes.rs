@@ -14,6 +14,9 @@ use holdpoint_log_format::recovery::Verdict as LogVerdict;
 
 const NO_LOG: &str = "there is no log here";
 
+/// Where each event is taken as it was recorded.
+const NOT_JUDGED: &str = "no event was judged: `holdpoint verify` judges them";
+
 /// The report of a reading. `meaning` is what its events gave, or `None` when nobody looked.
 pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
     let archives = reading.archives.clone();
@@ -318,7 +321,7 @@ fn authenticity() -> Axis {
 }
 
 fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]) -> Axis {
-    let Some(meaning) = meaning else { return not_checked("nobody asked for it") };
+    let Some(meaning) = meaning else { return not_checked(NOT_JUDGED) };
     if let Some((first, more)) = judged.split_first() {
         return failed(sentence(first, more.len()));
     }

@@ -142,6 +142,24 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
     assert_eq!(kinds(&place), before);
 }
 
+/// What the state is by rules that are not here is not known: a state that is shown says so.
+#[test]
+fn a_replayed_state_says_which_events_could_not_be_judged() {
+    let place = behind(&[stated(4, Actor::System)]);
+    let due = "not checked under rules 4: a newer holdpoint has them";
+    let output = place.holdpoint(&["replay"]);
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), 0, "{said}");
+    assert!(said.contains("meaning not checked: ") && said.contains(due), "{said}");
+    let output = place.holdpoint(&["replay", "--json"]);
+    let shown = json(&output);
+    assert_eq!((status(&output), &shown["meaning"]["state"]), (0, &"not checked".into()));
+    assert!(shown["meaning"]["reason"].as_str().unwrap().contains(due), "{shown:#}");
+    let whole = golden(3);
+    assert_eq!(text(&whole.holdpoint(&["replay"]).stderr), "");
+    assert_eq!(json(&whole.holdpoint(&["replay", "--json"]))["meaning"]["state"], "proven");
+}
+
 #[test]
 fn numbers_that_fall_are_repeated_or_are_forged_are_forbidden() {
     let own = stated(2, Actor::System);

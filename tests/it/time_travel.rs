@@ -3,8 +3,9 @@
 
 use crate::program::{Place, json, status, text};
 use crate::travel_support::{ArbitraryIn, History, OPTIONS, opened};
+use holdpoint_domain::core::payload::List;
 use holdpoint_domain::core::time::Timestamp;
-use holdpoint_domain::log::ClockStepped;
+use holdpoint_domain::log::{ClockStepped, RulesAdopted};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_replay::{Rebuilt, Timeline, Until, find_entities, ids, rebuild, state_of};
@@ -414,6 +415,25 @@ fn verbs_that_show_an_entity_go_to_a_moment_too() {
     assert_ne!(now["state"], log["state"]);
     let early = place.holdpoint(&["decision", "show", id, "--at", "1970-01-01T00:00:01Z"]);
     assert_eq!(status(&early), 3);
+}
+
+/// Numbers of the rules that are stated and no higher than before are forbidden.
+#[test]
+fn a_state_of_events_that_were_not_judged_says_so_and_that_the_chain_holds() {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    let loop_id = log.run();
+    log.events(vec![RulesAdopted { systems: List::default() }.into()]);
+    log.write(&place.log);
+    assert_eq!(status(&place.holdpoint(&["replay"])), 6);
+    for words in [&["replay", "--live"][..], &["replay", "--entity", &loop_id]] {
+        let told = text(&place.holdpoint(words).stdout);
+        let first = told.lines().next().unwrap();
+        assert!(first.ends_with(", chain intact, events not judged"), "{told}");
+        let output = place.holdpoint(&[words, &["--json"]].concat());
+        let meaning = &json(&output)["meaning"];
+        assert_eq!((status(&output), &meaning["state"]), (0, &"not checked".into()));
+        assert!(meaning["reason"].as_str().unwrap().contains("no event was judged"), "{meaning}");
+    }
 }
 
 #[test]
