@@ -37,6 +37,7 @@ pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
         report.findings.extend(judged);
         report.findings_left_out = meaning.left_out;
         report.archived = meaning.archived.clone();
+        report.uncompared_to = meaning.uncompared_to();
         report.notes = meaning.notes.iter().map(located).collect();
         report.notes_left_out = meaning.notes_left_out;
         report.take_state(&meaning.world);
@@ -63,7 +64,7 @@ impl Report {
         }
         let missing = self.heads.iter().find(|head| head.state == OutsideState::Missing);
         if let Some(head) = missing {
-            self.axes.completeness = failed(told(head));
+            self.axes.completeness = failed(refutation(head));
         }
         if self.axes.authenticity.state == AxisState::Failed {
             self.verdict = Verdict::Corrupt;
@@ -139,6 +140,7 @@ fn not_checked_of(report: &Report) -> Vec<String> {
     if report.withheld > 0 {
         told.push(format!("the payloads of {} withheld records", report.withheld));
     }
+    told.extend(report.uncompared());
     for head in report.heads.iter().filter(|head| head.state.is_open()) {
         told.push(format!("the head kept outside for record {}: {}", head.sequence, head.state));
     }
@@ -166,7 +168,7 @@ fn beyond_proof_of(report: &Report) -> Vec<String> {
 pub(crate) fn authenticity_by(heads: &[Witnessed]) -> Axis {
     let refuted = heads.iter().find(|head| head.state.is_refuted());
     if let Some(head) = refuted {
-        return failed(format!("record {}: {}", head.sequence, told(head)));
+        return failed(refutation(head));
     }
     let matching = heads.iter().filter(|head| head.state == OutsideState::Matches);
     match matching.map(|head| head.sequence).max() {
@@ -190,6 +192,11 @@ pub(crate) fn told(head: &Witnessed) -> String {
         }
         state => format!("the head kept outside is {state}"),
     }
+}
+
+/// The same, with the record that the head is of.
+pub(crate) fn refutation(head: &Witnessed) -> String {
+    format!("record {}: {}", head.sequence, told(head))
 }
 
 /// In the order of the log: the first one is the first bad place.

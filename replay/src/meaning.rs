@@ -423,6 +423,15 @@ impl Meaning {
     fn find(&mut self, record: &Committed, problem: Problem) {
         self.find_at(place_of(record), problem);
     }
+    /// The last record whose ids were not compared with those used behind the log's anchor; 0:
+    /// there is none.
+    pub(crate) const fn uncompared_to(&self) -> u64 {
+        match self.before {
+            Before::CheckedFrom(first) => first.saturating_sub(1),
+            Before::NotLookedAt | Before::NotProven => self.anchor.position.sequence,
+        }
+    }
+
 
     fn find_at(&mut self, place: Place, problem: Problem) {
         let is_unjudged = self.unjudged_from().is_some_and(|from| place.sequence >= from);

@@ -9,7 +9,7 @@ use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::core::time::Timestamp;
-use holdpoint_log_files::ArchivePlaces;
+use holdpoint_log_files::{ArchivePlaces, records_named};
 use holdpoint_log_format::ChainPosition;
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use holdpoint_log_format::recovery::{Row, Verdict as LogVerdict};
@@ -68,6 +68,10 @@ pub struct Report {
     /// What the log says of the records before its first one; `None` when it is whole, or nobody
     /// looked.
     pub archived: Option<Archived>,
+    /// The last record, in an archive, whose ids were not compared with those that are used here;
+    /// 0: there is none.
+    #[serde(skip)]
+    pub(crate) uncompared_to: u64,
     /// How far the reading reached, and up to where it is tied.
     pub reach: Reach,
     /// Where records lie that were read in archives of the log.
@@ -271,6 +275,7 @@ impl Report {
             foreign: survey.row == Row::Foreign,
             is_archive: survey.is_archive,
             archived: None,
+            uncompared_to: 0,
             reach,
             archives: reading.archives,
             findings: Vec::new(),
@@ -298,6 +303,18 @@ impl Report {
         }
         self.unproven_records = all.iter().map(Unproven::from).collect();
         self.reach.unproven_records.clone_from(&self.unproven_records);
+    }
+
+    /// What was not compared of ids, where something may begin a second time under one.
+    #[must_use]
+    pub fn uncompared(&self) -> Option<String> {
+        let of = records_named(1, self.uncompared_to);
+        (self.uncompared_to > 0).then(|| {
+            format!(
+                "whether ids of {of}, which are in an archive, begin something here again: \
+                 `--archive DIR` compares them"
+            )
+        })
     }
 
     /// The newest record that a head kept outside proves; 0 without one.

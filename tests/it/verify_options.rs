@@ -203,6 +203,11 @@ fn a_head_behind_the_end_of_the_log_is_missing_for_a_range_as_for_the_whole_log(
         let report = json(directory.path(), &[&head[..], range].concat(), 6);
         assert_eq!(report["heads"][0]["state"], "missing", "{range:?}: {report}");
         assert_eq!(report["verdict"], "corrupt", "{range:?}: {report}");
+        let axes = if range.is_empty() { &report["axes"] } else { &report };
+        let [completeness, authenticity] = ["completeness", "authenticity"]
+            .map(|name| (&axes[name]["state"], &axes[name]["reason"]));
+        assert_eq!(completeness.0, "failed", "{range:?}: {report}");
+        assert_eq!(completeness, authenticity, "{range:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::outside::{Comparison, OutsideHead, OutsideState, Witnessed};
 use crate::anchor::Anchor;
-use crate::axes::{authenticity_by, is_change, is_loss};
+use crate::axes::{authenticity_by, is_change, is_loss, refutation};
 use crate::finding::Finding;
 use crate::progress::{Meter, Progress};
 use crate::reach::Reach;
@@ -275,6 +275,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
             damage: findings.first(),
             witness: witness.as_ref(),
             withheld: withheld.first(),
+            missing: heads.iter().find(|head| head.state == OutsideState::Missing),
             records: (self.first, last),
             witnessed: reach.witnessed_to.unwrap_or(0),
             is_here,
@@ -309,6 +310,8 @@ struct Proves<'a> {
     damage: Option<&'a Finding>,
     witness: Option<&'a Finding>,
     withheld: Option<&'a Finding>,
+    /// A head kept outside of a record behind the log's end.
+    missing: Option<&'a Witnessed>,
     records: (u64, u64),
     /// The newest record that a witness names; 0: none does.
     witnessed: u64,
@@ -341,8 +344,9 @@ impl Proves<'_> {
     fn completeness(&self) -> Axis {
         let (first, last) = self.records;
         let lost = self.witness.filter(|finding| is_loss(finding)).or(self.withheld);
+        let lost = lost.map(ToString::to_string).or(self.missing.map(refutation));
         let (state, reason) = match (lost, self.damage, self.witness) {
-            (Some(finding), ..) => (AxisState::Failed, finding.to_string()),
+            (Some(lost), ..) => (AxisState::Failed, lost),
             (None, Some(_), _) => {
                 (AxisState::NotChecked, "what lies behind the damage was not read".to_string())
             }
