@@ -222,9 +222,10 @@ class Survey:
         files = self.numbers("snapshots", "snapshot") + self.numbers("segments", "idx")
         return max(self.owner[2], head.newest[0] if head and head.log == self.log else 0, *files)
     def numbers(self, place, end):
-        """The sequences that files of a directory are named by, in order (3)."""
+        """The sequences that files, or what stands for segments, are named by, in order (3)."""
         files = () if self.wrong(place) else self.root.glob(f"{place}/{20 * '[0-9]'}.{end}")
-        return sorted(at for file in files if (at := int(file.stem)) < 1 << 64)
+        is_meant = lambda file: end == "seg" or stat.S_ISREG(file.lstat().st_mode)
+        return sorted(at for file in filter(is_meant, files) if (at := int(file.stem)) < 1 << 64)
     def wrong(self, *names):
         """Of these names, those that stand for something else than section 3 says."""
         right = lambda name: [stat.S_ISREG, stat.S_ISDIR][name in ("cut", "segments", "snapshots")]
@@ -271,8 +272,7 @@ class Survey:
                 self.bad_header(behind, "it does not follow from the seal before it")
             elif run and run.sealed and run.due != after.first:
                 self.find(path_of(behind), 0, run.due, "records before it are missing", "layout")
-            elif run:
-                self.find(path_of(name), after.seal_offset, due.sequence, "no seal", "earlier")
+            elif run: self.find(path_of(name), after.seal_offset, due[0], "no seal", "earlier")
     def walk(self, header, is_last):
         """The records of a segment: its run, its length, and what lies behind (20)."""
         file, data = path_of(header.first), self.read(path_of(header.first))

@@ -13,6 +13,7 @@ use holdpoint_replay::machine::this_boot;
 use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT, encoded, flip};
 use holdpoint_testing::part::part;
 use std::fs;
+use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 /// The log that the forger attacks, after one of its attacks.
@@ -145,6 +146,30 @@ fn both_verifiers_hold_completeness_for_unproven_where_a_file_tells_of_a_later_r
         assert_eq!(said, rust(directory.path()), "{file}");
         let verdict = if is_told { "intact, tail unproven" } else { "intact" };
         assert_eq!(said.verdict, verdict, "{file}");
+    }
+}
+
+/// What only has the name of a file that tells of a later record tells of none.
+#[test]
+fn both_verifiers_look_at_no_directory_or_link_with_the_name_of_a_snapshot_or_an_index() {
+    if !has_python() {
+        return;
+    }
+    let mut log = HandMade::of(LogId([9; 16]));
+    log.batch(&[encoded(ClockStepped { step_ns: 1 }.into())]);
+    for directory_name in [names::SNAPSHOTS, names::SEGMENTS] {
+        let directory = tempfile::tempdir().unwrap();
+        log.write(directory.path());
+        let place = directory.path().join(directory_name);
+        fs::create_dir_all(&place).unwrap();
+        for ending in ["snapshot", "idx"] {
+            fs::create_dir(place.join(format!("00000000000000000009.{ending}"))).unwrap();
+            let link = place.join(format!("00000000000000000008.{ending}"));
+            symlink(directory.path().join(names::HEAD), link).unwrap();
+        }
+        let (said, _) = Verifier::start().verify_with_standing(directory.path());
+        assert_eq!(said, rust(directory.path()), "{directory_name}");
+        assert_eq!(said.verdict, "intact", "{directory_name}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files beside a log that tell of records which it does not have.
 
 use crate::head::read_witness;
-use crate::storage::ReadStorage;
+use crate::storage::{EntryKind, ReadStorage};
 use crate::survey::{Survey, SurveyError, io_error};
 use holdpoint_log_format::{Head, Lock, LogId, names};
 use std::io::ErrorKind;
@@ -70,7 +70,8 @@ fn named<S: ReadStorage>(
     };
     let later =
         |name: &str| Some(Later { file: format!("{directory}/{name}"), sequence: parse(name)? });
-    Ok(listed.iter().filter_map(|entry| later(&entry.name)).collect())
+    let files = listed.iter().filter(|entry| entry.kind == EntryKind::File);
+    Ok(files.filter_map(|entry| later(&entry.name)).collect())
 }
 
 fn unnamed_head<S: ReadStorage>(
