@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use crate::core::confidence::Confidence;
 use crate::core::forbidden::{Record, Rule, RuleChecks};
+use crate::core::ids::is_strong_entropy;
 use crate::core::payload::Text;
 use crate::evidence_capture::integration::{LoopStep, capture_place};
 use crate::evidence_capture::types::{EvidenceContent, StopCondition};
@@ -36,8 +37,8 @@ const ID_PREFIX: &str = "LOOP-";
 /// Whether a loop may begin; `is_taken` says whether a live one has its id.
 pub(crate) fn may_begin(is_taken: bool, body: &LoopInitialized, checks: &mut RuleChecks) -> bool {
     let (rule, id) = (Rule::Initialization, &body.loop_id);
-    let is_loop = id.starts_with(ID_PREFIX);
-    checks.demand(is_loop, rule, "an id that begins with LOOP-", id)
+    let is_loop = id.strip_prefix(ID_PREFIX).is_some_and(is_strong_entropy);
+    checks.demand(is_loop, rule, "an id of LOOP- and 32 digits", id)
         && checks.demand(!is_taken, rule, "a new id", "the id of a live loop")
 }
 

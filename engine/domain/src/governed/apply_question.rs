@@ -11,7 +11,7 @@ use core::fmt::{Debug, Display};
 
 use crate::core::actor::{Actor, PersonTerms};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
-use crate::core::ids::digits;
+use crate::core::ids::{digits, is_strong_entropy};
 use crate::core::time::Timestamp;
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::ExecutionLoop;
@@ -89,11 +89,15 @@ fn expected_request(
     };
     checks.expect(Rule::HumanDecisionRequest, ExecutionLoopState::Evaluated, entity.state());
     let entropy = digits(&body.request.request_id);
+    let (rule, found) = (Rule::HumanDecisionRequest, body.request.request_id.as_str());
+    if !checks.demand(is_strong_entropy(&entropy), rule, "an id of 32 digits", found) {
+        return None;
+    }
     let tells_observed = body.request.evidence_summary.observed.is_some();
     match entity.next_request(target, record.at, &entropy, tells_observed) {
         Ok(expected) => Some(expected),
         Err(why) => {
-            checks.forbid(Rule::HumanDecisionRequest, why, body.request.request_id.as_str());
+            checks.forbid(rule, why, found);
             None
         }
     }

@@ -7,10 +7,11 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 use holdpoint_domain::execution_loop::{
     CompleteLoop, ExecutionLoopCommand, ExecutionLoopEvent, ExecutionLoopState,
-    ExecutorResponseType, Exit, HaltReason, InitializeLoop, LoopDispatched,
+    ExecutorResponseType, Exit, HaltReason, InitializeLoop, LoopDispatched, LoopInitialized,
 };
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
@@ -137,6 +138,44 @@ fn a_request_cannot_take_the_id_of_another_loops_request() {
             panic!("the request is live")
         };
         assert_eq!(found.loop_id(), first);
+    }
+}
+
+/// No verb takes an id in another form, and no other thing is told from it by its letters.
+#[test]
+fn a_loop_under_an_id_in_another_form_is_found_and_does_not_count() {
+    let mut story = Story::initialized();
+    let initialize =
+        InitializeLoop { entropy: Entropy::from_bytes([0xab; 16]), ..story.initialize() };
+    let (id, digits) = (initialize.loop_id(), "ab".repeat(16));
+    let begin = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize));
+    let begun = decide(&story.world, &begin, story.now).unwrap().remove(0);
+    let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = begun else {
+        panic!("an initialization comes first")
+    };
+    let capitals = format!("LOOP-{}", digits.to_uppercase());
+    for other in ["no prefix", "LOOP-", "LOOP-2", &capitals, &digits, &format!("{id}0")] {
+        let event = LoopInitialized { loop_id: other.into(), ..body.clone() };
+        assert_found(&story.record(event.into()), Rule::Initialization);
+        assert!(story.world.live_loop(other).is_none(), "{other}");
+    }
+    assert_eq!(story.record(body.into()), []);
+    assert!(story.world.live_loop(&id).is_some());
+}
+
+#[test]
+fn a_request_under_an_id_in_another_form_is_found_and_asks_nobody() {
+    let capitals = "00112233445566778899AABBCCDDEEFF";
+    for digits in [capitals, "2", "", &capitals.to_lowercase()[1..]] {
+        let mut story = about_to_ask();
+        let ask = story.ask();
+        let findings = forged(&mut story, ask, |event| {
+            if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionRequested(body)) = event {
+                body.request.request_id = format!("REQ-{digits}").into();
+            }
+        });
+        assert_found(&findings, Rule::HumanDecisionRequest);
+        assert!(story.entity().decisions.requests.is_empty(), "{digits}");
     }
 }
 

@@ -109,9 +109,7 @@ fn a_second_or_malformed_initialization_is_found() {
     body.command_line = "changed".into();
     assert_found(&story.record(body.clone().into()), Rule::Initialization);
     assert_eq!(story.entity().command_line, "sh -c true");
-    body.loop_id = "no prefix".into();
-    assert_found(&story.record(body.clone().into()), Rule::Initialization);
-    body.loop_id = "LOOP-2".into();
+    body.loop_id = "LOOP-00112233445566778899aabbccddeeff".into();
     body.max_attempts = 200;
     assert_found(&story.record(body.into()), Rule::Initialization);
 }
