@@ -262,6 +262,7 @@ impl Meaning {
         let unchecked = self.world.rules_not_checked(event);
         let new = self.world.begins_with(event).filter(|_| unchecked.is_none());
         let (at, evidence) = (record.time(), record.beside.evidence);
+        let key = self.world.new_key(envelope).filter(|_| unchecked.is_none());
         let forbidden = self.world.judge_and_evolve_hashed(sequence, at, envelope, evidence);
         if let Some(number) = unchecked {
             let none = UnderRules { number, first: sequence, count: 0 };
@@ -275,6 +276,7 @@ impl Meaning {
             self.beginnings.take(record, &new, !self.is_own());
         }
         self.follow_salvage(sequence, event);
+        key.iter().for_each(|key| self.beginnings.take_key(record, key, !self.is_own()));
         self.count_fingerprint(event, unchecked.is_none(), &forbidden);
         self.take_statement(record, &envelope.event);
         for event in forbidden {

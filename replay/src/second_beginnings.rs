@@ -1,5 +1,6 @@
-//! What begins a second time under one id. Once the state has forgotten what ended, no state tells;
-//! a writer looks the id up in the log, and here every beginning is compared with every other one.
+//! What begins a second time under one id, and keys that are used for something else. Once the
+//! state has forgotten what ended, no state tells; a writer looks the id up in the log, and here
+//! every beginning is compared with every other one.
 //!
 //! Of each beginning a hash is kept. Where two agree, the log is read again and the terms
 //! themselves are compared: different terms with one hash are no finding.
@@ -11,9 +12,9 @@ use crate::read::{Committed, ReadError, ReadOptions, Reading, read, steadily};
 use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
 use holdpoint_domain::World;
-use holdpoint_domain::core::forbidden::ForbiddenEvent;
+use holdpoint_domain::core::forbidden::{ForbiddenEvent, Rule};
 use holdpoint_domain::core::hash::{Digest, sha256};
-use holdpoint_domain::world::{NewEntity, Term};
+use holdpoint_domain::world::{KeyUse, NewEntity, Term};
 use holdpoint_log_files::ReadStorage;
 use holdpoint_log_format::{ChainPosition, RecordHeader, names};
 use holdpoint_log_index::TermHash;
@@ -42,8 +43,8 @@ pub(crate) struct Sought {
     /// The hashes, in order.
     hashes: Vec<TermHash>,
     /// The record with which each first began, by the SHA-256 of its term's canonical bytes: these
-    /// are as long as whoever wrote them liked.
-    first: BTreeMap<Digest, u64>,
+    /// are as long as whoever wrote them liked. Of a key, also what it stands for.
+    first: BTreeMap<Digest, (u64, Option<Digest>)>,
     /// The second beginnings, at most [`MEANING_FINDINGS_MAX`].
     found: Vec<Finding>,
     /// Those beyond that.
@@ -55,6 +56,7 @@ impl Beginnings {
     pub(crate) fn behind(world: &World) -> Self {
         let mut stated = Vec::new();
         each_known(world, &mut |term, _| stated.push(TermHash::of(&term.canonical())));
+        stated.extend(world.known_keys().map(|(key, _)| TermHash::of(key.scope.as_bytes())));
         stated.sort_unstable();
         Self { stated, ..Self::default() }
     }
@@ -69,8 +71,34 @@ impl Beginnings {
         let canonical = new.term.canonical();
         let hash = TermHash::of(&canonical);
         match &mut self.sought {
-            Some(sought) => sought.take(record, new, hash, &canonical),
+            Some(sought) => {
+                let found = |first| Begun {
+                    rule: new.rule,
+                    expected: "what never began before".into(),
+                    found: format!("what began with record {first}, which alone counts"),
+                };
+                sought.take(record, (hash, &canonical, None), &found);
+            }
             None if has_id => self.ids.push(hash),
+            None => self.names.push(hash),
+        }
+    }
+
+    /// A key is used with a record, by which the state before it knows none: as a name that a
+    /// caller chose, it is looked up in the log alone. It may be used again for the same.
+    pub(crate) fn take_key(&mut self, record: &Committed, key: &KeyUse, is_copy: bool) {
+        let (scope, content) = (key.scope.as_bytes(), Some(key.content));
+        let hash = TermHash::of(scope);
+        match &mut self.sought {
+            _ if is_copy => {}
+            Some(sought) => {
+                let found = |first| Begun {
+                    rule: Rule::Idempotency,
+                    expected: format!("what record {first} was recorded for, under the same key"),
+                    found: "something else".into(),
+                };
+                sought.take(record, (hash, scope, content), &found);
+            }
             None => self.names.push(hash),
         }
     }
@@ -126,35 +154,48 @@ fn each_known(world: &World, each: &mut dyn FnMut(Term<'_>, u64)) {
     }
 }
 
+/// What a record uses: its hash, its canonical bytes, and of a key what it stands for.
+type Used<'u> = (TermHash, &'u [u8], Option<Digest>);
+
+/// What is said of something that was used before.
+struct Begun {
+    rule: Rule,
+    expected: String,
+    found: String,
+}
+
 impl Sought {
     fn of(hashes: &[TermHash]) -> Self {
         Self { hashes: hashes.to_vec(), ..Self::default() }
     }
 
-    fn take(&mut self, record: &Committed, new: &NewEntity<'_>, hash: TermHash, canonical: &[u8]) {
+    fn take(&mut self, record: &Committed, used: Used<'_>, said: &dyn Fn(u64) -> Begun) {
         let sequence = record.header.sequence;
-        let Some(first) = self.first_of(hash, canonical, sequence) else { return };
+        let Some(first) = self.first_of(used, sequence) else { return };
         if self.found.len() >= MEANING_FINDINGS_MAX {
             self.left_out = self.left_out.saturating_add(1);
             return;
         }
         let loop_id = record.envelope().and_then(|envelope| envelope.event.loop_id());
+        let Begun { rule, expected, found } = said(first);
         let problem = Problem::Forbidden(ForbiddenEvent {
             sequence,
             kind: record.header.kind,
             loop_id: loop_id.map(str::to_string),
-            rule: new.rule,
-            expected: "what never began before".into(),
-            found: format!("what began with record {first}, which alone counts"),
+            rule,
+            expected,
+            found,
         });
         self.found.push(Finding { place: place_of(record), problem });
     }
 
-    /// The record with which something first began, where that is another one.
-    fn first_of(&mut self, hash: TermHash, canonical: &[u8], sequence: u64) -> Option<u64> {
+    /// The record with which something first began, where that is another one; with which a key was
+    /// first used, where that was for something else.
+    fn first_of(&mut self, (hash, canonical, content): Used<'_>, sequence: u64) -> Option<u64> {
         self.hashes.binary_search(&hash).ok()?;
-        let first = *self.first.entry(sha256(canonical)).or_insert(sequence);
-        (first != sequence).then_some(first)
+        let used = (sequence, content);
+        let (first, before) = *self.first.entry(sha256(canonical)).or_insert(used);
+        (first != sequence && (content.is_none() || content != before)).then_some(first)
     }
 
     /// The same behind an archive that was gone through.
@@ -236,8 +277,12 @@ fn seek<S: ReadStorage>(
         let mut sought = sought.clone();
         each_known(&meaning.world, &mut |term, sequence| {
             let canonical = term.canonical();
-            sought.first_of(TermHash::of(&canonical), &canonical, sequence);
+            sought.first_of((TermHash::of(&canonical), &canonical, None), sequence);
         });
+        for (key, sequence) in meaning.world.known_keys() {
+            let scope = key.scope.as_bytes();
+            sought.first_of((TermHash::of(scope), scope, Some(key.content)), sequence);
+        }
         meaning.beginnings.sought = Some(sought);
         let mut take = |batch: &[Committed]| {
             meaning.apply(batch);
@@ -260,9 +305,10 @@ mod tests {
         let mut sought = Sought::of(&[hash]);
         let terms = [Term::Loop("LOOP-1"), Term::Request("LOOP-1"), Term::Loop("LOOP-2")];
         for (term, sequence) in terms.iter().zip(1..) {
-            assert_eq!(sought.first_of(hash, &term.canonical(), sequence), None);
+            assert_eq!(sought.first_of((hash, &term.canonical(), None), sequence), None);
         }
-        assert_eq!(sought.first_of(hash, &terms[0].canonical(), 4), Some(1));
-        assert_eq!(sought.first_of(TermHash(8), &terms[0].canonical(), 5), None, "not sought");
+        let again = terms[0].canonical();
+        assert_eq!(sought.first_of((hash, &again, None), 4), Some(1));
+        assert_eq!(sought.first_of((TermHash(8), &again, None), 5), None, "not sought");
     }
 }

@@ -1,16 +1,17 @@
-//! Nothing begins twice under one id, however long ago the first one ended: verifying finds the
-//! second beginning, and names the record of the first.
+//! Nothing begins twice under one id, and no key stands for two things, however long ago the first
+//! one was: verifying finds the second one, and names the record of the first.
 
 use holdpoint_domain::core::actor::Actor;
-use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::core::ids::{Entropy, Idempotency};
+use holdpoint_domain::core::limits::MAX_RETIRED_KEYS;
 use holdpoint_domain::core::payload::RawData;
 use holdpoint_domain::decision_point::{
     CancelDecisionPoint, CreateDecisionPoint, DecisionPointCommand, MAX_CLOSED_DECISION_POINTS,
 };
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::interruption_thread::InterruptionThreadCommand;
-use holdpoint_domain::log::HistoryArchived;
+use holdpoint_domain::log::{ClockStepped, HistoryArchived};
 use holdpoint_domain::registration::{
     LeaseStatus, MAX_ENDED_REGISTRATIONS, RegisterDevice, RegisterLease, RegisterSession,
     RegisterTenant, RegisterUser, RegisterWorkOrder, RegistrationCommand, RegistrationStatus,
@@ -238,6 +239,52 @@ fn a_session_that_was_closed_long_ago_is_registered_no_second_time() {
     assert_eq!((report.verdict, report.findings), (Verdict::Intact, vec![]));
     give(&mut log, &caller(), &session("session 0", SessionStatus::Active));
     expect_one(&verified(&log), log.chain.sequence, first, "REGISTRATION");
+}
+
+/// A small event under a key, for a content. Gives its record.
+fn keyed(log: &mut HandMade, key: u64, content: &[u8]) -> u64 {
+    let (tenant, engine, key) = ("t".into(), "e".into(), format!("key {key}"));
+    let idempotency = Some(Idempotency { tenant, engine, key, content: sha256(content) });
+    let event = envelope(ClockStepped { step_ns: 1 }.into());
+    log.recorded([Envelope { idempotency, ..event }].into_iter());
+    log.chain.sequence
+}
+
+#[test]
+fn a_key_stands_for_nothing_else_once_the_state_has_forgotten_it() {
+    let mut log = HandMade::new();
+    for key in 0..=MAX_RETIRED_KEYS as u64 {
+        keyed(&mut log, key, b"one");
+    }
+    keyed(&mut log, 0, b"one");
+    let report = verified(&log);
+    assert_eq!((report.verdict, report.findings), (Verdict::Intact, vec![]), "the same again");
+    let second = keyed(&mut log, 1, b"two");
+    let report = verified(&log);
+    let found: Vec<_> =
+        report.findings.iter().map(|it| (it.place.sequence, it.rule(), it.expected())).collect();
+    let expected = "what record 2 was recorded for, under the same key".to_string();
+    assert_eq!(found, [(second, Some("IDEMPOTENCY"), expected)]);
+    assert_eq!(report.verdict, Verdict::ForbiddenEvents);
+}
+
+#[test]
+fn a_key_with_which_a_log_begins_stands_for_nothing_else_in_it() {
+    let (directory, second) = moved(
+        |log| {
+            keyed(log, 0, b"one");
+        },
+        |log| {
+            for key in 1..=MAX_RETIRED_KEYS as u64 {
+                keyed(log, key, b"one");
+            }
+            keyed(log, 0, b"two")
+        },
+    );
+    let log_itself = DirectoryStorage::new(directory.path().join("log"));
+    let report = verify(&log_itself, options(), &mut |_| {}).unwrap();
+    let found: Vec<_> = report.findings.iter().map(|it| (it.place.sequence, it.rule())).collect();
+    assert_eq!(found, [(second, Some("IDEMPOTENCY"))], "{report:#?}");
 }
 
 /// A log whose first segment is in an archive: what was done before and behind the move, and the

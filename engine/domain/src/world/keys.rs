@@ -67,6 +67,15 @@ impl KeyReceipt {
     }
 }
 
+/// A key within what it is unique, and what it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyUse {
+    /// The key with its tenant, engine and correlation, as an injective hash.
+    pub scope: Digest,
+    /// SHA-256 of the command's content.
+    pub content: Digest,
+}
+
 /// Every key that is remembered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Keys {
@@ -104,6 +113,24 @@ impl World {
         let scope = KeyScope::of(correlation, idempotency);
         let receipt = self.hot.keys.held.receipts.get(&scope);
         receipt.map_or(Ok(None), |receipt| receipt.given_again(idempotency))
+    }
+
+    /// The key of a record, where this very world does not know it. Whether it stood for something
+    /// long ago, the state has forgotten.
+    #[must_use]
+    pub fn new_key(&self, envelope: &Envelope) -> Option<KeyUse> {
+        let idempotency = envelope.idempotency.as_ref()?;
+        let scope = KeyScope::of(&envelope.correlation, idempotency);
+        let is_known = self.hot.keys.held.receipts.contains_key(&scope);
+        (!is_known).then_some(KeyUse { scope: scope.0, content: idempotency.content })
+    }
+
+    /// Every key that is known, and the first record under it.
+    pub fn known_keys(&self) -> impl Iterator<Item = (KeyUse, u64)> {
+        let held = self.hot.keys.held.receipts.iter();
+        held.map(|(scope, KeyReceipt { content, first_sequence, .. })| {
+            (KeyUse { scope: scope.0, content: *content }, *first_sequence)
+        })
     }
 
     /// The record that drafted the plan which this event commits: the plan's key is that of its
