@@ -8,6 +8,7 @@ use crate::log_show::{self, both, conclude, durable_to, put, stream};
 use crate::output::Output;
 use crate::screen::columns_of_screen;
 use crate::text::path;
+use crate::verify::{VERIFY_TELLS, found_in_part};
 use crate::wanted::{WantedArgs, expect_known};
 use holdpoint_engine::shell::Watch;
 use holdpoint_log_files::{FollowError, Standing};
@@ -89,12 +90,16 @@ fn follow(
     watch: &Watch,
 ) -> Result<Exit, Failure> {
     let mut tail = LogTail::behind(newest);
-    let mut out = Output::stdout();
+    let (mut out, mut exit) = (Output::stdout(), Exit::DONE);
     loop {
         let durable = durable_to(global, directory)?;
         let caught_up = tail.catch_up(&directory.log, filter, &mut |line| {
             put(&mut out, line.standing(Standing::Unwitnessed), durable, columns_of_screen());
         });
+        if let Some(found) = found_in_part(tail.take_unread().as_slice()) {
+            complain(&format!("{found}; {VERIFY_TELLS}"));
+            exit = Exit::VERIFICATION_FAILED;
+        }
         out.flush();
         if let Some(Missed { first, last }) =
             caught_up.map_err(|error| failed(directory, &error))?
@@ -113,7 +118,7 @@ fn follow(
         let _ = watch.wait(Duration::MAX);
     }
     out.finish()?;
-    Ok(Exit::DONE)
+    Ok(exit)
 }
 
 /// Why a log cannot be followed any further.

@@ -2,6 +2,7 @@
 //! archive meanwhile.
 
 use crate::anchor::Anchor;
+use crate::finding::Finding;
 use crate::read::ReadError;
 use crate::records::part::last_run;
 use crate::records::{Filter, Judged, Line, Prefilter};
@@ -62,6 +63,7 @@ pub struct LogTail {
     newest: u64,
     /// The newest record that HEAD named.
     witnessed: u64,
+    unread: Option<Finding>,
 }
 
 /// Records that were moved to an archive before they were seen.
@@ -77,13 +79,19 @@ impl LogTail {
     /// Behind a record; 0: before the first one. The log need not have a segment yet.
     #[must_use]
     pub fn behind(sequence: u64) -> Self {
-        Self { follower: None, newest: sequence, witnessed: 0 }
+        Self { follower: None, newest: sequence, witnessed: 0, unread: None }
     }
 
     /// The newest record that was seen.
     #[must_use]
     pub fn newest(&self) -> u64 {
         self.newest
+    }
+
+    /// Of the records that were seen since this was asked last, the first of which nobody can tell
+    /// what it says, where its header does not rule out that it is wanted.
+    pub fn take_unread(&mut self) -> Option<Finding> {
+        self.unread.take()
     }
 
     /// Shows the wanted records of the batches that are complete now and were not seen yet. Does
@@ -160,12 +168,14 @@ impl LogTail {
             if sequence <= self.newest {
                 return;
             }
-            let judged = Judged::of(place, record, filter, &prefilter);
-            let line = judged.and_then(|judged| judged.line);
-            batch.extend(line.map(|line| line.lying_in(&storage.archives())));
-            if !record.header.flags.more_follows() {
-                self.newest = sequence;
-                batch.drain(..).for_each(&mut *visit);
+            batch.extend(Judged::of(place, record, filter, &prefilter));
+            if record.header.flags.more_follows() {
+                return;
+            }
+            self.newest = sequence;
+            for Judged { line, unread } in batch.drain(..) {
+                self.unread = self.unread.take().or(unread);
+                line.into_iter().for_each(|line| visit(line.lying_in(&storage.archives())));
             }
         })
     }

@@ -5,7 +5,13 @@ use crate::archive_support::duplicate;
 use crate::filler::fill;
 use crate::program::{Place, json, status, text};
 use crate::records_support::besides_reach;
+use holdpoint_domain::Envelope;
+use holdpoint_domain::log::ClockStepped;
+use holdpoint_domain::world::envelope::{self, Encoded};
+use holdpoint_engine::log::{Level, Log, NewRecord, Options};
+use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::names;
+use holdpoint_testing::hand_made;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -152,6 +158,34 @@ fn a_filter_holds_for_what_is_written_later() {
     assert_eq!(tailing.next()["kind"], "execution_loop.initialized");
     tailing.child.kill().unwrap();
     tailing.ended();
+}
+
+/// What cannot be read may be about what is asked for: it is told as where nothing is followed.
+#[test]
+fn a_record_that_cannot_be_read_is_told_to_who_follows_an_id() {
+    let place = place();
+    let event = hand_made::envelope(ClockStepped { step_ns: 1 }.into());
+    let story = Envelope { correlation: "later".into(), ..event };
+    let Encoded { kind, version, payload } = envelope::encode(&story).unwrap();
+    let wanted = NewRecord { kind, version, payload };
+    let garbled = NewRecord { payload: vec![0xff; 9], ..wanted.clone() };
+    let append = |record: &NewRecord| {
+        let (log, _) = Log::open(DirectoryStorage::new(&place.log), Options::default()).unwrap();
+        log.append_any_kind(std::slice::from_ref(record), 0, Level::Always).unwrap();
+        log.close().unwrap();
+    };
+    append(&wanted);
+    let newest = newest(&place);
+    let mut tailing = Tailing::start(&place, &["-n", "1", "--correlation", "later"]);
+    assert_eq!(tailing.next_sequence(), newest);
+    [&garbled, &wanted].into_iter().for_each(append);
+    assert_eq!(tailing.next_sequence(), newest + 2);
+    tailing.child.kill().unwrap();
+    let (_, stderr) = tailing.ended();
+    let due = format!("sequence {}: ", newest + 1);
+    assert!(stderr.contains(&due) && stderr.contains("verify` tells all"), "{stderr}");
+    let output = place.holdpoint(&["log", "tail", "-n", "2", "--correlation", "later", "--json"]);
+    assert_eq!((status(&output), besides_reach(&text(&output.stderr))), (6, stderr));
 }
 
 #[test]
