@@ -192,14 +192,15 @@ impl Meaning {
         true
     }
 
-    /// Labels are of their own batch, and its last record. What else they have to be is judged with
-    /// every event.
+    /// Labels are of their own batch, and its last records, but for what a salvage says behind
+    /// them. What else they have to be is judged with every event.
     fn check_labels(&mut self, batch: &[Committed]) {
         let first = batch.first().map_or(0, |record| record.header.sequence);
         for (place, record) in batch.iter().enumerate() {
             let Some(envelope) = record.envelope() else { continue };
             let Event::Log(LogEvent::RecordsLabelled(body)) = &envelope.event else { continue };
-            let is_last = place.saturating_add(1) == batch.len();
+            let mut behind = batch.iter().skip(place.saturating_add(1));
+            let is_last = behind.all(may_follow_labels);
             let is_checked = self.world.rules_not_checked(&envelope.event).is_none();
             if !is_checked || (is_last && body.first_sequence >= first) {
                 continue;
@@ -212,7 +213,7 @@ impl Meaning {
                     kind: record.header.kind,
                     loop_id: None,
                     rule: Rule::Labels,
-                    expected: format!("the last record of its batch, from record {first} on"),
+                    expected: format!("a last record of its batch, from record {first} on"),
                     found: format!("record {sequence}, from record {from} on"),
                 }),
             );
@@ -261,8 +262,8 @@ impl Meaning {
         let (sequence, event) = (record.header.sequence, &envelope.event);
         let unchecked = self.world.rules_not_checked(event);
         let new = self.world.begins_with(event).filter(|_| unchecked.is_none());
-        let (at, evidence) = (record.time(), record.beside.evidence);
         let key = self.world.new_key(envelope).filter(|_| unchecked.is_none());
+        let (at, evidence) = (record.time(), record.beside.evidence);
         let forbidden = self.world.judge_and_evolve_hashed(sequence, at, envelope, evidence);
         if let Some(number) = unchecked {
             let none = UnderRules { number, first: sequence, count: 0 };
@@ -275,8 +276,8 @@ impl Meaning {
         if let Some(new) = new.filter(|_| forbidden.is_empty()) {
             self.beginnings.take(record, &new, !self.is_own());
         }
-        self.follow_salvage(sequence, event);
         key.iter().for_each(|key| self.beginnings.take_key(record, key, !self.is_own()));
+        self.follow_salvage(sequence, event);
         self.count_fingerprint(event, unchecked.is_none(), &forbidden);
         self.take_statement(record, &envelope.event);
         for event in forbidden {
@@ -422,9 +423,6 @@ impl Meaning {
         (self.statements.proven, self.statements.not_checked)
     }
 
-    fn find(&mut self, record: &Committed, problem: Problem) {
-        self.find_at(place_of(record), problem);
-    }
     /// The last record whose ids were not compared with those used behind the log's anchor; 0:
     /// there is none.
     pub(crate) const fn uncompared_to(&self) -> u64 {
@@ -434,6 +432,9 @@ impl Meaning {
         }
     }
 
+    fn find(&mut self, record: &Committed, problem: Problem) {
+        self.find_at(place_of(record), problem);
+    }
 
     fn find_at(&mut self, place: Place, problem: Problem) {
         let is_unjudged = self.unjudged_from().is_some_and(|from| place.sequence >= from);
@@ -452,6 +453,13 @@ impl Meaning {
             *left_out = left_out.saturating_add(1);
         }
     }
+}
+
+/// Each loop that begins in a batch has labels of its own.
+fn may_follow_labels(record: &Committed) -> bool {
+    let event = record.envelope().map(|envelope| &envelope.event);
+    let Some(Event::Log(event)) = event else { return false };
+    matches!(event, LogEvent::RecordsLabelled(_) | LogEvent::PolicyUnknown(_))
 }
 
 /// A record's place as findings name it.

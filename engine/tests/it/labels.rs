@@ -2,13 +2,15 @@
 
 use holdpoint_domain::application::RecordEvent;
 use holdpoint_domain::core::forbidden::Rule;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::log::{LogEvent, RecordsLabelled};
 use holdpoint_domain::world::envelope;
-use holdpoint_domain::{Envelope, Event, Refusal};
+use holdpoint_domain::{Command, Envelope, Event, Refusal};
 use holdpoint_engine::executor::{Discard, NoSignals};
 use holdpoint_engine::log::{Level, Log, NewRecord, Options};
 use holdpoint_engine::shell::{Conditions, HeldRun, KeyedRun, Submitted};
 use holdpoint_replay::{Problem, Verdict, verify_directory};
+use holdpoint_testing::shell::commands::initialize;
 use holdpoint_testing::shell::{Line, Place, origin, shell};
 
 fn event(stream: &str) -> RecordEvent {
@@ -51,6 +53,22 @@ fn labels_are_the_last_record_of_the_batch_and_no_part_of_the_receipt() {
     assert_eq!(first.envelope.correlation, origin().correlation);
     place.rebuilt();
     assert_eq!(verify_directory(place.log()).unwrap().verdict, Verdict::Intact);
+}
+
+#[test]
+fn each_loop_that_begins_in_a_batch_has_labels_of_its_own() {
+    let place = Place::new();
+    let (engine, by) = (place.engine(), origin());
+    let loops = [initialize(1), initialize(1)];
+    let ids = loops.each_ref().map(|it| Some(it.loop_id().into()));
+    let begin = |command| Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
+    let both = loops.into_iter().map(begin).fold(engine.transaction(&by), |all, it| all.submit(it));
+    both.commit_when(&labels()).unwrap().accepted().unwrap();
+    engine.close().unwrap();
+    let of: Vec<_> = labelled(&place).into_iter().map(|(_, body)| body.loop_id).collect();
+    assert_eq!(of, ids);
+    let report = verify_directory(place.log()).unwrap();
+    assert_eq!(report.verdict, Verdict::Intact, "{report}");
 }
 
 #[test]

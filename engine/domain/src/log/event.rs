@@ -347,8 +347,8 @@ pub const MAX_LABELS: usize = 32;
 
 recorded! {
     /// What a caller calls the records before this one in their batch: a claim, of no meaning to
-    /// any rule. It is the last record of its batch; where several loops begin in that, each has
-    /// one, and they are the last ones.
+    /// any rule. It is the last record of its batch, but for what a salvage adds to the last batch
+    /// that it copies; where several loops begin in that, each has one, and they are the last ones.
     RecordsLabelled {
         /// The first record that is labelled; the last one is the one before this.
         first_sequence: u64,
