@@ -38,8 +38,6 @@ pub struct WriteTransaction<'a, S: Storage> {
     state: MutexGuard<'a, State<S>>,
     /// What LOCK said of the wall clock in this boot before the turn.
     previous_wall_minus_boot: Option<i64>,
-    /// What was done for a writer that did not leave cleanly.
-    recovered: Option<Recovered>,
     /// An acknowledgement relies on the lock from here on.
     is_handed_over: bool,
     /// The run whose room may be taken where the disk is full.
@@ -66,7 +64,6 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             shared,
             state,
             previous_wall_minus_boot: known,
-            recovered: None,
             is_handed_over: false,
             takes_room_of: None,
         };
@@ -100,13 +97,6 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         }
         let written = self.state.active.written().run.chain;
         follower.follow_to(&self.shared.storage, &written, visit)
-    }
-
-    /// What was done at the beginning of this turn, when the writer before did not leave cleanly.
-    /// Bytes that were cut are worth a record.
-    #[must_use]
-    pub fn recovered(&self) -> Option<&Recovered> {
-        self.recovered.as_ref()
     }
 
     /// What opening and taking over found that belongs on record and is not there yet, the oldest
@@ -462,9 +452,8 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         self.state.found_without_head = settled.recovered.found_without_head();
         self.state.active = settled.active;
         if settled.recovered.is_for_the_record() {
-            self.state.unrecorded.push(settled.recovered.clone());
+            self.state.unrecorded.push(settled.recovered);
         }
-        self.recovered = Some(settled.recovered);
         self.shared.all_durable(&self.state);
         Ok(())
     }
