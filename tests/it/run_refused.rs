@@ -357,6 +357,30 @@ fn without_head_and_lock_nothing_starts_before_a_person_sets_a_policy() {
     place.verified();
 }
 
+/// Its key is gone as well where the approval was spent in what is lost.
+#[test]
+fn an_approval_before_a_loss_is_refused_for_that_and_not_for_its_key() {
+    let place = Place::new();
+    let keys = place.directory.path().join("states");
+    let run = |words: &[&str]| {
+        let mut command = place.command(words);
+        command.env("XDG_STATE_HOME", &keys).output().unwrap()
+    };
+    let asked = run(&["run", "--hold", "before", "--no-wait", "--", "true"]);
+    let id = text(&asked.stdout).trim().to_string();
+    let approve = ["decision", "respond", &id, "--option", "approve"];
+    assert_eq!(status(&place.holdpoint(&approve)), 0);
+    std::fs::remove_dir_all(&keys).unwrap();
+    let spend = ["--json", "run", "--approval", &id, "--", "true"];
+    assert_eq!(json(&run(&spend))["error"]["code"], "APPROVAL_KEY_MISSING");
+    std::fs::remove_file(place.log.join("HEAD")).unwrap();
+    std::fs::remove_file(place.log.join("LOCK")).unwrap();
+    let spend = ["--json", "run", "--without-head", "--approval", &id, "--", "true"];
+    let refused = run(&spend);
+    assert_eq!(status(&refused), 125, "{}", text(&refused.stderr));
+    assert_eq!(json(&refused)["error"]["code"], "APPROVAL_BEFORE_LOSS");
+}
+
 #[test]
 fn a_log_without_head_is_written_only_on_request_and_that_is_recorded() {
     let place = Place::new();

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 
 use crate::core::actor::{Actor, Principal};
+use crate::core::doubt::Doubt;
 use crate::core::payload::Text;
 use crate::core::text::visible;
 use crate::core::time::Timestamp;
@@ -279,6 +280,16 @@ impl DecisionPoint {
                 let outcome = outcome_line(self);
                 No::NotApproved { decision_id, state: self.state, outcome }
             }
+        }
+    }
+
+    /// Why an approval that is in doubt permits nothing.
+    #[must_use]
+    pub fn in_doubt(&self, doubt: Doubt) -> No {
+        let decision_id = self.id();
+        match doubt {
+            Doubt::Unproven { first, last } => No::ApprovalUnproven { decision_id, first, last },
+            Doubt::LostBefore(sequence) => No::ApprovalBeforeLoss { decision_id, sequence },
         }
     }
 

@@ -565,11 +565,7 @@ fn check_consumption(
 ) -> Result<(), No> {
     point.check_consumption(binding, at)?;
     let Some(doubt) = view.doubt else { return Ok(()) };
-    let decision_id = point.decision_id.to_string();
-    Err(match doubt {
-        Doubt::Unproven { first, last } => No::ApprovalUnproven { decision_id, first, last },
-        Doubt::LostBefore(sequence) => No::ApprovalBeforeLoss { decision_id, sequence },
-    })
+    Err(point.in_doubt(doubt))
 }
 
 fn consumed(point: &DecisionPoint, by: &Principal, binding: &ActionBinding) -> Event {

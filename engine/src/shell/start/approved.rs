@@ -138,9 +138,11 @@ impl<S: Storage> Engine<S> {
             }
             .into());
         }
-        match point.spendable_until() {
-            Some(_) => Ok(point),
-            None => {
+        let doubt = self.query(|world| world.doubt_of_point(&point))?;
+        match (point.spendable_until(), doubt) {
+            (Some(_), None) => Ok(point),
+            (Some(_), Some(doubt)) => Err(point.in_doubt(doubt).into()),
+            (None, _) => {
                 if !point.is_live() {
                     keys.remove(decision_id);
                 }
