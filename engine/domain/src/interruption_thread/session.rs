@@ -18,7 +18,7 @@ use crate::interruption_thread::request::{TurnInput, TurnRequest};
 use crate::interruption_thread::rules::{expiries, given_up};
 use crate::interruption_thread::state::Thread;
 use crate::interruption_thread::types::{Directive, Fate, ReasonCode};
-use crate::registration::state::{Mismatch, REGISTERED_ANEW, Registered, pair};
+use crate::registration::state::{LEASE_ANEW, Mismatch, REGISTERED_ANEW, Registered, pair};
 use crate::registration::types::{LeaseStatus, SessionStatus};
 
 /// The scope as it counts: a turn or a row that names no session is in the thread's own.
@@ -222,8 +222,7 @@ impl Registered<'_> {
                 format!("one that ended at {}", lease.expires_at),
             ),
             Some(lease) => {
-                let mended = "register a lease with another token";
-                self.expect_no_doubt("lease_token_hash", &format!("{hash}"), lease.by, mended)
+                self.expect_no_doubt("lease_token_hash", &format!("{hash}"), lease.by, LEASE_ANEW)
             }
         }
     }

@@ -12,7 +12,7 @@ refusals! {
         Malformed(Malformed),
     }
     /// Something cannot be registered as the command states it.
-    #[error("{field}: expected {expected}, found {found}; register it as it is")]
+    #[error("{field}: expected {expected}, found {found}")]
     Mismatch {
         /// The field.
         field: &'static str,

@@ -22,7 +22,9 @@ use crate::registration::event::{
     UserRegistered, WorkOrderRegistered,
 };
 use crate::registration::refusal::RegistrationRefusal;
-use crate::registration::state::{Mismatch, Plain, Registered, Registry};
+use crate::registration::state::{
+    LEASE_ANEW, Mismatch, Plain, REGISTERED_ANEW, Registered, Registry, WORK_ORDER_ANEW,
+};
 use crate::registration::types::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
@@ -151,22 +153,29 @@ impl Registered<'_> {
 
     fn check_capability(&self, body: &CapabilityChanged) -> Result<(), RegistrationRefusal> {
         let key = (body.actor_kind, body.actor_id.clone(), body.capability);
-        if self.registry.capabilities.contains_key(&key) != body.is_granted {
-            return Ok(());
-        }
-        let found = if body.is_granted { "granted already" } else { "not granted" };
+        let found = match self.registry.capabilities.get(&key) {
+            Some(by) if body.is_granted => {
+                let mended = "take it away, grant it";
+                self.expect_no_doubt("capability", body.capability.name(), *by, mended)?;
+                "granted already"
+            }
+            None if !body.is_granted => "not granted",
+            Some(_) | None => return Ok(()),
+        };
         Err(Mismatch::of("is_granted", "a change", found).into())
     }
 
     fn check_tenant(&self, body: &TenantRegistered) -> Result<(), RegistrationRefusal> {
         let known = self.tenant(&body.tenant_id);
-        check_change(known.map(|known| known.status), body.status)?;
+        let anew = Anew("tenant_id", &body.tenant_id, REGISTERED_ANEW);
+        self.check_change(known.map(|known| (known.status, known.by)), body.status, anew)?;
         Ok(())
     }
 
     fn check_user(&self, body: &UserRegistered) -> Result<(), RegistrationRefusal> {
         let known = self.user(&body.tenant_id, &body.user_id);
-        if check_change(known.map(|known| known.status), body.status)? {
+        let anew = Anew("user_id", &body.user_id, REGISTERED_ANEW);
+        if self.check_change(known.map(|known| (known.status, known.by)), body.status, anew)? {
             self.active_tenant(&body.tenant_id)?;
         }
         Ok(())
@@ -174,7 +183,8 @@ impl Registered<'_> {
 
     fn check_device(&self, body: &DeviceRegistered) -> Result<(), RegistrationRefusal> {
         let known = self.device(&body.tenant_id, &body.device_id, &body.user_id);
-        if check_change(known.map(|known| known.status), body.status)? {
+        let anew = Anew("device_id", &body.device_id, REGISTERED_ANEW);
+        if self.check_change(known.map(|known| (known.status, known.by)), body.status, anew)? {
             self.active_user(&body.tenant_id, &body.user_id)?;
         }
         Ok(())
@@ -186,7 +196,8 @@ impl Registered<'_> {
             Mismatch::unless_same("user_id", &known.user_id, &body.user_id)?;
             Mismatch::unless_same("device_id", &known.device_id, &body.device_id)?;
         }
-        if check_change(known.map(|known| known.status), body.status)? {
+        let anew = Anew("session_id", &body.session_id, REGISTERED_ANEW);
+        if self.check_change(known.map(|known| (known.status, known.by)), body.status, anew)? {
             self.active_device(&body.tenant_id, &body.device_id, &body.user_id)?;
         }
         Ok(())
@@ -197,7 +208,8 @@ impl Registered<'_> {
         if let Some(known) = known {
             Mismatch::unless_same("correlation_id", &known.correlation_id, &body.correlation_id)?;
         }
-        if check_change(known.map(|known| known.status), body.status)? {
+        let anew = Anew("work_order_id", &body.work_order_id, WORK_ORDER_ANEW);
+        if self.check_change(known.map(|known| (known.status, known.by)), body.status, anew)? {
             self.active_tenant(&body.tenant_id)?;
         }
         Ok(())
@@ -213,7 +225,9 @@ impl Registered<'_> {
             let (expected, found) = (known.expires_at, body.expires_at);
             return Err(Mismatch::of("expires_at", expected, found).into());
         }
-        if check_change(known.map(|known| known.status), body.status)? {
+        let hash = alloc::format!("{}", body.lease_token_hash);
+        let anew = Anew("lease_token_hash", &hash, LEASE_ANEW);
+        if self.check_change(known.map(|known| (known.status, known.by)), body.status, anew)? {
             self.active_tenant(&body.tenant_id)?;
             self.leasable_work_order(body)?;
             check_end(body.expires_at, at)?;
@@ -243,6 +257,27 @@ impl Registered<'_> {
         }
     }
 
+    /// Whether a status may follow the known one, which a record registered; if so, whether what is
+    /// presumed has to be usable.
+    fn check_change<S: Status>(
+        &self,
+        known: Option<(S, u64)>,
+        stated: S,
+        Anew(field, name, mended): Anew<'_>,
+    ) -> Result<bool, Mismatch> {
+        let Some((known, by)) = known else { return Ok(true) };
+        if known == stated {
+            if stated.is_open() {
+                self.expect_no_doubt(field, name, by, mended)?;
+            }
+            return Err(Mismatch::of("status", "a change", alloc::format!("{known} already")));
+        }
+        if known.is_final() {
+            return Err(Mismatch::of("status", alloc::format!("{known}, which is final"), stated));
+        }
+        Ok(stated.is_open())
+    }
+
     fn leasable_work_order(&self, body: &LeaseRegistered) -> Result<(), Mismatch> {
         let name = shown(&body.work_order_id);
         let found = match self.work_order(&body.tenant_id, &body.work_order_id) {
@@ -262,6 +297,9 @@ fn check_end(expires_at: Timestamp, at: Timestamp) -> Result<(), Mismatch> {
     }
     Err(Mismatch::of("expires_at", alloc::format!("a time after {at}"), expires_at))
 }
+
+/// What is registered: the field that names it, its name, and how it is registered anew.
+struct Anew<'n>(&'static str, &'n str, &'static str);
 
 /// A status that something registered can have.
 trait Status: Copy + PartialEq + Display {
@@ -310,18 +348,6 @@ impl Status for LeaseStatus {
     fn is_open(self) -> bool {
         self == Self::Active
     }
-}
-
-/// Whether a status may follow the known one; if so, whether what is presumed has to be usable.
-fn check_change<S: Status>(known: Option<S>, stated: S) -> Result<bool, Mismatch> {
-    let Some(known) = known else { return Ok(true) };
-    if known == stated {
-        return Err(Mismatch::of("status", "a change", alloc::format!("{known} already")));
-    }
-    if known.is_final() {
-        return Err(Mismatch::of("status", alloc::format!("{known}, which is final"), stated));
-    }
-    Ok(stated.is_open())
 }
 
 /// Applies a registration, where it counts. `stated` is how the policy in force wants people to

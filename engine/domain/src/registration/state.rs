@@ -77,7 +77,7 @@ pub(crate) struct Plain {
     pub(crate) status: RegistrationStatus,
     /// The record that said so last. 0: that is not known.
     #[serde(deserialize_with = "added")]
-    by: u64,
+    pub(crate) by: u64,
 }
 
 /// A session that is registered.
@@ -129,6 +129,13 @@ pub(crate) fn pair(tenant_id: &str, id: &str) -> (Text, Text) {
 
 /// How what can be suspended is registered anew.
 pub(crate) const REGISTERED_ANEW: &str = "suspend it, make it ACTIVE";
+
+/// How a work order is registered anew, which cannot be suspended.
+pub(crate) const WORK_ORDER_ANEW: &str =
+    "register another status of it that is not final, then this one";
+
+/// How a lease is registered anew, of which a token has one alone.
+pub(crate) const LEASE_ANEW: &str = "register a lease with another token";
 
 /// What is not as it has to be.
 #[derive(Debug, PartialEq, Eq)]
@@ -214,8 +221,7 @@ impl<'a> Registered<'a> {
         name: &str,
         known: &WorkOrder,
     ) -> Result<(), Mismatch> {
-        let mended = "register another status of it that is not final, then this one";
-        self.expect_no_doubt("work_order_id", name, known.by, mended)
+        self.expect_no_doubt("work_order_id", name, known.by, WORK_ORDER_ANEW)
     }
 
     /// Whether what is to follow may rest on what this record registered; else how that is mended.

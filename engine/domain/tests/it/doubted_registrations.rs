@@ -139,6 +139,33 @@ fn what_was_registered_before_records_were_lost_permits_nothing_until_it_is_regi
     stage.assert_rebuilt();
 }
 
+/// Registering it as it stands changes nothing: who tries is told the way that helps.
+#[test]
+fn who_registers_again_what_is_in_doubt_is_told_how_it_is_registered_anew() {
+    let (mut stage, _) = registered();
+    let told = |stage: &Stage, command: &Command| {
+        let (code, words) = refusal(&stage.world, command).unwrap();
+        assert_eq!(code, "REGISTRATION_REFUSED", "{words}");
+        words
+    };
+    let unchanged = "expected a change, found granted already";
+    assert!(told(&stage, &permission(true)).contains(unchanged));
+    say(&mut stage, lost(2));
+    assert!(told(&stage, &permission(true)).contains("take it away, grant it, then ask again"));
+    grant_anew(&mut stage);
+    for (what, _, statuses) in PRESUMED {
+        let words = told(&stage, &register(what, statuses[1]));
+        let due = match what {
+            "work_order" => "register another status of it that is not final, then this one",
+            "lease" => "register a lease with another token",
+            _ => "suspend it, make it ACTIVE",
+        };
+        assert!(words.contains(due) && words.contains("in a record that is lost"), "{words}");
+        register_anew(&mut stage, what, statuses);
+    }
+    assert!(told(&stage, &register("tenant", "ACTIVE")).ends_with("found ACTIVE already"));
+}
+
 /// Whichever command leads to the dispatch: a row, or a turn that comes to one.
 #[test]
 fn a_thread_that_began_before_records_were_lost_dispatches_nothing() {
