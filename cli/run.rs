@@ -341,7 +341,8 @@ fn tell_recovery(log: &Path, report: &OpenReport) {
         complain(
             "HEAD was missing, and records may be lost behind the newest one: what began before \
              permits nothing, and nothing begins before a person sets the policy; do that with \
-             `holdpoint policy set`, and ask, begin or grant anew",
+             `holdpoint policy set` and all that the lost one demanded, and ask, begin or grant \
+             anew",
         );
     }
     if recovered.cut_bytes > 0 {

@@ -139,9 +139,10 @@ fn show_to_person(out: &mut Output, report: &SalvageReport, made: &World) {
     if made.is_policy_lost() {
         let program = program(&report.path);
         out.line("policy          it may have been lost: nothing begins in the new log before a");
-        out.line(format_args!(
-            "                person sets one, at a terminal: {program} policy set"
-        ));
+        out.line(
+            "                person sets one, at a terminal, with all that the lost one demanded:",
+        );
+        out.line(format_args!("                {program} policy set"));
     }
     out.line(format_args!("next            {} verify", program(&report.path)));
 }

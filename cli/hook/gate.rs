@@ -135,7 +135,7 @@ impl Gate {
                 No::AlreadyConsumed { .. } | No::ApprovalLapsed { .. },
             ))
             | Submitted::Repeated(_) => Ok(false),
-            Submitted::Refused(refusal) => Err(said(refusal)),
+            Submitted::Refused(refusal) => Err(refused(&refusal)),
         }
     }
 
@@ -152,7 +152,7 @@ impl Gate {
             Submitted::Accepted(_) => so_far.has_asked = true,
             // By another hook just now; or long ago, by one that is remembered no longer.
             Submitted::Repeated(_) => so_far.salt = Some(entropy),
-            Submitted::Refused(refusal) => return Err(said(refusal)),
+            Submitted::Refused(refusal) => return Err(refused(&refusal)),
         }
         so_far.before = before.map(|point| self.became(&point)).transpose()?;
         Ok(())
@@ -198,6 +198,11 @@ fn standing(world: &World, ask: &Ask) -> Standing {
 fn is_denied(point: &DecisionPoint) -> bool {
     let kind = point.ending.as_ref().and_then(|ending| ending.kind);
     kind == Some(ResolutionKind::Option) && !point.approves()
+}
+
+/// A refusal with its code, as `run` tells it.
+fn refused(refusal: &Refusal) -> String {
+    said(format_args!("{refusal} ({})", refusal.code()))
 }
 
 fn said(error: impl Display) -> String {

@@ -72,7 +72,8 @@ fn told(out: &mut Output, floors: &Floors, demands: &Demands, in_force: &InForce
     if world.is_policy_lost() {
         out.line(
             "records of the log are unproven, or may be lost, and its policy may be among them: \
-             nothing begins before a person sets one (`holdpoint policy set`)",
+             nothing begins before a person sets one, with all that the lost one demanded \
+             (`holdpoint policy set`)",
         );
     }
     out.line("in force");

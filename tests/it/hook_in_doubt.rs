@@ -121,3 +121,10 @@ fn a_command_that_a_hook_advises_names_the_log_wherever_it_is_typed() {
     let command = format!("`holdpoint --log {} policy set`", place.log.display());
     denied(&place, &[], &call("s", "make deploy"), &command);
 }
+
+#[test]
+fn a_hook_tells_the_code_of_a_refusal_and_that_the_lost_policy_is_to_be_repeated() {
+    let (place, _) = without_newest_records();
+    let reason = denied(&place, &[], &call("s", "make deploy"), "(POLICY_LOST)");
+    assert!(reason.contains("with all that the lost one demanded"), "{reason}");
+}

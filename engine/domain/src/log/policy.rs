@@ -160,7 +160,8 @@ refusals! {
     /// Records that are or may be lost may have held the log's policy.
     #[error(
         "records of this log are unproven, or may be lost, and its policy may be among them; a \
-         person has to set one first, at a terminal: `holdpoint policy set`"
+         person has to set one first, at a terminal, with all that the lost one demanded: \
+         `holdpoint policy set`"
     )]
     Lost = "POLICY_LOST" in Gating,
 }
