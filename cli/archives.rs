@@ -179,6 +179,14 @@ pub(crate) fn or_archived(
     })
 }
 
+/// Says of a list of what ended, read of the log alone, that an archive may have more of it.
+pub(crate) fn tell_archived(directory: &Directory) {
+    if let Some((last, named)) = directory.archived() {
+        let lying = lying_in(last, named.as_deref());
+        complain(&format!("{lying}: what ended there long ago is not listed"));
+    }
+}
+
 /// The code of what was not found and may be in an archive.
 const BEFORE_THE_LOG: &str = "before_the_log";
 

@@ -5,6 +5,7 @@ use super::look::Linked;
 use super::show::tell_place;
 use super::shown::{span, time_left};
 use super::{Look, all, known};
+use crate::archives::tell_archived;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -126,6 +127,9 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         complain(args.nothing());
     }
     tell_place(args.at, &look);
+    if !args.state.is_live() {
+        tell_archived(&directory);
+    }
     let versions: Vec<u64> = found.iter().map(|point| point.version).collect();
     Ok(look.state.conclude(global, &versions))
 }

@@ -1,6 +1,6 @@
 //! `holdpoint hold show`: a question, as the person sees it.
 
-use super::shown::{Shown, lines, verbose_lines};
+use super::shown::{Shown, lines, outcome_line, verbose_lines};
 use super::{records_of, requests, resolve, unknown};
 use crate::arguments::{Global, program};
 use crate::directory::Directory;
@@ -10,10 +10,13 @@ use crate::output::Output;
 use crate::screen::columns;
 use crate::travel::parse_at;
 use crate::verify::not_found;
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::RequestPlace;
+use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
 use holdpoint_replay::{Tells, Until};
+use serde_json::json;
 
 /// Options of `hold show`.
 #[derive(Debug, clap::Args)]
@@ -76,11 +79,27 @@ fn whole(directory: &Directory, args: &Args) -> Result<(LiveState, Found), Failu
 
 fn find(world: &World, wanted: &str) -> Result<Found, Failure> {
     let ids = || requests(world).map(|(_, held)| held.request_id());
-    let id = resolve(wanted, ids())?.ok_or_else(|| unknown(wanted, ids()))?;
+    let not_here = || without_run(world, wanted).unwrap_or_else(|| unknown(wanted, ids()));
+    let id = resolve(wanted, ids())?.ok_or_else(not_here)?;
     let mut all = requests(world);
     let found = all.find(|(_, held)| held.request_id() == id);
     let (entity, held) = found.ok_or_else(|| unknown(wanted, ids()))?;
     // Answers that come after the loop settled are counted where requests are remembered.
     let held = world.find_request(&id).map_or(held, RequestPlace::held);
     Ok((Question::of(entity, held), records_of(entity)))
+}
+
+/// Of a request whose run is in an archive, what became of it: that is remembered, and what its run
+/// was is not.
+fn without_run(world: &World, wanted: &str) -> Option<Failure> {
+    let closed = || world.closed_requests().map(HeldRequest::request_id);
+    let id = resolve(wanted, closed()).ok()??;
+    let held = world.find_request(&id)?.held();
+    let line = outcome_line(held.outcome.as_ref()?);
+    let became = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = format!("request {}: {became}; its run is not in this log", visible(&id));
+    Some(
+        Failure::new(Exit::NOT_FOUND, "unknown_request", message)
+            .with("request", json!(held.view())),
+    )
 }

@@ -3,6 +3,7 @@
 
 use crate::apply_support;
 use crate::apply_support::{answers, apply};
+use crate::decision_support::asked;
 use crate::filler::fill;
 use crate::program::{Place, json, status, text};
 use crate::terminal::at_terminal;
@@ -89,7 +90,35 @@ fn a_question_asked_before_the_anchor_is_answered_and_again_and_not_otherwise() 
         (&json!("ABORT"), &json!(null))
     );
     assert_eq!(status(&answer(&place, &request, &["CONTINUE"])), 4);
+    let shown = place.holdpoint(&["hold", "show", &request, "--json"]);
+    let error = &json(&shown)["error"];
+    assert_eq!((status(&shown), &error["code"]), (3, &json!("before_the_log")));
+    let said = error["message"].as_str().unwrap();
+    assert!(said.contains("decided ABORT by ") && said.contains("in the archive"), "{said}");
+    assert_eq!(error["request"]["request_id"], *request, "{error:#}");
     place.verified();
+}
+
+#[test]
+fn a_list_of_what_ended_says_which_records_it_did_not_look_through() {
+    let place = Place::new();
+    let id = asked(&place, &["PROJ-1"]);
+    assert_eq!(status(&place.holdpoint(&["decision", "cancel", &id, "--as", "bot"])), 0);
+    let told = |words: &[&str]| {
+        let output = place.holdpoint(&[&["decision", "list"], words].concat());
+        assert_eq!(status(&output), 0, "{words:?}");
+        text(&output.stderr)
+    };
+    let all = ["--state", "all"];
+    assert!(!told(&all).contains("archive"));
+    archive(&place);
+    for words in [&all[..], &["--state", "resolved"], &["--state", "all", "--json"]] {
+        let said = told(words);
+        assert!(said.contains("in the archive") && said.contains("is not listed"), "{said}");
+    }
+    for words in [&[][..], &["--state", "pending"]] {
+        assert!(!told(words).contains("archive"));
+    }
 }
 
 #[test]
