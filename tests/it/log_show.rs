@@ -504,7 +504,7 @@ fn a_range_before_the_first_segment_that_is_there_is_not_proven() {
     for range in ["1..2", "..2", "1..", "2..30"] {
         let (code, stdout, _) = told(&holdpoint(directory.path(), &["verify", "--range", range]));
         assert_eq!(code, 6, "{range}: {stdout}");
-        assert!(stdout.contains("HEAD says that this log begins at 1"), "{range}: {stdout}");
+        assert!(stdout.contains("the segment that begins at 1 is due first"), "{range}: {stdout}");
         assert!(!stdout.contains("integrity     proven"), "{range}: {stdout}");
     }
 }

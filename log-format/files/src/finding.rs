@@ -113,10 +113,11 @@ pub enum Problem {
     HeadMissing,
     /// The first segments are missing.
     #[error(
-        "HEAD says that this log begins at {expected}, and the first segment begins at {found}"
+        "the segment that begins at {expected} is due first, and the first segment begins at \
+         {found}"
     )]
     NotTheAnchor {
-        /// First sequence after HEAD's anchor.
+        /// First sequence after HEAD's anchor; without a HEAD, 1.
         expected: u64,
         /// First sequence there is.
         found: u64,
