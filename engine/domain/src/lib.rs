@@ -30,7 +30,8 @@ pub use crate::core::ids::Idempotency;
 pub use crate::core::time::Timestamp as Time;
 pub use log::WriterCommand;
 pub use world::{
-    Command, Envelope, Event, Refusal, World, decide, decide_for_reducer, decide_for_writer,
+    Command, Envelope, Event, Refusal, World, check_repeated, decide, decide_for_reducer,
+    decide_for_writer,
     kind_name,
 };
 

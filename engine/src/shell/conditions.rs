@@ -12,7 +12,7 @@ use holdpoint_domain::human_decision::{HumanDecisionCommand, HumanDecisionRefusa
 use holdpoint_domain::interruption_thread::ENGINE_ID;
 use holdpoint_domain::log::{MAX_LABELS, RecordsLabelled};
 use holdpoint_domain::world::KeyReceipt;
-use holdpoint_domain::{Command, Idempotency, Proof, Refusal, World};
+use holdpoint_domain::{Command, Idempotency, Proof, Refusal, World, check_repeated};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -259,10 +259,12 @@ pub(super) fn receipt_of<'a>(
         Ok(None) => recalled.map_or(Ok(None), |receipt| receipt.given_again(idempotency)),
         found => found,
     };
-    match found {
-        Ok(None) => Ok(None),
-        found => world.check_scope(command).and(found),
-    }
+    let receipt = match found {
+        Ok(None) => return Ok(None),
+        found => world.check_scope(command).and(found)?,
+    };
+    receipt.map_or(Ok(()), |receipt| check_repeated(world, command, receipt))?;
+    Ok(receipt)
 }
 
 /// A command on a thread belongs to the story of that name: whoever reads the story reads the

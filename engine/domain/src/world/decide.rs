@@ -43,6 +43,7 @@ use crate::registration::types::SessionStatus;
 use crate::sandbox_fault::command::SandboxFaultCommand;
 use crate::world::command::Command;
 use crate::world::event::Event;
+use crate::world::keys::KeyReceipt;
 use crate::world::recalled::STATE_SCHEMA_VERSION;
 use crate::world::refusal::Refusal;
 use crate::world::{World, policy};
@@ -86,6 +87,25 @@ fn check_sure_thread(world: &World, command: &Command, events: &[Event]) -> Resu
     let thread = command.thread().filter(|_| dispatches);
     let live = thread.and_then(|(tenant_id, name)| world.live_thread(tenant_id, name));
     live.map_or(Ok(()), |it| refuse_doubted(&it.correlation_id, world.doubt_of_thread(it)))
+}
+
+/// What was recorded for a command on a loop or a thread is no answer to it any more where that is
+/// in doubt: automation goes on from a receipt as from an acceptance.
+///
+/// # Errors
+/// [`Refusal::RestsOnUnproven`], [`Refusal::BeganBeforeLoss`].
+pub fn check_repeated(
+    world: &World,
+    command: &Command,
+    receipt: &KeyReceipt,
+) -> Result<(), Refusal> {
+    let is_on_loop = matches!(command, Command::ExecutionLoop(_));
+    if !is_on_loop && command.thread().is_none() {
+        return Ok(());
+    }
+    let KeyReceipt { first_sequence: first, last_sequence: last, .. } = *receipt;
+    let subject = format!("what record {first} says under the same key");
+    refuse_doubted(&subject, world.doubt_of_records(first, last))
 }
 
 fn refuse_doubted(subject: &str, doubt: Option<Doubt>) -> Result<(), Refusal> {

@@ -43,6 +43,11 @@ impl World {
         (self.hot.lost_before > 0).then_some(self.hot.lost_before)
     }
 
+    /// Why nothing is permitted by what these records say.
+    pub(crate) fn doubt_of_records(&self, first: u64, last: u64) -> Option<Doubt> {
+        self.hot.doubt(first, last, None)
+    }
+
     /// Why nothing is permitted by what was decided, where it is not: of all that was recorded from
     /// the question on, in its first round, to the newest that is about this one.
     #[must_use]

@@ -62,7 +62,7 @@ refusals! {
     /// Automation is to go on from where only records without proof may have let it come.
     #[error(
         "{} {} unproven, and {subject} may rest on that: nothing is permitted by it; end it, and \
-         begin anew", records_named(*first, *last), are(*first, *last)
+         begin anew, with another key where it has one", records_named(*first, *last), are(*first, *last)
     )]
     RestsOnUnproven {
         /// The loop, or the correlation id of the thread.
@@ -75,7 +75,8 @@ refusals! {
     /// Automation is to go on with what may have ended in a record that is lost.
     #[error(
         "record {sequence} says that records before it are lost or may be, and {subject} began \
-             before that: it may have ended, and nothing is permitted by it; end it, and begin anew"
+             before that: it may have ended, and nothing is permitted by it; end it, and begin \
+             anew, with another key where it has one"
     )]
     BeganBeforeLoss {
         /// The loop, or the correlation id of the thread.
