@@ -79,8 +79,8 @@ pub(crate) fn strict<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
 
 /// Carries the commands out. Exit 0 when all were accepted, 5 when a rule refused one, 2 when a
 /// line was not understood, which goes before 5; 4 when the log stayed locked, 6 when it does not
-/// verify, 1 when it failed: then the lines without an answer were not carried out, or nobody
-/// knows.
+/// verify, 3 when an archive has to be looked at and cannot be read, 1 when it failed: then the
+/// lines without an answer were not carried out, or nobody knows.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     let outcome = if args.schema { schema::print() } else { apply(global, &args) };
     outcome.unwrap_or_else(|failure| failure.tell())

@@ -188,7 +188,7 @@ pub(crate) fn tell_archived(directory: &Directory) {
 }
 
 /// The code of what was not found and may be in an archive.
-const BEFORE_THE_LOG: &str = "before_the_log";
+pub(crate) const BEFORE_THE_LOG: &str = "before_the_log";
 
 /// A failure to find something that may be in an archive, and which that is.
 fn before(failure: Failure, sentence: &str, (last, named): (u64, Option<&str>)) -> Failure {

@@ -1,5 +1,6 @@
 //! Telling a log that does not verify from a disk or a program that failed.
 
+use crate::archives::BEFORE_THE_LOG;
 use crate::exit::Exit;
 use holdpoint_engine::log::{AppendError, ArchiveError, CloseError, OpenError};
 use holdpoint_engine::shell::{EngineError, MoveError, SubmitError, SubscriptionError};
@@ -19,7 +20,8 @@ pub(crate) trait LogError: Display {
         None
     }
 
-    /// The code for programs, where something failed and the log verifies.
+    /// The code for programs, where something failed and the log verifies, or what has to be known
+    /// is in an archive that cannot be read.
     fn code(&self) -> &'static str {
         "log"
     }
@@ -29,7 +31,10 @@ pub(crate) trait LogError: Display {
         match self.refusal() {
             Some(code) => (Exit::REFUSED, code),
             None if self.is_damage() => (Exit::VERIFICATION_FAILED, "damaged"),
-            None => (Exit::FAILED, self.code()),
+            None => match self.code() {
+                BEFORE_THE_LOG => (Exit::NOT_FOUND, BEFORE_THE_LOG),
+                code => (Exit::FAILED, code),
+            },
         }
     }
 }
@@ -96,7 +101,11 @@ impl LogError for SubmitError {
     }
 
     fn code(&self) -> &'static str {
-        if matches!(self, Self::NewerRules(_)) { NEWER_VERSION } else { "log" }
+        match self {
+            Self::NewerRules(_) => NEWER_VERSION,
+            Self::ArchiveUnread { .. } => BEFORE_THE_LOG,
+            _ => "log",
+        }
     }
 }
 

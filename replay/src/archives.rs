@@ -8,7 +8,7 @@ use crate::records::indexes::Tied;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::log::HistoryArchived;
 use holdpoint_domain::world::{REGISTRY, Term};
-use holdpoint_log_files::joined::{Archive, Archives, Unfit, Unread, fit};
+use holdpoint_log_files::joined::{Archive, Archives, Unfit, Unread, fit, places_of};
 use holdpoint_log_files::reader::Disregard;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{DirectoryStorage, JoinedLog, LogReader, SurveyError};
@@ -17,7 +17,7 @@ use holdpoint_log_format::{ChainPosition, Head, Item};
 use holdpoint_log_index::{Index, TermHash};
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// More archives than this, each of the records before another, are not looked for.
@@ -91,7 +91,7 @@ fn find_before(
     }
     let (mut found, mut unread) = (None, nobody(head));
     let mut follow = |hint: HistoryArchived| {
-        for place in places_of(&hint.archived_to, behind) {
+        for place in places_of(&hint.archived_to, behind.root()) {
             match archive_at(&DirectoryStorage::new(&place), behind, head)? {
                 Ok(archive) => found = Some(archive),
                 Err(Unfit::Missing) if unread.why.is_some() => {}
@@ -112,16 +112,6 @@ fn find_before(
 
 fn shown(text: &str) -> Arc<str> {
     visible(text).to_string().into()
-}
-
-/// Where a path may lead that was recorded when records were moved. It is absolute in records of
-/// today; a relative one was seen from where the move was asked for.
-fn places_of(named: &str, log: &DirectoryStorage) -> Vec<PathBuf> {
-    let named = Path::new(named);
-    let beside = log.root().parent().map(|parent| parent.join(named));
-    let mut places = vec![named.to_path_buf()];
-    places.extend(beside.filter(|beside| beside != named));
-    places
 }
 
 /// An archive that fits; the inner error says why it does not. What says nothing of the directory,
@@ -230,17 +220,4 @@ fn named_by(index: &Index<Vec<u8>>) -> Option<std::vec::IntoIter<u64>> {
     let records = index.records_with(TermHash::of(&Term::Kind(entry.kind).canonical())).ok()?;
     let offsets = records.map(|sequence| index.offset_of(sequence.ok()?).ok()?);
     Some(offsets.collect::<Option<Vec<u64>>>()?.into_iter())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_relative_path_is_looked_for_here_and_beside_the_log() {
-        let log = DirectoryStorage::new("/logs/mine");
-        let found = |named| places_of(named, &log);
-        assert_eq!(found("old"), [PathBuf::from("old"), PathBuf::from("/logs/old")]);
-        assert_eq!(found("/archives/old"), [PathBuf::from("/archives/old")]);
-    }
 }

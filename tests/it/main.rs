@@ -10,6 +10,7 @@
 
 mod answer;
 mod apply;
+mod apply_archived;
 mod apply_interleaved;
 mod apply_schema;
 mod apply_support;

@@ -31,8 +31,7 @@ pub use crate::core::time::Timestamp as Time;
 pub use log::WriterCommand;
 pub use world::{
     Command, Envelope, Event, Refusal, World, check_repeated, decide, decide_for_reducer,
-    decide_for_writer,
-    kind_name,
+    decide_for_writer, kind_name,
 };
 
 #[doc = include_str!("weaknesses.md")]

@@ -35,6 +35,10 @@ impl Storage for DirectoryStorage {
         self.root()
     }
 
+    fn elsewhere(&self, path: &Path) -> Option<Self> {
+        Some(Self::new(path))
+    }
+
     fn root_state(&self) -> io::Result<RootState> {
         // Without a slash at its end, which would follow a link.
         let path: PathBuf = self.root().components().collect();

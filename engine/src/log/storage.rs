@@ -31,6 +31,15 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// The directory's path, for messages.
     fn root(&self) -> &Path;
 
+    /// Another directory of the file system that this one is in; `None`: this disk has no others.
+    fn elsewhere(&self, path: &Path) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        let _ = path;
+        None
+    }
+
     /// What stands at the path.
     ///
     /// # Errors

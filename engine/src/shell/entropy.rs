@@ -27,27 +27,27 @@ impl EntropySource for SystemEntropy {
     }
 }
 
-/// Bits that an engine drew and gave away, and that no record can hold yet: no command of this
-/// engine used them, and nobody else wrote since.
+/// Bits that an engine drew and gave away, which no command of this engine used since, and up to
+/// which record none holds them: all, until somebody else writes.
 #[derive(Debug, Default)]
-pub(super) struct Drawn(VecDeque<Entropy>);
+pub(super) struct Drawn(VecDeque<(Entropy, u64)>);
 
 impl Drawn {
     pub(super) fn add(&mut self, entropy: Entropy) {
-        self.0.push_back(entropy);
+        self.0.push_back((entropy, u64::MAX));
         if self.0.len() > DRAWN_MAX {
             self.0.pop_front();
         }
     }
 
-    /// Whether these bits are new. They are not for whoever asks again.
-    pub(super) fn take(&mut self, entropy: Entropy) -> bool {
-        let found = self.0.iter().rposition(|drawn| *drawn == entropy);
-        found.and_then(|at| self.0.remove(at)).is_some()
+    /// Up to which record none holds these bits; 0 for whoever asks again.
+    pub(super) fn take(&mut self, entropy: Entropy) -> u64 {
+        let found = self.0.iter().rposition(|(drawn, _)| *drawn == entropy);
+        found.and_then(|at| self.0.remove(at)).map_or(0, |(_, unused)| unused)
     }
 
-    /// Somebody else wrote, with whatever bits.
-    pub(super) fn forget(&mut self) {
-        self.0.clear();
+    /// Somebody else wrote behind this record, with whatever bits.
+    pub(super) fn written_behind(&mut self, sequence: u64) {
+        self.0.iter_mut().for_each(|(_, unused)| *unused = sequence.min(*unused));
     }
 }

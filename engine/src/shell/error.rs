@@ -69,6 +69,19 @@ pub enum SubmitError {
         /// Why not.
         message: String,
     },
+    /// Whether an id was used before cannot be known: nothing begins under it.
+    #[error(
+        "whether something began under this id before is not known: records 1 to {last} are in \
+         {archive}, which cannot be read ({why}); put it back there, or leave the id to be drawn"
+    )]
+    ArchiveUnread {
+        /// The last record that may say so.
+        last: u64,
+        /// The archive, as the log names it, in words.
+        archive: String,
+        /// Why it cannot be read.
+        why: String,
+    },
     /// What the files of the machine demand cannot be known: nothing that they govern begins.
     #[error(transparent)]
     Floors(#[from] FloorsError),

@@ -1,6 +1,7 @@
 //! Finding records by what they hold: through the indexes that the log vouches for, and by reading
 //! the segments that have none. The answer is the same either way.
 
+use super::archived::Archived;
 use super::error::SubmitError;
 use super::indexer::{Indexer, is_gone_on_from};
 use super::rebuild::{Recorded, recorded};
@@ -12,7 +13,7 @@ use holdpoint_domain::{Envelope, Event};
 use holdpoint_log_files::reader::{OpenSegment, firsts, list};
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{Entry, FollowError, Follower, Mapped, ReadFile, RecordPlace, Stamp};
-use holdpoint_log_format::{ChainPosition, Record, names};
+use holdpoint_log_format::{ChainPosition, Record, RecordHeader, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::{Index, IndexFault, TermHash, read_indexed};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +39,8 @@ pub(super) struct Lookup {
     /// By the first record of a segment, the one before it, as what is tied says.
     tied: BTreeMap<u64, ChainPosition>,
     pub(super) indexer: Indexer,
+    /// What began before the log does.
+    pub(super) archived: Option<Archived>,
     /// Whether somebody moves records to an archive.
     has_archived: bool,
     /// The segment that was the active one when the indexer last looked.
@@ -254,7 +257,9 @@ impl Lookup {
             let newest = scope.newest.run.chain.sequence;
             let mut read = Gathered::default();
             let told = |event: Recorded| Some(Gathered::of(event.sequence, &event.envelope));
-            let before = each_record(scope, first, &end, &told, &mut |told| read.add(told))?;
+            let before = each_record(&**scope.disk, first, &end, &|_| true, &told, &mut |told| {
+                read.add(told)
+            })?;
             let recent = self.recent.get_or_insert_with(|| Recent::from(newest));
             recent.take(read);
             recent.read.insert(first);
@@ -355,7 +360,9 @@ impl Lookup {
     ) -> Result<(), SubmitError> {
         let end = self.end_of(scope, first)?;
         let wanted = |event: Recorded| (may_hold(&event) && holds(&event, term)).then_some(event);
-        let before = each_record(scope, first, &end, &wanted, &mut |event| found.push(event))?;
+        let before = each_record(&**scope.disk, first, &end, &|_| true, &wanted, &mut |event| {
+            found.push(event)
+        })?;
         self.tied.insert(first, before);
         Ok(())
     }
@@ -380,7 +387,7 @@ impl Lookup {
             due.push(next);
         }
         for next in due.into_iter().rev() {
-            end = read_to(scope, next, &end, &|_| (), &mut |()| {})?;
+            end = read_to(&**scope.disk, next, &end, &|_| (), &mut |()| {})?;
             self.tied.insert(next, end);
         }
         Ok(end)
@@ -469,7 +476,7 @@ fn candidates_in(index: &OpenIndex, hash: TermHash, is_key: bool) -> Result<Vec<
 }
 
 /// What is in the directory of segments.
-fn listed<S: Storage>(disk: &S) -> Result<Vec<Entry>, FollowError> {
+pub(super) fn listed<S: Storage>(disk: &S) -> Result<Vec<Entry>, FollowError> {
     list(disk)?.map_err(FollowError::Damaged)
 }
 
@@ -492,18 +499,22 @@ fn opened<S: Storage>(
     OpenSegment::of(scope.disk.open_mapped(&segment_path(first)), first)
 }
 
-/// Shows what `make` makes of every record of a segment up to `end`, as [`read_to`] does. A record
-/// that cannot be read is an error.
-fn each_record<S: Storage, T: Send>(
-    scope: &Scope<'_, S>,
+/// Shows what `make` makes of every record of a segment up to `end`, as [`read_to`] does, of those
+/// whose headers are `wanted`. One of them that cannot be read is an error.
+pub(super) fn each_record<S: Storage, T: Send>(
+    disk: &S,
     first: u64,
     end: &ChainPosition,
+    wanted: &(dyn Fn(&RecordHeader) -> bool + Sync),
     make: &(dyn Fn(Recorded) -> Option<T> + Sync),
     visit: &mut dyn FnMut(T),
 ) -> Result<ChainPosition, SubmitError> {
     let mut failure = None;
-    let made = |record: &Record<'_>| recorded(record).map(|event| event.and_then(make));
-    let before = read_to(scope, first, end, &made, &mut |made| match made {
+    let made = |record: &Record<'_>| match wanted(&record.header) {
+        true => recorded(record).map(|event| event.and_then(make)),
+        false => Ok(None),
+    };
+    let before = read_to(disk, first, end, &made, &mut |made| match made {
         _ if failure.is_some() => {}
         Ok(made) => made.into_iter().for_each(&mut *visit),
         Err(error) => failure = Some(error),
@@ -515,15 +526,15 @@ fn each_record<S: Storage, T: Send>(
 /// which has to have its link: none is proven before this is over. Gives the record before the
 /// segment. Records are checked, and what is made of them is, by as many threads as there are.
 fn read_to<S: Storage, T: Send>(
-    scope: &Scope<'_, S>,
+    disk: &S,
     first: u64,
     end: &ChainPosition,
     make: &(dyn Fn(&Record<'_>) -> T + Sync),
     visit: &mut dyn FnMut(T),
 ) -> Result<ChainPosition, FollowError> {
-    let mut place = Follower::at_segment(&**scope.disk, first)?;
+    let mut place = Follower::at_segment(disk, first)?;
     let before = place.header.previous;
     let make = |_: &RecordPlace, record: &Record<'_>| make(record);
-    place.follow_within(&**scope.disk, end, &make, &mut |_, _, made| visit(made))?;
+    place.follow_within(disk, end, &make, &mut |_, _, made| visit(made))?;
     Ok(before)
 }

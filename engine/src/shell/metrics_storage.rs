@@ -54,6 +54,11 @@ impl<S: Storage> Storage for Measured<S> {
         self.disk.root()
     }
 
+    fn elsewhere(&self, path: &Path) -> Option<Self> {
+        let disk = Arc::new(self.disk.elsewhere(path)?);
+        Some(Self { disk, metrics: self.metrics.clone() })
+    }
+
     fn root_state(&self) -> io::Result<RootState> {
         self.disk.root_state()
     }

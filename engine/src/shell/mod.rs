@@ -10,6 +10,7 @@
 
 mod append;
 mod archive;
+mod archived;
 mod bound_directory;
 mod canonical_input;
 mod clock;

@@ -7,7 +7,7 @@ use super::lookup::Lookup;
 use super::recall::each_from;
 use crate::log::{Log, Storage, WriteTransaction};
 use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceMessages};
-use holdpoint_domain::log::{HistoryArchived, LogEvent};
+use holdpoint_domain::log::{HISTORY_ARCHIVED, HistoryArchived, LogEvent};
 use holdpoint_domain::world::{FIRST_OPAQUE_KIND, STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Envelope, Event, Time, World, kind_name};
 use holdpoint_log_files::survey::Visit;
@@ -40,9 +40,6 @@ pub(super) struct Recorded {
     /// Length of the payload, in bytes.
     pub(super) length: usize,
 }
-
-/// The kind of event that states where a log begins.
-const STATEMENT: &str = "log.history_archived";
 
 /// The kind of event with which a salvage begins a log.
 const REPORT: &str = "log.salvaged";
@@ -241,7 +238,7 @@ pub(super) fn expect_all_salvaged<S: Storage>(
 
 /// The event of a record that states that the log begins behind `anchor`.
 pub(super) fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Option<HistoryArchived> {
-    if kind_name(record.header.kind) != Some(STATEMENT) {
+    if record.header.kind != HISTORY_ARCHIVED {
         return None;
     }
     let Event::Log(LogEvent::HistoryArchived(event)) = recorded(record).ok()??.envelope.event

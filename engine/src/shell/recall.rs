@@ -1,7 +1,8 @@
 //! What the state has forgotten and the rules must still know: idempotency keys of long ago
 //! (property E5), threads and decision points that ended long ago, and which ids were used. All of
-//! it is found again in the log.
+//! it is found again in the log, and which ids were used in its archives as well.
 
+use super::archived::{Archived, Hint};
 use super::engine::Core;
 use super::error::SubmitError;
 use super::lookup::{Lookup, Scope};
@@ -11,6 +12,7 @@ use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointEvent};
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
+use holdpoint_domain::log::HISTORY_ARCHIVED;
 use holdpoint_domain::world::{KeyReceipt, Recalled, Term, term_of_new};
 use holdpoint_domain::{Command, Envelope, Event, Idempotency, Refusal, Time, World, decide};
 use std::collections::BTreeMap;
@@ -220,7 +222,8 @@ impl<S: Storage> Past<'_, '_, S> {
         let Some(entropy) = command.entropy().filter(|_| new.peek().is_some()) else {
             return Ok(None);
         };
-        if self.engine.drawn.lock().take(entropy) {
+        let unused = self.engine.drawn.lock().take(entropy);
+        if unused == u64::MAX {
             return Ok(None);
         }
         for term in new {
@@ -230,11 +233,35 @@ impl<S: Storage> Past<'_, '_, S> {
                 Term::DecisionPoint(id) => (id, self.hot.world.forgets_decision_points()),
                 _ => continue,
             };
-            if forgets && self.first_use(&term)?.is_some() {
+            if forgets && (self.first_use(&term)?.is_some() || self.is_archived(&term, unused)?) {
                 return Ok(Some(id.to_string()));
             }
         }
         Ok(None)
+    }
+
+    /// Whether something began under a term in an archive, and so behind a record before which
+    /// nothing did.
+    fn is_archived(&mut self, term: &Term<'_>, unused: u64) -> Result<bool, SubmitError> {
+        let beginning = self.turn.beginning()?;
+        let anchor = beginning.run.chain;
+        if anchor.sequence <= unused {
+            return Ok(false);
+        }
+        let disk = &*self.engine.caches;
+        let known = self.hot.lookup.archived.take().filter(|known| known.end == anchor);
+        let archived = match known {
+            Some(known) => known,
+            None => Archived::read(disk, &beginning, self.hints()?)?,
+        };
+        self.hot.lookup.archived.insert(archived).began(disk, term)
+    }
+
+    /// Where the log says that records were moved.
+    fn hints(&mut self) -> Result<Vec<Hint>, SubmitError> {
+        let kind = Term::Kind(HISTORY_ARCHIVED);
+        let records = self.look(&kind, self.hot.place.run.chain.sequence)?;
+        Ok(records.into_iter().filter_map(|event| Hint::of(event.envelope.event)).collect())
     }
 
     /// What registered a session or a work order that a command names, last, where it ended so long

@@ -396,7 +396,7 @@ fn in_turn<'a, S: Storage, T>(
         let before = hot.place.run.chain.sequence;
         hot.catch_up(&turn)?;
         if hot.place.run.chain.sequence != before {
-            engine.drawn.lock().forget();
+            engine.drawn.lock().written_behind(before);
         }
         note_recoveries(engine, &mut hot, &mut turn)?;
         let result = work(engine, &mut hot, &mut turn)?;
@@ -464,6 +464,7 @@ pub(super) fn changes_nothing<S: Storage>(engine: &Core<S>, error: &SubmitError)
         ) | SubmitError::Contradicted(_)
             | SubmitError::NewerRules(_)
             | SubmitError::Encode(_)
+            | SubmitError::ArchiveUnread { .. }
             | SubmitError::RunFile { .. }
     );
     harmless && engine.log.poison().is_none()

@@ -42,6 +42,7 @@ mod salvage;
 mod salvage_images;
 mod salvage_losses;
 mod settled;
+mod settled_archived;
 mod settled_scope;
 mod shell;
 mod shell_conditions;

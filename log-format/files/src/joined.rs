@@ -17,6 +17,7 @@ use crate::survey::{SurveyError, segment_path};
 use holdpoint_log_format::{Head, Link, LogId, names};
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -409,6 +410,17 @@ impl<F: ReadFile> ReadFile for JoinedFile<F> {
     }
 }
 
+/// Where a path may lead that was recorded when records of the log in a directory were moved. It is
+/// absolute in records of today; a relative one was seen from where the move was asked for.
+#[must_use]
+pub fn places_of(named: &str, log: &Path) -> Vec<PathBuf> {
+    let named = Path::new(named);
+    let beside = log.parent().map(|parent| parent.join(named));
+    let mut places = vec![named.to_path_buf()];
+    places.extend(beside.filter(|beside| beside != named));
+    places
+}
+
 /// Whether a directory holds the records before the anchor of a log's HEAD: it is a finished
 /// archive of the same log, and ends with the very record that the log goes on from. Gives the
 /// archive's HEAD.
@@ -477,5 +489,17 @@ fn head_of_archive<A: ReadStorage>(archive: &A) -> Result<Head, Unfit> {
             damaged(&segment_path(first), Problem::SegmentsGone { newest: head.newest_sequence })
         }
         Ok(_) => Ok(head),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_is_looked_for_here_and_beside_the_log() {
+        let found = |named| places_of(named, Path::new("/logs/mine"));
+        assert_eq!(found("old"), [PathBuf::from("old"), PathBuf::from("/logs/old")]);
+        assert_eq!(found("/archives/old"), [PathBuf::from("/archives/old")]);
     }
 }

@@ -392,6 +392,9 @@ impl RecordsLabelled {
 /// The kind of [`Salvaged`].
 pub const SALVAGED: u16 = 7;
 
+/// The kind of [`HistoryArchived`].
+pub const HISTORY_ARCHIVED: u16 = 9;
+
 /// The kind of [`SegmentIndexed`].
 pub const SEGMENT_INDEXED: u16 = 10;
 
