@@ -199,6 +199,27 @@ fn a_limit_on_file_sizes_is_an_error_and_not_a_death() {
 }
 
 #[test]
+fn a_limit_on_open_files_is_told_as_that_and_as_nothing_else() {
+    let place = Place::new();
+    let run = "exec \"$1\" --log \"$2\" run -- touch \"$2.witness\"";
+    let limited = |most: u64| {
+        let script = format!("ulimit -n {most}; {run}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_holdpoint")]).arg(&place.log);
+        command.env("XDG_STATE_HOME", crate::program::STATES).output().unwrap()
+    };
+    // With fewer not even the program is loaded, and that is not for it to tell.
+    let least = (4..99).find(|most| status(&limited(*most)) != 127).unwrap();
+    for most in least..least + 4 {
+        let output = limited(most);
+        assert_not_started(&output, &["Too many open files"]);
+        let said = text(&output.stderr);
+        assert!(!said.contains("is in a user namespace that"), "{most}: {said}");
+        assert!(!place.directory.path().join("log.witness").exists());
+    }
+}
+
+#[test]
 fn a_full_disk_is_an_error_and_the_log_stays_intact() {
     let Some(disk) = SmallDisk::mount("480k") else {
         return skip("a full disk: no small file system can be mounted here");

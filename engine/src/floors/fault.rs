@@ -45,6 +45,18 @@ pub enum FloorsError {
         /// The user's number in the namespace.
         user: u32,
     },
+    /// Whether this process is in a user namespace cannot be read, and so not who runs it outside.
+    #[error(
+        "whether this process is in a user namespace cannot be read from /proc ({source}), nor \
+         which user outside of it user {user} then is, and nothing begins before the policy in \
+         the home of that user is known: remove the cause"
+    )]
+    UnreadUser {
+        /// The user's number in the namespace, if it is in one.
+        user: u32,
+        /// What the system answered.
+        source: io::Error,
+    },
     /// It cannot be believed as it shows in a user namespace.
     #[error(
         "{source}; this process is in a user namespace, where users have other numbers and rights: \

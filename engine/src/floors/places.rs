@@ -31,8 +31,10 @@ pub struct FloorFiles {
 enum Unknown {
     /// The home of this user could not be looked up, and what the system said.
     Home { user: u32, code: Option<i32> },
-    /// Who this user is outside of the user namespace cannot be told.
+    /// Who this user is outside of the user namespace is not said.
     Outside { user: u32 },
+    /// It could not be read, and what the system said.
+    OutsideUnread { user: u32, code: Option<i32> },
 }
 
 impl Default for FloorFiles {
@@ -49,7 +51,8 @@ impl FloorFiles {
         let places = vec![(PathBuf::from(OF_SYSTEM), Trust::of_root())];
         let mut files = Self { places, unknown: None };
         let outside = user_outside(user);
-        for number in [Some(user), outside].into_iter().flatten() {
+        let known = outside.as_ref().ok().copied().flatten();
+        for number in [Some(user), known].into_iter().flatten() {
             match home_of_user(number) {
                 Ok(Some(home)) => files.add(home.join(IN_HOME), Trust::of_root_or(user)),
                 Ok(None) => {}
@@ -59,8 +62,12 @@ impl FloorFiles {
                 }
             }
         }
-        if outside.is_none() {
-            files.unknown = Some(Unknown::Outside { user });
+        match outside {
+            Ok(Some(_)) => {}
+            Ok(None) => files.unknown = Some(Unknown::Outside { user }),
+            Err(error) => {
+                files.unknown = Some(Unknown::OutsideUnread { user, code: error.raw_os_error() });
+            }
         }
         if let Some(path) = added() {
             files.add(path, Trust::of_root_or(user));
@@ -106,21 +113,24 @@ impl FloorFiles {
 impl Unknown {
     fn error(self) -> FloorsError {
         match self {
-            Self::Home { user, code } => {
-                let source =
-                    code.map_or_else(|| ErrorKind::Other.into(), io::Error::from_raw_os_error);
-                FloorsError::UnknownHome { user, source }
-            }
+            Self::Home { user, code } => FloorsError::UnknownHome { user, source: said(code) },
             Self::Outside { user } => FloorsError::UnknownUser { user },
+            Self::OutsideUnread { user, code } => {
+                FloorsError::UnreadUser { user, source: said(code) }
+            }
         }
     }
+}
+
+fn said(code: Option<i32>) -> io::Error {
+    code.map_or_else(|| ErrorKind::Other.into(), io::Error::from_raw_os_error)
 }
 
 /// In a user namespace a file belongs to somebody else than outside, and is read by somebody else.
 fn as_seen_from_here(error: FloorsError) -> FloorsError {
     match error {
         FloorsError::Unreadable { .. } | FloorsError::ForeignOwner { .. }
-            if !in_initial_user_namespace() =>
+            if in_initial_user_namespace().is_ok_and(|is_initial| !is_initial) =>
         {
             FloorsError::InUserNamespace { source: Box::new(error) }
         }

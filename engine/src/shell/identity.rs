@@ -30,7 +30,8 @@ pub struct Identity {
 enum Grounds {
     /// It does.
     Proven,
-    /// In a user namespace a process can make itself any user.
+    /// In a user namespace a process can make itself any user. So it may be in one where that
+    /// cannot be known.
     OtherNamespace,
     /// A command that is being recorded is never a person.
     BelowRecorder,
@@ -40,7 +41,7 @@ impl Identity {
     /// What this process can prove of itself, asked of the kernel.
     #[must_use]
     pub fn of_process() -> Self {
-        let grounds = if !in_initial_user_namespace() {
+        let grounds = if !in_initial_user_namespace().unwrap_or(false) {
             Grounds::OtherNamespace
         } else if below_recorder() {
             Grounds::BelowRecorder

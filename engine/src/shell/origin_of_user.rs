@@ -3,7 +3,7 @@
 use crate::executor::{GUARD_NAME, user_namespace_number};
 use rustix::fs::{FsWord, fstatfs};
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 
 /// The number of the initial user namespace (`PROC_USER_INIT_INO` of the kernel's interface).
 const INITIAL_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
@@ -23,30 +23,39 @@ const PROC_BYTES_MAX: u64 = 16 * 1024;
 const ANCESTORS_MAX: usize = 4096;
 
 /// Whether this process is in the initial user namespace: asked of the kernel, or where it is too
-/// old to say, read off the map of a `/proc` that is one. What cannot be known is no.
-pub(crate) fn in_initial_user_namespace() -> bool {
+/// old to say, read off the map of a `/proc` that is one. A map that says nothing is no.
+///
+/// # Errors
+/// The map cannot be read: nothing is known.
+pub(crate) fn in_initial_user_namespace() -> io::Result<bool> {
     match user_namespace_number() {
-        _ if !cfg!(target_os = "linux") => true,
-        Some(number) => number == INITIAL_USER_NAMESPACE,
+        _ if !cfg!(target_os = "linux") => Ok(true),
+        Some(number) => Ok(number == INITIAL_USER_NAMESPACE),
         None => maps_every_user(),
     }
 }
 
-fn maps_every_user() -> bool {
-    proc_file(USERS_OUTSIDE).is_some_and(|map| map.split_ascii_whitespace().eq(EVERY_USER))
+fn maps_every_user() -> io::Result<bool> {
+    let map = proc_file(USERS_OUTSIDE)?;
+    Ok(map.is_some_and(|map| map.split_ascii_whitespace().eq(EVERY_USER)))
 }
 
-/// Which user of the namespace outside this one a user is; `None` where that is not known.
-pub(crate) fn user_outside(user: u32) -> Option<u32> {
-    if in_initial_user_namespace() {
-        return Some(user);
+/// Which user of the namespace outside this one a user is; `None` where that is not said.
+///
+/// # Errors
+/// As [`in_initial_user_namespace`].
+pub(crate) fn user_outside(user: u32) -> io::Result<Option<u32>> {
+    if in_initial_user_namespace()? {
+        return Ok(Some(user));
     }
     // Also a user whom the map has may be shown so: it says nothing then.
-    let shown = proc_file(OVERFLOW_USER).and_then(|number| number.trim().parse().ok());
+    let shown = proc_file(OVERFLOW_USER).ok().flatten();
+    let shown = shown.and_then(|number| number.trim().parse().ok());
     if user == shown.unwrap_or(USUAL_OVERFLOW_USER) {
-        return None;
+        return Ok(None);
     }
-    proc_file(USERS_OUTSIDE)?.lines().find_map(|line| number_outside(line, user))
+    let map = proc_file(USERS_OUTSIDE)?;
+    Ok(map.and_then(|map| map.lines().find_map(|line| number_outside(line, user))))
 }
 
 /// A line is `INSIDE OUTSIDE COUNT`.
@@ -66,25 +75,27 @@ pub(super) fn below_recorder() -> bool {
 
 /// Whether this is a guard, by the name that it gave itself.
 fn is_guard(pid: i32) -> bool {
-    proc_file(&format!("/proc/{pid}/comm"))
-        .is_some_and(|name| name.trim_end().as_bytes() == GUARD_NAME.to_bytes())
+    let name = proc_file(&format!("/proc/{pid}/comm"));
+    name.ok().flatten().is_some_and(|name| name.trim_end().as_bytes() == GUARD_NAME.to_bytes())
 }
 
 fn parent_of(pid: i32) -> Option<i32> {
-    let stat = proc_file(&format!("/proc/{pid}/stat"))?;
+    let stat = proc_file(&format!("/proc/{pid}/stat")).ok()??;
     // The name stands in parentheses and may hold anything, also parentheses.
     let (_, behind_name) = stat.rsplit_once(')')?;
     let parent: i32 = behind_name.split_ascii_whitespace().nth(1)?.parse().ok()?;
     (parent > 0).then_some(parent)
 }
 
-/// The beginning of a file of `/proc`, where what is there is the kernel's own.
-fn proc_file(path: &str) -> Option<String> {
-    let file = File::open(path).ok()?;
-    let is_proc = fstatfs(&file).is_ok_and(|system| system.f_type == PROC_FILE_SYSTEM);
+/// The beginning of a file of `/proc`; `None` where what is there is not the kernel's own.
+fn proc_file(path: &str) -> io::Result<Option<String>> {
+    let file = File::open(path)?;
+    if fstatfs(&file)?.f_type != PROC_FILE_SYSTEM {
+        return Ok(None);
+    }
     let mut bytes = Vec::new();
-    file.take(PROC_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    is_proc.then(|| String::from_utf8_lossy(&bytes).into_owned())
+    file.take(PROC_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 #[cfg(test)]
@@ -104,7 +115,7 @@ mod tests {
     #[test]
     fn the_two_ways_of_asking_for_the_namespace_agree() {
         if let Some(number) = user_namespace_number() {
-            assert_eq!(number == INITIAL_USER_NAMESPACE, maps_every_user());
+            assert_eq!(number == INITIAL_USER_NAMESPACE, maps_every_user().unwrap());
         }
     }
 
@@ -113,6 +124,6 @@ mod tests {
         let own = i32::try_from(std::process::id()).unwrap();
         let parent = parent_of(own).unwrap();
         assert!(parent != own && parent > 0);
-        assert!(proc_file("/etc/passwd").is_none());
+        assert_eq!(proc_file("/etc/passwd").unwrap(), None);
     }
 }
