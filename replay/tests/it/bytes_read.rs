@@ -237,6 +237,41 @@ fn no_more_is_read_of_a_sparse_file_in_the_place_of_an_index_than_its_header() {
     }
 }
 
+/// A directory of which no index can be opened.
+struct Locked(DirectoryStorage);
+
+impl ReadStorage for Locked {
+    type File = File;
+
+    fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
+        self.0.list(directory)
+    }
+
+    fn open(&self, path: &str) -> io::Result<Option<File>> {
+        match path.ends_with(".idx") {
+            true => Err(io::ErrorKind::PermissionDenied.into()),
+            false => self.0.open(path),
+        }
+    }
+}
+
+#[test]
+fn an_index_that_is_there_and_cannot_be_read_is_an_error_that_names_it() {
+    let sample = Sample::new(2, 40);
+    let storage = Locked(DirectoryStorage::new(sample.directory.path()));
+    let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+    let read = search(
+        &storage,
+        &between(20, 29),
+        Order::OldestFirst,
+        options,
+        &mut |_| {},
+        &mut |_, _| ControlFlow::Continue(()),
+    );
+    let told = read.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(told.contains(".idx") && told.contains("permission denied"), "{told:?}");
+}
+
 const ORDERS: [Order; 2] = [Order::OldestFirst, Order::NewestFirst];
 
 #[test]
