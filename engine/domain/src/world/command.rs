@@ -239,13 +239,11 @@ impl Command {
     /// The decision point whose approval is spent with what the command does.
     #[must_use]
     pub fn spent_approval(&self) -> Option<&str> {
-        match self {
-            Self::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) => {
-                Some(&c.approval.as_ref()?.decision_id)
-            }
-            Self::Log(LogCommand::RelaxPolicy(c)) => c.approval.as_deref(),
-            _ => None,
+        if let Self::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) = self {
+            return Some(&c.approval.as_ref()?.decision_id);
         }
+        let Self::Log(LogCommand::RelaxPolicy(c)) = self else { return None };
+        c.approval.as_deref()
     }
 
     /// The same command, where nothing is said of what proves who gives it.

@@ -79,8 +79,11 @@ struct Tied {
     mark: Mark,
     records: RangeInclusive<u64>,
     /// The links that were kept of those that were computed, in the order of the records.
-    links: Vec<(u64, Link)>,
+    links: Links,
 }
+
+/// Links of some records, each with its sequence, in their order.
+type Links = Vec<(u64, Link)>;
 
 /// The link of a record is kept when the record reaches over a multiple of so many bytes.
 const LINKS_APART: u64 = 256 * 1_024;
@@ -343,7 +346,7 @@ impl Ties {
         self.tied.get(at).filter(|tied| tied.records.contains(&sequence))
     }
 
-    fn take(&mut self, segment: u64, mark: Mark, behind: Option<u64>, links: Vec<(u64, Link)>) {
+    fn take(&mut self, segment: u64, mark: Mark, behind: Option<u64>, links: Links) {
         let first = behind.map_or(u64::MAX, |behind| behind.saturating_add(1));
         self.tied.push(Tied { segment, mark, records: first..=mark.sequence, links });
     }
@@ -365,7 +368,7 @@ fn tie_segment<S: ReadStorage, T: Send>(
     found: &mut impl Extend<Finding>,
     make: &Make<'_, T>,
     visit: &mut VisitMade<'_, T>,
-) -> Result<(Option<u64>, Vec<(u64, Link)>), SurveyError> {
+) -> Result<(Option<u64>, Links), SurveyError> {
     let header = segment.header;
     let (mut last, mut at_mark, mut links) = (header.previous, None, Vec::new());
     let from = Run::at_start(&header);
