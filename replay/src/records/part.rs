@@ -68,6 +68,20 @@ impl Extend<Finding> for Part {
     }
 }
 
+/// The time of the record before each segment.
+pub(super) fn times_before<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+    part: &mut Part,
+) -> Result<Vec<u64>, ReadError> {
+    let mut times: Vec<u64> = Vec::with_capacity(reader.firsts().len());
+    for first in reader.firsts() {
+        let opened = reader.open(*first, part)?;
+        let before = times.last().copied().unwrap_or(0);
+        times.push(opened.map_or(before, |segment| segment.header.previous.time));
+    }
+    Ok(times)
+}
+
 /// That of a record only the digest is there; no event can authorise one.
 pub(crate) fn withheld_at(place: &RecordPlace, sequence: u64) -> LogFinding {
     let place = Place { file: segment_path(place.segment), offset: place.offset, sequence };

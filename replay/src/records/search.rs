@@ -4,7 +4,7 @@ use super::Line;
 use super::exclude::may_hold;
 use super::filter::Filter;
 use super::indexes::Tied;
-use super::part::{Part, check_end};
+use super::part::{Part, check_end, times_before};
 use super::prefilter::Prefilter;
 use super::seen::{Asked, NewestSaid, Seen, SeenIn, SeenRecord};
 use super::shown::Shown;
@@ -586,18 +586,4 @@ fn in_order(candidates: &[u64], order: Order) -> Vec<&[u64]> {
         Order::OldestFirst => candidates.chunks(CANDIDATES_AT_ONCE).collect(),
         Order::NewestFirst => candidates.rchunks(CANDIDATES_AT_ONCE).collect(),
     }
-}
-
-/// The time of the record before each segment.
-fn times_before<S: ReadStorage>(
-    reader: &LogReader<'_, S>,
-    part: &mut Part,
-) -> Result<Vec<u64>, ReadError> {
-    let mut times: Vec<u64> = Vec::with_capacity(reader.firsts().len());
-    for first in reader.firsts() {
-        let opened = reader.open(*first, part)?;
-        let before = times.last().copied().unwrap_or(0);
-        times.push(opened.map_or(before, |segment| segment.header.previous.time));
-    }
-    Ok(times)
 }

@@ -62,7 +62,9 @@ refusals! {
     /// Automation is to go on from where only records without proof may have let it come.
     #[error(
         "{} {} unproven, and {subject} may rest on that: nothing is permitted by it; end it, and \
-         begin anew, with another key where it has one", records_named(*first, *last), are(*first, *last)
+         begin anew, with another key where it has one",
+        records_named(*first, *last),
+        are(*first, *last)
     )]
     RestsOnUnproven {
         /// The loop, or the correlation id of the thread.
