@@ -6,7 +6,7 @@ use crate::finding::Finding;
 use crate::read::ReadError;
 use crate::records::part::last_run;
 use crate::records::{Filter, Judged, Line, Prefilter};
-use holdpoint_log_files::head::read_head;
+use holdpoint_log_files::head::{read_head, wrong_witness};
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{FollowError, Follower, LogReader, ReadStorage, SurveyError};
@@ -98,8 +98,8 @@ impl LogTail {
     /// not wait. Says which records it could not see because they were moved to an archive.
     ///
     /// # Errors
-    /// The log cannot be read, a segment's header is damaged or does not follow, or what was seen
-    /// is not there any more.
+    /// The log cannot be read, HEAD or a segment's header is damaged or does not follow, or what
+    /// was seen is not there any more.
     pub fn catch_up<S: ReadStorage>(
         &mut self,
         storage: &S,
@@ -131,9 +131,17 @@ impl LogTail {
         Ok(missed)
     }
 
-    /// The record that HEAD names, which is no older one than before; 0 where HEAD cannot be read.
+    /// The record that HEAD names, which is no older one than before; 0 where there is no HEAD, as
+    /// before the first segment.
     fn witness<S: ReadStorage>(&mut self, storage: &S) -> Result<u64, TailError> {
-        let Ok(head) = read_head(storage)? else { return Ok(0) };
+        let head = match read_head(storage)? {
+            Ok(head) => head,
+            wrong => {
+                let has_none = LogReader::of(storage)?.firsts().is_empty();
+                let found = wrong_witness(&wrong, has_none).map(FollowError::Damaged);
+                return found.map_or(Ok(0), |found| Err(found.into()));
+            }
+        };
         let (seen, before, now) = (self.newest, self.witnessed, head.newest_sequence);
         if now < before {
             return Err(TailError::HeadSetBack { seen, before, now });

@@ -12,7 +12,7 @@ use holdpoint_engine::log::{Level, Log, NewRecord, Options};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::names;
 use holdpoint_testing::hand_made;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Lines, Read};
@@ -280,4 +280,36 @@ fn that_a_log_is_set_back_is_told_to_who_follows_its_runs() {
     let seen = newest(&place);
     set_back(&place, &older);
     assert_told(tailing, seen, begin);
+}
+
+#[test]
+fn that_head_is_lost_while_a_log_is_followed_is_told_as_verify_tells_it() {
+    let lose: [fn(&Path); 3] = [
+        |head| std::fs::remove_file(head).unwrap(),
+        |head| std::fs::write(head, "garbage").unwrap(),
+        |head| {
+            std::fs::remove_file(head).unwrap();
+            mknodat(CWD, head, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        },
+    ];
+    let place = Place::with_log();
+    assert_eq!(status(&place.shell("true")), 0);
+    let (head, kept) = (place.log.join(names::HEAD), place.directory.path().join("HEAD"));
+    std::fs::copy(&head, &kept).unwrap();
+    for lose in lose {
+        for words in [&["log", "tail", "-f", "-n", "1"][..], &["runs", "--follow", "-n", "1"]] {
+            for json in [&[][..], &["--json"]] {
+                let mut tailing = Tailing::of(&place, &[words, json].concat());
+                // As text, runs stand below their heading.
+                let lines = if words[0] == "runs" && json.is_empty() { 2 } else { 1 };
+                (0..lines).for_each(|_| assert!(tailing.lines.next().is_some()));
+                lose(&head);
+                let (ended, stderr) = tailing.ended_by_itself();
+                assert_eq!(ended.code(), Some(6), "{words:?}: {stderr}");
+                assert!(stderr.contains("HEAD") && stderr.contains("verify`"), "{stderr}");
+                std::fs::remove_file(&head).unwrap_or_default();
+                std::fs::copy(&kept, &head).unwrap();
+            }
+        }
+    }
 }
