@@ -6,6 +6,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::{self, both, conclude, durable_to, put, stream};
 use crate::output::Output;
+use crate::reach::Awaited;
 use crate::screen::columns_of_screen;
 use crate::text::path;
 use crate::verify::{VERIFY_TELLS, found_in_part};
@@ -43,11 +44,12 @@ fn tail(global: &Global, args: Args) -> Result<Exit, Failure> {
     let watch = Watch::of_log(&directory.path);
     let filter = args.wanted.filter(&directory)?;
     let newest = directory.read(|storage, _| newest(storage))?;
-    let exit = show_newest(global, &directory, &filter, newest, args.lines, args.follow)?;
+    let (exit, awaited) =
+        show_newest(global, &directory, &filter, newest, args.lines, args.follow)?;
     if !args.follow || newest.is_none() && exit != Exit::DONE {
         return Ok(exit);
     }
-    follow(global, &directory, &filter, newest.unwrap_or(0), &watch)
+    follow(global, &directory, &filter, (newest.unwrap_or(0), awaited), &watch)
 }
 
 /// Shows the newest so many of the wanted records up to one; up to the last that can be read where
@@ -59,12 +61,13 @@ fn show_newest(
     newest: Option<u64>,
     count: u64,
     follows: bool,
-) -> Result<Exit, Failure> {
+) -> Result<(Exit, Awaited), Failure> {
     let mut filter = Filter { last: newest, ..filter.clone() };
-    let mut looked = None;
+    let (mut looked, mut newest_shown) = (None, 0);
     if count > 0 {
         let (found, searched) = log_show::newest(directory, &filter, count)?;
         (filter.first, looked) = (found.map(|(oldest, _)| oldest), Some(searched));
+        newest_shown = found.map_or(0, |(_, newest)| newest);
     }
     if filter.first.is_none() {
         // Nothing to show: the reading tells whether there is a log.
@@ -79,14 +82,15 @@ fn show_newest(
     if shown < count {
         directory.tell_unread();
     }
-    conclude(global, directory, &searched)
+    let awaited = Awaited::behind(searched.reach(), newest_shown);
+    Ok((conclude(global, directory, &searched)?, awaited))
 }
 
 fn follow(
     global: &Global,
     directory: &Directory,
     filter: &Filter,
-    newest: u64,
+    (newest, mut awaited): (u64, Awaited),
     watch: &Watch,
 ) -> Result<Exit, Failure> {
     let mut tail = LogTail::behind(newest);
@@ -94,6 +98,7 @@ fn follow(
     loop {
         let durable = durable_to(global, directory)?;
         let caught_up = tail.catch_up(&directory.log, filter, &mut |line| {
+            awaited.take(line.sequence);
             put(&mut out, line.standing(Standing::Unwitnessed), durable, columns_of_screen());
         });
         if let Some(found) = found_in_part(tail.take_unread().as_slice()) {
@@ -109,6 +114,9 @@ fn follow(
                  shows it",
                 records_named(first, last)
             ));
+        }
+        if !global.json {
+            awaited.look(tail.witnessed());
         }
         // Looked at though nothing was written: whoever closes a pipe is not kept waiting for us.
         if !out.has_reader() {

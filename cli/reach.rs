@@ -8,6 +8,10 @@ use crate::streams;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Reach, Report};
 use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// HEAD follows within half of this: whoever follows a log is not told before.
+const HEAD_IS_LATE: Duration = Duration::from_secs(2);
 
 /// The records that were shown one by one and that nothing ties to a witness.
 #[derive(Default)]
@@ -28,8 +32,8 @@ impl Untied {
         }
     }
 
-    /// Says which they are.
-    pub(crate) fn tell(&self, reach: &Reach) {
+    /// Says which they are. What follows them awaits a witness from there on.
+    pub(crate) fn tell(&self, reach: &Reach) -> Awaited {
         if let Some((first, last)) = self.unproven {
             complain(&match first == last {
                 true => format!(
@@ -45,6 +49,47 @@ impl Untied {
         as_stated(reach);
         no_witness(reach.first_unwitnessed(), self.newest);
         followed(reach);
+        Awaited::behind(reach, self.newest)
+    }
+}
+
+/// Whether HEAD comes to confirm what is shown to whoever follows a log.
+#[derive(Default)]
+pub(crate) struct Awaited {
+    /// The newest record that was shown.
+    newest: u64,
+    /// The record that HEAD names while it is behind that one, and since when.
+    since: Option<(u64, Instant)>,
+    is_told: bool,
+}
+
+impl Awaited {
+    /// Behind a reading that showed records up to one, and told which have no witness.
+    pub(crate) fn behind(reach: &Reach, newest: u64) -> Self {
+        let is_told = reach.first_unwitnessed().is_some_and(|first| newest >= first);
+        Self { newest, since: None, is_told }
+    }
+
+    /// Takes a record that was shown.
+    pub(crate) fn take(&mut self, sequence: u64) {
+        self.newest = self.newest.max(sequence);
+    }
+
+    /// Looks at the record that HEAD names. Says from which one on there is no witness yet, where
+    /// HEAD is late: once, until it named all that was shown.
+    pub(crate) fn look(&mut self, witnessed: u64) {
+        if witnessed >= self.newest {
+            (self.since, self.is_told) = (None, false);
+            return;
+        }
+        match self.since.filter(|(before, _)| *before == witnessed) {
+            Some((_, since)) if since.elapsed() < HEAD_IS_LATE || self.is_told => {}
+            Some(_) => {
+                self.is_told = true;
+                no_witness(Some(witnessed.saturating_add(1)), self.newest);
+            }
+            None => self.since = Some((witnessed, Instant::now())),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::log_show::{conclude, expect_log};
 use crate::output::Output;
 use crate::point::{self, Point};
 use crate::progress::Bar;
-use crate::reach::{self, Untied};
+use crate::reach::{self, Awaited, Untied};
 use crate::recorders;
 use crate::run::labels;
 use crate::run_id;
@@ -186,9 +186,10 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let exit = tell_missing()?;
     recorders::tell(&directory, &shown.runs);
     sessions::tell_unlooked(looked_back_to);
-    if !global.json {
-        shown.tell_standing(&searched);
-    }
+    let awaited = match global.json {
+        true => Awaited::default(),
+        false => shown.tell_standing(&searched),
+    };
     let exit = match end(global, &directory, &searched)? {
         Exit::DONE => exit,
         failed => failed,
@@ -198,7 +199,13 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     // A log without records may have some later.
     let (newest, layout) = (newest.unwrap_or(0), layout.as_ref());
-    following::follow(global, args, (&directory, newest), (&range, &wanted), (&watch, layout))
+    following::follow(
+        global,
+        args,
+        (&directory, newest, awaited),
+        (&range, &wanted),
+        (&watch, layout),
+    )
 }
 
 /// What is wanted of a list, and what was looked at for it.
@@ -255,13 +262,13 @@ impl Shown {
     }
 
     /// Says where what is shown ceases to be proven.
-    fn tell_standing(&self, searched: &Searched) {
+    fn tell_standing(&self, searched: &Searched) -> Awaited {
         let Self { runs, retries, sessions, .. } = self;
         let mut untied = Untied::default();
         runs.iter().for_each(|run| untied.take(run.last, run.standing()));
         retries.values().for_each(|retry| untied.take(retry.sequence, retry.by.standing));
         sessions.iter().for_each(|session| untied.take(session.last, session.standing()));
-        untied.tell(searched.reach());
+        untied.tell(searched.reach())
     }
 }
 

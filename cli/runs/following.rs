@@ -6,6 +6,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_tail::failed;
 use crate::output::Output;
+use crate::reach::Awaited;
 use crate::recorders;
 use crate::table::Layout;
 use crate::verify::VERIFY_TELLS;
@@ -24,7 +25,7 @@ const RUN_ENDS: &str = "execution_loop.halted";
 pub(super) fn follow(
     global: &Global,
     args: &Args,
-    (directory, newest): (&Directory, u64),
+    (directory, newest, mut awaited): (&Directory, u64, Awaited),
     (range, wanted): (&Filter, &RunsWanted),
     (watch, layout): (&Watch, Option<&Layout<'_>>),
 ) -> Result<Exit, Failure> {
@@ -41,6 +42,7 @@ pub(super) fn follow(
         let unfinished = recorders::unfinished(directory, &runs);
         let shown = Shown { runs, retries, unfinished, ..Shown::default() };
         put_lines(global, args, &shown, &mut out, layout);
+        shown.runs.iter().for_each(|run| awaited.take(run.last));
         out.flush();
         let exit = tell_uncounted(directory, &uncounted);
         if exit != Exit::DONE {
@@ -53,6 +55,9 @@ pub(super) fn follow(
                  shows its runs",
                 records_named(first, last)
             ));
+        }
+        if !global.json {
+            awaited.look(tail.witnessed());
         }
         // Looked at though nothing was written: whoever closes a pipe is not kept waiting for us.
         if !out.has_reader() {

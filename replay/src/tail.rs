@@ -88,6 +88,12 @@ impl LogTail {
         self.newest
     }
 
+    /// The record that HEAD named at the last look; 0: none.
+    #[must_use]
+    pub fn witnessed(&self) -> u64 {
+        self.witnessed
+    }
+
     /// Of the records that were seen since this was asked last, the first of which nobody can tell
     /// what it says, where its header does not rule out that it is wanted.
     pub fn take_unread(&mut self) -> Option<Finding> {

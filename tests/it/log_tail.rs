@@ -10,6 +10,7 @@ use holdpoint_domain::log::ClockStepped;
 use holdpoint_domain::world::envelope::{self, Encoded};
 use holdpoint_engine::log::{Level, Log, NewRecord, Options};
 use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::names;
 use holdpoint_testing::hand_made;
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
@@ -311,5 +312,29 @@ fn that_head_is_lost_while_a_log_is_followed_is_told_as_verify_tells_it() {
                 std::fs::copy(&kept, &head).unwrap();
             }
         }
+    }
+}
+
+/// Records are put into a log whose HEAD stays as it was: a writer that was killed leaves it so.
+#[test]
+fn what_stays_without_a_witness_is_said_once_to_whoever_follows() {
+    for words in [&["log", "tail", "-f"][..], &["runs", "--follow"]] {
+        let mut place = Place::with_log();
+        assert_eq!(status(&place.shell("true")), 0);
+        let (log, ahead) = (place.log.clone(), place.directory.path().join("ahead"));
+        let said = format!("no witness yet from record {}", newest(&place) + 1);
+        duplicate(&log, &ahead);
+        let mut tailing = Tailing::of(&place, words);
+        assert!(tailing.lines.next().is_some());
+        place.log = ahead;
+        assert_eq!(status(&place.shell("echo later")), 0);
+        let segment = segment_path(1);
+        std::fs::rename(place.log.join(&segment), log.join(&segment)).unwrap();
+        let stderr = BufReader::new(tailing.child.stderr.take().unwrap());
+        let mut told = stderr.lines().map(Result::unwrap);
+        assert!(told.any(|line| line.contains(&said)), "{words:?}");
+        tailing.child.kill().unwrap();
+        assert!(!told.any(|line| line.contains("no witness yet")), "{words:?}");
+        tailing.child.wait().unwrap();
     }
 }
