@@ -8,6 +8,7 @@ use crate::hold::read_end;
 use crate::reach::no_witness;
 use crate::verify::{exit_of, lost_before, refuse_damaged, warn, warn_unproven};
 use holdpoint_domain::World;
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_replay::{
     Head, Rebuilt, Report, Stated, Tells, Unproven, Verdict, rebuild_live, stated,
 };
@@ -165,8 +166,7 @@ impl LiveState {
             self.tell(versions);
         }
         let Some(report) = self.report() else {
-            let unproven = self.world().unproven_records().iter().map(Unproven::from);
-            warn_unproven(&unproven.collect::<Vec<_>>());
+            tell_unproven(self.world());
             return Exit::DONE;
         };
         warn(report);
@@ -179,14 +179,27 @@ impl LiveState {
         }
         let newest = versions.iter().copied().max().unwrap_or(0);
         no_witness(self.first_unwitnessed(), newest);
-        if let Some(record) = self.world().lost_before().filter(|_| newest > 0) {
-            let lost = lost_before(record);
-            complain(&format!("{lost}: what began before that permits nothing"));
+        if newest > 0 {
+            tell_lost(self.world());
         }
         let durable = self.durable();
         if newest > durable {
             complain(&format!("not proven durable from record {}", durable.saturating_add(1)));
         }
+    }
+}
+
+/// Says of which records a salvage left no proof.
+pub(crate) fn tell_unproven(world: &World) {
+    let unproven = world.unproven_records().iter().map(Unproven::from);
+    warn_unproven(&unproven.collect::<Vec<_>>());
+}
+
+/// Says that records are lost or may be, where that is so, and what follows.
+pub(crate) fn tell_lost(world: &World) {
+    if let Some(record) = world.lost_before() {
+        let lost = lost_before(record);
+        complain(&format!("{lost}: what began before that permits nothing"));
     }
 }
 
@@ -237,6 +250,24 @@ impl Standing {
     /// The first record that has no witness yet, where the newest one about this is there.
     pub(crate) const fn no_witness_from(&self) -> Option<u64> {
         self.no_witness_from
+    }
+}
+
+/// Beside something that is shown and was not looked up: that it is in doubt; nothing where it is
+/// not.
+#[derive(Serialize)]
+pub(crate) struct InDoubt {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standing: Option<&'static str>,
+    #[serde(flatten)]
+    pub(crate) doubt: Option<Doubt>,
+}
+
+impl InDoubt {
+    /// Of what is so much in doubt.
+    pub(crate) fn of(doubt: Option<Doubt>) -> Self {
+        let is_unproven = matches!(doubt, Some(Doubt::Unproven { .. }));
+        Self { standing: is_unproven.then_some("unproven"), doubt }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::damage::NEWER_VERSION;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::{LockWaitArgs, UNWITNESSED};
 use crate::output::Output;
+use crate::verify::warn_permits_nothing;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;
@@ -151,10 +152,10 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     let submitted = submitted.map_err(may_be_there)?;
     let created = session.carried_out(None, submitted).and_then(|(receipt, _)| {
         let point = session.created(&receipt)?;
-        Ok((session.value(&point)?, point))
+        Ok((session.value(&point)?, session.doubt(&point)?, point))
     });
     let closed = session.close();
-    let (value, point) = created?;
+    let (value, doubt, point) = created?;
     closed.map_err(|failure| {
         let id = &point.decision_id;
         failure.adding(&format!(
@@ -169,7 +170,11 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     }
     match args.waiting {
         WaitArgs { wait: true, wait_timeout } => wait_for(global, &point.decision_id, wait_timeout),
-        WaitArgs { wait: false, .. } => Ok(Exit::DONE),
+        WaitArgs { wait: false, .. } => {
+            // What was asked before under the same key.
+            warn_permits_nothing(doubt, if point.is_open() { "an answer" } else { "the answer" });
+            Ok(Exit::DONE)
+        }
     }
 }
 

@@ -34,6 +34,9 @@ pub(crate) struct Following {
     next_look: Duration,
 }
 
+/// Is shown a record, and the state that holds it.
+type See<'s> = dyn FnMut(&Delivered, &World) + 's;
+
 /// What was read so far.
 struct State {
     world: World,
@@ -73,7 +76,7 @@ impl Following {
     }
 
     /// Takes in what is new and durable, each record once and in order; does not wait.
-    pub(crate) fn catch_up(&mut self, see: &mut dyn FnMut(&Delivered)) -> Result<(), Failure> {
+    pub(crate) fn catch_up(&mut self, see: &mut See<'_>) -> Result<(), Failure> {
         if self.take_new(see).is_ok() {
             return Ok(());
         }
@@ -85,10 +88,10 @@ impl Following {
         self.take_new(see).map_err(|error| not_followed(&self.directory, &error))
     }
 
-    fn take_new(&mut self, see: &mut dyn FnMut(&Delivered)) -> Result<(), SubscriptionError> {
+    fn take_new(&mut self, see: &mut See<'_>) -> Result<(), SubscriptionError> {
         while let Some(delivered) = self.subscription.try_next()? {
             self.state.take(&delivered);
-            see(&delivered);
+            see(&delivered, &self.state.world);
         }
         Ok(())
     }

@@ -8,15 +8,20 @@ use crate::arguments::Global;
 use crate::config::Demands;
 use crate::exit::{Exit, Failure};
 use crate::hold::{LockWaitArgs, failed, not_submitted, open_or_make};
+use crate::live::InDoubt;
 use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::core::actor::{Actor, Authentication, NotAPerson, Principal};
+use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::check_identifier;
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent, DecisionPointRefusal};
+use holdpoint_domain::decision_point::{
+    DecisionPoint, DecisionPointEvent, DecisionPointRefusal, DecisionPointView,
+};
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Receipt, Submitted};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Whose keys those of `--idempotency-key` are.
@@ -27,6 +32,15 @@ const KEY_TENANT: &str = "local";
 pub(crate) struct DecisionSession<'g> {
     global: &'g Global,
     engine: Engine,
+}
+
+/// A decision point, and whether it is in doubt.
+#[derive(Serialize)]
+struct Doubted<'a> {
+    #[serde(flatten)]
+    decision: DecisionPointView<'a>,
+    #[serde(flatten)]
+    doubt: InDoubt,
 }
 
 /// Under which conditions something is done.
@@ -163,10 +177,16 @@ impl<'g> DecisionSession<'g> {
         Ok(link.map(|link| link.to_string()))
     }
 
-    /// A decision point as programs read it, as it is now.
+    /// A decision point as programs read it, as it is now; and that it is in doubt.
     pub(crate) fn value(&self, point: &DecisionPoint) -> Result<Value, Failure> {
         let link = self.link(point.version)?;
-        Ok(json!(point.view(now(), link.as_deref())))
+        let doubt = InDoubt::of(self.doubt(point)?);
+        Ok(json!(Doubted { decision: point.view(now(), link.as_deref()), doubt }))
+    }
+
+    /// Why nothing is permitted by an answer to it.
+    pub(crate) fn doubt(&self, point: &DecisionPoint) -> Result<Option<Doubt>, Failure> {
+        self.look(|world| world.doubt_of_point(point))
     }
 
     /// The decision point with this id, as it is now.

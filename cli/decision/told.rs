@@ -99,7 +99,7 @@ fn told(
         next_decision: next.as_ref().map(|next| session.value(next)).transpose()?,
         event: session.record(receipt.first_sequence)?,
         replayed,
-        doubt: session.look(|world| world.doubt_of_point(&point))?.filter(|_| !is_spent),
+        doubt: session.doubt(&point)?.filter(|_| !is_spent),
         points: (point, next),
     })
 }

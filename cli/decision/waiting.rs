@@ -100,7 +100,7 @@ impl<'g> Wait<'g> {
 
     /// Takes in what is new; the decision that ended first, if one did.
     fn look(&mut self) -> Result<Option<Waited>, Failure> {
-        self.following.catch_up(&mut |_| {})?;
+        self.following.catch_up(&mut |_, _| {})?;
         let points = self.points()?;
         let ended = points.into_iter().filter(|point| self.following.has_ended(point));
         let first = ended.min_by_key(|point| point.ending.as_ref().map(|ending| ending.sequence));

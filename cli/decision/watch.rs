@@ -4,6 +4,7 @@ use super::following::Following;
 use super::name::{all, resolve};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
+use crate::live::{InDoubt, tell_lost, tell_unproven};
 use crate::output::Output;
 use crate::text::{doer, moment};
 use holdpoint_domain::core::text::visible;
@@ -39,9 +40,11 @@ fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut following = Following::of_records(global, args.from)?;
     let mut wanted = Wanted::of(following.world(), args)?;
     let mut out = Output::stdout();
+    tell_unproven(following.world());
+    tell_lost(following.world());
     loop {
-        following.catch_up(&mut |delivered| {
-            if let Some(line) = wanted.line(delivered) {
+        following.catch_up(&mut |delivered, world| {
+            if let Some(line) = wanted.line(delivered, world) {
                 if global.json {
                     out.json_line(&line)
                 } else {
@@ -69,17 +72,21 @@ struct Line<'a> {
     proof: Option<Proof>,
     decision_id: &'a str,
     event: &'a Event,
+    #[serde(flatten)]
+    doubt: InDoubt,
 }
 
 impl Line<'_> {
     fn of_person(&self) -> String {
+        let doubt = self.doubt.doubt.map(|doubt| format!("  {doubt}, and permits nothing"));
         format!(
-            "{:>8}  {}  {:<30}  {:<24}  {}",
+            "{:>8}  {}  {:<30}  {:<24}  {}{}",
             self.sequence,
             moment(self.time),
             self.kind,
             doer(self.actor, self.proof),
-            visible(self.decision_id)
+            visible(self.decision_id),
+            doubt.unwrap_or_default()
         )
     }
 }
@@ -111,12 +118,13 @@ impl Wanted {
     }
 
     /// The line of a record, where it is wanted.
-    fn line<'a>(&mut self, delivered: &'a Delivered) -> Option<Line<'a>> {
+    fn line<'a>(&mut self, delivered: &'a Delivered, world: &World) -> Option<Line<'a>> {
         let Delivered { sequence, at, envelope, .. } = delivered;
         let event = &envelope.event;
         let decision_id = event.decision_point()?;
         self.note_new(event, decision_id);
         let is_wanted = self.ids.as_ref().is_none_or(|ids| ids.contains(decision_id));
+        let doubt = || world.doubt_of_point(world.decision_point(decision_id)?);
         is_wanted.then(|| Line {
             sequence: *sequence,
             time: *at,
@@ -125,6 +133,7 @@ impl Wanted {
             proof: envelope.proof,
             decision_id,
             event,
+            doubt: InDoubt::of(doubt()),
         })
     }
 

@@ -77,7 +77,7 @@ pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let asked = find(following.world(), &args.request)?;
     let mut waiting = Waiting { id: asked.clone(), overdue: Overdue::new(global) };
     loop {
-        following.catch_up(&mut |_| {})?;
+        following.catch_up(&mut |_, _| {})?;
         if let Some(came) = waiting.look(&following) {
             return waiting.tell(global, following.world(), &asked, came);
         }

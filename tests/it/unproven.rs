@@ -9,7 +9,9 @@ use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::{Head, Link};
 use holdpoint_testing::hand_made::change_head;
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 
 /// Salvages a log to which no HEAD is a witness, and goes on with the new one: all that was
 /// recorded so far is unproven there.
@@ -74,6 +76,48 @@ fn a_wait_for_an_answer_that_may_rest_on_unproven_records_says_so_and_is_refused
     let output = decision(&place, &["wait", &proven]);
     assert_eq!((status(&output), &json(&output)["unproven_part"]), (0, &Value::Null));
     assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn a_repeated_key_and_a_watch_say_that_an_answer_may_rest_on_unproven_records() {
+    let mut place = Place::new();
+    let ask = ["--prompt", "Which?", "--option", "a:The one", "--idempotency-key", "once"];
+    let ask = [&["create"], &ask[..]].concat();
+    let id = id_of(&done(&place, &ask));
+    respond(&place, &id);
+    unprove(&mut place);
+    let watch = |json: bool| {
+        let form = if json { &["--json"][..] } else { &[] };
+        let words = [&["decision", "watch", "--from", "0"], form].concat();
+        let mut command = place.command(&words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let shown: Vec<String> = lines.map(Result::unwrap).take(2).collect();
+        child.kill().unwrap();
+        (shown, text(&child.wait_with_output().unwrap().stderr))
+    };
+    let (shown, said) = watch(true);
+    for line in shown {
+        let line: Value = serde_json::from_str(&line).unwrap();
+        let known = (&line["standing"], line["unproven_part"]["last"].is_u64());
+        assert_eq!(known, (&json!("unproven"), true), "{line}");
+    }
+    assert!(said.contains("are unproven"), "{said}");
+    let (shown, said) = watch(false);
+    assert!(shown.iter().all(|line| line.contains("unproven, and permits nothing")), "{shown:?}");
+    assert!(said.contains("are unproven"), "{said}");
+    let output = decision(&place, &ask);
+    let again = json(&output);
+    assert_eq!((status(&output), id_of(&again)), (0, id));
+    assert_eq!(again["standing"], "unproven", "{again}");
+    assert!(again["unproven_part"]["last"].is_u64(), "{again}");
+    let output = place.holdpoint(&[&["decision"], &ask[..]].concat());
+    for said in [text(&decision(&place, &ask).stderr), text(&output.stderr)] {
+        assert!(said.contains("are unproven") && said.contains("ask anew"), "{said}");
+    }
+    let fresh = done(&place, &["create", "--prompt", "And now?"]);
+    assert!(fresh.get("standing").is_none() && fresh.get("unproven_part").is_none(), "{fresh}");
 }
 
 #[test]
