@@ -20,7 +20,7 @@ use serde_json::json;
 const OPTIONS: ReadOptions<'static> = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
 
 fn capability(is_granted: bool) -> Event {
-    let (actor_kind, actor_id) = (Actor::Automation, "os".into());
+    let (actor_kind, actor_id) = (Actor::Automation, "ci".into());
     CapabilityChanged { actor_kind, actor_id, capability: Capability::SeleneOsOnly, is_granted }
         .into()
 }
@@ -103,7 +103,7 @@ fn each_registration_is_told_with_the_record_that_made_it() {
     let place = place();
     let lease = format!("lease acme/w/{}", sha256(b"token"));
     let expected = [
-        ("capability AUTOMATION/os/SELENE_OS_ONLY", Change::Appeared, Some(1)),
+        ("capability AUTOMATION/ci/SELENE_OS_ONLY", Change::Appeared, Some(1)),
         ("device acme/phone/alice", Change::Appeared, Some(4)),
         (lease.as_str(), Change::Appeared, Some(7)),
         ("session acme/s", Change::Appeared, Some(5)),
@@ -120,7 +120,7 @@ fn what_changed_and_what_ended_is_told() {
     let difference = between(&place, 7, 10);
     let lease = format!("lease acme/w/{}", sha256(b"token"));
     let expected = [
-        ("capability AUTOMATION/os/SELENE_OS_ONLY", Change::Settled, Some(9)),
+        ("capability AUTOMATION/ci/SELENE_OS_ONLY", Change::Settled, Some(9)),
         (lease.as_str(), Change::Settled, None),
         ("session acme/s", Change::Changed, Some(8)),
         ("work_order acme/w", Change::Changed, Some(10)),
@@ -130,7 +130,7 @@ fn what_changed_and_what_ended_is_told() {
     let (from, to) = (Some(json!("ACTIVE")), Some(json!("SUSPENDED")));
     assert_eq!((change.path.as_str(), &change.from, &change.to), ("/status", &from, &to));
     let granted = between(&place, 0, 10);
-    let capability = ("capability AUTOMATION/os/SELENE_OS_ONLY", Change::CameAndSettled, Some(9));
+    let capability = ("capability AUTOMATION/ci/SELENE_OS_ONLY", Change::CameAndSettled, Some(9));
     assert_eq!(told(&granted)[0], capability);
 }
 
