@@ -1,19 +1,19 @@
 //! The records with which some things begin, wherever they lie, without reading what grows with the
 //! log: of sealed segments, what the indexes name that the newest state vouches for.
 
-use super::exclude::may_hold;
+use super::exclude::holding;
 use super::filter::{Filter, OneOf};
 use super::indexes::Tied;
 use super::part::Part;
 use super::prefilter::Prefilter;
-use super::search::{Order, terms_to_exclude_by};
+use super::search::Order;
 use super::{Judged, Line};
 use crate::begun_twice::BegunOnce;
 use crate::read::ReadError;
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::Record;
-use holdpoint_log_index::read_indexed;
+use holdpoint_log_index::{TermHash, read_indexed};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -49,14 +49,14 @@ struct Looking<'l, 's, S> {
 
 impl<S: ReadStorage> Looking<'_, '_, S> {
     fn look(&mut self, visit: &mut dyn FnMut(Line)) -> Result<(), ReadError> {
-        let (reader, excluded_by) = (self.reader, terms_to_exclude_by(self.filter));
-        let active = reader.firsts().last();
-        for first in reader.firsts().iter().rev() {
-            let may_hold = match active == Some(first) {
-                true => None,
-                false => may_hold(reader, &mut self.tied, *first, &excluded_by, &mut self.part)?,
-            };
-            let is_known = match may_hold {
+        let reader = self.reader;
+        let Some((active, sealed)) = reader.firsts().split_last() else { return Ok(()) };
+        let terms = self.filter.terms().concat();
+        let terms: Vec<_> = terms.iter().map(|term| TermHash::of(&term.canonical())).collect();
+        let holding = holding(reader, &mut self.tied, sealed, &terms, &mut self.part)?;
+        self.by_reading(*active, visit)?;
+        for (first, holds) in sealed.iter().zip(holding).rev() {
+            let is_known = match holds {
                 Some(true) => self.by_index(*first, visit)?,
                 Some(false) => true,
                 None => false,

@@ -50,7 +50,7 @@ pub(crate) fn rows_of<S: ReadStorage>(
 const OPEN_AT_ONCE: usize = 16;
 
 /// As [`rows_of`] of each of these segments, where its bytes hold one of these texts, else none of
-/// its rows. Whatever the processor runs at once looks for them.
+/// its rows.
 pub(super) fn rows_holding<S: ReadStorage>(
     reader: &LogReader<'_, S>,
     tied: &mut Tied,
@@ -58,29 +58,78 @@ pub(super) fn rows_holding<S: ReadStorage>(
     written: &[Finder<'_>],
     part: &mut Part,
 ) -> Result<Option<Vec<Rows>>, ReadError> {
-    let Some(vouched) = tied.vouched_by_state(reader)? else { return Ok(None) };
-    let mut all = Vec::with_capacity(segments.len());
+    let rows = asked_each(reader, tied, segments, part, &|opened| rows_if_held(opened, written))?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Whether some record of each of these sealed segments holds one of these terms, as [`may_hold`],
+/// and as its index names records. `None`: none tells.
+pub(super) fn holding<S: ReadStorage>(
+    reader: &LogReader<'_, S>,
+    tied: &mut Tied,
+    segments: &[u64],
+    terms: &[TermHash],
+    part: &mut Part,
+) -> Result<Vec<Option<bool>>, ReadError> {
+    asked_each(reader, tied, segments, part, &|opened| holds_one(opened, terms))
+}
+
+/// What an index tells, where it can be used.
+type Told<T> = Result<Option<T>, ReadError>;
+
+/// What the index of each of these sealed segments tells, by as many threads as the processor runs
+/// at once. `None`: there is none to be asked.
+fn asked_each<S: ReadStorage, T: Send>(
+    reader: &LogReader<'_, S>,
+    tied: &mut Tied,
+    segments: &[u64],
+    part: &mut Part,
+    ask: &(dyn Fn(&OpenIndex<S::File>) -> Told<T> + Sync),
+) -> Result<Vec<Option<T>>, ReadError> {
+    let mut told = Vec::with_capacity(segments.len());
+    let Some(vouched) = tied.vouched_by_state(reader)? else {
+        told.resize_with(segments.len(), || None);
+        return Ok(told);
+    };
     for firsts in segments.chunks(OPEN_AT_ONCE) {
         let mut opened = Vec::with_capacity(firsts.len());
         for first in firsts {
-            let Some(one) = vouched.opened(reader.storage(), *first)? else { return Ok(None) };
-            if !tells_of_all(reader, &one.index, *first, part)? {
-                return Ok(None);
-            }
-            opened.push(one);
+            let one = vouched.opened(reader.storage(), *first)?;
+            opened.push(match one {
+                Some(one) if tells_of_all(reader, &one.index, *first, part)? => Some(one),
+                _ => None,
+            });
         }
-        for rows in made_of_each(opened, &|opened| rows_if_held(&opened, written)) {
-            let Some(rows) = rows? else { return Ok(None) };
-            all.push(rows);
+        let asked = made_of_each(opened, &|one| one.map_or(Ok(None), |one| ask(&one)));
+        for one in asked {
+            told.push(one?);
         }
     }
-    Ok(Some(all))
+    Ok(told)
 }
 
-fn rows_if_held<F: ReadFile>(
-    opened: &OpenIndex<F>,
-    written: &[Finder<'_>],
-) -> Result<Option<Rows>, ReadError> {
+fn holds_one<F: ReadFile>(opened: &OpenIndex<F>, terms: &[TermHash]) -> Told<bool> {
+    let filter = opened.copied(&|index| index.copied_sections(&[Section::TermFilter]))?;
+    let Some(filter) = filter else { return Ok(None) };
+    let may_hold = |term: &&TermHash| filter.may_have_term(**term).unwrap_or(true);
+    let likely: Vec<TermHash> = terms.iter().filter(may_hold).copied().collect();
+    if likely.is_empty() {
+        return Ok(Some(false));
+    }
+    let sections = [Section::TermFilter, Section::Terms];
+    let table = opened.copied(&|index| index.copied_sections(&sections))?;
+    let Some(table) = table else { return Ok(None) };
+    for term in likely {
+        match table.records_with(term).map(|mut records| records.next().is_some()) {
+            Ok(true) => return Ok(Some(true)),
+            Ok(false) => {}
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some(false))
+}
+
+fn rows_if_held<F: ReadFile>(opened: &OpenIndex<F>, written: &[Finder<'_>]) -> Told<Rows> {
     let index = opened.copied(&|index| index.copied_sections(&[Section::Rows]))?;
     let Some(index) = index else { return Ok(None) };
     let hold = index.rows_are(|bytes| written.iter().any(|it| it.find(bytes).is_some()));
