@@ -27,13 +27,14 @@ pub(crate) fn beginnings<S: ReadStorage>(
     begun: BTreeSet<BegunOnce>,
     visit: &mut dyn FnMut(Line),
 ) -> Result<(), ReadError> {
+    let ids: Vec<_> = begun.iter().map(|it| TermHash::of(&it.term().canonical())).collect();
     let filter = Filter { one_of: Some(OneOf::Begun(begun)), ..Filter::default() };
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
     let tied = Tied::begin(&reader, &mut part)?;
     let (prefilter, read) = (Prefilter::of(&filter), 0);
     let mut looking = Looking { reader: &reader, filter: &filter, prefilter, tied, part, read };
-    looking.look(visit)
+    looking.look(&ids, visit)
 }
 
 /// What is looked for, and where.
@@ -48,12 +49,11 @@ struct Looking<'l, 's, S> {
 }
 
 impl<S: ReadStorage> Looking<'_, '_, S> {
-    fn look(&mut self, visit: &mut dyn FnMut(Line)) -> Result<(), ReadError> {
+    /// By the ids, for the kinds of what begins are in every segment.
+    fn look(&mut self, ids: &[TermHash], visit: &mut dyn FnMut(Line)) -> Result<(), ReadError> {
         let reader = self.reader;
         let Some((active, sealed)) = reader.firsts().split_last() else { return Ok(()) };
-        let terms = self.filter.terms().concat();
-        let terms: Vec<_> = terms.iter().map(|term| TermHash::of(&term.canonical())).collect();
-        let holding = holding(reader, &mut self.tied, sealed, &terms, &mut self.part)?;
+        let holding = holding(reader, &mut self.tied, sealed, ids, &mut self.part)?;
         self.by_reading(*active, visit)?;
         for (first, holds) in sealed.iter().zip(holding).rev() {
             let is_known = match holds {
