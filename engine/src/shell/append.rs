@@ -162,10 +162,13 @@ pub(super) fn envelope(
     event: Event,
 ) -> Envelope {
     let By { origin, proof } = by;
+    let story = story_of(origin, &event);
+    // A key is unique within the command's story. In another one it may stand for something else.
+    let idempotency = idempotency.filter(|_| story == origin.correlation);
     Envelope {
         proof,
         actor: origin.actor.clone(),
-        correlation: story_of(origin, &event).to_string(),
+        correlation: story.to_string(),
         causation: origin.causation.or_else(|| asked_with(world, &event)),
         idempotency: idempotency.cloned(),
         event,
