@@ -94,13 +94,23 @@ impl Awaited {
 }
 
 /// Says by which record those are proven from which no link leads to HEAD: by a state that it
-/// states.
+/// states. Else says which records are believed of the indexes that were asked.
 fn as_stated(reach: &Reach) {
+    let stated_by = &reach.indexes_stated_by;
     if let Some(by_state) = reach.tied_by_state.first() {
         complain(&format!(
             "what is shown of sealed segments is proven as the state says that record {} states: \
              `holdpoint verify` checks that one",
             by_state.stated_by
+        ));
+    } else if let (Some(first), Some(last)) = (stated_by.first(), stated_by.last()) {
+        let records = match stated_by.len() {
+            1 => format!("as stated by record {first}"),
+            count => format!("as stated by {count} records from {first} to {last}"),
+        };
+        complain(&format!(
+            "sealed segments were searched by their indexes, {records}: `holdpoint verify` checks \
+             what is stated"
         ));
     }
 }

@@ -33,6 +33,10 @@ pub struct Reach {
     /// chain states says which one is right.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tied_by_state: Vec<TiedByState>,
+    /// The records that state which indexes are right, or a state that says so: of the indexes
+    /// that were asked, in their order. What these exclude was not searched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub indexes_stated_by: Vec<u64>,
     /// The newest record that a witness names: HEAD, or a head from outside that matches. `None`
     /// where none can be read.
     pub witnessed_to: Option<u64>,
@@ -112,6 +116,7 @@ impl Reach {
         let by_state =
             by_state.map(|((first, last), stated_by)| TiedByState { first, last, stated_by });
         self.tied_by_state = by_state.collect();
+        self.indexes_stated_by = tied.indexes_stated_by().into_iter().collect();
         self.take_unproven(tied.said_unproven());
     }
 
@@ -156,6 +161,9 @@ impl Reach {
         let known = std::mem::take(&mut self.tied_by_state);
         let new = other.tied_by_state.iter().filter(|tied| !known.contains(tied)).copied();
         self.tied_by_state = known.iter().copied().chain(new).collect();
+        self.indexes_stated_by.extend(&other.indexes_stated_by);
+        self.indexes_stated_by.sort_unstable();
+        self.indexes_stated_by.dedup();
     }
 
     /// The last of the records up to one that nothing ties although a witness should; `None` where

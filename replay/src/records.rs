@@ -15,6 +15,7 @@ mod search;
 mod seen;
 mod shown;
 mod threads;
+mod vouched;
 mod whole;
 
 use crate::finding::{Finding, named};

@@ -1,6 +1,7 @@
 //! Commands carried out once and only on the state that was seen, deadlines recorded by whoever
 //! looks, refusals that are facts, and answers that leave only when what they depend on is durable.
 
+use crate::conversation::{self, TENANT, THREAD};
 use holdpoint_domain::application::RecordEvent;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;
@@ -10,6 +11,7 @@ use holdpoint_domain::human_decision::{
     HumanDecisionCommand, HumanDecisionEvent, HumanDecisionTimeout, RequestHumanDecision,
 };
 use holdpoint_domain::log::LogEvent;
+use holdpoint_domain::registration::RegistrationStatus;
 use holdpoint_domain::{ActorId, Command, Event};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Level, Storage};
@@ -283,4 +285,28 @@ fn nothing_is_recorded_behind_a_deadline_before_what_the_deadline_brings_about()
         }
         assert_eq!(recorded, 2);
     }
+}
+
+#[test]
+fn the_key_with_which_a_session_is_closed_is_not_used_up_in_the_stories_of_its_threads() {
+    let (place, clock) = (Place::new(), SetClock::new());
+    let engine = place.engine_with(&clock);
+    conversation::set_up(&engine);
+    for turn in conversation::conversation(&clock).iter().take(2) {
+        conversation::accepted(&engine, turn);
+    }
+    let in_thread = conversation::origin_of(conversation::caller());
+    let elsewhere = Origin { correlation: "registrations".to_string(), ..in_thread.clone() };
+    let user = conversation::register_user(TENANT, RegistrationStatus::Suspended);
+    for (origin, command) in [(elsewhere, conversation::close_session()), (in_thread, user)] {
+        let submitted = engine.submit_when(&origin, &key("1"), &command).expect("the log works");
+        assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
+    }
+    let lines = place.lines().into_iter();
+    let keyed = lines.filter(|line| {
+        line.envelope.idempotency.as_ref().is_some_and(|idempotency| idempotency.key == "1")
+    });
+    let keyed: Vec<_> = keyed.map(|line| line.envelope.correlation).collect();
+    assert_eq!(keyed, ["registrations", THREAD]);
+    place.rebuilt();
 }

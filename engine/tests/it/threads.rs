@@ -423,25 +423,6 @@ fn a_closed_session_gives_up_the_words_left_in_it_in_the_threads_own_story() {
     assert_live_is_rebuilt(&place, &engine);
 }
 
-#[test]
-fn the_key_with_which_a_session_is_closed_is_not_used_up_in_the_stories_of_its_threads() {
-    let (place, _, engine) = interrupted_place();
-    let once = Conditions::once(IdempotencyKey::new(TENANT, "test", "1"));
-    let elsewhere = Origin { correlation: "registrations".to_string(), ..origin_of(caller()) };
-    let user = register_user(TENANT, RegistrationStatus::Suspended);
-    for (origin, command) in [(elsewhere, close_session()), (origin_of(caller()), user)] {
-        let submitted = engine.submit_when(&origin, &once, &command).expect("the log works");
-        assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
-    }
-    let lines = place.lines().into_iter();
-    let keyed = lines.filter(|line| {
-        line.envelope.idempotency.as_ref().is_some_and(|idempotency| idempotency.key == "1")
-    });
-    let keyed: Vec<_> = keyed.map(|line| line.envelope.correlation).collect();
-    assert_eq!(keyed, ["registrations", THREAD]);
-    assert_live_is_rebuilt(&place, &engine);
-}
-
 /// Of keys without a live owner the newest 4096 are kept in memory; those of a thread live with it,
 /// and are found in the log for ever.
 #[test]

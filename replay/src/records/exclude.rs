@@ -1,9 +1,10 @@
 //! What one section of a sealed segment's index tells, of which nothing else is read: which terms
 //! no record of the segment holds, and its rows.
 
-use super::indexes::{OpenIndex, Tied};
+use super::indexes::Tied;
 use super::part::Part;
 use super::threads::made_of_each;
+use super::vouched::OpenIndex;
 use crate::read::ReadError;
 use holdpoint_log_files::{LogReader, ReadFile, ReadStorage};
 use holdpoint_log_index::{Copies, Index, Rows, Section, TermHash};

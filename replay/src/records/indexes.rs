@@ -1,22 +1,20 @@
-//! Which records of a segment can be wanted, by the indexes that the log vouches for.
+//! The ties of a log, by the indexes that the log vouches for and by reading.
 //!
 //! An index is believed when its digest is the one that an event in the chain states. These events
 //! stand behind the segments that they are about, so that they are looked for from the log's end
 //! on: the newest segments have no index yet and are read, and an index that is believed names the
 //! events that vouch for the ones before it.
 
-use super::filter::{Filter, OneOf};
 use super::leap::Leap;
-use super::search::Order;
+use super::vouched::{Believed, RightIndex, Vouched};
 use crate::read::{ReadError, unproven_by};
 use holdpoint_domain::Event;
-use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::{
     LogEvent, RECORDS_UNPROVEN, SALVAGED, SEGMENT_INDEXED, SegmentIndexed, SegmentIndexes,
     UnprovenRecords,
 };
+use holdpoint_domain::world::Term;
 use holdpoint_domain::world::envelope::decode;
-use holdpoint_domain::world::{TERMS_VERSION, Term};
 use holdpoint_log_files::Standing::Proven;
 use holdpoint_log_files::blocks::{Make, VisitMade};
 use holdpoint_log_files::reader::{Disregard, OpenSegment};
@@ -26,18 +24,14 @@ use holdpoint_log_files::{
 };
 use holdpoint_log_format::limits::{RECORD_HEADER_LENGTH, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
-use holdpoint_log_index::file::{Unusable, index_path, open_index};
 use holdpoint_log_index::layout::INDEX_VERSION;
-use holdpoint_log_index::{Index, IndexFault, TermHash, read_indexed};
-use std::collections::{BTreeMap, BTreeSet};
+use holdpoint_log_index::read_indexed;
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 
 /// The kinds of events that vouch for an index, and that say what is unproven.
 const STATEMENTS: [u16; 3] = [SEGMENT_INDEXED, SALVAGED, RECORDS_UNPROVEN];
-
-/// Takes a private copy of what is needed of an index.
-type Copying<'c, F, T> = dyn Fn(&Index<F>) -> Result<Index<T>, IndexFault> + 'c;
 
 /// What an event says of other records.
 pub(crate) enum Stated {
@@ -55,17 +49,6 @@ impl Stated {
     }
 }
 
-/// What records say of others. Whoever says so stands behind those, so that it is known when they
-/// are tied.
-#[derive(Clone, Default)]
-pub(super) struct Vouched {
-    /// By a segment's first record, the digest of its index, as tied records state it. Two that
-    /// differ count for nothing: the segment is read.
-    pub(super) indexes: BTreeMap<u64, Option<Digest>>,
-    /// By whatever record that was read: to say so proves nothing, and only takes away.
-    pub(super) unproven: UnprovenRecords,
-}
-
 /// The ties of a log, and the indexes that tied records vouch for.
 pub(crate) struct Tied {
     pub(super) ties: Ties,
@@ -81,103 +64,6 @@ pub(crate) struct Tied {
     /// Whether something that is no record follows the newest one.
     is_followed: bool,
     pub(super) uses_indexes: bool,
-}
-
-/// The file of an index that is believed, as long as nobody writes to it.
-pub(super) struct OpenIndex<F> {
-    pub(super) index: Index<F>,
-    first: u64,
-    digest: Digest,
-}
-
-/// A private copy of an index that is believed.
-pub(crate) struct Believed {
-    pub(crate) index: Index<Vec<u8>>,
-}
-
-impl Vouched {
-    fn take(&mut self, stated: &Stated) {
-        match stated {
-            Stated::Index(body) if body.format == INDEX_VERSION => {
-                self.take_index(body.first_sequence, Some(body.digest));
-            }
-            Stated::Index(_) => {}
-            Stated::Unproven(_) => stated.add_unproven(&mut self.unproven),
-        }
-    }
-
-    /// Two that differ count for nothing.
-    pub(super) fn take_index(&mut self, first: u64, stated: Option<Digest>) {
-        let held = self.indexes.entry(first).or_insert(stated);
-        if *held != stated {
-            *held = None;
-        }
-    }
-
-    /// What is proven of a record that stands so by links.
-    fn standing(&self, sequence: u64, by_links: Standing) -> Standing {
-        if self.unproven.contains(sequence) { Standing::Unproven } else { by_links }
-    }
-
-    /// The index of a segment, where there is one to be believed.
-    pub(super) fn index<S: ReadStorage>(
-        &self,
-        storage: &S,
-        first: u64,
-    ) -> Result<Option<Believed>, ReadError> {
-        let copied = self.copied(storage, first, &|opened| opened.copied())?;
-        Ok(copied.map(|index| Believed { index }))
-    }
-
-    /// What is copied of the index of a segment, where there is one to be believed.
-    pub(super) fn copied<S: ReadStorage, T: ReadFile>(
-        &self,
-        storage: &S,
-        first: u64,
-        copy: &Copying<'_, S::File, T>,
-    ) -> Result<Option<Index<T>>, ReadError> {
-        let opened = self.opened(storage, first)?;
-        opened.map_or(Ok(None), |opened| opened.copied(copy))
-    }
-
-    /// The file of the index of a segment, where it is one to be believed.
-    pub(super) fn opened<S: ReadStorage>(
-        &self,
-        storage: &S,
-        first: u64,
-    ) -> Result<Option<OpenIndex<S::File>>, ReadError> {
-        let Some(Some(digest)) = self.indexes.get(&first) else { return Ok(None) };
-        let index = usable(first, open_index(storage, first))?;
-        let opened = index.map(|index| OpenIndex { index, first, digest: *digest });
-        Ok(opened.filter(|opened| opened.is_vouched(&opened.index)))
-    }
-}
-
-impl<F: ReadFile> OpenIndex<F> {
-    /// What is copied of it. The copy is looked at as well: the file may have been changed before
-    /// it was made.
-    pub(super) fn copied<T: ReadFile>(
-        &self,
-        copy: &Copying<'_, F, T>,
-    ) -> Result<Option<Index<T>>, ReadError> {
-        let copied = usable(self.first, copy(&self.index).map_err(Unusable::from))?;
-        Ok(copied.filter(|copied| self.is_vouched(copied)))
-    }
-
-    fn is_vouched<T: ReadFile>(&self, index: &Index<T>) -> bool {
-        index.is_vouched(self.first, self.digest.as_bytes(), TERMS_VERSION)
-    }
-}
-
-/// What cannot be read is not nothing; what is no index, or is damaged, is none.
-fn usable<T>(first: u64, index: Result<T, Unusable>) -> Result<Option<T>, ReadError> {
-    match index {
-        Ok(index) => Ok(Some(index)),
-        Err(Unusable::Unreadable(source)) if source.kind() != ErrorKind::InvalidInput => {
-            Err(SurveyError::Io { file: index_path(first), source }.into())
-        }
-        Err(_) => Ok(None),
-    }
 }
 
 impl Tied {
@@ -212,7 +98,15 @@ impl Tied {
     /// Nothing is tied yet. What was said to be unproven stays so, and what lies behind HEAD's
     /// record is not read a second time.
     pub(super) fn again<S: ReadStorage>(&self, reader: &LogReader<'_, S>) -> Self {
-        Self::behind(reader, self.vouched.unproven.clone(), self.is_followed)
+        let mut again = Self::behind(reader, self.vouched.unproven.clone(), self.is_followed);
+        again.vouched.asked_by = self.indexes_stated_by();
+        again
+    }
+
+    /// The records that state the indexes which were asked.
+    pub(crate) fn indexes_stated_by(&self) -> BTreeSet<u64> {
+        let by_state = self.leap.vouched().into_iter().flat_map(|vouched| &vouched.asked_by);
+        self.vouched.asked_by.iter().chain(by_state).copied().collect()
     }
 
     /// A segment is tied by its index.
@@ -233,8 +127,10 @@ impl Tied {
         indexes: &SegmentIndexes,
         found: &mut impl Extend<Finding>,
     ) -> Result<Self, ReadError> {
-        let vouched =
-            |(first, _)| Some((first, Some(indexes.vouched(first, INDEX_VERSION)?.digest)));
+        let vouched = |(first, _)| {
+            let digest = indexes.vouched(first, INDEX_VERSION)?.digest;
+            Some((first, Some(RightIndex { digest, by: None })))
+        };
         let mut tied = Self::begin(reader, found)?;
         tied.vouched.indexes = indexes.iter().filter_map(vouched).collect();
         Ok(tied)
@@ -242,7 +138,7 @@ impl Tied {
 
     /// The index of a segment that is believed, whether the segment is tied by it or not.
     pub(crate) fn vouched<S: ReadStorage>(
-        &self,
+        &mut self,
         storage: &S,
         first: u64,
     ) -> Result<Option<Believed>, ReadError> {
@@ -306,7 +202,7 @@ impl Tied {
         if !self.ties.step_over(reader, &segment.header, &scope.last, stretch.before) {
             return Ok(false);
         }
-        stated.iter().for_each(|stated| self.vouched.take(stated));
+        stated.iter().for_each(|(by, stated)| self.vouched.take(*by, stated));
         self.keep(due, believed);
         Ok(true)
     }
@@ -326,7 +222,8 @@ impl Tied {
     ) -> Result<bool, ReadError> {
         let vouched = &mut self.vouched;
         Ok(self.ties.read_back(reader, segment, &mut |before, place, record| {
-            statement_of(record).iter().for_each(|stated| vouched.take(stated));
+            let by = record.header.sequence;
+            statement_of(record).iter().for_each(|stated| vouched.take(by, stated));
             let standing = Standing::of_tied(&record.header);
             visit(before, place, record, vouched.standing(record.header.sequence, standing))
         })?)
@@ -388,7 +285,7 @@ impl Tied {
         stated.retain(|(header, stated)| {
             matches!(stated, Stated::Unproven { .. }) || self.ties.standing(header) == Proven
         });
-        stated.iter().for_each(|(_, stated)| self.vouched.take(stated));
+        stated.iter().for_each(|(header, stated)| self.vouched.take(header.sequence, stated));
         Ok(())
     }
 
@@ -440,66 +337,6 @@ impl Tied {
     /// What is proven of a record.
     pub(crate) fn standing(&self, header: &RecordHeader) -> Standing {
         self.vouched.standing(header.sequence, self.ties.standing(header))
-    }
-}
-
-impl Believed {
-    /// Whether every record has terms in the index. One whose payload could not be read when the
-    /// index was built has none.
-    fn names_all(&self) -> bool {
-        self.index.without_terms() == 0
-    }
-
-    /// The records that can be wanted, in their order. `None`: the index cannot be used, or reading
-    /// the segment is faster.
-    pub(crate) fn candidates(
-        &self,
-        filter: &Filter,
-        order: Order,
-    ) -> Result<Option<Vec<u64>>, IndexFault> {
-        let scope = self.index.scope();
-        let low =
-            scope.first_sequence.max(filter.first.unwrap_or(0)).max(self.first_since(filter)?);
-        let high = filter.last.unwrap_or(u64::MAX).min(scope.last.sequence);
-        if let Some(OneOf::Records(wanted)) = &filter.one_of {
-            let is_here = |sequence: &u64| (low..=high).contains(sequence);
-            return Ok(Some(wanted.iter().copied().filter(is_here).collect()));
-        }
-        // Where many are wanted, reading on is faster than going from one to the next.
-        let most = u64::from(scope.records()) / 4;
-        let lists = filter.terms();
-        let Some((first, rest)) = lists.split_first() else {
-            // Whoever goes back from a record may soon have seen enough.
-            let is_few = order == Order::NewestFirst && filter.last.is_some()
-                || high.checked_sub(low).is_none_or(|count| count < most);
-            return Ok(is_few.then(|| (low..=high).collect()));
-        };
-        if !self.names_all() {
-            return Ok(None);
-        }
-        let mut found = self.with_any(first)?;
-        for list in rest {
-            let others = self.with_any(list)?;
-            found.retain(|sequence| others.contains(sequence));
-        }
-        found.retain(|sequence| (low..=high).contains(sequence));
-        Ok((found.len() as u64 <= most).then(|| found.into_iter().collect()))
-    }
-
-    fn first_since(&self, filter: &Filter) -> Result<u64, IndexFault> {
-        let Some(since) = filter.since else { return Ok(0) };
-        let found = self.index.first_at_or_after(since.nanoseconds())?;
-        Ok(found.unwrap_or(u64::MAX))
-    }
-
-    fn with_any(&self, terms: &[Term<'_>]) -> Result<BTreeSet<u64>, IndexFault> {
-        let mut found = BTreeSet::new();
-        for term in terms {
-            for sequence in self.index.records_with(TermHash::of(&term.canonical()))? {
-                found.insert(sequence?);
-            }
-        }
-        Ok(found)
     }
 }
 
@@ -556,19 +393,19 @@ fn begins_with_report<S: ReadStorage>(storage: &S, first: u64) -> Result<bool, S
     Ok(RecordHeader::decode(&bytes).is_ok_and(|header| header.kind == SALVAGED))
 }
 
-/// The events of a segment that say something of other records, by its own index; `None` where it
-/// cannot be used.
+/// The events of a segment that say something of other records, by its own index, and which records
+/// these are; `None` where it cannot be used.
 fn statements_in_index<F: ReadFile>(
     believed: &Believed,
     segment: &mut OpenSegment<F>,
-) -> Result<Option<Vec<Stated>>, ReadError> {
+) -> Result<Option<Vec<(u64, Stated)>>, ReadError> {
     // What could not be read when the index was built says nothing.
     let kinds = STATEMENTS.map(Term::Kind);
     let Ok(candidates) = believed.with_any(&kinds) else { return Ok(None) };
     let candidates: Vec<u64> = candidates.into_iter().collect();
     let mut found = Vec::new();
     let read = read_indexed(&believed.index, segment, &candidates, &mut |_, record| {
-        found.extend(statement_of(record));
+        found.extend(statement_of(record).map(|stated| (record.header.sequence, stated)));
     });
     let file = segment_path(segment.header.first_sequence());
     Ok(read.map_err(|source| SurveyError::Io { file, source })?.map(|()| found))

@@ -5,15 +5,14 @@
 //! one, the state, the index, and what is shown. What lies between is in nobody's reach: it is
 //! neither shown nor searched.
 
-use super::indexes::{Believed, Tied, Vouched};
+use super::indexes::Tied;
+use super::vouched::{Believed, Vouched};
 use crate::read::{Committed, ReadError};
 use holdpoint_domain::World;
-use holdpoint_domain::log::{SegmentIndexes, UnprovenRecords};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::snapshot::{list_snapshots, read_snapshot};
 use holdpoint_log_files::{Finding, LogReader, ReadStorage, RecordPlace, Standing, Ties};
 use holdpoint_log_format::{ChainPosition, Record};
-use holdpoint_log_index::layout::INDEX_VERSION;
 use holdpoint_log_index::{Copies, Index, Section};
 use std::ops::ControlFlow;
 
@@ -40,6 +39,13 @@ pub(super) struct Stated {
     ties: Ties,
     vouched: Vouched,
     by: u64,
+}
+
+impl Leap {
+    /// What the state says, as long as nothing was taken over from there.
+    pub(super) fn vouched(&self) -> Option<&Vouched> {
+        if let Self::From(stated) = self { Some(&stated.vouched) } else { None }
+    }
 }
 
 impl Tied {
@@ -112,13 +118,13 @@ impl Tied {
     pub(super) fn vouched_by_state<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
-    ) -> Result<Option<&Vouched>, ReadError> {
+    ) -> Result<Option<&mut Vouched>, ReadError> {
         if matches!(self.leap, Leap::Unknown) {
             self.leap = Stated::of(reader, self)?.map_or(Leap::Nothing, Leap::From);
         }
-        Ok(match &self.leap {
-            Leap::From(stated) => Some(&stated.vouched),
-            Leap::Taken => Some(&self.vouched),
+        Ok(match &mut self.leap {
+            Leap::From(stated) => Some(&mut stated.vouched),
+            Leap::Taken => Some(&mut self.vouched),
             Leap::Nothing | Leap::Unknown => None,
         })
     }
@@ -157,7 +163,7 @@ impl Stated {
         }
         let Some((by, world)) = world else { return Ok(None) };
         let Tied { ties, mut vouched, .. } = tied;
-        vouched.take_state(world.segment_indexes(), world.unproven_records());
+        vouched.take_state(by, world.segment_indexes(), world.unproven_records());
         // What the log says is unproven states nothing.
         Ok((!vouched.says_unproven(by)).then(|| Box::new(Self { ties, vouched, by })))
     }
@@ -177,24 +183,4 @@ fn state_behind<S: ReadStorage>(
     let statement = Committed::of(place, record);
     let world = World::stated_by(snapshot.shared_state(), &statement.envelope()?.event)?;
     Some((record.header.sequence, world))
-}
-
-impl Vouched {
-    /// Takes what a state says that the chain states. Records behind it may say otherwise.
-    fn take_state(&mut self, indexes: &SegmentIndexes, unproven: &UnprovenRecords) {
-        for (first, index) in indexes.iter().filter(|(_, index)| index.format == INDEX_VERSION) {
-            self.take_index(first, (!index.is_disputed()).then_some(index.digest));
-        }
-        unproven.iter().for_each(|(first, last)| self.unproven.add(first, last));
-    }
-
-    /// Takes what other records say.
-    fn join(&mut self, other: &Self) {
-        other.indexes.iter().for_each(|(first, stated)| self.take_index(*first, *stated));
-        other.unproven.iter().for_each(|(first, last)| self.unproven.add(first, last));
-    }
-
-    fn says_unproven(&self, sequence: u64) -> bool {
-        self.unproven.contains(sequence)
-    }
 }

@@ -204,10 +204,10 @@ impl Pair<'_> {
     fn of_facts(&self, found: &Difference, hides: bool) -> Cell {
         let is_told = |fact: &Fact| fact.stands("unproven") || fact.stands("withheld");
         if hides || !found.forged.iter().all(is_told) {
-            let stated_by = self.attacked.stated_by;
+            let is_false_by = !self.attacked.stated_by.is_disjoint(self.found_false);
             let are_statements =
                 !hides && found.forged.iter().all(|fact| self.is_found_false(fact));
-            if are_statements || stated_by.is_some_and(|it| self.found_false.contains(&it)) {
+            if are_statements || is_false_by {
                 return Cell::Stated;
             }
             return self.verdict.of_wrong_facts(hides);

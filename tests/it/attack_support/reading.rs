@@ -6,6 +6,7 @@ use super::verbs::{Shows, Verb};
 use crate::records_support::told;
 use holdpoint_domain::core::hash::sha256;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -153,14 +154,24 @@ impl Answer {
     }
 }
 
-/// The record that states what was shown: each item names it, or a sentence where there is none.
+/// The records that state what was shown: each item names one, or a sentence where there is none.
 /// Else it is the record behind which it is said to be what has become of things.
-fn stated_by(values: &[Value], stderr: &str) -> Option<u64> {
+fn stated_by(values: &[Value], stderr: &str) -> BTreeSet<u64> {
     let items = values.iter().filter_map(Value::as_array).flatten();
     let named = items.chain(values).filter_map(|item| item["stated_by"].as_u64());
     let said = stderr.split_once("as stated by record ").map(|(_, rest)| rest);
     let said = said.and_then(|rest| rest.split_once(':')?.0.parse().ok());
-    named.chain(said).next().or_else(|| state_behind(values.first()?))
+    let named = named.chain(said).next().or_else(|| state_behind(values.first()?));
+    named.into_iter().chain(indexes_stated_by(values, stderr)).collect()
+}
+
+/// The records that state the indexes which were asked, by the reach beside what was shown or in
+/// it.
+fn indexes_stated_by(values: &[Value], stderr: &str) -> Vec<u64> {
+    let beside = stderr.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let reaches = beside.chain(values.iter().cloned());
+    let named = reaches.filter_map(|it| it["reach"]["indexes_stated_by"].as_array().cloned());
+    named.flatten().filter_map(|sequence| sequence.as_u64()).collect()
 }
 
 /// The record behind which a state is shown.
@@ -215,8 +226,8 @@ fn right_caches(value: &Value, place: &Place) -> Vec<Fact> {
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) code: i32,
-    /// The record by which what was shown is known, where not all of the log was read.
-    pub(crate) stated_by: Option<u64>,
+    /// The records by which what was shown is known, where not all of the log was read.
+    pub(crate) stated_by: BTreeSet<u64>,
     /// What `log show` and `export` showed, and the report of the others.
     pub(crate) values: Vec<Value>,
     pub(crate) facts: Vec<Fact>,

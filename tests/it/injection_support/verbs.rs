@@ -190,7 +190,7 @@ impl Verb {
         let unsteady = |line: &str| UNSTEADY.iter().chain(looks).any(|words| line.contains(words));
         let mut is_in_ties = false;
         let lines = shown.lines().filter(|line| {
-            let is_of_ties = is_in_ties || line.contains(TIES_BEGIN);
+            let is_of_ties = is_in_ties || TIES_BEGIN.iter().any(|it| line.contains(it));
             is_in_ties = is_of_ties && line.trim() != TIES_END;
             !is_of_ties && !unsteady(line)
         });
@@ -244,8 +244,9 @@ const UNSTEADY: [&str; 9] = [
     " states looked at, ",
 ];
 
-/// The lines that say what was tied by a state that a snapshot holds.
-const TIES_BEGIN: &str = "\"tied_by_state\": [";
+/// The lines that say what was tied by a state that a snapshot holds, and which records state the
+/// indexes that were asked.
+const TIES_BEGIN: [&str; 2] = ["\"tied_by_state\": [", "\"indexes_stated_by\": ["];
 const TIES_END: &str = "],";
 
 /// What says how what lives is known.

@@ -6,7 +6,7 @@ use crate::append::Fact;
 use crate::block::number;
 use crate::chain::Reach;
 use crate::derived::alter;
-use crate::index::{self, Index, LINKS, OFFSETS, TIMES};
+use crate::index::{self, Index, LINKS, OFFSETS, ROWS, TIMES};
 use crate::layout;
 use crate::log::{File, Log};
 use crate::payload;
@@ -86,6 +86,16 @@ pub(super) const ATTACKS: &[Attack] = &[
         "index-of-forged-segment-with-other-statement",
         "A segment was forged with its index and the statement on it; from there on all is anew.",
         of_forged_segment_alone,
+    ),
+    row(
+        "index-of-no-terms-with-other-statement",
+        "An index lost all its terms, and its own statement says so; from there on all is anew.",
+        |log, v| lies_with_other_statement(log, v, without_terms),
+    ),
+    row(
+        "index-of-no-rows-with-other-statement",
+        "An index lost all its rows, and its own statement says so; from there on all is anew.",
+        |log, v| lies_with_other_statement(log, v, without_rows),
     ),
     row(
         "index-statement-false",
@@ -169,6 +179,13 @@ fn without_keys(index: &mut Index, _: u64) -> Forged {
     index.set_keys(&index::Table::new()).ok_or("the sections do not hold")
 }
 
+fn without_rows(index: &mut Index, _: u64) -> Forged {
+    let rows = index.section(ROWS).ok_or("the sections do not hold")?;
+    let none = vec![0; 8];
+    (rows != none).then_some(()).ok_or("the index has no row")?;
+    index.replace(ROWS, none).ok_or("the sections do not hold")
+}
+
 fn other_offset(index: &mut Index, variant: u64) -> Forged {
     let mut offsets = index.section(OFFSETS).ok_or("the sections do not hold")?;
     let count = offsets.len() / 4 - 1;
@@ -244,6 +261,21 @@ fn of_forged_segment(log: &mut Log, variant: u64) -> Forged {
 /// Leaves no other statement that would contradict.
 fn of_forged_segment_alone(log: &mut Log, variant: u64) -> Forged {
     let (_, genuine, forged) = forge_with_index(log, variant)?;
+    state_instead(log, &genuine, &forged)
+}
+
+/// Leaves no other statement that would contradict.
+fn lies_with_other_statement(log: &mut Log, variant: u64, change: Change) -> Forged {
+    let (_, path, mut index) = an_index(log, variant)?;
+    let genuine = index.digest();
+    change(&mut index, variant)?;
+    let forged = index.digest();
+    put(log, &path, File::Index(index));
+    state_instead(log, &genuine, &forged)
+}
+
+/// Forges the record that states an index, and the chain behind it.
+fn state_instead(log: &mut Log, genuine: &[u8; 32], forged: &[u8; 32]) -> Forged {
     let place_in = |payload: &[u8]| payload.windows(32).position(|bytes| bytes == genuine);
     let at = a_record_where(log, 0, |at| {
         let record = log.record(at);
@@ -251,7 +283,7 @@ fn of_forged_segment_alone(log: &mut Log, variant: u64) -> Forged {
     })?;
     let mut payload = log.record(at).payload.clone();
     let place = place_in(&payload).ok_or("the chain does not state the index")?;
-    payload[place..place + 32].copy_from_slice(&forged);
+    payload[place..place + 32].copy_from_slice(forged);
     log.record_mut(at).set_payload(payload);
     room(log.remake(at, Reach::Log))?;
     log.head_follows();
