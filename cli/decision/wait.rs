@@ -2,7 +2,7 @@
 
 use super::waiting::{Waited, until_ended};
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::verify::{warn_doubt, warn_permits_nothing};
 use holdpoint_domain::decision_point::MAX_TIMEOUT_MS;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 /// Waits. Exit 0 when it was answered, also by an option that rejects; 5 when the answer is in
-/// doubt; 10 when it is still pending at the wait's own timeout, 11 when its default was taken, 12
+/// doubt, or an approval that is over; 10 when it is still pending at the wait's own timeout, 11 when its default was taken, 12
 /// aborted, 13 cancelled, 14 superseded, 15 when guidance led to another round; 3 when there is no
 /// such decision.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
@@ -66,5 +66,6 @@ fn show(global: &Global, waited: &Waited) -> Result<Exit, Failure> {
         WaitOutcome::Answered => warn_permits_nothing(waited.doubt, "the answer"),
         _ => waited.doubt.into_iter().for_each(warn_doubt),
     }
+    waited.approval_over.iter().for_each(|over| complain(over.told()));
     Ok(waited.exit())
 }

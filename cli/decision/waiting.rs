@@ -7,6 +7,7 @@ use super::overdue::{Attempt, Overdue};
 use super::shown;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, complain};
+use holdpoint_domain::Time;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
@@ -27,12 +28,43 @@ pub(crate) struct Waited {
     /// Why an answer permits nothing, where it is in doubt.
     #[serde(flatten)]
     pub(crate) doubt: Option<Doubt>,
+    /// Why an approval of an action permits it no more.
+    pub(crate) approval_over: Option<ApprovalOver>,
     /// The same for a person.
     #[serde(skip)]
     pub(crate) line: String,
     /// The same for a shell.
     #[serde(skip)]
     exit: Exit,
+}
+
+/// Why an approval of an action permits it no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ApprovalOver {
+    /// It was spent.
+    Spent,
+    /// Its time is over, whether that is recorded yet or not.
+    Lapsed,
+}
+
+impl ApprovalOver {
+    fn of(point: &DecisionPoint, now: Time) -> Option<Self> {
+        let lapsed =
+            || point.lapsed_at.is_some() || point.valid_until().is_some_and(|it| it <= now);
+        if point.consumed.is_some() {
+            return Some(Self::Spent);
+        }
+        lapsed().then_some(Self::Lapsed)
+    }
+
+    /// In words.
+    pub(crate) const fn told(self) -> &'static str {
+        match self {
+            Self::Spent => "the approval was spent, and permits nothing more: ask anew",
+            Self::Lapsed => "the time of the approval is over, and it permits nothing: ask anew",
+        }
+    }
 }
 
 impl Waited {
@@ -165,11 +197,14 @@ impl<'g> Wait<'g> {
             _ => format!("{id}  {}: {}", point.state, shown::outcome(point)),
         };
         let doubt = self.following.world().doubt_of_point(point);
+        let approval_over = ApprovalOver::of(point, now);
         let exit = match outcome {
-            WaitOutcome::Answered => exit_of_answer(point, doubt.is_some()),
+            WaitOutcome::Answered => {
+                exit_of_answer(point, doubt.is_some() || approval_over.is_some())
+            }
             outcome => exit_of(outcome),
         };
-        Waited { decision, outcome, doubt, line, exit }
+        Waited { decision, outcome, doubt, approval_over, line, exit }
     }
 
     /// Says on a terminal what is waited for.
@@ -191,12 +226,11 @@ fn left(point: &DecisionPoint) -> Option<Duration> {
 }
 
 /// Where approval was asked for, or something waits, only an answer that lets it go on is a
-/// success, and only while it can be spent. What is in doubt is none.
-fn exit_of_answer(point: &DecisionPoint, is_doubted: bool) -> Exit {
-    let is_over = point.consumed.is_some() || point.lapsed_at.is_some();
+/// success. One that permits nothing, for it is in doubt or over, is none.
+fn exit_of_answer(point: &DecisionPoint, permits_nothing: bool) -> Exit {
     match point.needs_person() && !point.releases() {
         true => Exit::SAID_NO,
-        false if is_over || is_doubted => Exit::REFUSED,
+        false if permits_nothing => Exit::REFUSED,
         false => Exit::DONE,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arguments::Wait;
 use super::caller::Caller;
-use crate::decision::waiting::until_ended;
+use crate::decision::waiting::{ApprovalOver, until_ended};
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_engine::shell::WaitOutcome;
@@ -35,10 +35,23 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
             "The question may have ended in a record that is lost, and the answer permits nothing: \
              ask anew with decision_create."
         }
-        (outcome, _) => next_step(outcome, &waited.decision),
+        (outcome, _) => match waited.approval_over {
+            Some(ApprovalOver::Spent) => {
+                "The approval was spent, and permits nothing more: ask anew with decision_create."
+            }
+            Some(ApprovalOver::Lapsed) => {
+                "The time of the approval is over, and it permits nothing: ask anew with \
+                 decision_create."
+            }
+            None => next_step(outcome, &waited.decision),
+        },
     };
-    let mut told =
-        json!({ "decision": waited.decision, "outcome": outcome, "next_step": next_step });
+    let mut told = json!({
+        "decision": waited.decision,
+        "outcome": outcome,
+        "approval_over": waited.approval_over,
+        "next_step": next_step,
+    });
     if let (Value::Object(doubt), Some(told)) = (json!(waited.doubt), told.as_object_mut()) {
         told.extend(doubt);
     }
