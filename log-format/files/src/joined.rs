@@ -242,12 +242,30 @@ impl<S: ReadStorage> JoinedLog<S> {
         }
     }
 
-    /// Whether HEAD's anchor is another one by now: the archives were looked for again then.
+    /// Whether HEAD's anchor is another one by now, or an archive is not where it was: the archives
+    /// were looked for again then.
     fn has_moved(&self) -> io::Result<bool> {
         let before = self.anchor();
+        let is_gone = self.is_archive_gone()?;
+        if is_gone {
+            *self.joined.borrow_mut() = Joined::of(None, Archives::default());
+        }
         let looked = self.look();
         looked.map_err(|error| io::Error::other(format!("{}: {error}", names::HEAD)))?;
-        Ok(self.anchor() != before)
+        Ok(is_gone || self.anchor() != before)
+    }
+
+    /// Whether an archive that is read is another one by now, or none.
+    fn is_archive_gone(&self) -> io::Result<bool> {
+        for archive in &self.joined.borrow().archives.read {
+            let head = read_witness(&archive.storage, names::HEAD);
+            let head = head.map_err(|error| io::Error::other(archive.told(&error)))?;
+            let head = head.and_then(Result::ok).and_then(|bytes| Head::decode(&bytes).ok());
+            if head != Some(archive.head) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The records that are in an archive which is not read.
@@ -302,6 +320,18 @@ impl<S: ReadStorage> JoinedLog<S> {
         Ok(entries)
     }
 
+    /// Whether a segment of each archive is listed.
+    fn lists_each(&self, listed: &[Entry]) -> bool {
+        let joined = self.joined.borrow();
+        let firsts = firsts(listed);
+        let is_listed = |archive: &Archive<S>| {
+            let is_its =
+                |first: &u64| joined.holding(*first).is_some_and(|it| std::ptr::eq(it, archive));
+            firsts.iter().any(is_its)
+        };
+        joined.archives.read.iter().all(is_listed)
+    }
+
     fn open_in_its_place(&self, first: u64, path: &str) -> io::Result<Option<JoinedFile<S::File>>> {
         let joined = self.joined.borrow();
         let (opened, archive) = match joined.holding(first) {
@@ -330,7 +360,11 @@ impl<S: ReadStorage> ReadStorage for JoinedLog<S> {
         }
         steadily(io::Error::from, || {
             let listed = self.list_segments()?;
-            Ok((!self.has_moved()?).then_some(listed))
+            if self.has_moved()? {
+                return Ok(None);
+            }
+            // An archive that had another name for a moment seemed to be empty.
+            if self.lists_each(&listed) { Ok(Some(listed)) } else { self.list_segments().map(Some) }
         })
     }
 
@@ -342,8 +376,11 @@ impl<S: ReadStorage> ReadStorage for JoinedLog<S> {
         let first = first_of(path).unwrap_or(0);
         steadily(io::Error::from, || {
             let opened = self.open_in_its_place(first, path)?;
-            let is_it = opened.is_some() || first == 0 || !self.has_moved()?;
-            Ok(is_it.then_some(opened))
+            if opened.is_some() || first == 0 {
+                return Ok(Some(opened));
+            }
+            // Its archive may have had another name for a moment.
+            if self.has_moved()? { Ok(None) } else { self.open_in_its_place(first, path).map(Some) }
         })
     }
 
