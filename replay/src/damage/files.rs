@@ -274,22 +274,19 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         let length = window.length();
         let (due, start) = self.rebuilt(log, name, length);
         let path = segment_path(name);
+        // A roll that lost power before anything was written to the new segment: nothing is wrong.
+        if used == 0 && is_last && self.survey.mark < name {
+            return Ok(None);
+        }
         if length < FIRST_RECORD {
             self.add(&path, length, 0, None, Explained::proven(Cause::Truncated));
             return Ok(None);
         }
         if used == 0 {
-            let is_roll = is_last && self.survey.mark < name;
-            let why = match is_roll {
-                true => Explained::fits(Cause::TornWrite { boundary: 0 }),
-                false => Explained::proven(Cause::Zeroed {
-                    from: 0,
-                    to: length,
-                    sectors: length / super::cause::SECTOR,
-                }),
-            };
+            let sectors = length / super::cause::SECTOR;
+            let why = Explained::proven(Cause::Zeroed { from: 0, to: length, sectors });
             self.add(&path, 0, length, None, why);
-            return Ok((!is_roll).then_some((due, start)));
+            return Ok(Some((due, start)));
         }
         let block = window.bytes(0, FIRST_RECORD)?;
         let is_exact = start.is_some() && self.ended.is_some_and(|ended| ended.seal.is_some());

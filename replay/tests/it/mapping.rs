@@ -244,3 +244,14 @@ fn the_head_of_another_log_says_nothing_of_what_is_missing_here() {
     assert_eq!(told(&map), [(&cause, Certainty::Proven, None)]);
     assert_eq!(held(&map), [(1, log.chain.sequence)]);
 }
+
+#[test]
+fn a_blank_segment_behind_the_last_record_is_no_damage() {
+    let directory = written(&two_segments());
+    let next = two_segments().chain.sequence + 1;
+    for length in [0, 1, 4_096, 65_536] {
+        std::fs::write(segment(directory.path(), next), vec![0; length]).unwrap();
+        let map = map(directory.path());
+        assert!(map.is_whole(), "{length} zeros: {:?}", map.regions);
+    }
+}
