@@ -63,6 +63,13 @@ pub(super) struct Copier<'a, S> {
     pub(super) progress: &'a mut dyn FnMut(u64),
 }
 
+/// A batch that is being gathered, and the time of its records.
+#[derive(Default)]
+struct Batch {
+    records: Vec<NewRecord>,
+    time: u64,
+}
+
 impl<S: ReadStorage> Copier<'_, S> {
     /// Copies every piece.
     pub(super) fn copy(&mut self, plan: &DamageScan) -> Result<(), SalvageError> {
@@ -144,7 +151,7 @@ impl<S: ReadStorage> Copier<'_, S> {
         if !kept.is_linked {
             return self.copy_alone(kept, latest, &mut window);
         }
-        let mut batch = Vec::new();
+        let mut batch = Batch::default();
         let mut failure = None;
         let mut reached = kept.from.sequence;
         let is_proven = kept.standing == Standing::Proven;
@@ -186,7 +193,7 @@ impl<S: ReadStorage> Copier<'_, S> {
                 let (segment, offset) = (kept.segment, kept.offset);
                 let place = RecordPlace { segment, offset, length };
                 let time = record.header.time.min(latest);
-                self.take(&mut Vec::new(), &place, &record, (false, true, time))
+                self.take(&mut Batch::default(), &place, &record, (false, true, time))
             }
             _ => Err(SalvageError::Changed { file }),
         }
@@ -194,19 +201,27 @@ impl<S: ReadStorage> Copier<'_, S> {
 
     fn take(
         &mut self,
-        batch: &mut Vec<NewRecord>,
+        batch: &mut Batch,
         place: &RecordPlace,
         record: &Record<'_>,
         (is_proven, is_last, time): (bool, bool, u64),
     ) -> Result<(), SalvageError> {
         self.follow_policy(record);
         let is_withheld = record.header.flags.withheld();
-        batch.push(match is_proven || is_withheld || payload_of(record) == Payload::Readable {
-            true => self.moved(place, record)?,
-            false => self.unreadable(place, record)?,
-        });
+        // A writer gives one time to a batch: where there are two, one is forged, and each record
+        // keeps its own.
+        if batch.time != time && !batch.records.is_empty() {
+            self.append(std::mem::take(&mut batch.records), batch.time)?;
+        }
+        batch.time = time;
+        batch.records.push(
+            match is_proven || is_withheld || payload_of(record) == Payload::Readable {
+                true => self.moved(place, record)?,
+                false => self.unreadable(place, record)?,
+            },
+        );
         if is_last || !record.header.flags.more_follows() {
-            self.append(std::mem::take(batch), time)?;
+            self.append(std::mem::take(&mut batch.records), time)?;
             (self.progress)(record.header.sequence);
         }
         Ok(())
