@@ -259,7 +259,9 @@ impl<S: ReadStorage> JoinedLog<S> {
     fn is_archive_gone(&self) -> io::Result<bool> {
         for archive in &self.joined.borrow().archives.read {
             let head = read_witness(&archive.storage, names::HEAD);
-            let head = head.map_err(|error| io::Error::other(archive.told(&error)))?;
+            let head = head.map_err(|error| {
+                io::Error::other(format!("{} {}", names::HEAD, archive.told(&error)))
+            })?;
             let head = head.and_then(Result::ok).and_then(|bytes| Head::decode(&bytes).ok());
             if head != Some(archive.head) {
                 return Ok(true);
