@@ -11,7 +11,7 @@ mod expire;
 mod following;
 mod given;
 mod list;
-mod long_over;
+pub(crate) mod long_over;
 mod look;
 mod name;
 mod offered;

@@ -14,7 +14,7 @@ use serde_json::json;
 
 /// What a command on such a decision comes to; closes the log. Nothing is written. Where there is
 /// no such decision either, the failure stays as it was.
-pub(super) fn look_up(
+pub(crate) fn look_up(
     global: &Global,
     session: DecisionSession<'_>,
     unknown: Failure,

@@ -15,20 +15,20 @@ use serde_json::Value;
 
 /// What a program is told.
 #[derive(Serialize)]
-pub(super) struct Told {
+pub(crate) struct Told {
     /// The decision, as it is now.
-    pub(super) decision: Value,
+    pub(crate) decision: Value,
     /// The round that guidance led to.
-    pub(super) next_decision: Option<Value>,
+    pub(crate) next_decision: Option<Value>,
     /// The first record of the change.
-    pub(super) event: Value,
+    pub(crate) event: Value,
     /// Whether it was done before, and nothing was written now.
-    pub(super) replayed: bool,
+    pub(crate) replayed: bool,
     /// Why it permits nothing, where it is in doubt.
     #[serde(flatten)]
-    pub(super) doubt: Option<Doubt>,
+    pub(crate) doubt: Option<Doubt>,
     #[serde(skip)]
-    pub(super) points: (DecisionPoint, Option<DecisionPoint>),
+    pub(crate) points: (DecisionPoint, Option<DecisionPoint>),
 }
 
 /// What a change of a decision came to; closes the log. An answer that came too late is on record,

@@ -4,6 +4,7 @@
 use super::arguments::{Binding, Cancel, Create, Refine, Respond};
 use super::caller::Caller;
 use crate::config::{AskedApproval, floors};
+use crate::decision::long_over::look_up;
 use crate::decision::{DecisionSession, Only, is_late};
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::Command;
@@ -70,8 +71,8 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
 /// `decision_cancel`.
 pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Failure> {
     let session = caller.session(false)?;
-    let Changed { decision, replayed } =
-        change(caller, &session, &arguments.decision_id, |decision_id, by| {
+    let Changed { decision, replayed, .. } =
+        change(caller, session, &arguments.decision_id, |decision_id, by| {
             let reason = arguments.reason;
             Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(CancelDecisionPoint {
                 decision_id,
@@ -79,7 +80,6 @@ pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Fa
                 reason,
             }))
         })?;
-    session.close()?;
     Ok(json!({ "decision": decision, "replayed": replayed }))
 }
 
@@ -87,17 +87,17 @@ pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Fa
 pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Failure> {
     let Refine { decision_id: wanted, prompt, context, options, default_option } = arguments;
     let session = caller.session(false)?;
-    let Changed { decision, replayed } = change(caller, &session, &wanted, |decision_id, by| {
-        Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
-            decision_id,
-            by,
-            prompt,
-            context,
-            options,
-            default_option,
-        }))
-    })?;
-    session.close()?;
+    let Changed { decision, replayed, .. } =
+        change(caller, session, &wanted, |decision_id, by| {
+            Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
+                decision_id,
+                by,
+                prompt,
+                context,
+                options,
+                default_option,
+            }))
+        })?;
     Ok(json!({ "decision": decision, "replayed": replayed, "next_step": ASKED }))
 }
 
@@ -108,15 +108,12 @@ pub(super) fn respond(caller: &Caller<'_>, arguments: Respond) -> Result<Value, 
     let response = response(arguments)?;
     let session = caller.session(false)?;
     let entropy = session.entropy()?;
-    let changed = change(caller, &session, &wanted, |decision_id, by| {
+    let changed = change(caller, session, &wanted, |decision_id, by| {
         Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
             RespondToDecisionPoint { decision_id, entropy, by, response, comment },
         ))
     })?;
-    let Changed { decision, replayed } = changed;
-    let next = decision.get("next_id").and_then(Value::as_str);
-    let next = next.map(|id| current(&session, id)).transpose()?;
-    session.close()?;
+    let Changed { decision, next, replayed } = changed;
     Ok(json!({ "decision": decision, "next_decision": next, "replayed": replayed }))
 }
 
@@ -124,18 +121,28 @@ pub(super) fn respond(caller: &Caller<'_>, arguments: Respond) -> Result<Value, 
 struct Changed {
     /// The decision as it is then.
     decision: Value,
+    /// The round that guidance led to.
+    next: Option<Value>,
     /// Whether it was done before, and nothing was written now.
     replayed: bool,
 }
 
-/// Hands in a command on the decision that is meant.
+/// Hands in a command on the decision that is meant, and closes the log.
 fn change(
     caller: &Caller<'_>,
-    session: &DecisionSession<'_>,
+    session: DecisionSession<'_>,
     wanted: &str,
     command: impl FnOnce(String, Principal) -> Command,
 ) -> Result<Changed, Failure> {
-    let point = session.find(wanted)?;
+    let point = match session.find(wanted) {
+        Ok(point) => point,
+        Err(unknown) => {
+            let command = |decision_id| command(decision_id, caller.by.clone());
+            let told = look_up(&caller.server.global, session, unknown, wanted, command)?;
+            let (decision, next) = (told.decision, told.next_decision);
+            return Ok(Changed { decision, next, replayed: told.replayed });
+        }
+    };
     let command = command(point.decision_id.to_string(), caller.by.clone());
     let submitted = session.submit(&point, &caller.by, &Only::default(), &command)?;
     let (receipt, replayed) = session.carried_out(Some(&point.decision_id), submitted)?;
@@ -143,7 +150,11 @@ fn change(
         let ended = session.point(&point.decision_id)?;
         return Err(session.too_late(ended.as_ref().unwrap_or(&point), &receipt)?);
     }
-    Ok(Changed { decision: current(session, &point.decision_id)?, replayed })
+    let decision = current(&session, &point.decision_id)?;
+    let next = decision.get("next_id").and_then(Value::as_str);
+    let next = next.map(|id| current(&session, id)).transpose()?;
+    session.close()?;
+    Ok(Changed { decision, next, replayed })
 }
 
 /// The digest of the action's input.

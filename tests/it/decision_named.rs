@@ -116,7 +116,7 @@ fn what_ended_long_ago_is_over_and_not_unknown() {
 }
 
 /// Asks and takes back so many questions.
-fn many(place: &Place) {
+pub(crate) fn many(place: &Place) {
     let by = json!({
         "kind": "HUMAN", "id": "ada", "authenticated_by": "none", "means": "a test"
     });
