@@ -405,6 +405,29 @@ fn tools_that_wait_are_let_through_for_a_server_that_is_named_as_our_own() {
 }
 
 #[test]
+fn the_tools_of_our_own_server_that_pass_are_those_that_both_documents_name() {
+    let passing = ["decision_wait", "decision_show", "decision_list", "bd_decision_list"];
+    let asked_about = ["audit_query", "audit_verify", "decision_create", "decision_cancel"];
+    let place = Place::with_log();
+    let mut looking = call("s", "ls");
+    for tool in passing {
+        looking["tool_name"] = format!("mcp__holdpoint__{tool}").into();
+        let output = run(&place, &["pre-tool-use", "--own-mcp", "holdpoint"], &looking);
+        assert_eq!((status(&output), json(&output)), (0, json!({})), "{tool}");
+    }
+    for tool in asked_about {
+        looking["tool_name"] = format!("mcp__holdpoint__{tool}").into();
+        denied(&place, &["--own-mcp", "holdpoint"], &looking, "pending");
+    }
+    let [first, second, third, last] = passing.map(|tool| format!("`{tool}`"));
+    let named = format!("{first}, {second}, {third} and {last}");
+    for document in [DOCUMENT, include_str!("../../docs/mcp.md")] {
+        let words: Vec<&str> = document.split_whitespace().collect();
+        assert!(words.join(" ").contains(&named), "{named}");
+    }
+}
+
+#[test]
 fn tools_that_are_not_named_are_none_of_its_business() {
     let place = Place::new();
     let options = ["pre-tool-use", "--tool", "Write", "--tool", "mcp__*"];
