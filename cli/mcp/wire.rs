@@ -3,6 +3,7 @@
 use super::line::{Judged, Message, Wrong, judge, too_long};
 use super::waits::Waits;
 use crate::exit::complain;
+use crate::output::ascii;
 use crate::streams;
 use crate::text::cut;
 use rmcp::RoleServer;
@@ -77,7 +78,7 @@ impl Wire {
     fn refuse(&mut self, wrong: &Wrong) {
         complain(&cut(wrong.said(), SAID_BYTES_MAX));
         if let Some(answer) = wrong.answer() {
-            self.answers.spawn_blocking(move || write_line(answer.to_string()));
+            self.answers.spawn_blocking(move || write_line(&answer.to_string()));
         }
     }
 }
@@ -92,7 +93,9 @@ impl Transport<RoleServer> for Wire {
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         async move {
             let line = serde_json::to_string(&item)?;
-            spawn_blocking(move || write_line(line)).await.unwrap_or_else(|error| broke_off(&error))
+            spawn_blocking(move || write_line(&line))
+                .await
+                .unwrap_or_else(|error| broke_off(&error))
         }
     }
 
@@ -130,8 +133,10 @@ fn keep(line: &mut Vec<u8>, is_too_long: &mut bool, piece: &[u8]) {
     }
 }
 
-/// Writes a line whole, whoever else writes.
-fn write_line(mut line: String) -> io::Result<()> {
+/// Writes a line of JSON whole, whoever else writes. It is ASCII: readers differ on what ends a
+/// line, and no text of somebody else's steers a terminal.
+fn write_line(json: &str) -> io::Result<()> {
+    let mut line = ascii(json);
     line.push('\n');
     let mut out = streams::stdout();
     out.write_all(line.as_bytes())?;
