@@ -111,9 +111,14 @@ impl Directory {
 
     /// Says which records are in an archive that is not read, if there are any.
     pub(crate) fn tell_unread(&self) {
-        if let Some(unread) = self.log.unread() {
-            complain(&self.sentence(&unread));
+        if let Some(sentence) = self.said_of_unread() {
+            complain(&sentence);
         }
+    }
+
+    /// Which records are in an archive that is not read, and what to do, if there are any.
+    pub(crate) fn said_of_unread(&self) -> Option<String> {
+        self.log.unread().map(|unread| self.sentence(&unread))
     }
 
     fn sentence(&self, unread: &Unread) -> String {
@@ -162,10 +167,7 @@ impl Directory {
 
 /// What came of a verb that reads the log alone: where something was not found that may be in an
 /// archive of the log's first records, it says so.
-pub(crate) fn or_archived(
-    global: &Global,
-    outcome: Result<Exit, Failure>,
-) -> Result<Exit, Failure> {
+pub(crate) fn or_archived<T>(global: &Global, outcome: Result<T, Failure>) -> Result<T, Failure> {
     outcome.map_err(|failure| {
         let is_told = [BEFORE_THE_LOG, "nothing_here"].contains(&failure.code());
         if is_told || failure.exit != Exit::NOT_FOUND {
@@ -181,10 +183,16 @@ pub(crate) fn or_archived(
 
 /// Says of a list of what ended, read of the log alone, that an archive may have more of it.
 pub(crate) fn tell_archived(directory: &Directory) {
-    if let Some((last, named)) = directory.archived() {
-        let lying = lying_in(last, named.as_deref());
-        complain(&format!("{lying}: what ended there long ago is not listed"));
+    if let Some(sentence) = not_listed(directory) {
+        complain(&sentence);
     }
+}
+
+/// That an archive may have more of what ended than the log alone lists, where there is one.
+pub(crate) fn not_listed(directory: &Directory) -> Option<String> {
+    let (last, named) = directory.archived()?;
+    let lying = lying_in(last, named.as_deref());
+    Some(format!("{lying}: what ended there long ago is not listed"))
 }
 
 /// The code of what was not found and may be in an archive.

@@ -3,6 +3,7 @@
 use super::arguments::{ListThem, Show, Standing};
 use super::caller::Caller;
 use super::page::{LIMIT_MAX, Page};
+use crate::archives::not_listed;
 use crate::decision::{Linked, Look, all, known, place, resolve};
 use crate::directory::Directory;
 use crate::exit::Failure;
@@ -28,11 +29,13 @@ pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, F
     let mut shown = found.iter().take_while(|point| page.push(json!(look.shown(point))));
     let last = shown.by_ref().last().map(|point| point.decision_id.to_string());
     let next_after = last.filter(|_| page.is_full());
+    let not_listed = if arguments.state.is_live() { None } else { not_listed(&directory) };
     Ok(json!({
         "decisions": page.into_items(),
         "total": total,
         "next_after": next_after,
         "stated_by": look.state.stated_by(),
+        "notes": not_listed.as_slice(),
     }))
 }
 

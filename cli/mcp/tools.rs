@@ -4,6 +4,7 @@ use super::arguments::{Cancel, Create, ListThem, Query, Refine, Respond, Show, V
 use super::caller::Caller;
 use super::schema::{decision, of_arguments, of_result};
 use super::{act, audit, look, waiting};
+use crate::archives::or_archived;
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::core::text::visible;
 use rmcp::model::{Tool, ToolAnnotations};
@@ -58,7 +59,7 @@ const OFFERS: [Offer; 9] = [
                 "next_step": { "type": "string" },
             })
         },
-        call: |caller, arguments| act::create(caller, read(arguments)?),
+        call: |caller, arguments| alone(caller, act::create(caller, read(arguments)?)),
     },
     Offer { name: "decision_list", ..LIST },
     Offer { name: "bd_decision_list", title: "List decisions (alias)", ..LIST },
@@ -69,7 +70,7 @@ const OFFERS: [Offer; 9] = [
         changes: Changes::Nothing,
         input: of_arguments::<Show>,
         output: || json!({ "decision": decision() }),
-        call: |caller, arguments| look::show(caller, &read(arguments)?),
+        call: |caller, arguments| alone(caller, look::show(caller, &read(arguments)?)),
     },
     Offer {
         name: WAIT,
@@ -91,7 +92,7 @@ const OFFERS: [Offer; 9] = [
                 "next_step": { "type": "string" },
             })
         },
-        call: |caller, arguments| waiting::wait(caller, &read(arguments)?),
+        call: |caller, arguments| alone(caller, waiting::wait(caller, &read(arguments)?)),
     },
     Offer {
         name: "decision_cancel",
@@ -101,7 +102,7 @@ const OFFERS: [Offer; 9] = [
         changes: Changes::Once,
         input: of_arguments::<Cancel>,
         output: || json!({ "decision": decision(), "replayed": { "type": "boolean" } }),
-        call: |caller, arguments| act::cancel(caller, read(arguments)?),
+        call: |caller, arguments| alone(caller, act::cancel(caller, read(arguments)?)),
     },
     Offer {
         name: "decision_refine",
@@ -117,7 +118,7 @@ const OFFERS: [Offer; 9] = [
                 "next_step": { "type": "string" },
             })
         },
-        call: |caller, arguments| act::refine(caller, read(arguments)?),
+        call: |caller, arguments| alone(caller, act::refine(caller, read(arguments)?)),
     },
     Offer {
         name: "audit_verify",
@@ -151,6 +152,7 @@ const OFFERS: [Offer; 9] = [
         output: || {
             json!({
                 "records": { "type": "array", "items": { "type": "object" } },
+                "complete": { "type": "boolean" },
                 "next_from": { "type": ["integer", "null"] },
                 "verdict": { "type": "string" },
             })
@@ -174,14 +176,20 @@ const LIST: Offer = Offer {
             "next_after": { "type": ["string", "null"] },
         })
     },
-    call: |caller, arguments| look::list(caller, &read(arguments)?),
+    call: |caller, arguments| alone(caller, look::list(caller, &read(arguments)?)),
 };
 
+            "notes": notes(),
 /// The one that answers: only where whoever starts the server says so.
 const RESPOND: Offer = Offer {
     name: "decision_respond",
     title: "Answer a decision",
     description: "Answer a decision as an agent: an option, a text, guidance, or accept. It is \
+/// Sentences on what is not in an answer.
+fn notes() -> Value {
+    json!({ "type": "array", "items": { "type": "string" } })
+}
+
         recorded as an agent's answer, whose name nothing proves; where people have to approve it \
         is refused. The first answer counts.",
     changes: Changes::Once,
@@ -193,7 +201,7 @@ const RESPOND: Offer = Offer {
             "replayed": { "type": "boolean" },
         })
     },
-    call: |caller, arguments| act::respond(caller, read(arguments)?),
+    call: |caller, arguments| alone(caller, act::respond(caller, read(arguments)?)),
 };
 
 /// What is offered.
@@ -231,5 +239,10 @@ fn read<T: DeserializeOwned>(arguments: Arguments) -> Result<T, Failure> {
         let said = error.to_string();
         let message = format!("{}; tools/list has the schema", visible(&said));
         Failure::new(Exit::USAGE, "bad_arguments", message)
+/// What came of a tool that reads the log without its archives: what it did not find may be there.
+fn alone(caller: &Caller<'_>, outcome: Result<Value, Failure>) -> Result<Value, Failure> {
+    or_archived(&caller.server.global, outcome)
+}
+
     })
 }
