@@ -9,6 +9,8 @@ mod audit;
 #[cfg(feature = "mcp")]
 mod caller;
 #[cfg(feature = "mcp")]
+mod fit;
+#[cfg(feature = "mcp")]
 mod line;
 #[cfg(feature = "mcp")]
 mod look;

@@ -1,5 +1,6 @@
 //! A page of a list: bounded in number and in bytes, so that no answer floods its reader.
 
+use super::fit::bytes_of;
 use crate::exit::{Exit, Failure};
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ const LIMIT: u16 = 50;
 /// Most that may be asked for.
 pub(super) const LIMIT_MAX: u16 = 200;
 /// Where a page ends however few are on it, in bytes of JSON. One always fits.
-const BYTES_MAX: usize = 256 * 1024;
+pub(super) const BYTES_MAX: usize = 256 * 1024;
 
 /// A page that is being filled.
 pub(super) struct Page {
@@ -31,7 +32,7 @@ impl Page {
 
     /// Adds one if there is room. Where there was none, nothing more is added.
     pub(super) fn push(&mut self, item: Value) -> bool {
-        let bytes = item.to_string().len();
+        let bytes = bytes_of(&item);
         let has_room = self.items.len() < self.limit
             && (self.items.is_empty() || self.bytes.saturating_add(bytes) <= BYTES_MAX);
         self.is_full |= !has_room;

@@ -1,15 +1,16 @@
 //! What a tool gives back: a value, and the same as text for clients that know no other.
 
+use super::fit::fitted;
 use crate::decision::told_whole;
 use crate::exit::Failure;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
 /// What a client is given: a value as it is; a failure as `isError`, with the `error` object that
-/// the program prints, in which `decision_id` and `current` are always there.
+/// the program prints, in which `decision_id` and `current` are always there. It is bounded.
 pub(super) fn result_of(outcome: Result<Value, Failure>) -> CallToolResult {
     let is_error = outcome.is_err();
-    let value = outcome.unwrap_or_else(|failure| told_whole(failure).value());
+    let value = fitted(outcome.unwrap_or_else(|failure| told_whole(failure).value()));
     let mut result = CallToolResult::default();
     result.content = vec![ContentBlock::text(value.to_string())];
     result.structured_content = Some(value);

@@ -22,11 +22,22 @@ pub(super) fn of_result(properties: Value) -> Map<String, Value> {
     let mut properties = object(properties);
     let required: Vec<String> = properties.keys().cloned().collect();
     properties.insert("error".into(), error());
+    properties.insert("cut".into(), cut());
     object(json!({
         "type": "object",
         "properties": properties,
         "anyOf": [{ "required": required }, { "required": ["error"] }],
     }))
+}
+
+/// What an answer leaves out that would be too long with it.
+fn cut() -> Value {
+    json!({
+        "type": "array",
+        "description": "Only where the answer would be too long: where in it (JSON Pointer) a text \
+            or a list is cut, how long it is, and the SHA-256 of the text.",
+        "items": { "type": "object" },
+    })
 }
 
 /// A decision, by the keys that matter most to who asked; there are more.

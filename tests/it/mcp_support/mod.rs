@@ -18,6 +18,9 @@ pub(crate) enum Era {
 /// The version without a handshake.
 pub(crate) const STATELESS: &str = "2026-07-28";
 
+/// Longest line of the server, as the document has it.
+const LINE_BYTES_MAX: usize = 2 << 20;
+
 /// A conversation with a server of its own.
 pub(crate) struct Client {
     server: Child,
@@ -151,6 +154,7 @@ impl Client {
     pub(crate) fn next_line(&mut self) -> Value {
         let mut line = String::new();
         assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the server is gone");
+        assert!(line.is_ascii() && line.len() <= LINE_BYTES_MAX, "{} bytes", line.len());
         let message: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         message
