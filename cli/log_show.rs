@@ -83,7 +83,7 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
     let searched = both(looked, searched);
     if shown == 0 && searched.is_sound() {
         expect_known(&directory, &filter)?;
-        tell_nothing(&directory, &filter)?;
+        complain(&said_of_nothing(&directory, &filter)?);
     }
     let exit = conclude(global, &directory, &searched)?;
     let has_enough = last.is_some_and(|last| shown >= last);
@@ -101,10 +101,24 @@ fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 /// Tells of records in an archive that is not read, where some of them may be wanted. Exit 3 where
 /// a record was asked for by its number that is one of them.
 pub(crate) fn expect_archives(directory: &Directory, from: Option<u64>, to: Option<u64>) -> Exit {
-    let Some(unread) = directory.unread_from(from) else { return Exit::DONE };
+    if directory.unread_from(from).is_none() {
+        return Exit::DONE;
+    }
     directory.tell_unread();
-    let is_named = from.or(to).is_some_and(|record| record <= unread);
-    if is_named { Exit::NOT_FOUND } else { Exit::DONE }
+    match named_in_archive(directory, from, to) {
+        Some(_) => Exit::NOT_FOUND,
+        None => Exit::DONE,
+    }
+}
+
+/// The record that bounds ask for by its number, where it is in an archive that is not read.
+pub(crate) fn named_in_archive(
+    directory: &Directory,
+    from: Option<u64>,
+    to: Option<u64>,
+) -> Option<u64> {
+    let unread = directory.unread_from(from)?;
+    from.or(to).filter(|record| *record <= unread)
 }
 
 /// What was read to find out what is shown, and to show it.
@@ -207,9 +221,9 @@ pub(crate) fn of_part(global: &Global, part: &Part) -> Exit {
     Exit::DONE
 }
 
-/// Says so when no record matches, and between which moments the log was written. Exit 3 where one
-/// may be in an archive that is not read.
-fn tell_nothing(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
+/// What is said when no record matches: also between which moments the log was written. Exit 3
+/// where one may be in an archive that is not read.
+pub(crate) fn said_of_nothing(directory: &Directory, filter: &Filter) -> Result<String, Failure> {
     let is_bounded = filter.first.or(filter.last).is_some();
     let is_timed = filter.since.or(filter.until).is_some();
     let found = directory.read(|storage, _| span(storage))?;
@@ -218,17 +232,16 @@ fn tell_nothing(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
         let failure = Failure::new(Exit::NOT_FOUND, "not_found", "no record is so");
         return Err(directory.or_unread(failure));
     }
-    match found {
-        Some(span) if is_bounded || is_timed => complain(&format!(
+    Ok(match found {
+        Some(span) if is_bounded || is_timed => format!(
             "no record is so: the log's records are {} to {}, from {} to {}",
             span.first,
             span.last,
             moment(span.since),
             moment(span.until)
-        )),
-        _ => complain("no record is so"),
-    }
-    Ok(())
+        ),
+        _ => "no record is so".to_string(),
+    })
 }
 
 /// The newest record that is known to be durable, for a program; a person is not told.
@@ -242,11 +255,14 @@ pub(crate) fn durable_to(global: &Global, directory: &Directory) -> Result<Optio
 /// columns as many lines as it takes; else as one.
 pub(crate) fn put(out: &mut Output, line: Line, durable: Option<u64>, columns: Option<usize>) {
     match durable {
-        Some(durable) => {
-            out.json_line(&Line { durable: Some(line.sequence <= durable), ..line });
-        }
+        Some(durable) => out.json_line(&telling_durable(line, durable)),
         None => of_person(&line, columns).iter().for_each(|line| out.line(line)),
     }
+}
+
+/// The line of a record, which says whether that is durable: all up to one are.
+pub(crate) fn telling_durable(line: Line, durable: u64) -> Line {
+    Line { durable: Some(line.sequence <= durable), ..line }
 }
 
 /// A record for a person. Where its line is too long, what it says stands below what it is.

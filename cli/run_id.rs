@@ -90,11 +90,7 @@ pub(crate) fn expect_sound(searched: &Searched) -> Result<(), Failure> {
     if searched.is_sound() {
         return Ok(());
     }
-    let found = found_in_part(match searched {
-        Searched::Whole(report) => &report.findings,
-        Searched::Part(part) => &part.findings,
-    });
-    let Some(found) = found else { return Ok(()) };
+    let Some(found) = found_in_part(searched.findings()) else { return Ok(()) };
     let message = format!("{found}; {VERIFY_TELLS}");
     Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message))
 }

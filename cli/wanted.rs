@@ -84,6 +84,16 @@ fn is_any(directory: &Directory, filter: &Filter) -> Result<bool, Failure> {
 /// That every name in a filter that gave nothing is somewhere in the log. Exit 3 where one is not;
 /// the closest one is suggested.
 pub(crate) fn expect_known(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
+    let otherwise = "`holdpoint log show` without the option shows all";
+    expect_known_saying(directory, filter, otherwise)
+}
+
+/// The same; where none is close, something else is advised.
+pub(crate) fn expect_known_saying(
+    directory: &Directory,
+    filter: &Filter,
+    otherwise: &str,
+) -> Result<(), Failure> {
     let about = |of: Named, wanted: &str| match of {
         Named::Entity => Filter { entity: Some(wanted.to_string()), ..Filter::default() },
         Named::Loop => Filter { loop_id: Some(wanted.to_string()), ..Filter::default() },
@@ -111,7 +121,7 @@ pub(crate) fn expect_known(directory: &Directory, filter: &Filter) -> Result<(),
                     }
                 })
             })?;
-            let known = closest.expect(noun, "`holdpoint log show` without the option shows all");
+            let known = closest.expect(noun, otherwise);
             known.map_err(|failure| directory.or_unread(failure))?;
         }
     }
@@ -120,7 +130,7 @@ pub(crate) fn expect_known(directory: &Directory, filter: &Filter) -> Result<(),
 
 /// The id of the decision that is meant. A round that ended long ago is in the log and no longer in
 /// the state.
-fn decision(directory: &Directory, wanted: &str) -> Result<String, Failure> {
+pub(crate) fn decision(directory: &Directory, wanted: &str) -> Result<String, Failure> {
     let about = Filter { decision: Some(wanted.to_string()), ..Filter::default() };
     if is_any(directory, &about)? {
         return Ok(wanted.to_string());

@@ -2,14 +2,21 @@
 
 use super::arguments::Query;
 use super::caller::Caller;
-use super::page::Page;
+use super::fit::record;
+use super::page::{BYTES_MAX, Page};
 use crate::closest::Closest;
-use crate::decision::Look;
 use crate::directory::Directory;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
+use crate::log_show::{expect_log, named_in_archive, said_of_nothing, telling_durable};
+use crate::verify::found_in_part;
+use crate::wanted::{decision, expect_known_saying, expect_order};
 use holdpoint_domain::world::REGISTRY;
-use holdpoint_replay::{Filter, Line, Report, Until, records};
+use holdpoint_replay::{Filter, Order, Searched, Verdict, durable_to, search, span};
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
+
+/// What is advised where no name is like the one that was asked for.
+const SHOWS_ALL: &str = "audit_query without loop and correlation shows all";
 
 /// `audit_verify`: the report of `holdpoint verify --json`.
 pub(super) fn verify(caller: &Caller<'_>) -> Result<Value, Failure> {
@@ -20,78 +27,117 @@ pub(super) fn verify(caller: &Caller<'_>) -> Result<Value, Failure> {
     Ok(json!(report))
 }
 
-/// `audit_query`: a page of records, in order. Of a log that does not verify only what lies before
-/// the damage; the verdict says so. What is named and is nowhere in the log is not found.
+/// `audit_query`: a page of records of the log and its archives, in order, as `holdpoint log show
+/// --json` shows them. What was found wrong, and what was not read, is told beside them. What is
+/// named and is nowhere is not found, unless it may be in an archive that cannot be read.
 pub(super) fn query(caller: &Caller<'_>, arguments: Query) -> Result<Value, Failure> {
-    expect_limit(arguments.limit)?;
+    let page = Page::new(arguments.limit)?;
     arguments.kind.as_deref().map_or(Ok(()), expect_kind)?;
-    let directory = Directory::open(&caller.server.global)?;
-    let limit = arguments.limit;
-    let mut filter = filter_of(arguments);
-    let mut found = find(&directory, &filter, limit)?;
-    if found.records.is_empty() && !found.report.failed() {
-        if let Some(decision_id) = meant(&directory, &filter)? {
-            filter.decision = Some(decision_id);
-            found = find(&directory, &filter, limit)?;
-        }
-        expect_loop(&directory, &filter)?;
-    }
-    let Found { records, next_from, report } = found;
-    Ok(json!({ "records": records, "next_from": next_from, "verdict": report.verdict }))
+    expect_order(("from", arguments.from), ("to", arguments.to))?;
+    let directory = Directory::open(&caller.server.global)?.following_archives()?;
+    let filter = filter_of(arguments, &directory)?;
+    let found = Found::of(&directory, &filter, page)?;
+    let notes = found.notes(&directory, &filter)?;
+    let unread = directory.log.unread().filter(|_| directory.unread_from(filter.first).is_some());
+    let unread_archive = unread.map(
+        |unread| json!({ "archive": unread.named.as_deref(), "archived_to_sequence": unread.last }),
+    );
+    let searched = &found.searched;
+    Ok(json!({
+        "complete": searched.is_sound() && unread_archive.is_none(),
+        "records": found.records,
+        "next_from": found.next_from,
+        "verdict": verdict_of(searched),
+        "findings": searched.findings(),
+        "notes": notes,
+        "unread_archive": unread_archive,
+        "reach": searched.reach(),
+    }))
 }
 
-/// A page of records.
+/// A page of records, and how it was found.
 struct Found {
     records: Vec<Value>,
     next_from: Option<u64>,
-    report: Report,
+    searched: Searched,
 }
 
-fn find(directory: &Directory, filter: &Filter, limit: Option<u16>) -> Result<Found, Failure> {
-    let mut page = Page::new(limit)?;
-    let mut next_from = None;
-    let report = each(directory, filter, &mut |line| {
-        if !page.push(json!(line)) {
-            next_from.get_or_insert(line.sequence);
+impl Found {
+    /// Reads until the page is full.
+    fn of(directory: &Directory, filter: &Filter, mut page: Page) -> Result<Self, Failure> {
+        let durable = directory.read(|log, options| durable_to(log, options.boot))?;
+        let mut next_from = None;
+        let searched = directory.read(|log, options| {
+            search(log, filter, Order::OldestFirst, options, &mut |_| {}, &mut |line, standing| {
+                let sequence = line.sequence;
+                let line = telling_durable(line.standing(standing), durable);
+                if page.push(record(line, BYTES_MAX)) {
+                    return ControlFlow::Continue(());
+                }
+                next_from.get_or_insert(sequence);
+                ControlFlow::Break(())
+            })
+        })?;
+        expect_log(directory, &searched)?;
+        let mut records = page.into_items();
+        let damaged = damaged_at(directory, &searched, filter)?;
+        if let Some((at, next)) = damaged.filter(|(at, _)| next_from.is_none_or(|it| it > *at)) {
+            records.retain(|record| record["sequence"].as_u64() < Some(at));
+            next_from = Some(next);
         }
-    })?;
-    directory.expect_log(&report)?;
-    Ok(Found { records: page.into_items(), next_from, report })
-}
+        Ok(Self { records, next_from, searched })
+    }
 
-fn each(
-    directory: &Directory,
-    filter: &Filter,
-    visit: &mut dyn FnMut(Line),
-) -> Result<Report, Failure> {
-    directory.read(|storage, options| records(storage, filter, options, &mut |_| {}, visit))
-}
-
-/// The id of the decision that is meant by another name. A round that ended long ago is in the log
-/// and no longer in the state.
-fn meant(directory: &Directory, filter: &Filter) -> Result<Option<String>, Failure> {
-    let Some(wanted) = &filter.decision else { return Ok(None) };
-    let look = Look::at(directory, Until::End)?;
-    match look.find(wanted) {
-        Ok(point) if *point.decision_id == **wanted => Ok(None),
-        Ok(point) => Ok(Some(point.decision_id.to_string())),
-        Err(failure) => {
-            let about = Filter { decision: Some(wanted.clone()), ..Filter::default() };
-            let mut is_there = false;
-            each(directory, &about, &mut |_| is_there = true)?;
-            if is_there { Ok(None) } else { Err(failure) }
+    /// What is to be said of it, in sentences. The failures are those of `log show`.
+    fn notes(&self, directory: &Directory, filter: &Filter) -> Result<Vec<String>, Failure> {
+        let mut notes = Vec::new();
+        if !self.searched.is_sound() {
+            let found = found_in_part(self.searched.findings());
+            notes.extend(found.map(|found| format!("{found}; audit_verify tells all")));
+        } else if let Some(record) = named_in_archive(directory, filter.first, filter.last) {
+            let message = format!("record {record} is not in the log's own directory");
+            return Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "not_found", message)));
+        } else if self.records.is_empty() {
+            expect_known_saying(directory, filter, SHOWS_ALL)?;
+            notes.push(said_of_nothing(directory, filter)?);
         }
+        if directory.unread_from(filter.first).is_some() {
+            notes.extend(directory.said_of_unread());
+        }
+        Ok(notes)
     }
 }
 
-/// That there is such a loop.
-fn expect_loop(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
-    let Some(wanted) = &filter.loop_id else { return Ok(()) };
-    let mut closest = Closest::to(wanted);
-    each(directory, &Filter::default(), &mut |line| {
-        line.loop_id.iter().for_each(|id| closest.take(id));
-    })?;
-    closest.expect("loop", "audit_query without loop shows all")
+/// The record at which a page ends because it is damaged, and the one from which on the log is read
+/// anew: a reading of the whole log shows nothing behind damage, and one of a part of it nothing
+/// behind it in the same segment, unless it begins there.
+fn damaged_at(
+    directory: &Directory,
+    searched: &Searched,
+    filter: &Filter,
+) -> Result<Option<(u64, u64)>, Failure> {
+    if verdict_of(searched) != Some(Verdict::Corrupt) {
+        return Ok(None);
+    }
+    let (reach, first) = (searched.reach(), filter.first.unwrap_or(0));
+    let end = reach.witnessed_to.unwrap_or(0).min(filter.last.unwrap_or(u64::MAX));
+    let is_whole = matches!(searched, Searched::Whole(_));
+    let places = searched.findings().iter().map(|finding| finding.place.sequence);
+    // Whoever asked from there on is shown what there is.
+    let Some(at) = places.filter(|at| is_whole || *at > first).min() else { return Ok(None) };
+    let begins = if is_whole { directory.read(|log, _| span(log))? } else { None };
+    let next = begins.map_or(at, |span| span.first.max(at)).saturating_add(1);
+    Ok((next > first && next <= end).then_some((at, next)))
+}
+
+/// What a reading proves of the bytes of the log. `None` where only a part of it was read, and
+/// nothing wrong was met there.
+fn verdict_of(searched: &Searched) -> Option<Verdict> {
+    match searched {
+        Searched::Whole(report) => Some(report.verdict),
+        Searched::Part(part) if part.findings.is_empty() => None,
+        Searched::Part(part) => Some(Verdict::by(&part.findings)),
+    }
 }
 
 /// That there are records of such a kind, or of such a system.
@@ -108,18 +154,16 @@ fn expect_kind(wanted: &str) -> Result<(), Failure> {
     }
 }
 
-fn expect_limit(limit: Option<u16>) -> Result<(), Failure> {
-    Page::new(limit).map(drop)
-}
-
-fn filter_of(arguments: Query) -> Filter {
-    Filter {
+/// What is wanted; of a decision its id.
+fn filter_of(arguments: Query, directory: &Directory) -> Result<Filter, Failure> {
+    let wanted = arguments.decision.as_deref();
+    Ok(Filter {
         first: arguments.from,
         last: arguments.to,
         kind: arguments.kind,
         loop_id: arguments.loop_id,
-        decision: arguments.decision,
+        decision: wanted.map(|wanted| decision(directory, wanted)).transpose()?,
         correlation: arguments.correlation,
         ..Filter::default()
-    }
+    })
 }

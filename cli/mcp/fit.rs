@@ -1,7 +1,9 @@
 //! Answers within their bound: what is too long to be told is cut, and said to be.
 
+use crate::output::ascii;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::bounded;
+use holdpoint_replay::Line;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 
@@ -21,6 +23,22 @@ pub(super) fn bytes_of(value: &Value) -> usize {
 
 fn width(character: char) -> usize {
     if matches!(character, ' '..='~') { 1 } else { character.len_utf16() * "\\u0000".len() }
+}
+
+/// A record as it is told. Of one whose line is longer than a page the event is left out; its
+/// length and its SHA-256 are those of its JSON in `log show --json`.
+pub(super) fn record(mut line: Line, most_bytes: usize) -> Value {
+    let value = json!(line);
+    if bytes_of(&value) <= most_bytes {
+        return value;
+    }
+    let event = ascii(&serde_json::to_string(&line.event.take()).unwrap_or_default());
+    let mut value = json!(line);
+    if let Some(fields) = value.as_object_mut() {
+        let left_out = json!({ "length": event.len(), "sha256": sha256(event.as_bytes()) });
+        fields.insert("event_left_out".into(), left_out);
+    }
+    value
 }
 
 /// An answer that is not too long. Of one that would be, long lists that are no page are cut, then
@@ -103,7 +121,6 @@ fn below(at: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::ascii;
 
     #[test]
     fn an_answer_that_fits_is_told_as_it_is_and_of_a_longer_one_the_longest_texts_are_cut() {

@@ -144,17 +144,22 @@ const OFFERS: [Offer; 9] = [
     Offer {
         name: "audit_query",
         title: "Read the log",
-        description: "Read the records of the log, in order: who did what, when, and why. Raw \
-            evidence is hidden. Where next_from is a number there are more: call again with it as \
-            from.",
+        description: "Read the records of the log and of its archives, in order: who did what, \
+            when, and why. Raw evidence is hidden; standing says what is proven of a record. Where \
+            next_from is a number there may be more: call again with it as from. Where complete is \
+            false something is missing or wrong: findings and notes say what.",
         changes: Changes::Nothing,
         input: of_arguments::<Query>,
         output: || {
             json!({
-                "records": { "type": "array", "items": { "type": "object" } },
                 "complete": { "type": "boolean" },
+                "records": { "type": "array", "items": { "type": "object" } },
                 "next_from": { "type": ["integer", "null"] },
-                "verdict": { "type": "string" },
+                "verdict": { "type": ["string", "null"] },
+                "findings": { "type": "array", "items": { "type": "object" } },
+                "notes": notes(),
+                "unread_archive": { "type": ["object", "null"] },
+                "reach": { "type": "object" },
             })
         },
         call: |caller, arguments| audit::query(caller, read(arguments)?),
@@ -174,22 +179,22 @@ const LIST: Offer = Offer {
             "decisions": { "type": "array", "items": decision() },
             "total": { "type": "integer" },
             "next_after": { "type": ["string", "null"] },
+            "notes": notes(),
         })
     },
     call: |caller, arguments| alone(caller, look::list(caller, &read(arguments)?)),
 };
 
-            "notes": notes(),
-/// The one that answers: only where whoever starts the server says so.
-const RESPOND: Offer = Offer {
-    name: "decision_respond",
-    title: "Answer a decision",
-    description: "Answer a decision as an agent: an option, a text, guidance, or accept. It is \
 /// Sentences on what is not in an answer.
 fn notes() -> Value {
     json!({ "type": "array", "items": { "type": "string" } })
 }
 
+/// The one that answers: only where whoever starts the server says so.
+const RESPOND: Offer = Offer {
+    name: "decision_respond",
+    title: "Answer a decision",
+    description: "Answer a decision as an agent: an option, a text, guidance, or accept. It is \
         recorded as an agent's answer, whose name nothing proves; where people have to approve it \
         is refused. The first answer counts.",
     changes: Changes::Once,
@@ -234,15 +239,15 @@ impl Offer {
     }
 }
 
-fn read<T: DeserializeOwned>(arguments: Arguments) -> Result<T, Failure> {
-    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-        let said = error.to_string();
-        let message = format!("{}; tools/list has the schema", visible(&said));
-        Failure::new(Exit::USAGE, "bad_arguments", message)
 /// What came of a tool that reads the log without its archives: what it did not find may be there.
 fn alone(caller: &Caller<'_>, outcome: Result<Value, Failure>) -> Result<Value, Failure> {
     or_archived(&caller.server.global, outcome)
 }
 
+fn read<T: DeserializeOwned>(arguments: Arguments) -> Result<T, Failure> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+        let said = error.to_string();
+        let message = format!("{}; tools/list has the schema", visible(&said));
+        Failure::new(Exit::USAGE, "bad_arguments", message)
     })
 }

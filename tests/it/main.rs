@@ -67,6 +67,8 @@ mod machine;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(feature = "mcp")]
+mod mcp_audit;
+#[cfg(feature = "mcp")]
 mod mcp_ended;
 #[cfg(feature = "mcp")]
 mod mcp_support;

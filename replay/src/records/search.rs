@@ -9,6 +9,7 @@ use super::prefilter::Prefilter;
 use super::seen::{Asked, NewestSaid, Seen, SeenIn, SeenRecord};
 use super::shown::Shown;
 use super::whole::{each, wrong_beginning};
+use crate::finding::Finding;
 use crate::progress::Progress;
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
@@ -54,6 +55,15 @@ impl Searched {
         match self {
             Self::Whole(report) => &report.reach,
             Self::Part(part) => &part.reach,
+        }
+    }
+
+    /// What was found wrong.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        match self {
+            Self::Whole(report) => &report.findings,
+            Self::Part(part) => &part.findings,
         }
     }
 
