@@ -11,7 +11,6 @@ use holdpoint_disk_bench::machine::Machine;
 use holdpoint_disk_bench::own_disk::{
     FloorGauge, Gauge, ROOM_BYTES, WRITES_ABOUT_BYTES, count, free_bytes, meaning, measure,
 };
-use holdpoint_engine::shell::file_size_limit_is_an_error;
 use indicatif::ProgressBar;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -62,7 +61,6 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
     // From here on no signal that can be heeded leaves the directory behind.
     let signal = heed_signals()?;
-    file_size_limit_is_an_error().map_err(cannot_heed)?;
     let place = Place::inside(&args.dir)?;
     let effort = if args.smoke { Effort::Smoke } else { Effort::Quick };
     let said = format!("writes about {} below", bytes(WRITES_ABOUT_BYTES));

@@ -83,6 +83,8 @@ pub fn main() -> ExitCode {
     }
     // Where it cannot be had, nothing is mapped.
     let _ = holdpoint_log_files::map::guard();
+    // Where it cannot be had, the system ends whoever writes beyond the limit.
+    let _ = holdpoint_engine::shell::file_size_limit_is_an_error();
     let Arguments { given, verb } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage::tell(&error).into(),

@@ -28,7 +28,7 @@ use holdpoint_engine::executor::{
 use holdpoint_engine::log::{CloseError, OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
     ApprovedStart, Conditions, EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun,
-    KeyedRun, ResumeError, RunError, file_size_limit_is_an_error,
+    KeyedRun, ResumeError, RunError,
 };
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
@@ -126,7 +126,6 @@ pub(crate) fn refuse(global: &Global, failure: &Failure) -> Exit {
 fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Before anything else: an interrupt from here on is kept, and goes on record.
     let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;
-    file_size_limit_is_an_error().map_err(|error| not_started("signals", error))?;
     let origin = args.speaker.origin()?;
     let mut conditions = Conditions::new();
     conditions.labels = args.labels.all()?;

@@ -24,16 +24,16 @@ pub(crate) struct Args {
 }
 
 /// Waits. Exit 0 when it was answered, also by an option that rejects; 5 when the answer is in
-/// doubt, or an approval that is over; 10 when it is still pending at the wait's own timeout, 11 when its default was taken, 12
-/// aborted, 13 cancelled, 14 superseded, 15 when guidance led to another round; 3 when there is no
-/// such decision.
+/// doubt, or an approval that is over; 10 when it is still pending at the wait's own timeout, 11
+/// when its default was taken, 12 aborted, 13 cancelled, 14 superseded, 15 when guidance led to
+/// another round; 3 when there is no such decision.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if args.ids.len() > 1 && !args.any {
         let message = "several decisions are named: wait for the first that ends with --any, or \
                        for each with a wait of its own";
         return Err(Failure::new(Exit::USAGE, "several_decisions", message));
     }
-    show(global, &until_ended(global, &args.ids, args.timeout)?)
+    show(global, &until_ended(global, &args.ids, args.timeout, &|| false)?)
 }
 
 /// Waits for one decision, and says on stdout what became of it.
@@ -42,7 +42,7 @@ pub(super) fn wait_for(
     decision_id: &str,
     timeout: Option<Duration>,
 ) -> Result<Exit, Failure> {
-    show(global, &until_ended(global, &[decision_id.to_string()], timeout)?)
+    show(global, &until_ended(global, &[decision_id.to_string()], timeout, &|| false)?)
 }
 
 /// How long a wait may last, as people write it.

@@ -74,8 +74,9 @@ impl Waited {
     }
 }
 
-/// Waits until the first of these decisions ended, at most this long; `None`: for as long as it
-/// takes. Each is named as everywhere: by its id, the beginning of it, or its issue.
+/// Waits until the first of these decisions ended, at most this long, or until nobody wants to know
+/// any more; `None`: for as long as it takes. Each is named as everywhere: by its id, the beginning
+/// of it, or its issue.
 ///
 /// Nothing is written, with one exception: where the time of a decision is over and nobody has
 /// recorded that, this does. Where it cannot, it tells what will be recorded.
@@ -83,6 +84,7 @@ pub(crate) fn until_ended(
     global: &Global,
     wanted: &[String],
     timeout: Option<Duration>,
+    is_given_up: &dyn Fn() -> bool,
 ) -> Result<Waited, Failure> {
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut wait = Wait::begin(global, wanted)?;
@@ -101,7 +103,7 @@ pub(crate) fn until_ended(
             },
             Attempt::NotYet => {}
         }
-        if left.is_zero() {
+        if left.is_zero() || is_given_up() {
             return wait.still_pending();
         }
         if !std::mem::replace(&mut has_told, true) {

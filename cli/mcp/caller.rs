@@ -7,6 +7,7 @@ use crate::exit::Failure;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::text::{bounded, has_visible_character, visible};
 use holdpoint_engine::shell::user_number;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Before the name that a client gives itself.
@@ -31,6 +32,7 @@ pub(super) struct ServerContext {
 pub(super) struct Caller<'s> {
     pub(super) server: &'s ServerContext,
     pub(super) by: Principal,
+    given_up: &'s AtomicBool,
 }
 
 impl ServerContext {
@@ -46,12 +48,17 @@ impl ServerContext {
     }
 
     /// A call of the client that calls itself so: an agent, and nothing proves its name.
-    pub(super) fn caller(&self, client: Option<&str>) -> Caller<'_> {
+    /// It may be given up meanwhile.
+    pub(super) fn caller<'s>(
+        &'s self,
+        client: Option<&str>,
+        given_up: &'s AtomicBool,
+    ) -> Caller<'s> {
         let id = self.args.requested_by.clone().unwrap_or_else(|| name_of(client));
         let means = format!("mcp, uid {}", user_number());
         let (kind, authenticated_by) = (Actor::Agent, Authentication::None);
         let by = Principal { kind, id: id.into(), authenticated_by, means: means.into() };
-        Caller { server: self, by }
+        Caller { server: self, by, given_up }
     }
 }
 
@@ -60,13 +67,18 @@ impl Caller<'_> {
     pub(super) fn session(&self, make: bool) -> Result<DecisionSession<'_>, Failure> {
         DecisionSession::open(&self.server.global, &self.server.args.turn, make)
     }
+
+    /// Whether the client wants no answer any more.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
 }
 
 /// A client says of itself what it likes: hidden characters are made visible, the rest is cut.
 fn name_of(client: Option<&str>) -> String {
     let given = client.filter(|name| has_visible_character(name)).unwrap_or(UNNAMED);
     let shown = visible(bounded(given, CLIENT_NAME_BYTES)).to_string();
-    format!("{CLIENT_PREFIX}{}", bounded(&shown, 2 * CLIENT_NAME_BYTES))
+    format!("{CLIENT_PREFIX}{}", bounded(&shown, 2 * CLIENT_NAME_BYTES).trim())
 }
 
 #[cfg(test)]
@@ -80,7 +92,7 @@ mod tests {
         assert_eq!(name_of(None), "mcp:unnamed");
         let long = "x".repeat(10_000);
         let hidden = "\u{202e}".repeat(5_000);
-        for client in ["", " ", "\u{0}", "a\nb", "\u{200b}", "\\", &long, &hidden] {
+        for client in ["", " ", "S1 ", " S1", "\u{0}", "a\nb", "\u{200b}", "\\", &long, &hidden] {
             let name = name_of(Some(client));
             assert_eq!(check_identifier("name", &name), Ok(()), "{client:?}");
         }

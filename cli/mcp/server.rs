@@ -21,7 +21,7 @@ use rmcp::service::{RequestContext, ServerInitializeError, serve_server};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What an agent has to know before it uses the tools.
 const INSTRUCTIONS: &str = "Holdpoint is an approval gate and a flight recorder. Before an action \
@@ -101,11 +101,13 @@ impl Server {
         offer: Offer,
         arguments: Map<String, Value>,
         client: Option<String>,
+        given_up: &Arc<AtomicBool>,
     ) -> Result<Value, Failure> {
         let turn = Arc::new(Turnstile::enter(&self.under_way)?);
         let call = |arguments| {
             let (server, client, turn) = (&self.server, client.clone(), Arc::clone(&turn));
-            carry_out(Arc::clone(server), offer, arguments, client, turn)
+            let by = (client, Arc::clone(given_up));
+            carry_out(Arc::clone(server), offer, arguments, by, turn)
         };
         if !offer.waits() {
             return call(arguments).await;
@@ -124,11 +126,11 @@ async fn carry_out(
     server: Arc<ServerContext>,
     offer: Offer,
     arguments: Map<String, Value>,
-    client: Option<String>,
+    (client, given_up): (Option<String>, Arc<AtomicBool>),
     turn: Arc<Turnstile>,
 ) -> Result<Value, Failure> {
     let call = tokio::task::spawn_blocking(move || {
-        let outcome = offer.call(&server.caller(client.as_deref()), arguments);
+        let outcome = offer.call(&server.caller(client.as_deref(), &given_up), arguments);
         drop(turn);
         outcome
     });
@@ -164,7 +166,15 @@ impl ServerHandler for Server {
         let offer = self.offer(&request.name)?;
         let client = context.client_info().map(|client| client.name);
         let arguments = request.arguments.unwrap_or_default();
-        let outcome = self.call(offer, arguments, client).await;
+        let given_up = Arc::new(AtomicBool::new(false));
+        let (cancelled, flag) = (context.ct, Arc::clone(&given_up));
+        // What waits keeps its place no longer where the client has cancelled it.
+        let watching = tokio::spawn(async move {
+            cancelled.cancelled().await;
+            flag.store(true, Ordering::Relaxed);
+        });
+        let outcome = self.call(offer, arguments, client, &given_up).await;
+        watching.abort();
         if let Err(failure) = &outcome {
             complain(&format!("{}: {}", offer.name, visible_once(failure.message())));
         }

@@ -24,7 +24,8 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
         return Err(Failure::new(Exit::USAGE, "bad_arguments", message));
     }
     let wanted = [arguments.decision_id.clone()];
-    let waited = until_ended(&caller.server.global, &wanted, Some(Duration::from_secs(seconds)))?;
+    let (global, timeout) = (&caller.server.global, Some(Duration::from_secs(seconds)));
+    let waited = until_ended(global, &wanted, timeout, &|| caller.is_given_up())?;
     let outcome = waited.outcome.name();
     let next_step = match (waited.outcome, waited.doubt) {
         (WaitOutcome::Answered, Some(Doubt::Unproven { .. })) => {

@@ -17,6 +17,6 @@ fn a_decision_that_ended_long_ago_is_over_and_not_unknown_to_an_agent() {
     assert_eq!((&again["replayed"], &again["decision"]), (&json!(true), &taken_back["decision"]));
     let refined = json!({ "decision_id": id, "prompt": "And now?", "options": [] });
     let refused = client.refused("already_ended", "decision_refine", &refined);
-    assert_eq!(refused["error"]["current"], taken_back["decision"]);
+    assert_eq!(refused["current"], taken_back["decision"]);
     client.end();
 }

@@ -56,6 +56,24 @@ fn what_stdout_does_not_take_is_no_success_whether_it_is_closed_or_full() {
 }
 
 #[test]
+fn a_file_that_may_not_grow_is_a_stdout_that_takes_nothing() {
+    let place = Place::with_log();
+    place.shell("true");
+    for words in [&["log", "show"][..], &["verify", "--json"], &["--version"]] {
+        let output = redirected(&place, words, ">limited");
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        let program = place.command(words);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -f 0; exec \"$@\" >limited", "sh"]);
+        shell.arg(program.get_program()).args(program.get_args());
+        shell.current_dir(program.get_current_dir().unwrap());
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = shell.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {:?}", output.status);
+    }
+}
+
+#[test]
 fn a_sentence_on_what_is_shown_that_stderr_does_not_take_is_no_success() {
     let place = without_witness();
     for words in [&["log", "show"][..], &["runs"], &["export"], &["export", "--json"]] {
