@@ -82,16 +82,16 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let (line, found) =
         travelled(&directory, args.shortcuts, |line| bisected(&directory, line, args, &asked))?;
+    let report = line.report_of(&found.unread, found.stated_by.iter().copied());
     let mut out = Output::stdout().folding();
     match global.json {
-        true => out.json(&Shown { found: &found, reach: &line.report().reach }),
+        true => out.json(&Shown { found: &found, reach: &report.reach }),
         false => show(&mut out, &found),
     }
     out.finish()?;
     if args.from.is_none() {
         directory.tell_unread();
     }
-    let report = line.report_on(&found.unread);
     reach::tell(global, &report, found.newest);
     warn(&report);
     match &found.outcome {
@@ -137,7 +137,7 @@ fn expect_one(
     Ok(match last.watched().is_empty() {
         true => {
             let otherwise = || unknown(directory, &last, wanted);
-            Err(not_found(&line.report_on(&last.stopped_before), "what was asked for", otherwise))
+            Err(not_found(&line.report_on(&[&last]), "what was asked for", otherwise))
         }
         false => Ok(()),
     })

@@ -146,10 +146,11 @@ fn of_one(
             _ => diff(line, &first, to).map(|passed| Ok((first, passed))),
         }
     })?;
+    let report = line.report_on(&[&first, &last]);
     let mut out = Output::paged(global).folding();
     match global.json {
         true => {
-            let reach = &line.report().reach;
+            let reach = &report.reach;
             out.json(&Shown { logs: None, difference: &difference, reach, of_other: None });
         }
         false => show(&mut out, &difference),
@@ -158,7 +159,6 @@ fn of_one(
     tell_place(from, &first, &line);
     tell_place(to, &last, &line);
     numbers.iter().for_each(|digits| ids::tell_meaning(&directory, digits, &[IdOf::Run]));
-    let report = line.report_on(first.stopped_before.iter().chain(&last.stopped_before));
     reach::tell(global, &report, last.sequence());
     warn_of_states(&report, &[&first, &last]);
     Ok(exit_of(&report))
@@ -185,9 +185,11 @@ fn of_two(
             Ok((common_prefix(ours, theirs)?, ours.at(from)?, theirs.at(to)?))
         })?;
     let difference = diff_states(&first, &last);
+    let reports = [ours.report_on(&[&first]), theirs.report_on(&[&last])];
     let mut out = Output::paged(global).folding();
     if global.json {
-        let (reach, of_other) = (&ours.report().reach, Some(&theirs.report().reach));
+        let [reach, of_other] = reports.each_ref().map(|report| &report.reach);
+        let of_other = Some(of_other);
         out.json(&Shown { logs: Some(&logs), difference: &difference, reach, of_other });
     } else {
         show_logs(&mut out, &logs);
@@ -196,7 +198,6 @@ fn of_two(
     out.finish()?;
     tell_place(from, &first, &ours);
     tell_place(to, &last, &theirs);
-    let reports = [ours.report_on(&first.stopped_before), theirs.report_on(&last.stopped_before)];
     for (report, shown) in reports.iter().zip([&first, &last]) {
         // How the logs go on is shown up to the newest record of each.
         let newest = report.head.as_ref().map_or(shown.sequence(), |head| head.sequence);

@@ -124,15 +124,16 @@ pub(crate) fn followed(reach: &Reach) {
     }
 }
 
-/// Says where what a reading of the whole log shows, up to its newest record, ceases to be proven.
-/// Programs find it in what they were shown.
+/// Says which records state what a reading of the whole log shows, and where that, up to its newest
+/// record, ceases to be proven. Programs find it in what they were shown.
 pub(crate) fn tell(global: &Global, report: &Report, newest: u64) {
     if !global.json {
+        states_as_stated(&report.reach);
         say(&report.reach, newest);
     }
 }
 
-/// The same, whoever reads what was shown.
+/// The same of records alone, whoever reads what was shown.
 pub(crate) fn say(reach: &Reach, newest: u64) {
     if let Some(last) = reach.untied_to(newest) {
         complain(&format!(
@@ -141,6 +142,32 @@ pub(crate) fn say(reach: &Reach, newest: u64) {
     }
     no_witness(reach.first_unwitnessed(), newest);
     followed(reach);
+}
+
+/// Says which records state what states were made from, and which one carries that from which the
+/// log goes on.
+fn states_as_stated(reach: &Reach) {
+    if let (Some(first), Some(last)) = (reach.stated_by.first(), reach.stated_by.last()) {
+        let records = match reach.stated_by.len() {
+            1 => format!("record {first}"),
+            count => format!("{count} records from {first} to {last}"),
+        };
+        complain(&format!(
+            "as stated by {records}: what happened before was taken from snapshots; `holdpoint \
+             verify` checks what is stated"
+        ));
+    } else if let Some(by) = reach.carried_by {
+        complain(&as_carried(by, reach.begins));
+    }
+}
+
+/// That what is from before the log's first record is what a record says which carries the state
+/// there.
+pub(crate) fn as_carried(by: u64, begins: u64) -> String {
+    format!(
+        "as stated by record {by}: what is before record {begins} was not read; `holdpoint verify \
+         --archive DIR` checks it"
+    )
 }
 
 /// Says from which record on there is no witness yet, the first one behind the newest witness,

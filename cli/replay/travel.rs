@@ -29,13 +29,13 @@ pub(super) fn live(directory: &Directory, global: &Global, args: &Args) -> Resul
     if global.json {
         out.json(&Live { state: state_of(&found), meaning: &line.report().axes.meaning });
     } else {
-        out.line(of_head(found.head().as_ref(), &line.report_on(&found.stopped_before)));
+        out.line(of_head(found.head().as_ref(), &line.report_on(&[&found])));
         rows(&state_of(&found)).iter().for_each(|row| out.line(row));
     }
     out.finish()?;
     if global.json {
         // The reach is no part of what a patch applies to.
-        reach::state(&line.report().reach);
+        reach::state(&line.report_on(&[&found]).reach);
     }
     Ok(end(global, until, &found, &line))
 }
@@ -54,18 +54,18 @@ pub(super) fn entity(
         [only] => only,
         [] => {
             let otherwise = || unknown(directory, &found.0, wanted);
-            let report = line.report_on(&found.0.stopped_before);
+            let report = line.report_on(&[&found.0]);
             return Err(not_found(&report, "what was asked for", otherwise));
         }
         several => return Err(ambiguous(several, wanted)),
     };
     let mut out = Output::stdout();
     if global.json {
-        let Report { verdict, axes, reach, .. } = &line.report_on(&found.0.stopped_before);
+        let Report { verdict, axes, reach, .. } = &line.report_on(&[&found.0]);
         let (head, meaning) = (found.0.head(), &axes.meaning);
         out.json(&Shown { verdict: *verdict, meaning, head, entity, reach });
     } else {
-        out.line(of_head(found.0.head().as_ref(), &line.report_on(&found.0.stopped_before)));
+        out.line(of_head(found.0.head().as_ref(), &line.report_on(&[&found.0])));
         out.line(format_args!("{}  {}", entity.system, visible(&entity.id)));
         flat(&entity.state).iter().for_each(|row| out.line(row));
     }
@@ -115,7 +115,7 @@ struct Shown<'a> {
 }
 
 fn end(global: &Global, until: Until, found: &Moment, line: &Timeline<'_, ArchivedLog>) -> Exit {
-    let report = line.report_on(&found.stopped_before);
+    let report = line.report_on(&[found]);
     tell_place(until, found, line);
     reach::tell(global, &report, found.sequence());
     warn_of_states(&report, &[found]);

@@ -36,7 +36,7 @@ pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
     if let Some(meaning) = meaning {
         report.findings.extend(judged);
         report.findings_left_out = meaning.left_out;
-        report.archived = meaning.archived.clone();
+        report.take_archived(meaning.archived.clone());
         report.uncompared_to = meaning.uncompared_to();
         report.notes = meaning.notes.iter().map(located).collect();
         report.notes_left_out = meaning.notes_left_out;

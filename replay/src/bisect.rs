@@ -14,6 +14,7 @@ use crate::report::Head;
 use crate::timeline::{Moment, Timeline};
 use holdpoint_log_files::ReadStorage;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use thiserror::Error;
 
 /// How many states in a row may be passed over before the search is given up.
@@ -98,6 +99,9 @@ pub struct Bisected {
     /// Why states that were asked about are not those of their places.
     #[serde(skip)]
     pub unread: Vec<Finding>,
+    /// The records that state the snapshots which states that were asked about were made from.
+    #[serde(skip)]
+    pub stated_by: BTreeSet<u64>,
 }
 
 /// Why a bisection has no outcome.
@@ -133,9 +137,17 @@ pub fn bisect<S: ReadStorage, E>(
         None => line.at(from)?,
     };
     let (states, states_from_snapshots, records_applied, newest) = (0, 0, 0, 0);
-    let unread = Vec::new();
-    let mut search =
-        Search { line, ask, states, states_from_snapshots, records_applied, newest, unread };
+    let (unread, stated_by) = (Vec::new(), BTreeSet::new());
+    let mut search = Search {
+        line,
+        ask,
+        states,
+        states_from_snapshots,
+        records_applied,
+        newest,
+        unread,
+        stated_by,
+    };
     let outcome = search.run(first, to)?;
     Ok(Bisected {
         outcome,
@@ -144,6 +156,7 @@ pub fn bisect<S: ReadStorage, E>(
         records_applied: search.records_applied,
         newest: search.newest,
         unread: search.unread,
+        stated_by: search.stated_by,
     })
 }
 
@@ -157,6 +170,7 @@ struct Search<'a, 's, S, E> {
     records_applied: u64,
     newest: u64,
     unread: Vec<Finding>,
+    stated_by: BTreeSet<u64>,
 }
 
 impl<S: ReadStorage, E> Search<'_, '_, S, E> {
@@ -183,6 +197,7 @@ impl<S: ReadStorage, E> Search<'_, '_, S, E> {
             self.states_from_snapshots = self.states_from_snapshots.saturating_add(1);
         }
         self.unread.extend(moment.stopped_before.clone());
+        self.stated_by.extend(moment.stated_by);
         let asked = (self.ask)(moment);
         asked.map_err(|source| BisectError::Asking { after: moment.sequence(), source })
     }
@@ -275,7 +290,7 @@ mod tests {
         assert_eq!(first, [8, 4, 12, 2, 10, 6, 14]);
         for width in 1..200 {
             let tried = (0..2 * u32::try_from(width).unwrap()).map(|n| scattered(width, n));
-            let tried: std::collections::BTreeSet<u64> = tried.collect();
+            let tried: BTreeSet<u64> = tried.collect();
             assert!((1..width).all(|place| tried.contains(&place)), "{width}: {tried:?}");
         }
     }

@@ -10,13 +10,13 @@ use crate::state::{ROOMS, STREAMS, began, entities_of, registration_id, state_of
 use crate::summary::summary;
 use crate::timeline::{Moment, Timeline};
 use crate::words::in_words;
+use holdpoint_domain::Event;
 use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::registration::{RegistrationEvent, RegistrationName};
 use holdpoint_domain::world::request_of;
-use holdpoint_domain::{Event, World};
-use holdpoint_log_files::ReadStorage;
+use holdpoint_log_files::{ReadStorage, Standing};
 use json_patch::Patch;
 use serde::Serialize;
 use serde_json::Value;
@@ -25,6 +25,9 @@ use std::collections::BTreeMap;
 /// Of more entities than this, those that came and went in between are counted and not named. Only
 /// their names are kept, not what became of them step by step.
 const PASSED_MAX: usize = 20_000;
+
+/// The standing of what a state says that a record states.
+const STATED: &str = "stated";
 
 /// The room of runs.
 const RUNS: &str = "execution_loops";
@@ -70,7 +73,7 @@ pub struct EntityChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunTold>,
     /// What is proven of the records about it up to the last one, of the weakest: a name that
-    /// `holdpoint_log_files::Standing` gives.
+    /// `holdpoint_log_files::Standing` gives; `stated` where it began before what was read for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<&'static str>,
 }
@@ -128,20 +131,23 @@ pub fn diff<S: ReadStorage>(
     let mut passed = Passed::default();
     let to = line.pass(from, until, &mut |record| passed.take(record))?;
     let mut difference = between(from, &to, &passed);
-    let reach = &line.report().reach;
-    let worlds = [&from.world, &to.world];
-    difference.entities.iter_mut().for_each(|change| change.stand(worlds, reach));
+    let states = [from, &to];
+    let reach = &line.report_on(&states).reach;
+    difference.entities.iter_mut().for_each(|change| change.stand(states, reach));
     Ok((difference, to))
 }
 
 impl EntityChange {
     /// Says what is proven of all records that its states rest on: from the one that began it to
     /// the last one in between.
-    fn stand(&mut self, worlds: [&World; 2], reach: &Reach) {
-        let began = worlds.into_iter().filter_map(|world| began(world, self.room, &self.id));
+    fn stand(&mut self, states: [&Moment; 2], reach: &Reach) {
+        let began = states.iter().filter_map(|state| began(&state.world, self.room, &self.id));
         let first = began.chain(self.first_record).min();
         self.standing =
-            first.zip(self.last_record).map(|(first, last)| reach.standing_of(first, last).name());
+            first.zip(self.last_record).map(|(first, last)| match reach.standing_of(first, last) {
+                Standing::Proven if reach.is_stated(first) => STATED,
+                standing => standing.name(),
+            });
     }
 }
 

@@ -14,7 +14,8 @@ use serde::Serialize;
 /// newest witness.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reach {
-    /// Whether every record of the log was read and checked.
+    /// Whether every record of the log was read and checked, and what is told was made from all of
+    /// them.
     pub whole: bool,
     /// The first record that the log has, with the archives that are read with it.
     pub begins: u64,
@@ -37,6 +38,14 @@ pub struct Reach {
     /// that were asked, in their order. What these exclude was not searched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub indexes_stated_by: Vec<u64>,
+    /// The records that state the snapshots which states that were told of were made from, in
+    /// their order: what happened before such a record is as it states.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stated_by: Vec<u64>,
+    /// The record that carries the state behind which the log begins: what is from before `begins`
+    /// is as stated by it, and is not among what was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried_by: Option<u64>,
     /// The newest record that a witness names: HEAD, or a head from outside that matches. `None`
     /// where none can be read.
     pub witnessed_to: Option<u64>,
@@ -133,6 +142,14 @@ impl Reach {
         self.witnessed_to = ties.witnessed();
     }
 
+    /// What is told rests on snapshots that these records state.
+    pub(crate) fn take_stated(&mut self, by: impl IntoIterator<Item = u64>) {
+        self.stated_by.extend(by);
+        self.stated_by.sort_unstable();
+        self.stated_by.dedup();
+        self.whole &= self.stated_by.is_empty();
+    }
+
     /// The newest record that was read.
     pub fn take_newest(&mut self, newest: u64) {
         self.no_witness_from = self.first_unwitnessed().filter(|first| newest >= *first);
@@ -196,10 +213,19 @@ impl Reach {
             || self.tied_by_state.iter().any(by_state)
     }
 
-    /// What is proven of all the records from one to another: of the weakest.
+    /// Whether what began with a record is told as a later one states it: by a snapshot, or by the
+    /// state behind which the log begins.
+    #[must_use]
+    pub fn is_stated(&self, first: u64) -> bool {
+        let is_carried = self.carried_by.is_some() && first < self.begins;
+        is_carried || self.stated_by.first().is_some_and(|by| first < *by)
+    }
+
+    /// What is proven of all the records from one to another that were read: of the weakest.
     #[must_use]
     pub fn standing_of(&self, first: u64, last: u64) -> Standing {
-        // What is before the log's first record is as stated by the one that carries the state.
+        // What is before the log's first record is as stated by the one that carries the state:
+        // [`Reach::is_stated`].
         match self.standing(first.max(self.begins).min(last), false) {
             _ if self.says_unproven(first, last) => Standing::Unproven,
             Standing::Proven => self.standing(last, false),

@@ -210,13 +210,6 @@ pub struct Unproven {
     pub last: u64,
 }
 
-impl Unproven {
-    /// Whether a record is one of them.
-    pub(crate) const fn holds(&self, sequence: u64) -> bool {
-        self.first <= sequence && sequence <= self.last
-    }
-}
-
 impl From<(u64, u64)> for Unproven {
     fn from((first, last): (u64, u64)) -> Self {
         Self { first, last }
@@ -288,6 +281,12 @@ impl Report {
             beyond_proof: Vec::new(),
             damage: None,
         }
+    }
+
+    /// Takes up what the log says of the records before its first one.
+    pub(crate) fn take_archived(&mut self, archived: Option<Archived>) {
+        self.reach.carried_by = archived.as_ref().and_then(|archived| archived.stated_by);
+        self.archived = archived;
     }
 
     /// Adds the records that a state of the log says are unproven, also those before the log's

@@ -7,7 +7,7 @@
 //!   is only taken from records that were found whole then: reading them again has to lead to a
 //!   link that was found then, else the log is another one by now.
 //! - A snapshot is believed where it stands behind the very record that it names, and the next
-//!   record states its fingerprint (property E9). With or without snapshots the states are equal.
+//!   record, which is tied to HEAD, states its fingerprint (property E9). With or without snapshots the states are equal.
 //! - The states are those that a writer has: what settled has left them.
 
 mod checked;
@@ -71,7 +71,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         })?;
         let (log, newest, anchor) = (reading.survey.log, reading.handed_on, start.anchor.position);
         let mut report = report(reading, None);
-        report.archived = start.archived;
+        report.take_archived(start.archived);
         tie(storage, &mut report)?;
         let beginning = match (start.world, start.finding) {
             (_, Some(finding)) => Err(finding),
@@ -93,12 +93,24 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         &self.report
     }
 
-    /// The same, and why states that were asked for are not those of their places:
-    /// [`Moment::stopped_before`].
+    /// The same, and how these states are known: why they are not those of their places
+    /// ([`Moment::stopped_before`]), and which records state them ([`Moment::stated_by`]).
     #[must_use]
-    pub fn report_on<'f>(&self, unread: impl IntoIterator<Item = &'f Finding>) -> Report {
+    pub fn report_on(&self, states: &[&Moment]) -> Report {
+        let unread = states.iter().filter_map(|state| state.stopped_before.as_ref());
+        self.report_of(unread, states.iter().filter_map(|state| state.stated_by))
+    }
+
+    /// The same of states that were asked about and are not kept.
+    #[must_use]
+    pub fn report_of<'f>(
+        &self,
+        unread: impl IntoIterator<Item = &'f Finding>,
+        stated_by: impl IntoIterator<Item = u64>,
+    ) -> Report {
         let mut report = self.report.clone();
         report.take_unread(unread);
+        report.reach.take_stated(stated_by);
         report
     }
 
@@ -241,8 +253,8 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
 
     fn known(&self) -> Known<'_, S> {
         let marks = if self.is_believing { self.marks.with_snapshots() } else { &[] };
-        let (withheld, unproven) = (self.marks.first_withheld(), &self.report.unproven_records);
-        Known { checked: self.checked(), log: self.log, marks, withheld, unproven }
+        let (withheld, reach) = (self.marks.first_withheld(), &self.report.reach);
+        Known { checked: self.checked(), log: self.log, marks, withheld, reach }
     }
 
     fn checked(&self) -> Checked<'_, S> {

@@ -132,6 +132,7 @@ mod thread_settled;
 mod thread_support;
 mod tidy;
 mod time_travel;
+mod time_travel_stated;
 mod trace;
 mod travel_support;
 mod unfinished;

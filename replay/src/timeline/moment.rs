@@ -21,6 +21,9 @@ pub struct Moment {
     pub stopped_before: Option<Finding>,
     /// The record behind which there was the snapshot that this state was made from.
     pub from_snapshot: Option<u64>,
+    /// The record that states what a snapshot holds, where this state was made from it, or from a
+    /// state that was: what happened before that record is as stated by it.
+    pub stated_by: Option<u64>,
     /// How many records were applied to make it, since the moment or snapshot that it was made
     /// from.
     pub records_applied: u64,
@@ -39,6 +42,7 @@ impl Moment {
             inside_batch_until: None,
             stopped_before: None,
             from_snapshot: None,
+            stated_by: None,
             records_applied: 0,
             watch: None,
             applied: anchor,
@@ -46,11 +50,12 @@ impl Moment {
         }
     }
 
-    /// The place that a snapshot stands for.
+    /// The place that a snapshot stands for, which the record behind it states.
     pub(crate) fn of_snapshot(world: World, place: Follower) -> Self {
         let applied = place.run.chain;
         Self {
             from_snapshot: Some(applied.sequence),
+            stated_by: Some(applied.sequence.saturating_add(1)),
             place: Some(place),
             ..Self::beginning(world, applied)
         }

@@ -3,13 +3,13 @@
 use super::checked::Checked;
 use super::marks::Mark;
 use super::moment::Moment;
+use crate::reach::Reach;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
-use crate::report::Unproven;
 use holdpoint_domain::World;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::snapshot::{Snapshot, list_snapshots, read_snapshot};
-use holdpoint_log_files::{ReadStorage, RecordPlace};
+use holdpoint_log_files::{ReadStorage, RecordPlace, Standing};
 use holdpoint_log_format::{LogId, Record};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -31,8 +31,8 @@ pub(super) struct Known<'a, S> {
     pub(super) log: Option<LogId>,
     pub(super) marks: &'a [Mark],
     pub(super) withheld: Option<u64>,
-    /// What the log says is unproven: none of these states what a snapshot holds.
-    pub(super) unproven: &'a [Unproven],
+    /// What ties the records to HEAD: what states a snapshot has to be tied itself.
+    pub(super) reach: &'a Reach,
 }
 
 impl<S: ReadStorage> Known<'_, S> {
@@ -56,10 +56,16 @@ impl<S: ReadStorage> Known<'_, S> {
             is_reached
                 && (behind.saturating_add(1)..self.checked.newest.sequence).contains(&at.sequence)
                 && self.withheld.is_none_or(|withheld| at.sequence < withheld)
-                && !self.unproven.iter().any(|range| range.holds(at.sequence.saturating_add(1)))
+                && self.is_tied(at.sequence.saturating_add(1))
         };
         let fitting = self.marks.iter().rev().filter(is_within);
         fitting.take(TRIED).find_map(|mark| self.believed(mark).transpose()).transpose()
+    }
+
+    /// Whether a record that was read is proven: none that lies behind HEAD or behind damage, or
+    /// that the log says is unproven, states what a snapshot holds.
+    fn is_tied(&self, sequence: u64) -> bool {
+        self.reach.standing(sequence, false) == Standing::Proven
     }
 
     /// The snapshot behind a record, where it names the record's very place, and the next record

@@ -186,8 +186,13 @@ impl Verb {
     /// What it shows, without what is another each time, and without how much was read for it:
     /// where an index or a snapshot cannot be read, more is.
     pub(crate) fn steady(&self, shown: &str) -> String {
-        let looks = if self.is_look() { &KNOWN_BY[..] } else { &[] };
-        let unsteady = |line: &str| UNSTEADY.iter().chain(looks).any(|words| line.contains(words));
+        let known_by = match (self.is_look(), self.travels()) {
+            (true, _) => &KNOWN_BY[..],
+            (_, true) => &STATES_KNOWN_BY[..],
+            _ => &[],
+        };
+        let unsteady =
+            |line: &str| UNSTEADY.iter().chain(known_by).any(|words| line.contains(words));
         let mut is_in_ties = false;
         let lines = shown.lines().filter(|line| {
             let is_of_ties = is_in_ties || TIES_BEGIN.iter().any(|it| line.contains(it));
@@ -196,7 +201,11 @@ impl Verb {
         });
         let of_salvage = |line: &&str| !self.name.contains("salvage") || !is_of_new_log(line);
         let steady = if self.words[0] == INBOX { steady_item } else { steady_line };
-        lines.filter(of_salvage).map(steady).collect()
+        let steady = lines.filter(of_salvage).map(steady);
+        if self.travels() {
+            return steady.map(|line| line.replace(STATED, PROVEN)).collect();
+        }
+        steady.collect()
     }
 }
 
@@ -217,6 +226,15 @@ impl Verb {
     /// Whether it shows what lives, from a snapshot where one can be read.
     fn is_look(&self) -> bool {
         ["hold", "decision", "thread", INBOX].contains(&self.words[0].as_str())
+    }
+
+    /// Whether it shows states, from snapshots where some can be read.
+    fn travels(&self) -> bool {
+        let is_of_state = self.name.contains("--live") || self.name.contains("--entity");
+        match self.words[0].as_str() {
+            "replay" => is_of_state,
+            verb => ["diff", "bisect"].contains(&verb),
+        }
     }
 
     /// Whether it exits alike where a log is not there and where it cannot be read.
@@ -245,12 +263,21 @@ const UNSTEADY: [&str; 9] = [
 ];
 
 /// The lines that say what was tied by a state that a snapshot holds, and which records state the
-/// indexes that were asked.
-const TIES_BEGIN: [&str; 2] = ["\"tied_by_state\": [", "\"indexes_stated_by\": ["];
+/// indexes that were asked and the snapshots.
+const TIES_BEGIN: [&str; 3] =
+    ["\"tied_by_state\": [", "\"indexes_stated_by\": [", "\"stated_by\": ["];
 const TIES_END: &str = "],";
 
 /// What says how what lives is known.
 const KNOWN_BY: [&str; 2] = ["\"standing\": ", "\"stated_by\": "];
+
+/// What says whether states of the past were made from all records.
+const STATES_KNOWN_BY: [&str; 1] = ["\"whole\": "];
+
+/// How what is told of such states stands: proven where it was, and as stated where it was not made
+/// from all records.
+const STATED: &str = "\"standing\": \"stated\"";
+const PROVEN: &str = "\"standing\": \"proven\"";
 
 /// A new log has a new identity.
 fn is_of_new_log(line: &str) -> bool {
