@@ -92,7 +92,7 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if args.from.is_none() {
         directory.tell_unread();
     }
-    reach::tell(global, &report, found.newest);
+    reach::tell_of_states(global, &report, found.newest);
     warn(&report);
     match &found.outcome {
         _ if report.failed() => Ok(exit_of(&report)),

@@ -159,7 +159,7 @@ fn of_one(
     tell_place(from, &first, &line);
     tell_place(to, &last, &line);
     numbers.iter().for_each(|digits| ids::tell_meaning(&directory, digits, &[IdOf::Run]));
-    reach::tell(global, &report, last.sequence());
+    reach::tell_of_states(global, &report, last.sequence());
     warn_of_states(&report, &[&first, &last]);
     Ok(exit_of(&report))
 }
@@ -201,7 +201,7 @@ fn of_two(
     for (report, shown) in reports.iter().zip([&first, &last]) {
         // How the logs go on is shown up to the newest record of each.
         let newest = report.head.as_ref().map_or(shown.sequence(), |head| head.sequence);
-        reach::tell(global, report, newest);
+        reach::tell_of_states(global, report, newest);
         warn_of_states(report, &[shown]);
     }
     let failing = reports.iter().find(|report| report.failed());

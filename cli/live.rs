@@ -5,7 +5,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::read_end;
-use crate::reach::no_witness;
+use crate::reach::{as_carried, no_witness};
 use crate::verify::{exit_of, lost_before, refuse_damaged, warn, warn_unproven};
 use holdpoint_domain::World;
 use holdpoint_domain::core::doubt::Doubt;
@@ -80,6 +80,30 @@ impl LiveState {
         }
     }
 
+    /// The record that carries the state from which a log goes on that was read whole, and the
+    /// first record of that log; `None` where it begins with nothing.
+    fn carried(&self) -> Option<(u64, u64)> {
+        let reach = &self.report()?.reach;
+        reach.carried_by.map(|by| (by, reach.begins))
+    }
+
+    /// The record that says what is known of all that began with a record or behind it.
+    fn known_by(&self, first: u64) -> Option<u64> {
+        let carried = self.carried().filter(|(_, begins)| first < *begins);
+        self.stated_by().or(carried.map(|(by, _)| by))
+    }
+
+    /// The record that says what is known of something that may have begun at any time.
+    pub(crate) fn all_known_by(&self) -> Option<u64> {
+        self.known_by(0)
+    }
+
+    /// That what is shown is what that record says; `None` where all of the log was read.
+    pub(crate) fn as_known(&self) -> Option<String> {
+        let as_carried = || self.carried().map(|(by, begins)| as_carried(by, begins));
+        self.stated_by().map(as_stated).or_else(as_carried)
+    }
+
     /// The first record behind the newest witness; `None` where none can be read.
     fn first_unwitnessed(&self) -> Option<u64> {
         match self {
@@ -132,7 +156,7 @@ impl LiveState {
     /// How something is known whose first and newest records are these: as the weakest of all in
     /// between.
     pub(crate) fn standing(&self, (first, version): (u64, u64)) -> Standing {
-        let stated_by = self.stated_by();
+        let stated_by = self.known_by(first);
         let no_witness_from = self.first_unwitnessed().filter(|first| version >= *first);
         let is_corrupt = self.report().is_some_and(|report| report.verdict == Verdict::Corrupt);
         let is_taken_over = match self {
@@ -159,11 +183,11 @@ impl LiveState {
     }
 
     /// Tells a person, or a program that was shown nothing which says so itself, how what was shown
-    /// is known; and anybody that the log does not verify. The newest records of what was shown
-    /// are these.
-    pub(crate) fn conclude(&self, global: &Global, versions: &[u64]) -> Exit {
-        if !global.json || versions.is_empty() {
-            self.tell(versions);
+    /// is known; and anybody that the log does not verify. The first and the newest records of what
+    /// was shown are these.
+    pub(crate) fn conclude(&self, global: &Global, records: &[(u64, u64)]) -> Exit {
+        if !global.json || records.is_empty() {
+            self.tell(records);
         }
         let Some(report) = self.report() else {
             tell_unproven(self.world());
@@ -173,11 +197,13 @@ impl LiveState {
         exit_of(report)
     }
 
-    fn tell(&self, versions: &[u64]) {
-        if let Some(sequence) = self.stated_by() {
-            complain(&as_stated(sequence));
+    fn tell(&self, records: &[(u64, u64)]) {
+        // That there is nothing is known of all that may have begun.
+        let first = records.iter().map(|(first, _)| *first).min().unwrap_or(0);
+        if self.known_by(first).is_some() {
+            self.as_known().iter().for_each(|sentence| complain(sentence));
         }
-        let newest = versions.iter().copied().max().unwrap_or(0);
+        let newest = records.iter().map(|(_, newest)| *newest).max().unwrap_or(0);
         no_witness(self.first_unwitnessed(), newest);
         if newest > 0 {
             tell_lost(self.world());
@@ -204,7 +230,7 @@ pub(crate) fn tell_lost(world: &World) {
 }
 
 /// That what is shown is what a record says.
-pub(crate) fn as_stated(sequence: u64) -> String {
+fn as_stated(sequence: u64) -> String {
     format!(
         "as stated by record {sequence}: what is before it was not read; `holdpoint verify` reads \
          it"
@@ -215,7 +241,7 @@ pub(crate) fn as_stated(sequence: u64) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Standing {
     /// `proven`: the whole log was read, and is tied to HEAD. `stated`: a record says so that is
-    /// tied to HEAD, and what is behind it was read. `unproven`: HEAD does not witness the newest
+    /// tied to HEAD, and what is behind it was read, or behind what it carries. `unproven`: HEAD does not witness the newest
     /// record about it, or a salvage took over without proof one of those from its first to that.
     standing: &'static str,
     /// That record.

@@ -124,16 +124,23 @@ pub(crate) fn followed(reach: &Reach) {
     }
 }
 
-/// Says which records state what a reading of the whole log shows, and where that, up to its newest
-/// record, ceases to be proven. Programs find it in what they were shown.
+/// Says where what a reading of the whole log shows, up to its newest record, ceases to be proven.
+/// Programs find it in what they were shown.
 pub(crate) fn tell(global: &Global, report: &Report, newest: u64) {
     if !global.json {
-        states_as_stated(&report.reach);
         say(&report.reach, newest);
     }
 }
 
-/// The same of records alone, whoever reads what was shown.
+/// The same of states, and before it which records state what these were made from.
+pub(crate) fn tell_of_states(global: &Global, report: &Report, newest: u64) {
+    if !global.json {
+        states_as_stated(&report.reach);
+    }
+    tell(global, report, newest);
+}
+
+/// The same, whoever reads what was shown.
 pub(crate) fn say(reach: &Reach, newest: u64) {
     if let Some(last) = reach.untied_to(newest) {
         complain(&format!(

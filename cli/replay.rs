@@ -93,7 +93,7 @@ fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, F
     out.finish()?;
     tell(until, &rebuilt);
     let newest = rebuilt.head.as_ref().map_or(0, |head| head.sequence);
-    reach::tell(global, &rebuilt.report, newest);
+    reach::tell_of_states(global, &rebuilt.report, newest);
     tell_meaning(global, &rebuilt.report);
     directory.tell_unread();
     warn(&rebuilt.report);

@@ -130,8 +130,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if !args.state.is_live() {
         tell_archived(&directory);
     }
-    let versions: Vec<u64> = found.iter().map(|point| point.version).collect();
-    Ok(look.state.conclude(global, &versions))
+    Ok(look.conclude(global, &found))
 }
 
 /// What the order of the list follows from: how much it presses, then its age. Two decisions never

@@ -1,8 +1,9 @@
 //! Looking at decisions: read from the log, verified on the way, and nothing is written.
 
 use super::name::resolve;
+use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::live::{LiveState, WithStanding};
 use crate::progress::Bar;
 use crate::travel::seen_at;
@@ -124,8 +125,18 @@ impl Look {
         &'a self,
         point: &'a DecisionPoint,
     ) -> WithStanding<DecisionPointView<'a>> {
-        let records = (self.world().asked_from(point), point.version);
-        self.state.with_standing(self.view(point), records)
+        self.state.with_standing(self.view(point), self.records_of(point))
+    }
+
+    /// Tells how these are known that were shown, as [`LiveState::conclude`] does.
+    pub(crate) fn conclude(&self, global: &Global, shown: &[&DecisionPoint]) -> Exit {
+        let records: Vec<_> = shown.iter().map(|point| self.records_of(point)).collect();
+        self.state.conclude(global, &records)
+    }
+
+    /// The first and the newest record that it rests on.
+    fn records_of(&self, point: &DecisionPoint) -> (u64, u64) {
+        (self.world().asked_from(point), point.version)
     }
 
     /// The time as of which things are overdue.

@@ -54,8 +54,7 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     out.finish()?;
     tell_place(args.at, &look);
-    let versions: Vec<u64> = rounds.iter().map(|point| point.version).collect();
-    Ok(look.state.conclude(global, &versions))
+    Ok(look.conclude(global, &rounds))
 }
 
 impl Args {

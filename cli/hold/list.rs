@@ -87,8 +87,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if let (Some(at), Some(report)) = (args.at, state.report()) {
         tell_reach(at, inside_batch_until, state.head(), report);
     }
-    let versions: Vec<u64> = records.iter().map(|(_, newest)| *newest).collect();
-    let exit = state.conclude(global, &versions);
+    let exit = state.conclude(global, &records);
     if !state.failed() {
         expect_told(&questions, &recorders)?;
     }

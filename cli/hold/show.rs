@@ -50,7 +50,7 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         shown.iter().for_each(|line| out.line(line));
     }
     out.finish()?;
-    Ok(state.conclude(global, &[records.1]))
+    Ok(state.conclude(global, &[records]))
 }
 
 /// A question, and the first and the newest record of its loop.

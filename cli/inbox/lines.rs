@@ -8,7 +8,7 @@ use super::snapshot::{Asked, Change};
 use crate::arguments::Global;
 use crate::decision::now;
 use crate::exit::{Exit, Failure, complain};
-use crate::live::{LiveState, as_stated};
+use crate::live::LiveState;
 use crate::output::Output;
 use crate::reach::none_yet_told;
 use crate::screen::columns;
@@ -91,8 +91,8 @@ fn row<'a>(logs: &'a Logs, item: &'a Item, now: Time) -> Option<impl Serialize +
 fn conclude(global: &Global, logs: &Logs) {
     if global.json {
         for log in logs.logs.iter().filter(|log| log.items.is_empty()) {
-            let stated = log.state.as_ref().and_then(LiveState::stated_by);
-            let told = stated.map(|by| format!("{}: {}", shown(&log.place.path), as_stated(by)));
+            let known = log.state.as_ref().and_then(LiveState::as_known);
+            let told = known.map(|known| format!("{}: {known}", shown(&log.place.path)));
             told.iter().for_each(|sentence| complain(sentence));
         }
         return;
@@ -123,7 +123,7 @@ fn conclude(global: &Global, logs: &Logs) {
 /// Says of how many logs it is known by what a record states that nothing waits.
 fn tell_stated(logs: &Logs) {
     let states = logs.logs.iter().filter_map(|log| log.state.as_ref());
-    let stated = states.filter_map(LiveState::stated_by).count();
+    let stated = states.filter_map(LiveState::all_known_by).count();
     if stated > 0 {
         let stated = counted(u64::try_from(stated).unwrap_or(u64::MAX), "log");
         complain(&format!(

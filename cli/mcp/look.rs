@@ -34,7 +34,7 @@ pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, F
         "decisions": page.into_items(),
         "total": total,
         "next_after": next_after,
-        "stated_by": look.state.stated_by(),
+        "stated_by": look.state.all_known_by(),
         "notes": not_listed.as_slice(),
     }))
 }

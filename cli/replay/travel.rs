@@ -117,7 +117,7 @@ struct Shown<'a> {
 fn end(global: &Global, until: Until, found: &Moment, line: &Timeline<'_, ArchivedLog>) -> Exit {
     let report = line.report_on(&[found]);
     tell_place(until, found, line);
-    reach::tell(global, &report, found.sequence());
+    reach::tell_of_states(global, &report, found.sequence());
     warn_of_states(&report, &[found]);
     exit_of(&report)
 }

@@ -56,8 +56,8 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
             (false, None) => "there is no thread",
         });
     }
-    let versions: Vec<u64> = found.iter().map(|thread| thread.version).collect();
-    Ok(state.conclude(global, &versions))
+    let records = found.iter().map(|thread| (thread.started_sequence, thread.version));
+    Ok(state.conclude(global, &records.collect::<Vec<_>>()))
 }
 
 impl Args {

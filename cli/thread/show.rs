@@ -32,13 +32,12 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         None => live(&directory, &args.name)?.map_or_else(|| whole(&directory, args), Ok)?,
         Some(_) => whole(&directory, args)?,
     };
-    let (thread, version) = (&thread, thread.version);
+    let (thread, records) = (&thread, (thread.started_sequence, thread.version));
     // Of an earlier moment only its own time is known.
     let then = args.at.and(state.head()).map(|head| head.time);
     let seen_from = then.unwrap_or_else(now);
     let mut out = Output::stdout().folding();
     if global.json {
-        let records = (thread.started_sequence, version);
         let shown = State { thread: thread.view(seen_from), place };
         out.json(&state.with_standing(shown, records));
     } else {
@@ -46,7 +45,7 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         lines.iter().chain(&place.line(args.at)).for_each(|line| out.line(line));
     }
     out.finish()?;
-    Ok(state.conclude(global, &[version]))
+    Ok(state.conclude(global, &[records]))
 }
 
 /// A thread, and where its state stands.

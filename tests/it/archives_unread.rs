@@ -2,9 +2,11 @@
 //! is not denied. What only passes for the archive is not read.
 
 use crate::archive_support::{Sample, beside, duplicate, fifo, sequences};
+use crate::decision_support::asked;
 use crate::program::{json, status, text};
 use holdpoint_log_format::names;
 use holdpoint_testing::log::segments_of;
+use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Output;
@@ -64,6 +66,47 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
     assert_eq!(status(&sample.place.shell("echo behind")), 0);
     let run = text(&sample.ask("runs -q -n 1", 1).stdout);
     sample.expect("gone", &format!("show {}", run.trim()), 0, &told);
+}
+
+/// The record that carries the state with which the log begins.
+fn carrier(sample: &Sample) -> u64 {
+    let shown = sample.ask("log show --kind log.history_archived --no-archive --json --last 1", 1);
+    sequences(&shown)[0]
+}
+
+#[test]
+fn what_began_before_the_log_is_as_stated_by_the_record_that_carries_the_state() {
+    let (sample, anchor) = Sample::archived();
+    let (log, by) = (&sample.place.log, carrier(&sample));
+    let new = asked(&sample.place, &["PROJ-2"]);
+    let _ = fs::remove_dir_all(log.join(names::SNAPSHOTS));
+    let said = format!("as stated by record {by}: what is before record {} ", anchor + 1);
+    for line in ["decision list", "decision list --whole", "decision list --state all"] {
+        let listed = json(&sample.ask(&format!("{line} --json"), 1));
+        for item in listed.as_array().unwrap() {
+            let is_new = item["id"] == *new;
+            let known = if is_new { ("proven", None) } else { ("stated", Some(by)) };
+            let told = (item["standing"].as_str().unwrap(), item["stated_by"].as_u64());
+            assert_eq!(told, known, "{line}: {item:#}");
+        }
+        assert_eq!(listed.as_array().unwrap().len(), 2, "{line}");
+        sample.expect("carried", line, 0, &said);
+    }
+    let shown = json(&sample.ask("decision show PROJ-1 --json", 1));
+    assert_eq!((&shown["standing"], &shown["stated_by"]), (&"stated".into(), &by.into()));
+    sample.expect("carried", "decision show PROJ-1", 0, &said);
+    let output = sample.ask("decision show PROJ-2", 1);
+    assert!(!text(&output.stderr).contains("as stated by"), "{}", text(&output.stderr));
+    let inbox = sample.ask("inbox --all --json", 1);
+    let items = text(&inbox.stdout);
+    let items = items.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let stated = items.filter(|item| item["stated_by"] == by && item["standing"] == "stated");
+    assert_eq!(stated.count(), 1);
+    let entity = format!("replay --entity {} --json", shown["id"].as_str().unwrap());
+    assert_eq!(json(&sample.ask(&entity, 1))["reach"].get("carried_by"), None, "it was read");
+    fs::remove_dir_all(&sample.archive).unwrap();
+    assert_eq!(json(&sample.ask(&entity, 1))["reach"]["carried_by"], by);
+    sample.expect("gone", entity.trim_end_matches(" --json"), 0, &said);
 }
 
 /// Every verb that takes an id of something, where it reads archives and where it does not. A

@@ -16,9 +16,13 @@ fn archived() -> (Place, u64) {
     (place, anchor)
 }
 
-/// The line of a person's output that says what is not here, or nothing.
+/// The line of a person's output that says what is not here, or nothing; and nothing else is said.
 fn not_here(output: &Output) -> String {
     assert_eq!((status(output), text(&output.stderr).as_str()), (0, ""));
+    line_not_here(output)
+}
+
+fn line_not_here(output: &Output) -> String {
     let all = text(&output.stdout);
     let line = all.lines().find(|line| line.starts_with("not here: ")).unwrap_or_default();
     line.to_string()
@@ -57,7 +61,10 @@ fn behind_an_archive_the_list_says_what_it_cannot_list() {
          may not be listed",
         archive.display()
     );
-    assert_eq!(not_here(&output), format!("not here: {missing}"));
+    assert_eq!(line_not_here(&output), format!("not here: {missing}"));
+    let said = text(&output.stderr);
+    let carried = format!(": what is before record {} was not read; ", anchor + 1);
+    assert!(said.contains(&carried) && said.lines().count() == 1, "{said}");
     assert!(text(&output.stdout).contains("talk"));
     let output = place.holdpoint(&["thread", "list", "--json"]);
     assert_eq!(json(&output).as_array().map(Vec::len), Some(1));

@@ -216,7 +216,7 @@ fn a_state_that_an_unproven_record_carries_is_unproven() {
     let mut place = Place::new();
     let id = asked(&place, &["--bind-tool", "deploy", "--bind-input", "{}"]);
     let anchor = archive(&place, "archive");
-    assert_eq!(done(&place, &["show", &id])["standing"], "proven");
+    assert_eq!(done(&place, &["show", &id])["standing"], "stated");
     unprove(&mut place);
     assert_unproven(&place, &id, "right behind it");
     // It is carried on as that.
