@@ -241,8 +241,9 @@ fn as_stated(sequence: u64) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Standing {
     /// `proven`: the whole log was read, and is tied to HEAD. `stated`: a record says so that is
-    /// tied to HEAD, and what is behind it was read, or behind what it carries. `unproven`: HEAD does not witness the newest
-    /// record about it, or a salvage took over without proof one of those from its first to that.
+    /// tied to HEAD, and what is behind it was read, or behind what it carries. `unproven`: HEAD
+    /// does not witness the newest record about it, or a salvage took over without proof one of
+    /// those from its first to that.
     standing: &'static str,
     /// That record.
     stated_by: Option<u64>,

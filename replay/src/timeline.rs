@@ -7,7 +7,8 @@
 //!   is only taken from records that were found whole then: reading them again has to lead to a
 //!   link that was found then, else the log is another one by now.
 //! - A snapshot is believed where it stands behind the very record that it names, and the next
-//!   record, which is tied to HEAD, states its fingerprint (property E9). With or without snapshots the states are equal.
+//!   record, which is tied to HEAD, states its fingerprint (property E9). With or without snapshots
+//!   that are stated rightly the states are equal.
 //! - The states are those that a writer has: what settled has left them.
 
 mod checked;
