@@ -154,30 +154,36 @@ impl Answer {
     }
 }
 
-/// The records that state what was shown: each item names one, or a sentence where there is none.
-/// Else it is the record behind which it is said to be what has become of things.
+/// The records that are named as those which state what was shown: each item names one, or a
+/// sentence where there is none, and the reach of those that states and indexes were taken from.
 fn stated_by(values: &[Value], stderr: &str) -> BTreeSet<u64> {
     let items = values.iter().filter_map(Value::as_array).flatten();
     let named = items.chain(values).filter_map(|item| item["stated_by"].as_u64());
     let said = stderr.split_once("as stated by record ").map(|(_, rest)| rest);
     let said = said.and_then(|rest| rest.split_once(':')?.0.parse().ok());
-    let named = named.chain(said).next().or_else(|| state_behind(values.first()?));
-    named.into_iter().chain(indexes_stated_by(values, stderr)).collect()
-}
-
-/// The records that state the indexes which were asked, by the reach beside what was shown or in
-/// it.
-fn indexes_stated_by(values: &[Value], stderr: &str) -> Vec<u64> {
-    let beside = stderr.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let reaches = beside.chain(values.iter().cloned());
-    let named = reaches.filter_map(|it| it["reach"]["indexes_stated_by"].as_array().cloned());
-    named.flatten().filter_map(|sequence| sequence.as_u64()).collect()
+    let (named, in_reach) = (named.chain(said).next(), stated_in_reach(values, stderr));
+    // A state of which nothing is named was made from all records: it is that behind the newest.
+    let behind = values.first().filter(|_| named.is_none() && in_reach.is_empty());
+    named.or_else(|| state_behind(behind?)).into_iter().chain(in_reach).collect()
 }
 
 /// The record behind which a state is shown.
 fn state_behind(shown: &Value) -> Option<u64> {
     let behind = ["head", "to"].iter().find_map(|key| shown.get(key)?["sequence"].as_u64());
     behind.or_else(|| shown["state_after_record"].as_u64())
+}
+
+/// The records that state the snapshots and the indexes which were used, by the reach beside what
+/// was shown or in it; and the one that carries the state with which the log begins.
+fn stated_in_reach(values: &[Value], stderr: &str) -> Vec<u64> {
+    let beside = stderr.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let reaches = beside.chain(values.iter().cloned());
+    let reaches: Vec<Value> = reaches.map(|it| it["reach"].clone()).collect();
+    let lists = ["stated_by", "indexes_stated_by"];
+    let listed = reaches.iter().flat_map(|reach| lists.iter().map(|key| &reach[*key]));
+    let listed = listed.filter_map(Value::as_array).flatten();
+    let carried = reaches.iter().map(|reach| &reach["carried_by"]);
+    listed.chain(carried).filter_map(Value::as_u64).collect()
 }
 
 fn each_of(items: &[Value]) -> Vec<Fact> {

@@ -39,11 +39,32 @@ pub(super) const ATTACKS: &[Attack] = &[
         nothing_with_statement,
     ),
     row(
+        "snapshot-of-nothing-with-statement-without-head",
+        "The state of a log in which nothing happened stands behind the newest record, and the \
+         chain states it; HEAD stayed.",
+        nothing_with_statement_only,
+    ),
+    row(
+        "snapshot-of-nothing-with-statement-before-records",
+        "The state of a log in which nothing happened stands behind the newest record, the chain \
+         states it, and records follow; HEAD follows.",
+        nothing_with_statement_and_more,
+    ),
+    row(
+        "snapshot-of-nothing-with-statement-before-records-without-head",
+        "The state of a log in which nothing happened stands behind the newest record, the chain \
+         states it, and records follow; HEAD stayed.",
+        nothing_with_statement_and_more_only,
+    ),
+    row(
         "fingerprint-statement-false",
         "The chain states the fingerprint of a state that never was; HEAD follows.",
         statement_false,
     ),
 ];
+
+/// How many records follow what states a snapshot.
+const FOLLOWING: usize = 3;
 
 fn a_snapshot(log: &Log, variant: u64) -> Found<(String, Snapshot)> {
     let path = a_file(log, variant, ".snapshot")?;
@@ -136,10 +157,27 @@ fn with_statement(log: &mut Log, variant: u64) -> Forged {
     Ok(())
 }
 
-fn nothing_with_statement(log: &mut Log, variant: u64) -> Forged {
+fn nothing_with_statement_only(log: &mut Log, variant: u64) -> Forged {
     let (schema, _) = forged_state(log, variant)?;
     // A list without items: no part of the state holds anything.
-    stated(log, schema, vec![0])?;
+    stated(log, schema, vec![0])
+}
+
+fn nothing_with_statement(log: &mut Log, variant: u64) -> Forged {
+    nothing_with_statement_only(log, variant)?;
+    log.head_follows();
+    Ok(())
+}
+
+fn nothing_with_statement_and_more_only(log: &mut Log, variant: u64) -> Forged {
+    nothing_with_statement_only(log, variant)?;
+    let follows = || payload::command_refused("what follows is genuine");
+    (0..FOLLOWING).for_each(|_| log.append(&[follows()]));
+    Ok(())
+}
+
+fn nothing_with_statement_and_more(log: &mut Log, variant: u64) -> Forged {
+    nothing_with_statement_and_more_only(log, variant)?;
     log.head_follows();
     Ok(())
 }
