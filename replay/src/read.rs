@@ -86,7 +86,8 @@ pub enum ReadError {
         /// The last record that was moved to an archive.
         anchor: u64,
     },
-    /// The log changed while it was read: records were moved to an archive, or damaged.
+    /// The log changed while it was read: two readings of one place disagree, and the second one
+    /// finds nothing wrong with it.
     #[error("the log was changed while it was read, in {file}; run it again")]
     Changed {
         /// The file, relative to the log's directory.

@@ -12,6 +12,7 @@ mod only;
 pub(crate) mod part;
 mod prefilter;
 mod search;
+mod searched;
 mod seen;
 mod shown;
 mod threads;

@@ -28,6 +28,7 @@ mod completions;
 mod config;
 mod contained;
 mod damage_map;
+mod damaged_indexed;
 mod decision;
 mod decision_bad_input;
 mod decision_documented;

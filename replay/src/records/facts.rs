@@ -9,7 +9,6 @@ use crate::progress::Progress;
 use crate::read::{Committed, ReadError, ReadOptions};
 use holdpoint_domain::world::{RowFact, RowKind, row_of_record};
 use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::{Record, RecordHeader};
 use holdpoint_log_index::Rows;
@@ -130,7 +129,8 @@ impl<S: ReadStorage> Search<'_, '_, '_, S> {
                 ControlFlow::Continue(())
             })?;
             if !is_tied {
-                return Err(ReadError::Changed { file: segment_path(first_sequence) });
+                tied.read_anew(reader, first_sequence, part)?;
+                read = SegmentFacts { is_whole: false, rows: Rows::default(), ..read };
             }
         }
         part.extend(unread);

@@ -319,6 +319,36 @@ impl Tied {
         Ok(self.ties.read_after_all(reader, first, found)?)
     }
 
+    /// Takes back that a segment is tied by its index, which is not asked again: it is due to be
+    /// read.
+    pub(super) fn untie(&mut self, first: u64) {
+        // What lies before it was tied by way of it.
+        self.by_index.retain(|segment| *segment > first);
+        self.vouched.indexes.insert(first, None);
+        self.ties.untie(first);
+    }
+
+    /// What was read of a segment did not lead to what is tied of it. It may be damaged, and was
+    /// tied by what is stated of it; or it was changed between two readings. So it is tied anew by
+    /// computing every link, which finds what is wrong with it.
+    ///
+    /// # Errors
+    /// Nothing is wrong with it: it was changed.
+    pub(crate) fn read_anew<S: ReadStorage>(
+        &mut self,
+        reader: &LogReader<'_, S>,
+        first: u64,
+        found: &mut impl Extend<Finding>,
+    ) -> Result<(), ReadError> {
+        let mut wrong: Vec<Finding> = Vec::new();
+        self.read_after_all(reader, first, &mut wrong)?;
+        if wrong.is_empty() {
+            return Err(ReadError::Changed { file: segment_path(first) });
+        }
+        found.extend(wrong);
+        Ok(())
+    }
+
     /// What was tied.
     pub(crate) fn ties(&self) -> &Ties {
         &self.ties

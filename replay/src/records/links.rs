@@ -74,7 +74,8 @@ fn links_in<S: ReadStorage>(
         if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     if as_tied != Some(true) {
-        return Err(ReadError::Changed { file: segment_path(first) });
+        tied.read_anew(reader, first, findings)?;
+        return Ok(None);
     }
     let is_tied = |sequence: &u64| tied.standing_of(*sequence) != Standing::Unproven;
     Ok(wanted.iter().all(is_tied).then_some(found))

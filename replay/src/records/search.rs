@@ -6,14 +6,13 @@ use super::filter::Filter;
 use super::indexes::Tied;
 use super::part::{Part, check_end, times_before};
 use super::prefilter::Prefilter;
+pub use super::searched::Searched;
 use super::seen::{Asked, NewestSaid, Seen, SeenIn, SeenRecord};
 use super::shown::Shown;
 use super::whole::{each, wrong_beginning};
-use crate::finding::Finding;
 use crate::progress::Progress;
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
-use crate::report::{Report, Verdict};
 use holdpoint_domain::world::Term;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::survey::{io_error, segment_path};
@@ -37,63 +36,6 @@ pub enum Order {
     OldestFirst,
     /// The newest one first.
     NewestFirst,
-}
-
-/// How much of a log was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Searched {
-    /// All of it: what the bytes prove. Events are not judged.
-    Whole(Box<Report>),
-    /// What was needed.
-    Part(Box<Part>),
-}
-
-impl Searched {
-    /// How far it reached.
-    #[must_use]
-    pub fn reach(&self) -> &Reach {
-        match self {
-            Self::Whole(report) => &report.reach,
-            Self::Part(part) => &part.reach,
-        }
-    }
-
-    /// What was found wrong.
-    #[must_use]
-    pub fn findings(&self) -> &[Finding] {
-        match self {
-            Self::Whole(report) => &report.findings,
-            Self::Part(part) => &part.findings,
-        }
-    }
-
-    /// Whether there is a log, and nothing wrong was met.
-    #[must_use]
-    pub fn is_sound(&self) -> bool {
-        match self {
-            Self::Whole(report) => !report.failed() && report.verdict != Verdict::NothingHere,
-            Self::Part(part) => part.findings.is_empty(),
-        }
-    }
-
-    /// What the records of the newest segment said, where they were asked and nothing wrong was
-    /// met.
-    pub(crate) fn newest_said(&self) -> Option<&NewestSaid> {
-        match self {
-            Self::Part(part) if part.findings.is_empty() => part.newest.as_ref(),
-            Self::Part(_) | Self::Whole(_) => None,
-        }
-    }
-
-    /// Of two readings for one answer, the one that met something wrong, else this one; its reach
-    /// is that of both.
-    pub fn join(&mut self, other: Self) {
-        let is_worse = self.is_sound() && !other.is_sound();
-        let other = if is_worse { std::mem::replace(self, other) } else { other };
-        if let Self::Part(part) = self {
-            part.reach.join(other.reach());
-        }
-    }
 }
 
 /// Shows every wanted record of complete batches in an order, with its standing: what ties it to
@@ -253,6 +195,16 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             self.tie_back_to(first, wanted)?;
         }
         self.tie_seeing(first)
+    }
+
+    /// Ties a segment as if it had no index, or, where records from one on are wanted alone, that
+    /// part of it: what is damaged before that is not met.
+    fn tie_instead(&mut self, first: u64, wanted: Option<u64>) -> Result<(), ReadError> {
+        self.tied.untie(first);
+        match wanted.filter(|wanted| *wanted > first) {
+            Some(wanted) => self.tie_back_to(first, wanted),
+            None => Ok(()),
+        }
     }
 
     /// Ties the records from `first` on, and keeps what is wanted of the segments that are read for
@@ -453,15 +405,22 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         let Some(mut segment) = opened else { return Ok(ControlFlow::Continue(())) };
         let mut filter = self.filter.clone();
         if is_by_index {
+            let mut is_other = false;
             match self.by_index(&mut segment, visit)? {
                 Some(Ok(onward)) => {
                     self.part.segments_by_index += 1;
                     return Ok(onward);
                 }
-                Some(Err(rest)) => filter = rest,
+                Some(Err(rest)) => (filter, is_other) = (rest, true),
                 None => {}
             }
-            self.tied.read_after_all(self.reader, first, &mut self.part)?;
+            match self.order {
+                Order::OldestFirst => self.tie_instead(first, filter.first)?,
+                Order::NewestFirst if is_other => self.tied.untie(first),
+                Order::NewestFirst => {
+                    self.tied.read_after_all(self.reader, first, &mut self.part)?;
+                }
+            }
         }
         self.part.segments_read += 1;
         let mut shown = Shown::to(visit, self.order, filter, &self.prefilter, &self.part);
@@ -484,8 +443,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         self.tie_seeing(first)?;
         let Self { reader, tied, seen, begin, part, .. } = self;
         if let Some(seen) = seen.take(first) {
-            let lines = seen
-                .into_iter()
+            let due = seen.into_iter().filter(|seen| shown.filter.admits(&seen.header));
+            let lines = due
                 .map(|SeenRecord { header, judged }| shown.take(*judged, tied.standing(&header)));
             let lines = lines.collect();
             shown.show(lines);
@@ -511,7 +470,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         })?;
         match is_tied && held.is_empty() {
             true => Ok(()),
-            false => Err(ReadError::Changed { file: segment_path(first) }),
+            false => tied.read_anew(reader, first, part),
         }
     }
 
@@ -523,9 +482,12 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         shown: &mut Shown<'_>,
     ) -> Result<(), ReadError> {
         let Self { reader, tied, part, .. } = self;
+        let first = segment.header.first_sequence();
         // Behind HEAD's record, nothing can be tied.
-        if let Some(head) = reader.at_head(segment)? {
-            shown.in_pieces(reader, tied, segment, head, part)?;
+        if let Some(head) = reader.at_head(segment)?
+            && !shown.in_pieces(reader, tied, segment, head, part)?
+        {
+            tied.read_anew(reader, first, part)?;
         }
         let is_tied = shown.onward.is_break()
             || tied.read_back(reader, segment, &mut |_, place, record, standing| {
@@ -535,9 +497,12 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
                 if is_first { ControlFlow::Break(()) } else { shown.onward }
             })?;
         if !is_tied {
-            tied.back_to(reader, segment.header.first_sequence(), part)?;
+            tied.back_to(reader, first, part)?;
             shown.filter = shown.rest();
-            shown.in_pieces(reader, tied, segment, Run::at_start(&segment.header), part)?;
+            let from = Run::at_start(&segment.header);
+            if !shown.in_pieces(reader, tied, segment, from, part)? {
+                tied.read_anew(reader, first, part)?;
+            }
         }
         Ok(())
     }

@@ -10,7 +10,6 @@ use super::{Judged, Line};
 use crate::finding::Finding;
 use crate::read::ReadError;
 use holdpoint_log_files::reader::OpenSegment;
-use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{ArchivePlaces, LogReader, ReadStorage, RecordPlace, Run, Standing};
 use holdpoint_log_format::{ChainPosition, Record};
 use std::ops::ControlFlow;
@@ -79,7 +78,8 @@ impl<'v> Shown<'v> {
     }
 
     /// Shows what lies behind a place, from the last piece on: once through the segment to find
-    /// where pieces of it begin, and then each piece.
+    /// where pieces of it begin, and then each piece. `false`: one did not lead to what is tied,
+    /// and neither it nor one before it was shown.
     pub(super) fn in_pieces<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
@@ -87,7 +87,7 @@ impl<'v> Shown<'v> {
         segment: &mut OpenSegment<S::File>,
         from: Run,
         part: &mut Part,
-    ) -> Result<(), ReadError> {
+    ) -> Result<bool, ReadError> {
         let mut pieces = Pieces::from(from.clone());
         reader.walk(segment, from, part, &mut |place, record| {
             pieces.follow(place, record, &self.filter);
@@ -111,16 +111,14 @@ impl<'v> Shown<'v> {
                 if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
             if is_tied != Some(true) {
-                return Err(ReadError::Changed {
-                    file: segment_path(segment.header.first_sequence()),
-                });
+                return Ok(false);
             }
             self.show(lines);
             if self.onward.is_break() {
                 break;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Shows what is due, until that is enough.

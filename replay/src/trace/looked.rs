@@ -44,8 +44,27 @@ impl Looked {
     }
 
     /// Ties the segments that hold steps of a story, from the newest one on. What was read of them
-    /// has led to the links that are tied.
+    /// has led to the links that are tied, or what is wrong is found.
     pub(super) fn tie<S: ReadStorage>(
+        &self,
+        reader: &LogReader<'_, S>,
+        tied: &mut Tied,
+        steps: &BTreeSet<u64>,
+        part: &mut Part,
+    ) -> Result<(), ReadError> {
+        let mut anew = BTreeSet::new();
+        loop {
+            self.tie_steps(reader, tied, steps, part)?;
+            let Some(first) = self.led_elsewhere(reader, tied) else { return Ok(()) };
+            if !anew.insert(first) {
+                return Err(ReadError::Changed { file: segment_path(first) });
+            }
+            // What lies before it was tied by way of it.
+            tied.read_anew(reader, first, part)?;
+        }
+    }
+
+    fn tie_steps<S: ReadStorage>(
         &self,
         reader: &LogReader<'_, S>,
         tied: &mut Tied,
@@ -63,10 +82,14 @@ impl Looked {
                 tied.read_after_all(reader, *first, part)?;
             }
         }
-        let other =
-            self.met.iter().find(|(at, link)| tied.ties().has_link(*at, link) == Some(false));
-        let segment = other.and_then(|(at, _)| reader.firsts().get(reader.holding(*at)?));
-        segment.map_or(Ok(()), |first| Err(ReadError::Changed { file: segment_path(*first) }))
+        Ok(())
+    }
+
+    /// The newest segment of which something was read that did not lead to what is tied.
+    fn led_elsewhere<S: ReadStorage>(&self, reader: &LogReader<'_, S>, tied: &Tied) -> Option<u64> {
+        let is_other = |(at, link): &&(u64, Link)| tied.ties().has_link(*at, link) == Some(false);
+        let newest = self.met.iter().filter(is_other).map(|(at, _)| *at).max()?;
+        reader.firsts().get(reader.holding(newest)?).copied()
     }
 }
 

@@ -40,7 +40,12 @@ pub(crate) const LEGEND: [(Cell, char, &str); 7] = [
          reading of records tells; whole `verify` finds it by meaning, or by LOCK",
     ),
     (Cell::Undetectable, 'u', "undetectable: `verify` without an outside head finds nothing"),
-    (Cell::Hole, 'H', "hole: forged facts proven or genuine ones hidden, though `verify` finds it"),
+    (
+        Cell::Hole,
+        'H',
+        "hole: forged facts proven or genuine ones hidden, though `verify` finds it; or the log is \
+         said to have been changed while it was read, and nobody did",
+    ),
 ];
 
 impl Cell {
@@ -144,6 +149,8 @@ impl Pair<'_> {
         let found = Difference::between((self.genuine, self.up_to), self.known, self.attacked);
         match self.attacked.code {
             0 => self.of_success(&found),
+            // Nobody changes the log while it is read: it is damaged.
+            1 if self.attacked.says_changed => Cell::Hole,
             // What was named as the archive is none.
             2 if self.verb.line.contains("ARCHIVE") && self.attacked.says_why => Cell::Refused,
             1 | 3 | 5 | 6 if self.attacked.says_why => self.of_refusal(&found),

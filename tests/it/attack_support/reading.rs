@@ -131,12 +131,16 @@ impl Verb {
     }
 }
 
+/// What is said of a log that somebody changes.
+const CHANGED: &str = "changed while it was read";
+
 /// What the program answers.
 struct Answer {
     code: i32,
     values: Vec<Value>,
     stderr: String,
     says_why: bool,
+    says_changed: bool,
 }
 
 impl Answer {
@@ -150,7 +154,8 @@ impl Answer {
         let stream = serde_json::Deserializer::from_str(&stdout).into_iter();
         let values: Vec<Value> = stream.map_while(Result::ok).collect();
         let says_why = !(stdout.is_empty() && stderr.is_empty());
-        Self { code, values, stderr, says_why }
+        let says_changed = [&stdout, &stderr].iter().any(|told| told.contains(CHANGED));
+        Self { code, values, stderr, says_why, says_changed }
     }
 }
 
@@ -238,19 +243,21 @@ pub(crate) struct Reading {
     pub(crate) values: Vec<Value>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) says_why: bool,
+    /// Whether it is said that the log was changed meanwhile.
+    pub(crate) says_changed: bool,
     /// Whether it is said that records are in an archive, and that this was not read.
     pub(crate) leaves_archive: bool,
 }
 
 impl Reading {
     fn of(answer: Answer, facts: Vec<Fact>) -> Self {
-        let Answer { code, values, stderr, says_why } = answer;
+        let Answer { code, values, stderr, says_why, says_changed } = answer;
         let (stated_by, told) = (stated_by(&values, &stderr), "which was not read");
         let not_counted = values.first().and_then(|value| value["not_counted"].as_str());
         let says_so =
             [Some(&*stderr), not_counted].into_iter().flatten().any(|it| it.contains(told));
         let leaves_archive = code == 0 && says_so;
-        Self { code, stated_by, values, facts, says_why, leaves_archive }
+        Self { code, stated_by, values, facts, says_why, says_changed, leaves_archive }
     }
 
     /// The record up to which a difference was told.

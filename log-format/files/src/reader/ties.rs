@@ -259,13 +259,19 @@ impl Ties {
         segment: u64,
         found: &mut impl Extend<Finding>,
     ) -> Result<(), SurveyError> {
-        let Some(at) = self.tied.iter().position(|tied| tied.segment == segment) else {
-            return Ok(());
-        };
-        // What lies before it was tied by way of it.
-        let mark = self.tied.drain(at..).next().map(|tied| tied.mark);
-        self.mark = mark;
-        self.read(reader, found, &mut |_, _| {})
+        if self.untie(segment) {
+            self.read(reader, found, &mut |_, _| {})?;
+        }
+        Ok(())
+    }
+
+    /// Takes back that the records of a segment are tied: it is due again. What lies before it was
+    /// tied by way of it. `false`: none was tied.
+    pub fn untie(&mut self, segment: u64) -> bool {
+        let at = self.tied.iter().position(|tied| tied.segment == segment);
+        let Some(untied) = at.and_then(|at| self.tied.drain(at..).next()) else { return false };
+        self.mark = Some(untied.mark);
+        true
     }
 
     /// The first record from which all up to the witness are tied.

@@ -1,0 +1,64 @@
+//! What a search says besides the records.
+
+use super::part::Part;
+use super::seen::NewestSaid;
+use crate::finding::Finding;
+use crate::reach::Reach;
+use crate::report::{Report, Verdict};
+
+/// How much of a log was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Searched {
+    /// All of it: what the bytes prove. Events are not judged.
+    Whole(Box<Report>),
+    /// What was needed.
+    Part(Box<Part>),
+}
+
+impl Searched {
+    /// How far it reached.
+    #[must_use]
+    pub fn reach(&self) -> &Reach {
+        match self {
+            Self::Whole(report) => &report.reach,
+            Self::Part(part) => &part.reach,
+        }
+    }
+
+    /// What was found wrong.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        match self {
+            Self::Whole(report) => &report.findings,
+            Self::Part(part) => &part.findings,
+        }
+    }
+
+    /// Whether there is a log, and nothing wrong was met.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        match self {
+            Self::Whole(report) => !report.failed() && report.verdict != Verdict::NothingHere,
+            Self::Part(part) => part.findings.is_empty(),
+        }
+    }
+
+    /// What the records of the newest segment said, where they were asked and nothing wrong was
+    /// met.
+    pub(crate) fn newest_said(&self) -> Option<&NewestSaid> {
+        match self {
+            Self::Part(part) if part.findings.is_empty() => part.newest.as_ref(),
+            Self::Part(_) | Self::Whole(_) => None,
+        }
+    }
+
+    /// Of two readings for one answer, the one that met something wrong, else this one; its reach
+    /// is that of both.
+    pub fn join(&mut self, other: Self) {
+        let is_worse = self.is_sound() && !other.is_sound();
+        let other = if is_worse { std::mem::replace(self, other) } else { other };
+        if let Self::Part(part) = self {
+            part.reach.join(other.reach());
+        }
+    }
+}
