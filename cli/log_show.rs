@@ -10,7 +10,7 @@ use crate::progress::Bar;
 use crate::reach::{self, Untied};
 use crate::screen::{columns_of_screen, folded, width};
 use crate::text::{counted, doer, moment};
-use crate::verify::{VERIFY_TELLS, exit_of, found_in_part, warn};
+use crate::verify::{damage_in_part, exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, search, span};
@@ -203,8 +203,8 @@ pub(crate) fn expect_log(directory: &Directory, searched: &Searched) -> Result<(
 
 /// The exit code of a verb that read a part of a log, and a sentence on what that proves.
 pub(crate) fn of_part(global: &Global, part: &Part) -> Exit {
-    if let Some(found) = found_in_part(&part.findings) {
-        complain(&format!("{found}; {VERIFY_TELLS}"));
+    if let Some(found) = damage_in_part(&part.findings) {
+        complain(&found);
         return Exit::VERIFICATION_FAILED;
     }
     if !global.json {

@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::reach::Awaited;
 use crate::screen::columns_of_screen;
 use crate::text::path;
-use crate::verify::{VERIFY_TELLS, found_in_part};
+use crate::verify::damage_in_part;
 use crate::wanted::{WantedArgs, expect_known};
 use holdpoint_engine::shell::Watch;
 use holdpoint_log_files::{FollowError, Standing};
@@ -101,8 +101,8 @@ fn follow(
             awaited.take(line.sequence);
             put(&mut out, line.standing(Standing::Unwitnessed), durable, columns_of_screen());
         });
-        if let Some(found) = found_in_part(tail.take_unread().as_slice()) {
-            complain(&format!("{found}; {VERIFY_TELLS}"));
+        if let Some(found) = damage_in_part(tail.take_unread().as_slice()) {
+            complain(&found);
             exit = Exit::VERIFICATION_FAILED;
         }
         out.flush();

@@ -19,7 +19,7 @@ use crate::point::{self, Point};
 use crate::reach;
 use crate::target::Target;
 use crate::text::{counted, path};
-use crate::verify::{exit_of, warn};
+use crate::verify::{exit_of, verify_tells, warn};
 use gather::{Told, gather};
 use holdpoint_replay::{Finding, Head, Reach, Verdict, leading};
 use serde::Serialize;
@@ -148,7 +148,8 @@ fn report(global: &Global, args: &Args, file: &Path) -> Result<Exit, Failure> {
 /// Names what is wrong with the log now and was not while all of it was verified.
 fn tell_found(told: &Told) {
     if let Some(first) = leading(&told.extract.findings).filter(|_| !told.report.failed()) {
-        complain(&format!("the log is corrupt: {first}; `holdpoint verify` tells all"));
+        let tells = verify_tells(&told.extract.findings);
+        complain(&format!("the log is corrupt: {first}; {tells}"));
     }
 }
 

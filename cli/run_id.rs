@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
 use crate::log_show::expect_log;
 use crate::text::excerpt;
-use crate::verify::{VERIFY_TELLS, found_in_part};
+use crate::verify::damage_in_part;
 use holdpoint_replay::{Filter, Line, Order, Searched, search};
 use std::ops::ControlFlow;
 
@@ -90,9 +90,8 @@ pub(crate) fn expect_sound(searched: &Searched) -> Result<(), Failure> {
     if searched.is_sound() {
         return Ok(());
     }
-    let Some(found) = found_in_part(searched.findings()) else { return Ok(()) };
-    let message = format!("{found}; {VERIFY_TELLS}");
-    Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message))
+    let Some(found) = damage_in_part(searched.findings()) else { return Ok(()) };
+    Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", found))
 }
 
 fn each(

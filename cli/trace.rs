@@ -14,7 +14,7 @@ use crate::log_show::of_part;
 use crate::output::Output;
 use crate::reach::Untied;
 use crate::text::moment;
-use crate::verify::warn;
+use crate::verify::{verify_tells, warn};
 use clap::ValueEnum;
 use holdpoint_replay::trace::DEPTH_MAX;
 use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, leading, trace};
@@ -129,8 +129,8 @@ fn no_record(
     checked: &Part,
 ) -> Result<Failure, Failure> {
     if let Some(first) = leading(&checked.findings) {
-        let message =
-            format!("record {sequence} cannot be read: {first}; `holdpoint verify` tells all");
+        let tells = verify_tells(&checked.findings);
+        let message = format!("record {sequence} cannot be read: {first}; {tells}");
         return Ok(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message));
     }
     let Some(span) = span else {

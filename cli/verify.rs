@@ -64,6 +64,15 @@ pub(crate) struct Args {
 /// Where everything that was found wrong stands.
 pub(crate) const VERIFY_TELLS: &str = "`holdpoint verify` tells all";
 
+/// Where everything stands that was found wrong with a log, or with the archive of it in which the
+/// first of that is.
+pub(crate) fn verify_tells(findings: &[Finding]) -> String {
+    match leading(findings).and_then(Finding::archive) {
+        Some(archive) => format!("`{} verify` tells all", program_on(Path::new(archive))),
+        None => VERIFY_TELLS.to_string(),
+    }
+}
+
 /// A report, and what is derived from the log where that was asked for.
 #[derive(Serialize)]
 struct Shown<'a> {
@@ -187,10 +196,15 @@ pub(crate) fn found_in_part(findings: &[Finding]) -> Option<String> {
     Some(format!("the log {}: {first}", said_of(Verdict::by(findings))))
 }
 
+/// The same, and where all of it stands.
+pub(crate) fn damage_in_part(findings: &[Finding]) -> Option<String> {
+    Some(format!("{}; {}", found_in_part(findings)?, verify_tells(findings)))
+}
+
 /// What a verb tells that is true of a whole log alone is not told of one that does not verify.
 pub(crate) fn refuse_damaged(report: &Report) -> Result<(), Failure> {
     match report.failed() {
-        true => Err(damaged(report, VERIFY_TELLS)),
+        true => Err(damaged(report, &verify_tells(&report.findings))),
         false => Ok(()),
     }
 }
@@ -221,7 +235,7 @@ pub(crate) fn warn_saying(report: &Report, what: &str) {
     }
     let what = if what.is_empty() { String::new() } else { format!("; {what}") };
     let (said, first) = (said_of(report.verdict), first_finding(report));
-    complain(&format!("the log {said}{first}{what}; {VERIFY_TELLS}"));
+    complain(&format!("the log {said}{first}{what}; {}", verify_tells(&report.findings)));
 }
 
 /// Says on stderr that what was made of a log, in a directory of its own, does not verify, because

@@ -6,7 +6,7 @@ use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::text::path;
-use crate::verify::{VERIFY_TELLS, damaged};
+use crate::verify::{damaged, verify_tells};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
@@ -144,7 +144,7 @@ impl State {
         let (rebuilt, links) = look::read(directory, Until::End)?;
         directory.expect_log(&rebuilt.report)?;
         if rebuilt.report.failed() {
-            return Err(damaged(&rebuilt.report, VERIFY_TELLS));
+            return Err(damaged(&rebuilt.report, &verify_tells(&rebuilt.report.findings)));
         }
         let Rebuilt { world, head, report, .. } = rebuilt;
         let applied = head.map_or(0, |head| head.sequence);

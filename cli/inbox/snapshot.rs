@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::hold;
 use crate::live::LiveState;
 use crate::travel::reach;
-use crate::verify::{VERIFY_TELLS, damaged};
+use crate::verify::{damaged, verify_tells};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::head::read_witness;
 use holdpoint_log_format::names;
@@ -93,7 +93,7 @@ impl LogSnapshot {
             Ok((state, told)) => {
                 elsewhere = told;
                 let report = state.report().filter(|report| report.failed());
-                let problem = report.map(|report| damaged(report, VERIFY_TELLS));
+                let problem = report.map(|report| damaged(report, &verify_tells(&report.findings)));
                 (Some(state), problem.map(|failure| of_log(&place, failure)))
             }
             Err(failure) => (None, Some(unreadable(failure))),

@@ -10,7 +10,7 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::kind_name;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{ArchivePlaces, Finding as LogFinding, Place, Problem as LogProblem};
-use holdpoint_log_format::Link;
+use holdpoint_log_format::{Link, names};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -108,9 +108,37 @@ impl Finding {
         matches!(&self.problem, Problem::Payload { error, .. } if error.is_of_unknown_kind())
     }
 
-    /// The same finding, with the archive before the name of a file that lies in one.
+    /// The same finding, with the archive before the name of a file that lies in one. What is
+    /// missing at the end of an archive is met where the next segment begins, which is no fault of
+    /// that one.
     pub(crate) fn located(self, archives: &ArchivePlaces) -> Self {
-        Self { place: archives.located(self.place), ..self }
+        self.missing_in(archives)
+            .unwrap_or_else(|| Self { place: archives.located(self.place), ..self })
+    }
+
+    /// The records at the end of an archive that are missing there.
+    fn missing_in(&self, archives: &ArchivePlaces) -> Option<Self> {
+        let Problem::Log(
+            LogProblem::Gap { expected, found } | LogProblem::NotTheAnchor { expected, found },
+        ) = self.problem
+        else {
+            return None;
+        };
+        let (archive, of_found) = (archives.of(expected)?, archives.of(found));
+        if expected >= found || of_found == Some(archive) {
+            return None;
+        }
+        let file = format!("{archive}/{}", names::SEGMENTS);
+        let problem = LogProblem::BelowMark { first: expected, last: found.saturating_sub(1) };
+        let place = Place { file, offset: 0, sequence: expected };
+        Some(Self { place, problem: Problem::Log(problem) })
+    }
+
+    /// The archive in which this was found, where it is not in the log's own directory.
+    #[must_use]
+    pub fn archive(&self) -> Option<&str> {
+        let (archive, _) = self.place.file.rsplit_once(&format!("/{}", names::SEGMENTS))?;
+        Some(archive)
     }
 
     /// A stable name for programs.

@@ -257,6 +257,28 @@ fn a_segment_that_is_missing_in_an_archive_is_found() {
     }
 }
 
+/// The log's own segment behind it is whole, and so is what `verify` of the log alone reads.
+#[test]
+fn what_is_missing_at_the_end_of_an_archive_is_found_there_and_verifying_that_one_tells_all() {
+    let (mut sample, anchor) = Sample::archived();
+    let gone = segments_of(&sample.archive).pop().unwrap();
+    fs::remove_file(&gone).unwrap();
+    let first: u64 = gone.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    let archive = sample.archive.to_str().unwrap().to_string();
+    let place =
+        format!("{archive}/segments, byte 0, sequence {first}: records {first} to {anchor}");
+    let advice = format!("`holdpoint --log {archive} verify` tells all");
+    for line in ["log show", "replay", "log stat", "runs", "trace 3", "show LOOP"] {
+        let output = sample.expect("a missing segment", line, 6, &place);
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains(&advice), "{line}: {stderr}");
+        assert!(!stderr.contains(" verify` tells all;"), "{line}: {stderr}");
+    }
+    sample.expect("the log alone", "verify", 0, "");
+    sample.place.log = sample.archive.clone();
+    assert_eq!(status(&sample.place.holdpoint(&["verify"])), 6);
+}
+
 #[test]
 fn a_forged_head_of_an_archive_lends_no_record_a_standing() {
     let (sample, anchor) = Sample::archived();
