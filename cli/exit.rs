@@ -3,7 +3,7 @@
 use crate::advice;
 use crate::arguments::Global;
 use crate::output::Output;
-use crate::screen::{Page, columns_of};
+use crate::screen::{Page, columns_of, with_few_marks};
 use crate::streams;
 use holdpoint_engine::shell::EXIT_HOLDPOINT_FAILED;
 use serde::Serialize;
@@ -180,6 +180,7 @@ pub(crate) fn settle(global: &Global, outcome: Result<Exit, Failure>) -> Exit {
 /// Writes a sentence to stderr, folded where that is a terminal; its commands name the log.
 pub(crate) fn complain(sentence: &str) {
     let sentence = format!("holdpoint: {}", advice::pasted(sentence));
+    let sentence = with_few_marks(&sentence).into_owned();
     let told = match std::io::stderr().is_terminal() {
         true => folded(&sentence, columns_of(std::io::stderr())),
         false => sentence,

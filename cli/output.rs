@@ -4,7 +4,7 @@
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::pager::{self, Pager};
-use crate::screen::{columns_of_screen, folded, width};
+use crate::screen::{columns_of_screen, folded, width, with_few_marks};
 use crate::streams::{self, Stdout};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
@@ -54,10 +54,10 @@ impl Output {
 
     /// Writes a line. After a failure nothing is written any more.
     pub(crate) fn line(&mut self, line: impl fmt::Display) {
+        let line = line.to_string();
+        let line = with_few_marks(&line);
         match self.columns {
-            Some(columns) => {
-                fitted(&line.to_string(), columns).iter().for_each(|line| self.whole_line(line));
-            }
+            Some(columns) => fitted(&line, columns).iter().for_each(|line| self.whole_line(line)),
             None => self.whole_line(line),
         }
     }

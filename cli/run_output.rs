@@ -59,7 +59,7 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let stream = if args.stderr { OutputStream::Stderr } else { OutputStream::Stdout };
     let output =
         run.output(stream, args.attempt).ok_or_else(|| nothing_kept(&run, stream, args.attempt))?;
-    expect_verified(&run, output)?;
+    expect_verified(&run, output, searched.reach())?;
     let kept = last_lines(&output.bytes, args.tail.unwrap_or(usize::MAX));
     match global.json {
         true => put_json(&run, output, kept, searched.reach())?,
@@ -96,12 +96,12 @@ pub(crate) fn last_shown(
     loop_id: &str,
     most_lines: usize,
 ) -> Result<Vec<(String, Vec<String>)>, Failure> {
-    let run = read(directory, loop_id)?.run;
+    let Read { run, searched } = read(directory, loop_id)?;
     let mut shown = Vec::new();
     for stream in [OutputStream::Stdout, OutputStream::Stderr] {
         let printed = run.output(stream, None).filter(|output| output.extent.true_length > 0);
         let Some(output) = printed else { continue };
-        expect_verified(&run, output)?;
+        expect_verified(&run, output, searched.reach())?;
         let kept = last_lines(&output.bytes, most_lines);
         let missing = output.cut.as_ref().map(|cut| {
             format!("; {} of its middle were not kept", counted(cut.gap_length, "byte"))
@@ -118,9 +118,9 @@ pub(crate) fn verified(
     loop_id: &str,
     attempt: u8,
 ) -> Result<Vec<CapturedOutput>, Failure> {
-    let run = read(&Directory::open(global)?, loop_id)?.run;
+    let Read { run, searched } = read(&Directory::open(global)?, loop_id)?;
     let of_attempt = run.outputs.iter().filter(|output| output.attempt == attempt);
-    of_attempt.clone().try_for_each(|output| expect_verified(&run, output))?;
+    of_attempt.clone().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
     Ok(of_attempt.cloned().collect())
 }
 
@@ -205,10 +205,12 @@ pub(crate) fn name_of(stream: OutputStream) -> &'static str {
     }
 }
 
-/// That the bytes are those that were captured: tied to the newest witness or behind it, linked in
-/// the chain of their run, and, where none are missing, with the digest of the whole.
-fn expect_verified(run: &Run, output: &CapturedOutput) -> Result<(), Failure> {
-    let is_there = matches!(output.standing, Standing::Proven | Standing::Unwitnessed);
+/// That the bytes are those that were captured: tied to the newest witness or behind it, or said by
+/// the log to be unproven, linked in the chain of their run, and, where none are missing, with the
+/// digest of the whole.
+fn expect_verified(run: &Run, output: &CapturedOutput, reach: &Reach) -> Result<(), Failure> {
+    let is_there = matches!(output.standing, Standing::Proven | Standing::Unwitnessed)
+        || reach.says_unproven(output.sequence, output.sequence);
     let is_whole = output.cut.is_some()
         || output.extent.truncated
         || holdpoint_domain::core::hash::sha256(&output.bytes) == output.extent.whole_sha256;

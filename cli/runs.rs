@@ -265,9 +265,13 @@ impl Shown {
     fn tell_standing(&self, searched: &Searched) -> Awaited {
         let Self { runs, retries, sessions, .. } = self;
         let mut untied = Untied::default();
-        runs.iter().for_each(|run| untied.take(run.last, run.standing()));
+        let ends = runs.iter().flat_map(|run| [(run.first, run), (run.last, run)]);
+        ends.for_each(|(sequence, run)| untied.take(sequence, run.standing()));
         retries.values().for_each(|retry| untied.take(retry.sequence, retry.by.standing));
-        sessions.iter().for_each(|session| untied.take(session.last, session.standing()));
+        for session in sessions {
+            let ends = [session.first, session.last];
+            ends.into_iter().for_each(|sequence| untied.take(sequence, session.standing()));
+        }
         untied.tell(searched.reach())
     }
 }

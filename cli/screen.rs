@@ -13,6 +13,7 @@ mod plain;
 pub(crate) use conversation::{Around, Conversation};
 use folds::{fold, wrapped, wrapped_command};
 use framed::{FRAME, FRAME_COLUMNS, behind, framed};
+pub(crate) use plain::with_few_marks;
 use plain::{columns as columns_of_character, plain, plain_once, still, still_once};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;

@@ -5,6 +5,7 @@ use super::logs::Logs;
 use super::place::NamedLogs;
 use super::rows::{Rows, rows};
 use super::snapshot::{Asked, Change};
+use crate::advice;
 use crate::arguments::Global;
 use crate::decision::now;
 use crate::exit::{Exit, Failure, complain};
@@ -87,14 +88,15 @@ fn row<'a>(logs: &'a Logs, item: &'a Item, now: Time) -> Option<impl Serialize +
 }
 
 /// Says that nothing waits, as far as that is known, and what has no witness yet. A program is
-/// told so by the items; of a log without any it is told by which record that is known.
+/// told so by the items; of a log without any it is told by which record that is known, and so are
+/// people of one with items.
 fn conclude(global: &Global, logs: &Logs) {
+    for log in logs.logs.iter().filter(|log| log.items.is_empty() == global.json) {
+        let known = log.state.as_ref().and_then(LiveState::as_known);
+        let told = known.map(|known| advice::on(&log.place.path, &known));
+        told.iter().for_each(|told| complain(&format!("{}: {told}", shown(&log.place.path))));
+    }
     if global.json {
-        for log in logs.logs.iter().filter(|log| log.items.is_empty()) {
-            let known = log.state.as_ref().and_then(LiveState::as_known);
-            let told = known.map(|known| format!("{}: {known}", shown(&log.place.path)));
-            told.iter().for_each(|sentence| complain(sentence));
-        }
         return;
     }
     if !logs.logs.iter().any(|log| log.items.iter().any(Item::waits)) {

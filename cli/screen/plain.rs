@@ -3,11 +3,14 @@
 
 use super::alike::Word;
 use holdpoint_domain::core::text::hidden_character;
+use std::borrow::Cow;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 use unicode_width::UnicodeWidthChar;
 
 /// How many marks one letter may carry: more would run into the lines above and below.
 const MARKS_MAX: usize = 3;
+/// How many marks a line may have in a row, whoever made it visible.
+const MARKS_IN_A_ROW_MAX: usize = 8;
 /// How wide a letter may be with its marks.
 pub(super) const LETTER_COLUMNS_MAX: usize = 2 + MARKS_MAX;
 
@@ -107,6 +110,24 @@ fn escaped(text: &str, backslashes: Backslashes, is_moving: fn(char) -> bool) ->
     shown
 }
 
+/// A line that was made visible by whoever worded it, with no more marks in a row than stay near
+/// it; the rest is written `\u{..}`.
+pub(crate) fn with_few_marks(line: &str) -> Cow<'_, str> {
+    if line.is_ascii() {
+        return line.into();
+    }
+    let (mut shown, mut marks) = (String::with_capacity(line.len()), 0_usize);
+    for c in line.chars() {
+        let is_mark = c.general_category_group() == GeneralCategoryGroup::Mark;
+        marks = if is_mark { marks.saturating_add(1) } else { 0 };
+        match marks > MARKS_IN_A_ROW_MAX {
+            true => shown.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+            false => shown.push(c),
+        }
+    }
+    shown.into()
+}
+
 fn push_slashes(shown: &mut String, count: usize, is_doubled: bool) {
     let count = if is_doubled { count.saturating_mul(2) } else { count };
     shown.extend(std::iter::repeat_n('\\', count));
@@ -199,6 +220,16 @@ mod tests {
             plain(" \u{301}e\u{301}\u{301}\u{301}\u{301}"),
             " \\u{301}e\u{301}\u{301}\u{301}\\u{301}"
         );
+    }
+
+    #[test]
+    fn a_line_has_few_marks_in_a_row() {
+        let with = |count: usize| format!("a{}b", "\u{301}".repeat(count));
+        let mut due = with(8);
+        assert_eq!(with_few_marks(&due), due);
+        due.insert_str(due.len() - 1, "\\u{301}\\u{301}");
+        assert_eq!(with_few_marks(&with(10)), due);
+        assert_eq!(with_few_marks(&[with(8), with(8)].concat()), [with(8), with(8)].concat());
     }
 
     #[test]

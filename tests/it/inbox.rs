@@ -144,6 +144,11 @@ fn that_nothing_waits_is_told_with_the_record_that_states_it() {
     let said = format!("{}: as stated by {record}: ", place.log.to_str().unwrap());
     assert!(program.2.contains(&said), "{said} {program:?}");
     assert_eq!((people.0, &*people.1, program.0, &*program.1), (0, "", 0, ""));
+    // What waits is told with it as well: a program has it in each item.
+    hold(&place);
+    let [people, program] = read();
+    assert!(people.2.contains(&said) && !people.1.is_empty(), "{people:?}");
+    assert!(!program.2.contains("as stated by"), "{program:?}");
 }
 
 /// What is said of the one log that cannot be known, beside one that can.

@@ -57,6 +57,35 @@ fn a_decision_is_as_unproven_as_the_weakest_record_about_it() {
     }
 }
 
+/// No exit code tells of it: the log verifies.
+#[test]
+fn what_a_run_printed_that_a_salvage_left_unproven_is_written_and_said_to_be_so() {
+    let mut place = Place::new();
+    assert_eq!(status(&place.shell("echo hello")), 0);
+    unprove(&mut place);
+    assert_eq!(status(&place.holdpoint(&["verify"])), 0);
+    let id = place.newest_loop()["loop_id"].as_str().unwrap().to_string();
+    let output = place.holdpoint(&["output", &id]);
+    let stderr = text(&output.stderr);
+    assert_eq!((status(&output), &*text(&output.stdout)), (0, "hello\n"), "{stderr}");
+    assert!(stderr.contains("is shown and unproven"), "{stderr}");
+    let told = json(&place.holdpoint(&["output", &id, "--json"]));
+    assert_eq!(told["standing"], "unproven", "{told}");
+}
+
+/// From the first record of the first run on.
+#[test]
+fn a_list_of_runs_names_the_records_of_all_that_are_unproven() {
+    let mut place = Place::new();
+    assert_eq!(status(&place.shell("echo hello")), 0);
+    unprove(&mut place);
+    let run = json(&place.holdpoint(&["runs", "--json"]));
+    let stderr = text(&place.holdpoint(&["runs"]).stderr);
+    let [first, last] = ["first_record", "last_record"].map(|key| run[key].as_u64().unwrap());
+    let due = format!("records shown from {first} to {last} are unproven");
+    assert!(first < last && stderr.contains(&due), "{due}: {stderr}");
+}
+
 #[test]
 fn a_wait_for_an_answer_that_may_rest_on_unproven_records_says_so_and_is_refused() {
     let mut place = Place::new();

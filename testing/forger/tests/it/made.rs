@@ -99,7 +99,9 @@ fn indexed(log: &mut Log, place: usize) -> Fact {
         (index::hash_of(b"the last record"), vec![records - 1]),
     ]);
     let keys = Table::from([(index::hash_of(b"a key"), vec![0])]);
-    let index = Index::of(segment, 2, &terms, &keys).unwrap();
+    let mut index = Index::of(segment, 2, &terms, &keys).unwrap();
+    // One row of one byte, of the first record.
+    index.replace(index::ROWS, vec![1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
     let digest = index.digest();
     log.files.insert(index::path(first), File::Index(index));
     payload::segment_indexed(first, first + records - 1, index::VERSION, &digest)
