@@ -167,8 +167,8 @@ fn stated_by(values: &[Value], stderr: &str) -> BTreeSet<u64> {
     let said = stderr.split_once("as stated by record ").map(|(_, rest)| rest);
     let said = said.and_then(|rest| rest.split_once(':')?.0.parse().ok());
     let (named, in_reach) = (named.chain(said).next(), stated_in_reach(values, stderr));
-    // A state of which nothing is named was made from all records: it is that behind the newest.
-    let behind = values.first().filter(|_| named.is_none() && in_reach.is_empty());
+    // A state is what the records come to that follow what is named, up to the newest one.
+    let behind = values.first().filter(|_| named.is_none());
     named.or_else(|| state_behind(behind?)).into_iter().chain(in_reach).collect()
 }
 
