@@ -242,21 +242,32 @@ impl<S: ReadStorage> JoinedLog<S> {
         }
     }
 
-    /// Whether HEAD's anchor is another one by now, or an archive is not where it was: the archives
-    /// were looked for again then.
+    /// Whether HEAD's anchor is another one by now, or an archive was not where it is: the archives
+    /// were looked for again then. One that was read and is no more is an error: without it this
+    /// is another reading.
     fn has_moved(&self) -> io::Result<bool> {
         let before = self.anchor();
-        let is_gone = self.is_archive_gone()?;
-        if is_gone {
+        let gone = self.archive_gone()?;
+        if gone.is_some() {
             *self.joined.borrow_mut() = Joined::of(None, Archives::default());
         }
         let looked = self.look();
         looked.map_err(|error| io::Error::other(format!("{}: {error}", names::HEAD)))?;
-        Ok(is_gone || self.anchor() != before)
+        match gone {
+            Some((path, count)) if self.anchor() == before && self.archives_read() < count => {
+                let told = "it became another one while it was read, or is gone; run it again";
+                Err(io::Error::other(format!("{} in the archive {path}: {told}", names::HEAD)))
+            }
+            gone => Ok(gone.is_some() || self.anchor() != before),
+        }
     }
 
-    /// Whether an archive that is read is another one by now, or none.
-    fn is_archive_gone(&self) -> io::Result<bool> {
+    fn archives_read(&self) -> usize {
+        self.joined.borrow().archives.read.len()
+    }
+
+    /// An archive that is read and is another one by now, or none; and how many are read.
+    fn archive_gone(&self) -> io::Result<Option<(Arc<str>, usize)>> {
         for archive in &self.joined.borrow().archives.read {
             let head = read_witness(&archive.storage, names::HEAD);
             let head = head.map_err(|error| {
@@ -264,10 +275,10 @@ impl<S: ReadStorage> JoinedLog<S> {
             })?;
             let head = head.and_then(Result::ok).and_then(|bytes| Head::decode(&bytes).ok());
             if head != Some(archive.head) {
-                return Ok(true);
+                return Ok(Some((archive.path.clone(), self.archives_read())));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// The records that are in an archive which is not read.
