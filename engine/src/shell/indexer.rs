@@ -132,6 +132,14 @@ impl Indexer {
         }
     }
 
+    /// Nothing is built or told of segments up to a record, which are moved to an archive.
+    pub(super) fn forget(&self, last: u64) {
+        let mut work = self.shared.work.lock();
+        work.due.retain(|first, _| *first > last);
+        work.doubted.retain(|first, _| *first > last);
+        work.built.retain(|built| built.first_sequence > last);
+    }
+
     /// What was built since this was called last, to be told of in the log.
     pub(super) fn take_built(&self) -> Vec<SegmentIndexed> {
         std::mem::take(&mut self.shared.work.lock().built)

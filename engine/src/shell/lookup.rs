@@ -41,8 +41,8 @@ pub(super) struct Lookup {
     pub(super) indexer: Indexer,
     /// What began before the log does.
     pub(super) archived: Option<Archived>,
-    /// Whether somebody moves records to an archive.
-    has_archived: bool,
+    /// The last record that is moved to an archive, as an event that was followed says; 0: none.
+    archived_to: u64,
     /// The segment that was the active one when the indexer last looked.
     looked_at: u64,
 }
@@ -68,9 +68,10 @@ impl Lookup {
 
     /// Follows a record that was appended or read.
     pub(super) fn follow(&mut self, sequence: u64, envelope: &Envelope) {
-        if matches!(envelope.event, Event::Log(LogEvent::HistoryArchived(_))) {
+        if let Event::Log(LogEvent::HistoryArchived(body)) = &envelope.event {
             // Segments leave, sooner or later: they are listed again and again from then on.
-            self.has_archived = true;
+            self.archived_to = body.anchor_sequence;
+            self.indexer.forget(self.archived_to);
         }
         let Some(recent) = &mut self.recent else { return };
         recent.follow(sequence, envelope);
@@ -89,7 +90,8 @@ impl Lookup {
         // reads segments lists them itself, and says why it cannot.
         let Ok(entries) = listed(&**scope.disk) else { return };
         self.looked_at = active;
-        let segments: Vec<u64> = firsts(&entries).into_iter().filter(|it| *it <= active).collect();
+        let mut segments = firsts(&entries);
+        segments.retain(|first| *first > self.archived_to && *first <= active);
         let files = entries.iter().filter_map(|entry| names::parse_index(&entry.name)).collect();
         self.indexer.look_after(scope.disk, &segments, scope.known, &files);
     }
@@ -160,7 +162,8 @@ impl Lookup {
     }
 
     /// Shows the records of one segment from one on, where its index says where they lie. `false`:
-    /// it does not, or `visit` did not have enough; then nothing that it saw is proven.
+    /// it does not, as for one that was moved to an archive, or `visit` did not have enough; then
+    /// nothing that it saw is proven.
     ///
     /// # Errors
     /// The segment cannot be read.
@@ -172,6 +175,11 @@ impl Lookup {
     ) -> Result<bool, SubmitError> {
         let holding = scope.known.iter().take_while(|(segment, _)| *segment <= first).last();
         let Some((segment, known)) = holding else { return Ok(false) };
+        self.list_segments(scope)?;
+        let is_gone = |(_, firsts): &(u64, Vec<u64>)| firsts.binary_search(&segment).is_err();
+        if self.listed.as_ref().is_none_or(is_gone) {
+            return Ok(false);
+        }
         let Some(index) = self.index(scope, segment)? else { return Ok(false) };
         let mut opened = opened(scope, segment)?;
         let (mut next, mut onward) = (first, ControlFlow::Continue(()));
@@ -223,7 +231,7 @@ impl Lookup {
     fn list_segments<S: Storage>(&mut self, scope: &Scope<'_, S>) -> Result<(), SubmitError> {
         let active = scope.newest.header.first_sequence();
         let is_listed = self.listed.as_ref().is_some_and(|(listed_at, _)| *listed_at == active);
-        if !is_listed || self.has_archived {
+        if !is_listed || self.archived_to > 0 {
             let mut firsts = firsts(&listed(&**scope.disk)?);
             firsts.retain(|first| *first <= active);
             let is_there = |first: &u64| firsts.binary_search(first).is_ok();

@@ -13,9 +13,10 @@ use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::{Command, Refusal};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::Level;
-use holdpoint_engine::shell::{ArchivePlan, EngineOptions, SubmitError, Submitted};
+use holdpoint_engine::shell::{ArchivePlan, Conditions, EngineOptions, SubmitError, Submitted};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::survey::segment_path;
+use holdpoint_testing::log::segments_of;
 use holdpoint_testing::shell::commands::{initialize, whole_story};
 use holdpoint_testing::shell::{Place, origin};
 use std::fs;
@@ -178,4 +179,58 @@ fn bits_that_were_drawn_since_the_records_of_an_archive_need_no_archive() {
     accepted(&first, &begin(drawn));
     first.close().expect("it closes");
     other.close().expect("it closes");
+}
+
+/// The state that is carried has all of a question, and does not fit into what is left of the
+/// segment: the log goes on in a new one.
+#[test]
+fn what_is_moved_to_an_archive_is_indexed_no_more_and_its_commands_are_answered_again() {
+    let place = Place::new();
+    let sealed = || segments_of(&place.log()).len() - 1;
+    let first = engine(&place);
+    let mut numbers = 1..;
+    let mut ask_at_length = || {
+        let Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(mut question)) =
+            ask(numbers.next().expect("there is no end of them"))
+        else {
+            unreachable!("it asks")
+        };
+        question.context = Some("x".repeat(32 << 10));
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(question))
+    };
+    while sealed() < 1 {
+        accepted(&first, &ask_at_length());
+    }
+    let (key, question) = (Conditions::once("question"), ask_at_length());
+    let asked = first.submit_when(&origin(), &key, &question).expect("the log works");
+    let sequence = asked.receipt().expect("it was accepted").first_sequence;
+    while sealed() < 2 {
+        accepted(&first, &ask_at_length());
+    }
+    let newest = segments_of(&place.log()).pop().expect("there is one");
+    let room = fs::metadata(newest).expect("it is there").len();
+    // Of what is left there, less than the questions take stays.
+    for _ in 0..(room - (100 << 10)) / (9 << 10) {
+        let filler = RecordEvent::new("filler", "filled", "x".repeat(8 << 10).as_str());
+        first.record(&origin(), filler).expect("the log works").accepted().expect("it fits");
+    }
+    first.close().expect("it closes");
+    let second = engine(&place);
+    let archive = place.beside("archive");
+    let moved = second.archive(&DirectoryStorage::new(&archive), ArchivePlan::default());
+    let moved = moved.expect("it can be moved");
+    let (_, last) = moved.moved.expect("two segments are sealed");
+    assert!(last.sequence > sequence, "the question is moved as well");
+    assert_eq!(sealed(), 1, "the log went on in a new segment");
+    second.close().expect("it closes");
+    let third = engine(&place);
+    let indexed = third.query(|world| world.segment_indexes().iter().map(|(first, _)| first).min());
+    assert!(indexed.expect("the log works").is_none_or(|first| first > last.sequence));
+    for what in ["beside the archive", "where the archive is gone"] {
+        let again = third.submit_when(&origin(), &key, &question);
+        let Ok(Submitted::Repeated(receipt)) = &again else { panic!("{what}: {again:?}") };
+        assert_eq!(receipt.first_sequence, sequence, "{what}");
+        fs::remove_dir_all(&archive).ok();
+    }
+    third.close().expect("it closes");
 }
