@@ -5,6 +5,7 @@ use crate::records_support::{
     Sample, besides_reach, holdpoint, indexed, remove_indexes, saying, segments, sequences, told,
     values,
 };
+use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::{Flags, Head, Link, LogId, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_testing::hand_made::{
@@ -506,6 +507,23 @@ fn a_range_before_the_first_segment_that_is_there_is_not_proven() {
         assert_eq!(code, 6, "{range}: {stdout}");
         assert!(stdout.contains("the segment that begins at 1 is due first"), "{range}: {stdout}");
         assert!(!stdout.contains("integrity     proven"), "{range}: {stdout}");
+    }
+}
+
+#[test]
+fn what_is_behind_the_lost_first_segments_is_shown_from_its_first_record_on() {
+    let sample = indexed();
+    let log = sample.directory.path();
+    let (all, firsts) = (sequences(&shown(log, &[])), segments(log));
+    for (lost, next) in firsts.iter().zip(&firsts[1..]) {
+        std::fs::remove_file(log.join(segment_path(*lost))).unwrap();
+        for from in [*next, *next + 1] {
+            let output = holdpoint(log, &["log", "show", "--json", "--from", &from.to_string()]);
+            let (code, _, stderr) = told(&output);
+            assert!(code == 6 && stderr.contains("due first"), "{from}: {stderr}");
+            let behind = all.iter().copied().filter(|it| *it >= from);
+            assert!(sequences(&values(&output)).into_iter().eq(behind), "{from}");
+        }
     }
 }
 

@@ -273,16 +273,19 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         behind > before && behind > READ_BACK_MAX
     }
 
-    /// Whether nothing is gained over reading the log whole, which proves more.
+    /// Whether nothing is gained over reading the log whole, which proves more. Whoever asks for
+    /// what is behind lost first segments asks for a part.
     fn reads_all(&self) -> bool {
         let firsts = self.reader.firsts();
         let is_read =
             |(at, first): (usize, &u64)| self.can_hold(at) && !self.tied.is_by_index(*first);
-        let is_cut = self.filter.first.zip(firsts.first()).is_some_and(|(it, first)| it > *first);
+        let head = self.reader.head();
+        let begins = head.map_or(1, |head| head.anchor_sequence.saturating_add(1));
+        let begins = firsts.first().map_or(begins, |first| begins.min(*first));
+        let is_cut = self.filter.first.is_some_and(|first| first > begins);
         firsts.is_empty()
             || self.order == Order::OldestFirst
-                && (self.reader.head().is_err()
-                    || !is_cut && firsts.iter().enumerate().all(is_read))
+                && (head.is_err() || !is_cut && firsts.iter().enumerate().all(is_read))
     }
 
     /// What is tied is known before the first record is shown.
