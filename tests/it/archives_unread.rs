@@ -4,11 +4,12 @@
 use crate::archive_support::{Sample, beside, duplicate, fifo, sequences};
 use crate::decision_support::asked;
 use crate::program::{json, status, text};
-use holdpoint_log_format::names;
+use holdpoint_log_format::{Head, names};
 use holdpoint_testing::log::segments_of;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::Output;
 
 #[test]
@@ -177,7 +178,7 @@ fn no_verb_that_takes_an_id_denies_what_may_be_in_an_archive() {
 /// Puts something in the place of the archive; says what is told of it.
 type Replace = fn(&Sample) -> &'static str;
 
-const NOT_THE_ARCHIVE: [(&str, i32, Replace); 9] = [
+const NOT_THE_ARCHIVE: [(&str, i32, Replace); 10] = [
     ("another log's archive", 6, |sample| {
         let (other, _) = Sample::archived();
         duplicate(&other.archive, &sample.archive);
@@ -224,7 +225,23 @@ const NOT_THE_ARCHIVE: [(&str, i32, Replace); 9] = [
         fs::remove_dir_all(sample.archive.join(names::SEGMENTS)).unwrap();
         "there is no segment"
     }),
+    ("it, with a HEAD of one that begins later", 6, |sample| {
+        let moved_first = head_of(&sample.archive);
+        sample.grow();
+        sample.archive_to(&sample.archive);
+        let head = Head {
+            anchor_sequence: moved_first.newest_sequence,
+            anchor_link: moved_first.newest_link,
+            ..head_of(&sample.archive)
+        };
+        fs::write(sample.archive.join(names::HEAD), head.encode()).unwrap();
+        "is due first, and the first segment begins at 1"
+    }),
 ];
+
+fn head_of(archive: &Path) -> Head {
+    Head::decode(&fs::read(archive.join(names::HEAD)).unwrap()).unwrap()
+}
 
 #[test]
 fn what_is_not_the_archive_is_refused_where_it_was_named_and_told_where_the_log_names_it() {

@@ -533,12 +533,17 @@ fn head_of_archive<A: ReadStorage>(archive: &A) -> Result<Head, Unfit> {
         Ok(head) => head,
     };
     let first = head.anchor_sequence.saturating_add(1);
-    match list(archive)? {
-        Err(finding) => damaged(&finding.place.file, finding.problem),
-        Ok(listed) if !firsts(&listed).contains(&first) => {
-            damaged(&segment_path(first), Problem::SegmentsGone { newest: head.newest_sequence })
+    let firsts = match list(archive)? {
+        Err(finding) => return damaged(&finding.place.file, finding.problem),
+        Ok(listed) => firsts(&listed),
+    };
+    match firsts.first() {
+        Some(found) if *found == first => Ok(head),
+        // Nothing is ever moved out of an archive, so that it has no anchor but its beginning.
+        Some(found) if firsts.contains(&first) => {
+            damaged(&segment_path(*found), Problem::NotTheAnchor { expected: first, found: *found })
         }
-        Ok(_) => Ok(head),
+        _ => damaged(&segment_path(first), Problem::SegmentsGone { newest: head.newest_sequence }),
     }
 }
 
