@@ -13,6 +13,7 @@ use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::core::actor::{Actor, Authentication, NotAPerson, Principal};
 use holdpoint_domain::core::doubt::Doubt;
+use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::decision_point::{
@@ -122,7 +123,7 @@ impl<'g> DecisionSession<'g> {
         let story = issue.filter(|issue| check_identifier("issue id", issue).is_ok());
         let correlation = match (story, &only.idempotency_key) {
             (Some(issue), _) => issue.to_string(),
-            (None, Some(key)) => format!("decision key {key}"),
+            (None, Some(key)) => story_of(key),
             (None, None) => self.entropy()?.to_string(),
         };
         self.submit_in(Origin { actor: by.actor(), correlation, causation: None }, only, command)
@@ -233,6 +234,16 @@ impl<'g> DecisionSession<'g> {
     /// Closes the log.
     pub(crate) fn close(self) -> Result<(), Failure> {
         self.engine.close().map_err(|error| failed(self.global, error))
+    }
+}
+
+/// The story of a question that has no issue and is asked under a key: the key, or its digest where
+/// that name would be too long, or none. The same key has the same story.
+fn story_of(key: &str) -> String {
+    let named = format!("decision key {key}");
+    match check_identifier("correlation", &named) {
+        Ok(()) => named,
+        Err(_) => format!("decision key {}", sha256(key.as_bytes())),
     }
 }
 

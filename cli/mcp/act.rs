@@ -27,6 +27,11 @@ const ENDED: &str = "It ended already: decision tells how.";
 pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Failure> {
     let issue = arguments.issue_id.clone();
     let binding = arguments.binding.as_ref().map(bound).transpose()?;
+    if arguments.valid_for_seconds.is_some() && binding.is_none() {
+        let message = "valid_for_seconds is how long an approval of one action may be spent: give \
+                       that action as binding, or leave valid_for_seconds away";
+        return Err(Failure::new(Exit::USAGE, "bad_arguments", message));
+    }
     floors()?;
     let session = caller.session(true)?;
     let supersedes =

@@ -361,3 +361,15 @@ fn an_approval_in_a_damaged_log_is_not_said_to_be_there_to_be_spent() {
     let (code, line) = approved();
     assert!(code == 6 && line.contains("not to be spent as the log stands"), "{line}");
 }
+
+#[test]
+fn a_key_as_long_as_a_key_may_be_is_taken_and_a_longer_one_is_refused_as_that() {
+    let place = Place::new();
+    let [longest, longer] = [256, 257].map(|length| "k".repeat(length));
+    let ask = |key| [&ASK[..], &["--idempotency-key", key]].concat();
+    let first = done(&place, &ask(&longest));
+    assert_eq!(done(&place, &ask(&longest))["id"], first["id"]);
+    let (_, error) = refused(&place, &ask(&longer));
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("idempotency key"), "{message}");
+}

@@ -397,6 +397,7 @@ fn arguments_that_no_tool_takes_are_refused_and_nothing_is_recorded() {
         ("decision_create", "bad_arguments", json!({ "prompt": 1 })),
         ("decision_create", "bad_arguments", json!({ "prompt": "?", "colour": "red" })),
         ("decision_create", "bad_arguments", json!({ "prompt": "?", "timeout_seconds": -1 })),
+        ("decision_create", "bad_arguments", json!({ "prompt": "?", "valid_for_seconds": 60 })),
         ("decision_create", "bad_arguments", json!({ "prompt": "?", "options": [{ "id": "a" }] })),
         ("decision_create", "bad_timeout", json!({ "prompt": "?", "timeout_seconds": u64::MAX })),
         ("decision_create", "bad_timeout", json!({ "prompt": "?", "timeout_seconds": 0 })),
