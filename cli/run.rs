@@ -41,7 +41,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use terms::{HoldArgs, StartArgs, attempts, names_somebody};
+use terms::{HoldArgs, StartArgs, attempts, expect_asked, names_somebody};
 
 /// What is true of a run whose log was not closed well.
 const RECORDED: &str = "the run is on record";
@@ -138,6 +138,7 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let demands = Demands::of(&global.log, &engine).map_err(Failure::of_run)?;
     let in_force = demands.in_force(&configuration, &hold.asked()?).map_err(Failure::of_run)?;
     names_somebody(&in_force)?;
+    expect_asked(&in_force, &hold, &start)?;
     let run = governed(args, &in_force, &configuration)?;
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
     let mut screen = Screen::new(global.json, run.command.stdin);

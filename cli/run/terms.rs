@@ -129,6 +129,40 @@ pub(super) fn names_somebody(in_force: &InForce) -> Result<(), Failure> {
     Err(not_started("nobody", message))
 }
 
+/// What is said of a question would be in vain where nobody is asked: whoever says it may believe
+/// that somebody is.
+pub(super) fn expect_asked(
+    in_force: &InForce,
+    hold: &HoldArgs,
+    start: &StartArgs,
+) -> Result<(), Failure> {
+    let asks_before = in_force.gate.before || start.approval.is_some();
+    let asks = asks_before || in_force.hold.policy != HoldPolicy::Never;
+    let of_any = [
+        ("--approver", !hold.approver.is_empty()),
+        ("--escalate-to", !hold.escalate_to.is_empty()),
+        ("--decision-timeout", hold.decision_timeout.is_some()),
+        ("--quorum", hold.quorum.is_some()),
+    ];
+    let of_start = [
+        ("--approval-timeout", hold.approval_timeout.is_some()),
+        ("--bind-file", !start.bind_file.is_empty()),
+    ];
+    let in_vain = of_any.iter().filter(|_| !asks).chain(of_start.iter().filter(|_| !asks_before));
+    match in_vain.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        _ if start.resume.is_some() => Ok(()),
+        Some((option, _)) => {
+            let (whom, add) = match asks {
+                true => ("nobody is asked before the start", "--hold always"),
+                false => ("nobody is asked", "--hold before or another --hold"),
+            };
+            let message = format!("{option} is of a question, and {whom}: add {add}, or leave it");
+            Err(not_started("hold", message))
+        }
+    }
+}
+
 impl HoldArgs {
     /// What the command line asks for.
     pub(super) fn asked(&self) -> Result<Asked, Failure> {
