@@ -241,6 +241,12 @@ fn show_found(out: &mut Output, found: &Found) {
         out.line("these records are one batch, all or nothing:");
     }
     found.records.iter().for_each(|line| out.line(format_args!("  {}", of_record(line))));
+    if let Some(run) = found.records.iter().find_map(|line| line.loop_id.as_deref()) {
+        let record = found.record;
+        out.line(format_args!(
+            "of {run}: `holdpoint show {run}` tells of it, `holdpoint trace {record}` what led to it"
+        ));
+    }
     if !found.causes.is_empty() {
         out.line("caused by, the nearest cause first:");
         found.causes.iter().for_each(|line| out.line(format_args!("  {}", of_record(line))));

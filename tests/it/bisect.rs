@@ -201,6 +201,7 @@ fn the_program_finds_what_became_of_an_entity_that_has_settled() {
     let lines = text(&place.holdpoint(&ask).stdout);
     assert!(lines.contains("HALTED from") && lines.contains("caused by"), "{lines}");
     assert!(lines.contains("states looked at"), "{lines}");
+    assert!(lines.contains(&format!("of {id}: `holdpoint show {id}` tells of it")), "{lines}");
     let output = place.holdpoint(&["bisect", "--entity", &format!("{id}x"), "--where", "true"]);
     assert_eq!(status(&output), 3);
 }
