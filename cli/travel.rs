@@ -165,6 +165,10 @@ pub(crate) fn tell_reach(
     told.iter().for_each(|sentence| complain(sentence));
 }
 
+/// What is shown of a log of which the first record is damaged.
+const NOTHING_FOLLOWED: &str =
+    "no record of the log can be followed: this is the state before the first";
+
 /// What is to be said where a state is not that of the place that was asked for.
 pub(crate) fn reach(
     asked: Until,
@@ -182,14 +186,23 @@ pub(crate) fn reach(
             Some(format!("no record is as old as {time}: this is the state before the first"))
         }
         _ => {
-            let newest = report.head.as_ref().filter(|newest| is_beyond(asked, newest))?;
-            let (sequence, time) = (newest.sequence, moment(newest.time));
-            let what = if report.failed() { "what holds of the log" } else { "the log" };
-            Some(format!("{what} ends with record {sequence}, {time}: this is the state after it"))
+            let Some(end) = &report.followed_to else {
+                return report.failed().then(|| NOTHING_FOLLOWED.to_string());
+            };
+            let (sequence, time) = (end.sequence, moment(end.time));
+            let followed =
+                if report.failed() { "what can be followed of the log" } else { "the log" };
+            let told = || {
+                format!(
+                    "{followed} ends with record {sequence}, {time}: this is the state after it"
+                )
+            };
+            is_beyond(asked, end).then(told)
         }
     }
 }
 
+/// Whether a place lies behind a record.
 fn is_beyond(asked: Until, newest: &Head) -> bool {
     match asked {
         Until::End => false,

@@ -45,6 +45,10 @@ pub struct Report {
     pub file_bytes: u64,
     /// The newest valid record that ends a batch; none in an empty log.
     pub head: Option<Head>,
+    /// The newest record to which all from the first one on follow each other, and lead: behind it
+    /// no state is told. It is another one than `head` where the log goes on behind damage.
+    #[serde(skip)]
+    pub followed_to: Option<Head>,
     /// The highest sequence with durable evidence: up to here nothing can be missing unseen.
     pub mark: u64,
     /// Records above the mark.
@@ -238,6 +242,7 @@ impl Report {
     pub(crate) fn of_reading(reading: Reading, axes: Axes, verdict: Verdict) -> Self {
         let unproven_records = reading.unproven_here();
         let first = reading.anchor.position.sequence.saturating_add(1);
+        let followed_to = Head::at(&reading.handed_on);
         let survey = reading.survey;
         let newest = survey.last.as_ref().map_or(reading.handed_on, |last| last.run.chain);
         let is_unproven = newest.sequence > survey.mark;
@@ -257,6 +262,7 @@ impl Report {
             record_bytes: reading.record_bytes,
             file_bytes: survey.segments.iter().map(|segment| segment.length).sum(),
             head: Head::at(&newest),
+            followed_to,
             mark: survey.mark,
             unproven: is_unproven
                 .then(|| Unproven { first: survey.mark.saturating_add(1), last: newest.sequence }),

@@ -398,7 +398,38 @@ fn behind_damage_it_is_what_holds_that_ends_and_not_the_log() {
         let output = place.holdpoint(&[verb, &["999"]].concat());
         assert_eq!(status(&output), 6);
         let said = text(&output.stderr);
-        assert!(said.contains("what holds of the log ends with record "), "{verb:?}: {said}");
+        assert!(
+            said.contains("what can be followed of the log ends with record "),
+            "{verb:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn what_lies_behind_damage_in_the_middle_is_no_state_and_that_is_said() {
+    let (place, mut log) = (Place::new(), HandMade::new());
+    log.run();
+    let (kept, damaged) = (log.chain.sequence, log.head().end_offset);
+    log.run();
+    log.roll();
+    log.run();
+    log.write(&place.log);
+    flip(&place.log.join(segment_path(1)), damaged + 70);
+    let newest = log.chain.sequence;
+    let said = format!("what can be followed of the log ends with record {kept}, ");
+    let at = (newest - 3).to_string();
+    let moment = Timestamp::from_nanoseconds(log.chain.time - 1).to_string();
+    for words in [
+        &["diff", &at, &newest.to_string()][..],
+        &["diff", &at],
+        &["diff", &moment],
+        &["replay", "--until", &at],
+        &["replay", "--live", "--until", &moment],
+        &["decision", "list", "--at", &at],
+    ] {
+        let output = place.holdpoint(words);
+        let stderr = text(&output.stderr);
+        assert!(status(&output) == 6 && stderr.contains(&said), "{words:?}: {stderr}");
     }
 }
 
