@@ -64,3 +64,33 @@ fn who_asks_from_a_user_namespace_is_said_to_be_unknown() {
         assert!(!told(&answered).contains("4294967295"), "{}", told(&answered));
     }
 }
+
+/// Whoever may take numbers in a user namespace can make a program there that has one of them
+/// outside of it as well.
+#[test]
+fn a_number_that_a_user_may_take_is_nobody() {
+    let Some(machine) = Machine::new() else { return };
+    const OF_ALICE: u32 = 100_007;
+    fs::write(machine.etc.path().join("subuid"), "# none\nbob:7:1\nalice:100000:65536\n").unwrap();
+    let hold = |asker: u32| {
+        if machine.place.log.exists() {
+            machine.give_log(asker);
+        }
+        let run = ["run", "--hold", "after", "--no-wait", "--", "true"];
+        assert_refused(&machine.call(asker, &run), 122, &[]);
+        let listed = json(&machine.call(asker, &["hold", "list", "--json"]));
+        let asked = listed.as_array().unwrap().last().unwrap()["request_id"].clone();
+        asked.as_str().unwrap().to_string()
+    };
+    for (asker, answerer, exit, why) in [
+        (ALICE, OF_ALICE, 5, "the name is not proven"),
+        (OF_ALICE, ALICE, 5, "it is not known which user asks"),
+        (ALICE, OF_ALICE + 65_536, 0, ""),
+        (ALICE, BOB, 0, ""),
+    ] {
+        let asked = hold(asker);
+        machine.give_log(answerer);
+        let answer = ["hold", "answer", &asked, "--yes", "--decision", "CONTINUE"];
+        assert_refused(&machine.call(answerer, &answer), exit, &[why]);
+    }
+}

@@ -4,9 +4,10 @@
 //!
 //! A name that a command gives itself is proven where it is the name of this process's own user.
 //! Any other is a claim, and so is every name outside of the initial user namespace, where a
-//! process can make itself any user, and below a recorder, where nobody is a person.
+//! process can make itself any user, under a number that a user may take by way of one, and below a
+//! recorder, where nobody is a person.
 
-use super::origin_of_user::{below_recorder, in_initial_user_namespace};
+use super::origin_of_user::{below_recorder, in_initial_user_namespace, is_subordinate};
 use super::person_terminal::{terminal_name, user_number};
 use super::user::user_name;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal, UNKNOWN_USER};
@@ -31,7 +32,8 @@ enum Grounds {
     /// It does.
     Proven,
     /// In a user namespace a process can make itself any user. So it may be in one where that
-    /// cannot be known.
+    /// cannot be known, and under a number that was given to a user for namespaces: from within one
+    /// a program can be made that takes that number outside of it.
     OtherNamespace,
     /// A command that is being recorded is never a person.
     BelowRecorder,
@@ -41,7 +43,8 @@ impl Identity {
     /// What this process can prove of itself, asked of the kernel.
     #[must_use]
     pub fn of_process() -> Self {
-        let grounds = if !in_initial_user_namespace().unwrap_or(false) {
+        let is_known = in_initial_user_namespace().unwrap_or(false);
+        let grounds = if !is_known || is_subordinate(user_number()) {
             Grounds::OtherNamespace
         } else if below_recorder() {
             Grounds::BelowRecorder
@@ -124,7 +127,7 @@ impl Identity {
             (Authentication::Terminal, _, None) => format!("a terminal, uid {uid}"),
             (Authentication::OsUser, _, _) => format!("uid {uid}, no terminal"),
             (Authentication::None, Grounds::OtherNamespace, _) => {
-                format!("claimed in a user namespace as uid {uid}")
+                format!("claimed in or by way of a user namespace as uid {uid}")
             }
             (Authentication::None, Grounds::BelowRecorder, _) => {
                 format!("claimed by uid {uid} in a recorded command")

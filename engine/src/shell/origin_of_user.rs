@@ -1,9 +1,10 @@
 //! Whether the number of this process's user says who it is.
 
+use super::user::has_name;
 use crate::executor::{GUARD_NAME, user_namespace_number};
 use rustix::fs::{FsWord, fstatfs};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 
 /// The number of the initial user namespace (`PROC_USER_INIT_INO` of the kernel's interface).
 const INITIAL_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
@@ -19,8 +20,42 @@ const OVERFLOW_USER: &str = "/proc/sys/kernel/overflowuid";
 const USUAL_OVERFLOW_USER: u32 = 65_534;
 /// The longest file of `/proc` that is read here, in bytes: 340 lines of a map are shorter.
 const PROC_BYTES_MAX: u64 = 16 * 1024;
+/// Which numbers users may take besides their own.
+const SUBORDINATE_USERS: &str = "/etc/subuid";
+/// How much of that is read, in bytes: tens of thousands of users take less.
+const SUBORDINATE_BYTES_MAX: u64 = 1 << 20;
 /// How many ancestors are looked at: more than any system lets processes nest.
 const ANCESTORS_MAX: usize = 4096;
+
+/// Whether a user may run programs under a number that is not the own one: it is in a range of
+/// subordinate ones (subuid(5)), which tell nothing of who they are. Where the file cannot be read,
+/// any number without a name may be one.
+pub(super) fn is_subordinate(number: u32) -> bool {
+    match subordinate_ranges() {
+        Ok(ranges) => ranges.lines().any(|line| holds(line, number)),
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(_) => !has_name(number),
+    }
+}
+
+fn subordinate_ranges() -> io::Result<String> {
+    let mut bytes = Vec::new();
+    let read =
+        File::open(SUBORDINATE_USERS)?.take(SUBORDINATE_BYTES_MAX).read_to_end(&mut bytes)?;
+    match (read as u64) < SUBORDINATE_BYTES_MAX {
+        true => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        false => Err(ErrorKind::FileTooLarge.into()),
+    }
+}
+
+/// A line is `USER:FIRST:COUNT`.
+fn holds(line: &str, number: u32) -> bool {
+    let mut numbers = line.rsplit(':').map(|part| part.trim().parse::<u64>().ok());
+    let (Some(Some(count)), Some(Some(first))) = (numbers.next(), numbers.next()) else {
+        return false;
+    };
+    (first..first.saturating_add(count)).contains(&u64::from(number))
+}
 
 /// Whether this process is in the initial user namespace: asked of the kernel, or where it is too
 /// old to say, read off the map of a `/proc` that is one. A map that says nothing is no.

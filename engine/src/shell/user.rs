@@ -23,6 +23,11 @@ pub fn name_of_user(uid: u32) -> String {
     name.unwrap_or_else(|| format!("uid {uid}"))
 }
 
+/// Whether a user has this number. Where the database does not answer, none is known to.
+pub(super) fn has_name(uid: u32) -> bool {
+    user(uid).is_ok_and(|user| user.is_some())
+}
+
 /// The home of a user, whatever the environment says. `None`: no such user, or none of its own.
 ///
 /// # Errors
