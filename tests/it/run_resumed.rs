@@ -1,9 +1,11 @@
 //! What a run does after a hold that nobody waited for, what its next attempts are held to, and how
 //! others wait for the answer.
 
+use crate::filler::fill;
 use crate::program::{Place, command_in, json, status, text};
 use crate::run_before::{answer, await_listed, await_question, command, file, refused, run};
 use crate::terminal::at_terminal;
+use holdpoint_testing::log::segments_of;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -114,6 +116,47 @@ fn every_attempt_of_an_approved_start_is_of_the_program_that_was_approved() {
     assert!(said.contains("BINDING_MISMATCH"), "{said}");
     assert!(said.contains(" run --hold before`"), "{said}");
     place.verified();
+}
+
+/// Moves all that is on record to an archive beside the log.
+fn archive(place: &Place) {
+    fill(&place.log, 40);
+    while segments_of(&place.log).len() < 2 {
+        fill(&place.log, 40);
+    }
+    let moved = place.holdpoint(&["log", "archive", "archive"]);
+    assert_eq!(status(&moved), 0, "{}", text(&moved.stderr));
+}
+
+#[test]
+fn a_run_whose_beginning_was_archived_goes_on_with_the_program_that_was_approved() {
+    for is_approved in [false, true] {
+        let place = Place::new();
+        write_step(&place, "approved");
+        let hold = if is_approved { "always" } else { "on-failure" };
+        let begin = ["--json", "run", "--hold", hold, "--no-wait"];
+        let begun = run(&place, &[&begin[..], &["--", "./step"]].concat());
+        let begun = if is_approved {
+            let id = json(&begun)["decision_id"].as_str().unwrap().to_string();
+            assert_eq!(answer(&place, &id, "approve"), 0);
+            run(&place, &[&begin[..], &["--approval", &id, "--", "./step"]].concat())
+        } else {
+            begun
+        };
+        assert_eq!(status(&begun), 122, "{}", text(&begun.stderr));
+        let request = json(&begun)["request_id"].as_str().unwrap().to_string();
+        archive(&place);
+        decide(&place, &request, &["RETRY", "--reason", "flaky"]);
+        let resume = ["--json", "run", "--no-wait", "--resume", &request, "--", "./step"];
+        if is_approved {
+            write_step(&place, "another one");
+            assert_eq!(refused(&run(&place, &resume)).0, "BINDING_MISMATCH");
+            write_step(&place, "approved");
+        }
+        let output = run(&place, &resume);
+        assert_eq!((status(&output), runs(&place)), (122, 2), "{}", text(&output.stderr));
+        place.verified();
+    }
 }
 
 #[test]

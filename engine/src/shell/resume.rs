@@ -12,6 +12,7 @@ use crate::executor::{CommandSpec, InstructionEnvelope, OutputSink, ShownValue, 
 use crate::executor::{command_line, visible as shown};
 use crate::log::Storage;
 use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceContent};
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, ExecutionLoopState};
 use holdpoint_domain::governed::{ExecutionLoop, RequestPlace};
@@ -195,7 +196,7 @@ impl<S: Storage> Engine<S> {
     }
 
     /// The approval that was spent for the start of a loop.
-    fn approval_of(&self, entity: &ExecutionLoop) -> Result<Option<String>, SubmitError> {
+    fn approval_of(&self, entity: &ExecutionLoop) -> Result<Option<String>, ResumeError> {
         let begun = find_event(self.core(), entity.started_sequence, |event| {
             let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(begun)) =
                 event.envelope.event
@@ -203,8 +204,31 @@ impl<S: Storage> Engine<S> {
                 return None;
             };
             (*begun.loop_id == *entity.loop_id()).then_some(begun)
+        });
+        match begun {
+            Err(SubmitError::Follow(_)) if first_kept(self.core())? > entity.started_sequence => {
+                self.approval_spent_before(entity.started_sequence)
+            }
+            begun => Ok(begun?.and_then(|begun| begun.approval).map(|id| id.to_string())),
+        }
+    }
+
+    /// The same where the loop's beginning was moved to an archive: an approval is spent by the
+    /// record before the one that begins the loop, and that the state remembers.
+    fn approval_spent_before(&self, first_sequence: u64) -> Result<Option<String>, ResumeError> {
+        let is_spent_so = |point: &&DecisionPoint| {
+            let spent = point.consumed.as_ref();
+            spent.is_some_and(|spent| spent.sequence.saturating_add(1) == first_sequence)
+        };
+        let (found, is_known) = self.query(|world| {
+            let mut points = world.live_decision_points().chain(world.closed_decision_points());
+            let found = points.find(is_spent_so).map(|point| point.decision_id.to_string());
+            (found, !world.forgets_decision_points())
         })?;
-        Ok(begun.and_then(|begun| begun.approval).map(|id| id.to_string()))
+        match found {
+            None if !is_known => Err(RunError::BeginningArchived { first_sequence }.into()),
+            found => Ok(found),
+        }
     }
 
     /// The instruction that a loop began with, where the log still holds it: what was moved to an
