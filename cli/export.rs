@@ -23,6 +23,9 @@ use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+/// What SQLite puts behind the name of a database, for files beside it.
+const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
 /// Options of `export`.
 ///
 /// Batches are exported whole: those whose last record lies within `--since` and `--until`. Of a
@@ -102,6 +105,7 @@ fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     match args.file() {
         Some(out) => {
+            expect_no_journal(args)?;
             to_file(global, args, &directory, Target::new(out, args.force, Some(&directory))?)
         }
         None => to_stdout(global, args, &directory),
@@ -124,6 +128,30 @@ fn check(global: &Global, args: &Args) -> Result<(), Failure> {
         ),
         _ => Ok(()),
     }
+}
+
+/// What SQLite keeps beside a database is taken for that of whatever database has the name: what it
+/// holds of an older one would be read into the new one.
+fn expect_no_journal(args: &Args) -> Result<(), Failure> {
+    let Some(out) = args.file().filter(|_| matches!(args.format, Format::Sqlite)) else {
+        return Ok(());
+    };
+    for ending in JOURNALS {
+        let mut journal = out.as_os_str().to_os_string();
+        journal.push(ending);
+        let journal = PathBuf::from(journal);
+        let found = journal.symlink_metadata();
+        if found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            continue;
+        }
+        let message = format!(
+            "{} is there, which SQLite would read into the database: close what has the database \
+             open and remove it, or name another file with --out",
+            path(&journal)
+        );
+        return Err(Failure::new(Exit::CONFLICT, "journal_left", message));
+    }
+    Ok(())
 }
 
 fn to_stdout(global: &Global, args: &Args, directory: &Directory) -> Result<Exit, Failure> {
@@ -168,6 +196,7 @@ fn to_file(
     drop(bar);
     let exported = exported.map_err(|error| failure(args, &error))?;
     directory.expect_log(&exported.report)?;
+    expect_no_journal(args)?;
     let out = target.finish()?;
     show(global, args, &exported, &out)?;
     if !global.json {
@@ -272,12 +301,12 @@ fn ended(args: &Args, directory: &Directory, exported: &Exported) -> Result<Exit
         ));
     }
     warn(&exported.report);
-    let since = match args.since {
+    let record = |bound: Option<Until>| match bound {
         Some(Until::Sequence(sequence)) => Some(sequence),
         _ => None,
     };
     match exit_of(&exported.report) {
-        Exit::DONE => Ok(expect_archives(directory, since, None)),
+        Exit::DONE => Ok(expect_archives(directory, record(args.since), record(args.until))),
         failed => Ok(failed),
     }
 }

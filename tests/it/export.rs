@@ -503,3 +503,19 @@ fn a_database_is_a_file_and_a_wrong_format_names_the_right_ones() {
     let output = place.holdpoint(&["export", "--since", "noon"]);
     assert_eq!(status(&output), 2);
 }
+
+#[test]
+fn no_database_is_made_where_what_is_left_of_another_would_be_read_into_it() {
+    let place = Place::new();
+    assert_eq!(status(&place.shell("true")), 0);
+    let words = ["export", "--format", "sqlite", "--out", "log.db", "--force"];
+    for left in ["log.db-wal", "log.db-shm", "log.db-journal"] {
+        fs::write(out(&place, left), "left").unwrap();
+        let output = place.holdpoint(&words);
+        let stderr = text(&output.stderr);
+        assert!(status(&output) == 4 && stderr.contains(left), "{stderr}");
+        assert!(!out(&place, "log.db").exists());
+        fs::remove_file(out(&place, left)).unwrap();
+    }
+    assert_eq!(status(&place.holdpoint(&words)), 0);
+}
