@@ -244,7 +244,8 @@ fn show_found(out: &mut Output, found: &Found) {
     if let Some(run) = found.records.iter().find_map(|line| line.loop_id.as_deref()) {
         let record = found.record;
         out.line(format_args!(
-            "of {run}: `holdpoint show {run}` tells of it, `holdpoint trace {record}` what led to it"
+            "of {run}: `holdpoint show {run}` tells of it, `holdpoint trace {record}` what led to \
+             it"
         ));
     }
     if !found.causes.is_empty() {
