@@ -204,6 +204,7 @@ fn of_two(
         reach::tell_of_states(global, report, newest);
         warn_of_states(report, &[shown]);
     }
+    [&directory, &other].into_iter().for_each(Directory::tell_unread);
     let failing = reports.iter().find(|report| report.failed());
     Ok(failing.map_or(Exit::DONE, exit_of))
 }

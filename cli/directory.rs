@@ -44,6 +44,11 @@ const ARCHIVE_OPTION: &str = "--archive DIR";
 const OTHER_OPTION: &str = "--other DIR";
 
 impl Directory {
+    /// Whether it is marked as an archive.
+    pub(crate) fn is_archive(&self) -> bool {
+        self.path.join(names::ARCHIVE).symlink_metadata().is_ok()
+    }
+
     /// The directory that `--log` names. It may be missing or empty: that is for the reading to
     /// tell.
     pub(crate) fn open(global: &Global) -> Result<Self, Failure> {

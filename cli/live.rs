@@ -141,8 +141,11 @@ impl LiveState {
         self.report().is_some_and(Report::failed)
     }
 
-    /// That there is a log.
+    /// That there is a log; of an archive it is said that what waits there may have ended since.
     pub(crate) fn expect_log(&self, from: &Directory) -> Result<(), Failure> {
+        if from.is_archive() {
+            complain(AN_ARCHIVE);
+        }
         self.report().map_or(Ok(()), |report| from.expect_log(report))
     }
 
@@ -205,15 +208,17 @@ impl LiveState {
         }
         let newest = records.iter().map(|(_, newest)| *newest).max().unwrap_or(0);
         no_witness(self.first_unwitnessed(), newest);
-        if newest > 0 {
-            tell_lost(self.world());
-        }
+        tell_lost(self.world());
         let durable = self.durable();
         if newest > durable {
             complain(&format!("not proven durable from record {}", durable.saturating_add(1)));
         }
     }
 }
+
+/// What is said of a state at the end of an archive.
+const AN_ARCHIVE: &str = "this is an archive, and nothing is written to it: the log goes on \
+                          elsewhere, where what waits here may have been answered";
 
 /// Says of which records a salvage left no proof.
 pub(crate) fn tell_unproven(world: &World) {

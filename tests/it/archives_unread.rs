@@ -4,6 +4,7 @@
 use crate::archive_support::{Sample, beside, duplicate, fifo, sequences};
 use crate::decision_support::asked;
 use crate::program::{json, status, text};
+use crate::records_support::holdpoint;
 use holdpoint_log_format::{Head, names};
 use holdpoint_testing::log::segments_of;
 use serde_json::Value;
@@ -19,6 +20,7 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
     fs::remove_dir_all(&sample.archive).unwrap();
     let told = format!("records 1 to {anchor} are in the archive {}", sample.archive.display());
     let before = format!("log show --from {anchor}");
+    let until = format!("export --until {anchor}");
     let behind = format!("log show --from {} --json", anchor + 1);
     let diff = format!("diff {newest}");
     for line in [
@@ -30,6 +32,7 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
         "log show --to 3",
         "log show --from 3 --to 4",
         &before,
+        &until,
         "log show --decision UNKNOWN",
         "log tail --loop NOBODY",
         "trace 3",
@@ -320,4 +323,30 @@ fn the_name_of_an_archive_is_never_shown_as_it_is() {
     fs::remove_dir_all(&named).unwrap();
     assert!(is_shown_safely(&sample.expect("gone", "log show", 0, "")));
     assert!(is_shown_safely(&sample.expect("gone", "trace 3", 3, "")));
+}
+
+#[test]
+fn two_logs_are_not_told_apart_by_what_is_in_an_archive_without_a_word() {
+    let sample = Sample::new();
+    let copy = beside(&sample.place, "copy");
+    duplicate(&sample.place.log, &copy);
+    let anchor = sample.archive_to(&sample.archive);
+    fs::remove_dir_all(&sample.archive).unwrap();
+    let told = format!("records 1 to {anchor} are in the archive {}", sample.archive.display());
+    sample.expect("gone", "diff --other copy", 0, &told);
+    let log = sample.place.log.to_str().unwrap();
+    let output = holdpoint(&copy, &["diff", "--other", log]);
+    assert!(text(&output.stderr).contains(&told), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_waits_at_the_end_of_an_archive_is_told_with_that_it_is_one() {
+    let (sample, _) = Sample::archived();
+    for line in ["decision list", "decision show PROJ-1", "hold list"] {
+        let output = holdpoint(&sample.archive, &line.split(' ').collect::<Vec<_>>());
+        let stderr = text(&output.stderr);
+        assert_eq!(status(&output), 0, "{line}: {stderr}");
+        assert_eq!(stderr.matches("this is an archive").count(), 1, "{line}: {stderr}");
+        assert!(!text(&sample.ask(line, 1).stderr).contains("this is an archive"), "{line}");
+    }
 }
