@@ -215,7 +215,7 @@ fn hold(machine: &Machine, run: &[&str]) -> String {
 type Spoil = fn(&Machine, &Path);
 
 /// What makes a policy unbelieved, and what is said of it.
-const UNBELIEVED: [(&str, Spoil); 17] = [
+const UNBELIEVED: [(&str, Spoil); 19] = [
     ("not a regular file", |_, path| {
         fs::remove_file(path).unwrap();
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
@@ -268,6 +268,8 @@ const UNBELIEVED: [(&str, Spoil); 17] = [
         fs::remove_dir(&directory).unwrap();
         symlink("/etc/nowhere", directory).unwrap();
     }),
+    ("says nothing", |_, path| fs::write(path, "").unwrap()),
+    ("says nothing", |_, path| fs::write(path, "# [hold]\n").unwrap()),
     ("longer than", |_, path| fs::write(path, "#".repeat(1024 * 1024 + 1)).unwrap()),
 ];
 

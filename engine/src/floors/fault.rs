@@ -85,6 +85,15 @@ pub enum FloorsError {
         /// What the link leads to.
         missing: PathBuf,
     },
+    /// No table is in it.
+    #[error(
+        "the policy {} says nothing, as one that was cut off: write what it demands, `[hold]` alone \
+         where that is nothing, or remove it", shown(.path)
+    )]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
     /// Longer than any policy.
     #[error("the policy {} is longer than {most} bytes: shorten it", shown(.path))]
     TooLong {

@@ -146,6 +146,10 @@ fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
         Ok(settings) => settings,
         Err(fault) => return Err(FloorsError::Malformed { path, fault }),
     };
+    // A file that was cut to nothing would else demand nothing.
+    if parse::<toml::Table>(&bytes).is_ok_and(|tables| tables.is_empty()) {
+        return Err(FloorsError::Empty { path });
+    }
     let policy = settings.hold.policy();
     if let Err(fault) = policy.check() {
         return Err(FloorsError::Unkeepable { path, fault });

@@ -9,7 +9,7 @@
 
 use super::origin_of_user::{below_recorder, in_initial_user_namespace, is_subordinate};
 use super::person_terminal::{terminal_name, user_number};
-use super::user::user_name;
+use super::user::{is_answered, user_name};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal, UNKNOWN_USER};
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecisionCommand};
 use holdpoint_domain::{ActorId, Command, Proof};
@@ -33,7 +33,8 @@ enum Grounds {
     Proven,
     /// In a user namespace a process can make itself any user. So it may be in one where that
     /// cannot be known, and under a number that was given to a user for namespaces: from within one
-    /// a program can be made that takes that number outside of it.
+    /// a program can be made that takes that number outside of it. Nor does a number say who it is
+    /// where the user database does not answer: its user may have another name by then.
     OtherNamespace,
     /// A command that is being recorded is never a person.
     BelowRecorder,
@@ -43,15 +44,16 @@ impl Identity {
     /// What this process can prove of itself, asked of the kernel.
     #[must_use]
     pub fn of_process() -> Self {
-        let is_known = in_initial_user_namespace().unwrap_or(false);
-        let grounds = if !is_known || is_subordinate(user_number()) {
+        let user = user_number();
+        let is_known = in_initial_user_namespace().unwrap_or(false) && is_answered(user);
+        let grounds = if !is_known || is_subordinate(user) {
             Grounds::OtherNamespace
         } else if below_recorder() {
             Grounds::BelowRecorder
         } else {
             Grounds::Proven
         };
-        let (user, name, terminal) = (user_number(), user_name(), terminal_name());
+        let (name, terminal) = (user_name(), terminal_name());
         Self { user, name, grounds, terminal, is_simulated: false }
     }
 

@@ -28,6 +28,11 @@ pub(super) fn has_name(uid: u32) -> bool {
     user(uid).is_ok_and(|user| user.is_some())
 }
 
+/// Whether the database says who a number is, or that it has no name.
+pub(super) fn is_answered(uid: u32) -> bool {
+    user(uid).is_ok()
+}
+
 /// The home of a user, whatever the environment says. `None`: no such user, or none of its own.
 ///
 /// # Errors
