@@ -28,7 +28,7 @@ fn told() -> Place {
     let answer = ["hold", "answer", request, "--yes", "--decision", "ABORT"];
     let answered = place.holdpoint(&answer);
     assert!([0, 120].contains(&status(&answered)), "{}", text(&answered.stderr));
-    let first = asked(&place, &["bd-1"]);
+    let first = asked(&place, &["bd-1", "--idempotency-key", "once"]);
     done(&place, &["respond", &first, "--option", "a", "--comment", "=fine"]);
     let second = asked(&place, &["--default", "b"]);
     let guided = done(&place, &["respond", &second, "--guidance", "shorter"]);
@@ -126,6 +126,10 @@ fn rows_load_in_pythons_csv_and_say_what_the_lines_say() {
     let rows = rows.as_array().unwrap();
     assert_eq!(rows.len(), lines.len());
     for (row, line) in rows.iter().zip(&lines) {
+        for part in ["tenant", "engine", "key", "content"] {
+            let given = line["idempotency"][part].as_str().unwrap_or_default();
+            assert_eq!(row[format!("idempotency_{part}")], given, "{line}");
+        }
         assert_eq!(row["sequence"], line["sequence"].to_string());
         assert_eq!((&row["time"], &row["kind"]), (&line["time"], &line["kind"]));
         assert_eq!(row["correlation"], line["correlation"]);
@@ -142,6 +146,11 @@ fn tables_load_in_pythons_sqlite_and_say_what_the_program_shows() {
     let place = told();
     let (tables, lines) = (tables(&place, &[]), lines(&place, &[]));
     assert_eq!(rows(&tables, "records").len(), lines.len());
+    for (row, line) in rows(&tables, "records").iter().zip(&lines) {
+        for part in ["tenant", "engine", "key", "content"] {
+            assert_eq!(row[format!("idempotency_{part}")], line["idempotency"][part], "{line}");
+        }
+    }
     let of_kind = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
     let evidence = rows(&tables, "evidence");
     assert_eq!(evidence.len(), of_kind("evidence_capture.evidence_captured"));

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The names of the columns.
-pub const COLUMNS: [&str; 20] = [
+pub const COLUMNS: [&str; 22] = [
     "sequence",
     "time",
     "kind",
@@ -28,7 +28,9 @@ pub const COLUMNS: [&str; 20] = [
     "correlation",
     "causation",
     "idempotency_tenant",
+    "idempotency_engine",
     "idempotency_key",
+    "idempotency_content",
     "loop_id",
     "decision_id",
     "summary",
@@ -83,8 +85,10 @@ fn cells(record: Record, event: String) -> [String; COLUMNS.len()] {
     let (proof_by, proof_user) = line
         .proof
         .map_or_else(Default::default, |proof| (proof.by.to_string(), proof.user.to_string()));
-    let (tenant, key) =
-        record.idempotency.map_or_else(Default::default, |given| (given.tenant, given.key));
+    let [tenant, engine, key, content] =
+        record.idempotency.map_or_else(Default::default, |given| {
+            [given.tenant, given.engine, given.key, given.content.to_string()]
+        });
     [
         line.sequence.to_string(),
         line.time.to_string(),
@@ -99,7 +103,9 @@ fn cells(record: Record, event: String) -> [String; COLUMNS.len()] {
         line.correlation.unwrap_or_default(),
         line.causation.map(|sequence| sequence.to_string()).unwrap_or_default(),
         tenant,
+        engine,
         key,
+        content,
         line.loop_id.unwrap_or_default(),
         line.decision_id.unwrap_or_default(),
         line.summary,

@@ -15,7 +15,9 @@ CREATE TABLE records (
     correlation TEXT,
     causation INTEGER,
     idempotency_tenant TEXT,
+    idempotency_engine TEXT,
     idempotency_key TEXT,
+    idempotency_content TEXT,           -- SHA-256 of what the key stands for
     loop_id TEXT,
     decision_id TEXT,
     summary TEXT NOT NULL,
