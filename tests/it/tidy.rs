@@ -340,6 +340,36 @@ fn no_published_crate_needs_one_that_is_not() {
     assert_none("needs what is not published", &places);
 }
 
+/// The lock of the fuzz targets is apart from that of the workspace, and nothing that is built with
+/// every change reads it.
+#[test]
+fn the_fuzz_targets_lock_what_the_crates_need() {
+    let read = |file: &Path| fs::read_to_string(file).unwrap().parse::<toml::Table>().unwrap();
+    let lock = read(&root().join("fuzz/Cargo.lock"));
+    let locked = |name: &str| {
+        let packages = lock["package"].as_array().unwrap();
+        let found = packages.iter().find(|package| package["name"].as_str() == Some(name))?;
+        let needs = found.get("dependencies").and_then(toml::Value::as_array);
+        let needs = needs.into_iter().flatten().filter_map(toml::Value::as_str);
+        Some(needs.filter_map(|need| need.split(' ').next()).collect::<Vec<_>>())
+    };
+    let mut places = Vec::new();
+    for (directory, _) in packages() {
+        let manifest = read(&directory.join("Cargo.toml"));
+        let name = manifest["package"]["name"].as_str().unwrap();
+        let (Some(needed), Some(locked)) = (manifest.get("dependencies"), locked(name)) else {
+            continue;
+        };
+        for (need, of) in needed.as_table().unwrap() {
+            let is_optional = of.get("optional").is_some_and(|it| it.as_bool() == Some(true));
+            if !is_optional && !locked.contains(&need.as_str()) {
+                places.push(format!("{name} needs {need}: `cargo update -w` in fuzz locks it"));
+            }
+        }
+    }
+    assert_none("fuzz/Cargo.lock is an older one", &places);
+}
+
 #[test]
 fn what_contributors_are_sent_to_is_there() {
     let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
