@@ -2,6 +2,7 @@
 //! a part of the log tells it as if it had begun once.
 
 use crate::attack_support::{state_indexes, submit};
+use crate::export::has_python;
 use crate::records_support::{holdpoint, told};
 use crate::thread_support::{chat, line, setting, turn};
 use holdpoint_domain::core::ids::Entropy;
@@ -130,6 +131,24 @@ fn a_run_that_began_twice_is_told_by_no_list_and_both_beginnings_are_named() {
     let (_, listed, _) = told(&holdpoint(sample.path(), &["runs", "-q", "-n", "2"]));
     assert!(!listed.contains(&sample.run), "{listed}");
     sample.expect(&["trace 1", &format!("trace {second}")], 0, "");
+    expect_once_in_a_database(&sample);
+}
+
+/// A database has the first one alone.
+fn expect_once_in_a_database(sample: &Sample) {
+    if !has_python() {
+        return;
+    }
+    let out = TempDir::new().unwrap();
+    let file = out.path().join("log.db");
+    let words = ["export", "--format", "sqlite", "--out", file.to_str().unwrap()];
+    assert_eq!(told(&holdpoint(sample.path(), &words)).0, 6);
+    let script = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\nprint(db.execute('SELECT \
+                  count(*), max(started_sequence) FROM execution_loops WHERE loop_id = ?', \
+                  sys.argv[2:]).fetchone())";
+    let mut python = std::process::Command::new("python3");
+    let counted = python.args(["-c", script]).arg(&file).arg(&sample.run).output().unwrap();
+    assert_eq!(told(&counted), (0, "(1, 1)\n".to_string(), String::new()));
 }
 
 #[test]

@@ -87,8 +87,8 @@ pub enum FloorsError {
     },
     /// No table is in it.
     #[error(
-        "the policy {} says nothing, as one that was cut off: write what it demands, `[hold]` alone \
-         where that is nothing, or remove it", shown(.path)
+        "the policy {} says nothing, as one that was cut off: write what it demands, `[hold]` \
+         alone where that is nothing, or remove it", shown(.path)
     )]
     Empty {
         /// The file.

@@ -41,7 +41,13 @@ pub(super) fn changed(
     Ok(())
 }
 
+/// Of loops that begin under one id the first alone counts, as the rules have it.
 fn put_loop(connection: &Connection, entity: &ExecutionLoop) -> Result<(), ExportError> {
+    let earlier = "SELECT 1 FROM execution_loops WHERE loop_id = ? AND started_sequence < ?";
+    let key = (entity.loop_id(), integer(entity.started_sequence));
+    if connection.prepare_cached(earlier)?.exists(key)? {
+        return Ok(());
+    }
     insert(connection, "execution_loops", loop_row(entity))?;
     for held in &entity.decisions.requests {
         insert(connection, "decisions", request_row(&held.view(), entity))?;
