@@ -30,6 +30,7 @@ use crate::wanted::expect_order;
 use crate::when::TimesArgs;
 use again::{Retries, apart, placed};
 use anstyle::{AnsiColor, Style};
+use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
     Begun, BegunTwice, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session,
@@ -152,7 +153,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         wanted = whole;
         looked = Looked::at(&directory, args, (&range, &wanted))?;
     }
-    let Looked { runs, sessions, uncounted, mut searched, looked_back_to } = looked;
+    let Looked { runs, sessions, uncounted, mut searched, looked_back_to, behind } = looked;
     let (retries, also_read) = again::read(&directory, &runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
     let unfinished = recorders::unfinished(&directory, &runs);
@@ -186,6 +187,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let exit = tell_missing()?;
     recorders::tell(&directory, &shown.runs);
     sessions::tell_unlooked(looked_back_to);
+    shown.tell_behind(behind);
     let awaited = match global.json {
         true => Awaited::default(),
         false => shown.tell_standing(&searched),
@@ -216,28 +218,68 @@ struct Looked {
     searched: Searched,
     /// The oldest question that was looked at for sessions, where those before it were not.
     looked_back_to: Option<u64>,
+    behind: Behind,
+}
+
+/// Whether there are more behind the last one that is shown.
+#[derive(Clone, Copy)]
+enum Behind {
+    Nothing,
+    More,
+    /// What is there cannot be read, or does not count.
+    Unknown,
 }
 
 impl Looked {
+    /// As many as are to be shown; one more is read to tell whether there are more. Where that one
+    /// is in doubt, nothing of it is told with those that are shown.
     fn at(
         directory: &Directory,
         args: &Args,
+        asked: (&Filter, &RunsWanted),
+    ) -> Result<Self, Failure> {
+        if args.follow {
+            return Self::newest(directory, asked, args.count);
+        }
+        let mut one_more = Self::newest(directory, asked, args.count.saturating_add(1))?;
+        if !one_more.searched.is_sound() || !one_more.uncounted.is_empty() {
+            let shown = Self::newest(directory, asked, args.count)?;
+            let is_full = shown.len() >= args.count;
+            let behind = if is_full { Behind::Unknown } else { Behind::Nothing };
+            return Ok(Self { behind, ..shown });
+        }
+        if one_more.len() > args.count {
+            cut_to(args.count, &mut one_more.runs, &mut one_more.sessions);
+            one_more.behind = Behind::More;
+        }
+        Ok(one_more)
+    }
+
+    /// So many at most.
+    fn newest(
+        directory: &Directory,
         (range, wanted): (&Filter, &RunsWanted),
+        most: usize,
     ) -> Result<Self, Failure> {
         let mut bar = Bar::new();
         let Listed { mut runs, uncounted, mut searched } = directory.read(|log, options| {
             let mut progress = |progress| bar.update(progress);
-            find_runs(log, range, wanted, args.count, options, &mut progress)
+            find_runs(log, range, wanted, most, options, &mut progress)
         })?;
         drop(bar);
-        let least = runs.last().map(|run| run.first).filter(|_| runs.len() >= args.count);
+        let least = runs.last().map(|run| run.first).filter(|_| runs.len() >= most);
         let (mut sessions, mut looked_back_to) = (Vec::new(), None);
-        if let Some(found) = sessions::read(directory, args, (range, wanted), least)? {
+        if let Some(found) = sessions::read(directory, (range, wanted), (least, most))? {
             searched.join(found.searched);
             (sessions, looked_back_to) = (found.sessions, found.looked_back_to);
         }
-        cut_to(args.count, &mut runs, &mut sessions);
-        Ok(Self { runs, sessions, uncounted, searched, looked_back_to })
+        cut_to(most, &mut runs, &mut sessions);
+        let behind = Behind::Nothing;
+        Ok(Self { runs, sessions, uncounted, searched, looked_back_to, behind })
+    }
+
+    const fn len(&self) -> usize {
+        self.runs.len().saturating_add(self.sessions.len())
     }
 
     /// Whether nothing was found, and all could be read.
@@ -259,6 +301,25 @@ struct Shown {
 impl Shown {
     fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.sessions.is_empty()
+    }
+
+    /// Says that there are more, and what shows them.
+    fn tell_behind(&self, behind: Behind) {
+        let there = match behind {
+            Behind::Nothing => return,
+            Behind::More => "there are",
+            Behind::Unknown => "there may be",
+        };
+        let short = |run: &Run| bounded(run.entity.loop_id(), ID_CHARACTERS).to_string();
+        let runs = self.runs.iter().map(|run| (run.first, short(run)));
+        let sessions = self.sessions.iter().map(|it| (it.first, sessions::id(it)));
+        // Behind the one that began first, nothing is left out and nothing is seen twice.
+        let Some((_, last)) = runs.chain(sessions).min() else { return };
+        let count = self.runs.len().saturating_add(self.sessions.len());
+        complain(&format!(
+            "{there} more than the {count} shown: `-n N` shows N of them, `--after {last}` goes on \
+             behind the last one"
+        ));
     }
 
     /// Says where what is shown ceases to be proven.

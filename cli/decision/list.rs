@@ -13,6 +13,7 @@ use crate::live::WholeArg;
 use crate::output::Output;
 use crate::screen::{Page, columns, named};
 use crate::table::{self, Column, Fit, NOTHING, column};
+use crate::text::counted;
 use crate::travel::parse_at;
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::text::bounded;
@@ -113,7 +114,8 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let look = args.look(global, &directory)?;
     look.expect_log(&directory)?;
     let after = args.after.as_deref().map(|wanted| look.find(wanted)).transpose()?;
-    let found = args.select(look.world(), after, look.now());
+    let mut found = args.select(look.world(), after, look.now());
+    let behind = args.cut(&mut found);
     look.state.expect_known(global, &found)?;
     let mut out = Output::stdout();
     if global.json {
@@ -126,6 +128,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if !global.json && found.is_empty() && !look.state.failed() {
         complain(args.nothing());
     }
+    tell_behind(&found, behind);
     tell_place(args.at, &look);
     if !args.state.is_live() {
         tell_archived(&directory);
@@ -168,10 +171,15 @@ impl Args {
             Some(wanted) => Some(known(world, wanted)?),
             None => None,
         };
-        Some(if global.json { self.select(world, after, now) } else { Vec::new() })
+        if !global.json {
+            return Some(Vec::new());
+        }
+        let mut shown = self.select(world, after, now);
+        self.cut(&mut shown);
+        Some(shown)
     }
 
-    /// What is listed, in its order.
+    /// What is wanted, in the order of the list.
     fn select<'w>(
         &self,
         world: &'w World,
@@ -182,8 +190,14 @@ impl Args {
         let mut found: Vec<_> =
             wanted.filter(|point| after.is_none_or(|after| place(point) > place(after))).collect();
         found.sort_unstable_by_key(|point| place(point));
-        found.truncate(self.limit.unwrap_or(usize::MAX));
         found
+    }
+
+    /// Leaves as many as are listed, and says how many are behind those.
+    fn cut(&self, found: &mut Vec<&DecisionPoint>) -> usize {
+        let wanted = found.len();
+        found.truncate(self.limit.unwrap_or(usize::MAX));
+        wanted.saturating_sub(found.len())
     }
 
     /// That no decision is listed.
@@ -210,6 +224,19 @@ impl Args {
             && requester.is_none_or(|name| *point.requested_by.id == *name)
             && self.urgency.is_none_or(|urgency| point.terms.urgency == urgency)
             && (!self.overdue || point.is_overdue(now))
+    }
+}
+
+/// Says that there are more than are listed, and what shows them.
+fn tell_behind(shown: &[&DecisionPoint], behind: usize) {
+    if let Some(last) = shown.last().filter(|_| behind > 0) {
+        complain(&format!(
+            "{} behind the {} shown: `--limit N` shows N of them, `--after {}` goes on behind the \
+             last one",
+            counted(behind as u64, "decision"),
+            shown.len(),
+            last.decision_id
+        ));
     }
 }
 

@@ -1,7 +1,6 @@
 //! Sessions of agents whose tools a hook guards: a row each in a list of runs. All of it rests on
 //! the questions that the hook put on record; that they are of one session is the host's claim.
 
-use super::Args;
 use super::table::claimed;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -117,9 +116,8 @@ pub(crate) fn id(session: &Session) -> String {
 /// so none is shown where that is asked for.
 pub(super) fn read(
     directory: &Directory,
-    args: &Args,
     (range, wanted): (&Filter, &RunsWanted),
-    least: Option<u64>,
+    (least, most): (Option<u64>, usize),
 ) -> Result<Option<SessionsFound>, Failure> {
     let may_be = wanted.by.as_deref().is_none_or(is_name);
     let asks_of_runs = !RunsWanted { by: None, approved_by: None, ..wanted.clone() }.is_all();
@@ -129,7 +127,7 @@ pub(super) fn read(
     let range =
         Filter { first: least.max(range.first), correlation: wanted.by.clone(), ..range.clone() };
     // Who approved is known of a session once it was read: any of them may be one of those.
-    let most = if wanted.approved_by.is_some() { QUESTIONS_MAX } else { args.count };
+    let most = if wanted.approved_by.is_some() { QUESTIONS_MAX } else { most };
     let mut found = directory
         .read(|log, options| find_sessions(log, &range, (most, QUESTIONS_MAX), &asks, options))?;
     if let Some(wanted) = &wanted.approved_by {

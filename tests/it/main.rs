@@ -57,6 +57,7 @@ mod inbox_screen;
 mod injection;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod injection_support;
+mod lists;
 mod locate;
 mod log_archive;
 mod log_archive_claims;
