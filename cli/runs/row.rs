@@ -8,7 +8,13 @@ use holdpoint_domain::governed::Attempt;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whoever said yes several times, once, in the order of the answers.
+pub(super) fn each_once<N: Ord + Clone>(names: impl Iterator<Item = N>) -> Vec<N> {
+    let mut met = BTreeSet::new();
+    names.filter(|name| met.insert(name.clone())).collect()
+}
 
 /// What a program is shown of a run in a list.
 #[derive(Serialize)]
@@ -79,8 +85,8 @@ impl<'r> Row<'r> {
             attempts: entity.attempt_count(),
             by: &entity.actor,
             proof: run.doers.get(&entity.started_sequence).and_then(|doer| doer.proof),
-            approved_by: run.approvers().map(|who| who.id).collect(),
-            approved_by_unproven: unproven.map(|who| who.id).collect(),
+            approved_by: each_once(run.approvers().map(|who| who.id)),
+            approved_by_unproven: each_once(unproven.map(|who| who.id)),
             command_line: &entity.command_line,
             correlation: &entity.correlation,
             labels: &run.labels,

@@ -1,6 +1,7 @@
 //! The table of runs and sessions.
 
 use super::again::Placed;
+use super::row::each_once;
 use super::{UNFINISHED, lasted, sessions};
 use crate::screen::{named, quoted};
 use crate::show::exit_of;
@@ -100,7 +101,7 @@ fn cells(placed: &Placed<'_>, clock: &Clock) -> Vec<String> {
         true => reported(result),
         false => result.to_string(),
     };
-    let deciders: Vec<String> = run.approvers().map(|who| claimed(who.id, who.is_claim)).collect();
+    let deciders = each_once(run.approvers().map(|who| claimed(who.id, who.is_claim)));
     vec![
         clock.told(entity.started_at),
         told(if placed.is_unfinished { UNFINISHED } else { RunOutcome::of(entity).name() }),

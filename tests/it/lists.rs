@@ -1,8 +1,11 @@
 //! What lists say of what is behind the last row, and what their rows say.
 
 use crate::decision_support::asked;
-use crate::program::{Place, status, text};
+use crate::program::{Place, json, status, text};
+use crate::run_before::{answer, await_listed, await_question, command};
 use crate::runs::listed;
+use crate::terminal::at_terminal;
+use serde_json::{Value, json as value};
 
 /// The lines of stderr that speak of more than what is shown.
 fn said_of_more(place: &Place, words: &[&str]) -> Vec<String> {
@@ -48,4 +51,28 @@ fn where_there_are_more_decisions_than_are_shown_one_line_says_so_with_what_show
         let whole = [said(&["--limit", "3"]), said(&["--limit", "2", "--after", &ids[0]])];
         assert_eq!(whole, [[]; 2] as [[&str; 0]; 2]);
     }
+}
+
+#[test]
+fn whoever_approved_a_start_and_then_a_retry_is_named_once() {
+    let place = Place::new();
+    let script = "echo x >> tries; test $(wc -l < tries) -ge 2";
+    let words = ["run", "--hold", "always", "--", "sh", "-c", script];
+    let waiting = command(&place, &words).spawn().unwrap();
+    assert_eq!(answer(&place, &await_question(&place), "approve"), 0);
+    let request = await_listed(&place, "hold", "request_id");
+    let retry = ["hold", "answer", &request, "--decision", "RETRY", "--reason", "flaky"];
+    assert_eq!(status(&at_terminal(&place, &retry)), 0);
+    let request = await_listed(&place, "hold", "request_id");
+    let goes_on = ["hold", "answer", &request, "--decision", "CONTINUE"];
+    assert_eq!(status(&at_terminal(&place, &goes_on)), 0);
+    let ended = waiting.wait_with_output().unwrap();
+    assert_eq!(status(&ended), 0, "{}", text(&ended.stderr));
+    let user = holdpoint_engine::shell::user_name();
+    let row: Value = json(&place.holdpoint(&["runs", "--json"]));
+    assert_eq!((&row["attempts"], &row["approved_by"]), (&2.into(), &value!([user])));
+    let shown = place.command(&["runs"]).env("COLUMNS", "200").output().unwrap();
+    let shown = text(&shown.stdout);
+    assert!(shown.contains(&format!("  {user}  ")), "{shown}");
+    assert!(!shown.contains(&format!("{user}, {user}")), "{shown}");
 }
