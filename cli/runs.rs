@@ -22,7 +22,7 @@ use crate::recorders;
 use crate::run::labels;
 use crate::run_id;
 use crate::run_output::read;
-use crate::screen::columns;
+use crate::screen::columns_of_table;
 use crate::table::Layout;
 use crate::text::counted;
 use crate::verify::VERIFY_TELLS;
@@ -171,7 +171,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut out = if args.follow { Output::stdout() } else { Output::paged(global) };
     let layout = args.follow.then(|| {
         let entries = entries(placed(&shown.runs, &shown.retries), &shown.sessions);
-        followed(&entries, &args.times.clock(), columns())
+        followed(&entries, &args.times.clock(), columns_of_table())
     });
     if let Some(layout) = layout.as_ref().filter(|_| !global.json && !args.quiet) {
         out.line(layout.titles());
@@ -472,7 +472,7 @@ fn put_lines(
         Some(layout) => layout.lines(entries.iter().map(|entry| entry.cells(&clock)).collect()),
         None if entries.is_empty() => return,
         None => {
-            let mut lines = table(&entries, &clock, columns()).into_iter();
+            let mut lines = table(&entries, &clock, columns_of_table()).into_iter();
             lines.next().iter().for_each(|titles| out.line(titles));
             lines.collect()
         }

@@ -30,6 +30,8 @@ const COLUMNS_OF_TERMINAL: usize = 80;
 const ROWS_OF_TERMINAL: usize = 24;
 /// How wide lines are that no terminal shows.
 const COLUMNS_OF_PIPE: usize = 100;
+/// How wide a table is that nobody folds: no line of it gets so long.
+const COLUMNS_UNLIMITED: usize = 1 << 30;
 /// How wide the names of rows are, with the space behind them.
 const NAME_COLUMNS: usize = 16;
 /// From here on what goes on stands below the values; narrower, it is indented a little.
@@ -45,8 +47,15 @@ const LAST_LINES: usize = 250;
 pub(crate) fn columns() -> usize {
     match std::io::stdout().is_terminal() {
         true => columns_of(std::io::stdout()),
-        false => stated_columns().unwrap_or(COLUMNS_OF_PIPE).max(COLUMNS_MIN),
+        false => columns_of_pipe(),
     }
+}
+
+/// How wide a table is whose rows are looked through where no terminal shows them: then nothing of
+/// them is cut, unless a width is stated.
+pub(crate) fn columns_of_table() -> usize {
+    let is_terminal = std::io::stdout().is_terminal();
+    if !is_terminal && stated_columns().is_none() { COLUMNS_UNLIMITED } else { columns() }
 }
 
 /// How wide standard output is, where it is a terminal: what is read elsewhere is not folded.
@@ -58,6 +67,10 @@ pub(crate) fn columns_of_screen() -> Option<usize> {
 /// each behind what stands before it, the first line and the others.
 pub(crate) fn folded(text: &str, before: (&str, &str), columns: usize) -> Vec<String> {
     wrapped(&plain_once(text), before, columns)
+}
+
+fn columns_of_pipe() -> usize {
+    stated_columns().unwrap_or(COLUMNS_OF_PIPE).max(COLUMNS_MIN)
 }
 
 /// How wide a terminal is.

@@ -340,13 +340,18 @@ fn cut_in_middle(name: &str, room: usize) -> String {
 
 fn line(columns: &[Column], row: &[String], widths: &[Option<usize>]) -> String {
     let shown = columns.iter().zip(row).zip(widths);
-    let cells = shown.filter_map(|((column, cell), room)| {
-        let room = (*room)?;
+    let (mut line, mut end) = (String::new(), 0_usize);
+    for ((column, cell), room) in shown {
+        let Some(room) = *room else { continue };
         let cell = fitting(column.fit, cell, room);
-        let blank = " ".repeat(room.saturating_sub(width(&cell)));
-        Some(if column.is_number { format!("{blank}{cell}") } else { format!("{cell}{blank}") })
-    });
-    cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_string()
+        let blank = room.saturating_sub(width(&cell));
+        let (before, behind) = if column.is_number { (blank, 0) } else { (0, blank) };
+        // No blanks stand behind the last cell, however wide its column is.
+        line.push_str(&" ".repeat(end.saturating_add(before)));
+        line.push_str(&cell);
+        end = behind.saturating_add(GAP);
+    }
+    line.trim_end().to_string()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{UNFINISHED, lasted, sessions};
 use crate::screen::{named, quoted};
 use crate::show::exit_of;
 use crate::table::{Column, Fit, Layout, NOTHING, column, indented, number};
-use crate::text::command_line;
+use crate::text::visible_once;
 use crate::when::{Clock, took};
 use holdpoint_domain::Proof;
 use holdpoint_domain::governed::Attempt;
@@ -111,7 +111,7 @@ fn cells(placed: &Placed<'_>, clock: &Clock) -> Vec<String> {
         beginner(run),
         if deciders.is_empty() { NOTHING.to_string() } else { deciders.join(", ") },
         placed.id(),
-        command_line(&entity.command_line),
+        visible_once(&entity.command_line),
     ]
 }
 

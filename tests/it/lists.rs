@@ -54,6 +54,27 @@ fn where_there_are_more_decisions_than_are_shown_one_line_says_so_with_what_show
 }
 
 #[test]
+fn commands_are_whole_where_no_terminal_shows_them_and_no_width_is_stated() {
+    let place = Place::with_log();
+    let long = format!("echo {} last-word", "a-long-word ".repeat(40));
+    assert_eq!(status(&place.shell(&long)), 0);
+    assert_eq!(status(&place.shell("exit 3")), 3);
+    let shown = |columns: Option<&str>| {
+        let mut command = place.command(&["runs"]);
+        command.env_remove("COLUMNS").envs(columns.map(|columns| ("COLUMNS", columns)));
+        text(&command.output().unwrap().stdout)
+    };
+    let whole = shown(None);
+    let found: Vec<&str> = whole.lines().filter(|line| line.contains("last-word")).collect();
+    assert_eq!((found.len(), whole.lines().count()), (1, 3), "{whole}");
+    assert!(found[0].contains(&long), "{whole}");
+    assert!(whole.lines().all(|line| !line.ends_with(' ')), "{whole}");
+    assert!(!shown(Some("100")).contains("last-word"));
+    let (_, seen) = crate::terminal::Terminal::start(&place, &["runs"]).end();
+    assert!(!seen.contains("last-word"), "{seen}");
+}
+
+#[test]
 fn whoever_approved_a_start_and_then_a_retry_is_named_once() {
     let place = Place::new();
     let script = "echo x >> tries; test $(wc -l < tries) -ge 2";
