@@ -40,6 +40,7 @@ use row::ListedRow;
 pub(crate) use row::Row;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+pub(crate) use table::claimed;
 use table::{Entry, entries, followed, table};
 pub(crate) use times::{lasted, ran, waited};
 

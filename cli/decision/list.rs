@@ -11,14 +11,16 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::live::WholeArg;
 use crate::output::Output;
-use crate::screen::{Page, columns, named};
+use crate::runs::claimed;
+use crate::screen::{Page, columns, in_row, named};
 use crate::table::{self, Column, Fit, NOTHING, column};
 use crate::text::counted;
 use crate::travel::parse_at;
 use clap::builder::RangedU64ValueParser;
+use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::{
-    DecisionPoint, DecisionPointState, MAX_CLOSED_DECISION_POINTS, Urgency,
+    DecisionPoint, DecisionPointState, MAX_CLOSED_DECISION_POINTS, Response, Urgency,
 };
 use holdpoint_domain::{Time, World};
 use holdpoint_replay::Until;
@@ -29,11 +31,14 @@ const SHORT_ID_BYTES: usize = 11;
 /// How many lines of a prompt are listed.
 const PROMPT_LINES: usize = 3;
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 8] = [
     column("decision", 9, Fit::Whole),
     column("state", 7, Fit::Whole),
-    column("urgency", 6, Fit::Whole),
-    column("age", 5, Fit::Whole),
+    column("answer", 6, Fit::Rest(7)),
+    column("by", 5, Fit::Name),
+    column("means", 2, Fit::Rest(8)),
+    column("urgency", 4, Fit::Whole),
+    column("age", 3, Fit::Whole),
     column("left", 8, Fit::Rest(7)),
 ];
 
@@ -267,14 +272,41 @@ fn lines(found: &[&DecisionPoint], world: &World, now: Time, columns: usize) -> 
 }
 
 fn row(point: &DecisionPoint, id_length: usize, now: Time) -> Vec<String> {
-    let left = left(point, now);
+    let (left, nothing) = (left(point, now), || NOTHING.to_string());
     vec![
         bounded(&point.decision_id, id_length).to_string(),
         point.state.to_string(),
+        answer(point).unwrap_or_else(nothing),
+        answerer(point).unwrap_or_else(nothing),
+        means(point).unwrap_or_else(nothing),
         point.terms.urgency.to_string(),
         span(now.nanoseconds_since(point.created_at)),
-        if left.is_empty() { NOTHING.to_string() } else { left },
+        if left.is_empty() { nothing() } else { left },
     ]
+}
+
+/// What was answered, or is taken for the answer.
+fn answer(point: &DecisionPoint) -> Option<String> {
+    let ending = point.ending.as_ref()?;
+    let said = ending.response.as_ref().map(|response| match response {
+        Response::Option(id) => named(id),
+        Response::Text(_) => "a text".to_string(),
+        Response::Accept => "accept".to_string(),
+        Response::Guidance(_) => "guidance".to_string(),
+    });
+    said.or_else(|| ending.default_taken.as_deref().map(|id| format!("default {}", named(id))))
+}
+
+/// By what means whoever ended it was known.
+fn means(point: &DecisionPoint) -> Option<String> {
+    let by = point.ending.as_ref()?.by.as_ref()?;
+    Some(in_row(&by.means)).filter(|means| !means.is_empty())
+}
+
+/// Who ended it, with a question mark behind a name that nothing proves.
+fn answerer(point: &DecisionPoint) -> Option<String> {
+    let by = point.ending.as_ref()?.by.as_ref()?;
+    Some(claimed(&by.id, by.authenticated_by == Authentication::None))
 }
 
 /// The time that is left, and whose turn it is where that is the requester's.

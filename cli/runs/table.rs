@@ -122,7 +122,7 @@ fn reported(result: &str) -> String {
 
 /// A name, with a question mark behind one that nothing proves. What ends as names do that are cut
 /// stands in quotes.
-pub(super) fn claimed(id: &str, is_claim: bool) -> String {
+pub(crate) fn claimed(id: &str, is_claim: bool) -> String {
     let name = if id.ends_with("..") { quoted(id) } else { named(id) };
     format!("{name}{}", if is_claim { "?" } else { "" })
 }

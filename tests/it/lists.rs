@@ -1,6 +1,6 @@
 //! What lists say of what is behind the last row, and what their rows say.
 
-use crate::decision_support::asked;
+use crate::decision_support::{asked, done};
 use crate::program::{Place, json, status, text};
 use crate::run_before::{answer, await_listed, await_question, command};
 use crate::runs::listed;
@@ -72,6 +72,37 @@ fn commands_are_whole_where_no_terminal_shows_them_and_no_width_is_stated() {
     assert!(!shown(Some("100")).contains("last-word"));
     let (_, seen) = crate::terminal::Terminal::start(&place, &["runs"]).end();
     assert!(!seen.contains("last-word"), "{seen}");
+}
+
+#[test]
+fn what_was_answered_by_whom_and_by_what_means_stands_in_the_list_of_decisions() {
+    let place = Place::new();
+    let answered = |option| {
+        let id = asked(&place, &[]);
+        done(&place, &["respond", &id, "--option", option]);
+        id
+    };
+    let [first, second] = ["a", "b"].map(answered);
+    let open = asked(&place, &[]);
+    let user = holdpoint_engine::shell::user_name();
+    let listed = |columns: &str| {
+        let mut command = place.command(&["decision", "list", "--state", "all"]);
+        text(&command.env("COLUMNS", columns).output().unwrap().stdout)
+    };
+    let row = |id: &str, listed: &str| -> String {
+        listed.lines().find(|line| line.starts_with(&id[..11])).unwrap().to_string()
+    };
+    for columns in ["60", "100"] {
+        let list = listed(columns);
+        for (id, option) in [(&first, "a"), (&second, "b")] {
+            let due = format!("  resolved  {option:<6}  {user}");
+            assert!(row(id, &list).contains(&due), "{columns}: {list}");
+        }
+        assert!(row(&open, &list).contains("  pending   -       -"), "{columns}: {list}");
+    }
+    let means = json(&place.holdpoint(&["decision", "show", &first, "--json"]));
+    let means = means["responded_means"].as_str().unwrap();
+    assert!(row(&first, &listed("100")).contains(means), "{}", listed("100"));
 }
 
 #[test]
