@@ -69,6 +69,14 @@ pub(crate) fn folded(text: &str, before: (&str, &str), columns: usize) -> Vec<St
     wrapped(&plain_once(text), before, columns)
 }
 
+/// How wide lines are that are folded for stderr.
+pub(crate) fn columns_of_stderr() -> usize {
+    match std::io::stderr().is_terminal() {
+        true => columns_of(std::io::stderr()),
+        false => columns_of_pipe(),
+    }
+}
+
 fn columns_of_pipe() -> usize {
     stated_columns().unwrap_or(COLUMNS_OF_PIPE).max(COLUMNS_MIN)
 }

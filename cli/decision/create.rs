@@ -6,7 +6,7 @@ use super::given::{milliseconds, moment, text};
 use super::offered::Offered;
 use super::policy::PolicyArgs;
 use super::session::{DecisionSession, Only};
-use super::shown::how_to_answer;
+use super::shown::{how_to_answer, tell_how_to_answer};
 use super::wait::wait_for;
 use super::{claimed, user};
 use crate::arguments::Global;
@@ -25,7 +25,7 @@ use holdpoint_domain::decision_point::{
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Options of `decision create`.
@@ -196,15 +196,13 @@ fn tell(global: &Global, point: &DecisionPoint, value: &Value) -> Result<(), Fai
         return out.finish();
     }
     out.line(&point.decision_id);
-    let how = how_to_answer(global, point);
     if std::io::stdout().is_terminal() {
-        how.iter().for_each(|line| out.line(line));
+        how_to_answer(global, point).iter().for_each(|line| out.line(line));
         return out.finish();
     }
     // What reads stdout elsewhere wants the id alone.
     out.finish()?;
-    // Where stderr is closed there is nobody to tell.
-    let _ = writeln!(std::io::stderr().lock(), "{}", how.join("\n"));
+    tell_how_to_answer(global, point);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ mod start;
 use crate::arguments::Global;
 use crate::hold::{ALL_OVER, RECORDED_NEXT};
 use crate::locate::{program, program_words};
-use crate::screen::{Page, columns, named, quoted};
+use crate::screen::{Page, columns, columns_of_stderr, named, quoted};
 use crate::text::{bytes, counted, moment};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
@@ -18,6 +18,7 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 use holdpoint_engine::shell::without_variables;
 use holdpoint_replay::records_named;
+use std::io::Write;
 use std::time::Duration;
 
 /// What keeps an approval from being spent, whatever was answered.
@@ -100,7 +101,19 @@ fn add_rest(
 
 /// The command line that answers it, and what else may be answered; nothing once it is over.
 pub(crate) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<String> {
-    let mut page = Page::new(columns());
+    ways_to_answer(global, point, columns())
+}
+
+/// Says the same on stderr, in lines as they are: a command that goes on in another line is pasted
+/// as one.
+pub(crate) fn tell_how_to_answer(global: &Global, point: &DecisionPoint) {
+    let lines = ways_to_answer(global, point, columns_of_stderr());
+    // Where stderr is closed there is nobody to tell.
+    let _ = writeln!(std::io::stderr().lock(), "{}", lines.join("\n"));
+}
+
+fn ways_to_answer(global: &Global, point: &DecisionPoint, columns: usize) -> Vec<String> {
+    let mut page = Page::new(columns);
     add_answer(&mut page, global, point);
     page.lines()
 }

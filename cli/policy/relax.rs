@@ -3,7 +3,7 @@
 use super::change::{at_a_terminal, tell};
 use super::given::Given;
 use crate::arguments::{Global, program};
-use crate::decision::{DecisionSession, Only, how_to_answer, user};
+use crate::decision::{DecisionSession, Only, how_to_answer, tell_how_to_answer, user};
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::LockWaitArgs;
 use crate::output::Output;
@@ -131,7 +131,7 @@ fn answered(
     asked: DecisionPoint,
 ) -> Result<DecisionPoint, Failure> {
     complain(&format!("decision {} waits for an answer:", asked.decision_id));
-    how_to_answer(global, &asked).iter().for_each(|line| complain(line));
+    tell_how_to_answer(global, &asked);
     let log: PathBuf = global.log.components().collect();
     let watch = Watch::of_log(&log);
     let mut point = asked;

@@ -153,3 +153,50 @@ fn an_approval_from_before_the_policy_got_stricter_is_not_spent() {
     assert_refused(&place.holdpoint(&consume), 5, &["this log", "approvers", "alice"]);
     place.verified();
 }
+
+/// The command that is shown under a name, as somebody pastes it.
+fn pasted(shown: &str, name: &str) -> String {
+    let mut lines = shown.lines().skip_while(|line| !line.starts_with(name));
+    let mut command = lines.next().unwrap().strip_prefix(name).unwrap().trim_start().to_string();
+    while command.ends_with('\\') {
+        command.push('\n');
+        command.push_str(lines.next().unwrap());
+    }
+    command
+}
+
+/// Runs what was pasted, at a terminal.
+fn paste(place: &Place, command: &str) -> (i32, String) {
+    let mut shell = Command::new("sh");
+    let script = format!("holdpoint() {{ \"$0\" \"$@\"; }}; {command}");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_holdpoint")]);
+    Terminal::start_command(place, &shell).end()
+}
+
+#[test]
+fn what_a_question_says_to_paste_on_stderr_is_one_command_at_every_width() {
+    let mut place = Place::new();
+    place.log = place.directory.path().join("a-log-whose-name-is-long").join(".holdpoint");
+    fs::create_dir(place.log.parent().unwrap()).unwrap();
+    for columns in [40, 80, 200] {
+        assert_set(&place, &["--hold", "on-failure"]);
+        let relax = ["policy", "relax", "--hold", "never"];
+        let mut asking = Terminal::sized(&place, (24, columns), &relax);
+        let shown = asking.wait_for("or --option deny").replace('\r', "");
+        assert!(!shown.contains("holdpoint: answer"), "{columns}: {shown}");
+        let (code, said) = paste(&place, &pasted(&shown, "answer "));
+        assert_eq!(code, 0, "{columns}: {said}");
+        let (code, said) = asking.end();
+        assert_eq!(code, 0, "{columns}: {said}");
+        // The id is for a pipe, and what is said beside it for the terminal.
+        let create = "exec \"$0\" --log \"$1\" decision create --prompt Which? --option a:A >id";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", create, env!("CARGO_BIN_EXE_holdpoint")]).arg(&place.log);
+        let (code, shown) = Terminal::start_sized(&place, (24, columns), &shell).end();
+        assert_eq!(code, 0, "{columns}: {shown}");
+        let is_folded = shown.lines().all(|line| line.trim_end().len() <= usize::from(columns));
+        assert!(is_folded, "{columns}: {shown}");
+        let (code, said) = paste(&place, &pasted(&shown.replace('\r', ""), "answer "));
+        assert_eq!(code, 0, "{columns}: {said}");
+    }
+}
