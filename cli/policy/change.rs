@@ -1,6 +1,7 @@
 //! `holdpoint policy set`: the log demands more from now on.
 
 use super::given::Given;
+use super::show::stated_rows;
 use crate::arguments::Global;
 use crate::decision::{DecisionSession, Only, user};
 use crate::exit::{Exit, Failure};
@@ -62,7 +63,7 @@ pub(super) fn tell(
         out.json(&json!({ "record": record, "policy": policy }));
     } else {
         out.line(format_args!("{:<22}{record}", "record"));
-        for (name, value) in policy.rows() {
+        for (name, value) in stated_rows(policy) {
             out.line(format_args!("{name:<22}{value}"));
         }
     }

@@ -62,7 +62,7 @@ fn value(floors: &Floors, demands: &Demands, in_force: &InForce, world: &World) 
 fn told(out: &mut Output, floors: &Floors, demands: &Demands, in_force: &InForce, world: &World) {
     for layer in demands.layers() {
         out.line(visible(&layer.source));
-        show_policy(out, &layer.policy);
+        show_policy(out, stated_rows(&layer.policy));
     }
     for floor in floors.each() {
         if let Some(log) = &floor.log {
@@ -77,14 +77,27 @@ fn told(out: &mut Output, floors: &Floors, demands: &Demands, in_force: &InForce
         );
     }
     out.line("in force");
-    show_policy(out, &in_force.policy);
+    show_policy(out, in_force.policy.rows());
     for source in in_force.gate.sources.iter() {
         out.line(format_args!("  {:<22}{}", "from", visible(source)));
     }
 }
 
-fn show_policy(out: &mut Output, policy: &GatePolicy) {
-    for (name, value) in policy.rows() {
+/// What a layer says, a name and a value for each line. What it does not state is left to others:
+/// their word counts in what is in force.
+pub(super) fn stated_rows(policy: &GatePolicy) -> Vec<(&'static str, String)> {
+    let takes_claims = policy.authentication.is_none() && policy.is_none();
+    let is_unstated = |name: &str| match name {
+        "authentication" => takes_claims,
+        "retry needs person" => !policy.retry_needs_person,
+        _ => false,
+    };
+    let told = |(name, value)| (name, if is_unstated(name) { "any".to_string() } else { value });
+    policy.rows().into_iter().map(told).collect()
+}
+
+fn show_policy(out: &mut Output, rows: Vec<(&'static str, String)>) {
+    for (name, value) in rows {
         out.line(format_args!("  {name:<22}{value}"));
     }
 }

@@ -4,7 +4,7 @@
 use crate::apply_support::{answers, apply};
 use crate::decision_support::asked;
 use crate::machine::{assert_refused, told};
-use crate::program::{Place, json, status};
+use crate::program::{Place, json, status, text};
 use crate::terminal::Terminal;
 use serde_json::json;
 use std::fs;
@@ -199,4 +199,24 @@ fn what_a_question_says_to_paste_on_stderr_is_one_command_at_every_width() {
         let (code, said) = paste(&place, &pasted(&shown.replace('\r', ""), "answer "));
         assert_eq!(code, 0, "{columns}: {said}");
     }
+}
+
+#[test]
+fn what_a_policy_does_not_state_is_told_as_any_and_what_is_in_force_as_it_is() {
+    let place = Place::new();
+    let retry = |shown: &str| -> Vec<String> {
+        let named = shown.lines().filter_map(|line| line.trim().strip_prefix("retry needs person"));
+        named.map(|value| value.trim().to_string()).collect()
+    };
+    let (code, said) = typed(&place, &["policy", "set", "--hold", "on-failure"]);
+    assert_eq!((code, retry(&said)), (0, vec!["any".to_string()]), "{said}");
+    let shown = text(&place.holdpoint(&["policy", "show"]).stdout);
+    assert_eq!(retry(&shown), ["any", "true"], "{shown}");
+    let (_, said) = typed(&place, &["policy", "set", "--retry-needs-person"]);
+    assert_eq!(retry(&said), ["true"], "{said}");
+    // A policy that says nothing.
+    let silent = Place::new();
+    let (code, said) = typed(&silent, &["policy", "set"]);
+    let proof = said.lines().find(|line| line.starts_with("authentication")).unwrap();
+    assert!(code == 0 && proof.ends_with(" any"), "{said}");
 }
