@@ -30,11 +30,12 @@ const COLUMNS: [Column; 7] = [
     column("note", 5, Fit::Rest(12)),
 ];
 
-const NARROW: [Column; 4] = [
+const NARROW: [Column; 5] = [
     column("left", 9, Fit::Whole),
     column("question", 8, Fit::Id),
     column("urgency", 3, Fit::Whole),
-    column("note", 2, Fit::Rest(8)),
+    column("log", 4, Fit::Name),
+    column("note", 5, Fit::Rest(8)),
 ];
 
 /// The columns where something in the list is over: how it ended stays before what was asked.
@@ -93,7 +94,7 @@ fn cells(item: &Item, now: Time, (is_roomy, needed): (bool, usize)) -> Vec<Strin
         true => {
             vec![left, urgency, id, item.label.clone(), answers, item.asked.clone(), note]
         }
-        false => vec![left, id, urgency, note],
+        false => vec![left, id, urgency, item.label.clone(), note],
     }
 }
 
@@ -144,6 +145,18 @@ mod tests {
     fn the_list_of_what_waits_keeps_its_columns_at_every_width() {
         let waiting = vec![sample::overdue(), sample::decision(), sample::hold()];
         shown("inbox", &[waiting, sample::others()].concat());
+    }
+
+    #[test]
+    fn in_a_narrow_list_the_urgency_goes_first_then_the_log_then_the_note() {
+        let items = [sample::overdue(), sample::decision(), sample::hold()];
+        let items: Vec<&Item> = items.iter().collect();
+        for columns in 20..ROOMY_COLUMNS {
+            let Rows { titles, .. } = rows(&items, sample::ASKED, columns);
+            let shown = ["urgency", "log", "note"].map(|title| titles.contains(title));
+            assert!(shown.is_sorted(), "{columns}: {titles}");
+            assert!(columns < 40 || shown[1], "{columns}: {titles}");
+        }
     }
 
     #[test]
