@@ -114,9 +114,11 @@ impl Waiting {
             return failure;
         }
         let named: Vec<&str> = self.unknown.iter().map(Failure::message).collect();
+        let said = failure.message();
+        let stop = if said.ends_with('?') { "" } else { "." };
         let message = format!(
-            "{}. Not all logs of the inbox could be read, and it may be in one of these: {}",
-            failure.message(),
+            "{said}{stop} Not all logs of the inbox could be read, and it may be in one of these: \
+             {}",
             named.join("; ")
         );
         Failure::new(logs::exit_of(&self.unknown), "not_all_logs_read", message)

@@ -7,7 +7,7 @@ use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
 use crate::log_show::expect_log;
 use crate::text::excerpt;
 use crate::verify::damage_in_part;
-use holdpoint_replay::{Filter, Line, Order, Searched, search};
+use holdpoint_replay::{Filter, Line, Order, Searched, search, span};
 use std::ops::ControlFlow;
 
 /// What a number names.
@@ -77,10 +77,21 @@ pub(crate) fn of_record(directory: &Directory, sequence: u64) -> Result<Option<O
     Ok(found.map(|line| line.loop_id.map_or(OfRecord::Record(sequence), OfRecord::Run)))
 }
 
-/// The failure that there is no record of a number, and what else may be meant by its digits.
+/// The failure that there is no record of a number: which there are, and what else may be meant by
+/// its digits.
 pub(crate) fn no_record(directory: &Directory, digits: &str, of: &[IdOf]) -> Failure {
-    let advice = ids::meaning(directory, digits, of)
-        .unwrap_or_else(|| "`holdpoint runs` lists the runs".to_string());
+    // What cannot be read of the ends is told by whoever needs them.
+    let there = directory
+        .read(|log, _| span(log))
+        .ok()
+        .flatten()
+        .map(|there| format!("the log has records {} to {}", there.first, there.last));
+    let advice: Vec<String> =
+        there.into_iter().chain(ids::meaning(directory, digits, of)).collect();
+    let advice = match advice.is_empty() {
+        true => "`holdpoint runs` lists the runs".to_string(),
+        false => advice.join("; "),
+    };
     let message = format!("there is no record {digits}: {advice}");
     directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message))
 }

@@ -47,10 +47,12 @@ impl Answer {
 
     /// Nothing could be decided, so the tool may not run.
     pub(super) fn undecided(reason: &str) -> Self {
-        Self::deny(&format!(
-            "holdpoint could not decide on this call, so it is denied; do not try another way: \
-             {reason}"
-        ))
+        let told = format!(
+            "could not decide on this call, so it is denied; do not try another way: {reason}"
+        );
+        // On stderr every line begins with the name.
+        let complaint = Some(pasted_anywhere(&told));
+        Self { complaint, ..Self::deny(&format!("holdpoint {told}")) }
     }
 
     /// The agent goes on instead of stopping.

@@ -31,6 +31,7 @@ fn assert_undecided(output: &Output, what: &str) {
     assert_eq!(answer["hookEventName"], "PreToolUse", "{what}");
     assert_eq!(answer["permissionDecision"], "deny", "{what}");
     assert!(complaint.contains("denied"), "{what}: {complaint}");
+    assert!(!complaint.contains("holdpoint: holdpoint"), "{what}: {complaint}");
 }
 
 fn call(input: &str) -> Vec<u8> {

@@ -128,3 +128,17 @@ fn whoever_approved_a_start_and_then_a_retry_is_named_once() {
     assert!(shown.contains(&format!("  {user}  ")), "{shown}");
     assert!(!shown.contains(&format!("{user}, {user}")), "{shown}");
 }
+
+#[test]
+fn of_a_record_that_is_not_there_it_is_said_which_there_are() {
+    let place = Place::with_log();
+    assert_eq!(status(&place.run(&["true"])), 0);
+    let newest = place.verified()["head"]["sequence"].to_string();
+    for verb in ["show", "output"] {
+        let output = place.holdpoint(&[verb, "99999"]);
+        let said = text(&output.stderr);
+        assert_eq!((status(&output), output.stdout.len()), (3, 0), "{said}");
+        let there = format!("there is no record 99999: the log has records 1 to {newest}\n");
+        assert!(said.contains(&there), "{verb}: {said}");
+    }
+}
