@@ -4,11 +4,12 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::run_id::expect_sound;
 use crate::text::excerpt;
-use holdpoint_domain::core::text::visible;
+use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_replay::{
     IdMatches, RunFound, Searched, ids_beginning_with, run_beginning_with, span, verify,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use strsim::damerau_levenshtein;
 
 /// The digits of a whole id.
 pub(crate) const DIGITS: usize = 32;
@@ -21,6 +22,10 @@ const RECORD_DIGITS_MAX: usize = 20;
 
 /// So many ids are named, where several begin alike.
 const NAMED_MAX: usize = 5;
+
+/// So many digits an id has in common with what is like it, and of so many one may be another.
+const DIGITS_ALIKE_MIN: usize = 2;
+const DIGITS_OF_A_SLIP: usize = 8;
 
 /// What has an id of a beginning and random digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +170,7 @@ fn expect_one(
         (1, Some(only)) => Ok(only),
         (0, _) | (_, None) => {
             expect_there(directory)?;
-            Err(directory.or_unread(none(digits, of)))
+            Err(directory.or_unread(none(directory, digits, of)))
         }
         (count, Some(first)) => {
             found.insert(first);
@@ -183,7 +188,7 @@ fn expect_there(directory: &Directory) -> Result<(), Failure> {
     directory.expect_log(&report)
 }
 
-fn none(digits: &str, of: &[IdOf]) -> Failure {
+fn none(directory: &Directory, digits: &str, of: &[IdOf]) -> Failure {
     let (code, message) = match of {
         [one] => (
             code("no_such", of),
@@ -196,7 +201,23 @@ fn none(digits: &str, of: &[IdOf]) -> Failure {
         [IdOf::Request] => "`holdpoint hold list` lists what waits",
         _ => "`holdpoint runs` lists the runs",
     };
+    let advice = did_you_mean(directory, digits, of).unwrap_or_else(|| advice.to_string());
     Failure::new(Exit::NOT_FOUND, code, format!("{message}: {advice}"))
+}
+
+/// The id of the log that is most like digits that begin none, as a question. Those are looked at
+/// that begin with the same few digits: what resolves a beginning reads no less.
+pub(crate) fn did_you_mean(directory: &Directory, digits: &str, of: &[IdOf]) -> Option<String> {
+    let known = digits.get(..DIGITS_ALIKE_MIN)?;
+    let found = beginning_with(directory, known, of).ok()?;
+    let most = (digits.len() / DIGITS_OF_A_SLIP).max(1);
+    let likeness = |id: &String| {
+        let (_, own) = id.split_once('-')?;
+        let slips = damerau_levenshtein(bounded(own, digits.len()), digits);
+        (slips <= most).then_some(slips)
+    };
+    let alike = found.iter().filter_map(|id| Some((likeness(id)?, id)));
+    alike.min().map(|(_, id)| format!("did you mean {}?", visible(id)))
 }
 
 /// That several ids begin so, some of which are named.

@@ -6,6 +6,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::elsewhere;
 use crate::exit::{Exit, Failure, complain, settle};
+use crate::ids::{IdOf, did_you_mean};
 use crate::log_show::conclude;
 use crate::output::Output;
 use crate::reach::Untied;
@@ -157,7 +158,10 @@ pub(crate) fn no_run(directory: &Directory, loop_id: &str, about: Option<u64>) -
     let shown = visible(loop_id);
     directory.or_unread(match about {
         None => {
-            let message = format!("there is no run {shown}: `holdpoint runs` lists all");
+            let digits = loop_id.strip_prefix(IdOf::Run.prefix()).unwrap_or(loop_id);
+            let advice = did_you_mean(directory, digits, &[IdOf::Run])
+                .unwrap_or_else(|| "`holdpoint runs` lists all".to_string());
+            let message = format!("there is no run {shown}: {advice}");
             Failure::new(Exit::NOT_FOUND, "no_such_run", message)
         }
         Some(record) => {

@@ -2,7 +2,7 @@
 
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
-use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
+use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits, did_you_mean};
 use crate::log_show::expect_log;
 use crate::run_id::expect_sound;
 use crate::run_output::began_twice;
@@ -132,9 +132,9 @@ fn first(directory: &Directory, wanted: &str, filter: &Filter) -> Result<u64, Fa
     }
     expect_log(directory, &searched)?;
     expect_known(directory, filter)?;
-    let message = format!(
-        "no record is about {}: `holdpoint decision list --state all` lists the decisions",
-        excerpt(wanted)
-    );
+    let advice = IdOf::of(wanted)
+        .and_then(|of| did_you_mean(directory, wanted.strip_prefix(of.prefix())?, &[of]))
+        .unwrap_or_else(|| "`holdpoint decision list --state all` lists the decisions".to_string());
+    let message = format!("no record is about {}: {advice}", excerpt(wanted));
     Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "not_found", message)))
 }

@@ -142,3 +142,31 @@ fn of_a_record_that_is_not_there_it_is_said_which_there_are() {
         assert!(said.contains(&there), "{verb}: {said}");
     }
 }
+
+#[test]
+fn of_an_id_that_is_not_there_the_closest_one_is_suggested() {
+    let place = Place::with_log();
+    assert_eq!(status(&place.run(&["true"])), 0);
+    let run = listed(&place, &[]).remove(0);
+    let decision = asked(&place, &[]);
+    let slip = |id: &str, at: usize| {
+        let other = if &id[at..=at] == "0" { "1" } else { "0" };
+        format!("{}{other}{}", &id[..at], &id[at + 1..])
+    };
+    let meant = format!("did you mean {run}?");
+    let out = place.directory.path().join("report.html").display().to_string();
+    for wrong in [slip(&run, run.len() - 1), slip(&run, 8), slip(&run[..14], 12)] {
+        for verb in [&["show"][..], &["output"], &["trace"], &["report", "--out", &out]] {
+            let output = place.holdpoint(&[verb, &[&wrong]].concat());
+            let said = text(&output.stderr);
+            assert_eq!((status(&output), output.stdout.len()), (3, 0), "{verb:?}: {said}");
+            assert!(said.contains(&meant), "{verb:?} {wrong}: {said}");
+        }
+    }
+    let told = place.holdpoint(&["trace", &slip(&decision, decision.len() - 1)]);
+    let said = text(&told.stderr);
+    assert!(said.contains(&format!("did you mean {decision}?")), "{said}");
+    let far = format!("LOOP-{}", "0".repeat(32));
+    let said = text(&place.holdpoint(&["show", &far]).stderr);
+    assert!(said.contains("`holdpoint") && !said.contains("did you mean"), "{said}");
+}
