@@ -63,7 +63,7 @@ fn lines(story: &Trace, program: &str, screen: Screen) -> Vec<Told> {
     let asked = story.steps.iter().find(|step| step.role == Role::Asked);
     if let Some(correlation) = asked.and_then(|step| step.correlation.as_deref()) {
         row("story", &visible(correlation).to_string());
-        row("", &format!("{program} {} shows all of it", showing(correlation)));
+        row("", &format!("`{program} {}` shows all of it", showing(correlation)));
     }
     row("begins", &beginning(&story.beginning));
     lines.push((false, String::new()));
