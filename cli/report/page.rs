@@ -145,8 +145,9 @@ fn verdicts(html: &mut Html, told: &Told) {
     html.sentence(
         "These are the answers of holdpoint when it made this page. Nothing on the page proves \
          them: `holdpoint verify` gives them anew where the log is. Integrity is that no recorded \
-         byte was changed, completeness that no record is missing, authenticity that it is known \
-         who wrote the log, meaning that all of it is what the rules allow.",
+         byte was changed, completeness that no record is missing, authenticity that it is the \
+         log that a head kept elsewhere was taken from, meaning that all of it is what the rules \
+         allow.",
     );
     html.markup("<table>\n").columns(&["", "answer", "why"]);
     html.markup("<tr>").cell("verdict").cell(&report.verdict.to_string()).cell("");
