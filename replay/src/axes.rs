@@ -227,7 +227,7 @@ fn integrity(reading: &Reading, findings: &[Finding]) -> Axis {
     match changed.split_first() {
         Some((first, more)) => failed(sentence(first, more.len())),
         None if is_corrupt(reading) && !findings.iter().any(is_loss) => {
-            failed(format!("row {} of the recovery table", reading.survey.row.number()))
+            failed("the files of the log do not fit together".to_string())
         }
         None if is_corrupt(reading) => not_checked("what is missing cannot be checked for changes"),
         None => proven(format!(

@@ -109,12 +109,12 @@ fn a_newer_format_names_the_program_that_can_read_it() {
 fn a_wrong_magic_and_a_cut_header_are_damage_that_is_located() {
     let place = recorded();
     support::flip(&segment(&place), 0);
-    assert_refused_untouched(&place, &["is damaged", " verify`"]);
+    assert_refused_untouched(&place, &["is damaged, and nothing was written: ", " verify`"]);
     let place = recorded();
     let file = std::fs::File::options().write(true).open(segment(&place)).unwrap();
     file.set_len(100).unwrap();
     drop(file);
-    assert_refused_untouched(&place, &["is damaged", " verify`"]);
+    assert_refused_untouched(&place, &["is damaged, and nothing was written: ", " verify`"]);
 }
 
 #[test]

@@ -79,9 +79,8 @@ pub enum OpenError {
     },
     /// The log is damaged.
     #[error(
-        "{path} is damaged, and nothing was written (recovery row {}): {}. Look at it with \
-         `holdpoint verify`, and go on in a new log that `holdpoint salvage` makes of what holds",
-        .row.number(),
+        "{path} is damaged, and nothing was written: {}. Look at it with `holdpoint verify`, and go \
+         on in a new log that `holdpoint salvage` makes of what holds",
         first(.findings)
     )]
     Refused {

@@ -33,8 +33,7 @@ pub enum ReadOnlyError {
     },
     /// The end of the log is damaged.
     #[error(
-        "{path} is damaged (recovery row {}): {}; look at it with `holdpoint verify`",
-        .row.number(),
+        "{path} is damaged: {}; look at it with `holdpoint verify`",
         .findings.first().map_or_else(|| "records are missing".to_string(), ToString::to_string)
     )]
     Damaged {
