@@ -99,8 +99,8 @@ fn as_stated(reach: &Reach) {
     let stated_by = &reach.indexes_stated_by;
     if let Some(by_state) = reach.tied_by_state.first() {
         complain(&format!(
-            "what is shown of sealed segments is proven as the state says that record {} states: \
-             `holdpoint verify` checks that one",
+            "what is shown of sealed segments is proven as far as the state is right that record \
+             {} vouches for: `holdpoint verify` checks that state",
             by_state.stated_by
         ));
     } else if let (Some(first), Some(last)) = (stated_by.first(), stated_by.last()) {
