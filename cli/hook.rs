@@ -36,8 +36,20 @@ pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// How long a hook waits for another process that writes to the log.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
+/// What is said below the options.
+const SETTINGS: &str = r#"In the settings of the host, such as .claude/settings.json, each event has its command:
+  PreToolUse          holdpoint hook pre-tool-use || exit 2
+  PostToolUse         holdpoint hook post-tool-use
+  PostToolUseFailure  holdpoint hook post-tool-use
+  Stop                holdpoint hook stop
+  SessionStart        holdpoint hook session-start
+The first three stand beside a "matcher" that names tools, such as Bash|Write|Edit, and the first
+beside "onFailure": "block". Name the log: holdpoint --log DIR hook, for a host starts hooks wherever
+the agent is."#;
+
 /// Options of `hook`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = SETTINGS)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: HookVerb,

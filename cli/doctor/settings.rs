@@ -14,7 +14,7 @@ const SETTINGS_BYTES_MAX: usize = 4 << 20;
 /// Where the host looks, in the order in which it does.
 const IN_PROJECT: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
-const SNIPPET: &str = "`docs/agent-hooks.md` has settings to copy";
+const SNIPPET: &str = "`holdpoint hook --help` says what stands there";
 
 /// The hooks in these files, or in those where the host looks, and whether they are about this log.
 /// Where no tool is guarded that is a failure if a guard is required.

@@ -158,14 +158,10 @@ fn called(log: &Path) -> String {
     program_on(&absolute(log).unwrap_or_else(|_| log.to_path_buf()))
 }
 
-/// There is no log, so nothing can be asked.
+/// There is no log, so nothing can be asked, or recorded.
 pub(super) fn no_log(log: &Path) -> String {
     let log = absolute(log).unwrap_or_else(|_| log.to_path_buf());
-    format!(
-        "there is no log at {}, so nobody can be asked; a person makes it with `{} init`",
-        path(&log),
-        called(&log)
-    )
+    format!("there is no log at {}: a person makes it with `{} init`", path(&log), called(&log))
 }
 
 /// How a decision ended, without the words of anybody.

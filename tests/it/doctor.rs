@@ -39,6 +39,20 @@ fn documented() -> Value {
 }
 
 #[test]
+fn what_doctor_advises_to_read_names_each_hook_of_the_documented_settings() {
+    let place = Place::new();
+    let advised = text(&place.holdpoint(&["doctor"]).stdout);
+    assert!(advised.contains("`holdpoint hook --help`") && !advised.contains("docs/"), "{advised}");
+    let help = text(&place.holdpoint(&["hook", "--help"]).stdout);
+    for (event, entries) in documented()["hooks"].as_object().unwrap() {
+        let command = entries[0]["hooks"][0]["command"].as_str().unwrap();
+        let (_, hook) = command.split_once(" hook ").unwrap();
+        let line = help.lines().find(|line| line.split_whitespace().next() == Some(event)).unwrap();
+        assert!(line.ends_with(&format!(" holdpoint hook {hook}")), "{line}: {command}");
+    }
+}
+
+#[test]
 fn a_guard_without_a_hook_that_reports_outcomes_is_told_of() {
     let mut settings = documented();
     let hooks = settings["hooks"].as_object_mut().unwrap();
