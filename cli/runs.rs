@@ -62,7 +62,8 @@ pub(crate) struct Args {
     /// Only runs that ended, and not well.
     #[arg(long, conflicts_with_all = ["status", "running"])]
     failed: bool,
-    /// Only those that ended so: a word of the table, or the exit status of a command.
+    /// Only those whose outcome is this word, other than `unfinished` and `session`, or whose
+    /// command ended with this exit status.
     #[arg(long, value_name = "S", value_parser = status)]
     status: Option<RunStatus>,
     /// Only runs that have not ended.
@@ -117,6 +118,11 @@ fn status(text: &str) -> Result<RunStatus, String> {
     if text == UNFINISHED {
         return Err(format!("of a list, `--status running` finds what it calls {UNFINISHED}"));
     }
+    if text == sessions::OUTCOME {
+        return Err(
+            "no record says how a session ended: `runs` lists them without this".to_string()
+        );
+    }
     RunOutcome::from_name(text).map(RunStatus::Outcome).ok_or_else(|| {
         let words = RunOutcome::ALL.map(RunOutcome::name).join(", ");
         format!("one of {words}, or an exit status such as 2")
@@ -129,7 +135,7 @@ const fn other_word(status: RunStatus) -> &'static str {
         RunStatus::Exit(124) => ": a run whose time was over is found by `--status timeout`",
         RunStatus::Exit(129..=192) => {
             ": a shell says 128 and a number where a signal ended a command; here such runs are \
-             found by `--status crashed`, `timeout` or `aborted`"
+             found by `--status crashed`, `stopped`, `timeout`, `interrupted` or `aborted`"
         }
         RunStatus::Exit(_) | RunStatus::Outcome(_) => "",
     }

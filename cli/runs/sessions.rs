@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 pub(crate) const PREFIX: &str = "session:";
 
 /// What stands where a run has its outcome: no record says how a session ended.
-const OUTCOME: &str = "session";
+pub(super) const OUTCOME: &str = "session";
 
 /// What became of the questions about the tools of a session, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -81,13 +81,40 @@ fn of_runs_from_a_record_behind_the_logs_end_on_it_is_said_where_that_is() {
 #[test]
 fn a_status_as_a_shell_saw_it_is_told_with_the_word_that_finds_it() {
     let place = place();
-    for (seen, word) in [("137", "`--status crashed`"), ("124", "`--status timeout`")] {
+    for (seen, word) in [
+        ("137", "`--status crashed`, `stopped`, `timeout`, `interrupted` or `aborted`"),
+        ("124", "`--status timeout`"),
+    ] {
         let found = place.holdpoint(&["runs", "--status", seen]);
         let said = text(&found.stderr);
         assert_eq!((status(&found), text(&found.stdout).as_str()), (0, ""), "{said}");
         assert!(said.contains(word), "{said}");
     }
     assert_eq!(status(&place.holdpoint(&["show", "correlation:"])), 2, "it names nothing");
+    for (word, advice) in [("unfinished", "`--status running`"), ("session", "without this")] {
+        let refused = place.holdpoint(&["runs", "--status", word]);
+        assert!(status(&refused) == 2 && text(&refused.stderr).contains(advice), "{word}");
+    }
+}
+
+#[test]
+fn an_outcome_is_the_word_that_the_table_has_for_such_an_end() {
+    let left = "setsid sh -c 'touch x; sleep 9' & until test -e x; do :; done";
+    for (options, script, exit, outcome) in [
+        (&[][..], "kill -SEGV $$", 139, "crashed"),
+        (&[], "kill -SYS $$", 159, "stopped"),
+        (&["--max-memory", "64MiB"], "tail -n 1 /dev/zero", 137, "stopped"),
+        (&["--timeout", "100ms"], "sleep 100", 124, "timeout"),
+        (&[], left, 0, "failed"),
+        (&[], "exit 7", 7, "failed"),
+    ] {
+        let place = Place::with_log();
+        assert_eq!(status(&place.run_with(options, &["sh", "-c", script])), exit, "{script}");
+        let runs = place.holdpoint(&["runs", "--json"]);
+        assert_eq!(json(&runs)["outcome"], outcome, "{script}");
+        let by_word = place.holdpoint(&["runs", "-q", "--status", outcome]);
+        assert_eq!(text(&by_word.stdout).lines().count(), 1, "{script}");
+    }
 }
 
 #[test]
