@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", conflicts_with = "word")]
     guidance: Option<String>,
     /// Of a hold: who is asked instead. ESCALATE needs one of the hold's targets.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, visible_alias = "target", value_name = "NAME")]
     to: Option<String>,
     /// Of a hold: answer without a terminal, as another user than the one who asks; goes on record.
     #[arg(long)]

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// Who is asked instead. ESCALATE needs one of the hold's targets.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, visible_alias = "to", value_name = "NAME")]
     target: Option<String>,
     /// Answer without a terminal, as another user than the one who asks; goes on record.
     #[arg(long)]

@@ -322,7 +322,7 @@ fn a_bad_answer_is_refused_with_its_code_and_changes_nothing_but_what_is_told() 
         (&["RETRY", "--reason", "\u{1}\u{202e}"], 5, "REASON_REQUIRED"),
         (&["ABORT", "--target", "boss"], 5, "UNEXPECTED_TARGET"),
         (&["ESCALATE", "--reason", "x"], 5, "DECISION_NOT_ALLOWED"),
-        (&["ESCALATE", "--reason", "x", "--target", "boss"], 5, "DECISION_NOT_ALLOWED"),
+        (&["ESCALATE", "--reason", "x", "--to", "boss"], 5, "DECISION_NOT_ALLOWED"),
         (&["PERHAPS"], 2, ""),
         (&["CONTINUE", "--lock-wait", "-1s"], 2, ""),
     ];
