@@ -502,3 +502,35 @@ fn runs_beside_each_other_share_one_log() {
     assert_eq!(place.loops().len(), 6);
     place.verified();
 }
+
+#[test]
+fn a_run_in_a_run_is_another_one_and_what_both_are_given_finds_them_together() {
+    let place = Place::new();
+    let inner = |options: &str| {
+        let program = env!("CARGO_BIN_EXE_holdpoint");
+        format!("'{program}' --log '{}' run {options} -- echo inner", place.log.display())
+    };
+    let run = |options: &[&str], script: &str| {
+        assert_eq!(status(&place.run_with(options, &["sh", "-c", script])), 0);
+    };
+    let found = |wanted: &[&str]| {
+        text(&place.holdpoint(&[&["runs", "--json"], wanted].concat()).stdout)
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .collect::<Vec<_>>()
+    };
+    run(&[], &inner(""));
+    let [one, other] = &found(&[])[..] else { panic!("two runs") };
+    assert_ne!(one["correlation"], other["correlation"]);
+    for run in [one, other] {
+        let story = ["log", "show", "--correlation", run["correlation"].as_str().unwrap()];
+        let story = text(&place.holdpoint(&story).stdout);
+        assert_eq!(story.matches("execution_loop.initialized").count(), 1, "{story}");
+    }
+    run(&["--label", "job=7"], &inner(""));
+    assert_eq!(found(&["--label", "job=7"]).len(), 1, "nothing is inherited");
+    run(&["--label", "job=8", "--correlation", "s"], &inner("--label job=8 --correlation s"));
+    let both = found(&["--label", "job=8"]);
+    assert_eq!(both.len(), 2);
+    assert!(both.iter().all(|run| run["correlation"] == "s"), "{both:?}");
+}
