@@ -37,15 +37,15 @@ pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// What is said below the options.
-const SETTINGS: &str = r#"In the settings of the host, such as .claude/settings.json, each event has its command:
+const SETTINGS: &str = r#"In the settings of the host, .claude/settings.json, each has its command:
   PreToolUse          holdpoint hook pre-tool-use || exit 2
   PostToolUse         holdpoint hook post-tool-use
   PostToolUseFailure  holdpoint hook post-tool-use
   Stop                holdpoint hook stop
   SessionStart        holdpoint hook session-start
 The first three stand beside a "matcher" that names tools, such as Bash|Write|Edit, and the first
-beside "onFailure": "block". Name the log: holdpoint --log DIR hook, for a host starts hooks wherever
-the agent is."#;
+beside "onFailure": "block". Name the log (holdpoint --log DIR hook ..): a host starts hooks
+wherever the agent is."#;
 
 /// Options of `hook`.
 #[derive(Debug, clap::Args)]

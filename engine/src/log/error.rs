@@ -79,8 +79,8 @@ pub enum OpenError {
     },
     /// The log is damaged.
     #[error(
-        "{path} is damaged, and nothing was written: {}. Look at it with `holdpoint verify`, and go \
-         on in a new log that `holdpoint salvage` makes of what holds",
+        "{path} is damaged, and nothing was written: {}. Look at it with `holdpoint verify`, and \
+         go on in a new log that `holdpoint salvage` makes of what holds",
         first(.findings)
     )]
     Refused {
