@@ -1,6 +1,8 @@
 //! `holdpoint man`: the manual, generated from the command line itself: the same for the same
 //! program, without a date and without the settings of whoever generates it.
 
+mod exit_status;
+
 use crate::arguments::{Arguments, Global};
 use crate::exit::{Exit, Failure, settle};
 use crate::output::Output;
@@ -17,25 +19,6 @@ const MORE: &str = "\
 To read it: holdpoint man | man -l -
 To install it: holdpoint man --dir ~/.local/share/man/man1
 It needs no log, and writes the same with --json.";
-
-/// What the exit codes mean, whatever the verb.
-const EXIT_CODES: [(&str, &str); 7] = [
-    ("0", "Done."),
-    ("1", "The disk or this program failed."),
-    ("2", "The command line, the configuration or the input is wrong."),
-    ("3", "Not found, or no log there."),
-    ("4", "A conflict: somebody else was first, or holds the lock, or a name means several."),
-    ("5", "A rule said no."),
-    ("6", "The log does not verify."),
-];
-
-/// Which exit codes depend on the verb.
-const OTHER_EXIT_CODES: &str = "`run` passes the status of its command on; 120 is an answered \
-    ABORT, 121 nobody answered, 122 left waiting, 123 terminated after a fault under a hold, \
-    124 timed out, 125 Holdpoint itself failed, 126 cannot be executed, 127 not found, \
-    128 + n killed by signal n, 130 Ctrl-C. \
-    `decision wait` adds 10 still pending, 11 the default was taken, 12 nobody answered in time, \
-    13 cancelled, 14 superseded, 15 guidance was given. A hook ends with 0 or 2 only.";
 
 /// Options of `man`.
 #[derive(Debug, clap::Args)]
@@ -97,7 +80,13 @@ fn page(command: &Command) -> String {
     let mut text = Vec::new();
     let written = man.render(&mut text).and_then(|()| more(command).to_writer(&mut text));
     written.expect("memory takes every write");
-    String::from_utf8_lossy(&text).into_owned()
+    without_empty_values(&String::from_utf8_lossy(&text))
+}
+
+/// A page whose synopsis has no blank behind an option of one letter: it looks like the room for a
+/// value that has no name.
+fn without_empty_values(page: &str) -> String {
+    page.replace(" \\fR]", "\\fR]")
 }
 
 /// The command, where each option that has other names tells them.
@@ -125,18 +114,7 @@ fn more(command: &Command) -> Roff {
         }
     }
     if command.get_name() == "holdpoint" {
-        exit_codes(&mut roff);
+        exit_status::write(&mut roff);
     }
     roff
-}
-
-fn exit_codes(roff: &mut Roff) {
-    roff.control("SH", ["EXIT STATUS"]);
-    for (code, meaning) in EXIT_CODES {
-        roff.control("TP", []);
-        roff.text([bold(code)]);
-        roff.text([roman(meaning)]);
-    }
-    roff.control("PP", []);
-    roff.text([roman(OTHER_EXIT_CODES)]);
 }

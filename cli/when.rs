@@ -14,10 +14,10 @@ const DAY: u64 = 24 * HOUR;
 /// Options that say how moments are told; without one, how long ago they were.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct TimesArgs {
-    /// Tell moments, in UTC.
+    /// Tell moments, in UTC, in the place of how long ago they were.
     #[arg(long, conflicts_with = "iso")]
     utc: bool,
-    /// Tell moments, in the time of this machine and with its offset.
+    /// The same, in the time of this machine and with its offset.
     #[arg(long)]
     iso: bool,
 }

@@ -41,6 +41,7 @@ mod diff;
 mod diff_registrations;
 mod doctor;
 mod documents;
+mod error_codes;
 mod export;
 mod filler;
 mod fuzz_corpora;

@@ -1,0 +1,90 @@
+//! What the exit status says, in the words of `docs/exit-codes.md`: a test holds both together.
+
+use clap_mangen::roff::{Roff, bold, roman};
+
+/// Of every verb but `run` and `hook`.
+const EVERY_VERB: [(&str, &str); 7] = [
+    ("0", "done: whole, and what was printed is so"),
+    ("1", "the disk or this program failed"),
+    ("2", "not understood: see `--help`"),
+    ("3", "not found, or no log there, or not all of what was asked for was kept"),
+    (
+        "4",
+        "a conflict: somebody answered otherwise before, or holds the lock, or what was named is \
+        several things, or the file to be made is there",
+    ),
+    ("5", "refused by a rule"),
+    ("6", "the log does not verify"),
+];
+
+/// Of `decision wait` and `hold wait`, beside those.
+const WAITS: [(&str, &str); 8] = [
+    ("10", "still pending when the wait's own time was over"),
+    ("11", "`decision wait`: nobody answered in time, and the default was taken"),
+    ("12", "nobody answered in time, and nothing was decided"),
+    ("13", "cancelled, or the run ended before anybody answered"),
+    ("14", "`decision wait`: superseded by another decision"),
+    ("15", "`decision wait`: guidance was given; the next round is in the JSON"),
+    (
+        "16",
+        "`decision wait`: approval was asked for, or something waits for it (`--blocks`), and the \
+        answer does not approve; `hold wait`: ABORT",
+    ),
+    ("17", "`hold wait`: RETRY"),
+];
+
+/// Of `run`, which otherwise passes the status of its command on.
+const RUN: [(&str, &str); 10] = [
+    ("120", "a person's ABORT or denial"),
+    ("121", "nobody answered"),
+    ("122", "left waiting"),
+    ("123", "terminated by Phase-21 under a hold although the command's own status was 0"),
+    ("124", "timed out"),
+    (
+        "125",
+        "Holdpoint itself failed or may not start it, or its configuration or a policy cannot be \
+        believed",
+    ),
+    ("126", "cannot be executed"),
+    ("127", "not found"),
+    ("130", "Ctrl-C"),
+    ("139", "128 + n: killed by signal n"),
+];
+
+/// Of `hook`, whose host acts on 2 alone.
+const HOOKS: [(&str, &str); 3] = [
+    ("0", "the answer is on stdout"),
+    ("1", "`post-tool-use`: the outcome of the call could not be recorded"),
+    ("2", "`pre-tool-use`: the call is denied; every hook: its options cannot be read"),
+];
+
+/// A configuration that was named, before anything is done with it.
+const CONFIGURATION: &str = "A configuration that is named is 3 where there is no such file, 1 \
+    where it cannot be read, and 2 where a verb that needs it does not understand it; `run` ends \
+    with 125 for all of these, and `doctor` with 1 for what it does not understand.";
+
+/// The section of the manual.
+pub(super) fn write(roff: &mut Roff) {
+    roff.control("SH", ["EXIT STATUS"]);
+    table(roff, &EVERY_VERB);
+    paragraph(roff, CONFIGURATION);
+    paragraph(roff, "`decision wait` and `hold wait` also end with");
+    table(roff, &WAITS);
+    paragraph(roff, "`run` passes the status of its command on, and otherwise ends with");
+    table(roff, &RUN);
+    paragraph(roff, "`hook` ends with");
+    table(roff, &HOOKS);
+}
+
+fn table(roff: &mut Roff, rows: &[(&str, &str)]) {
+    for (code, meaning) in rows {
+        roff.control("TP", []);
+        roff.text([bold(*code)]);
+        roff.text([roman(*meaning)]);
+    }
+}
+
+fn paragraph(roff: &mut Roff, text: &str) {
+    roff.control("PP", []);
+    roff.text([roman(text)]);
+}
