@@ -28,25 +28,29 @@ pub(crate) struct Arguments {
     pub(crate) verb: Verb,
 }
 
+/// What stands above the options of every verb, in help and manual.
+const GLOBAL: &str = "Global options";
+
 /// Options of every verb, as they are given.
 #[derive(Debug, Args)]
 pub(crate) struct Given {
     /// The log's directory; else the nearest `.holdpoint`, in the working directory or above it.
-    #[arg(long, global = true, value_name = "DIR", env = locate::VARIABLE)]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "DIR", env = locate::VARIABLE)]
     #[arg(value_parser = path_given())]
     pub(crate) log: Option<PathBuf>,
     /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
-    #[arg(long, global = true, value_name = "FILE", env = "HOLDPOINT_CONFIG")]
-    #[arg(value_parser = path_given())]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "FILE")]
+    #[arg(env = "HOLDPOINT_CONFIG", value_parser = path_given())]
     pub(crate) config: Option<PathBuf>,
     /// Write one JSON value to stdout, or JSON Lines for streams; everything else to stderr.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     /// When colours are shown: `auto` is on a terminal, unless `NO_COLOR` is set.
-    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "WHEN")]
+    #[arg(value_enum, default_value_t)]
     pub(crate) color: Color,
     /// Write a long text to the terminal at once, not through `HOLDPOINT_PAGER` or `PAGER`.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) no_pager: bool,
 }
 

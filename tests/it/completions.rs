@@ -2,6 +2,7 @@
 //! the shells and readers that they are for accept them.
 
 use crate::program::{Place, skip, status, text};
+use crate::session::table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
@@ -171,6 +172,75 @@ fn the_program_s_page_on_stdout_is_the_one_in_the_directory() {
     assert_eq!(page, pages(&place, "man1")["holdpoint.1"]);
     for part in [".TH holdpoint 1", "SH SUBCOMMANDS", "SH ENVIRONMENT", "SH \"EXIT STATUS\""] {
         assert!(page.contains(part), "{part}:\n{page}");
+    }
+}
+
+/// A text of a document as a page without markup has it: a link is its words.
+fn without_links(text: &str) -> String {
+    let mut parts = text.split("](");
+    let first = parts.next().unwrap().replace('[', "");
+    let rest = parts.map(|part| part.split_once(')').unwrap().1.replace('[', ""));
+    std::iter::once(first).chain(rest).collect()
+}
+
+#[test]
+fn the_exit_status_of_the_manual_is_what_the_document_says() {
+    let document = include_str!("../../docs/exit-codes.md");
+    let page = text(&Place::new().holdpoint(&["man"]).stdout).replace("\\*(Aq", "'");
+    let page = page.replace(['\\', '\n'], " ").replace("fB", " ").replace("fR", " ");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, status) = page.split_once("EXIT STATUS").unwrap();
+    let status = words(&status.replace(" -", "-"));
+    let mut rows = Vec::new();
+    for header in ["| code |", "| of a wait |", "| of a hook |"] {
+        rows.extend(table(document, header));
+    }
+    assert_eq!(status.matches(".TP").count(), rows.len(), "{status}");
+    for row in rows {
+        let told = words(&format!(".TP {} {}", row[0], without_links(&row[1])));
+        assert!(status.contains(&told), "{told}\nin {status}");
+    }
+    let sentence = document.split("\n\n").find(|text| text.starts_with("A configuration that"));
+    assert!(status.contains(&words(sentence.unwrap())), "{status}");
+}
+
+#[test]
+fn no_option_of_a_synopsis_has_room_for_a_value_without_a_name() {
+    let page = pages(&Place::new(), "man1")["holdpoint-runs.1"].clone();
+    let (_, synopsis) = page.split_once(".SH SYNOPSIS").unwrap();
+    let (synopsis, _) = synopsis.split_once(".SH").unwrap();
+    assert!(synopsis.contains("[\\fB\\-n\\fR]"), "{synopsis}");
+}
+
+/// The options below a heading of a help text, by the long name of each.
+fn options_below(help: &str, heading: &str) -> BTreeSet<String> {
+    let lines = help.lines().skip_while(|line| *line != heading).skip(1);
+    let below = lines.take_while(|line| line.is_empty() || line.starts_with(' '));
+    options(&below.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn options_of_every_verb_stand_below_those_of_the_verb_itself() {
+    let place = Place::new();
+    let global = ["--log", "--config", "--json", "--color", "--no-pager"].map(String::from);
+    let global = BTreeSet::from(global);
+    let pages = pages(&place, "man1");
+    for Verb { words, .. } in verbs(&place) {
+        let arguments: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = text(&place.holdpoint(&arguments).stdout);
+        let own = options_below(&help, "Options:");
+        let mut global = global.clone();
+        // The inbox is of several logs.
+        if words.first().is_some_and(|word| word == "inbox") {
+            global.remove("--log");
+        }
+        assert!(own.is_disjoint(&global), "{words:?}");
+        assert_eq!(options_below(&help, "Global options:"), global, "{words:?}");
+        let name = ["holdpoint"].into_iter().chain(words.iter().map(String::as_str));
+        let page = &pages[&format!("{}.1", name.collect::<Vec<_>>().join("-"))];
+        let (_, below) = page.split_once(".SH \"GLOBAL OPTIONS\"").unwrap();
+        let (below, _) = below.split_once("\n.SH").unwrap();
+        assert_eq!(below.matches("\n.TP").count(), global.len(), "{words:?}: {below}");
     }
 }
 
