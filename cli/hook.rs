@@ -37,7 +37,7 @@ pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// What is said below the options.
-const SETTINGS: &str = r#"In the settings of the host, .claude/settings.json, each has its command:
+const SETTINGS: &str = r#"In the host's settings (.claude/settings.json) each event has its command:
   PreToolUse          holdpoint hook pre-tool-use || exit 2
   PostToolUse         holdpoint hook post-tool-use
   PostToolUseFailure  holdpoint hook post-tool-use
