@@ -228,3 +228,19 @@ fn remove(global: &Global, named: &[PathBuf], gone: bool) -> Result<Exit, Failur
     out.finish()?;
     Ok(Exit::DONE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_failure_goes_on_with_stands_behind_one_stop() {
+        let failed = |said| Failure::new(Exit::NOT_FOUND, "not_found", said);
+        let said = |said| {
+            let waiting = Waiting { unknown: vec![failed("x is gone")], ..Waiting::default() };
+            waiting.not_all_read(failed(said)).message().to_string()
+        };
+        assert!(said("did you mean REQ-1?").starts_with("did you mean REQ-1? Not all logs "));
+        assert!(said("there is none").starts_with("there is none. Not all logs "));
+    }
+}
