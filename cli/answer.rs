@@ -6,7 +6,8 @@ use crate::arguments::Global;
 use crate::closest::closest;
 use crate::decision::{self, Answered, Speaker};
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain, settle};
+use crate::elsewhere;
+use crate::exit::{Exit, Failure, settle};
 use crate::hold::{self, LockWaitArgs, NamedHumanDecision};
 use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits, begins};
 use crate::inbox;
@@ -91,7 +92,7 @@ pub(crate) fn give(global: &Global, typed: Typed, turn: LockWaitArgs) -> Result<
 
 /// Hands the answer in, as `hold answer` and `decision respond` do: with their exit codes. Where no
 /// log is named, what does not wait in the log that is meant here is looked for in the inbox.
-pub(crate) fn main(global: &Global, is_named: bool, mut args: Args) -> Exit {
+pub(crate) fn main(global: &Global, is_named: bool, args: Args) -> Exit {
     if is_cut_short(&args.id) {
         let message = format!(
             "{} is too little of an id to answer: give at least {DIGITS_MIN} of its digits",
@@ -99,27 +100,57 @@ pub(crate) fn main(global: &Global, is_named: bool, mut args: Args) -> Exit {
         );
         return settle(global, Err(Failure::new(Exit::USAGE, "short_id", message)));
     }
-    if is_named || waits_here(global, &args.id) {
+    if is_named || !is_of_an_id(&args.id) {
         return settle(global, or_archived(global, answer(global, args)));
     }
+    let outcome = match waits_here(global, &args.id) {
+        true => expect_no_other_log(global, &args.id)
+            .and_then(|()| or_archived(global, answer(global, args))),
+        false => answer_in_inbox(global, args),
+    };
+    settle(global, outcome)
+}
+
+/// Answers what waits in a log of the inbox, where all of them can be read and no other one has
+/// such an id: what was read may be that, though it is over.
+fn answer_in_inbox(global: &Global, mut args: Args) -> Result<Exit, Failure> {
     let waiting = inbox::waiting(|id| begins(id, &args.id));
-    let outcome = match waiting.found.as_slice() {
+    match waiting.found.as_slice() {
         [] => or_archived(global, answer(global, args))
             .map_err(|failure| waiting.not_all_read(failure)),
         [(log, id)] => {
-            waiting.unknown.iter().for_each(|problem| complain(problem.message()));
+            inbox::expect_known(&waiting.unknown, id, log)?;
+            let (all, unknown) = beginning_anywhere(global, &args.id);
+            if all.len() > 1 {
+                return Err(several_begin(&all, &args.id));
+            }
+            inbox::expect_known(&unknown, id, log)?;
             args.id.clone_from(id);
             let config = global.config.clone();
             answer(&Global { log: log.clone(), config, json: global.json }, args)
         }
         several => Err(several_begin(several, &args.id)),
-    };
-    settle(global, outcome)
+    }
+}
+
+/// That no log of the inbox besides the one that is meant here has a question that begins so.
+fn expect_no_other_log(global: &Global, wanted: &str) -> Result<(), Failure> {
+    let (found, _) = beginning_anywhere(global, wanted);
+    match found.iter().any(|(log, _)| found.first().is_some_and(|(first, _)| first != log)) {
+        true => Err(several_begin(&found, wanted)),
+        false => Ok(()),
+    }
+}
+
+/// The questions of all logs that begin so, waiting or over, and why there may be more.
+fn beginning_anywhere(global: &Global, wanted: &str) -> (Vec<(PathBuf, String)>, Vec<Failure>) {
+    let (mut found, unknown) = elsewhere::having(global, wanted);
+    found.retain(|(_, id)| id.starts_with(REQUEST) || id.starts_with(DECISION));
+    (found, unknown)
 }
 
 fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let directory = Directory::open(global)?;
-    match asked(&directory, &args.id)? {
+    match asked(global, &args.id)? {
         Asked::Request(id) => answer_request(global, id, args),
         Asked::Decision(id) => respond(global, id, args).map_err(decision::told_whole),
     }
@@ -179,9 +210,9 @@ fn respond(global: &Global, decision: String, args: Args) -> Result<Exit, Failur
     decision::answer(global, answered, speaker, turn)
 }
 
-/// What is answered. Digits alone name what waits, else what is over. Exit 4 where several begin
-/// so, or an issue is called so as well.
-fn asked(directory: &Directory, wanted: &str) -> Result<Asked, Failure> {
+/// What is answered. Digits alone name what waits, or what is over. Exit 4 where several begin so,
+/// or an issue is called so as well.
+fn asked(global: &Global, wanted: &str) -> Result<Asked, Failure> {
     // In the wrong case it names none, and it is said which one is like it.
     let is_request = wanted.get(..REQUEST.len()).is_some_and(|it| it.eq_ignore_ascii_case(REQUEST));
     if is_request && wanted.len() == REQUEST.len() + DIGITS {
@@ -190,18 +221,18 @@ fn asked(directory: &Directory, wanted: &str) -> Result<Asked, Failure> {
     if !is_request && (!are_digits(wanted) || wanted.len() < DIGITS_MIN) {
         return Ok(Asked::Decision(wanted.to_string()));
     }
-    let state = LiveState::read(directory, false, Tells::Questions)?;
-    state.expect_log(directory)?;
+    let directory = Directory::open(global)?;
+    let state = LiveState::read(&directory, false, Tells::Questions)?;
+    state.expect_log(&directory)?;
     decision::expect_one_meaning(state.world(), wanted)?;
     if is_request {
         return Ok(Asked::Request(wanted.to_string()));
     }
-    let mut found = beginning(state.world(), wanted);
-    if found.is_empty() {
-        // The answer to what is over comes too late, and is told what was answered.
-        let over = ids::beginning_with(directory, wanted, &[IdOf::Decision, IdOf::Request])?;
-        found.extend(over);
-    }
+    // What is over may be what was read: the answer to that comes too late, and is told so.
+    let beginnings = ids::beginnings(wanted, &[IdOf::Decision, IdOf::Request]);
+    let mut found = ids::of_whole_log(global, &beginnings)?;
+    found.extend(beginning(state.world(), wanted));
+    let found: Vec<String> = found.into_iter().collect();
     match found.as_slice() {
         [] => Ok(Asked::Decision(wanted.to_string())),
         [only] if only.starts_with(REQUEST) => Ok(Asked::Request(only.clone())),
@@ -238,20 +269,25 @@ fn is_of_an_id(wanted: &str) -> bool {
     digits.len() >= DIGITS_MIN && are_digits(digits)
 }
 
-/// Whether it may be that of a question of the log that is meant here. What cannot be read is told
+/// Whether it is that of a question of the log that is meant here. What cannot be read is told
 /// by whoever needs it.
 fn waits_here(global: &Global, wanted: &str) -> bool {
     let state = Directory::open(global)
         .and_then(|directory| LiveState::read(&directory, false, Tells::Questions));
-    !is_of_an_id(wanted) || state.is_ok_and(|state| !beginning(state.world(), wanted).is_empty())
+    state.is_ok_and(|state| !beginning(state.world(), wanted).is_empty())
 }
 
-/// That several questions of the inbox begin so.
+/// That several questions of the logs of the inbox begin so.
 fn several_begin(found: &[(PathBuf, String)], wanted: &str) -> Failure {
+    let is_whole = found.iter().all(|(_, id)| id == wanted);
+    let advice = match is_whole {
+        true => "name the log that is meant with --log DIR",
+        false => "give more digits, or name the log that is meant with --log DIR",
+    };
     let named: Vec<String> =
         found.iter().map(|(log, id)| format!("{} in {}", visible(id), path(log))).collect();
     let message = format!(
-        "{} questions begin with {wanted}: {}; give more digits, or --log DIR",
+        "{} questions begin with {wanted}, waiting or over: {}; {advice}",
         found.len(),
         named.join(", ")
     );

@@ -152,6 +152,14 @@ impl Directory {
         }
     }
 
+    /// That no record of the log is in an archive that was not read. Exit 3.
+    pub(crate) fn expect_archives_read(&self) -> Result<(), Failure> {
+        let Some(unread) = self.log.unread() else { return Ok(()) };
+        let message = format!("{}: not all of the log was read", path(&self.path));
+        let failure = Failure::new(Exit::NOT_FOUND, BEFORE_THE_LOG, message);
+        Err(before(failure, &told(&unread), (unread.last, unread.named.as_deref())))
+    }
+
     /// The last record of the log that is in an archive, and the archive's directory where the log
     /// names it, whether that is read or not.
     fn archived(&self) -> Option<(u64, Option<String>)> {

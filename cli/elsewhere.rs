@@ -3,7 +3,7 @@
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::ids::{DIGITS_MIN, IdOf, are_digits, record};
+use crate::ids::{DIGITS_MIN, IdOf, are_digits, of_whole_log, record};
 use crate::inbox;
 use crate::locate::program_on;
 use crate::text::path;
@@ -35,6 +35,24 @@ pub(crate) fn told(
         }),
         other => other,
     }
+}
+
+/// The logs of the inbox, and the one that is meant here, that have an id that begins so, waiting
+/// or ended; and why there may be more.
+pub(crate) fn having(global: &Global, wanted: &str) -> (Vec<(PathBuf, String)>, Vec<Failure>) {
+    let Some(beginnings) = beginnings(wanted) else { return (Vec::new(), Vec::new()) };
+    let logs = inbox::logs().into_iter().chain([global.log.clone()]);
+    // What has no whole path is not there, and has no id.
+    let logs: BTreeSet<PathBuf> = logs.filter_map(|log| log.canonicalize().ok()).collect();
+    let (mut found, mut unknown) = (Vec::new(), Vec::new());
+    for log in logs {
+        let of_log = Global { log: log.clone(), config: None, json: false };
+        match of_whole_log(&of_log, &beginnings) {
+            Ok(ids) => found.extend(ids.into_iter().map(|id| (log.clone(), id))),
+            Err(failure) => unknown.push(failure.on(&log)),
+        }
+    }
+    (found, unknown)
 }
 
 /// In which logs it is, and what shows it there.

@@ -251,9 +251,19 @@ fn typed(decision: HumanDecision) -> String {
     }
 }
 
-/// The request that is meant, among those that an open log remembers.
-pub(crate) fn find(engine: &Engine, wanted: &str) -> Option<String> {
-    engine.query(|world| resolve(wanted, answer::request_ids(world))).ok()?.ok()?
+/// The request that is meant, among those that an open log remembers. Where it is named by how its
+/// id begins, no other id of the whole log begins so.
+pub(crate) fn find(
+    global: &Global,
+    engine: &Engine,
+    wanted: &str,
+) -> Result<Option<String>, Failure> {
+    let found = engine.query(|world| resolve(wanted, answer::request_ids(world)));
+    let found = found.map_err(|error| failed(global, error))??;
+    if let Some(found) = found.as_deref().filter(|found| *found != wanted) {
+        ids::expect_only(global, wanted, found)?;
+    }
+    Ok(found)
 }
 
 fn shown_empty(wanted: &str) -> &str {

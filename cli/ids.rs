@@ -1,5 +1,6 @@
 //! What an id names by how it begins: a run, a decision or a request to a person.
 
+use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::run_id::expect_sound;
@@ -135,7 +136,35 @@ pub(crate) fn beginning_with(
     Ok(found)
 }
 
-fn beginnings(digits: &str, of: &[IdOf]) -> BTreeSet<String> {
+/// As [`beginning_with`], of the whole log with its archives. Exit 3 where one of them cannot be
+/// read: an id in it may begin so.
+pub(crate) fn of_whole_log(
+    global: &Global,
+    beginnings: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, Failure> {
+    let directory = Directory::open(global)?.following_archives()?;
+    let (found, searched) =
+        directory.read(|log, options| ids_beginning_with(log, beginnings, options))?;
+    expect_sound(&searched)?;
+    directory.expect_archives_read()?;
+    Ok(found)
+}
+
+/// That no other id of the whole log begins as the one does that was found by its beginning: what
+/// ended and left the state may be what was read. Exit 4 where one does.
+pub(crate) fn expect_only(global: &Global, wanted: &str, found: &str) -> Result<(), Failure> {
+    let Some(of) = IdOf::of(found) else { return Ok(()) };
+    let ids = of_whole_log(global, &BTreeSet::from([wanted.to_string()]));
+    let mut ids = ids.map_err(|failure| failure.adding("; the whole id can be given instead"))?;
+    ids.insert(found.to_string());
+    if ids.len() == 1 {
+        return Ok(());
+    }
+    let digits = wanted.strip_prefix(of.prefix()).unwrap_or(wanted);
+    Err(several(digits, &[of], ids.len(), &ids))
+}
+
+pub(crate) fn beginnings(digits: &str, of: &[IdOf]) -> BTreeSet<String> {
     of.iter().map(|of| format!("{}{digits}", of.prefix())).collect()
 }
 

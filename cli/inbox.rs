@@ -21,6 +21,7 @@ use crate::output::Output;
 use crate::text::{path as shown, path_given};
 use crate::travel::parse_at;
 use clap::Subcommand;
+use holdpoint_domain::core::text::visible;
 use holdpoint_engine::executor::command_line;
 use holdpoint_replay::Until;
 pub(crate) use known::register;
@@ -123,6 +124,22 @@ impl Waiting {
         );
         Failure::new(logs::exit_of(&self.unknown), "not_all_logs_read", message)
     }
+}
+
+/// That nothing is answered by way of an inbox that is not known whole: what cannot be read may
+/// have the question that was meant.
+pub(crate) fn expect_known(unknown: &[Failure], id: &str, log: &Path) -> Result<(), Failure> {
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<&str> = unknown.iter().map(Failure::message).collect();
+    let (id, log) = (visible(id), command_line(log.as_os_str(), &[]));
+    let message = format!(
+        "{id} waits in one log, and not all logs of the inbox could be read, which may have it as \
+         well: {}. Where that one is meant, name it with --log {log}",
+        named.join("; ")
+    );
+    Err(Failure::new(logs::exit_of(unknown), "not_all_logs_read", message))
 }
 
 /// Every log of the inbox that is known.

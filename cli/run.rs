@@ -197,8 +197,9 @@ impl Carried<'_> {
         let (global, engine) = (self.global, self.engine);
         let mut person = Person::new(global, self.hold.no_wait);
         if let Some(request) = &start.resume {
-            let request =
-                hold::find(engine, request).unwrap_or_else(|| beginning(request).to_string());
+            let found = hold::find(global, engine, request)
+                .map_err(|failure| not_started("ambiguous_request", failure.message()))?;
+            let request = found.unwrap_or_else(|| beginning(request).to_string());
             let resumed =
                 engine.resume_held(&self.origin, &self.run, &request, &mut person, sink, signals);
             return resumed.map(Outcome::Run).map_err(|error| not_resumed(global, error));

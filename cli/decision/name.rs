@@ -43,6 +43,11 @@ pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w Decision
     }
 }
 
+/// Whether it is by the beginning of its id that a decision point was found.
+pub(crate) fn is_by_beginning(point: &DecisionPoint, wanted: &str) -> bool {
+    *point.decision_id != *wanted && point.terms.issue_id.as_deref() != Some(wanted)
+}
+
 /// That a text is not both an issue and the beginning of an id that something has: who means one
 /// would be given the other. Exit 4; both are named.
 pub(crate) fn expect_one_meaning(world: &World, wanted: &str) -> Result<(), Failure> {

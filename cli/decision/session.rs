@@ -1,13 +1,14 @@
 //! Changing decisions: the log open for writing.
 
 use super::look::now;
-use super::name::{all, resolve};
+use super::name::{all, is_by_beginning, resolve};
 use super::principal::user;
 use super::shown::outcome;
 use crate::arguments::Global;
 use crate::config::Demands;
 use crate::exit::{Exit, Failure};
 use crate::hold::{LockWaitArgs, failed, not_submitted, open_or_make};
+use crate::ids;
 use crate::live::InDoubt;
 use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
@@ -92,11 +93,16 @@ impl<'g> DecisionSession<'g> {
         self.engine.entropy().map_err(|error| failed(self.global, error))
     }
 
-    /// The decision point that is meant, as it is now, after what is due was recorded.
+    /// The decision point that is meant, as it is now, after what is due was recorded. Where it is
+    /// named by how its id begins, no other id of the whole log begins so.
     pub(crate) fn find(&self, wanted: &str) -> Result<DecisionPoint, Failure> {
         self.engine.expire().map_err(|error| failed(self.global, error))?;
         let found = self.engine.query(|world| resolve(world, wanted).cloned());
-        found.map_err(|error| failed(self.global, error))?
+        let point = found.map_err(|error| failed(self.global, error))??;
+        if is_by_beginning(&point, wanted) {
+            ids::expect_only(self.global, wanted, &point.decision_id)?;
+        }
+        Ok(point)
     }
 
     /// Hands in a command on a decision point, in its story.

@@ -1,7 +1,7 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
 use super::shown::{NamedHumanDecision, outcome_line, output_of};
-use super::{LockWaitArgs, check_reason, failed, like, not_submitted, resolve};
+use super::{LockWaitArgs, check_reason, failed, like, not_submitted};
 use crate::arguments::{Global, program};
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
@@ -147,8 +147,7 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     args.reason.as_deref().map_or(Ok(()), check_reason)?;
     let engine = super::open(global, &args.turn)?;
     let means = means(args.yes)?;
-    let found = engine.query(|world| resolve(&args.request, request_ids(world)));
-    let found = found.map_err(|error| failed(global, error))??;
+    let found = super::find(global, &engine, &args.request)?;
     // One that nobody knows is handed in as well: the refusal goes on record.
     let like = match found {
         Some(_) => None,

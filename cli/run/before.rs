@@ -5,8 +5,9 @@ use super::approve::StartPerson;
 use super::terms::StartArgs;
 use super::{Carried, not_started, unrecorded};
 use crate::arguments::{Global, program};
-use crate::decision::{outcome, resolve};
+use crate::decision::{is_by_beginning, outcome, resolve};
 use crate::exit::{Exit, Failure, complain};
+use crate::ids;
 use crate::output::Output;
 use crate::text::{beginning, visible_once};
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
@@ -60,12 +61,19 @@ pub(super) fn bind(
 
 /// The decision that is meant. What nothing is called is for the rules to refuse.
 pub(super) fn find(carried: &Carried<'_>, wanted: &str) -> Result<String, Failure> {
+    let ambiguous =
+        |failure: Failure| not_started("ambiguous_decision", failure.message().to_string());
     let found = carried.engine.query(|world| match resolve(world, wanted) {
-        Ok(point) => Ok(point.decision_id.to_string()),
-        Err(unknown) if unknown.code() == "not_found" => Ok(beginning(wanted).to_string()),
-        Err(failure) => Err(not_started("ambiguous_decision", failure.message())),
+        Ok(point) => Ok((point.decision_id.to_string(), is_by_beginning(point, wanted))),
+        Err(unknown) if unknown.code() == "not_found" => Ok((beginning(wanted).to_string(), false)),
+        Err(failure) => Err(ambiguous(failure)),
     });
-    found.map_err(|error| unrecorded(carried.global, error.into()))?
+    let found = found.map_err(|error| unrecorded(carried.global, error.into()))?;
+    let (id, is_by_beginning) = found?;
+    if is_by_beginning {
+        ids::expect_only(carried.global, wanted, &id).map_err(ambiguous)?;
+    }
+    Ok(id)
 }
 
 /// Asks, and waits. The approved question, or why nothing is started.

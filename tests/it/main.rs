@@ -9,6 +9,7 @@
 )]
 
 mod answer;
+mod answer_meant;
 mod apply;
 mod apply_archived;
 mod apply_interleaved;

@@ -1,0 +1,128 @@
+//! An answer counts for the question that was read, and for none that took its name since.
+
+use crate::decision_named::many;
+use crate::decision_support::{done, refused, shown};
+use crate::program::{Place, command_in, json, status, terminal, text};
+use crate::terminal::at_terminal;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The program on a log that is not named on its command line.
+fn on(place: &Place, log: &Path, words: &[&str]) -> Command {
+    let mut command = command_in(place.directory.path(), words);
+    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
+    command.env("HOLDPOINT_LOG", log);
+    command
+}
+
+/// Hands commands of a program in that chooses the ids of its questions, to the log `at`.
+fn apply(place: &Place, at: &Path, commands: &[Value]) {
+    let actor = json!({ "kind": "AGENT", "id": "bot" });
+    let line = |command: &Value| {
+        let mut command = command.clone();
+        command["by"] = json!({ "kind": "AGENT", "id": "bot", "authenticated_by": "none",
+            "means": "a test" });
+        format!("{}\n", json!({ "actor": actor, "correlation": "bot", "submit": command }))
+    };
+    let lines: String = commands.iter().map(line).collect();
+    let mut command = on(place, at, &["apply"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(status(&output), 0, "{}", text(&output.stdout));
+}
+
+/// Asks under an id that is chosen, with what else is said. Gives the id.
+fn ask_as(place: &Place, at: &Path, digits: &str, more: &Value) -> String {
+    let mut create = json!({ "command": "decision_point.create", "entropy": digits,
+        "prompt": "Delete it?", "issue_id": null,
+        "options": [{ "id": "a", "label": "Yes" }, { "id": "b", "label": "No" }] });
+    create.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    apply(place, at, &[create]);
+    format!("DP-{digits}")
+}
+
+fn cancel(place: &Place, at: &Path, id: &str) {
+    apply(place, at, &[json!({ "command": "decision_point.cancel", "decision_id": id })]);
+}
+
+fn digits(end: char) -> String {
+    format!("438fd5b2d0aa{}", end.to_string().repeat(20))
+}
+
+/// The program where no log is, of the same user.
+fn elsewhere(place: &Place, words: &[&str]) -> Output {
+    let directory = tempfile::TempDir::new().unwrap();
+    let mut command = command_in(directory.path(), words);
+    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
+    command.stdin(terminal()).output().unwrap()
+}
+
+#[test]
+fn a_question_is_changed_by_the_beginning_of_its_id_only_where_no_other_of_the_log_begins_so() {
+    let place = Place::with_log();
+    let read = ask_as(&place, &place.log, &digits('a'), &json!({}));
+    cancel(&place, &place.log, &read);
+    many(&place);
+    let other = ask_as(&place, &place.log, &digits('b'), &json!({}));
+    for words in [
+        &["respond", "DP-438fd5b2", "--option", "a"][..],
+        &["cancel", "DP-438fd5b2d0aa"],
+        &["remind", "DP-438fd5b2"],
+    ] {
+        let (exit, error) = refused(&place, words);
+        assert_eq!((exit, &error["code"]), (4, &json!("ambiguous_decision")), "{words:?}");
+        let said = error["message"].as_str().unwrap();
+        assert!(said.contains(&read) && said.contains(&other), "{said}");
+    }
+    for beginning in ["DP-438fd5b2", "438fd5b2d0", "DP-438fd5b2d0aa"] {
+        let output = at_terminal(&place, &["answer", beginning, "a"]);
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 4, "{beginning}: {said}");
+        assert!(said.contains(&read) && said.contains(&other), "{said}");
+    }
+    let started = place.holdpoint(&["run", "--approval", "DP-438fd5b2", "--", "true"]);
+    let said = text(&started.stderr);
+    assert!(status(&started) == 125 && said.contains(&read) && said.contains(&other), "{said}");
+    done(&place, &["respond", &other[..16], "--option", "a"]);
+    assert_eq!(shown(&place, &other)["selected_option"], "a");
+}
+
+#[test]
+fn an_id_that_another_log_of_the_inbox_has_as_well_is_answered_in_neither() {
+    let place = Place::with_log();
+    let directory = place.directory.path().join("second");
+    std::fs::create_dir(&directory).unwrap();
+    let second = directory.join(".holdpoint");
+    let made = place.holdpoint(&["init", second.to_str().unwrap()]);
+    assert_eq!(status(&made), 0, "{}", text(&made.stderr));
+    let id = ask_as(&place, &place.log, &digits('a'), &json!({}));
+    cancel(&place, &place.log, &id);
+    ask_as(&place, &second, &digits('a'), &json!({}));
+    let beside_it = |wanted: &str| {
+        let mut command = on(&place, &second, &["answer", wanted, "a"]);
+        let command = command.env_remove("HOLDPOINT_LOG").current_dir(&directory);
+        command.stdin(terminal()).output().unwrap()
+    };
+    for wanted in [&id[..], &id[..13], &id[3..15]] {
+        for output in [elsewhere(&place, &["answer", wanted, "a"]), beside_it(wanted)] {
+            let said = text(&output.stderr);
+            assert_eq!(status(&output), 4, "{wanted}: {said}");
+            let logs = [&place.log, &second].map(|log| log.to_str().unwrap());
+            assert!(logs.iter().all(|log| said.contains(log)) && said.contains("--log"), "{said}");
+            assert_eq!(said.contains("more digits"), wanted != id, "{said}");
+        }
+    }
+    std::fs::rename(&place.log, place.directory.path().join("kept")).unwrap();
+    let unread = elsewhere(&place, &["answer", &id, "a"]);
+    let said = text(&unread.stderr);
+    assert!(status(&unread) == 3 && said.contains("inbox remove"), "{said}");
+    assert!(said.contains(&format!("--log {}", second.display())), "{said}");
+    assert_eq!(status(&elsewhere(&place, &["inbox", "remove", "--gone"])), 0);
+    let output = elsewhere(&place, &["answer", &id, "a"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let told = on(&place, &second, &["decision", "show", &id, "--json"]).output().unwrap();
+    assert_eq!(json(&told)["selected_option"], "a");
+}
