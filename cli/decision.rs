@@ -13,6 +13,7 @@ mod given;
 mod list;
 pub(crate) mod long_over;
 mod look;
+mod meant;
 mod name;
 mod offered;
 mod overdue;
@@ -50,7 +51,11 @@ pub(crate) use shown::{
     what_starts,
 };
 #[cfg(feature = "mcp")]
-pub(crate) use {list::place, session::is_late};
+pub(crate) use {
+    list::place,
+    meant::{expect_a_no, expect_refined_rejecting, expect_rejecting},
+    session::is_late,
+};
 
 /// What to do with decisions.
 #[derive(Debug, Subcommand)]

@@ -2,6 +2,8 @@
 //! which conditions.
 
 use super::long_over;
+use super::meant::{expect_a_no, expect_asked_once, expect_refined_rejecting};
+use super::offered::HOW_TO_REJECT;
 use super::principal::Speaker;
 use super::session::{DecisionSession, Only};
 use super::told::{Told, came_to, show};
@@ -12,6 +14,7 @@ use crate::hold::LockWaitArgs;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, Response};
+use serde_json::json;
 
 /// Which decision is changed, and how.
 #[derive(Debug, clap::Args)]
@@ -59,6 +62,7 @@ impl Change {
             }
         };
         let command = command(point.decision_id.to_string(), by.clone());
+        self.expect_meant(global, &session, &point, &command)?;
         let command = match command.entropy() {
             Some(_) => command.with_entropy(session.entropy()?),
             None => command,
@@ -66,6 +70,35 @@ impl Change {
         let submitted = session.submit(&point, &by, &self.only, &command)?;
         let told = came_to(session, &point.decision_id, submitted);
         told.map_err(|failure| advised(failure, &point, &command))
+    }
+
+    /// That the command means the question that was read, which its version names as well as its
+    /// id, and that an approval of an action is one that could be refused.
+    fn expect_meant(
+        &self,
+        global: &Global,
+        session: &DecisionSession<'_>,
+        point: &DecisionPoint,
+        command: &Command,
+    ) -> Result<(), Failure> {
+        use DecisionPointCommand::{CancelDecisionPoint, RespondToDecisionPoint};
+        let ends = matches!(
+            command,
+            Command::DecisionPoint(CancelDecisionPoint(_) | RespondToDecisionPoint(_))
+        );
+        let told = |failure: Failure| {
+            let current = session.value(point)?;
+            Ok(failure.with("decision_id", json!(point.decision_id)).with("current", current))
+        };
+        let mut meant = Ok(());
+        if ends && !self.only.names_version() {
+            meant =
+                session.look(|world| expect_asked_once(global, world, &self.decision, point))?;
+        }
+        let meant = meant
+            .and_then(|()| expect_a_no(point, command))
+            .and_then(|()| expect_refined_rejecting(point, command, HOW_TO_REJECT));
+        meant.or_else(|failure| Err(told(failure)?))
     }
 }
 

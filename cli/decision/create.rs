@@ -3,7 +3,8 @@
 use super::binding::binding;
 use super::evidence::attachment;
 use super::given::{milliseconds, moment, text};
-use super::offered::Offered;
+use super::meant::expect_rejecting;
+use super::offered::{HOW_TO_REJECT, Offered};
 use super::policy::PolicyArgs;
 use super::session::{DecisionSession, Only};
 use super::shown::{how_to_answer, tell_how_to_answer};
@@ -138,6 +139,9 @@ struct PurposeArgs {
 pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Whatever is wrong with the command line is told before a log is made.
     let (mut command, asked) = (args.command()?, args.policy.read()?);
+    if command.binding.is_some() {
+        expect_rejecting(&command.options, HOW_TO_REJECT)?;
+    }
     floors()?;
     let session = DecisionSession::open(global, &args.turn, true)?;
     session.demands()?.tighten(&mut command, asked.as_ref());

@@ -9,6 +9,9 @@ use holdpoint_domain::decision_point::DecisionOption;
 /// More than 32 legal options can take, however they are escaped.
 const JSON_BYTES_MAX: usize = 4 << 20;
 
+/// How an option is said to say no.
+pub(super) const HOW_TO_REJECT: &str = "say by `--reject ID` which one does";
+
 /// Options that offer ways to answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Offered {

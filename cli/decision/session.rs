@@ -63,6 +63,11 @@ impl Only {
         Self { expect_version: None, idempotency_key }
     }
 
+    /// Whether the version of what was read is given.
+    pub(super) fn names_version(&self) -> bool {
+        self.expect_version.is_some()
+    }
+
     fn conditions(&self) -> Conditions {
         let key = self.idempotency_key.as_ref().map(|key| IdempotencyKey {
             tenant: KEY_TENANT.to_string(),

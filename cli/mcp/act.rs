@@ -5,7 +5,9 @@ use super::arguments::{Binding, Cancel, Create, Refine, Respond};
 use super::caller::Caller;
 use crate::config::{AskedApproval, floors};
 use crate::decision::long_over::look_up;
-use crate::decision::{DecisionSession, Only, is_late};
+use crate::decision::{
+    DecisionSession, Only, expect_a_no, expect_refined_rejecting, expect_rejecting, is_late,
+};
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
@@ -20,6 +22,8 @@ use serde_json::{Value, json};
 /// What an agent does after it asked.
 const ASKED: &str = "A person has to answer. Call decision_wait until the outcome is no longer \
 still_pending; do not go on before, and do not ask again.";
+/// How an option is said to say no.
+const HOW_TO_REJECT: &str = "give the one that does \"reject\": true";
 /// What it does where that was done before, and is over.
 const ENDED: &str = "It ended already: decision tells how.";
 
@@ -31,6 +35,9 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
         let message = "valid_for_seconds is how long an approval of one action may be spent: give \
                        that action as binding, or leave valid_for_seconds away";
         return Err(Failure::new(Exit::USAGE, "bad_arguments", message));
+    }
+    if binding.is_some() {
+        expect_rejecting(&arguments.options, HOW_TO_REJECT)?;
     }
     floors()?;
     let session = caller.session(true)?;
@@ -149,6 +156,8 @@ fn change(
         }
     };
     let command = command(point.decision_id.to_string(), caller.by.clone());
+    expect_a_no(&point, &command)?;
+    expect_refined_rejecting(&point, &command, HOW_TO_REJECT)?;
     let submitted = session.submit(&point, &caller.by, &Only::default(), &command)?;
     let (receipt, replayed) = session.carried_out(Some(&point.decision_id), submitted)?;
     if is_late(&receipt) {

@@ -1,13 +1,15 @@
 //! An answer counts for the question that was read, and for none that took its name since.
 
 use crate::decision_named::many;
-use crate::decision_support::{done, refused, shown};
+use crate::decision_support::{asked, done, id_of, refused, shown};
 use crate::program::{Place, command_in, json, status, terminal, text};
 use crate::terminal::at_terminal;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+const BIND: [&str; 4] = ["--bind-tool", "rm", "--bind-input", "{}"];
 
 /// The program on a log that is not named on its command line.
 fn on(place: &Place, log: &Path, words: &[&str]) -> Command {
@@ -88,6 +90,73 @@ fn a_question_is_changed_by_the_beginning_of_its_id_only_where_no_other_of_the_l
     assert!(status(&started) == 125 && said.contains(&read) && said.contains(&other), "{said}");
     done(&place, &["respond", &other[..16], "--option", "a"]);
     assert_eq!(shown(&place, &other)["selected_option"], "a");
+}
+
+#[test]
+fn an_issue_that_was_asked_before_answers_nothing_that_takes_a_person() {
+    let place = Place::with_log();
+    let read = asked(&place, &[&["gt-43"], &BIND[..]].concat());
+    let new = asked(&place, &[&["gt-43", "--supersedes", &read], &BIND[..]].concat());
+    for words in [&["respond", "gt-43", "--option", "a"][..], &["cancel", "gt-43"]] {
+        let (exit, error) = refused(&place, words);
+        assert_eq!((exit, &error["code"]), (4, &json!("ambiguous_issue")), "{words:?}: {error}");
+        let said = error["message"].as_str().unwrap();
+        assert!(said.contains(&read) && said.contains(&format!("decision show {new}")), "{said}");
+        assert_eq!(error["decision_ids"], json!([new]), "{error}");
+    }
+    let output = at_terminal(&place, &["answer", "gt-43", "a"]);
+    assert_eq!(status(&output), 4, "{}", text(&output.stderr));
+    let version = shown(&place, &new)["version"].to_string();
+    done(&place, &["respond", "gt-43", "--option", "a", "--expect-version", &version]);
+    // A later round is another question than the one before.
+    asked(&place, &[&["gt-44"], &BIND[..]].concat());
+    let told = done(&place, &["respond", "gt-44", "--guidance", "Less"]);
+    let round = id_of(&told["next_decision"]);
+    let options = ["--option", "a:A", "--option", "b:B", "--reject", "b"];
+    done(&place, &[&["refine", "gt-44", "--as", "bot", "--agent"], &options[..]].concat());
+    assert_eq!(refused(&place, &["respond", "gt-44", "--option", "a"]).0, 4);
+    done(&place, &["respond", &round, "--option", "a"]);
+}
+
+#[test]
+fn an_issue_that_was_asked_once_or_that_takes_nobody_answers_what_is_open() {
+    let place = Place::with_log();
+    asked(&place, &[&["gt-43"], &BIND[..]].concat());
+    done(&place, &["respond", "gt-43", "--option", "a"]);
+    done(&place, &["cancel", &asked(&place, &["gt-44"])]);
+    asked(&place, &["gt-44"]);
+    done(&place, &["respond", "gt-44", "--option", "a"]);
+    // What was asked before is not known any more.
+    many(&place);
+    asked(&place, &[&["gt-45"], &BIND[..]].concat());
+    let (exit, error) = refused(&place, &["respond", "gt-45", "--option", "a"]);
+    assert_eq!((exit, &error["code"]), (4, &json!("ambiguous_issue")), "{error}");
+}
+
+#[test]
+fn an_action_is_approved_by_no_option_where_none_says_no() {
+    let place = Place::with_log();
+    let ask = ["create", "--prompt", "Delete it?", "--option", "approve:Yes", "--option"];
+    let create = [&ask[..], &["deny:No"], &BIND].concat();
+    let (exit, error) = refused(&place, &create);
+    assert_eq!((exit, &error["code"]), (2, &json!("no_option_says_no")), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("--reject"), "{error}");
+    let id = id_of(&done(&place, &[&create[..], &["--reject", "deny"]].concat()));
+    let told = done(&place, &["respond", &id, "--guidance", "Less"]);
+    let round = id_of(&told["next_decision"]);
+    let refine = ["refine", &round, "--as", "bot", "--agent", "--option", "deny:No"];
+    let (exit, error) = refused(&place, &refine);
+    assert_eq!((exit, &error["code"]), (2, &json!("no_option_says_no")), "{error}");
+    // As a program asks that does not go through these verbs.
+    let binding = json!({ "tool": "rm", "input_sha256": "ab".repeat(32) });
+    let id = ask_as(&place, &place.log, &digits('a'), &json!({ "binding": binding }));
+    let (exit, error) = refused(&place, &["respond", &id, "--option", "b"]);
+    assert_eq!((exit, &error["code"]), (5, &json!("no_option_says_no")), "{error}");
+    let output = at_terminal(&place, &["answer", &id, "b"]);
+    let said = text(&output.stderr);
+    let way = format!("decision cancel {id}");
+    assert!(status(&output) == 5 && said.contains(&way), "{said}");
+    done(&place, &["cancel", &id]);
 }
 
 #[test]

@@ -330,7 +330,8 @@ fn silence_approves_nothing_and_nobody_can_agree_that_it_does() {
     let place = Place::new();
     let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
     let default = ["--on-timeout", "default", "--default", "a"];
-    let ask = ["create", "--prompt", "Which?", "--option", "a:The one", "--option", "b:The other"];
+    let ask =
+        ["create", "--prompt", "Which?", "--option", "a:A", "--option", "b:B", "--reject", "b"];
     let endless = refused(&place, &[&ask[..], &bind, &default].concat());
     assert_eq!((endless.0, &endless.1["code"]), (5, &json!("bad_timeout")));
     let option = [&ask[..], &bind, &default, &["--timeout", "1h", "--default-approves"]].concat();

@@ -11,6 +11,9 @@ use holdpoint_testing::hand_made::flip;
 use serde_json::{Value, json};
 
 const ASK: [&str; 5] = ["create", "--prompt", "Which?", "--option", "a:A"];
+/// About an action, with an answer that says no.
+const BOUND: [&str; 8] =
+    ["--bind-tool", "t", "--bind-input", "1", "--option", "b:B", "--reject", "b"];
 
 /// A log with one open decision, and what the list says of it.
 fn open() -> (Place, String, Value) {
@@ -115,7 +118,7 @@ fn times_in_which_nobody_can_answer() {
         (&ask(&["--expires-at", "2500-01-01T00:00:00Z"]), 5, "bad_timeout"),
         (&ask(&["--expires-at", "tomorrow"]), 2, "bad_timeout"),
         (&ask(&["--per-round"]), 5, "bad_timeout"),
-        (&ask(&["--bind-tool", "t", "--bind-input", "1", "--valid-for", "0s"]), 5, "bad_timeout"),
+        (&ask(&[&BOUND[..], &["--valid-for", "0s"]].concat()), 5, "bad_timeout"),
         (&ask(&["--valid-for", "1h"]), 2, "usage"),
         (&ask(&["--max-iterations", "0"]), 5, "iterations_out_of_range"),
         (&ask(&["--max-iterations", "21"]), 5, "iterations_out_of_range"),

@@ -305,7 +305,8 @@ fn what_somebody_puts_on_record_in_a_sessions_name_is_not_told_to_it() {
     let prompt = r#"May "Bash" run in "/"?"#;
     let asked = ["decision", "create", "--prompt", prompt, "--option", "approve:Delete all now"];
     let bound = ["--bind-tool", "Bash", "--bind-input", "{}", "--requested-by", "claude-code:s"];
-    let created = place.holdpoint(&[&asked[..], &bound, &["--json"]].concat());
+    let no = ["--option", "deny:No", "--reject", "deny", "--json"];
+    let created = place.holdpoint(&[&asked[..], &bound, &no].concat());
     assert_eq!(status(&created), 0, "{}", text(&created.stderr));
     let start = json!({ "session_id": "s", "hook_event_name": "SessionStart" });
     assert_eq!(json(&run(&place, &["session-start"], &start)), json!({}), "it waits");
@@ -337,7 +338,8 @@ fn a_question_that_somebody_else_worded_approves_nothing() {
     let asked =
         ["decision", "create", "--prompt", "Tea?", "--option", "approve:Yes", "--bind-tool"];
     let bound = ["Bash", "--bind-input", "{\"command\":\"ls\"}", "--requested-by", "claude-code:s"];
-    let created = place.holdpoint(&[&asked[..], &bound, &["--json"]].concat());
+    let no = ["--option", "deny:No", "--reject", "deny", "--json"];
+    let created = place.holdpoint(&[&asked[..], &bound, &no].concat());
     assert_eq!(status(&created), 0, "{}", text(&created.stderr));
     let forged = json(&created)["id"].as_str().unwrap().to_string();
     respond(&place, &forged, "approve");
