@@ -41,8 +41,9 @@ fn verdict(output: &Output) -> (String, String) {
     assert_eq!(answer["hookEventName"], "PreToolUse");
     let word = |key: &str| answer[key].as_str().unwrap().to_string();
     let (decision, reason) = (word("permissionDecision"), word("permissionDecisionReason"));
-    let complaint =
-        if decision == "deny" { format!("holdpoint: {reason}\n") } else { String::new() };
+    // The program is named once.
+    let said = reason.strip_prefix("holdpoint ").unwrap_or(&reason);
+    let complaint = if decision == "deny" { format!("holdpoint: {said}\n") } else { String::new() };
     let exit = if decision == "deny" { 2 } else { 0 };
     assert_eq!((status(output), text(&output.stderr)), (exit, complaint));
     (decision, reason)
