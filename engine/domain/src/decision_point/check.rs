@@ -25,9 +25,6 @@ const SYSTEM_PREFIX: &str = "system:";
 /// What names begin with that say what they are of, where an id or an issue may be given as well.
 const NAME_PREFIXES: [&str; 4] = ["session:", "thread:", "correlation:", "stream:"];
 
-/// So many digits of an id are shown at least.
-const SHOWN_DIGITS: usize = 6;
-
 /// Most bytes of a wrong id that a refusal shows.
 const SHOWN_BYTES: usize = 96;
 
@@ -137,41 +134,10 @@ pub(crate) fn check_chosen_names(terms: &Terms) -> Result<(), No> {
 /// That an issue is not taken for an id, or for another name that says what it is of.
 fn check_unlike_ids(issue: &str) -> Result<(), No> {
     let begins = OWN_PREFIXES.iter().chain(&NAME_PREFIXES).any(|prefix| issue.starts_with(prefix));
-    let is_digits = issue.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match begins || is_digits || is_read_as_an_id(issue) {
+    match begins || issue.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         true => Err(No::IssueLikeAnId { found: shown(issue) }),
         false => Ok(()),
     }
-}
-
-/// Whether a person reads it as one of the ids by which questions are answered: their beginning in
-/// other letters, and at least the digits that such an id is shown with.
-fn is_read_as_an_id(issue: &str) -> bool {
-    ["LOOP-", "REQ-", "DP-"].iter().any(|prefix| {
-        let mut letters = issue.chars();
-        let begins = prefix.chars().all(|due| letters.next().is_some_and(|c| passes_for(c, due)));
-        let digits = letters.take(SHOWN_DIGITS).filter(char::is_ascii_hexdigit);
-        begins && digits.count() == SHOWN_DIGITS
-    })
-}
-
-/// Whether a character passes for a letter or the hyphen: in the other case, of the Greek,
-/// Cyrillic, Armenian or Cherokee alphabet, and forms of letters and hyphens that are none.
-fn passes_for(c: char, due: char) -> bool {
-    let is_alike = matches!(
-        c,
-        '\u{370}'..='\u{58f}'
-            | '\u{13a0}'..='\u{13ff}'
-            | '\u{2010}'..='\u{2015}'
-            | '\u{2212}'
-            | '\u{ab70}'..='\u{abbf}'
-            | '\u{fe58}'
-            | '\u{fe63}'
-            | '\u{ff0d}'
-            | '\u{ff21}'..='\u{ff5a}'
-            | '\u{1d400}'..='\u{1d7ff}'
-    );
-    c.eq_ignore_ascii_case(&due) || is_alike
 }
 
 fn check_no_blank_around(field: &'static str, name: &str) -> Result<(), No> {
