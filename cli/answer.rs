@@ -133,12 +133,13 @@ fn answer_in_inbox(global: &Global, mut args: Args) -> Result<Exit, Failure> {
     }
 }
 
-/// That no log of the inbox besides the one that is meant here has a question that begins so.
+/// That no log of the inbox besides the one that is meant here has a question that begins so, nor
+/// one that is there and cannot be read. What is gone has none.
 fn expect_no_other_log(global: &Global, wanted: &str) -> Result<(), Failure> {
-    let (found, _) = beginning_anywhere(global, wanted);
+    let (found, unknown) = beginning_anywhere(global, wanted);
     match found.iter().any(|(log, _)| found.first().is_some_and(|(first, _)| first != log)) {
         true => Err(several_begin(&found, wanted)),
-        false => Ok(()),
+        false => inbox::expect_known(&unknown, wanted, &global.log),
     }
 }
 

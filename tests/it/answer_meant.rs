@@ -184,6 +184,14 @@ fn an_id_that_another_log_of_the_inbox_has_as_well_is_answered_in_neither() {
             assert_eq!(said.contains("more digits"), wanted != id, "{said}");
         }
     }
+    let head = place.log.join("HEAD");
+    let whole = std::fs::read(&head).unwrap();
+    std::fs::write(&head, "x").unwrap();
+    for output in [elsewhere(&place, &["answer", &id, "a"]), beside_it(&id)] {
+        let said = text(&output.stderr);
+        assert!(status(&output) == 6 && said.contains("--log "), "{said}");
+    }
+    std::fs::write(&head, whole).unwrap();
     std::fs::rename(&place.log, place.directory.path().join("kept")).unwrap();
     let unread = elsewhere(&place, &["answer", &id, "a"]);
     let said = text(&unread.stderr);
