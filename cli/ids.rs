@@ -1,13 +1,15 @@
 //! What an id names by how it begins: a run, a decision or a request to a person.
 
 use crate::arguments::Global;
+use crate::decision;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
+use crate::live::LiveState;
 use crate::run_id::expect_sound;
 use crate::text::excerpt;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_replay::{
-    IdMatches, RunFound, Searched, ids_beginning_with, run_beginning_with, span, verify,
+    IdMatches, RunFound, Searched, Tells, ids_beginning_with, run_beginning_with, span, verify,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use strsim::damerau_levenshtein;
@@ -195,6 +197,7 @@ fn expect_one(
     of: &[IdOf],
     mut found: BTreeSet<String>,
 ) -> Result<String, Failure> {
+    found.extend(in_state(directory, &beginnings(digits, of))?);
     match (found.len(), found.pop_first()) {
         (1, Some(only)) => Ok(only),
         (0, _) | (_, None) => {
@@ -206,6 +209,24 @@ fn expect_one(
             Err(several(digits, of, count, &found))
         }
     }
+}
+
+/// The ids of the state that begin so, where the records that began them may be in an archive that
+/// is not read.
+fn in_state(
+    directory: &Directory,
+    beginnings: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, Failure> {
+    if directory.log.unread().is_none() {
+        return Ok(BTreeSet::new());
+    }
+    let state = LiveState::read(directory, false, Tells::Questions)?;
+    let world = state.world();
+    let points = decision::all(world).map(|point| point.decision_id.as_str());
+    let requests = world.open_requests().map(|(_, held)| held.request_id());
+    let ids = points.chain(requests).chain(world.live_loops().map(|run| run.loop_id()));
+    let begins = |id: &&str| beginnings.iter().any(|beginning| id.starts_with(beginning));
+    Ok(ids.filter(begins).map(str::to_string).collect())
 }
 
 /// Where there is no log, no id is said to be missing.
