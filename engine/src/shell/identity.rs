@@ -9,7 +9,7 @@
 
 use super::origin_of_user::{below_recorder, in_initial_user_namespace, is_subordinate};
 use super::person_terminal::{terminal_name, user_number};
-use super::user::{is_answered, user_name};
+use super::user::told_of_user;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal, UNKNOWN_USER};
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecisionCommand};
 use holdpoint_domain::{ActorId, Command, Proof};
@@ -45,7 +45,8 @@ impl Identity {
     #[must_use]
     pub fn of_process() -> Self {
         let user = user_number();
-        let is_known = in_initial_user_namespace().unwrap_or(false) && is_answered(user);
+        let (name, is_answered) = told_of_user(user);
+        let is_known = in_initial_user_namespace().unwrap_or(false) && is_answered;
         let grounds = if !is_known || is_subordinate(user) {
             Grounds::OtherNamespace
         } else if below_recorder() {
@@ -53,8 +54,7 @@ impl Identity {
         } else {
             Grounds::Proven
         };
-        let (name, terminal) = (user_name(), terminal_name());
-        Self { user, name, grounds, terminal, is_simulated: false }
+        Self { user, name, grounds, terminal: terminal_name(), is_simulated: false }
     }
 
     /// Believes every name that it is told, as if each were a person of that name at a terminal:

@@ -18,19 +18,22 @@ pub fn user_name() -> String {
 /// The name of a user by number, as [`user_name`] has that of this process.
 #[must_use]
 pub fn name_of_user(uid: u32) -> String {
-    let name = user(uid).ok().flatten().map(|user| user.name);
+    told_of_user(uid).0
+}
+
+/// The same, and whether the database answered: by one look, for it may answer the next one
+/// otherwise.
+pub(super) fn told_of_user(uid: u32) -> (String, bool) {
+    let found = user(uid);
+    let is_answered = found.is_ok();
+    let name = found.ok().flatten().map(|user| user.name);
     let name = name.filter(|name| check_identifier("user", name).is_ok());
-    name.unwrap_or_else(|| format!("uid {uid}"))
+    (name.unwrap_or_else(|| format!("uid {uid}")), is_answered)
 }
 
 /// Whether a user has this number. Where the database does not answer, none is known to.
 pub(super) fn has_name(uid: u32) -> bool {
     user(uid).is_ok_and(|user| user.is_some())
-}
-
-/// Whether the database says who a number is, or that it has no name.
-pub(super) fn is_answered(uid: u32) -> bool {
-    user(uid).is_ok()
 }
 
 /// The home of a user, whatever the environment says. `None`: no such user, or none of its own.
