@@ -40,7 +40,7 @@ pub(crate) use following::Following;
 pub(crate) use look::Linked;
 pub(crate) use look::{Links, Look, now};
 pub(crate) use name::all;
-pub(crate) use name::{expect_one_meaning, is_by_beginning, known, resolve};
+pub(crate) use name::{expect_one_meaning, ids_of, is_by_beginning, known, resolve};
 pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use principal::{Speaker, claimed, user};

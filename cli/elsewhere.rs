@@ -3,7 +3,7 @@
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::ids::{DIGITS_MIN, IdOf, are_digits, of_whole_log, record};
+use crate::ids::{self, DIGITS_MIN, IdOf, are_digits, of_whole_log, record};
 use crate::inbox;
 use crate::locate::program_on;
 use crate::text::path;
@@ -81,8 +81,8 @@ fn beginnings(wanted: &str) -> Option<BTreeSet<String>> {
     let named = IdOf::of(wanted);
     let digits = named.map_or(Some(wanted), |of| wanted.strip_prefix(of.prefix()))?;
     let is_id = digits.len() >= DIGITS_MIN && are_digits(digits);
-    let of = || IdOf::ALL.into_iter().filter(|of| named.is_none_or(|named| named == *of));
-    is_id.then(|| of().map(|of| format!("{}{digits}", of.prefix())).collect())
+    let of = named.as_ref().map_or(&IdOf::ALL[..], std::slice::from_ref);
+    is_id.then(|| ids::beginnings(digits, of))
 }
 
 /// The ids of a log that begin so. What cannot be read of it is told by whoever needs it.

@@ -221,12 +221,8 @@ fn in_state(
         return Ok(BTreeSet::new());
     }
     let state = LiveState::read(directory, false, Tells::Questions)?;
-    let world = state.world();
-    let points = decision::all(world).map(|point| point.decision_id.as_str());
-    let requests = world.open_requests().map(|(_, held)| held.request_id());
-    let ids = points.chain(requests).chain(world.live_loops().map(|run| run.loop_id()));
     let begins = |id: &&str| beginnings.iter().any(|beginning| id.starts_with(beginning));
-    Ok(ids.filter(begins).map(str::to_string).collect())
+    Ok(decision::ids_of(state.world()).filter(begins).map(str::to_string).collect())
 }
 
 /// Where there is no log, no id is said to be missing.

@@ -16,6 +16,7 @@ use crate::damage::NEWER_VERSION;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::{LockWaitArgs, UNWITNESSED};
 use crate::output::Output;
+use crate::text::each_once;
 use crate::verify::warn_permits_nothing;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
@@ -25,7 +26,6 @@ use holdpoint_domain::decision_point::{
     CreateDecisionPoint, DecisionPoint, DecisionPointCommand, MAX_CONTEXT_BYTES, OnTimeout, Urgency,
 };
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -238,7 +238,7 @@ impl Args {
             max_iterations: self.max_iterations,
             urgency: self.urgency,
             policy: None,
-            blocks: each_once(&purpose.blocks),
+            blocks: each_once(purpose.blocks.iter().cloned()),
             evidence: evidence.collect::<Result<_, Failure>>()?,
             binding: bound.map(|(tool, input)| binding(tool, input)).transpose()?,
             valid_for_ms: valid_for.transpose()?,
@@ -246,12 +246,6 @@ impl Args {
             separation: false,
         })
     }
-}
-
-/// The names in the order in which they were given first.
-fn each_once(names: &[String]) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    names.iter().filter(|name| seen.insert(name.as_str())).cloned().collect()
 }
 
 fn on_timeout(name: &str) -> Result<OnTimeout, String> {

@@ -56,10 +56,7 @@ pub(crate) fn expect_one_meaning(world: &World, wanted: &str) -> Result<(), Fail
         return Ok(());
     }
     let is_its = |point: &&DecisionPoint| point.terms.issue_id.as_deref() == Some(wanted);
-    let points = all(world).map(|point| point.decision_id.as_str());
-    let requests = world.open_requests().map(|(_, held)| held.request_id());
-    let runs = world.live_loops().map(|run| run.loop_id());
-    let id = points.chain(requests).chain(runs).find(|id| begins(id, wanted));
+    let id = ids_of(world).find(|id| begins(id, wanted));
     let Some((of_issue, id)) = all(world).find(is_its).zip(id) else { return Ok(()) };
     let (wanted, of_issue, id) = (visible(wanted), visible(&of_issue.decision_id), visible(id));
     let message = format!(
@@ -75,6 +72,14 @@ pub(crate) fn known<'w>(world: &'w World, wanted: &str) -> Option<&'w DecisionPo
     let is_named =
         *found.decision_id == *wanted || found.is_open() && !wanted.starts_with(ID_PREFIX);
     (is_named || !world.forgets_decision_points()).then_some(found)
+}
+
+/// The id of every decision point that is known, of every question that waits and of every run that
+/// lives.
+pub(crate) fn ids_of(world: &World) -> impl Iterator<Item = &str> {
+    let points = all(world).map(|point| point.decision_id.as_str());
+    let requests = world.open_requests().map(|(_, held)| held.request_id());
+    points.chain(requests).chain(world.live_loops().map(|run| run.loop_id()))
 }
 
 /// Every decision point that is known, in no order.

@@ -2,19 +2,14 @@
 
 use super::again::{Placed, RetryOf};
 use super::{lasted, waited};
+use crate::text::each_once;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::governed::Attempt;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Whoever said yes several times, once, in the order of the answers.
-pub(super) fn each_once<N: Ord + Clone>(names: impl Iterator<Item = N>) -> Vec<N> {
-    let mut met = BTreeSet::new();
-    names.filter(|name| met.insert(name.clone())).collect()
-}
+use std::collections::BTreeMap;
 
 /// What a program is shown of a run in a list.
 #[derive(Serialize)]

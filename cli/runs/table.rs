@@ -1,12 +1,11 @@
 //! The table of runs and sessions.
 
 use super::again::Placed;
-use super::row::each_once;
 use super::{UNFINISHED, lasted, sessions};
 use crate::screen::{named, quoted};
 use crate::show::exit_of;
 use crate::table::{Column, Fit, Layout, NOTHING, column, indented, number};
-use crate::text::visible_once;
+use crate::text::{each_once, visible_once};
 use crate::when::{Clock, took};
 use holdpoint_domain::Proof;
 use holdpoint_domain::governed::Attempt;
