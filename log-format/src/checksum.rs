@@ -19,8 +19,16 @@ impl ChecksumSeed {
         Self(hasher.finalize())
     }
 
+    /// The seed with which bytes that begin with `found` have the checksum that they would have with
+    /// `due` in its place: a CRC adds its next four bytes to its state before it does anything else.
+    /// So what a checksum covers is one piece, though the checksum itself stands in it.
+    pub(crate) fn in_place_of(self, found: u32, due: u32) -> Self {
+        Self(self.0 ^ found ^ due)
+    }
+
     /// CRC-32 of the seed's bytes followed by `parts`.
     #[must_use]
+    #[inline]
     pub fn of(self, parts: &[&[u8]]) -> u32 {
         let mut hasher = Hasher::new_with_initial(self.0);
         parts.iter().for_each(|part| hasher.update(part));

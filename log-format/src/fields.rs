@@ -5,10 +5,12 @@
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
+    #[inline]
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
+    #[inline]
     pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
         match self.0.split_first_chunk::<N>() {
             Some((field, rest)) => {
@@ -22,18 +24,22 @@ impl<'a> Fields<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn u8(&mut self) -> u8 {
         u8::from_le_bytes(self.array())
     }
 
+    #[inline]
     pub(crate) fn u16(&mut self) -> u16 {
         u16::from_le_bytes(self.array())
     }
 
+    #[inline]
     pub(crate) fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.array())
     }
 
+    #[inline]
     pub(crate) fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.array())
     }

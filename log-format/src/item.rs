@@ -22,6 +22,7 @@ pub enum ItemLength {
 impl ItemLength {
     /// Reads the size field.
     #[must_use]
+    #[inline]
     pub fn of(size_field: [u8; 4]) -> Self {
         match u32::from_le_bytes(size_field) {
             0 => Self::Nothing,
@@ -33,6 +34,7 @@ impl ItemLength {
 
     /// The item's bytes, padding included; 0 for nothing, `None` when no item begins like this.
     #[must_use]
+    #[inline]
     pub fn bytes(self) -> Option<u64> {
         match self {
             Self::Nothing => Some(0),
@@ -60,6 +62,7 @@ impl<'a> Item<'a> {
     ///
     /// # Errors
     /// The first fault of the frame.
+    #[inline(always)]
     pub fn decode(bytes: &'a [u8], offset: u64, seed: ChecksumSeed) -> Result<Self, Fault> {
         let field = bytes.first_chunk::<4>().ok_or(Fault::short(4, bytes.len()))?;
         match ItemLength::of(*field) {

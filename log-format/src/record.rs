@@ -86,6 +86,7 @@ impl RecordHeader {
     ///
     /// # Errors
     /// [`Fault::UnknownFlags`].
+    #[inline(always)]
     pub fn decode(bytes: &[u8; RECORD_HEADER_LENGTH]) -> Result<Self, Fault> {
         let mut fields = Fields::new(bytes);
         let (size, checksum) = (fields.u32(), fields.u32());
@@ -156,6 +157,7 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     /// The first fault in the order: size, room, checksum, flags, withheld length, padding.
+    #[inline(always)]
     pub fn decode(bytes: &'a [u8], seed: ChecksumSeed) -> Result<Self, Fault> {
         let size = size_of_record(bytes)?;
         let frame = bytes.get(..size).ok_or(Fault::short(size as u64, bytes.len()))?;
@@ -265,30 +267,27 @@ pub fn is_legal_size(size: u32) -> bool {
     (RECORD_HEADER_LENGTH..=RECORD_HEADER_LENGTH + PAYLOAD_LENGTH_MAX).contains(&(size as usize))
 }
 
+#[inline]
 fn size_of_record(bytes: &[u8]) -> Result<usize, Fault> {
     let field = bytes.first_chunk::<4>().ok_or(Fault::short(4, bytes.len()))?;
     let size = u32::from_le_bytes(*field);
     if is_legal_size(size) { Ok(size as usize) } else { Err(Fault::IllegalSize { found: size }) }
 }
 
+#[inline]
 fn check_checksum(
     header: &[u8; RECORD_HEADER_LENGTH],
     frame: &[u8],
     seed: ChecksumSeed,
 ) -> Result<(), Fault> {
     let mut fields = Fields::new(header);
-    let (_, found) = (fields.u32(), fields.u32());
-    let expected = checksum_of(frame, seed);
+    let (size, found) = (fields.u32(), fields.u32());
+    let rest = frame.get(4..).unwrap_or_default();
+    let expected = seed.in_place_of(found, size).of(&[rest]);
     if found == expected { Ok(()) } else { Err(Fault::Checksum { expected, found }) }
 }
 
-/// What a frame covers, in two parts: the checksum's wide instructions like long ones.
-fn checksum_of(frame: &[u8], seed: ChecksumSeed) -> u32 {
-    let size = frame.get(..4).unwrap_or_default();
-    let rest = frame.get(8..).unwrap_or_default();
-    seed.of(&[size, rest])
-}
-
+#[inline]
 fn check_padding(bytes: &[u8], size: usize) -> Result<(), Fault> {
     let end = padded(size as u64) as usize;
     let padding = bytes.get(size..end).ok_or(Fault::short(end as u64, bytes.len()))?;
