@@ -2,7 +2,7 @@
 //! all records in lanes, then the places in order.
 
 use super::cut::Block;
-use super::workers::Workers;
+use super::workers::{Room, Workers};
 use holdpoint_log_format::link::{PREIMAGE_LENGTH, preimage};
 use holdpoint_log_format::{Fault, Link, Record, RecordHeader};
 use holdpoint_sha256_lanes::digest_each;
@@ -17,21 +17,27 @@ pub(super) struct Checked<T> {
     pub(super) made: Vec<T>,
     /// What is wrong with the record behind them, if the block has one.
     pub(super) fault: Option<Fault>,
+    /// The thread that checked it.
+    pub(super) thread: usize,
 }
 
-/// Checks the records of a block, given that the one before them holds.
-pub(super) fn check<T>(block: Block, workers: &Workers<'_, T>) -> Checked<T> {
-    let mut valid = Vec::with_capacity(block.records.len());
+/// Checks the records of a block, given that the one before them holds, in a room that is empty.
+pub(super) fn check<T>(
+    block: Block,
+    thread: usize,
+    room: Room<T>,
+    workers: &Workers<'_, T>,
+) -> Checked<T> {
+    let Room { headers: mut valid, mut made, .. } = room;
     let frame_fault = block.decode_frames(&mut valid).err();
     let place_fault = block.check_places(&mut valid).err();
     let records = valid.iter().zip(&block.records);
-    let mut made = workers.room_to_make();
     made.extend(records.map(|(header, cut)| {
         let payload = block.payload(cut, header);
         workers.make(&block.place(cut), &Record { header: header.clone(), payload })
     }));
     workers.complete(&mut made);
-    Checked { block, valid, made, fault: place_fault.or(frame_fault) }
+    Checked { block, valid, made, fault: place_fault.or(frame_fault), thread }
 }
 
 impl Block {

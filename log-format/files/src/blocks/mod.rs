@@ -19,8 +19,8 @@ use cut::{Block, Cutter, End};
 use holdpoint_log_format::{Record, RecordHeader, SegmentHeader};
 use std::io;
 use std::ops::ControlFlow;
-use workers::Line;
 pub use workers::{Complete, Make, Workers};
+use workers::{Line, Room};
 
 /// How much is read and checked as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,9 +98,9 @@ fn step_through<T>(
     workers: &Workers<'_, T>,
     visit: &mut VisitMadeWhile<'_, T>,
 ) -> Option<Stop> {
-    let Checked { block, valid, mut made, fault } = checked;
-    let stopped = show(step, &block, valid.into_iter().zip(made.drain(..)), visit);
-    workers.give_back(block.bytes, made);
+    let Checked { block, mut valid, mut made, fault, thread } = checked;
+    let stopped = show(step, &block, valid.drain(..).zip(made.drain(..)), visit);
+    workers.give_back(thread, Room { bytes: block.bytes, headers: valid, made });
     stopped.or_else(|| match (fault, block.end) {
         (Some(fault), _) | (None, Some(End::Fault(fault))) => Some(Stop::Fault(fault)),
         (None, Some(End::Seal(seal))) => Some(step.stop_at_seal(seal)),

@@ -7,11 +7,10 @@ use super::check::{Checked, check};
 use super::cut::{Block, Cutter};
 use crate::run::RecordPlace;
 use crate::storage::ReadFile;
-use holdpoint_log_format::Record;
+use holdpoint_log_format::{Record, RecordHeader};
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::{io, mem, thread};
 
 /// Makes something of a record whose frame, link and place hold if those before it do. It is called
 /// in any thread.
@@ -21,8 +20,21 @@ pub type Make<'m, T> = dyn Fn(&RecordPlace, &Record<'_>) -> T + Sync + 'm;
 /// at once is left to it. It is called in the thread that made them.
 pub type Complete<'m, T> = dyn Fn(&mut [T]) + Sync + 'm;
 
-/// More buffers than this are not kept.
-const BUFFERS_MAX: usize = 64;
+/// What a thread makes an answer in: it is full of zeros, or new, where it is first used.
+pub(super) struct Room<T> {
+    /// For a block's bytes.
+    pub(super) bytes: Vec<u8>,
+    /// For the headers of its records.
+    pub(super) headers: Vec<RecordHeader>,
+    /// For what is made of them.
+    pub(super) made: Vec<T>,
+}
+
+impl<T> Default for Room<T> {
+    fn default() -> Self {
+        Self { bytes: Vec::new(), headers: Vec::new(), made: Vec::new() }
+    }
+}
 
 /// How runs are checked: by how many threads, in blocks of which length, and what is made of each
 /// record.
@@ -31,10 +43,10 @@ pub struct Workers<'m, T> {
     complete: Option<&'m Complete<'m, T>>,
     threads: usize,
     length: BlockLength,
-    buffers: Mutex<Vec<Vec<u8>>>,
-    /// Empty ones for what is made of a block's records: they are large, and the system clears
-    /// memory before it hands it out.
-    rooms: Mutex<Vec<Vec<T>>>,
+    /// Rooms to use again, those of each thread for itself: what another processor has just written
+    /// is slower to write than memory that nobody has. They are large, and the system clears memory
+    /// before it hands it out.
+    rooms: Vec<Mutex<Vec<Room<T>>>>,
 }
 
 impl<'m, T> Workers<'m, T> {
@@ -43,8 +55,8 @@ impl<'m, T> Workers<'m, T> {
     #[must_use]
     pub fn new(threads: usize, length: BlockLength, make: &'m Make<'m, T>) -> Self {
         let threads = threads.max(1);
-        let (buffers, rooms) = (Mutex::default(), Mutex::default());
-        Self { make, complete: None, threads, length, buffers, rooms }
+        let rooms = (0..threads).map(|_| Mutex::default()).collect();
+        Self { make, complete: None, threads, length, rooms }
     }
 
     /// The same, which also complete what was made of each block.
@@ -78,27 +90,19 @@ impl<'m, T> Workers<'m, T> {
         self.blocks_ahead().saturating_mul(self.length.most)
     }
 
-    /// A buffer to use again.
-    fn buffer(&self) -> Vec<u8> {
-        lock(&self.buffers).pop().unwrap_or_default()
+    /// A room that this thread had before, or a new one.
+    fn room(&self, thread: usize) -> Room<T> {
+        self.rooms.get(thread).and_then(|rooms| lock(rooms).pop()).unwrap_or_default()
     }
 
-    /// Room for what is made of a block's records.
-    pub(super) fn room_to_make(&self) -> Vec<T> {
-        lock(&self.rooms).pop().unwrap_or_default()
-    }
-
-    /// Keeps a block's buffer, unless a large record made it large, and the room that it left.
-    pub(super) fn give_back(&self, buffer: Vec<u8>, mut room: Vec<T>) {
-        room.clear();
-        let mut rooms = lock(&self.rooms);
-        if rooms.len() < BUFFERS_MAX {
-            rooms.push(room);
-        }
-        drop(rooms);
-        let mut buffers = lock(&self.buffers);
-        if buffer.capacity() <= self.length.most && buffers.len() < BUFFERS_MAX {
-            buffers.push(buffer);
+    /// Keeps a room for the thread that had it, unless a large record made it large.
+    pub(super) fn give_back(&self, thread: usize, mut room: Room<T>) {
+        room.headers.clear();
+        room.made.clear();
+        if let Some(rooms) = self.rooms.get(thread)
+            && room.bytes.capacity() <= self.length.most
+        {
+            lock(rooms).push(room);
         }
     }
 }
@@ -159,9 +163,10 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
             work(&mut || {
                 if is_alone && self.is_worth_help() {
                     is_alone = false;
-                    for _ in 1..self.workers.threads {
+                    for thread in 1..self.workers.threads {
                         // Where no thread can be had, fewer do the same.
-                        let _ = thread::Builder::new().spawn_scoped(scope, || self.check_all());
+                        let _ = thread::Builder::new()
+                            .spawn_scoped(scope, move || self.check_all(thread));
                     }
                 }
                 self.next()
@@ -185,7 +190,7 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
             if let Some(checked) = self.take() {
                 return Some(checked);
             }
-            if !self.check_one() && !self.wait_for_answer() {
+            if !self.check_one(0) && !self.wait_for_answer() {
                 return None;
             }
         }
@@ -218,10 +223,10 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
     }
 
     /// Checks blocks until there are no more.
-    fn check_all(&self) {
+    fn check_all(&self, thread: usize) {
         let _told = Telling(self);
         loop {
-            while self.check_one() {}
+            while self.check_one(thread) {}
             let mut state = lock(&self.state);
             while !state.is_closed && !self.has_room(&state) {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -233,9 +238,13 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
     }
 
     /// Cuts a block and checks it; `false` when there is none, or no room.
-    fn check_one(&self) -> bool {
-        let Some((number, block)) = self.cut_one() else { return false };
-        let checked = check(block, self.workers);
+    fn check_one(&self, thread: usize) -> bool {
+        let mut room = self.workers.room(thread);
+        let Some((number, block)) = self.cut_one(&mut room) else {
+            self.workers.give_back(thread, room);
+            return false;
+        };
+        let checked = check(block, thread, room, self.workers);
         lock(&self.state).checked.insert(number, checked);
         self.changed.notify_all();
         true
@@ -250,13 +259,13 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
                 && state.bytes < self.workers.bytes_ahead()
     }
 
-    fn cut_one(&self) -> Option<(u64, Block)> {
+    fn cut_one(&self, room: &mut Room<T>) -> Option<(u64, Block)> {
         let mut cutter = lock(&self.cutter);
         let is_wanted = {
             let state = lock(&self.state);
             !state.is_closed && self.has_room(&state)
         };
-        let cut = is_wanted.then(|| cutter.next_block(self.workers.buffer()))?;
+        let cut = is_wanted.then(|| cutter.next_block(mem::take(&mut room.bytes)))?;
         let mut state = lock(&self.state);
         state.is_closed |= cut.is_err() || cutter.has_ended();
         match cut {
