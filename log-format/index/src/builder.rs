@@ -198,7 +198,8 @@ fn write_table(
     holdings: &mut Vec<Holding>,
     out: &mut Vec<u8>,
 ) -> Result<[SectionEntry; 2], BuildFault> {
-    holdings.sort_unstable();
+    // They came in the order of their records: a stable sort by the hash alone keeps that.
+    holdings.sort_by_key(|(hash, _)| *hash);
     holdings.dedup();
     let start = out.len();
     let hashes = table::write(holdings, out).ok_or(BuildFault::TooManyTerms)?;
