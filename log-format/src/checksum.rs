@@ -1,5 +1,6 @@
 //! The frame checksum: CRC-32 (ISO-HDLC, as zlib's), seeded with the log and the segment.
 
+use crate::fields::FieldsMut;
 use crate::identity::LogId;
 use crc32fast::Hasher;
 
@@ -13,10 +14,9 @@ impl ChecksumSeed {
     /// The seed for the segment of `log` that begins at `first_sequence`.
     #[must_use]
     pub fn new(log: LogId, first_sequence: u64) -> Self {
-        let mut hasher = Hasher::new();
-        hasher.update(&log.0);
-        hasher.update(&first_sequence.to_le_bytes());
-        Self(hasher.finalize())
+        let bytes: [u8; 24] =
+            FieldsMut::new().put(&log.0).put(&first_sequence.to_le_bytes()).finish();
+        Self(plain(&[&bytes]))
     }
 
     /// The seed with which bytes that begin with `found` have the checksum that they would have with

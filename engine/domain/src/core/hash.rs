@@ -40,26 +40,9 @@ impl Digest {
 
     /// Whether this is the digest's text.
     pub(crate) fn is_text(&self, text: &str) -> bool {
-        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-        let of = |byte: &u8| HEX_OF_BYTE.get(usize::from(*byte));
-        let are_own = || self.0.iter().zip(pairs).all(|(byte, pair)| of(byte) == Some(pair));
-        text.len() == HEX_LENGTH && rest.is_empty() && are_own()
+        base16ct::lower::encode_str(&self.0, &mut [0; HEX_LENGTH]) == Ok(text)
     }
 }
-
-/// Two lower-case digits for each byte: what is compared is no secret, and need not take the same
-/// time whatever it is.
-#[expect(clippy::indexing_slicing, reason = "an index beyond a constant's end does not compile")]
-const HEX_OF_BYTE: [[u8; 2]; 256] = {
-    let digits = b"0123456789abcdef";
-    let mut all = [[0; 2]; 256];
-    let mut byte = 0;
-    while byte < all.len() {
-        all[byte] = [digits[byte >> 4], digits[byte & 15]];
-        byte += 1;
-    }
-    all
-};
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
