@@ -20,7 +20,7 @@ pub type Make<'m, T> = dyn Fn(&RecordPlace, &Record<'_>) -> T + Sync + 'm;
 /// at once is left to it. It is called in the thread that made them.
 pub type Complete<'m, T> = dyn Fn(&mut [T]) + Sync + 'm;
 
-/// What a thread makes an answer in: it is full of zeros, or new, where it is first used.
+/// What a thread makes an answer in, block after block.
 pub(super) struct Room<T> {
     /// For a block's bytes.
     pub(super) bytes: Vec<u8>,
@@ -43,9 +43,8 @@ pub struct Workers<'m, T> {
     complete: Option<&'m Complete<'m, T>>,
     threads: usize,
     length: BlockLength,
-    /// Rooms to use again, those of each thread for itself: what another processor has just written
-    /// is slower to write than memory that nobody has. They are large, and the system clears memory
-    /// before it hands it out.
+    /// Rooms to use again: they are large, and the system clears memory before it hands it out. Each
+    /// thread has its own back, for what another one wrote lies in the cache of another processor.
     rooms: Vec<Mutex<Vec<Room<T>>>>,
 }
 
