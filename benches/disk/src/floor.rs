@@ -33,6 +33,10 @@ pub const WRITE: &str = "pwrite";
 /// What each record costs whoever hashes, checks and writes it: the payload's digest, the link, a
 /// CRC-32, and a write into a file in the state of ours: its space reserved, never written before.
 pub const WRITE_HASHED: &str = "digest, link, CRC-32 and pwrite";
+/// The same, written in pieces as large as a log's instead of one by one.
+pub const STAGE_HASHED: &str = "digest, link, CRC-32 and pieces";
+/// The same in batches of 64, whose payloads are digested in lanes.
+pub const STAGE_MANY_HASHED: &str = "lanes, link, CRC-32 and pieces";
 /// [`WRITE`], and a sync for each record.
 pub const WRITE_AND_SYNC: &str = "pwrite+fdatasync";
 /// The same for eight records at once: what eight writers can share.
@@ -170,6 +174,16 @@ fn over_records(
 /// [`WRITE_HASHED`].
 pub(crate) fn write_hashed(plan: &Plan, payload: usize) -> Contender {
     contender(WRITE_HASHED, reserved::writing(plan, payload))
+}
+
+/// [`STAGE_HASHED`].
+pub(crate) fn stage_hashed(plan: &Plan, payload: usize) -> Contender {
+    contender(STAGE_HASHED, reserved::staging(plan, payload, 1))
+}
+
+/// [`STAGE_MANY_HASHED`].
+pub(crate) fn stage_many_hashed(plan: &Plan, payload: usize) -> Contender {
+    contender(STAGE_MANY_HASHED, reserved::staging(plan, payload, RECORDS_AT_ONCE))
 }
 
 /// [`READ_AND_CHECK`], over a log of ours.

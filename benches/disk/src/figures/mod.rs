@@ -182,9 +182,14 @@ fn floors(kind: Kind, plan: &Plan, payload: usize) -> Vec<Contender> {
         Kind::AppendStaged => vec![
             floor::chain(plan, payload),
             floor::links(plan, payload),
+            floor::stage_hashed(plan, payload),
             floor::copy(plan, payload),
         ],
-        Kind::AppendBatch => vec![floor::chain(plan, payload), floor::links(plan, payload)],
+        Kind::AppendBatch => vec![
+            floor::chain(plan, payload),
+            floor::links(plan, payload),
+            floor::stage_many_hashed(plan, payload),
+        ],
         Kind::AppendOs | Kind::TypedOs => {
             vec![floor::write_hashed(plan, payload), floor::write(plan, payload)]
         }

@@ -1,14 +1,17 @@
 //! The floor of an append that is written: the same hashes, checksum and write, into a file in the
 //! same state as a log's active segment.
 
-use super::footprint;
+use super::{RECORDS_AT_ONCE, footprint};
 use crate::error::{Doing, MeasureError};
-use crate::pace::{Pace, repeat};
+use crate::pace::{Pace, Stopwatch, repeat_until};
 use crate::plan::Plan;
 use crate::rounds::{Sample, Work};
-use holdpoint_log_format::limits::{RECORD_HEADER_LENGTH, SEGMENT_CAPACITY_USUAL_MAX};
+use holdpoint_log_format::limits::{
+    PIECE_LENGTH, RECORD_HEADER_LENGTH, SEGMENT_CAPACITY_USUAL_MAX,
+};
 use holdpoint_log_format::link::payload_digest;
 use holdpoint_log_format::{Flags, Link, LinkPrefix, LogId};
+use holdpoint_sha256_lanes::digest_each;
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::hint::black_box;
@@ -22,9 +25,27 @@ const CHECKED_FROM: usize = 8;
 
 /// One record after the other, into files that are begun anew when they are full.
 pub(super) fn writing(plan: &Plan, payload: usize) -> Work {
+    appending(plan, payload, Batch { records: 1, staged_max: 0 })
+}
+
+/// The same, so many records at once, whose payloads are then digested in lanes; written in pieces
+/// as large as a log's, the last one when the time ends.
+pub(super) fn staging(plan: &Plan, payload: usize, records: usize) -> Work {
+    appending(plan, payload, Batch { records, staged_max: PIECE_LENGTH })
+}
+
+/// What is hashed at once, and how much is staged until it is written.
+#[derive(Clone, Copy)]
+struct Batch {
+    records: usize,
+    staged_max: usize,
+}
+
+fn appending(plan: &Plan, payload: usize, batch: Batch) -> Work {
     let (directory, pace) = (plan.directory.clone(), plan.pace());
-    let mut record = vec![0; footprint(payload)];
-    let payload = vec![0xa5; payload];
+    let records = batch.records as u64;
+    let pace = Pace { records_max: pace.records_max / records, ..pace };
+    let (each, payload) = (footprint(payload), vec![0xa5; payload]);
     let mut link = Link::genesis(LogId([1; 16]));
     let mut file: Option<Reserved> = None;
     Box::new(move || {
@@ -32,16 +53,30 @@ pub(super) fn writing(plan: &Plan, payload: usize) -> Work {
             Some(file) => file,
             none => none.insert(Reserved::new(&directory)?),
         };
-        file.round(pace, &mut record, &mut |record| {
-            link = hashed(black_box(&payload), &link);
-            fill(record, &payload, &link);
-        })
+        let sample = file.round(pace, batch.staged_max, &mut |staged| {
+            for digest in digests(black_box(&payload), batch.records) {
+                link = linked(&digest, &link);
+                let begins = staged.len();
+                staged.resize(begins + each, 0);
+                fill(staged.get_mut(begins..).unwrap_or_default(), &payload, &link);
+            }
+        })?;
+        let each = |value: f64| value / records as f64;
+        Ok(Sample { value: each(sample.value), cpu: sample.cpu.map(each) })
     })
 }
 
-fn hashed(payload: &[u8], previous: &Link) -> Link {
-    let (log, digest) = (LogId([1; 16]), payload_digest(payload));
-    LinkPrefix::new(log, 7, 1, Flags::NONE, &digest).link(previous, 0, 1, 1)
+fn digests(payload: &[u8], count: usize) -> impl Iterator<Item = [u8; 32]> {
+    let mut digests = [[0; 32]; RECORDS_AT_ONCE];
+    match count {
+        1 => digests[0] = payload_digest(payload),
+        _ => digest_each(&[payload; RECORDS_AT_ONCE], &mut digests),
+    }
+    digests.into_iter().take(count)
+}
+
+fn linked(digest: &[u8; 32], previous: &Link) -> Link {
+    LinkPrefix::new(LogId([1; 16]), 7, 1, Flags::NONE, digest).link(previous, 0, 1, 1)
 }
 
 /// The record's bytes: the link, the payload, and a checksum over both.
@@ -64,6 +99,8 @@ struct Reserved {
     directory: PathBuf,
     file: File,
     offset: u64,
+    /// Room for what is not written yet.
+    staged: Vec<u8>,
 }
 
 impl Reserved {
@@ -76,31 +113,40 @@ impl Reserved {
             }
             reserved => reserved.doing("reserve space")?,
         }
-        Ok(Self { directory: directory.to_path_buf(), file, offset: 0 })
+        let (directory, staged) = (directory.to_path_buf(), Vec::new());
+        Ok(Self { directory, file, offset: 0, staged })
     }
 
-    /// What is written is synced behind the round, as closing a log does.
+    /// All that was filled in is in the file when the time ends. It is synced behind the round, as
+    /// closing a log does.
     fn round(
         &mut self,
         pace: Pace,
-        record: &mut [u8],
-        fill: &mut dyn FnMut(&mut [u8]),
+        staged_max: usize,
+        fill: &mut dyn FnMut(&mut Vec<u8>),
     ) -> Result<Sample, MeasureError> {
-        let sample = repeat(pace, || {
-            fill(record);
-            self.write(record)
+        let (watch, mut staged) = (Stopwatch::start(), std::mem::take(&mut self.staged));
+        let done = repeat_until(pace, &watch, &mut || {
+            fill(&mut staged);
+            if staged.len() >= staged_max { self.write(&mut staged) } else { Ok(()) }
         })?;
+        self.write(&mut staged)?;
+        let sample = watch.per(done);
+        self.staged = staged;
         self.file.sync_data().doing("sync a file")?;
         Ok(sample)
     }
 
-    fn write(&mut self, record: &[u8]) -> Result<(), MeasureError> {
-        let length = record.len() as u64;
+    /// Writes what is staged.
+    fn write(&mut self, staged: &mut Vec<u8>) -> Result<(), MeasureError> {
+        let length = staged.len() as u64;
         if self.offset + length > SEGMENT_CAPACITY_USUAL_MAX {
-            *self = Self::new(&self.directory)?;
+            let begun = Self::new(&self.directory)?;
+            (self.file, self.offset) = (begun.file, 0);
         }
-        self.file.write_all_at(record, self.offset).doing("write a file")?;
+        self.file.write_all_at(staged, self.offset).doing("write a file")?;
         self.offset += length;
+        staged.clear();
         Ok(())
     }
 }
