@@ -1,10 +1,10 @@
-//! The few system calls about child processes and signals that have no safe wrapper.
+//! The few system calls that have no safe wrapper: nearly all are about child processes and signals.
 //!
 //! This is the only file of the crate that holds unsafe code.
 #![expect(
     unsafe_code,
-    reason = "wait4, waitid, close, sigaction, pthread_sigmask, mmap, madvise, kcmp, leases and \
-              the execution of an open file through libc"
+    reason = "wait4, waitid, close, sigaction, pthread_sigmask, mmap, madvise, kcmp, leases, \
+              sync_file_range and the execution of an open file through libc"
 )]
 
 use std::ffi::{CStr, CString, c_char};
@@ -387,6 +387,22 @@ pub(super) fn keep_writers_away(file: &File) {
 /// Nobody can be kept away on this system.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn keep_writers_away(_: &File) {}
+
+/// Lets the system begin to write a range of a file to the disk, where it can: nothing is waited
+/// for, and nothing is promised. A sync that follows tells of what failed: only waiting takes an
+/// error off a file.
+#[cfg(target_os = "linux")]
+pub(crate) fn begin_write_out(file: &File, offset: u64, length: u64) {
+    let (Ok(offset), Ok(length)) = (offset.try_into(), length.try_into()) else { return };
+    // SAFETY: the call takes numbers, and the descriptor is open.
+    unsafe {
+        libc::sync_file_range(file.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE);
+    }
+}
+
+/// This system has no such call.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn begin_write_out(_: &File, _: u64, _: u64) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

@@ -51,7 +51,7 @@ mod tree;
 mod visible;
 
 pub use capture::CapturedOutput;
-pub(crate) use child_calls::{process_mark, user_namespace_number};
+pub(crate) use child_calls::{begin_write_out, process_mark, user_namespace_number};
 pub use command::{CommandSpec, Stdin};
 pub use envelope::{ENVELOPE_TAG, ENVELOPE_VERSION, InstructionEnvelope};
 pub use environment::{EnvironmentPolicy, ShownValue};

@@ -16,6 +16,12 @@ use std::sync::Arc;
 /// Staging buffers larger than this are given back once they are written.
 const STAGING_KEPT: usize = PIECE_LENGTH;
 
+/// The system is let begin to write a segment to the disk in stretches that end at multiples of this
+/// many bytes. With 1 MiB and with 4 MiB the sync of 64 MiB that were written at the pace of appends
+/// took less than a tenth of what it took without (0.3 and 2 ms, and 32 ms); 256 KiB made the calls
+/// wait for the disk.
+const WRITE_OUT_LENGTH: u64 = 1 << 20;
+
 /// A failed call on the disk.
 #[derive(Debug)]
 pub(super) struct DiskError {
@@ -104,6 +110,8 @@ pub(super) struct Active<W: WriteFile> {
     written: Follower,
     /// What comes behind the records.
     pub(super) zeros: Zeros,
+    /// Offset before which the system was let begin to write to the disk.
+    written_out: u64,
     /// Of the writer's file, while the log's lock is held.
     pub(super) lock: Option<LockedFile<W>>,
 }
@@ -115,13 +123,15 @@ impl<W: WriteFile> Active<W> {
         let zeros = Zeros::behind(follower.run.end_offset);
         let writer = Arc::clone(lock.file());
         let (unhashed, staged) = (Unhashed::default(), Vec::new());
-        Self { follower, unhashed, writer, staged, written, zeros, lock: Some(lock) }
+        let (lock, written_out) = (Some(lock), follower.run.end_offset);
+        Self { follower, unhashed, writer, staged, written, zeros, written_out, lock }
     }
 
     /// Catching up has led into another file.
     pub(super) fn goes_on_in(&mut self, writer: W) {
         self.writer = Arc::new(writer);
         self.zeros = Zeros::behind(self.follower.run.end_offset);
+        self.written_out = self.follower.run.end_offset;
     }
 
     /// The newest record that is hashed: the newest appended one behind [`Active::hash_staged`].
@@ -230,6 +240,18 @@ impl<W: WriteFile> Active<W> {
         self.staged.clear();
         self.staged.shrink_to(STAGING_KEPT);
         self.written.clone_from(&self.follower);
+        self.begin_write_out(storage)
+    }
+
+    /// Lets the system begin with every whole stretch that was written. A segment is synced before
+    /// the next one begins, and whoever appends then would wait for all of it at once. No page is
+    /// part of two stretches, so that nothing is written to one on its way.
+    fn begin_write_out<S: Storage<Writer = W>>(&mut self, storage: &S) -> DiskResult<()> {
+        let end = self.end_offset() - self.end_offset() % WRITE_OUT_LENGTH;
+        if let Some(length) = end.checked_sub(self.written_out).filter(|length| *length > 0) {
+            storage.begin_write_out(self.locked()?, self.written_out, length);
+            self.written_out = end;
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::run_file::{self, RunFile};
 use super::storage::{LockFile, RootState, Storage, WriteFile};
+use crate::executor::begin_write_out;
 use holdpoint_log_files::storage::{is_locked, open_regular};
 use holdpoint_log_files::{DirectoryStorage, ReadFile, file_system};
 use holdpoint_log_format::limits::PAGE;
@@ -109,6 +110,10 @@ impl Storage for DirectoryStorage {
 
     fn write_zeros(&self, file: &File, offset: u64, length: u64) -> io::Result<()> {
         write_zeros(file, offset, length)
+    }
+
+    fn begin_write_out(&self, file: &File, offset: u64, length: u64) {
+        begin_write_out(file, offset, length);
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {

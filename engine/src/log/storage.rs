@@ -116,6 +116,13 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Lets the system begin to write a range of a file to the disk, and waits for nothing: a sync
+    /// then finds less to do. Nothing is durable by it, and what fails on the way is told by that
+    /// sync. A disk that cannot do that need not.
+    fn begin_write_out(&self, file: &Self::Writer, offset: u64, length: u64) {
+        let _ = (file, offset, length);
+    }
+
     /// Makes a file's content durable.
     ///
     /// # Errors

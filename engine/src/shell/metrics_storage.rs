@@ -97,6 +97,10 @@ impl<S: Storage> Storage for Measured<S> {
         self.disk.write_zeros(file, offset, length)
     }
 
+    fn begin_write_out(&self, file: &Self::Writer, offset: u64, length: u64) {
+        self.disk.begin_write_out(file, offset, length);
+    }
+
     fn sync(&self, file: &Self::Writer) -> io::Result<()> {
         self.timed(|disk| disk.sync(file))
     }

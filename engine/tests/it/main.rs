@@ -35,6 +35,7 @@ mod log_real_killed;
 mod log_real_lock;
 mod log_real_syncs;
 mod log_recovery;
+mod log_write_out;
 mod log_writing;
 mod opening;
 mod read_only;

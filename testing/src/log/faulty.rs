@@ -5,6 +5,7 @@ use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};
 use holdpoint_log_format::BootId;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -51,6 +52,14 @@ pub struct FaultyStorage {
     plan: Arc<Mutex<Plan>>,
     /// What was asked of the disk, with the bytes of each write.
     made: Arc<Mutex<Vec<(Call, usize)>>>,
+    begun: Arc<Mutex<Vec<WriteOut>>>,
+}
+
+/// The system was let begin to write a range of a file to the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteOut {
+    pub path: String,
+    pub range: Range<u64>,
 }
 
 /// An open file that knows its name.
@@ -59,7 +68,8 @@ pub struct NamedFile(File, String);
 
 impl FaultyStorage {
     pub fn new(directory: &Path) -> Self {
-        Self { inner: DirectoryStorage::new(directory), plan: Arc::default(), made: Arc::default() }
+        let (plan, made, begun) = Default::default();
+        Self { inner: DirectoryStorage::new(directory), plan, made, begun }
     }
 
     /// From now on `failure` happens; counting begins anew.
@@ -75,6 +85,11 @@ impl FaultyStorage {
     /// The calls since this was asked last, with the bytes of each write.
     pub fn take_made(&self) -> Vec<(Call, usize)> {
         std::mem::take(&mut self.made.lock().unwrap())
+    }
+
+    /// What the system was let begin with since this was asked last.
+    pub fn take_begun(&self) -> Vec<WriteOut> {
+        std::mem::take(&mut self.begun.lock().unwrap())
     }
 
     fn run<T>(
@@ -182,6 +197,12 @@ impl Storage for FaultyStorage {
     fn write_some_at(&self, file: &NamedFile, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         let work = || self.inner.write_some_at(&file.0, offset, bytes);
         self.run_on(Call::Write, &file.1, bytes.len(), work)
+    }
+
+    fn begin_write_out(&self, file: &NamedFile, offset: u64, length: u64) {
+        let (path, range) = (file.1.clone(), offset..offset + length);
+        self.begun.lock().unwrap().push(WriteOut { path, range });
+        self.inner.begin_write_out(&file.0, offset, length);
     }
 
     fn sync(&self, file: &NamedFile) -> io::Result<()> {
