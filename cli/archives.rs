@@ -4,7 +4,7 @@ use crate::arguments::Global;
 use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
-use crate::missing::lying_in;
+use crate::missing::{AMONG_THEM, lying_in};
 use crate::text::path;
 use holdpoint_log_files::head::read_head;
 use holdpoint_log_files::joined::{Unfit, Unread, fit};
@@ -174,18 +174,18 @@ impl Directory {
 }
 
 /// What came of a verb that reads the log alone: where something was not found that may be in an
-/// archive of the log's first records, it says so.
+/// archive of the log's first records, or was in records that are lost, it says so.
 pub(crate) fn or_archived<T>(global: &Global, outcome: Result<T, Failure>) -> Result<T, Failure> {
     outcome.map_err(|failure| {
         let is_told = [BEFORE_THE_LOG, "nothing_here"].contains(&failure.code());
         if is_told || failure.exit != Exit::NOT_FOUND {
             return failure;
         }
-        let archived = Directory::open(global).ok().and_then(|log| log.archived());
-        let Some((last, named)) = archived else { return failure };
+        let Ok(log) = Directory::open(global) else { return failure };
+        let failure = log.or_lost(failure);
+        let Some((last, named)) = log.archived() else { return failure };
         let lying = lying_in(last, named.as_deref());
-        let sentence = format!("{lying}, and what is asked for may be among them");
-        before(failure, &sentence, (last, named.as_deref()))
+        before(failure, &format!("{lying}, {AMONG_THEM}"), (last, named.as_deref()))
     })
 }
 

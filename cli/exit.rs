@@ -102,6 +102,11 @@ impl Failure {
         self
     }
 
+    /// Whether a program is told something under this key.
+    pub(crate) fn tells(&self, key: &str) -> bool {
+        self.more.contains_key(key)
+    }
+
     /// The same failure, whose sentence goes on.
     pub(crate) fn adding(mut self, words: &str) -> Self {
         self.message.push_str(words);

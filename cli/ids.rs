@@ -202,7 +202,7 @@ fn expect_one(
         (1, Some(only)) => Ok(only),
         (0, _) | (_, None) => {
             expect_there(directory)?;
-            Err(directory.or_unread(none(directory, digits, of)))
+            Err(directory.or_missing(none(directory, digits, of)))
         }
         (count, Some(first)) => {
             found.insert(first);

@@ -2,8 +2,42 @@
 
 use crate::archives::told;
 use crate::directory::Directory;
+use crate::exit::{Exit, Failure};
+use crate::live::LiveState;
+use crate::verify::lost_before;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::{Archived, Rebuilt};
+use holdpoint_replay::{Archived, Rebuilt, Tells};
+use serde_json::json;
+
+/// What is said of records that are not here, where something was not found.
+pub(crate) const AMONG_THEM: &str = "and what is asked for may be among them";
+
+/// What a program is told of records that are lost, where something was not found.
+const LOST_BEFORE: &str = "lost_before";
+
+impl Directory {
+    /// The same failure; where something was not found that may be in an archive which is not read,
+    /// or was in records that are lost, it says so.
+    pub(crate) fn or_missing(&self, failure: Failure) -> Failure {
+        self.or_unread(self.or_lost(failure))
+    }
+
+    /// The same failure; where something was not found that may have been in records which are
+    /// lost, it says so.
+    pub(crate) fn or_lost(&self, failure: Failure) -> Failure {
+        if failure.exit != Exit::NOT_FOUND || failure.tells(LOST_BEFORE) {
+            return failure;
+        }
+        // What cannot be read of the state is told by whoever needs it.
+        let state = LiveState::read(self, false, Tells::Questions).ok();
+        match state.and_then(|state| state.world().lost_before()) {
+            Some(record) => failure
+                .adding(&format!("; {}, {AMONG_THEM}", lost_before(record)))
+                .with(LOST_BEFORE, json!(record)),
+            None => failure,
+        }
+    }
+}
 
 /// One sentence, which ends with `whom`: what the records that are not here may tell of. `None`
 /// where the log is whole.

@@ -148,7 +148,7 @@ fn systems<'w>(
         }
         None => {
             let ids = view.execution_loops.iter().map(|entity| entity.loop_id);
-            let otherwise = || directory.or_unread(no_such_loop(wanted, closest(ids, wanted)));
+            let otherwise = || directory.or_missing(no_such_loop(wanted, closest(ids, wanted)));
             Err(not_found(&rebuilt.report, "the loop", otherwise))
         }
     }

@@ -93,7 +93,7 @@ pub(crate) fn no_record(directory: &Directory, digits: &str, of: &[IdOf]) -> Fai
         false => advice.join("; "),
     };
     let message = format!("there is no record {digits}: {advice}");
-    directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message))
+    directory.or_missing(Failure::new(Exit::NOT_FOUND, "no_such_run", message))
 }
 
 /// A run that cannot be looked for whole is not said to be missing, or to be the only one.

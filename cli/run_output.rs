@@ -156,7 +156,7 @@ pub(crate) fn expect_run(
 /// The failure that there is no run, or that a record is about one of which no beginning counts.
 pub(crate) fn no_run(directory: &Directory, loop_id: &str, about: Option<u64>) -> Failure {
     let shown = visible(loop_id);
-    directory.or_unread(match about {
+    directory.or_missing(match about {
         None => {
             let digits = loop_id.strip_prefix(IdOf::Run.prefix()).unwrap_or(loop_id);
             let advice = did_you_mean(directory, digits, &[IdOf::Run])

@@ -154,5 +154,5 @@ fn no_record(
         ids::meaning(directory, &sequence.to_string(), &IdOf::ALL)
             .unwrap_or_else(|| format!("did you mean {closest}?"))
     );
-    Ok(Failure::new(Exit::NOT_FOUND, "no_such_record", message))
+    Ok(directory.or_missing(Failure::new(Exit::NOT_FOUND, "no_such_record", message)))
 }

@@ -226,7 +226,7 @@ pub(crate) fn unknown(directory: &Directory, moment: &Moment, wanted: &str) -> F
          {advice}",
         moment.sequence()
     );
-    directory.or_unread(Failure::new(Exit::NOT_FOUND, "not_found", message))
+    directory.or_missing(Failure::new(Exit::NOT_FOUND, "not_found", message))
 }
 
 /// The closest name of an entity that the log has anywhere. A suggestion is not worth a failure.

@@ -122,7 +122,7 @@ pub(crate) fn expect_known_saying(
                 })
             })?;
             let known = closest.expect(noun, otherwise);
-            known.map_err(|failure| directory.or_unread(failure))?;
+            known.map_err(|failure| directory.or_missing(failure))?;
         }
     }
     Ok(())
@@ -137,7 +137,7 @@ pub(crate) fn decision(directory: &Directory, wanted: &str) -> Result<String, Fa
     }
     let look = Look::at(directory, Until::End)?;
     look.expect_log(directory)?;
-    let found = look.find(wanted).map_err(|failure| directory.or_unread(failure))?;
+    let found = look.find(wanted).map_err(|failure| directory.or_missing(failure))?;
     Ok(found.decision_id.to_string())
 }
 

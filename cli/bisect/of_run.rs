@@ -80,7 +80,7 @@ fn no_good(directory: &Directory, search: &Search<'_>) -> Failure {
             some => format!("; {}", not_compared(some)),
         }
     );
-    let failure = directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_good_run", message));
+    let failure = directory.or_missing(Failure::new(Exit::NOT_FOUND, "no_good_run", message));
     // One that does not count may have ended well.
     if exit == Exit::DONE { failure } else { failure.exiting(exit) }
 }

@@ -96,7 +96,7 @@ impl Found {
             notes.extend(found.map(|found| format!("{found}; audit_verify tells all")));
         } else if let Some(record) = named_in_archive(directory, filter.first, filter.last) {
             let message = format!("record {record} is not in the log's own directory");
-            return Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "not_found", message)));
+            return Err(directory.or_missing(Failure::new(Exit::NOT_FOUND, "not_found", message)));
         } else if self.records.is_empty() {
             expect_known_saying(directory, filter, SHOWS_ALL)?;
             notes.push(said_of_nothing(directory, filter)?);

@@ -283,7 +283,7 @@ fn nothing_there(directory: &Directory) -> Result<Failure, Failure> {
     });
     let failure =
         Failure::new(Exit::NOT_FOUND, "not_found", format!("no record lies in that range{there}"));
-    Ok(directory.or_unread(failure))
+    Ok(directory.or_missing(failure))
 }
 
 fn taken(

@@ -162,7 +162,7 @@ pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<SessionsFound,
     };
     let no_such = || {
         let message = format!("there is no {}: `holdpoint runs` lists all", excerpt(wanted));
-        directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_session", message))
+        directory.or_missing(Failure::new(Exit::NOT_FOUND, "no_such_session", message))
     };
     let range = Filter { correlation: Some(name.ok_or_else(no_such)?), ..Filter::default() };
     let found = directory

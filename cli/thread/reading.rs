@@ -53,7 +53,7 @@ impl Reading {
         directory: &Directory,
         name: &Name,
     ) -> Result<(String, Vec<&Committed>), Failure> {
-        let tenant = self.tenant(name).map_err(|failure| directory.or_unread(failure))?;
+        let tenant = self.tenant(name).map_err(|failure| directory.or_missing(failure))?;
         let is_its = |record: &&Committed| record.thread().is_some_and(|(of, _)| of == tenant);
         let records: Vec<&Committed> = self.records.iter().filter(is_its).collect();
         if !records.is_empty() {
@@ -61,7 +61,7 @@ impl Reading {
         }
         match self.rebuilt.world.thread(&tenant, &name.correlation) {
             Some(thread) => Err(directory.or_unread(archived(thread))),
-            None => Err(directory.or_unread(self.unknown(name))),
+            None => Err(directory.or_missing(self.unknown(name))),
         }
     }
 

@@ -118,7 +118,7 @@ fn what_began_before_the_log_is_as_stated_by_the_record_that_carries_the_state()
 
 /// Every verb that takes an id of something, where it reads archives and where it does not. A
 /// refusal is on record about its id: no verb that reads has the same one.
-const BY_ID: [&str; 38] = [
+pub(crate) const BY_ID: [&str; 38] = [
     "show LOOP",
     "show LOOP-00000000",
     "show REQ-00000000000000000000000000000000",

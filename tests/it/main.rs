@@ -112,6 +112,7 @@ mod runs_sessions;
 mod salvage;
 mod salvage_archived;
 mod salvage_forged;
+mod salvage_lookups;
 mod salvage_moved;
 mod salvage_newest;
 mod screens;
