@@ -160,6 +160,22 @@ impl Directory {
         Err(before(failure, &told(&unread), (unread.last, unread.named.as_deref())))
     }
 
+    /// In which archives records lie that are before the log's first one, for a verb that reads the
+    /// log alone; `None` where none of them does.
+    pub(crate) fn said_of_archived(&self, (first, last): (u64, u64)) -> Option<String> {
+        let log = with_archives(self.storage.clone(), Vec::new());
+        log.look().ok()?;
+        let unread = log.unread().filter(|unread| first <= unread.last).map(|unread| {
+            let advice = if self.is_salvaged() { FITS_NONE } else { "; `--log DIR` reads it" };
+            format!("{}{advice}", told(&unread))
+        });
+        let places = log.archives();
+        let asked = places.all().iter().filter(|place| place.first <= last && first <= place.last);
+        let read = asked.map(|place| lying_in((place.first, place.last), Some(&place.path)));
+        let all: Vec<String> = unread.into_iter().chain(read).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+
     /// The last record of the log that is in an archive, and the archive's directory where the log
     /// names it, whether that is read or not.
     fn archived(&self) -> Option<(u64, Option<String>)> {
@@ -184,7 +200,7 @@ pub(crate) fn or_archived<T>(global: &Global, outcome: Result<T, Failure>) -> Re
         let Ok(log) = Directory::open(global) else { return failure };
         let failure = log.or_lost(failure);
         let Some((last, named)) = log.archived() else { return failure };
-        let lying = lying_in(last, named.as_deref());
+        let lying = lying_in((1, last), named.as_deref());
         before(failure, &format!("{lying}, {AMONG_THEM}"), (last, named.as_deref()))
     })
 }
@@ -199,7 +215,7 @@ pub(crate) fn tell_archived(directory: &Directory) {
 /// That an archive may have more of what ended than the log alone lists, where there is one.
 pub(crate) fn not_listed(directory: &Directory) -> Option<String> {
     let (last, named) = directory.archived()?;
-    let lying = lying_in(last, named.as_deref());
+    let lying = lying_in((1, last), named.as_deref());
     Some(format!("{lying}: what ended there long ago is not listed"))
 }
 

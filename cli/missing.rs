@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::live::LiveState;
 use crate::verify::lost_before;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::{Archived, Rebuilt, Tells};
+use holdpoint_replay::{Archived, Rebuilt, Tells, records_named};
 use serde_json::json;
 
 /// What is said of records that are not here, where something was not found.
@@ -68,16 +68,17 @@ pub(crate) fn first_record(rebuilt: &Rebuilt) -> u64 {
 }
 
 fn archived(before: &Archived) -> String {
-    lying_in(before.anchor_sequence, before.archived_to.as_deref())
+    lying_in((1, before.anchor_sequence), before.archived_to.as_deref())
 }
 
-/// Which records are in an archive, up to the last of them, and in which.
-pub(crate) fn lying_in(last: u64, archive: Option<&str>) -> String {
-    let records = if last == 1 { "record 1 is".into() } else { format!("records 1 to {last} are") };
+/// That records are in an archive, from the first of them to the last, and in which.
+pub(crate) fn lying_in((first, last): (u64, u64), archive: Option<&str>) -> String {
+    let are = if first == last { "is" } else { "are" };
+    let records = records_named(first, last);
     match archive {
         Some(archive) => {
-            format!("{records} in the archive {} (`--log` shows it)", visible(archive))
+            format!("{records} {are} in the archive {} (`--log` shows it)", visible(archive))
         }
-        None => format!("{records} in an archive that the log does not name"),
+        None => format!("{records} {are} in an archive that the log does not name"),
     }
 }

@@ -38,14 +38,27 @@ pub(super) fn verify(global: &Global, range: Range, heads: &[PathBuf]) -> Result
 
 fn not_here(directory: &Directory, report: &RangeReport) -> Failure {
     let shown = path(&directory.path);
-    let message = match report.reached {
+    let RangeReport { first, last, begins, reached, .. } = *report;
+    // An end that was not named is that of the log, and may lie before or behind the other one.
+    let asked = match first > last {
+        true if last < begins => records_named(last, last),
+        true => format!("records from {first} on"),
+        false => records_named(first, last),
+    };
+    let first = first.min(last);
+    let message = match reached {
         0 => format!("there is no record at {shown}: name another directory with --log DIR"),
-        reached => format!(
-            "{shown} does not hold {}: it begins with record {} and reaches record {reached}",
-            records_named(report.first, report.last),
-            report.begins
+        // Nothing behind the range was read, which may not be where the log ends.
+        _ if first < begins && last <= reached => {
+            format!("{shown} does not hold {asked}: it begins with record {begins}")
+        }
+        _ => format!(
+            "{shown} does not hold {asked}: it begins with record {begins} and reaches record \
+             {reached}"
         ),
     };
+    let archived = directory.said_of_archived((first, last)).filter(|_| first < begins);
+    let message = [Some(message), archived].into_iter().flatten().collect::<Vec<_>>().join("; ");
     Failure::new(Exit::NOT_FOUND, "range_not_here", message)
 }
 

@@ -15,6 +15,7 @@ mod apply_archived;
 mod apply_interleaved;
 mod apply_schema;
 mod apply_support;
+mod archive_advice;
 mod archive_support;
 mod archived_meanwhile;
 mod archives;
