@@ -233,8 +233,8 @@ fn before(failure: Failure, sentence: &str, (last, named): (u64, Option<&str>)) 
 
 /// What is said of the archives of a log with an identity of its own, whose first records are in
 /// the archive of another.
-const FITS_NONE: &str = "; this log was made by salvage, so no archive fits it: read the archive \
-                         by itself, with --log DIR";
+pub(crate) const FITS_NONE: &str = "; this log was made by salvage, so no archive fits it: read \
+                                    the archive by itself, with --log DIR";
 
 /// Which records are in an archive that is not read, and why it is not.
 pub(crate) fn told(unread: &Unread) -> String {

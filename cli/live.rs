@@ -1,6 +1,7 @@
 //! The state at the end of a log, for verbs that show what lives: from the newest snapshot that the
 //! chain vouches for, or from reading the whole log; and how what is shown of it is known.
 
+use crate::archives::FITS_NONE;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -100,8 +101,10 @@ impl LiveState {
 
     /// That what is shown is what that record says; `None` where all of the log was read.
     pub(crate) fn as_known(&self) -> Option<String> {
-        let as_carried = || self.carried().map(|(by, begins)| as_carried(by, begins));
-        self.stated_by().map(as_stated).or_else(as_carried)
+        match self {
+            Self::Stated(stated) => Some(as_stated(stated)),
+            Self::Whole(rebuilt) => as_carried(&rebuilt.report),
+        }
     }
 
     /// The first record behind the newest witness; `None` where none can be read.
@@ -234,11 +237,18 @@ pub(crate) fn tell_lost(world: &World) {
     }
 }
 
-/// That what is shown is what a record says.
-fn as_stated(sequence: u64) -> String {
+/// That what is shown is what a record says, and what reads the records before it.
+fn as_stated(stated: &Stated) -> String {
+    let Stated { stated_by, anchor, fits_no_archive, .. } = stated;
+    let begins = anchor.saturating_add(1);
+    let read = match fits_no_archive {
+        _ if *anchor == 0 => String::new(),
+        true => format!(" from record {begins} on{FITS_NONE}"),
+        false => format!(" from record {begins} on, and with `--archive DIR` what is before that"),
+    };
     format!(
-        "as stated by record {sequence}: what is before it was not read; `holdpoint verify` reads \
-         it"
+        "as stated by record {stated_by}: what is before it was not read; `holdpoint verify` reads \
+         it{read}"
     )
 }
 

@@ -1,13 +1,16 @@
 //! What is said of how far a reading reached: where what was shown ceases to be proven. Programs
 //! are told by `reach` and by the standing of each record, people by a sentence on stderr.
 
+use crate::archives::FITS_NONE;
 use crate::arguments::Global;
 use crate::exit::complain;
+use crate::locate::program_on;
 use crate::output::ascii;
 use crate::streams;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Reach, Report};
 use serde_json::json;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// HEAD follows within half of this: whoever follows a log is not told before.
@@ -135,7 +138,7 @@ pub(crate) fn tell(global: &Global, report: &Report, newest: u64) {
 /// The same of states, and before it which records state what these were made from.
 pub(crate) fn tell_of_states(global: &Global, report: &Report, newest: u64) {
     if !global.json {
-        states_as_stated(&report.reach);
+        states_as_stated(report);
     }
     tell(global, report, newest);
 }
@@ -153,7 +156,8 @@ pub(crate) fn say(reach: &Reach, newest: u64) {
 
 /// Says which records state what states were made from, and which one carries that from which the
 /// log goes on.
-fn states_as_stated(reach: &Reach) {
+fn states_as_stated(report: &Report) {
+    let reach = &report.reach;
     if let (Some(first), Some(last)) = (reach.stated_by.first(), reach.stated_by.last()) {
         let records = match reach.stated_by.len() {
             1 => format!("record {first}"),
@@ -163,18 +167,26 @@ fn states_as_stated(reach: &Reach) {
             "as stated by {records}: what happened before was taken from snapshots; `holdpoint \
              verify` checks what is stated"
         ));
-    } else if let Some(by) = reach.carried_by {
-        complain(&as_carried(by, reach.begins));
+    } else if let Some(sentence) = as_carried(report) {
+        complain(&sentence);
     }
 }
 
-/// That what is from before the log's first record is what a record says which carries the state
-/// there.
-pub(crate) fn as_carried(by: u64, begins: u64) -> String {
-    format!(
-        "as stated by record {by}: what is before record {begins} was not read; `holdpoint verify \
-         --archive DIR` checks it"
-    )
+/// That what is from before the first record that was read is what a record says which carries the
+/// state there, and what checks that; `None` where the log begins with nothing.
+pub(crate) fn as_carried(report: &Report) -> Option<String> {
+    let Reach { carried_by, begins, .. } = report.reach;
+    let checks = match report.archives.of(begins) {
+        _ if report.is_salvaged => FITS_NONE.to_string(),
+        // The log goes on from another archive than from the one that is missing.
+        Some(archive) => {
+            format!("; `{} verify --archive DIR` checks it", program_on(Path::new(&**archive)))
+        }
+        None => "; `holdpoint verify --archive DIR` checks it".to_string(),
+    };
+    carried_by.map(|by| {
+        format!("as stated by record {by}: what is before record {begins} was not read{checks}")
+    })
 }
 
 /// Says from which record on there is no witness yet, the first one behind the newest witness,

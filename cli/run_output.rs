@@ -165,10 +165,15 @@ pub(crate) fn no_run(directory: &Directory, loop_id: &str, about: Option<u64>) -
             Failure::new(Exit::NOT_FOUND, "no_such_run", message)
         }
         Some(record) => {
+            // No verifying tells what lies in an archive that is not read, which is said behind it.
+            let verify = match directory.log.unread() {
+                Some(_) => "",
+                None => "`holdpoint verify` says which, and ",
+            };
             let message = format!(
                 "run {shown} cannot be told: record {record} is about it, and what begins it, or \
-                 the approval of that, cannot be read, or the rules forbid it; `holdpoint verify` \
-                 says which, and `holdpoint log show --loop {shown}` shows its records"
+                 the approval of that, cannot be read, or the rules forbid it; \
+                 {verify}`holdpoint log show --loop {shown}` shows its records"
             );
             Failure::new(directory.exit_of_uncounted(), "uncounted_run", message)
         }

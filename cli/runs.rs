@@ -404,9 +404,13 @@ pub(crate) fn tell_uncounted(directory: &Directory, uncounted: &[Begun]) -> Exit
     }
     let others: Vec<&Begun> = uncounted.iter().filter(|begun| begun.twice.is_none()).collect();
     if let Some(first) = others.first() {
+        let tells = match directory.log.unread() {
+            Some(_) => "they may be in the archive that was not read",
+            None => "`holdpoint verify` says which",
+        };
         complain(&format!(
             "not shown: {}, the newest of them begun by record {}, which the rules forbid, or \
-             whose approval or other records cannot be read; `holdpoint verify` says which",
+             whose approval or other records cannot be read; {tells}",
             counted(others.len() as u64, "run"),
             first.sequence
         ));

@@ -344,7 +344,7 @@ fn show_to_person(out: &mut Output, report: &Report) {
     show_notes(out, report);
     if !report.heads.is_empty() || report.stopped_early {
         show_limits(out, report);
-    } else if let Some(uncompared) = report.uncompared() {
+    } else if let Some(uncompared) = &report.uncompared {
         out.line(format_args!("not checked     {uncompared}"));
     }
 }

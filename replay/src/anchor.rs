@@ -50,6 +50,8 @@ pub struct Archived {
 pub(crate) enum Before {
     /// Nobody named their archive.
     NotLookedAt,
+    /// The log was named as the archive of another one, and nobody named the archive before it.
+    OfArchive,
     /// The archive that was named is not there, does not verify or does not fit.
     NotProven,
     /// Their archive verifies and fits. It begins with this record.

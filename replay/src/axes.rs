@@ -14,6 +14,9 @@ use holdpoint_log_format::recovery::Verdict as LogVerdict;
 
 const NO_LOG: &str = "there is no log here";
 
+/// Of a log with an identity of its own, whose first records are in the archive of another.
+const NO_ARCHIVE_FITS: &str = "this log was made by salvage, so no archive fits it";
+
 /// Where each event is taken as it was recorded.
 const NOT_JUDGED: &str = "no event was judged: `holdpoint verify` judges them";
 
@@ -37,7 +40,8 @@ pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
         report.findings.extend(judged);
         report.findings_left_out = meaning.left_out;
         report.take_archived(meaning.archived.clone());
-        report.uncompared_to = meaning.uncompared_to();
+        report.uncompared = uncompared(meaning);
+        report.is_salvaged = meaning.is_salvaged();
         report.notes = meaning.notes.iter().map(located).collect();
         report.notes_left_out = meaning.notes_left_out;
         report.take_state(&meaning.world);
@@ -140,7 +144,7 @@ fn not_checked_of(report: &Report) -> Vec<String> {
     if report.withheld > 0 {
         told.push(format!("the payloads of {} withheld records", report.withheld));
     }
-    told.extend(report.uncompared());
+    told.extend(report.uncompared.clone());
     for head in report.heads.iter().filter(|head| head.state.is_open()) {
         told.push(format!("the head kept outside for record {}: {}", head.sequence, head.state));
     }
@@ -303,11 +307,18 @@ fn beginning(reading: &Reading, meaning: Option<&Meaning>) -> String {
         by.unwrap_or_default(),
         reading.anchor.position.link,
         match meaning.map_or(Before::NotLookedAt, |meaning| meaning.before) {
-            Before::NotLookedAt => "were not checked here: give `--archive DIR`".to_string(),
-            Before::NotProven =>
-                "were not checked: what was given as their archive does not show them".to_string(),
             Before::CheckedFrom(1) => "are checked there".to_string(),
             Before::CheckedFrom(first) => format!("are checked there from record {first} on"),
+            _ if meaning.is_some_and(Meaning::is_salvaged) => format!(
+                "were not checked here: {NO_ARCHIVE_FITS}; `--log DIR` verifies the archive by \
+                 itself"
+            ),
+            Before::NotLookedAt => "were not checked here: give `--archive DIR`".to_string(),
+            Before::OfArchive => "were not checked here: give this archive with `--log`, and the \
+                                  earlier one with `--archive`"
+                .to_string(),
+            Before::NotProven =>
+                "were not checked: what was given as their archive does not show them".to_string(),
         }
     );
     let leftovers = reading.survey.leftovers.len();
@@ -318,6 +329,25 @@ fn beginning(reading: &Reading, meaning: Option<&Meaning>) -> String {
         ));
     }
     text
+}
+
+/// What was not compared of ids, where something may begin a second time under one.
+fn uncompared(meaning: &Meaning) -> Option<String> {
+    let last = meaning.uncompared_to();
+    let compares = match meaning.before {
+        _ if meaning.is_salvaged() => NO_ARCHIVE_FITS,
+        Before::NotLookedAt | Before::NotProven => "`--archive DIR` compares them",
+        Before::OfArchive => {
+            "this archive with `--log`, and the earlier one with `--archive`, compares them"
+        }
+        Before::CheckedFrom(_) => "nothing compares a log with the archive before its archive",
+    };
+    (last > 0).then(|| {
+        format!(
+            "whether ids of {}, which are in an archive, begin something here again: {compares}",
+            records_named(1, last)
+        )
+    })
 }
 
 fn authenticity() -> Axis {

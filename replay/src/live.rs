@@ -41,6 +41,8 @@ pub struct Stated {
     pub head: Option<Head>,
     /// The last record before the log's first one; 0 in a whole log.
     pub anchor: u64,
+    /// Whether the log begins behind such a record as what a salvage made: no archive fits it.
+    pub fits_no_archive: bool,
     /// How far the records are witnessed, and durable.
     pub reached: Reached,
 }
@@ -76,7 +78,9 @@ pub fn stated<S: ReadStorage>(
     for _ in 0..READINGS_MAX {
         let looked = look(storage, options).map_err(unfollowed);
         match looked.and_then(|look| look.of_one_beginning(storage, tells)) {
-            Ok(Look::Told(stated)) => return Ok(stated.map(|stated| *stated)),
+            Ok(Look::Told(stated)) => {
+                return Ok(stated.map(|stated| stated.with_beginning(storage)));
+            }
             Ok(Look::Unsettled) => moved = None,
             Err(ReadError::Changed { file }) => moved = Some(ReadError::Changed { file }),
             Err(ReadError::Survey(error)) if error.is_gone() => {
@@ -86,6 +90,15 @@ pub fn stated<S: ReadStorage>(
         }
     }
     moved.map_or(Ok(None), Err)
+}
+
+impl Stated {
+    /// The same, with what a log begins as that does not begin with record 1. What cannot be read
+    /// of that is for a reading to tell.
+    fn with_beginning<S: ReadStorage>(self, storage: &S) -> Self {
+        let fits_no_archive = self.anchor > 0 && is_salvaged(storage).is_ok_and(|it| it);
+        Self { fits_no_archive, ..self }
+    }
 }
 
 /// Whether a log begins as what a salvage made, which tells of records that were lost.
@@ -203,6 +216,7 @@ fn look<S: ReadStorage>(storage: &S, options: ReadOptions<'_>) -> Result<Look, F
     Ok(Look::Told(told.map(|(moment, stated_by)| {
         let head = moment.head();
         let anchor = survey.head.valid().map_or(0, |head| head.anchor_sequence);
-        Box::new(Stated { world: moment.world, stated_by, head, anchor, reached })
+        let (world, fits_no_archive) = (moment.world, false);
+        Box::new(Stated { world, stated_by, head, anchor, fits_no_archive, reached })
     })))
 }

@@ -418,6 +418,11 @@ impl Meaning {
         self.notes.sort_by(|a, b| a.place.in_order().cmp(&b.place.in_order()));
     }
 
+    /// Whether the log begins as what a salvage made.
+    pub(crate) const fn is_salvaged(&self) -> bool {
+        self.copies.is_some()
+    }
+
     /// How many statements about indexes are right, and how many were not checked.
     pub(crate) fn statements(&self) -> (u64, u64) {
         (self.statements.proven, self.statements.not_checked)
@@ -428,7 +433,9 @@ impl Meaning {
     pub(crate) const fn uncompared_to(&self) -> u64 {
         match self.before {
             Before::CheckedFrom(first) => first.saturating_sub(1),
-            Before::NotLookedAt | Before::NotProven => self.anchor.position.sequence,
+            Before::NotLookedAt | Before::OfArchive | Before::NotProven => {
+                self.anchor.position.sequence
+            }
         }
     }
 

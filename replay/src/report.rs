@@ -9,7 +9,7 @@ use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::core::time::Timestamp;
-use holdpoint_log_files::{ArchivePlaces, records_named};
+use holdpoint_log_files::ArchivePlaces;
 use holdpoint_log_format::ChainPosition;
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use holdpoint_log_format::recovery::{Row, Verdict as LogVerdict};
@@ -72,10 +72,12 @@ pub struct Report {
     /// What the log says of the records before its first one; `None` when it is whole, or nobody
     /// looked.
     pub archived: Option<Archived>,
-    /// The last record, in an archive, whose ids were not compared with those that are used here;
-    /// 0: there is none.
+    /// Whether it begins as what a salvage made: no archive fits it.
     #[serde(skip)]
-    pub(crate) uncompared_to: u64,
+    pub is_salvaged: bool,
+    /// What was not compared of ids, where something may begin a second time under one.
+    #[serde(skip)]
+    pub uncompared: Option<String>,
     /// How far the reading reached, and up to where it is tied.
     pub reach: Reach,
     /// Where records lie that were read in archives of the log.
@@ -274,7 +276,8 @@ impl Report {
             foreign: survey.row == Row::Foreign,
             is_archive: survey.is_archive,
             archived: None,
-            uncompared_to: 0,
+            is_salvaged: false,
+            uncompared: None,
             reach,
             archives: reading.archives,
             findings: Vec::new(),
@@ -308,18 +311,6 @@ impl Report {
         }
         self.unproven_records = all.iter().map(Unproven::from).collect();
         self.reach.unproven_records.clone_from(&self.unproven_records);
-    }
-
-    /// What was not compared of ids, where something may begin a second time under one.
-    #[must_use]
-    pub fn uncompared(&self) -> Option<String> {
-        let of = records_named(1, self.uncompared_to);
-        (self.uncompared_to > 0).then(|| {
-            format!(
-                "whether ids of {of}, which are in an archive, begin something here again: \
-                 `--archive DIR` compares them"
-            )
-        })
     }
 
     /// The newest record that a head kept outside proves; 0 without one.

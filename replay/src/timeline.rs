@@ -21,6 +21,7 @@ mod watch;
 use crate::anchor::Start;
 use crate::axes::report;
 use crate::finding::Finding;
+use crate::live::is_salvaged;
 use crate::progress::Progress;
 use crate::reach::tie;
 use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
@@ -72,6 +73,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         })?;
         let (log, newest, anchor) = (reading.survey.log, reading.handed_on, start.anchor.position);
         let mut report = report(reading, None);
+        report.is_salvaged = start.archived.is_some() && is_salvaged(storage).is_ok_and(|it| it);
         report.take_archived(start.archived);
         tie(storage, &mut report)?;
         let beginning = match (start.world, start.finding) {

@@ -55,7 +55,8 @@ pub fn verify_together<A: ReadStorage, S: ReadStorage>(
     let (reading, mut meaning) = judge(log.0, Until::End, log.1, progress)?;
     let anchor = meaning.anchor.position.sequence;
     let until = if anchor == 0 { Until::End } else { Until::Sequence(anchor) };
-    let (read, before) = judge(archive.0, until, archive.1, progress)?;
+    let (read, mut before) = judge(archive.0, until, archive.1, progress)?;
+    before.before = Before::OfArchive;
     let of_archive = report(read, Some(&before));
     let (applied, fingerprint) = (before.applied, before.world.fingerprint_digest());
     let reached = Reached { applied, fingerprint };

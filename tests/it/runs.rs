@@ -350,7 +350,7 @@ fn a_run_that_began_before_what_is_followed_is_not_told() {
 }
 
 /// A run begins, and the approval that it names was given by nobody.
-fn begun_without_approval(place: &Place) -> NewRecord {
+pub(crate) fn begun_without_approval(place: &Place) -> NewRecord {
     let log = Log::read(&place.log).unwrap();
     let found = log.records().into_iter().map(|at| log.record(at)).find(|it| it.kind() == 32);
     let found = found.unwrap();
