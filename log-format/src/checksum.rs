@@ -19,9 +19,9 @@ impl ChecksumSeed {
         Self(plain(&[&bytes]))
     }
 
-    /// The seed with which bytes that begin with `found` have the checksum that they would have with
-    /// `due` in its place: a CRC adds its next four bytes to its state before it does anything else.
-    /// So what a checksum covers is one piece, though the checksum itself stands in it.
+    /// The seed with which bytes that begin with `found` have the checksum that they would have
+    /// with `due` in its place: a CRC adds its next four bytes to its state before it does anything
+    /// else. So what a checksum covers is one piece, though the checksum itself stands in it.
     pub(crate) fn in_place_of(self, found: u32, due: u32) -> Self {
         Self(self.0 ^ found ^ due)
     }

@@ -261,9 +261,6 @@ pub(crate) fn term_of_registration(event: &RegistrationEvent) -> Option<Term<'_>
 /// Bytes of a command line that are kept at most.
 pub const COMMAND_KEPT_BYTES: usize = 1_024;
 
-/// Room for most rows, so that they are written without growing.
-const USUAL_ROW_BYTES: usize = 128;
-
 /// The kinds of records that have a row.
 const KINDS: [u16; 10] = [15, 32, 33, 35, 36, 128, 131, 192, 195, 197];
 
@@ -562,7 +559,7 @@ impl RowFact {
     /// As an index keeps it.
     #[must_use]
     pub fn encode(&self) -> Option<Vec<u8>> {
-        BodyWriter(Vec::with_capacity(USUAL_ROW_BYTES)).write(self).ok().map(|written| written.0)
+        BodyWriter(Vec::new()).write(self).ok().map(|written| written.0)
     }
 
     /// Looks at the id of the run or the question that begins with the record of a row; `None`
