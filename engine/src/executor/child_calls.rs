@@ -1,4 +1,5 @@
-//! The few system calls that have no safe wrapper: nearly all are about child processes and signals.
+//! The few system calls that have no safe wrapper, nearly all of them about child processes and
+//! signals.
 //!
 //! This is the only file of the crate that holds unsafe code.
 #![expect(

@@ -16,10 +16,10 @@ use std::sync::Arc;
 /// Staging buffers larger than this are given back once they are written.
 const STAGING_KEPT: usize = PIECE_LENGTH;
 
-/// The system is let begin to write a segment to the disk in stretches that end at multiples of this
-/// many bytes. With 1 MiB and with 4 MiB the sync of 64 MiB that were written at the pace of appends
-/// took less than a tenth of what it took without (0.3 and 2 ms, and 32 ms); 256 KiB made the calls
-/// wait for the disk.
+/// The system is let begin to write a segment to the disk in stretches that end at multiples of
+/// this many bytes. With 1 MiB and with 4 MiB the sync of 64 MiB that were written at the pace of
+/// appends took less than a tenth of what it took without (0.3 and 2 ms, and 32 ms); 256 KiB made
+/// the calls wait for the disk.
 const WRITE_OUT_LENGTH: u64 = 1 << 20;
 
 /// A failed call on the disk.

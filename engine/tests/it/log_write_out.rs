@@ -12,8 +12,8 @@ const STRETCH: u64 = 1 << 20;
 /// Where the records of a segment begin.
 const FIRST: u64 = SEGMENT_HEADER_LENGTH as u64;
 
-/// Appends records of 100 kB at a level, and gives what the system was let begin with, each with the
-/// offset behind what its file has of records by then.
+/// Appends records of 100 kB at a level, and gives what the system was let begin with, each with
+/// the offset behind what its file has of records by then.
 fn begun(directory: &Path, level: Level, records: u64) -> Vec<(WriteOut, u64)> {
     let storage = FaultyStorage::new(directory);
     let log = Log::open(storage.clone(), exclusive()).unwrap().0;

@@ -43,8 +43,9 @@ pub struct Workers<'m, T> {
     complete: Option<&'m Complete<'m, T>>,
     threads: usize,
     length: BlockLength,
-    /// Rooms to use again: they are large, and the system clears memory before it hands it out. Each
-    /// thread has its own back, for what another one wrote lies in the cache of another processor.
+    /// Rooms to use again: they are large, and the system clears memory before it hands it out.
+    /// Each thread has its own back, for what another one wrote lies in the cache of another
+    /// processor.
     rooms: Vec<Mutex<Vec<Room<T>>>>,
 }
 
