@@ -46,6 +46,7 @@ fn appending(plan: &Plan, payload: usize, batch: Batch) -> Work {
     let records = batch.records as u64;
     let pace = Pace { records_max: pace.records_max / records, ..pace };
     let (each, payload) = (footprint(payload), vec![0xa5; payload]);
+    let mut digests = vec![[0; 32]; batch.records];
     let mut link = Link::genesis(LogId([1; 16]));
     let mut file: Option<Reserved> = None;
     Box::new(move || {
@@ -54,8 +55,9 @@ fn appending(plan: &Plan, payload: usize, batch: Batch) -> Work {
             none => none.insert(Reserved::new(&directory)?),
         };
         let sample = file.round(pace, batch.staged_max, &mut |staged| {
-            for digest in digests(black_box(&payload), batch.records) {
-                link = linked(&digest, &link);
+            digest_all(black_box(&payload), &mut digests);
+            for digest in &digests {
+                link = linked(digest, &link);
                 let begins = staged.len();
                 staged.resize(begins + each, 0);
                 fill(staged.get_mut(begins..).unwrap_or_default(), &payload, &link);
@@ -66,13 +68,12 @@ fn appending(plan: &Plan, payload: usize, batch: Batch) -> Work {
     })
 }
 
-fn digests(payload: &[u8], count: usize) -> impl Iterator<Item = [u8; 32]> {
-    let mut digests = [[0; 32]; RECORDS_AT_ONCE];
-    match count {
-        1 => digests[0] = payload_digest(payload),
-        _ => digest_each(&[payload; RECORDS_AT_ONCE], &mut digests),
+/// The digest of the same payload for each record of a batch: of one alone, or of all in lanes.
+fn digest_all(payload: &[u8], digests: &mut [[u8; 32]]) {
+    match digests {
+        [only] => *only = payload_digest(payload),
+        many => digest_each(&[payload; RECORDS_AT_ONCE], many),
     }
-    digests.into_iter().take(count)
 }
 
 fn linked(digest: &[u8; 32], previous: &Link) -> Link {
