@@ -239,11 +239,7 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
 
     /// Cuts a block and checks it; `false` when there is none, or no room.
     fn check_one(&self, thread: usize) -> bool {
-        let mut room = self.workers.room(thread);
-        let Some((number, block)) = self.cut_one(&mut room) else {
-            self.workers.give_back(thread, room);
-            return false;
-        };
+        let Some((number, block, room)) = self.cut_one(thread) else { return false };
         let checked = check(block, thread, room, self.workers);
         lock(&self.state).checked.insert(number, checked);
         self.changed.notify_all();
@@ -259,13 +255,15 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
                 && state.bytes < self.workers.bytes_ahead()
     }
 
-    fn cut_one(&self, room: &mut Room<T>) -> Option<(u64, Block)> {
+    /// Cuts a block into a room of this thread's.
+    fn cut_one(&self, thread: usize) -> Option<(u64, Block, Room<T>)> {
         let mut cutter = lock(&self.cutter);
         let is_wanted = {
             let state = lock(&self.state);
             !state.is_closed && self.has_room(&state)
         };
-        let cut = is_wanted.then(|| cutter.next_block(mem::take(&mut room.bytes)))?;
+        let mut room = is_wanted.then(|| self.workers.room(thread))?;
+        let cut = cutter.next_block(mem::take(&mut room.bytes));
         let mut state = lock(&self.state);
         state.is_closed |= cut.is_err() || cutter.has_ended();
         match cut {
@@ -273,7 +271,7 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
                 let number = state.cut;
                 state.cut += 1;
                 state.bytes = state.bytes.saturating_add(block.bytes.len());
-                Some((number, block))
+                Some((number, block, room))
             }
             Err(error) => {
                 state.failed = Some(error);
