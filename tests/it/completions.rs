@@ -11,14 +11,14 @@ use std::process::{Command, Output, Stdio};
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
 /// A verb by its words, its verbs below it, and its long options, as `--help` lists them.
-struct Verb {
-    words: Vec<String>,
-    below: BTreeSet<String>,
-    options: BTreeSet<String>,
+pub(crate) struct Verb {
+    pub(crate) words: Vec<String>,
+    pub(crate) below: BTreeSet<String>,
+    pub(crate) options: BTreeSet<String>,
 }
 
 /// Every verb that `--help` leads to, the program itself first.
-fn verbs(place: &Place) -> Vec<Verb> {
+pub(crate) fn verbs(place: &Place) -> Vec<Verb> {
     let mut found = Vec::new();
     let mut ahead = vec![Vec::new()];
     while let Some(words) = ahead.pop() {

@@ -119,6 +119,7 @@ mod salvage_newest;
 mod screens;
 mod scrolled;
 mod session;
+mod shape;
 mod standing;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod strange_files;
