@@ -10,7 +10,9 @@ use crate::text::{moment, visible_once};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::{Refusal, Time};
-use holdpoint_engine::shell::{APPROVE, Clock, DENY, StartPrompter, SystemClock, WaitPolicy, Wake};
+use holdpoint_engine::shell::{
+    APPROVE, Clock, DENY, StartAnswer, StartPrompter, SystemClock, WaitPolicy, Wake,
+};
 
 /// Puts the question before a start to a person.
 pub(super) struct StartPerson<'a> {
@@ -75,7 +77,7 @@ impl<'a> StartPerson<'a> {
     }
 
     /// One line of the terminal.
-    fn heard(&mut self, question: &DecisionPoint) -> Option<bool> {
+    fn heard(&mut self, question: &DecisionPoint) -> Option<StartAnswer> {
         let line = match self.terminal.as_mut()?.line() {
             Ok(line) => line?,
             Err(_) => {
@@ -84,16 +86,16 @@ impl<'a> StartPerson<'a> {
                 return None;
             }
         };
-        let answer = read(&line);
-        if is_all(&line) {
+        let answer = read(line.text());
+        if is_all(line.text()) {
             self.show_all(question);
-        } else if is_output(&line) {
+        } else if is_output(line.text()) {
             self.say("nothing has run yet, so that there is no output");
         }
         if answer.is_none() {
             self.prompt();
         }
-        answer
+        answer.map(|approves| StartAnswer { approves, typed: Some(line) })
     }
 }
 
@@ -106,7 +108,7 @@ impl StartPrompter for StartPerson<'_> {
         self.wait_policy
     }
 
-    fn wait(&mut self, question: &DecisionPoint, wake: &Wake<'_>) -> Option<bool> {
+    fn wait(&mut self, question: &DecisionPoint, wake: &Wake<'_>) -> Option<StartAnswer> {
         let own = self.terminal.as_ref().and_then(Conversation::readable);
         if wake.wait(own) { self.heard(question) } else { None }
     }

@@ -159,32 +159,38 @@ impl<'a> Person<'a> {
                 return None;
             }
         };
-        let name = terminal.name().to_string();
         if self.leave_output() {
             self.show(question);
             self.prompt(question);
             return None;
         }
-        if is_output(&line) {
+        if is_output(line.text()) {
             self.show_output(question);
             return None;
         }
-        if self.draft == Draft::Nothing && is_all(&line) {
+        if self.draft == Draft::Nothing && is_all(line.text()) {
             self.show_all(question);
             return None;
         }
-        if let (Draft::NeedsReason(_), Err(failure)) = (&self.draft, check_reason(&line)) {
+        if let (Draft::NeedsReason(_), Err(failure)) = (&self.draft, check_reason(line.text())) {
             self.say(failure.message());
             self.prompt(question);
             return None;
         }
         let draft = std::mem::replace(&mut self.draft, Draft::Nothing);
-        match read(draft, &line, question) {
+        match read(draft, line.text(), question) {
             Typed::Answer(decision, reason, escalation_target) => {
-                let detail = format!("{name}, uid {}", user_number());
+                let detail = format!("{}, uid {}", line.terminal(), user_number());
                 let means = AnswerMeans { channel: AnswerChannel::Terminal, detail: detail.into() };
                 let human_id = user_name();
-                return Some(PersonAnswer { human_id, decision, reason, escalation_target, means });
+                return Some(PersonAnswer {
+                    human_id,
+                    decision,
+                    reason,
+                    escalation_target,
+                    means,
+                    typed: Some(line),
+                });
             }
             Typed::Draft(draft) => self.draft = draft,
             Typed::Unclear => {}

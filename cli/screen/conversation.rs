@@ -3,7 +3,7 @@
 
 use super::{Page, columns_of, follows_controls, plain_terminal, rows_of, width};
 use crate::text::counted;
-use holdpoint_engine::shell::PersonTerminal;
+use holdpoint_engine::shell::{PersonTerminal, TypedLine};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -34,18 +34,13 @@ impl Conversation {
         Some(Self { terminal: PersonTerminal::open()?, is_prompting: false })
     }
 
-    /// The terminal's device.
-    pub(crate) fn name(&self) -> &str {
-        self.terminal.name()
-    }
-
     /// The descriptor to wait on, while this process is in the foreground.
     pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
         self.terminal.readable()
     }
 
     /// Takes what was typed: a whole line, or nothing yet.
-    pub(crate) fn line(&mut self) -> io::Result<Option<String>> {
+    pub(crate) fn line(&mut self) -> io::Result<Option<TypedLine>> {
         let line = self.terminal.line()?;
         // The terminal has shown the end of the line too.
         self.is_prompting &= line.is_none();

@@ -10,6 +10,7 @@ use super::identity::Identity;
 use super::lost::Settled;
 use super::metrics::{Meter, NoMetrics};
 use super::metrics_storage::Measured;
+use super::person_terminal::TypedLine;
 use super::read_only::{ReadOnlyEngine, ReadOnlyError};
 use super::rebuild::{LiveState, expect_all_salvaged};
 use super::recall::FoundRecord;
@@ -223,6 +224,23 @@ impl<S: Storage> Engine<S> {
         self.core.submit(origin, conditions, command)
     }
 
+    /// As [`Engine::submit_when`], for what a person typed at this process's terminal: it is
+    /// proven by that terminal where the command is in the name of this process's own user, and
+    /// by nothing more than the process where it is in another's. Show the person the whole question before the line is read.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`].
+    pub fn submit_typed(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
+        command: &Command,
+        line: TypedLine,
+    ) -> Result<Submitted, SubmitError> {
+        let identity = self.core.identity.at_terminal_of(line);
+        self.core.begin_as(origin, &identity, conditions, command)?.acknowledged()
+    }
+
     /// Records that something happened to a stream of the application: see [`Engine::submit`].
     ///
     /// # Errors
@@ -414,19 +432,32 @@ impl<S: Storage> Core<S> {
         conditions: &Conditions,
         command: &Command,
     ) -> Result<Submission<'_, S>, SubmitError> {
-        let proof = self.identity.proof_of(&origin.actor);
-        self.begin_proven(origin, proof, conditions, command)
+        self.begin_as(origin, &self.identity, conditions, command)
+    }
+
+    /// As [`Core::begin`], where a person typed at the terminal of this process.
+    pub(super) fn begin_as(
+        &self,
+        origin: &Origin,
+        identity: &Identity,
+        conditions: &Conditions,
+        command: &Command,
+    ) -> Result<Submission<'_, S>, SubmitError> {
+        let proof = identity.proof_of(&origin.actor);
+        self.begin_proven(origin, (identity, proof), conditions, command)
     }
 
     /// As [`Core::begin`], where something else than the process proves who acts.
     pub(super) fn begin_proven(
         &self,
         origin: &Origin,
-        proof: Proof,
+        (identity, proof): (&Identity, Proof),
         conditions: &Conditions,
         command: &Command,
     ) -> Result<Submission<'_, S>, SubmitError> {
         let submitted_at = self.meter.now();
+        // Who acts comes from the process, and not from what a command says of it.
+        let command = &*identity.proven(command, proof);
         let begun = super::submit::begin(self, origin, proof, conditions, command)?;
         Ok(Submission { meter: &self.meter, submitted_at, begun })
     }

@@ -490,7 +490,8 @@ impl<'a, S: Storage> Runner<'a, S> {
             Origin { actor: ActorId { kind: Actor::Human, id: name }, ..self.origin.clone() };
         let user = core.identity.proof_of(&origin.actor).user;
         let proof = Proof { user, by: Authentication::Terminal };
-        let begun = core.begin_proven(&origin, proof, &Conditions::default(), command)?;
+        let begun =
+            core.begin_proven(&origin, (&core.identity, proof), &Conditions::default(), command)?;
         let submitted = begun.acknowledged()?;
         self.follow(submitted)
     }

@@ -1,6 +1,7 @@
 //! The hold point of a governed run: nothing goes on before a person decided. While the person
 //! thinks nobody holds a lock, and the answer may come from this process or from another one.
 
+use super::conditions::Conditions;
 use super::error::SubmitError;
 use super::governed::Runner;
 use super::interrupt::Interrupt;
@@ -194,7 +195,13 @@ impl<S: Storage> Runner<'_, S> {
                 means: answer.means,
             },
         ));
-        match self.engine.submit(&origin, &command)? {
+        let submitted = match answer.typed {
+            Some(line) => {
+                self.engine.submit_typed(&origin, &Conditions::default(), &command, line)?
+            }
+            None => self.engine.submit(&origin, &command)?,
+        };
+        match submitted {
             // Somebody was first; the next look shows who.
             Submitted::Refused(Refusal::Loop(LoopRefusal::HumanDecision(
                 HumanDecisionRefusal::AlreadyAnswered { .. }

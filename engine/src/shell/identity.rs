@@ -3,12 +3,13 @@
 //! whoever embeds the engine.
 //!
 //! A name that a command gives itself is proven where it is the name of this process's own user.
+//! Who typed a line at its terminal is proven by that too, for the one command that the line is for.
 //! Any other is a claim, and so is every name outside of the initial user namespace, where a
 //! process can make itself any user, under a number that a user may take by way of one, and below a
 //! recorder, where nobody is a person.
 
 use super::origin_of_user::{below_recorder, in_initial_user_namespace, is_subordinate};
-use super::person_terminal::{terminal_name, user_number};
+use super::person_terminal::{TypedLine, terminal_name, user_number};
 use super::user::told_of_user;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal, UNKNOWN_USER};
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecisionCommand};
@@ -21,6 +22,7 @@ pub struct Identity {
     user: u32,
     name: String,
     grounds: Grounds,
+    /// The terminal at which a person typed what is done, or that is on standard input.
     terminal: Option<String>,
     /// Whether every name is believed, for tests.
     is_simulated: bool,
@@ -85,6 +87,11 @@ impl Identity {
     #[must_use]
     pub fn in_own_namespace(self) -> Self {
         Self { grounds: Grounds::OtherNamespace, ..self }
+    }
+
+    /// The same for the one command that a person typed a line for.
+    pub(super) fn at_terminal_of(&self, line: TypedLine) -> Self {
+        Self { terminal: Some(line.into_terminal()), ..self.clone() }
     }
 
     /// The name of this process's user.

@@ -87,7 +87,7 @@ pub use identity::Identity;
 pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
 pub(crate) use origin_of_user::{in_initial_user_namespace, user_outside};
 pub use owner::owner_of;
-pub use person_terminal::{PersonTerminal, terminal_name, user_number};
+pub use person_terminal::{PersonTerminal, TypedLine, terminal_name, user_number};
 pub use prompter::{NoPrompt, PersonAnswer, Prompter, Question, WaitPolicy};
 pub use read_only::{ReadOnlyEngine, ReadOnlyError};
 pub use recall::FoundRecord;
@@ -100,8 +100,8 @@ pub use run::{
 };
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
 pub use start::{
-    APPROVE, ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, DENY, StartError, StartPrompter,
-    without_variables,
+    APPROVE, ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, DENY, StartAnswer, StartError,
+    StartPrompter, without_variables,
 };
 pub use submit::{Origin, Receipt, Submitted};
 pub use submit_queue::QueueError;

@@ -17,6 +17,34 @@ pub struct PersonTerminal {
     typed: Vec<u8>,
 }
 
+/// A line that somebody typed at the terminal of this process's session. It proves a person there,
+/// for one command: [`Engine::submit_typed`](super::Engine::submit_typed) takes it. Only
+/// [`PersonTerminal`] makes one, of what was typed since it last
+/// [forgot](PersonTerminal::forget_typed) what had been typed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TypedLine {
+    text: String,
+    terminal: String,
+}
+
+impl TypedLine {
+    /// The line, without its end and without blanks around it.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The device at which it was typed: `/dev/pts/3`.
+    #[must_use]
+    pub fn terminal(&self) -> &str {
+        &self.terminal
+    }
+
+    pub(super) fn into_terminal(self) -> String {
+        self.terminal
+    }
+}
+
 impl PersonTerminal {
     /// The terminal, if standard input and standard error are one.
     #[must_use]
@@ -54,7 +82,7 @@ impl PersonTerminal {
     ///
     /// # Errors
     /// The terminal is gone, or was told that nothing more will be typed.
-    pub fn line(&mut self) -> io::Result<Option<String>> {
+    pub fn line(&mut self) -> io::Result<Option<TypedLine>> {
         let mut buffer = [0_u8; 1024];
         let length = self.device.read(&mut buffer)?;
         if length == 0 {
@@ -66,7 +94,8 @@ impl PersonTerminal {
             return Ok(None);
         };
         let line: Vec<u8> = self.typed.drain(..=end).collect();
-        Ok(Some(String::from_utf8_lossy(&line).trim().to_string()))
+        let text = String::from_utf8_lossy(&line).trim().to_string();
+        Ok(Some(TypedLine { text, terminal: self.name.clone() }))
     }
 
     /// Writes to the terminal. Where it is gone there is nobody to tell.

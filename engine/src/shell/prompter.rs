@@ -1,5 +1,6 @@
 //! How an embedder puts a question to a person, while the answer may come from another process.
 
+use super::person_terminal::TypedLine;
 use super::watch::Wake;
 use holdpoint_domain::Refusal;
 use holdpoint_domain::governed::{Attempt, ExecutionLoop};
@@ -93,7 +94,7 @@ impl Question {
 }
 
 /// What a person answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct PersonAnswer {
     /// Who.
     pub human_id: String,
@@ -105,6 +106,9 @@ pub struct PersonAnswer {
     pub escalation_target: Option<String>,
     /// By what means.
     pub means: AnswerMeans,
+    /// The line by which a person said so at a terminal; `None`: nobody typed, and the process
+    /// proves no more than its user.
+    pub typed: Option<TypedLine>,
 }
 
 /// Only waits: the answer comes from another process.

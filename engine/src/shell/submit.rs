@@ -82,8 +82,6 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     if let Err(refusal) = check(origin, conditions, command) {
         return Ok(Ok(Begun::refused(engine, refusal)));
     }
-    // Who acts comes from the process, and not from what a command says of it.
-    let command = &*engine.identity.proven(command, proof);
     // Files are read before the turn: nobody waits for them.
     let floors = engine.floors_for(command)?;
     let by = By { origin, proof: Some(proof) };

@@ -19,7 +19,8 @@ use holdpoint_engine::executor::{
 };
 use holdpoint_engine::shell::{
     ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, EXIT_FAULT_TERMINATED, EngineOptions,
-    GovernedRun, HeldRun, Identity, NoPrompt, RunError, RunReport, StartPrompter, WaitPolicy, Wake,
+    GovernedRun, HeldRun, Identity, NoPrompt, RunError, RunReport, StartAnswer, StartPrompter,
+    WaitPolicy, Wake,
 };
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_testing::shell::brittle::Brittle;
@@ -500,8 +501,8 @@ impl StartPrompter for Desk {
         if self.says.is_some() { WaitPolicy::Wait } else { WaitPolicy::Leave }
     }
 
-    fn wait(&mut self, _: &DecisionPoint, _: &Wake<'_>) -> Option<bool> {
-        self.says.take()
+    fn wait(&mut self, _: &DecisionPoint, _: &Wake<'_>) -> Option<StartAnswer> {
+        self.says.take().map(|approves| StartAnswer { approves, typed: None })
     }
 
     fn changed(&mut self, _: &DecisionPoint) {}

@@ -102,7 +102,8 @@ impl<S: Storage> Engine<S> {
             Some(is_known) if is_known(world) => Ok(()),
             _ => free(world, &record.issue_id),
         };
-        let begun = begin_where(core, origin, proof, conditions, &command, is_free)?;
+        let command = &*core.identity.proven(&command, proof);
+        let begun = begin_where(core, origin, proof, conditions, command, is_free)?;
         let submitted = begun?.acknowledged()?;
         core.meter.submitted(begun_at, &submitted);
         Ok(submitted)

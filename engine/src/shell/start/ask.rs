@@ -6,8 +6,10 @@ use super::shown_command::{PROMPT_BYTES, in_prompt};
 use super::{Bound, StartError};
 use crate::executor::{InstructionEnvelope, SignalSource, command_line};
 use crate::log::Storage;
+use crate::shell::conditions::Conditions;
 use crate::shell::engine::Engine;
 use crate::shell::interrupt::Interrupt;
+use crate::shell::person_terminal::TypedLine;
 use crate::shell::prompter::{NoPrompt, WaitPolicy};
 use crate::shell::run::GovernedRun;
 use crate::shell::start::keys::Key;
@@ -53,6 +55,16 @@ pub enum Asked {
     },
 }
 
+/// What a person answers before a start.
+#[derive(Debug, PartialEq, Eq)]
+pub struct StartAnswer {
+    /// Whether it may start.
+    pub approves: bool,
+    /// The line by which a person said so at a terminal; `None`: nobody typed, and the process
+    /// proves no more than its user.
+    pub typed: Option<TypedLine>,
+}
+
 /// Puts the question before a start to a person. The first answer that suffices counts, whichever
 /// process it comes from, and nobody holds a lock meanwhile.
 pub trait StartPrompter {
@@ -60,8 +72,8 @@ pub trait StartPrompter {
     fn asked(&mut self, question: &DecisionPoint) -> WaitPolicy;
 
     /// Waits until the person answers or something [wakes](Wake::wait): then the log is looked at,
-    /// and this is called again while the question is open. `true` approves.
-    fn wait(&mut self, question: &DecisionPoint, wake: &Wake<'_>) -> Option<bool>;
+    /// and this is called again while the question is open.
+    fn wait(&mut self, question: &DecisionPoint, wake: &Wake<'_>) -> Option<StartAnswer>;
 
     /// Somebody voted, reminded or passed it on; the question is still open.
     fn changed(&mut self, question: &DecisionPoint);
@@ -79,7 +91,7 @@ impl StartPrompter for NoPrompt {
         WaitPolicy::Wait
     }
 
-    fn wait(&mut self, _question: &DecisionPoint, wake: &Wake<'_>) -> Option<bool> {
+    fn wait(&mut self, _question: &DecisionPoint, wake: &Wake<'_>) -> Option<StartAnswer> {
         wake.wait(None);
         None
     }
@@ -274,8 +286,8 @@ impl<S: Storage> Waiting<'_, S> {
             if let Some(interrupt) = Interrupt::take(signals) {
                 return Ok(Some(interrupt.signal));
             }
-            if let Some(approves) = answer {
-                self.answer(point, approves, prompter)?;
+            if let Some(answer) = answer {
+                self.answer(point, answer, prompter)?;
                 return Ok(None);
             }
             if self.watch.may_have_grown() {
@@ -293,7 +305,7 @@ impl<S: Storage> Waiting<'_, S> {
     fn answer(
         &self,
         point: &DecisionPoint,
-        approves: bool,
+        StartAnswer { approves, typed }: StartAnswer,
         prompter: &mut dyn StartPrompter,
     ) -> Result<(), StartError> {
         let identity = self.engine.identity();
@@ -308,7 +320,13 @@ impl<S: Storage> Waiting<'_, S> {
                 comment: None,
             },
         ));
-        if let Submitted::Refused(refusal) = self.engine.submit(&origin, &command)? {
+        let submitted = match typed {
+            Some(line) => {
+                self.engine.submit_typed(&origin, &Conditions::default(), &command, line)?
+            }
+            None => self.engine.submit(&origin, &command)?,
+        };
+        if let Submitted::Refused(refusal) = submitted {
             // Where somebody was first, the next look shows who.
             prompter.refused(point, &refusal);
         }

@@ -11,7 +11,7 @@ mod program;
 mod shown_command;
 
 pub use approved::ApprovedStart;
-pub use ask::{AskBefore, Asked, StartPrompter};
+pub use ask::{AskBefore, Asked, StartAnswer, StartPrompter};
 pub use context::without_variables;
 pub use holdpoint_domain::decision_point::{APPROVE, DENY};
 pub use keys::ApprovalKeys;
