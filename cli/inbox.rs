@@ -163,7 +163,7 @@ pub(crate) fn waiting(is_meant: impl Fn(&str) -> bool) -> Waiting {
 /// The list of a person. Exit 3 where the user has no home.
 fn list_of(by: ListedBy) -> Result<KnownLogs, Failure> {
     let no_home = |why: String| {
-        let message = format!("{why}; name a directory in XDG_STATE_HOME");
+        let message = format!("{why}: give this user one in the user database");
         Failure::new(Exit::NOT_FOUND, "no_home", message)
     };
     let list = KnownLogs::of_user(by)

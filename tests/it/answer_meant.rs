@@ -14,7 +14,6 @@ const BIND: [&str; 4] = ["--bind-tool", "rm", "--bind-input", "{}"];
 /// The program on a log that is not named on its command line.
 fn on(place: &Place, log: &Path, words: &[&str]) -> Command {
     let mut command = command_in(place.directory.path(), words);
-    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     command.env("HOLDPOINT_LOG", log);
     command
 }
@@ -55,10 +54,9 @@ fn digits(end: char) -> String {
 }
 
 /// The program where no log is, of the same user.
-fn elsewhere(place: &Place, words: &[&str]) -> Output {
+fn elsewhere(words: &[&str]) -> Output {
     let directory = tempfile::TempDir::new().unwrap();
     let mut command = command_in(directory.path(), words);
-    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     command.stdin(terminal()).output().unwrap()
 }
 
@@ -176,7 +174,7 @@ fn an_id_that_another_log_of_the_inbox_has_as_well_is_answered_in_neither() {
         command.stdin(terminal()).output().unwrap()
     };
     for wanted in [&id[..], &id[..13], &id[3..15]] {
-        for output in [elsewhere(&place, &["answer", wanted, "a"]), beside_it(wanted)] {
+        for output in [elsewhere(&["answer", wanted, "a"]), beside_it(wanted)] {
             let said = text(&output.stderr);
             assert_eq!(status(&output), 4, "{wanted}: {said}");
             let logs = [&place.log, &second].map(|log| log.to_str().unwrap());
@@ -187,18 +185,18 @@ fn an_id_that_another_log_of_the_inbox_has_as_well_is_answered_in_neither() {
     let head = place.log.join("HEAD");
     let whole = std::fs::read(&head).unwrap();
     std::fs::write(&head, "x").unwrap();
-    for output in [elsewhere(&place, &["answer", &id, "a"]), beside_it(&id)] {
+    for output in [elsewhere(&["answer", &id, "a"]), beside_it(&id)] {
         let said = text(&output.stderr);
         assert!(status(&output) == 6 && said.contains("--log "), "{said}");
     }
     std::fs::write(&head, whole).unwrap();
     std::fs::rename(&place.log, place.directory.path().join("kept")).unwrap();
-    let unread = elsewhere(&place, &["answer", &id, "a"]);
+    let unread = elsewhere(&["answer", &id, "a"]);
     let said = text(&unread.stderr);
     assert!(status(&unread) == 3 && said.contains("inbox remove"), "{said}");
     assert!(said.contains(&format!("--log {}", second.display())), "{said}");
-    assert_eq!(status(&elsewhere(&place, &["inbox", "remove", "--gone"])), 0);
-    let output = elsewhere(&place, &["answer", &id, "a"]);
+    assert_eq!(status(&elsewhere(&["inbox", "remove", "--gone"])), 0);
+    let output = elsewhere(&["answer", &id, "a"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let told = on(&place, &second, &["decision", "show", &id, "--json"]).output().unwrap();
     assert_eq!(json(&told)["selected_option"], "a");

@@ -179,7 +179,6 @@ fn leave_behind(place: &Place, then: &str) {
     let run = place.command(&["run", "--hold", "never", "--", "sh", "-c", script]);
     // Somebody may wait for what they lent, and the daemon closes it.
     let mut shell = Command::new("sh");
-    shell.env("XDG_STATE_HOME", crate::program::STATES);
     shell.args(["-c", "exec 9> lent; exec \"$0\" \"$@\""]).arg(run.get_program());
     shell.args(run.get_args()).current_dir(place.directory.path());
     let output = shell.output().unwrap();
@@ -273,7 +272,6 @@ fn what_cannot_be_contained_is_said_and_recorded() {
     let place = Place::new();
     // Below this /proc shows other numbers than those by which processes know themselves.
     let mut command = Command::new("unshare");
-    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.args(["--user", "--map-root-user", "--pid", "--fork"]);
     let run = place.command(&["run", "--hold", "never", "--json", "--", "true"]);
     command.arg(run.get_program()).args(run.get_args()).current_dir(place.directory.path());
@@ -393,7 +391,6 @@ fn what_was_ignored_stays_ignored_and_nothing_else_is() {
         place.command(&["run", "--hold", "never", "--", "grep", "SigIgn", "/proc/self/status"]);
     let ignored_under = |trap: &str| {
         let mut command = Command::new("sh");
-        command.env("XDG_STATE_HOME", crate::program::STATES);
         command.args(["-c", &format!("{trap} exec \"$0\" \"$@\"")]);
         command.arg(run.get_program()).args(run.get_args());
         text(&command.current_dir(place.directory.path()).output().unwrap().stdout)

@@ -483,7 +483,6 @@ fn a_segment_that_is_missing_or_empty_marks_its_place_in_the_picture() {
 
 fn holdpoint(log: &Path, arguments: &[&str]) -> Output {
     let mut program = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-    program.env("XDG_STATE_HOME", crate::program::STATES);
     program.env_remove("HOLDPOINT_LOG").arg("--log").arg(log).args(arguments).output().unwrap()
 }
 

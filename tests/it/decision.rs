@@ -88,7 +88,6 @@ fn shell(place: &Place, line: &str) -> std::process::Output {
     let others = std::env::var("PATH").unwrap();
     let path = format!("{}:{others}", program.parent().unwrap().display());
     let mut command = std::process::Command::new("sh");
-    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.args(["-c", line]).env("PATH", path).env("HOLDPOINT_LOG", &place.log);
     let output = command.current_dir(place.directory.path()).output().unwrap();
     assert_eq!(status(&output), 0, "{line}: {}", text(&output.stderr));

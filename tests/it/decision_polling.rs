@@ -44,7 +44,6 @@ fn length() -> Option<&'static str> {
 fn script(place: &Place, script: &str, length: &str) -> Output {
     let script = script.replace("$LENGTH", length);
     let mut command = Command::new("sh");
-    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.args(["-c", &script]).current_dir(place.directory.path());
     command.env_remove("HOLDPOINT_CONFIG").env_remove("HOLDPOINT_LOCK_WAIT");
     command.env("HOLDPOINT", env!("CARGO_BIN_EXE_holdpoint")).env("HOLDPOINT_LOG", &place.log);

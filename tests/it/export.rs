@@ -463,7 +463,6 @@ fn where_there_is_no_room_the_file_and_the_next_step_are_named() {
         let script =
             format!("trap '' XFSZ; ulimit -f 2; exec \"$0\" export --format {format} {to}");
         let mut command = Command::new("sh");
-        command.env("XDG_STATE_HOME", crate::program::STATES);
         command.args(["-c", &script, env!("CARGO_BIN_EXE_holdpoint"), "x"]).env("FILE", &name);
         let output = command.env("HOLDPOINT_LOG", &place.log).output().unwrap();
         let said = text(&output.stderr);

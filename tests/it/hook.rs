@@ -290,7 +290,6 @@ fn advice_names_the_log_wherever_the_agent_is() {
     let place = Place::with_log();
     let relative = ["--log", "log", "hook", "pre-tool-use"];
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.current_dir(place.directory.path()).args(relative);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -516,7 +515,6 @@ fn block(beginning: &str) -> &'static str {
 fn script(place: &Place, body: &str) -> Output {
     let folder = Path::new(env!("CARGO_BIN_EXE_holdpoint")).parent().unwrap().display();
     let mut command = Command::new("sh");
-    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()));
     command.env("HOLDPOINT_LOG", &place.log).current_dir(place.directory.path());
     command.args(["-c", body]).output().unwrap()

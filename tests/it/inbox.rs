@@ -1,6 +1,7 @@
 //! `inbox` in lines: every log of a user in one list, and each log that cannot be known named.
 
 use crate::injection_support::sample::write_snapshot;
+use crate::machine::{home, remembered};
 use crate::program::{Place, command_in, json, status, terminal, text};
 use crate::terminal::at_terminal;
 use serde_json::Value;
@@ -12,7 +13,6 @@ use std::process::{Output, Stdio};
 /// The inbox of the user of this place, without a log that is named.
 fn inbox(place: &Place, options: &[&str]) -> Output {
     let mut command = command_in(place.directory.path(), &["inbox"]);
-    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     command.args(options).output().unwrap()
 }
 
@@ -47,7 +47,6 @@ fn second(place: &Place) -> PathBuf {
 /// The program on another log, with what it remembers at this place.
 fn on(place: &Place, log: &Path, words: &[&str]) -> Output {
     let mut command = command_in(place.directory.path(), words);
-    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     command.env("HOLDPOINT_LOG", log).output().unwrap()
 }
 
@@ -105,11 +104,11 @@ fn an_id_of_another_log_of_the_inbox_is_told_with_the_command_that_shows_it() {
 #[test]
 fn readers_list_no_log_and_nothing_waits_is_said_of_so_many() {
     let place = Place::with_log();
-    std::fs::remove_dir_all(place.directory.path().join("state")).unwrap();
+    std::fs::remove_dir_all(remembered()).unwrap();
     for words in [&["decision", "list"][..], &["hold", "list"], &["runs"], &["verify"]] {
         place.holdpoint(words);
     }
-    assert!(!place.directory.path().join("state").exists());
+    assert!(!remembered().exists());
     let nothing = inbox(&place, &[]);
     assert_eq!(status(&nothing), 3, "no log is known, and that is not nothing");
     hold(&place);
@@ -175,11 +174,10 @@ fn a_log_that_is_gone_replaced_or_somebody_elses_is_named() {
     std::fs::rename(&listed, &kept).unwrap();
     problem(&place, "is gone: `holdpoint inbox remove");
     let other = place.directory.path().join("unlisted");
-    let made = command_in(place.directory.path(), &["init"])
-        .arg(&other)
-        .env("XDG_STATE_HOME", place.directory.path().join("elsewhere"))
-        .output();
+    let made = command_in(place.directory.path(), &["init"]).arg(&other).output();
     assert_eq!(status(&made.unwrap()), 0);
+    let unlisted = inbox(&place, &["remove", other.to_str().unwrap()]);
+    assert_eq!(status(&unlisted), 0);
     std::fs::rename(&other, &listed).unwrap();
     problem(&place, "is another log");
     let added = inbox(&place, &["add", path]);
@@ -250,7 +248,6 @@ fn what_is_said_to_be_done_about_a_listed_path_with_spaces_is_done_as_it_stands(
     let program = command_in(place.directory.path(), &[]).get_program().to_owned();
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", &script]).arg(program);
-    shell.env("XDG_STATE_HOME", place.directory.path().join("state"));
     assert_eq!(status(&shell.output().unwrap()), 0, "{advice}");
     assert_eq!(status(&inbox(&place, &[])), 0);
 }
@@ -272,7 +269,7 @@ fn a_directory_that_holds_a_log_is_told_where_it_is() {
 fn a_damaged_log_and_a_damaged_list_are_named_with_other_codes() {
     let place = Place::new();
     hold(&place);
-    let list = place.directory.path().join("state/holdpoint/logs");
+    let list = remembered().join("logs");
     let was = std::fs::read(&list).unwrap();
     std::fs::write(&list, [&was[..], b"what is this\n"].concat()).unwrap();
     let output = inbox(&place, &[]);
@@ -291,7 +288,7 @@ fn a_damaged_log_and_a_damaged_list_are_named_with_other_codes() {
 #[test]
 fn a_list_that_cannot_be_written_fails_no_run_and_is_said() {
     let place = Place::new();
-    std::fs::write(place.directory.path().join("state"), "no directory").unwrap();
+    std::fs::write(home().join(".local"), "no directory").unwrap();
     let run = place.run(&["true"]);
     assert_eq!(status(&run), 0);
     assert!(text(&run.stderr).contains("not in the list of `holdpoint inbox`"), "{run:?}");
@@ -333,7 +330,6 @@ fn an_id_of_the_inbox_is_answered_wherever_its_log_is() {
     let id = questions(&place, &[])[0]["id"].as_str().unwrap().to_string();
     let elsewhere = tempfile::TempDir::new().unwrap();
     let mut command = command_in(elsewhere.path(), &["answer"]);
-    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     command.args([&id[..10], "ABORT"]).stdin(terminal());
     let output = command.output().unwrap();
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
@@ -349,7 +345,6 @@ fn what_is_answered_may_be_in_a_log_that_cannot_be_read_and_then_that_is_said() 
     let elsewhere = tempfile::TempDir::new().unwrap();
     let answer = |id: &str| {
         let mut command = command_in(elsewhere.path(), &["answer", id, "yes"]);
-        command.env("XDG_STATE_HOME", place.directory.path().join("state"));
         command.stdin(terminal()).output().unwrap()
     };
     let unknown = answer("DP-0123456789abcdef");
@@ -406,7 +401,6 @@ fn a_prompt_full_of_escapes_stays_in_its_cell() {
     ask(&place, forged, &["--option", "yes:Yes"]);
     for columns in ["20", "40", "80", "120"] {
         let mut command = command_in(place.directory.path(), &["inbox"]);
-        command.env("XDG_STATE_HOME", place.directory.path().join("state"));
         let output = command.env("COLUMNS", columns).output().unwrap();
         let shown = text(&output.stdout);
         assert!(shown.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~')), "{shown:?}");
@@ -419,7 +413,6 @@ fn a_prompt_full_of_escapes_stays_in_its_cell() {
 fn what_comes_and_what_goes_is_told_line_by_line() {
     let place = Place::with_log();
     let mut command = command_in(place.directory.path(), &["inbox", "--watch"]);
-    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     let mut watching = command.arg("--json").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
     // It may have been read before or after this.
@@ -447,7 +440,6 @@ fn a_question_that_becomes_overdue_is_told_and_offers_no_word_any_more() {
     let default = ["--default", "no", "--on-timeout", "default"];
     let id = ask(&place, "Now?", &[&ends[..], &default].concat());
     let mut command = command_in(place.directory.path(), &["inbox", "--watch", "--json"]);
-    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     let mut watching = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
     let mut rows = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
@@ -496,7 +488,7 @@ fn what_is_listed_as_answer_is_taken_and_what_is_not_is_refused() {
 fn a_configuration_of_the_user_names_logs_and_one_of_a_project_none() {
     let place = Place::new();
     hold(&place);
-    std::fs::remove_dir_all(place.directory.path().join("state")).unwrap();
+    std::fs::remove_dir_all(remembered()).unwrap();
     let configuration = place.directory.path().join("configuration/holdpoint");
     std::fs::create_dir_all(&configuration).unwrap();
     let file = configuration.join("config.toml");
@@ -504,7 +496,6 @@ fn a_configuration_of_the_user_names_logs_and_one_of_a_project_none() {
     let told = |file: &str| {
         let words = ["--config", file, "inbox"];
         let mut command = command_in(place.directory.path(), &words);
-        command.env("XDG_STATE_HOME", place.directory.path().join("state"));
         command.env("XDG_CONFIG_HOME", place.directory.path().join("configuration"));
         command.output().unwrap()
     };

@@ -109,8 +109,7 @@ fn of_a_log_that_goes_its_question_says_what_can_be_done_and_stays_to_be_read() 
     assert_eq!(status(&place.holdpoint(&words)), 0);
     let (log, kept) = (place.log.clone(), place.directory.path().join("kept"));
     let remove = format!("holdpoint inbox remove {}", log.display());
-    let mut listed = command_in(place.directory.path(), &["inbox"]);
-    listed.env("XDG_STATE_HOME", place.directory.path().join("state"));
+    let listed = command_in(place.directory.path(), &["inbox"]);
     let named = place.command(&["inbox"]);
     // However long the name of the log is, it is not folded.
     let columns = u16::try_from(3 * remove.len()).unwrap().max(80);

@@ -1,6 +1,6 @@
 //! Which log is meant where none is named, what making one makes, and where there is none.
 
-use crate::program::{STATES, command_in, contents, json, skip, status, text};
+use crate::program::{command_in, contents, json, skip, status, text};
 use serde_json::json;
 use std::fs::{Permissions, create_dir, create_dir_all, read, read_dir, set_permissions, write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -341,7 +341,7 @@ fn advice_about_a_log_of_an_odd_name_is_a_command_that_a_shell_takes() {
         for locale in ["C", "C.UTF-8"] {
             let mut shell = Command::new("bash");
             shell.args(["-c", &line]).env("LC_ALL", locale).env("PATH", &paths);
-            shell.env("XDG_STATE_HOME", STATES).current_dir(directory.path());
+            shell.current_dir(directory.path());
             let Ok(shown) = shell.output() else {
                 return skip("there is no bash");
             };

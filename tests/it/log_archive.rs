@@ -521,7 +521,6 @@ fn an_unfinished_archive_is_named_as_one_and_finished_by_the_next_move() {
         }
         for words in [&["verify", "--log", "archive"][..], &["verify", "--archive", "archive"]] {
             let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-            command.env("XDG_STATE_HOME", crate::program::STATES);
             command.current_dir(place.directory.path()).env("HOLDPOINT_LOG", &place.log);
             let said = text(&command.args(words).output().unwrap().stderr);
             assert!(said.contains("unfinished archive"), "{said}");

@@ -168,7 +168,7 @@ fn a_copy_begins_anew_where_records_are_moved_to_an_archive_meanwhile() {
     assert!(copied.first_sequence > 1, "it begins where the log does now");
     let (of_copy, of_log) = (survey_whole(&copy), survey_whole(&place.log));
     assert_eq!((of_copy.records, of_copy.findings), (of_log.records, of_log.findings));
-    assert_eq!(names_in(place.directory.path()), ["archive", "copy", "log", "state"]);
+    assert_eq!(names_in(place.directory.path()), ["archive", "copy", "log"]);
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn no_log_is_copied_or_salvaged_by_a_symbolic_link_as_none_is_read_by_one() {
         let error = &json(&output)["error"];
         let expected = (1, "symbolic_link".into());
         assert_eq!((status(&output), error["code"].clone()), expected, "{words:?}: {error}");
-        assert_eq!(names_in(place.directory.path()), ["link", "log", "state"]);
+        assert_eq!(names_in(place.directory.path()), ["link", "log"]);
     }
 }
 
@@ -435,7 +435,7 @@ fn a_damaged_log_is_not_copied_and_salvage_is_named() {
     let refused = place.holdpoint(&["log", "copy", log, "copy", "--json"]);
     assert_eq!((status(&refused), &json(&refused)["error"]["code"]), (6, &"damaged".into()));
     assert!(text(&refused.stderr).contains("salvage"), "{}", text(&refused.stderr));
-    assert_eq!(names_in(place.directory.path()), ["log", "state"]);
+    assert_eq!(names_in(place.directory.path()), ["log"]);
 }
 
 #[test]

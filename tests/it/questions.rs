@@ -522,7 +522,6 @@ fn what_waited_then_in_all_logs_is_one_list_and_answers_nothing() {
     assert_eq!(status(&made), 0, "{}", text(&made.stderr));
     let inbox = |words: &[&str]| {
         let mut command = command_in(story.place.directory.path(), &["inbox"]);
-        command.env("XDG_STATE_HOME", story.place.directory.path().join("state"));
         command.args(words).stdin(terminal()).env("TZ", "UTC0").output().unwrap()
     };
     // What a library wrote is listed by nobody but a person.

@@ -20,7 +20,6 @@ const VERBS: [&[&str]; 4] = [&["verify"], &["replay"], &["log", "show"], &["log"
 
 fn command(log: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.env_remove("HOLDPOINT_LOG").arg("--log").arg(log).args(arguments);
     command
 }

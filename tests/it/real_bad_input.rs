@@ -479,7 +479,6 @@ impl<'a> Spoilt<'a> {
 
     fn assert_verifies(&self, name: &str) {
         let mut verify = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-        verify.env("XDG_STATE_HOME", crate::program::STATES);
         let verify = verify.current_dir(self.place.directory.path());
         let output = verify.args(["--log", name, "verify"]).output().unwrap();
         assert_eq!(status(&output), 0, "{}: {}", self.case.what, text(&output.stdout));

@@ -45,7 +45,6 @@ fn is_possible() -> bool {
 fn traced(place: &Place, injected: &str, calls: &str, input: Stdio, words: &[&str]) -> Outcome {
     let trace = place.directory.path().join("trace");
     let mut command = Command::new("strace");
-    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.args(["-f", "-qq", "-e", "signal=none", "-o"]).arg(&trace);
     command.args(["-e", &format!("trace={calls}"), "-e", &format!("inject={injected}")]);
     command.arg(env!("CARGO_BIN_EXE_holdpoint")).arg("--log").arg(&place.log).args(words);

@@ -36,7 +36,7 @@ fn where_stdout_does_not_take_what_is_told_that_is_holdpoints_own_failure() {
     ] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = place.command(arguments);
-        command.env("XDG_STATE_HOME", place.directory.path().join("state")).stdin(Stdio::null());
+        command.stdin(Stdio::null());
         let output = command.stdout(full).output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(status(&output), 125, "{arguments:?}: {said}");
@@ -420,7 +420,6 @@ fn the_environment_names_the_log_and_an_option_outranks_it() {
     let other = place.directory.path().join("other");
     let run = ["run", "--hold", "never", "--", "true"];
     let mut by_environment = std::process::Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-    by_environment.env("XDG_STATE_HOME", crate::program::STATES);
     by_environment.env("HOLDPOINT_LOG", &other).args(run);
     assert_eq!(status(&by_environment.output().unwrap()), 0);
     assert!(other.join("HEAD").exists());

@@ -1,6 +1,7 @@
 //! A person is asked before anything starts: nothing exists before the answer, and an approval
 //! starts exactly what was asked about, once.
 
+use crate::machine::remembered;
 use crate::program::{Place, contents, json, status, text};
 use crate::terminal::{Terminal, at_terminal};
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,7 +14,6 @@ use std::process::{Child, Command, Output, Stdio};
 /// The program, with its keys kept in the test's own place.
 pub(crate) fn command(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command(arguments);
-    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -253,7 +253,6 @@ fn an_approval_is_spent_later_and_once() {
         ["decision", "consume", &id, "--bind-tool", "holdpoint run", "--bind-input", "{}"];
     assert_eq!(status(&place.holdpoint(&consume)), 5);
     let mut elsewhere = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-    elsewhere.env("XDG_STATE_HOME", crate::program::STATES);
     elsewhere.arg("--log").arg(file(&place, "other")).args(spend);
     elsewhere.current_dir(place.directory.path());
     assert_eq!(refused(&elsewhere.output().unwrap()).0, "UNKNOWN_DECISION");
@@ -371,7 +370,7 @@ fn the_approval_of_a_command_starts_nothing_else_and_what_differs_is_said() {
 #[test]
 fn what_is_not_recorded_is_bound_by_a_key_that_is_kept_elsewhere_until_it_is_spent() {
     let place = Place::new();
-    let keys = file(&place, "state/holdpoint/keys");
+    let keys = remembered().join("keys");
     let words = ["sh", "-c", "test \"$HIDDEN\" = hush-hush"];
     let ask = [&["run", "--hold", "before", "--no-wait", "--"][..], &words].concat();
     let asked = command(&place, &ask).env("HIDDEN", "quiet-quiet").output().unwrap();
@@ -383,10 +382,11 @@ fn what_is_not_recorded_is_bound_by_a_key_that_is_kept_elsewhere_until_it_is_spe
     assert!(holds("HIDDEN") && !holds("quiet-quiet"));
     assert_eq!(answer(&place, &id, "approve"), 0);
     let spend = [&["--json", "run", "--approval", &id, "--"][..], &words].concat();
-    let mut without = command(&place, &spend);
-    let without =
-        without.env("HIDDEN", "quiet-quiet").env("XDG_STATE_HOME", place.directory.path());
-    assert_eq!(refused(&without.output().unwrap()).0, "APPROVAL_KEY_MISSING");
+    let away = keys.join("away");
+    std::fs::rename(&key, &away).unwrap();
+    let without = command(&place, &spend).env("HIDDEN", "quiet-quiet").output().unwrap();
+    assert_eq!(refused(&without).0, "APPROVAL_KEY_MISSING");
+    std::fs::rename(&away, &key).unwrap();
     let spent = command(&place, &spend).env("HIDDEN", "quiet-quiet").output().unwrap();
     assert_eq!(status(&spent), 1, "it ran, and found another value: {}", text(&spent.stderr));
     assert!(!key.exists());
@@ -493,7 +493,7 @@ fn forged(place: &Place, id: &str, changed: &Value) -> String {
     let answered = apply.wait_with_output().unwrap();
     assert_eq!(status(&answered), 0, "{}", text(&answered.stdout));
     let forged = format!("DP-{}", "7".repeat(32));
-    let key = |id: &str| file(place, "state/holdpoint/keys").join(format!("{id}.key"));
+    let key = |id: &str| remembered().join("keys").join(format!("{id}.key"));
     std::fs::copy(key(id), key(&forged)).unwrap();
     forged
 }
@@ -583,7 +583,7 @@ fn a_key_that_cannot_be_read_is_not_one_that_is_not_there() {
     let place = Place::new();
     let id = leave_open(&place, &[], &["touch", "f"]);
     assert_eq!(answer(&place, &id, "approve"), 0);
-    let keys = file(&place, "state/holdpoint/keys");
+    let keys = remembered().join("keys");
     let key = keys.join(format!("{id}.key"));
     std::fs::remove_file(&key).unwrap();
     std::fs::create_dir(&key).unwrap();

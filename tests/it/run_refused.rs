@@ -1,6 +1,7 @@
 //! `holdpoint run` where no log can be written: exit 125 with the path and what to do, the command
 //! not started, and not one byte of the place changed.
 
+use crate::machine::remembered;
 use crate::program::{Place, contents, json, skip, status, text};
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Options, Ownership};
@@ -19,7 +20,6 @@ fn assert_refused(place: &Place, log: &Path, said: &[&str]) {
     let witness = place.directory.path().join("witness");
     for json in [false, true] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-        command.env("XDG_STATE_HOME", crate::program::STATES);
         command.arg("--log").arg(log).args(json.then_some("--json"));
         command.args(["run", "--lock-wait", "50ms", "--", "touch"]).arg(&witness);
         let output = command.env_remove("HOLDPOINT_LOG").output().unwrap();
@@ -186,7 +186,6 @@ fn a_limit_on_file_sizes_is_an_error_and_not_a_death() {
     let place = Place::new();
     let limited = |script: &str| {
         let mut command = Command::new("sh");
-        command.env("XDG_STATE_HOME", crate::program::STATES);
         command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_holdpoint")]).arg(&place.log);
         command.output().unwrap()
     };
@@ -209,7 +208,7 @@ fn a_limit_on_open_files_is_told_as_that_and_as_nothing_else() {
         let script = format!("{close}; ulimit -n {most}; {run}");
         let mut command = Command::new("bash");
         command.args(["-c", &script, "bash", env!("CARGO_BIN_EXE_holdpoint")]).arg(&place.log);
-        command.env("XDG_STATE_HOME", crate::program::STATES).output().unwrap()
+        command.output().unwrap()
     };
     // With fewer not even the program is loaded, and that is not for it to tell.
     let least = (3..12).find(|most| status(&limited(*most)) != 127);
@@ -277,7 +276,6 @@ fn served_machine() -> TempDir {
 /// On that machine, as that user.
 fn as_dora(etc: &TempDir, words: &[&str]) -> Command {
     let mut command = Command::new("unshare");
-    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.args(["-m", "sh", "-c", "mount --bind \"$0\" /etc && exec \"$@\""]).arg(etc.path());
     command.args(["setpriv", "--reuid=4003", "--regid=4003", "--clear-groups"]).args(words);
     command.env_remove("XDG_CONFIG_HOME").env_remove("HOLDPOINT_CONFIG");
@@ -386,16 +384,15 @@ fn without_head_and_lock_nothing_starts_before_a_person_sets_a_policy() {
 #[test]
 fn an_approval_before_a_loss_is_refused_for_that_and_not_for_its_key() {
     let place = Place::new();
-    let keys = place.directory.path().join("states");
     let run = |words: &[&str]| {
         let mut command = place.command(words);
-        command.env("XDG_STATE_HOME", &keys).output().unwrap()
+        command.output().unwrap()
     };
     let asked = run(&["run", "--hold", "before", "--no-wait", "--", "true"]);
     let id = text(&asked.stdout).trim().to_string();
     let approve = ["decision", "respond", &id, "--option", "approve"];
     assert_eq!(status(&place.holdpoint(&approve)), 0);
-    std::fs::remove_dir_all(&keys).unwrap();
+    std::fs::remove_dir_all(remembered().join("keys")).unwrap();
     let spend = ["--json", "run", "--approval", &id, "--", "true"];
     assert_eq!(json(&run(&spend))["error"]["code"], "APPROVAL_KEY_MISSING");
     std::fs::remove_file(place.log.join("HEAD")).unwrap();

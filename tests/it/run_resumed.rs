@@ -209,7 +209,6 @@ fn a_retry_begins_one_attempt_and_none_in_a_copy_of_its_log() {
     let words = ["--json", "run", "--resume", &request, "--", "sh", "-c", script];
     let in_log = |log: &Path| {
         let mut command = command_in(place.directory.path(), &["--log", log.to_str().unwrap()]);
-        command.env("XDG_STATE_HOME", file(&place, "state"));
         command.args(words).stdin(Stdio::null()).output().unwrap()
     };
     let (copy, moved) = (file(&place, "copy"), file(&place, "moved"));

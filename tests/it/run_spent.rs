@@ -26,7 +26,7 @@ fn script(place: &Place, shell: &str, script: &[&str]) -> Output {
     for name in ["HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT"] {
         command.env_remove(name);
     }
-    command.env("HOLDPOINT_LOG", &place.log).env("XDG_STATE_HOME", file(place, "state"));
+    command.env("HOLDPOINT_LOG", &place.log);
     command.stdin(terminal()).current_dir(place.directory.path());
     command.args(script).output().unwrap()
 }

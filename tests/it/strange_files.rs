@@ -311,7 +311,6 @@ fn caches_beside_a_segment_that_became_another_logs_are_not_all_checked() {
     let [(directory, segment), (other, _)] = &logs;
     let verified = |before: &mut dyn FnMut(&Call)| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-        command.env("XDG_STATE_HOME", crate::program::STATES);
         command.arg("--log").arg(directory.path()).args(["verify", "--caches"]);
         let ended = run_beside(command, directory.path(), &mut |call| {
             before(call);

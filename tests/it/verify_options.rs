@@ -11,7 +11,6 @@ use tempfile::TempDir;
 
 fn holdpoint(log: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.env_remove("HOLDPOINT_LOG").arg("--log").arg(log).arg("verify").args(arguments);
     command.output().unwrap()
 }

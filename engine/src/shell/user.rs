@@ -45,16 +45,13 @@ pub(crate) fn home_of_user(uid: u32) -> io::Result<Option<PathBuf>> {
     Ok(home.filter(|home| home.is_absolute()))
 }
 
-/// Where programs keep what they have to remember for the user of this process: `XDG_STATE_HOME`,
-/// else `.local/state` in the home that the system's list of users names. `None`: there is no home.
+/// The directory for what this program remembers for the user of this process: `.local/state` in
+/// the home that the system's user database names, whatever the environment says. `None`: there is
+/// no home.
 ///
 /// # Errors
 /// The database does not answer: whether there is one is not known.
 pub fn state_home() -> io::Result<Option<PathBuf>> {
-    let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    if let Some(states) = named.filter(|path| path.is_absolute()) {
-        return Ok(Some(states));
-    }
     let home = home_of_user(getuid().as_raw())?;
     Ok(home.map(|home| home.join(".local").join("state")))
 }

@@ -147,7 +147,6 @@ impl Answer {
     fn of(place: &Place, words: &[String]) -> Self {
         let above = place.log.parent().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-        command.env("XDG_STATE_HOME", crate::program::STATES);
         command.env_remove("HOLDPOINT_LOG").env("HOME", above).current_dir(above);
         let output = command.arg("--log").arg(&place.log).args(words).output().unwrap();
         let (code, stdout, stderr) = told(&output);

@@ -1,6 +1,9 @@
 //! A machine with users and policies of its own, on which the real program runs.
 
+mod home;
+
 use crate::program::{Place, skip, status, text};
+pub(crate) use home::{home, remembered};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -31,13 +34,15 @@ impl Machine {
             let _ = fs::copy(Path::new("/etc").join(name), etc.path().join(name));
         }
         let users = format!(
-            "root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/etc/homes/alice:/bin/sh\n\
+            "root:x:0:0::/etc/homes/root:/bin/sh\n\
+             alice:x:{ALICE}:{ALICE}::/etc/homes/alice:/bin/sh\n\
              bob:x:{BOB}:{BOB}::/etc/homes/bob:/bin/sh\n"
         );
         fs::write(etc.path().join("passwd"), users).unwrap();
         let machine = Self { place: Place::new(), etc };
         fs::set_permissions(machine.place.directory.path(), Permissions::from_mode(0o777)).unwrap();
         machine.make("holdpoint", 0);
+        machine.make("homes/root", 0);
         for (name, user) in [("alice", ALICE), ("bob", BOB)] {
             for directory in ["", "/.config", "/.config/holdpoint"] {
                 machine.make(&format!("homes/{name}{directory}"), user);

@@ -1,5 +1,6 @@
 //! The real program on a log of its own, as a person or a script meets it.
 
+use crate::machine::home;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -22,6 +23,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Self {
         heed_signals();
+        home();
         let directory = TempDir::new().unwrap();
         let log = directory.path().join("log");
         Self { directory, log }
@@ -44,7 +46,6 @@ impl Place {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command_in(self.directory.path(), &[]);
         command.arg("--log").arg(&self.log).args(arguments);
-        command.env("XDG_STATE_HOME", self.directory.path().join("state"));
         if is_answer(arguments) {
             command.stdin(terminal());
         }
@@ -89,15 +90,13 @@ impl Place {
     }
 }
 
-/// What the program remembers for its user, where no test asks for it.
-pub(crate) const STATES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/states");
-
 /// The program in a directory, with nothing in its environment that steers it.
 pub(crate) fn command_in(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    home();
     let ours = ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT"];
     ours.iter().fold(&mut command, |command, name| command.env_remove(name));
-    command.env("XDG_STATE_HOME", STATES).current_dir(directory).args(arguments);
+    command.current_dir(directory).args(arguments);
     command
 }
 

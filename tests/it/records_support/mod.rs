@@ -99,7 +99,6 @@ pub(crate) fn saying(text: &str) -> Event {
 
 pub(crate) fn holdpoint(log: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-    command.env("XDG_STATE_HOME", crate::program::STATES);
     command.env_remove("HOLDPOINT_LOG").arg("--log").arg(log).args(arguments).output().unwrap()
 }
 

@@ -50,7 +50,6 @@ pub(crate) fn shell(place: &Place, script: &str) -> Output {
     let folder = program.parent().unwrap().display();
     let mut command = Command::new("sh");
     command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()));
-    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     for variable in ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT", "COLUMNS"] {
         command.env_remove(variable);
     }

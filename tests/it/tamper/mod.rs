@@ -299,7 +299,6 @@ fn tamper_the_program_exits_6_and_names_file_offset_sequence_expected_and_found(
         let directory = tempfile::tempdir().unwrap();
         flipped.write(directory.path());
         let mut program = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
-        program.env("XDG_STATE_HOME", crate::program::STATES);
         program.env_remove("HOLDPOINT_LOG").arg("--log").arg(directory.path());
         let output = program.args(["verify", "--json"]).output().unwrap();
         assert_eq!(output.status.code(), Some(6), "{file} {bytes:?}");

@@ -53,7 +53,6 @@ impl Terminal {
         command.arg("--ctty").arg(program.get_program()).args(program.get_args());
         command.current_dir(place.directory.path());
         command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
-        command.env("XDG_STATE_HOME", place.directory.path().join("state"));
         command.env("TERM", "xterm").env("HOLDPOINT_PAGER", "");
         for (name, value) in program.get_envs() {
             match value {
@@ -225,7 +224,6 @@ pub(crate) fn at_terminal(place: &Place, arguments: &[&str]) -> Output {
     command.arg("--ctty").arg(program.get_program()).args(program.get_args());
     command.current_dir(place.directory.path());
     command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
-    command.env("XDG_STATE_HOME", place.directory.path().join("state"));
     command.stdin(slave).output().unwrap()
 }
 

@@ -56,7 +56,6 @@ struct Round<'a> {
 impl Round<'_> {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.place.command(arguments);
-        command.env("XDG_STATE_HOME", self.place.directory.path().join("state"));
         command.stdin(Stdio::null());
         command
     }

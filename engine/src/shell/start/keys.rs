@@ -54,8 +54,8 @@ impl Key {
 }
 
 impl ApprovalKeys {
-    /// The keys of this user: `holdpoint/keys` in `XDG_STATE_HOME`, else in `.local/state` of the
-    /// home that the system's list of users names.
+    /// The keys of this user: `.local/state/holdpoint/keys` in the home that the system's user
+    /// database names.
     ///
     /// # Errors
     /// The user has no home, or nobody knows.

@@ -109,7 +109,8 @@ pub enum StartError {
     HomeUnknown(io::Error),
     /// There is nowhere to keep a key.
     #[error(
-        "there is no home to keep the key of the question in; name a directory in XDG_STATE_HOME"
+        "there is no home to keep the key of the question in: give this user one in the user \
+         database"
     )]
     NoHome,
     /// The key is not there with which the question was bound.
