@@ -2,8 +2,8 @@
 //! when a session starts. It speaks the hook protocol of Claude Code: one JSON object on stdin, one
 //! on stdout. `docs/agent-hooks.md` has the table of answers.
 //!
-//! Exit 0 with the answer on stdout, or 2, which blocks, with the reason on stderr as well: that is
-//! every denial. Never another one before a tool: the host lets the tool run after any other. After
+//! Exit 0 with the answer on stdout, or 2, which blocks, with the reason on stderr and nothing on
+//! stdout: that is every denial. Never another one before a tool: the host lets the tool run after any other. After
 //! a tool, 1 says that its outcome is not on record.
 
 mod answer;

@@ -15,8 +15,9 @@ const BLOCKS: Exit = Exit::USAGE;
 /// What a hook answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// The one object on stdout.
-    value: Value,
+    /// The one object on stdout. A denial has none: hosts read JSON before the exit code, and
+    /// another host's JSON is no objection to them.
+    value: Option<Value>,
     exit: Exit,
     /// What stderr says.
     complaint: Option<String>,
@@ -27,38 +28,34 @@ pub(super) struct Answer {
 impl Answer {
     /// Nothing is said for or against: the host goes on as without the hook.
     pub(super) fn no_objection() -> Self {
-        Self { value: json!({}), exit: Exit::DONE, complaint: None, if_lost: None }
+        Self { value: Some(json!({})), exit: Exit::DONE, complaint: None, if_lost: None }
     }
 
     /// The tool may run.
     pub(super) fn allow(reason: &str) -> Self {
         let reason = &pasted_anywhere(reason);
         let lost = format!("an approval was spent and could not be told: {reason}");
-        let value = permission("allow", reason);
+        let value = Some(permission("allow", reason));
         Self { value, if_lost: Some(lost), ..Self::no_objection() }
     }
 
-    /// The tool may not run. Whoever reads the exit code alone blocks it too.
+    /// The tool may not run: exit 2, the reason on stderr, and nothing on stdout.
     pub(super) fn deny(reason: &str) -> Self {
-        let reason = &pasted_anywhere(reason);
-        let (value, complaint) = (permission("deny", reason), Some(reason.to_string()));
-        Self { value, exit: BLOCKS, complaint, if_lost: None }
+        let complaint = Some(pasted_anywhere(reason));
+        Self { value: None, exit: BLOCKS, complaint, if_lost: None }
     }
 
     /// Nothing could be decided, so the tool may not run.
     pub(super) fn undecided(reason: &str) -> Self {
-        let told = format!(
+        Self::deny(&format!(
             "could not decide on this call, so it is denied; do not try another way: {reason}"
-        );
-        // On stderr every line begins with the name.
-        let complaint = Some(pasted_anywhere(&told));
-        Self { complaint, ..Self::deny(&format!("holdpoint {told}")) }
+        ))
     }
 
     /// The agent goes on instead of stopping.
     pub(super) fn go_on(reason: &str) -> Self {
         let value = json!({ "decision": "block", "reason": pasted_anywhere(reason) });
-        Self { value, ..Self::no_objection() }
+        Self { value: Some(value), ..Self::no_objection() }
     }
 
     /// The agent is told something.
@@ -67,7 +64,7 @@ impl Answer {
         let value = json!({
             "hookSpecificOutput": { "hookEventName": SESSION_START, "additionalContext": text }
         });
-        Self { value, ..Self::no_objection() }
+        Self { value: Some(value), ..Self::no_objection() }
     }
 
     /// A failure that blocks nothing, told on stderr.
@@ -95,10 +92,11 @@ impl Answer {
         }
     }
 
-    /// Whether somebody could read the object.
+    /// Whether the object could be read, or there is none.
     fn write(&self) -> bool {
+        let Some(value) = &self.value else { return true };
         let mut out = Output::stdout();
-        out.json_line(&self.value);
+        out.json_line(value);
         let is_written = out.flush();
         is_written && !is_discarded()
     }
