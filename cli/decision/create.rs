@@ -223,6 +223,7 @@ impl Args {
         let evidence = self.evidence.iter().map(|given| attachment(given));
         let requester = self.requested_by.as_deref();
         Ok(CreateDecisionPoint {
+            people: None,
             entropy: Entropy::default(),
             by: requester.map_or_else(|| user(Actor::Human), |name| claimed(Actor::Agent, name)),
             issue_id: self.issue.clone(),

@@ -29,7 +29,8 @@ pub(super) fn set(global: &Global, args: &SetArgs) -> Result<Exit, Failure> {
     let session = DecisionSession::open(global, &args.turn, true)?;
     let policy = args.given.over(&session.look(|world| world.policy())?, false)?;
     let by = user(Actor::Human);
-    let change = ChangePolicy { by: by.clone(), policy: policy.clone(), approval: None };
+    let change =
+        ChangePolicy { by: by.clone(), policy: policy.clone(), approval: None, people: None };
     let command = Command::Log(LogCommand::SetPolicy(Box::new(change)));
     let submitted = session.submit_new(None, &by, &Only::default(), &command)?;
     let (receipt, _) = session.carried_out(None, submitted)?;

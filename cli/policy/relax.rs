@@ -62,7 +62,7 @@ pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let point = if args.approval.is_some() { point } else { answered(global, &session, point)? };
     let by = user(Actor::Human);
     let approval = Some(point.decision_id.to_string());
-    let change = ChangePolicy { by: by.clone(), policy: after.clone(), approval };
+    let change = ChangePolicy { by: by.clone(), policy: after.clone(), approval, people: None };
     let command = Command::Log(LogCommand::RelaxPolicy(Box::new(change)));
     let submitted = session.submit(&point, &by, &Only::default(), &command)?;
     let (receipt, _) = session.carried_out(Some(&point.decision_id), submitted)?;

@@ -225,6 +225,7 @@ impl<'a> Told<'a> {
             timeout_ms: *timeout,
         };
         let command = InitializeLoop {
+            people: None,
             entropy: self.entropy(),
             executor_id: executor_id.clone(),
             envelope: envelope.clone(),

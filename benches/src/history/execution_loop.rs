@@ -165,6 +165,7 @@ impl LoopLife {
     fn initialize(&mut self, entropy: Entropy) -> InitializeLoop {
         let (hash, executor_id) = (self.envelope_hash.clone(), EXECUTOR.to_string());
         let command = InitializeLoop {
+            people: None,
             gate: holdpoint_domain::log::GateTerms::default(),
             approval: None,
             entropy,

@@ -5,6 +5,7 @@
 //! live state; the fingerprint covers the live state only, so both kinds of world have the same.
 
 pub(crate) mod carried;
+pub(crate) mod carried_error;
 pub(crate) mod command;
 pub(crate) mod decide;
 pub(crate) mod doubt;
@@ -14,6 +15,7 @@ pub(crate) mod event;
 pub(crate) mod evolve;
 pub(crate) mod index_terms;
 pub(crate) mod keys;
+mod people;
 pub(crate) mod person;
 pub(crate) mod policy;
 pub(crate) mod recalled;
@@ -583,6 +585,7 @@ impl World {
             recalled: self.recalled.decision_point(),
             used_id: self.recalled.used_id(),
             gates: &gates.points,
+            people: &gates.people,
             policy: gates.policy.as_ref(),
             is_policy_lost: gates.is_policy_lost,
             doubt: None,

@@ -50,6 +50,7 @@ pub(super) fn initialize<S: Storage>(
         hold: terms.clone(),
         gate: run.gate.clone(),
         approval: run.approval.clone(),
+        people: None,
         timeout_ms: timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         handshake: Handshake {
             executor_id: executor_id.clone(),

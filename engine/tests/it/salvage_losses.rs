@@ -109,7 +109,7 @@ pub(crate) fn set_policy(engine: &Engine) -> Result<Event, &'static str> {
 
 fn state_policy(engine: &Engine, policy: GatePolicy) -> Result<Event, &'static str> {
     let approval = None;
-    let change = ChangePolicy { by: by(&ada()), policy, approval };
+    let change = ChangePolicy { people: None, by: by(&ada()), policy, approval };
     give(engine, &ada(), &Command::Log(LogCommand::SetPolicy(Box::new(change))))
 }
 

@@ -245,6 +245,7 @@ mod tests {
     fn a_question_says_who_asks_what_and_under_which_terms() {
         let asked = |terms: Terms| DecisionPointCreated {
             separation: false,
+            people: None,
             decision_id: id(),
             by: by(Actor::Automation, "ci\n"),
             terms: terms.into(),

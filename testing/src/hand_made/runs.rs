@@ -159,6 +159,7 @@ impl HandMade {
         InitializeLoop {
             gate: holdpoint_domain::log::GateTerms::default(),
             approval: None,
+            people: None,
             entropy: self.entropy(),
             executor_id: "sh".into(),
             envelope: ENVELOPE.to_vec(),

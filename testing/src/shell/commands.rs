@@ -34,6 +34,7 @@ pub fn initialize(max_attempts: u8) -> InitializeLoop {
     InitializeLoop {
         gate: holdpoint_domain::log::GateTerms::default(),
         approval: None,
+        people: None,
         entropy: fresh(),
         executor_id: EXECUTOR.to_string(),
         envelope: ENVELOPE.to_vec(),

@@ -222,6 +222,7 @@ impl Story {
         InitializeLoop {
             gate: holdpoint_domain::log::GateTerms::default(),
             approval: None,
+            people: None,
             entropy: self.entropy(),
             executor_id: "/bin/sh".into(),
             envelope: ENVELOPE.to_vec(),

@@ -8,11 +8,12 @@ mod questions;
 mod threads;
 
 use holdpoint_domain::application::{ApplicationRecorded, ReducerFingerprintRecorded};
-use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::actor::{Actor, Authentication, NamedUser, Principal};
 use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::payload::{List, RawData, Text};
+use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::evidence_capture::{
     ChainSealed, EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint,
     ObserverAttached, Offered, OutputCut, OutputExtent, OutputStream, ResourceUsage, StopCondition,
@@ -88,6 +89,7 @@ pub fn samples() -> Vec<Envelope> {
     samples.extend(questions::telling_questions().enumerate().map(|(i, e)| enveloped(143 + i, e)));
     samples.extend(decision_points::outcomes().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.push(enveloped(0, of_run.into()));
+    samples.extend(with_numbers().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples
 }
 
@@ -145,7 +147,7 @@ fn proven_samples() -> Vec<Envelope> {
         }
         other => other,
     };
-    let changed = PolicyChanged { by, policy, approval: Some("DP-2".into()) }.into();
+    let changed = PolicyChanged { by, policy, approval: Some("DP-2".into()), people: None }.into();
     let events: [Event; 3] = [began, changed, PolicyUnknown { records_lost: 3 }.into()];
     let proofs = Authentication::ALL.iter().zip([0, 1000, u32::MAX]);
     events
@@ -291,12 +293,38 @@ fn output_cut() -> Event {
     .into()
 }
 
+/// Events that name people, with the numbers of those people.
+fn with_numbers() -> Vec<Event> {
+    let named = [("ada", Some(4_001)), ("nobody", None)];
+    let named = named.map(|(name, user)| NamedUser { name: name.into(), user });
+    let people = || Some(named.iter().cloned().collect());
+    let numbered = |mut event: Event| {
+        match &mut event {
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
+                body.people = people();
+            }
+            Event::Log(LogEvent::PolicyChanged(body)) => body.people = people(),
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => {
+                body.people = people();
+            }
+            _ => {}
+        }
+        event
+    };
+    let asked = decision_points::decision_point_events().into_iter().take(1);
+    let changed = proven_samples().into_iter().map(|sample| sample.event);
+    let changed = changed.filter(|event| matches!(event, Event::Log(LogEvent::PolicyChanged(_))));
+    let began = loop_events(0).into_iter().take(1);
+    began.chain(changed).chain(asked).map(numbered).collect()
+}
+
 fn loop_events(turn: usize) -> Vec<Event> {
     let attempt = 1 + (turn % 3) as u8;
     vec![
         LoopInitialized {
             gate: None,
             approval: None,
+            people: None,
             loop_id: LOOP.into(),
             executor_id: "/bin/sh".into(),
             instruction_envelope_hash: digest(2).to_string().into(),

@@ -106,7 +106,7 @@ pub(crate) fn submit(log: &mut HandMade, line: &Value) {
 /// A policy, by a person.
 fn demand(log: &mut HandMade) {
     let policy = GatePolicy { retry_needs_person: true, ..GatePolicy::default() };
-    let change = ChangePolicy { by: person("alice"), policy, approval: None };
+    let change = ChangePolicy { people: None, by: person("alice"), policy, approval: None };
     let alice = ActorId { kind: Actor::Human, id: "alice".into() };
     give(log, alice, &Command::Log(LogCommand::SetPolicy(Box::new(change))));
 }

@@ -289,7 +289,7 @@ impl Try<'_> {
             true => any,
             false => self.of_log.and(&any).unwrap_or(any),
         };
-        let change = ChangePolicy { by: self.by(), policy, approval: None };
+        let change = ChangePolicy { people: None, by: self.by(), policy, approval: None };
         Command::Log(LogCommand::SetPolicy(Box::new(change)))
     }
 
@@ -297,6 +297,7 @@ impl Try<'_> {
         let approval = self.known.questions.last().cloned();
         let policy = GatePolicy::default();
         Command::Log(LogCommand::RelaxPolicy(Box::new(ChangePolicy {
+            people: None,
             by: self.by(),
             policy,
             approval,
@@ -352,6 +353,7 @@ impl Try<'_> {
         let stated = [Authentication::OsUser, Authentication::OsUser, Authentication::None];
         let authentication = *self.random.choose(&stated);
         Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(InitializeLoop {
+            people: None,
             entropy: self.entropy,
             executor_id: EXECUTOR.to_string(),
             envelope: ENVELOPE.to_vec(),

@@ -210,6 +210,7 @@ fn initialize(envelope_hash: &str, entropy: Entropy) -> InitializeLoop {
     InitializeLoop {
         gate: holdpoint_domain::log::GateTerms::default(),
         approval: None,
+        people: None,
         entropy,
         executor_id: EXECUTOR.into(),
         envelope: ENVELOPE.to_vec(),

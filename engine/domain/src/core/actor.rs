@@ -9,9 +9,9 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::closed_enum;
-use crate::core::payload::Text;
+use crate::core::payload::{List, Text};
 use crate::core::refusal::refusals;
+use crate::core::{closed_enum, recorded};
 
 closed_enum! {
     /// Who did something. Phase-01 knows HUMAN and SYSTEM; what acts on a human's behalf is told
@@ -136,6 +136,42 @@ impl Proof {
     }
 }
 
+recorded! {
+    /// A name in a policy or in the terms of a question, and whose it was then.
+    NamedUser {
+        /// The name.
+        name: Text,
+        /// The number that the user database had for it; `None`: it had none.
+        user: Option<u32>,
+    }
+}
+
+/// Names with the numbers that they had when they were recorded: as many as the terms of one hold
+/// can have.
+pub type NamedUsers = List<NamedUser, 320>;
+
+impl NamedUsers {
+    /// The number that was recorded for a name.
+    #[must_use]
+    pub fn number_of(&self, name: &str) -> RecordedNumber {
+        let named = self.iter().find(|named| *named.name == *name);
+        named.map_or(RecordedNumber::Unstated, |named| {
+            named.user.map_or(RecordedNumber::Missing, RecordedNumber::User)
+        })
+    }
+}
+
+/// The user number that is on record for a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordedNumber {
+    /// Nothing is recorded: the name is not listed, or the list is older than numbers.
+    Unstated,
+    /// This number.
+    User(u32),
+    /// The user database had no number for the name, so the name proves nobody.
+    Missing,
+}
+
 /// The number of a user that nobody can know: outside of the initial user namespace a process can
 /// make itself any user. The kernel gives it to nobody.
 pub const UNKNOWN_USER: u32 = u32::MAX;
@@ -157,6 +193,8 @@ pub struct PersonTerms {
     pub separation: bool,
     /// The number of the user whose process asks; `None`: nobody in particular.
     pub asked_by: Option<u32>,
+    /// The number that was recorded for the name of whoever answers.
+    pub number: RecordedNumber,
 }
 
 refusals! {
@@ -195,6 +233,23 @@ refusals! {
         /// The number of the user who asks, [`UNKNOWN_USER`] where that is not known.
         user: u32,
     } = "SAME_USER" in Gating,
+    /// The name belongs to another user than it did when it was recorded.
+    #[error(
+        "the name belonged to user {expected} when this was asked, and belongs to user {found} \
+         now; ask anew"
+    )]
+    OtherUser {
+        /// The number on record.
+        expected: u32,
+        /// The number of the process that answers.
+        found: u32,
+    } = "OTHER_USER" in Gating,
+    /// A name without a number.
+    #[error(
+        "no user had this name when this was asked, so the name is a claim; ask anew now that a \
+         user has it"
+    )]
+    NoNumber = "CLAIM_NOT_TAKEN" in Gating,
     /// Without a terminal, where it is not known which user asks.
     #[error(
         "{}, and so whoever answers counts as a person only at a terminal; answer at one",
@@ -231,14 +286,19 @@ pub(crate) struct Gate {
 impl Gate {
     pub(crate) const fn terms(self) -> PersonTerms {
         let Self { asked_by, authentication, separation } = self;
-        PersonTerms { authentication, separation, asked_by: Some(asked_by) }
+        let number = RecordedNumber::Unstated;
+        PersonTerms { authentication, separation, asked_by: Some(asked_by), number }
     }
 }
 
 impl PersonTerms {
     /// For acts that nobody asked for: only who sits at a terminal counts.
-    pub const AT_A_TERMINAL: Self =
-        Self { authentication: Authentication::Terminal, separation: false, asked_by: None };
+    pub const AT_A_TERMINAL: Self = Self {
+        authentication: Authentication::Terminal,
+        separation: false,
+        asked_by: None,
+        number: RecordedNumber::Unstated,
+    };
 
     /// For whoever grants capabilities: somebody at a terminal, unless the policy of the log states
     /// what else proves a name.
@@ -270,6 +330,13 @@ impl PersonTerms {
         }
         if found < expected {
             return Err(NotAPerson::ProvenLess { expected, found });
+        }
+        match self.number {
+            RecordedNumber::User(expected) if expected != user => {
+                return Err(NotAPerson::OtherUser { expected, found: user });
+            }
+            RecordedNumber::Missing => return Err(NotAPerson::NoNumber),
+            RecordedNumber::User(_) | RecordedNumber::Unstated => {}
         }
         if is_same && found < Authentication::Terminal {
             return Err(match self.asked_by {

@@ -12,6 +12,7 @@ pub mod hash;
 pub mod ids;
 pub mod limits;
 pub mod payload;
+pub mod people;
 pub mod refusal;
 #[cfg(feature = "schema")]
 pub(crate) mod schema;
@@ -164,7 +165,7 @@ macro_rules! events {
     };
     (@about [$(#[$doc:meta])*] $Event:ident $about:ident $body:ident [$About:ty] [$subject:expr] {
         $($(#[$line_doc:meta])* $kind:literal v $version:literal $name:literal
-            => $Body:ident $(in $Box:ident)? $(, before $old:literal => $Before:ident)?;)+
+            => $Body:ident $(in $Box:ident)? $(, before $old:literal => $Before:ident)*;)+
     }) => {
         impl $Event {
             $(#[$doc])*
@@ -176,7 +177,7 @@ macro_rules! events {
     };
     (@union [$(#[$doc:meta])*] $Event:ident $system:literal [$kinds:pat_param] {
         $($(#[$line_doc:meta])* $kind:literal v $version:literal $name:literal
-            => $Body:ident $(in $Box:ident)? $(, before $old:literal => $Before:ident)?;)+
+            => $Body:ident $(in $Box:ident)? $(, before $old:literal => $Before:ident)*;)+
     }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -209,7 +210,7 @@ macro_rules! events {
 
             /// Whether payloads of this kind and version can be read.
             pub(crate) const fn is_registered(kind: u16, version: u8) -> bool {
-                matches!((kind, version), $(($kind, $version) $(| ($kind, $old))?)|+)
+                matches!((kind, version), $(($kind, $version) $(| ($kind, $old))*)|+)
             }
 
             pub(crate) fn write_body(
@@ -227,7 +228,7 @@ macro_rules! events {
                     $(($kind, $version) => from.read().map(Self::$Body),
                     $(($kind, $old) => {
                         from.read::<$Before>().map(|before| $Body::from(before).into())
-                    })?)+
+                    })*)+
                     (kind, version) => {
                         Err(crate::core::codec::DecodeError::unknown(kind, version))
                     }

@@ -103,6 +103,16 @@ refusals! {
         /// Why this one does not count as a person.
         reason: NotAPerson,
     } by reason: NotAPerson,
+    /// Two names of one user, where each is to be another person.
+    #[error("{one} and {other} are one user ({user}), and so one person; name each person once")]
+    NamedTwice {
+        /// The first name.
+        one: String,
+        /// The other one.
+        other: String,
+        /// The number of both.
+        user: u32,
+    } = "NAMED_TWICE",
     /// Exactly this was done before: nothing more is to be done, and the caller is told of the
     /// record again.
     #[error("this was done before, with record {sequence}")]

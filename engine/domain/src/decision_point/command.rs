@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::core::actor::Principal;
+use crate::core::actor::{NamedUsers, Principal};
 use crate::core::ids::Entropy;
 use crate::core::time::Timestamp;
 use crate::core::{bodies, commands};
@@ -106,6 +106,9 @@ bodies! {
         /// Whether only another user than the one who asks may answer.
         #[serde(default)]
         separation: bool,
+        /// The numbers of those whom it names: the engine looks them up, and nobody states them.
+        #[serde(skip)]
+        people: Option<NamedUsers>,
     }
     /// See [`DecisionPointCommand::RespondToDecisionPoint`].
     RespondToDecisionPoint {
@@ -228,6 +231,7 @@ impl CreateDecisionPoint {
             valid_for_ms: None,
             supersedes: None,
             separation: false,
+            people: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::core::actor::Principal;
+use crate::core::actor::{NamedUsers, Principal};
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
 use crate::core::{before, events, recorded};
@@ -12,8 +12,8 @@ events! {
     /// What happened to a decision point.
     DecisionPointEvent of "decision_point" kinds 192..=223, {
         /// A question was asked.
-        192 v 2 "decision_point.created"
-            => DecisionPointCreated, before 1 => DecisionPointCreatedV1;
+        192 v 3 "decision_point.created"
+            => DecisionPointCreated, before 1 => DecisionPointCreatedV1, before 2 => DecisionPointCreatedV2;
         /// The requester proposed anew.
         193 v 1 "decision_point.refined" => DecisionPointRefined;
         /// Guidance ended a round.
@@ -62,6 +62,9 @@ recorded! {
         terms: Box<Terms>,
         /// Whether only another user than the one who asks may answer.
         separation: bool,
+        /// The approvers with the numbers that they had. `None` in records that were made before
+        /// numbers were.
+        people: Option<NamedUsers>,
     }
 }
 
@@ -73,6 +76,17 @@ before! {
         terms: Box<Terms>,
     } with {
         separation: false,
+        people: None,
+    }
+
+    /// [`DecisionPointCreated`] as it was recorded before there were numbers beside names.
+    DecisionPointCreatedV2 => DecisionPointCreated {
+        decision_id: Text,
+        by: Principal,
+        terms: Box<Terms>,
+        separation: bool,
+    } with {
+        people: None,
     }
 }
 

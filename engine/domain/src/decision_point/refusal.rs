@@ -316,6 +316,19 @@ refusals! {
         /// What was chosen first.
         before: String,
     } = "VOTE_CONFLICT" in Continuity,
+    /// The same user votes under another name.
+    #[error(
+        "{by} is the user who chose as {before} in decision {decision_id}: two names of one number \
+         are one person; another person has to answer"
+    )]
+    SamePerson {
+        /// The decision point.
+        decision_id: String,
+        /// Who.
+        by: String,
+        /// The name of the first vote.
+        before: String,
+    } = "SAME_PERSON" in Gating,
     /// An approval is spent for something else than it was given for.
     #[error("decision {decision_id} is bound to {expected}, not to {found}; ask anew for that")]
     BindingMismatch {

@@ -406,6 +406,7 @@ impl DecisionPoint {
             by: self.requested_by.clone(),
             terms: terms.into(),
             separation: false,
+            people: None,
         };
         Self {
             chain_id: self.chain_id.clone(),

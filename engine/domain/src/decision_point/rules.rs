@@ -5,10 +5,11 @@ use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::core::actor::{Actor, Gate, PersonTerms, Principal, Proof};
+use crate::core::actor::{Actor, Gate, PersonTerms, Principal, Proof, UNKNOWN_USER};
 use crate::core::doubt::Doubt;
 use crate::core::limits::MAX_LIST_ITEMS;
 use crate::core::payload::{List, Text};
+use crate::core::people::People;
 use crate::core::refusal::{CommonRefusal, person_needed};
 use crate::core::text::{check_identifier, shown, visible};
 use crate::core::time::Timestamp;
@@ -49,6 +50,8 @@ pub(crate) struct PointsView<'a> {
     /// Who counts as the person who may answer, by decision point. What was asked before there were
     /// proofs has none.
     pub(crate) gates: &'a BTreeMap<String, Gate>,
+    /// The numbers behind the names, and of those who voted.
+    pub(crate) people: &'a People,
     /// The policy of the log; `None`: nobody has set one.
     pub(crate) policy: Option<&'a GatePolicy>,
     /// Whether the records that were lost may have held it.
@@ -100,6 +103,22 @@ impl<'a> PointsView<'a> {
         let Some(terms) = self.person(point) else { return Ok(()) };
         if !point.needs_person() {
             return Ok(());
+        }
+        let (decision_id, people) = (&*point.decision_id, self.people);
+        let terms = people.in_point(decision_id, id, terms);
+        if let Some(before) = people.voted_as(decision_id, id, proof) {
+            return Err(No::SamePerson {
+                decision_id: decision_id.to_string(),
+                by: visible(id).to_string(),
+                before: visible(before).to_string(),
+            });
+        }
+        let requester = (&point.requested_by, terms.asked_by.unwrap_or(UNKNOWN_USER));
+        let lets_requester =
+            point.terms.policy.as_ref().is_none_or(|policy| policy.allow_requester);
+        if !lets_requester && people.is_requester(decision_id, requester, proof) {
+            let (decision_id, by) = (decision_id.to_string(), visible(id).to_string());
+            return Err(No::SelfApproval { decision_id, by });
         }
         let lets_agents = point.terms.policy.as_ref().is_some_and(|policy| policy.allow_agents);
         match kind {
@@ -175,8 +194,8 @@ fn create(
         events.push(DecisionPointSuperseded { decision_id, by, superseded_by }.into());
     }
     let (by, terms) = (command.by.clone(), terms.into());
-    let separation = command.separation;
-    events.insert(0, DecisionPointCreated { decision_id, by, terms, separation }.into());
+    let (separation, people) = (command.separation, command.people.clone());
+    events.insert(0, DecisionPointCreated { decision_id, by, terms, separation, people }.into());
     Ok(events)
 }
 

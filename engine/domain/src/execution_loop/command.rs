@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::core::actor::Principal;
+use crate::core::actor::{NamedUsers, Principal};
 use crate::core::hash::Digest;
 use crate::core::ids::{Entropy, hex};
 use crate::core::{bodies, commands};
@@ -75,6 +75,9 @@ bodies! {
         /// The approval that is spent for the start, where a person is asked before it.
         #[serde(default)]
         approval: Option<SpentApproval>,
+        /// The numbers of those whom it names: the engine looks them up, and nobody states them.
+        #[serde(skip)]
+        people: Option<NamedUsers>,
         /// How the executor presents itself (Phase-28).
         handshake: Handshake,
         /// What the observer expects to see (Phase-31).

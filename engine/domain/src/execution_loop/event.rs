@@ -1,5 +1,6 @@
 //! What happened to execution loops (seeds Phase-29 and Phase-30). Kinds 32 to 63.
 
+use crate::core::actor::NamedUsers;
 use crate::core::confidence::Confidence;
 use crate::core::payload::Text;
 use crate::core::{before, events, recorded};
@@ -20,7 +21,8 @@ events! {
     )]
     ExecutionLoopEvent of "execution_loop" kinds 32..=63, {
         /// A loop exists.
-        32 v 2 "execution_loop.initialized" => LoopInitialized, before 1 => LoopInitializedV1;
+        32 v 3 "execution_loop.initialized"
+            => LoopInitialized, before 1 => LoopInitializedV1, before 2 => LoopInitializedV2;
         /// An attempt was dispatched.
         33 v 1 "execution_loop.dispatched" => LoopDispatched;
         /// An attempt's response is awaited.
@@ -62,6 +64,9 @@ recorded! {
         gate: Option<GateTerms>,
         /// The decision point whose approval was spent for the start, in the same batch.
         approval: Option<Text>,
+        /// Whom the terms name, with the numbers that they had. `None` in records that were made
+        /// before numbers were.
+        people: Option<NamedUsers>,
     }
 }
 
@@ -81,6 +86,25 @@ before! {
     } with {
         gate: None,
         approval: None,
+        people: None,
+    }
+
+    /// [`LoopInitialized`] as it was recorded before there were numbers beside names.
+    LoopInitializedV2 => LoopInitialized {
+        loop_id: Text,
+        executor_id: Text,
+        instruction_envelope_hash: Text,
+        command_line: Text,
+        max_attempts: u8,
+        retry_ceiling: RetryPolicy,
+        timeout_ms: Option<u64>,
+        hold: HoldTerms,
+        handshake_decision: HandshakeDecision,
+        handshake_reason: Text,
+        gate: Option<GateTerms>,
+        approval: Option<Text>,
+    } with {
+        people: None,
     }
 }
 

@@ -102,6 +102,7 @@ fn initialized(
         handshake_reason: handshake.reason.as_str().into(),
         gate: Some(command.gate.clone()),
         approval: command.approval.as_ref().map(|approval| approval.decision_id.as_str().into()),
+        people: command.people.clone(),
     }
 }
 

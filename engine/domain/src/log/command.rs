@@ -7,7 +7,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::actor::Principal;
+use crate::core::actor::{NamedUsers, Principal};
 use crate::core::ids::Entropy;
 use crate::core::{bodies, commands};
 use crate::log::event::{
@@ -91,5 +91,8 @@ bodies! {
         /// `policy.relax`, and for no other.
         #[serde(default)]
         approval: Option<String>,
+        /// The numbers of those whom it names: the engine looks them up, and nobody states them.
+        #[serde(skip)]
+        people: Option<NamedUsers>,
     }
 }

@@ -1,6 +1,6 @@
 //! What happened to the log itself. Kinds 1 to 31.
 
-use crate::core::actor::Principal;
+use crate::core::actor::{NamedUsers, Principal};
 use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Raw, Text};
@@ -32,7 +32,8 @@ events! {
         /// A sealed segment has an index.
         10 v 1 "log.segment_indexed" => SegmentIndexed;
         /// A person set the policy of the log.
-        11 v 1 "log.policy_changed" => PolicyChanged in Box;
+        11 v 2 "log.policy_changed"
+            => PolicyChanged in Box, before 1 => PolicyChangedV1;
         /// The policy of the log may be lost.
         12 v 1 "log.policy_unknown" => PolicyUnknown;
         /// Records were taken over from a damaged log without proof.
@@ -77,6 +78,15 @@ recorded! {
 }
 
 before! {
+    /// [`PolicyChanged`] as it was recorded before there were numbers beside names.
+    PolicyChangedV1 => PolicyChanged {
+        by: Principal,
+        policy: GatePolicy,
+        approval: Option<Text>,
+    } with {
+        people: None,
+    }
+
     /// [`HeadMissingAccepted`] as it was recorded before it stated whether the end is known.
     HeadMissingAcceptedV1 => HeadMissingAccepted {
         first_sequence: u64,
@@ -112,6 +122,9 @@ recorded! {
         /// The decision point whose approval allowed a looser policy. `None`: it demands at least
         /// what the one before did.
         approval: Option<Text>,
+        /// Whom the policy names, with the numbers that they had. `None` in records that were made
+        /// before numbers were.
+        people: Option<NamedUsers>,
     }
 
     /// Records were lost of the log that this one was made of, or may be of this one, and its

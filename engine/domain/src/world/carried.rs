@@ -15,7 +15,6 @@ use core::ops::Range;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::core::codec::{
     Before, Carried, Carrier, Kept, Lazy, SharedBytes, configuration, read_first,
@@ -32,9 +31,11 @@ use crate::interruption_thread::state::Threads;
 use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
 use crate::registration::state::{HeldRegistrations, granted_by_unknown};
+pub use crate::world::carried_error::CarriedError;
 use crate::world::due::{Carried as CarriedRequests, Loops, Requests};
 use crate::world::event::{DecisionPointTotals, Event};
 use crate::world::keys::{HeldKeys, Keys, Spelled as SpelledKeys};
+use crate::world::person::Gates;
 use crate::world::recalled::{KnownFingerprint, Origin, STATE_SCHEMA_VERSION, fingerprint_of};
 use crate::world::{LiveState, World};
 
@@ -75,7 +76,7 @@ impl<'a> Source<'a> {
 }
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 18] = [
+const ROOMS: [Room; 19] = [
     Room {
         name: "execution_loop",
         version: 3,
@@ -264,7 +265,10 @@ const ROOMS: [Room; 18] = [
         name: "gate",
         version: 1,
         write: |hot, to| to.add(&hot.gates),
-        read: |room, hot| room.decoded().map(|gates| hot.gates = gates),
+        read: |room, hot| {
+            let people = core::mem::take(&mut hot.gates.people);
+            room.decoded().map(|gates| hot.gates = Gates { people, ..gates })
+        },
         older: &[],
     },
     Room {
@@ -314,6 +318,13 @@ const ROOMS: [Room; 18] = [
         version: 1,
         write: |hot, to| to.add(&hot.lost_before),
         read: |room, hot| room.decoded().map(|sequence| hot.lost_before = sequence),
+        older: &[],
+    },
+    Room {
+        name: "people",
+        version: 1,
+        write: |hot, to| to.add(&hot.gates.people),
+        read: |room, hot| room.decoded().map(|people| hot.gates.people = people),
         older: &[],
     },
 ];
@@ -514,60 +525,6 @@ impl Section<'_> {
         read(source, hot).map_err(|fault| fault.at(room.name))?;
         Ok(found == expected)
     }
-}
-
-/// Why bytes are no carried state.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum CarriedError {
-    /// A room that this program does not have.
-    #[error("the carried state has a room {found:?}, which is unknown; use a newer holdpoint")]
-    UnknownRoom {
-        /// Its name, shortened and made visible.
-        found: String,
-    },
-    /// A room in a version that this program does not read.
-    #[error(
-        "the room {room} of the carried state has version {found}, and this program reads \
-         version {expected}; use the holdpoint that wrote it, or a newer one"
-    )]
-    UnknownVersion {
-        /// The room.
-        room: &'static str,
-        /// The version that is read.
-        expected: u32,
-        /// The version that was found.
-        found: u32,
-    },
-    /// The bytes are not a value of the expected type.
-    #[error("the {place} of the carried state is malformed: {reason}; restore it from a copy")]
-    Malformed {
-        /// The room, or the list of sections.
-        place: &'static str,
-        /// What the decoder says.
-        reason: String,
-    },
-    /// Bytes follow the value.
-    #[error("the {place} of the carried state has {found} bytes after its end; expected none")]
-    Trailing {
-        /// The room, or the list of sections.
-        place: &'static str,
-        /// How many bytes follow.
-        found: usize,
-    },
-    /// The bytes are not the state that is asked for.
-    #[error("the carried state has the fingerprint {found}, and {expected} is expected")]
-    OtherFingerprint {
-        /// What is expected.
-        expected: Digest,
-        /// What was found.
-        found: Digest,
-    },
-    /// The bytes decode, but the same state is carried otherwise.
-    #[error("the carried state is not in canonical form from byte {offset} on")]
-    NotCanonical {
-        /// The first byte that differs.
-        offset: usize,
-    },
 }
 
 /// What is wrong, before it is known where.

@@ -57,6 +57,7 @@ use crate::{application, decision_point, interruption_thread, registration};
 /// A [`Refusal`] when a rule says no. Nothing but [`Refusal::audit`] is to be recorded then.
 pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
     check_sure(world, command)?;
+    world.check_people(command)?;
     let events = by_system(world, command, at)?;
     check_new_requests(world, &events)?;
     check_sure_thread(world, command, &events)?;

@@ -203,7 +203,7 @@ fn apply_to_point(world: &mut World, record: Record<'_>, event: &DecisionPointEv
     let view = world.points_view(None);
     if let DecisionPointEvent::DecisionPointCreated(body) = event {
         let Ok(point) = decision_point::apply::created(view, record, body) else { return };
-        world.hot.gates.point_began(&point, body.separation, record.proof);
+        world.hot.gates.point_began(&point, body, record.proof);
         return world.hot.decision_points.begin(point);
     }
     if let DecisionPointEvent::RoundOpened(body) = event {
@@ -215,6 +215,9 @@ fn apply_to_point(world: &mut World, record: Record<'_>, event: &DecisionPointEv
         return;
     }
     let LiveState { decision_points, keys, gates, .. } = &mut world.hot;
+    if let DecisionPointEvent::VoteCast(vote) = event {
+        gates.people.voted(&vote.decision_id, &vote.by.id, record.proof);
+    }
     let older = decision_point::apply::change(decision_points, record, event);
     if !decision_points.is_live(event.decision_id()) {
         keys.close(event.decision_id());
@@ -316,7 +319,8 @@ fn apply_to_loops(hot: &mut LiveState, record: Record<'_>, event: &Event) -> Tou
     }
     let Some(entity) = live else { return Touched::Lives };
     if !is_taken {
-        apply_to_loop(entity, || gates.of_loop(loop_id), record, event);
+        let person = || gates.of_loop_for(loop_id, &record.actor.id);
+        apply_to_loop(entity, person, record, event);
     }
     entity.version = record.sequence;
     // Nothing else changes what is asked about a loop.
@@ -340,7 +344,8 @@ fn judge_loops(hot: &LiveState, record: Record<'_>, event: &Event, checks: &mut 
     } else if let Some(found) = asks_under_taken_id(hot, event) {
         checks.forbid(Rule::HumanDecisionRequest, "a request id that is new", found);
     } else if let Some(entity) = live {
-        judge_loop(entity, || hot.gates.of_loop(loop_id), record, event, checks);
+        let person = || hot.gates.of_loop_for(loop_id, &record.actor.id);
+        judge_loop(entity, person, record, event, checks);
     } else {
         checks.forbid(Rule::LoopIsLive, "a live loop", "none with this id");
     }

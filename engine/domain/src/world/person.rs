@@ -10,11 +10,15 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::actor::{Actor, ActorId, Authentication, Gate, PersonTerms, Proof};
+use crate::core::actor::{
+    Actor, ActorId, Authentication, Gate, PersonTerms, Proof, RecordedNumber,
+};
 use crate::core::doubt::{Doubt, Doubts as _, records_named};
+use crate::core::people::People;
 use crate::core::refusal::person_needed;
 use crate::core::text::shown;
 use crate::decision_point::command::DecisionPointCommand;
+use crate::decision_point::event::DecisionPointCreated;
 use crate::decision_point::state::DecisionPoint;
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::command::ExecutionLoopCommand;
@@ -41,8 +45,11 @@ pub(crate) struct Gates {
     pub(crate) policy_record: u64,
     /// Whether records were lost that may have held a policy.
     pub(crate) is_policy_lost: bool,
-    loops: BTreeMap<String, Gate>,
+    pub(crate) loops: BTreeMap<String, Gate>,
     pub(crate) points: BTreeMap<String, Gate>,
+    /// The numbers behind the names, which are carried in a room of their own.
+    #[serde(skip)]
+    pub(crate) people: People,
 }
 
 impl Gates {
@@ -59,11 +66,13 @@ impl Gates {
         let (authentication, separation) = (terms.authentication, terms.separation);
         let gate = Gate { asked_by: user, authentication, separation };
         self.loops.insert(String::from(body.loop_id.as_str()), gate);
+        self.people.loop_began(&body.loop_id, body.people.as_ref());
     }
 
     /// A loop settled.
     pub(crate) fn loop_settled(&mut self, loop_id: &str) {
         self.loops.remove(loop_id);
+        self.people.loop_settled(loop_id);
     }
 
     /// Who counts as the person who is asked about a loop; `None`: it is judged as it was before
@@ -72,20 +81,31 @@ impl Gates {
         self.loops.get(loop_id).map(|gate| gate.terms())
     }
 
-    /// A question was asked.
+    /// As [`Gates::of_loop`], for somebody of this name.
+    pub(crate) fn of_loop_for(&self, loop_id: &str, name: &str) -> Option<PersonTerms> {
+        self.of_loop(loop_id).map(|terms| self.people.in_loop(loop_id, name, terms))
+    }
+
+    /// A question was asked. Nothing is said of what proves who answers: then it is a terminal, and
+    /// before there were numbers it was the system's user.
     pub(crate) fn point_began(
         &mut self,
         point: &DecisionPoint,
-        separation: bool,
+        body: &DecisionPointCreated,
         proof: Option<Proof>,
     ) {
         let Some(Proof { user, .. }) = proof else { return };
         let policy = point.terms.policy.as_ref();
         let of_log = self.policy.as_ref().and_then(|policy| policy.authentication);
-        let usual = of_log.unwrap_or(Authentication::OsUser);
+        let usual = of_log.unwrap_or(match body.people {
+            Some(_) => Authentication::Terminal,
+            None => Authentication::OsUser,
+        });
+        let separation = body.separation;
         let authentication = policy.map_or(usual, |policy| policy.authentication);
         let gate = Gate { asked_by: user, authentication, separation };
         self.points.insert(String::from(point.decision_id.as_str()), gate);
+        self.people.point_began(&point.decision_id, body.people.as_ref());
     }
 
     /// The next round of a question has the gate of the one before.
@@ -93,11 +113,13 @@ impl Gates {
         if let Some(gate) = self.points.get(prior_id).copied() {
             self.points.insert(String::from(next_id), gate);
         }
+        self.people.round_began(prior_id, next_id);
     }
 
     /// A question that ended is remembered no longer.
     pub(crate) fn point_forgotten(&mut self, decision_id: &str) {
         self.points.remove(decision_id);
+        self.people.point_forgotten(decision_id);
     }
 
     /// As [`Gates::of_loop`], about a decision point.
@@ -164,10 +186,10 @@ impl World {
     ) -> Result<(), Refusal> {
         match command {
             Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(c)) => {
-                self.check_answerer(&c.request_id, c.actor, proof)
+                self.check_answerer(&c.request_id, (c.actor, &actor.id), proof)
             }
             Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => {
-                self.check_answerer(&c.request_id, c.actor, proof)
+                self.check_answerer(&c.request_id, (c.actor, &actor.id), proof)
             }
             Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(c))
                 if c.condition == StopCondition::HumanAbort =>
@@ -215,13 +237,14 @@ impl World {
     fn check_answerer(
         &self,
         request_id: &str,
-        found: Actor,
+        (found, name): (Actor, &str),
         proof: Option<Proof>,
     ) -> Result<(), Refusal> {
         let Some(RequestPlace::Live(entity, _)) = self.find_request(request_id) else {
             return Ok(());
         };
-        let Some(terms) = self.person_for_loop(entity.loop_id()) else { return Ok(()) };
+        let terms = self.hot.gates.of_loop_for(entity.loop_id(), name);
+        let Some(terms) = terms else { return Ok(()) };
         if found != Actor::Human {
             let request_id = request_id.into();
             return Err(HumanDecisionRefusal::NotHuman { request_id, found }.into());
@@ -254,7 +277,8 @@ impl World {
             return Ok(());
         }
         let (authentication, separation) = (Authentication::OsUser, false);
-        let terms = PersonTerms { authentication, separation, asked_by: None };
+        let number = RecordedNumber::Unstated;
+        let terms = PersonTerms { authentication, separation, asked_by: None, number };
         Ok(person_needed("changing what somebody else asks", true, terms.admit(proof))?)
     }
 

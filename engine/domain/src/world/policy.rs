@@ -180,7 +180,7 @@ fn check_approved_by(
 
 fn changed(command: &ChangePolicy, approval: Option<Text>) -> Event {
     let (by, policy) = (command.by.clone(), command.policy.clone());
-    PolicyChanged { by, policy, approval }.into()
+    PolicyChanged { by, policy, approval, people: command.people.clone() }.into()
 }
 
 /// A policy that a person at a terminal set.
@@ -189,6 +189,7 @@ pub(crate) fn policy_changed(world: &mut World, record: Record<'_>, body: &Polic
         world.hot.gates.policy = Some(body.policy.clone());
         world.hot.gates.policy_record = record.sequence;
         world.hot.gates.is_policy_lost = false;
+        world.hot.gates.people.policy_changed(body.people.as_ref());
     }
 }
 

@@ -25,7 +25,10 @@ use quickcheck::{Arbitrary as _, Gen};
 use crate::sources;
 
 /// One line for every sample: kind, version, payload in hex.
-pub(crate) const GOLDEN: &str = include_str!("../golden/events_v4.txt");
+pub(crate) const GOLDEN: &str = include_str!("../golden/events_v5.txt");
+
+/// The same from before names had numbers beside them.
+pub(crate) const GOLDEN_V4: &str = include_str!("../golden/events_v4.txt");
 
 /// The same from before a question told what was observed, and labels which run begins.
 pub(crate) const GOLDEN_V3: &str = include_str!("../golden/events_v3.txt");
@@ -50,7 +53,9 @@ fn golden_bytes_of_every_kind_are_pinned() {
 #[test]
 fn golden_payloads_decode_for_ever() {
     let of = |golden: &'static str| golden.lines().zip(samples());
-    for (line, sample) in [GOLDEN, GOLDEN_V3, GOLDEN_V2, GOLDEN_V1].into_iter().flat_map(of) {
+    for (line, sample) in
+        [GOLDEN, GOLDEN_V4, GOLDEN_V3, GOLDEN_V2, GOLDEN_V1].into_iter().flat_map(of)
+    {
         let Encoded { kind, version, payload } = parsed(line);
         assert_eq!(decode(kind, version, &payload), Ok(sample), "{line}");
     }
@@ -196,9 +201,9 @@ fn names_in_an_envelope_are_checked() {
 #[test]
 fn unknown_kinds_and_versions_are_named() {
     assert_eq!(decode(209, 1, &[]), Err(DecodeError::UnknownKind { kind: 209, version: 1 }));
-    assert_eq!(decode(32, 3, &[]), Err(DecodeError::UnknownVersion { kind: 32, version: 3 }));
-    let text = decode(32, 3, &[]).unwrap_err().to_string();
-    assert!(text.contains("32") && text.contains('3') && text.contains("newer"), "{text}");
+    assert_eq!(decode(32, 4, &[]), Err(DecodeError::UnknownVersion { kind: 32, version: 4 }));
+    let text = decode(32, 4, &[]).unwrap_err().to_string();
+    assert!(text.contains("32") && text.contains('4') && text.contains("newer"), "{text}");
 }
 
 /// Two bodies with the same fields are told apart by the kind inside the payload.

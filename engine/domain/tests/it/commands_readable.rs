@@ -75,7 +75,7 @@ fn application_event() -> Command {
 
 fn policy(approval: Option<String>) -> ChangePolicy {
     let policy = GatePolicy { before: true, quorum: 2, ..GatePolicy::default() };
-    ChangePolicy { by: person("alice"), policy, approval }
+    ChangePolicy { by: person("alice"), policy, approval, people: None }
 }
 
 fn registrations() -> Vec<Command> {

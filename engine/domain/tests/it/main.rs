@@ -43,6 +43,7 @@ mod log_events;
 mod lost;
 mod map_sequences;
 mod payload_document;
+mod people;
 mod persons;
 mod phase21_seed_table;
 mod phase31_seed_table;

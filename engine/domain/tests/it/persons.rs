@@ -1,6 +1,8 @@
 //! Who counts as a person.
 
-use holdpoint_domain::core::actor::{Authentication, PersonTerms, Proof, UNKNOWN_USER};
+use holdpoint_domain::core::actor::{
+    Authentication, PersonTerms, Proof, RecordedNumber, UNKNOWN_USER,
+};
 
 /// Over the whole product of what is asked for and what is proven.
 #[test]
@@ -12,7 +14,12 @@ fn nobody_counts_as_a_person_who_is_not_proven_to_be_one() {
                     .into_iter()
                     .chain([(false, Some(UNKNOWN_USER)), (true, Some(UNKNOWN_USER))])
             {
-                let terms = PersonTerms { authentication: *expected, separation, asked_by };
+                let terms = PersonTerms {
+                    authentication: *expected,
+                    separation,
+                    asked_by,
+                    number: RecordedNumber::Unstated,
+                };
                 let takes_claims = *expected == Authentication::None;
                 let is_proven = *found != Authentication::None && found >= expected;
                 let at_terminal = *found == Authentication::Terminal;
@@ -28,4 +35,18 @@ fn nobody_counts_as_a_person_who_is_not_proven_to_be_one() {
         }
     }
     assert_eq!(PersonTerms::AT_A_TERMINAL.admit(None), Ok(()));
+}
+
+#[test]
+fn a_name_counts_only_with_the_number_that_is_on_record_for_it() {
+    use RecordedNumber::{Missing, Unstated, User};
+    for (number, user, counts) in
+        [(Unstated, 1, true), (User(1), 1, true), (User(2), 1, false), (Missing, 1, false)]
+    {
+        let terms = PersonTerms { number, ..PersonTerms::AT_A_TERMINAL };
+        let admitted = terms.admit(Some(Proof { user, by: Authentication::Terminal }));
+        assert_eq!(admitted.is_ok(), counts, "{number:?}");
+        let claims = PersonTerms { authentication: Authentication::None, ..terms };
+        assert_eq!(claims.admit(Some(Proof::claim(user))), Ok(()), "claims are taken by name");
+    }
 }

@@ -34,6 +34,7 @@ fn set(policy: GatePolicy) -> Command {
         by: person("alice"),
         policy,
         approval: None,
+        people: None,
     })))
 }
 
@@ -131,7 +132,7 @@ fn a_looser_policy_needs_the_approval_of_exactly_this_change() {
     let relax = |approval: &str, policy: &GatePolicy| {
         let approval = Some(approval.to_owned());
         let policy = policy.clone();
-        let change = ChangePolicy { by: person("alice"), policy, approval };
+        let change = ChangePolicy { by: person("alice"), policy, approval, people: None };
         Command::Log(LogCommand::RelaxPolicy(Box::new(change)))
     };
     let bound = relax_binding(&strict(), &after);
@@ -287,7 +288,10 @@ fn a_loop_that_was_recorded_against_the_policy_does_not_exist() {
 fn a_policy_that_nobody_may_set_is_not_in_force() {
     let mut story = Story::new();
     let changed = |policy, approval: Option<&str>| -> Event {
-        PolicyChanged { by: person("alice"), policy, approval: approval.map(Text::from) }.into()
+        {
+            let approval = approval.map(Text::from);
+            PolicyChanged { by: person("alice"), policy, approval, people: None }.into()
+        }
     };
     story.given(set(strict()));
     for event in [

@@ -100,7 +100,8 @@ impl Generator {
 }
 
 fn changed(policy: GatePolicy, approval: Option<String>) -> Command {
-    let change = Box::new(ChangePolicy { by: at_terminal("alice"), policy, approval });
+    let change =
+        Box::new(ChangePolicy { by: at_terminal("alice"), policy, approval, people: None });
     match change.approval {
         None => Command::Log(LogCommand::SetPolicy(change)),
         Some(_) => Command::Log(LogCommand::RelaxPolicy(change)),

@@ -32,6 +32,7 @@ fn questions(turn: usize) -> Vec<Event> {
     vec![
         DecisionPointCreated {
             separation: false,
+            people: None,
             decision_id: ROUND.into(),
             by: principal(turn),
             terms: terms(turn).into(),
