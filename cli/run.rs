@@ -38,7 +38,7 @@ use screen::Screen;
 use speaker::SpeakerArgs;
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use terms::{HoldArgs, StartArgs, attempts, expect_asked, names_somebody};
@@ -50,6 +50,10 @@ const ON_RECORD: &str = "; the run is on record, and `holdpoint replay` shows it
 /// What is true of one that a person was asked about.
 const NOT_STARTED: &str = "; the command was not started, and `holdpoint decision list --state \
     all` has the question";
+
+/// Why standard input is not handed on.
+const STDIN_IS_TERMINAL: &str = "standard input is a terminal, and a command that is recorded \
+    shares none: use --tty, which gives it one of its own; the command was not started";
 
 /// Options of `run`.
 #[derive(Debug, clap::Args)]
@@ -67,9 +71,12 @@ pub(crate) struct Args {
     /// Keep this much of each of its streams, at most 16MiB; length and digest are of the whole.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = limits::output)]
     max_output: u64,
-    /// Let it read this program's standard input instead of nothing.
-    #[arg(long)]
+    /// Let it read this program's standard input, which is no terminal, instead of nothing.
+    #[arg(long, conflicts_with = "tty")]
     stdin: bool,
+    /// Give it a terminal of its own; what appears there is recorded as one stream.
+    #[arg(long)]
+    tty: bool,
     #[command(flatten)]
     speaker: SpeakerArgs,
     #[command(flatten)]
@@ -124,6 +131,9 @@ pub(crate) fn refuse(global: &Global, failure: &Failure) -> Exit {
 }
 
 fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
+    if args.stdin && io::stdin().is_terminal() {
+        return Err(Failure::new(Exit::USAGE, "stdin_is_terminal", STDIN_IS_TERMINAL));
+    }
     // Before anything else: an interrupt from here on is kept, and goes on record.
     let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;
     let origin = args.speaker.origin()?;
@@ -139,9 +149,10 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let in_force = demands.in_force(&configuration, &hold.asked()?).map_err(Failure::of_run)?;
     names_somebody(&in_force)?;
     expect_asked(&in_force, &hold, &start)?;
+    let is_tty = args.tty;
     let run = governed(args, &in_force, &configuration)?;
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
-    let mut screen = Screen::new(global.json, run.command.stdin);
+    let mut screen = Screen::new(global.json);
     let (engine_of, in_force, hold) = (&engine, &in_force, &hold);
     let mut carried =
         Carried { global, engine: engine_of, in_force, hold, origin, conditions, run };
@@ -151,11 +162,13 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
         Outcome::Run(HeldRun::Ended(report)) => {
             let exit = exit_of(global, RECORDED, report.exit_status, closed);
             let told = told::tell(global, &report, exit);
+            told::hint(is_tty, exit);
             told.map(|()| exit).map_err(|failure| failure.of_told_run(ON_RECORD))
         }
         Outcome::Run(HeldRun::LeftOpen(open)) => {
             let exit = exit_of(global, RECORDED, EXIT_LEFT_WAITING, closed);
             let told = told::tell_open(global, &open, exit);
+            told::hint(is_tty, exit);
             told.map(|()| exit).map_err(|failure| failure.of_told_run(ON_RECORD))
         }
         Outcome::NotStarted(not) => {
@@ -276,7 +289,11 @@ fn governed(
             arguments: words.collect(),
             directory: working_directory()?,
             environment: std::env::vars_os().collect(),
-            stdin: if args.stdin { Stdin::Inherit } else { Stdin::Null },
+            stdin: match (args.tty, args.stdin) {
+                (true, _) => Stdin::Terminal,
+                (false, true) => Stdin::Inherit,
+                (false, false) => Stdin::Null,
+            },
             timeout: args.timeout,
             max_memory_bytes: args.max_memory,
             max_output_bytes: args.max_output,

@@ -1,8 +1,8 @@
 //! Where the streams of the command go, and what is said while it runs.
 
 use crate::exit::complain;
-use holdpoint_engine::executor::{Notice, OutputSink, OutputStream, PassThrough, Stdin};
-use std::io::{self, IsTerminal, Stderr, Stdout};
+use holdpoint_engine::executor::{Notice, OutputSink, OutputStream, PassThrough};
+use std::io::{self, Stderr, Stdout};
 use std::os::fd::BorrowedFd;
 
 /// What is said where no guard can look after the command.
@@ -10,11 +10,11 @@ const NOT_CONTAINED: &str = "this system offers no way to hold the processes of 
     together (on Linux, /proc must show this process): what leaves its process group is out of \
     reach of limits, and the command lives on if this program is killed";
 
+/// How many closed descriptors are named.
+const NAMED_MAX: usize = 8;
+
 /// The streams of this program.
-pub(super) struct Screen {
-    streams: Streams,
-    stdin: Stdin,
-}
+pub(super) struct Screen(Streams);
 
 enum Streams {
     /// Each to its own.
@@ -25,18 +25,17 @@ enum Streams {
 
 impl Screen {
     /// Passes the command's streams on; with `json` both of them to stderr.
-    pub(super) fn new(json: bool, stdin: Stdin) -> Self {
-        let streams = match json {
+    pub(super) fn new(json: bool) -> Self {
+        Self(match json {
             true => Streams::OnStderr(PassThrough::new(io::stderr(), io::stderr())),
             false => Streams::Apart(PassThrough::to_own_streams()),
-        };
-        Self { streams, stdin }
+        })
     }
 }
 
 impl OutputSink for Screen {
     fn accept(&mut self, stream: OutputStream, chunk: &[u8]) -> io::Result<usize> {
-        match &mut self.streams {
+        match &mut self.0 {
             Streams::Apart(streams) => streams.accept(stream, chunk),
             Streams::OnStderr(streams) => streams.accept(stream, chunk),
         }
@@ -44,27 +43,30 @@ impl OutputSink for Screen {
 
     fn notice(&mut self, notice: Notice) {
         match notice {
-            Notice::WantsTerminal => complain(&wants_terminal(self.stdin)),
+            Notice::TerminalsClosed(descriptors) => complain(&terminals_closed(&descriptors)),
             Notice::NotContained => complain(NOT_CONTAINED),
         }
     }
 
     fn descriptor(&self, stream: OutputStream) -> Option<BorrowedFd<'_>> {
-        match &self.streams {
+        match &self.0 {
             Streams::Apart(streams) => streams.descriptor(stream),
             Streams::OnStderr(streams) => streams.descriptor(stream),
         }
     }
 }
 
-/// The command gets the terminal only where this program reads from one and may lend it.
-fn wants_terminal(stdin: Stdin) -> String {
-    let advice = match (stdin, io::stdin().is_terminal()) {
-        (Stdin::Null, true) => "start it again with `--stdin`",
-        _ => "start it again with `--stdin`, with the terminal as standard input",
+/// Names the terminals that the command would have inherited.
+fn terminals_closed(descriptors: &[i32]) -> String {
+    let first = descriptors.iter().take(NAMED_MAX).map(ToString::to_string);
+    let more = match descriptors.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
     };
-    format!(
-        "the command has stopped: it wants to use the terminal, which it was not given; end it \
-         with Ctrl-C, and {advice}"
-    )
+    let (word, verb) = match descriptors {
+        [_] => ("descriptor", "is a terminal, and was"),
+        _ => ("descriptors", "are terminals, and were"),
+    };
+    let named = first.collect::<Vec<_>>().join(", ");
+    format!("{word} {named}{more} {verb} closed for the command")
 }

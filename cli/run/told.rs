@@ -42,6 +42,14 @@ pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<()
     Ok(())
 }
 
+/// Says at a terminal how a command gets one, where the run ended other than well without.
+pub(super) fn hint(is_tty: bool, exit: Exit) {
+    let at_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if at_terminal && !is_tty && exit != Exit::DONE {
+        complain("a command that needs a terminal gets one of its own by --tty");
+    }
+}
+
 /// Tells that a run's question was left open.
 pub(super) fn tell_open(global: &Global, open: &LeftOpen, exit: Exit) -> Result<(), Failure> {
     tell_left_behind(open.execution.as_ref());

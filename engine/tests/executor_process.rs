@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ fn plays_its_role() {
         Ok("too early") => play_too_early(),
         Ok("installed and dropped") => play_installed_and_dropped(),
         Ok("huge output") => play_huge_output(),
-        Ok("lent terminal") => play_lent_terminal(),
+        Ok("own terminal") => play_own_terminal(),
         Ok(other) => panic!("no such role: {other}"),
         Err(_) => {}
     }
@@ -108,16 +108,17 @@ fn play_huge_output() {
     println!("\nhuge {kept} {} {hex} {}", report.stdout.true_length, peak.trim());
 }
 
-fn play_lent_terminal() {
+fn play_own_terminal() {
+    let inherits = CommandSpec { stdin: Stdin::Inherit, ..shell("echo started") };
+    let refused = execute(&inherits, &mut PassThrough::to_own_streams(), &mut NoSignals);
+    println!("\nrefused {:?}", refused.map(drop));
     let spec = CommandSpec {
-        stdin: Stdin::Inherit,
-        ..shell("echo; echo ready; read -r line; echo \"<$line>\"; exec sleep 1000")
+        stdin: Stdin::Terminal,
+        ..shell("exec 3<>/dev/tty; test -t 0 && test -t 2 && echo terminal; read -r _; echo ended")
     };
     let mut sink = PassThrough::to_own_streams();
     let report = execute(&spec, &mut sink, &mut NoSignals).expect("the command starts");
-    let foreground = rustix::termios::tcgetpgrp(io::stdin()).expect("a terminal");
-    let is_back = foreground == rustix::process::getpgrp();
-    println!("\noutcome {:?} {is_back}", report.outcome);
+    println!("\noutcome {:?}", report.outcome);
 }
 
 fn output_of(mut command: Command) -> (String, ExitStatus) {
@@ -171,27 +172,20 @@ fn a_signal_that_was_ignored_stays_ignored() {
 }
 
 #[test]
-fn a_lent_terminal_is_read_by_the_command_and_its_keys_interrupt_it() {
-    heed_signals();
+fn no_command_shares_the_terminal_and_without_a_guard_nobody_types_at_its_own() {
     let program = std::env::current_exe().expect("this program");
     let line = format!("exec '{}' --exact plays_its_role --nocapture", program.display());
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-    script.env(ROLE, "lent terminal").env("SHELL", "/bin/sh");
-    let Ok(mut script) = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+    script.env(ROLE, "own terminal").env("SHELL", "/bin/sh").stdin(Stdio::piped());
+    let Ok(output) = script.output() else {
         eprintln!("skipped: there is no `script` here to make a terminal");
         return;
     };
-    let mut keys = script.stdin.take().expect("a pipe");
-    let mut lines = BufReader::new(script.stdout.take().expect("a pipe")).lines();
-    let mut wait_for = |text: &str| lines.any(|line| line.expect("text").trim_end() == text);
-    assert!(wait_for("ready"));
-    keys.write_all(b"hello\n").expect("a terminal");
-    assert!(wait_for("<hello>"));
-    keys.write_all(b"\x03").expect("a terminal");
-    assert!(wait_for("outcome Interrupted { signal: 2, origin: Terminal } true"));
-    drop(keys);
-    assert!(script.wait().expect("it ends").success());
+    let said = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+    assert!(said.contains("refused Err(InputIsTerminal)"), "{said}");
+    assert!(said.contains("terminal\nended\n") && !said.contains("started"), "{said}");
+    assert!(said.contains("outcome Exited { code: 0 }"), "{said}");
 }
 
 #[test]

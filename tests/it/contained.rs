@@ -7,7 +7,6 @@
 #![cfg(target_os = "linux")]
 
 use crate::program::{Place, json, skip, status, terminal, text};
-use crate::terminal::Terminal;
 use holdpoint_engine::executor::{
     CommandSpec, Containment, Discard, ExecuteError, Guard, NoSignals, Stdin, execute,
 };
@@ -292,45 +291,26 @@ fn a_guard_is_known_by_its_name_and_shows_nothing_of_the_command() {
     let place = Place::new();
     let script = "cat /proc/$PPID/comm; tr '\\0' ' ' < /proc/$PPID/cmdline";
     let output = place.run(&["sh", "-c", script, "sh", "hidden word"]);
-    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 2 ");
+    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 3 ");
 }
 
 #[test]
 fn the_guard_is_nothing_that_a_person_is_offered() {
     let place = Place::new();
-    for arguments in [&["__guard"][..], &["__guard", "1"], &["__guard", "2"], &["__guard", "3"]] {
+    for arguments in [
+        &["__guard"][..],
+        &["__guard", "1"],
+        &["__guard", "2"],
+        &["__guard", "3"],
+        &["__terminal"],
+        &["__terminal", "1"],
+    ] {
         let output = place.command(arguments).stdin(Stdio::null()).output().unwrap();
         assert_eq!((status(&output), &*output.stdout), (2, &b""[..]), "{arguments:?}");
     }
     for verb in [&["--help"][..], &["man"], &["completions", "bash"]] {
         assert!(!text(&place.holdpoint(verb).stdout).contains("__guard"), "{verb:?}");
     }
-}
-
-#[test]
-fn a_command_that_waits_for_a_terminal_is_noticed_and_the_way_out_is_said() {
-    let place = Place::new();
-    let run = ["run", "--hold", "never", "--", "cat", "/dev/tty"];
-    let mut terminal = Terminal::start(&place, &run);
-    terminal.wait_for("the command has stopped");
-    terminal.wait_for("start it again with `--stdin`");
-    terminal.type_line("\x03");
-    assert_eq!(terminal.end().0, 130);
-}
-
-#[test]
-fn a_lent_terminal_is_the_commands_and_its_keys_reach_it() {
-    let place = Place::new();
-    let script = "echo ready; while read -r line; do echo \"<$line>\"; done";
-    let run = ["run", "--hold", "never", "--stdin", "--", "sh", "-c", script];
-    let mut terminal = Terminal::start(&place, &run);
-    terminal.wait_for("ready");
-    // Nobody here continues a stopped job, so it goes on by itself.
-    terminal.type_line("\x1a");
-    terminal.type_line("hello");
-    terminal.wait_for("<hello>");
-    terminal.type_line("\x03");
-    assert_eq!(terminal.end().0, 130);
 }
 
 /// A command of this very process, under a guard.
@@ -396,8 +376,12 @@ fn what_was_ignored_stays_ignored_and_nothing_else_is() {
         text(&command.current_dir(place.directory.path()).output().unwrap().stdout)
     };
     let (none, hangup) = (ignored_under(""), ignored_under("trap '' HUP;"));
-    let bits = |line: &str| u64::from_str_radix(line.trim().rsplit('\t').next().unwrap(), 16);
-    assert_eq!(bits(&hangup).unwrap(), bits(&none).unwrap() | 1, "{none}{hangup}");
+    // Two that are the C library's own are what its way of starting programs makes of them.
+    let bits = |line: &str| {
+        let bits = u64::from_str_radix(line.trim().rsplit('\t').next().unwrap(), 16).unwrap();
+        bits & !(0b11 << 31)
+    };
+    assert_eq!(bits(&hangup), bits(&none) | 1, "{none}{hangup}");
     let direct = Command::new("grep").args(["SigIgn", "/proc/self/status"]).output().unwrap();
-    assert_eq!(none, text(&direct.stdout));
+    assert_eq!(bits(&none), bits(&text(&direct.stdout)));
 }

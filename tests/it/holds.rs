@@ -379,7 +379,7 @@ fn everybody_who_is_proven_stops_a_hold_and_only_an_approver_lets_it_go_on() {
 /// Waits for an orphan's exit code.
 const UNTIL_THERE: &str = "until test -s exit; do sleep 0.01; done; exit $(cat exit)";
 
-/// At a terminal that it was lent, in a session of its own, at a terminal that it made itself.
+/// At a terminal of its own, in a session of its own, at a terminal that it made itself.
 #[test]
 fn a_command_that_is_recorded_is_never_the_person() {
     let place = Place::new();
@@ -399,7 +399,7 @@ fn a_command_that_is_recorded_is_never_the_person() {
             format!("script -qec '{verb}' /dev/null"),
         ] {
             let _ = std::fs::remove_file(place.directory.path().join("exit"));
-            let words = ["run", "--hold", "never", "--stdin", "--", "sh", "-c", &script];
+            let words = ["run", "--hold", "never", "--tty", "--", "sh", "-c", &script];
             let (exit, said) = Terminal::start(&place, &words).end();
             assert_eq!(exit, 5, "{script}: {said}");
             assert!(said.contains("is not proven"), "{script}: {said}");

@@ -26,6 +26,7 @@ mod began_twice;
 mod bench;
 mod bisect;
 mod claims_shown;
+mod command_session;
 mod completions;
 mod config;
 mod contained;

@@ -4,30 +4,30 @@
 //! This is the only file of the crate that holds unsafe code.
 #![expect(
     unsafe_code,
-    reason = "wait4, waitid, close, sigaction, pthread_sigmask, mmap, madvise, kcmp, leases, \
-              sync_file_range and the execution of an open file through libc"
+    reason = "wait4, waitid, close, sigaction, raise, mmap, madvise, kcmp, leases, \
+              sync_file_range, what a child does before it executes, and the execution of an open \
+              file through libc"
 )]
 
 use std::ffi::{CStr, CString, c_char};
 use std::fs::File;
 use std::io;
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
-use std::sync::{
-    OnceLock,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{OnceLock, atomic::AtomicU64};
 use std::time::Duration;
 
-use rustix::fs::{fstat, stat};
-use rustix::process::Pid;
+use rustix::fs::{FileType, fstat, major, stat};
+use rustix::io::{Errno, FdFlags, fcntl_getfd};
+use rustix::process::{Pid, Resource, getrlimit, ioctl_tiocsctty, setsid};
+use rustix::termios::tcgetattr;
 use serde::{Deserialize, Serialize};
 
 use super::opened::FileState;
@@ -133,41 +133,177 @@ pub(super) fn disposition(signal: i32) -> io::Result<Disposition> {
     })
 }
 
-/// Keeps SIGTTOU from this thread while it lives, so that a background process may set the
-/// terminal's foreground group and write to it.
-#[derive(Debug)]
-pub(super) struct TerminalStopBlocked {
-    previous: libc::sigset_t,
-    // The mask belongs to the thread that set it: this value must not move to another.
-    _this_thread: PhantomData<*const ()>,
+/// Lets a command's child lead a session of its own before it executes, and keeps every descriptor
+/// of a terminal from what it executes. Its standard input becomes the terminal of that session
+/// where `has_terminal` says so; otherwise the session has none.
+pub(super) fn separate_from_terminals(command: &mut Command, has_terminal: bool) {
+    let separate = move || {
+        setsid()?;
+        if has_terminal {
+            ioctl_tiocsctty(rustix::stdio::stdin())?;
+        }
+        each_descriptor(|descriptor| {
+            if is_inherited_terminal(descriptor) {
+                // SAFETY: what an exec passes on is owned by no value of this program, and the
+                // child executes next, or ends.
+                unsafe { libc::close(descriptor) };
+            }
+        });
+        Ok(())
+    };
+    // SAFETY: the closure runs between fork and exec. It makes system calls alone, takes no lock,
+    // and nothing from the heap.
+    unsafe { command.pre_exec(separate) };
 }
 
-impl TerminalStopBlocked {
-    /// Blocks the signal in the calling thread.
-    pub(super) fn new() -> io::Result<Self> {
-        let mut blocked = MaybeUninit::<libc::sigset_t>::zeroed();
-        let mut previous = MaybeUninit::<libc::sigset_t>::zeroed();
-        // SAFETY: sigemptyset initializes the set that sigaddset and pthread_sigmask then use;
-        // every pointer is to a live value of the right type and none is kept.
-        let answer = unsafe {
-            libc::sigemptyset(blocked.as_mut_ptr());
-            libc::sigaddset(blocked.as_mut_ptr(), libc::SIGTTOU);
-            libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), previous.as_mut_ptr())
-        };
-        if answer != 0 {
-            return Err(io::Error::from_raw_os_error(answer));
+/// The descriptors of terminals that a child would get from this process, other than the standard
+/// ones.
+pub(super) fn inherited_terminals() -> Vec<i32> {
+    let mut found = Vec::new();
+    each_descriptor(|descriptor| {
+        if is_inherited_terminal(descriptor) {
+            found.push(descriptor);
         }
-        // SAFETY: pthread_sigmask succeeded and has filled the previous mask in.
-        let previous = unsafe { previous.assume_init() };
-        Ok(Self { previous, _this_thread: PhantomData })
+    });
+    found.sort_unstable();
+    found
+}
+
+/// Calls for every number that may be an open descriptor. Takes nothing from the heap itself.
+fn each_descriptor(mut visit: impl FnMut(i32)) {
+    if list_descriptors(&mut visit).is_none() {
+        // Nothing lists them: every number that one may have.
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        (0..=i32::try_from(most).unwrap_or(i32::MAX).min(1 << 20)).for_each(visit);
     }
 }
 
-impl Drop for TerminalStopBlocked {
+#[cfg(target_os = "linux")]
+fn list_descriptors(visit: &mut impl FnMut(i32)) -> Option<()> {
+    use rustix::fs::{Mode, OFlags, RawDir, open};
+
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let listing = open(c"/proc/self/fd", flags, Mode::empty()).ok()?;
+    let mut space = [MaybeUninit::uninit(); 2048];
+    let mut listed = RawDir::new(listing, &mut space);
+    while let Some(entry) = listed.next() {
+        let entry = entry.ok()?;
+        let number = entry.file_name().to_str().ok().and_then(|name| name.parse().ok());
+        number.into_iter().for_each(&mut *visit);
+    }
+    Some(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn list_descriptors(_: &mut impl FnMut(i32)) -> Option<()> {
+    None
+}
+
+/// Whether a descriptor outlives an exec, is none of the standard ones, and is of a terminal.
+fn is_inherited_terminal(number: i32) -> bool {
+    if number <= libc::STDERR_FILENO {
+        return false;
+    }
+    // SAFETY: it is used for questions alone, and one that is not open is answered `EBADF`.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl_getfd(descriptor).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
+        && is_terminal(descriptor)
+}
+
+/// Whether a descriptor is of a terminal: of its program's side too, of one that was hung up, and
+/// of one that is open as a path alone.
+pub(crate) fn is_terminal(descriptor: BorrowedFd<'_>) -> bool {
+    /// The first of the numbers of pseudo-terminals, and the last.
+    const PSEUDO_TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;
+    let Ok(found) = fstat(descriptor) else { return false };
+    if FileType::from_raw_mode(found.st_mode) != FileType::CharacterDevice {
+        return false;
+    }
+    match tcgetattr(descriptor) {
+        Ok(_) | Err(Errno::IO | Errno::NXIO) => true,
+        // Consoles and serial lines, and what stands for one's own terminal.
+        Err(Errno::BADF) => {
+            let kind = major(found.st_rdev);
+            matches!(kind, 4 | 5) || PSEUDO_TERMINALS.contains(&kind)
+        }
+        Err(_) => false,
+    }
+}
+
+/// The process that holds a lock on a file, where this one would have to wait for it.
+pub(super) fn lock_holder(file: BorrowedFd<'_>) -> Option<i32> {
+    use std::os::fd::AsRawFd;
+
+    let mut lock = MaybeUninit::<libc::flock>::zeroed();
+    // SAFETY: zeroes are a valid lock: one of the whole file. The pointer is to a live value, which
+    // fcntl writes to and does not keep.
+    let lock = unsafe {
+        let asked = lock.assume_init_mut();
+        asked.l_type = libc::F_WRLCK as libc::c_short;
+        asked.l_whence = libc::SEEK_SET as libc::c_short;
+        (libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut *asked) == 0).then_some(*asked)
+    }?;
+    (lock.l_type != libc::F_UNLCK as libc::c_short && lock.l_pid > 0).then_some(lock.l_pid)
+}
+
+/// Whether a stop was asked for since somebody looked.
+static STOP_ASKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn note_stop(_: libc::c_int) {
+    STOP_ASKED.store(true, Ordering::SeqCst);
+}
+
+/// While this exists, SIGTSTP (Ctrl-Z at a terminal) stops nothing by itself, but is kept for
+/// whoever holds this. A wait for events is interrupted by it.
+pub(crate) struct StopRequests {
+    before: libc::sigaction,
+}
+
+impl StopRequests {
+    /// Begins to keep them. `None` where the signal does something else than stop this process:
+    /// it is ignored, or somebody handles it, as another one of these does.
+    pub(crate) fn heed() -> Option<Self> {
+        if disposition(libc::SIGTSTP).ok()? != Disposition::Default {
+            return None;
+        }
+        STOP_ASKED.store(false, Ordering::SeqCst);
+        let handler: extern "C" fn(libc::c_int) = note_stop;
+        let mut ours = MaybeUninit::<libc::sigaction>::zeroed();
+        let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: zeroes are a valid action, into which sigemptyset and the assignments write; both
+        // pointers are to live values that sigaction does not keep; and the handler stores one
+        // atomic number, which it may at any time.
+        unsafe {
+            let action = ours.assume_init_mut();
+            action.sa_sigaction = handler as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigemptyset(&raw mut action.sa_mask);
+            if libc::sigaction(libc::SIGTSTP, ours.as_ptr(), before.as_mut_ptr()) != 0 {
+                return None;
+            }
+            Some(Self { before: before.assume_init() })
+        }
+    }
+
+    /// Whether one came since the last call.
+    pub(crate) fn take(&self) -> bool {
+        STOP_ASKED.swap(false, Ordering::SeqCst)
+    }
+
+    /// Stops this process, as the signal does where nobody keeps it: not at all where nobody could
+    /// continue it. Comes back once it was continued, keeping them again.
+    pub(crate) fn stop(self) -> Option<Self> {
+        drop(self);
+        // SAFETY: the call takes a number. The action of the signal is the system's own again.
+        unsafe { libc::raise(libc::SIGTSTP) };
+        Self::heed()
+    }
+}
+
+impl Drop for StopRequests {
     fn drop(&mut self) {
-        // SAFETY: the mask was filled in by pthread_sigmask for this very thread, and a null
-        // third argument asks for nothing back.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.previous, ptr::null_mut()) };
+        // SAFETY: the pointer is to a live action that sigaction itself gave, and is not kept.
+        unsafe { libc::sigaction(libc::SIGTSTP, &raw const self.before, ptr::null_mut()) };
     }
 }
 

@@ -12,9 +12,13 @@ use super::resolve::{StartRefusal, resolve};
 pub enum Stdin {
     /// `/dev/null`: the command sees the end of input at once.
     Null,
-    /// The standard input of this process. When that is a terminal in whose foreground this
-    /// process runs, the command's process group becomes the foreground group until it ends.
+    /// The standard input of this process. A terminal is refused: no command shares one.
     Inherit,
+    /// A pseudo-terminal of the command's own, on its standard output and error too: as wide and
+    /// high as the terminal of this process, at which whoever sits there types for it. Where
+    /// standard input is no terminal, or [`CommandSpec::guard`] names none, nobody can type, and
+    /// what reads lines reads their end. What appears is one stream, that of standard output.
+    Terminal,
 }
 
 /// One command, exactly as it is to be run.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) const GUARD_VERB: &str = "__guard";
 #[cfg(target_os = "linux")]
 /// The second one: what a recorder and a guard say to each other, by number.
-pub(super) const GUARD_VERSION: &str = "2";
+pub(super) const GUARD_VERSION: &str = "3";
 /// The name that a guard shows in the table of processes: a process with a guard among its
 /// ancestors runs under a recorder.
 pub const GUARD_NAME: &CStr = c"holdpoint-guard";
@@ -89,12 +89,13 @@ impl PartialEq for Held {
 
 impl Eq for Held {}
 
-/// There are no guards on this system: no process was started as one.
+/// Does the work of the keeper of a terminal if this process was started as one. There are no
+/// guards on this system.
 ///
 /// # Errors
 ///
-/// None.
+/// Inside of the answer: nobody speaks to this keeper as a program of this version does.
 #[cfg(not(target_os = "linux"))]
 pub fn serve_as_guard() -> Option<std::io::Result<()>> {
-    None
+    super::keeper::serve_as_keeper()
 }

@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -40,6 +41,8 @@ pub(super) struct Order {
     pub(super) directory: OsString,
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) has_stdin: bool,
+    /// Its standard input is to be the terminal of its session.
+    pub(super) has_terminal: bool,
     /// What to execute, where that was opened.
     pub(super) plan: Option<Plan>,
 }
@@ -49,6 +52,11 @@ pub(super) struct Order {
 pub(super) enum Request {
     /// Kill the command with everything that it started.
     Kill,
+    /// The recorder stops with the command: kill the command with everything that it started once
+    /// this time is over.
+    KeepTime { left: Option<Duration> },
+    /// The recorder goes on, and keeps the time itself.
+    LeaveTime,
     /// The command is over: say how it ended, and leave alone what it left behind.
     Finish,
 }
@@ -60,12 +68,10 @@ pub(super) enum Report {
     Started { pid: i32 },
     /// It was not, by the system's error number where there is one.
     NotStarted { errno: Option<i32>, message: String },
-    /// The command's first process was stopped by a signal.
-    Stopped { signal: i32 },
-    /// It goes on.
-    Continued,
-    /// It has ended. It is not reaped.
+    /// Its first process has ended. It is not reaped.
     Ended,
+    /// Its time was over while the recorder was stopped: it was killed.
+    RanOut,
     /// Whatever could be killed is gone, and reaped.
     Killed,
     /// The last word.
@@ -196,6 +202,7 @@ mod tests {
             directory: "/".into(),
             environment: vec![("A".into(), "b".into())],
             has_stdin: false,
+            has_terminal: false,
             plan: None,
         };
         let (reading, writing) = io::pipe().expect("descriptors");

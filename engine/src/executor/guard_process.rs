@@ -2,7 +2,7 @@
 //! everything that it started when the recorder is gone.
 //!
 //! It is the one to which the system gives the orphans below it, so that no process of the command
-//! leaves its tree, however it was started. It leads a group of its own, so that no key of a
+//! leaves its tree, however it was started. It leads a session of its own, so that no key of a
 //! terminal and no signal to the recorder's group reaches it.
 //!
 //! It outlasts what the command leaves behind, so that this stays below a guard, by whose name who
@@ -16,23 +16,23 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, set_child_subreaper, waitid,
-};
+use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 
 use super::child_calls::{
-    Disposition, Usage, close_inherited, disposition, ended_child, wait_with_usage,
+    Usage, close_inherited, ended_child, separate_from_terminals, wait_with_usage,
 };
 use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
+use super::guard_signals::outlive_signals;
+use super::keeper::serve_as_keeper;
 use super::own_child::{command, execute_opened};
 use super::process_table::ProcessTable;
+use super::run::TERMINATE_GRACE;
 use super::tree::Tree;
 
 /// How long the recorder waits at most for the answer that all were killed.
@@ -42,27 +42,11 @@ const KILLING_PAUSE: Duration = Duration::from_millis(2);
 /// How often it is tried again to kill what belongs to another user, once nobody records it.
 const UNKILLABLE_PAUSE: Duration = Duration::from_secs(1);
 
-/// What would end or stop this process. Stops by a terminal are among it, for the group of a guard
-/// is never in the foreground.
-const SIGNALS_HEEDED_NOT: [i32; 12] = [
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGTERM,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGALRM,
-    libc::SIGTSTP,
-    libc::SIGTTIN,
-    libc::SIGTTOU,
-    libc::SIGXCPU,
-    libc::SIGXFSZ,
-];
-
 /// Does the work of a guard if this process was started as one, and says whether it was.
 ///
 /// A program that names itself as the [`Guard`](super::Guard) of its commands calls this first in
-/// its `main`, before it starts a thread, and ends when the answer is not `None`.
+/// its `main`, before it starts a thread, and ends when the answer is not `None`. The same holds
+/// for the [`Keeper`](super::Keeper) of a terminal.
 ///
 /// # Errors
 ///
@@ -71,7 +55,7 @@ const SIGNALS_HEEDED_NOT: [i32; 12] = [
 pub fn serve_as_guard() -> Option<io::Result<()>> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().as_deref() != Some(OsStr::new(GUARD_VERB)) {
-        return None;
+        return serve_as_keeper();
     }
     let is_ours = arguments.next().as_deref() == Some(OsStr::new(GUARD_VERSION));
     Some(if is_ours { serve() } else { Err(not_by_hand()) })
@@ -95,25 +79,12 @@ fn serve() -> io::Result<()> {
         tree: Tree::of(table, getpid()),
         leader,
         has_ended: false,
+        deadline: None,
         was_told_to_kill: false,
         reaped: None,
         held,
     };
     guard.watch()
-}
-
-/// Handlers that do nothing: the command does not inherit them, and so has the default action. What
-/// was ignored stays ignored, for the command as well. Readable when a child has changed.
-fn outlive_signals() -> io::Result<UnixStream> {
-    for signal in SIGNALS_HEEDED_NOT {
-        if disposition(signal)? == Disposition::Default {
-            signal_hook::flag::register(signal, Arc::default())?;
-        }
-    }
-    let (reading, writing) = UnixStream::pair()?;
-    reading.set_nonblocking(true)?;
-    signal_hook::low_level::pipe::register(libc::SIGCHLD, writing)?;
-    Ok(reading)
 }
 
 /// Waits for the first message: `None` if the recorder is gone before.
@@ -144,6 +115,7 @@ fn start(
         order.directory.as_ref(),
         &order.environment,
     );
+    separate_from_terminals(&mut command, order.has_terminal);
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     let planned = match order.plan {
         Some(plan) => {
@@ -179,6 +151,8 @@ struct GuardProcess {
     leader: Pid,
     /// Whether the recorder was told that the leader has ended.
     has_ended: bool,
+    /// When the command is killed although the recorder, which is stopped, cannot ask for it.
+    deadline: Option<Instant>,
     was_told_to_kill: bool,
     reaped: Option<(ExitStatus, Usage)>,
     /// Open until the command is over, for whoever looks whether this process looks after it.
@@ -200,6 +174,14 @@ impl GuardProcess {
                     self.kill_tree(Some(Instant::now() + KILLING_MAX));
                     self.tell_end().and_then(|()| send(&self.channel, &Report::Killed))
                 }
+                Request::KeepTime { left } => {
+                    self.deadline = left.and_then(|left| Instant::now().checked_add(left));
+                    Ok(())
+                }
+                Request::LeaveTime => {
+                    self.deadline = None;
+                    Ok(())
+                }
                 Request::Finish => return self.finish(),
             };
             if answered.is_err() {
@@ -215,7 +197,12 @@ impl GuardProcess {
             if let Some(request) = self.incoming.take()? {
                 return Ok(Some(request));
             }
-            wait_for(&[&self.channel, &self.bell], None);
+            let left = self.deadline.map(|it| it.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                self.run_out()?;
+                continue;
+            }
+            wait_for(&[&self.channel, &self.bell], left);
             self.silence_bell();
             if !self.incoming.read(&self.channel, RecvFlags::DONTWAIT)? {
                 return Ok(None);
@@ -223,12 +210,26 @@ impl GuardProcess {
         }
     }
 
+    /// The command's time is over while the recorder is stopped. Its processes are stopped too, and
+    /// get the time that the recorder would give them to end by themselves.
+    fn run_out(&mut self) -> io::Result<()> {
+        self.deadline = None;
+        send(&self.channel, &Report::RanOut)?;
+        self.tree.signal(Signal::TERM);
+        self.tree.signal(Signal::CONT);
+        let until = Instant::now() + TERMINATE_GRACE;
+        while !self.tree.living().is_empty() && Instant::now() < until {
+            wait_for(&[&self.bell], Some(until.saturating_duration_since(Instant::now())));
+            self.silence_bell();
+        }
+        self.was_told_to_kill = true;
+        self.kill_tree(Some(Instant::now() + KILLING_MAX));
+        self.tell_end()
+    }
+
     /// Reaps orphans, and tells what became of the leader, which is reaped last: until then its
     /// number and that of its group are nobody else's.
     fn look_at_children(&mut self) -> io::Result<()> {
-        if self.reaped.is_none() {
-            self.tell_stops()?;
-        }
         loop {
             match ended_child() {
                 Ok(Some(child)) if child == self.leader => return self.tell_end(),
@@ -236,18 +237,6 @@ impl GuardProcess {
                 Ok(None) | Err(_) => return Ok(()),
             }
         }
-    }
-
-    fn tell_stops(&self) -> io::Result<()> {
-        let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
-        while let Ok(Some(status)) = waitid(WaitId::Pid(self.leader), options) {
-            let report = match status.stopping_signal() {
-                Some(signal) => Report::Stopped { signal },
-                None => Report::Continued,
-            };
-            send(&self.channel, &report)?;
-        }
-        Ok(())
     }
 
     fn tell_end(&mut self) -> io::Result<()> {

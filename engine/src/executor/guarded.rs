@@ -18,11 +18,11 @@ use rustix::process::{
     waitpid,
 };
 
-use super::child_calls::Usage;
+use super::child_calls::{Usage, separate_from_terminals};
 use super::command::{CommandSpec, Stdin};
 use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION, Guard};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send, send_with};
-use super::leader::{End, Leader, Pipes, Program, start_error};
+use super::leader::{End, Leader, Pipes, Program, STOP_GRACE, Streams, start_error};
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError};
 use super::tree::Tree;
@@ -36,6 +36,8 @@ const CONTINUE_INTERVAL: Duration = Duration::from_millis(50);
 const KILLING_MAX: Duration = Duration::from_millis(500);
 /// How long it is waited between two looks.
 const KILLING_PAUSE: Duration = Duration::from_millis(2);
+/// How long it is waited between two looks at what was asked to stop.
+const STOP_PAUSE: Duration = Duration::from_millis(5);
 
 /// The guards of this process that outlast what their commands left behind. They are nobody's to
 /// wait for, and reaped when the next command is started.
@@ -56,8 +58,9 @@ pub(super) struct Guarded {
     tree: Tree,
     /// Whether orphans come to this process once the guard is dead, and nobody else is below it.
     adopts: bool,
-    stopped_by: Option<i32>,
     has_ended: bool,
+    /// Whether the guard ended the command while this process was stopped.
+    ran_out: bool,
     /// Whether the guard was asked to kill, and so may have reaped the leader.
     is_reaped: bool,
     awaits_killing: bool,
@@ -85,8 +88,8 @@ impl Guarded {
             channel,
             incoming: Incoming::default(),
             tree: Tree::of(table, guard_pid),
-            stopped_by: None,
             has_ended: false,
+            ran_out: false,
             is_reaped: true,
             awaits_killing: false,
             finished: None,
@@ -140,9 +143,8 @@ impl Guarded {
 
     fn note(&mut self, report: Report) {
         match report {
-            Report::Stopped { signal } => self.stopped_by = Some(signal),
-            Report::Continued => self.stopped_by = None,
-            Report::Ended => (self.has_ended, self.stopped_by) = (true, None),
+            Report::Ended => self.has_ended = true,
+            Report::RanOut => self.ran_out = true,
             Report::Finished(finished) => self.finished = Some(finished),
             Report::Killed => self.awaits_killing = false,
             Report::Started { .. } | Report::NotStarted { .. } => {}
@@ -187,7 +189,7 @@ impl Guarded {
 
     /// The guard is dead, or does not answer: what can be found is killed from here.
     fn lose_guard(&mut self) {
-        (self.is_lost, self.has_ended, self.stopped_by) = (true, true, None);
+        (self.is_lost, self.has_ended) = (true, true);
         self.tree.kill();
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -241,17 +243,28 @@ impl Leader for Guarded {
         Ok(self.has_ended)
     }
 
-    fn stopped_by(&mut self) -> Result<Option<i32>, ExecuteError> {
+    fn suspend(&mut self, left: Option<Duration>) {
+        if self.is_lost || self.is_reaped {
+            return;
+        }
+        self.tree.signal(Signal::TSTP);
+        let until = Instant::now() + STOP_GRACE;
+        while !self.tree.living().iter().all(|it| it.is_stopped) && Instant::now() < until {
+            wait_for_news(&self.channel, STOP_PAUSE);
+        }
+        self.tree.stop();
+        if send(&self.channel, &Request::KeepTime { left }).is_err() {
+            self.lose_guard();
+        }
+    }
+
+    fn resume(&mut self) -> bool {
+        if !self.is_lost && send(&self.channel, &Request::LeaveTime).is_err() {
+            self.lose_guard();
+        }
         self.listen();
-        Ok(self.stopped_by)
-    }
-
-    fn forget_stop(&mut self) {
-        self.stopped_by = None;
-    }
-
-    fn tells_of_stops(&self) -> bool {
-        true
+        self.tree.signal(Signal::CONT);
+        self.ran_out
     }
 
     fn group_survives(&mut self) -> Result<bool, ExecuteError> {
@@ -316,15 +329,15 @@ fn spawn(guard: &Guard) -> io::Result<(Child, UnixStream)> {
         set_child_subreaper(Some(getpid()))?;
     }
     let (ours, theirs) = UnixStream::pair()?;
-    let process = Command::new(guard.program())
+    let mut command = Command::new(guard.program());
+    command
         .arg0(OsStr::from_bytes(GUARD_NAME.to_bytes()))
         .args([GUARD_VERB, GUARD_VERSION])
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()?;
-    Ok((process, ours))
+        .stderr(Stdio::null());
+    separate_from_terminals(&mut command, false);
+    Ok((command.spawn()?, ours))
 }
 
 /// Tells the guard what to start. The ends of the pipes that the command writes to are the guard's
@@ -335,12 +348,9 @@ fn order(
     spec: &CommandSpec,
     program: Program<'_>,
 ) -> io::Result<Pipes> {
-    let (stdout, stdout_of_command) = io::pipe()?;
-    let (stderr, stderr_of_command) = io::pipe()?;
-    let stdin = io::stdin();
-    let has_stdin = spec.stdin == Stdin::Inherit;
-    let mut descriptors = vec![stdout_of_command.as_fd(), stderr_of_command.as_fd()];
-    descriptors.extend(has_stdin.then(|| stdin.as_fd()));
+    let streams = Streams::make(spec.stdin)?;
+    let mut descriptors = vec![streams.stdout.as_fd(), streams.stderr.as_fd()];
+    descriptors.extend(streams.stdin.as_ref().map(AsFd::as_fd));
     let planned = program.opened.and_then(|opened| opened.plan(spec));
     let (plan, opened) = planned.unzip();
     descriptors.extend(opened);
@@ -351,11 +361,12 @@ fn order(
         arguments: spec.arguments.clone(),
         directory: spec.directory.clone().into_os_string(),
         environment: spec.environment.clone(),
-        has_stdin,
+        has_stdin: streams.stdin.is_some(),
+        has_terminal: spec.stdin == Stdin::Terminal,
         plan,
     };
     send_with(channel, &order, &descriptors)?;
-    Ok(Pipes { stdout: stdout.into(), stderr: stderr.into() })
+    Ok(streams.pipes)
 }
 
 fn wait_for_news(channel: &UnixStream, at_most: Duration) {

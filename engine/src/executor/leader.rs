@@ -1,19 +1,24 @@
 //! The command's first process, which leads its process group.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-use super::child_calls::Usage;
-use super::command::CommandSpec;
+use super::child_calls::{Usage, is_terminal};
+use super::command::{CommandSpec, Stdin};
 use super::opened::OpenedProgram;
 use super::own_child::OwnChild;
+use super::own_terminal::OwnTerminal;
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError, Survivor};
 use super::resolve::refusal_of_exec;
+
+/// From SIGTSTP, on which a process may put its things in order, to SIGSTOP.
+pub(super) const STOP_GRACE: Duration = Duration::from_millis(100);
 
 /// A started command, as a child of this process or of its guard.
 pub(super) trait Leader {
@@ -42,14 +47,11 @@ pub(super) trait Leader {
     /// Whether the process has ended.
     fn has_ended(&mut self) -> Result<bool, ExecuteError>;
 
-    /// The signal that has stopped the process, if it is stopped.
-    fn stopped_by(&mut self) -> Result<Option<i32>, ExecuteError>;
+    /// Stops all that is contained. Whoever looks after it meanwhile keeps the time that is left.
+    fn suspend(&mut self, left: Option<Duration>);
 
-    /// The stop was acted upon: what is still to come of it is not a second one.
-    fn forget_stop(&mut self) {}
-
-    /// Whether [`notice`](Self::notice) also tells of stops, so that nobody need look for them.
-    fn tells_of_stops(&self) -> bool;
+    /// Continues what was stopped. Whether its time ran out meanwhile.
+    fn resume(&mut self) -> bool;
 
     /// Whether the group still has processes once its leader has ended. For systems without a
     /// process table to look it up in.
@@ -77,7 +79,42 @@ pub(super) struct End {
 /// The reading ends of the command's output.
 pub(super) struct Pipes {
     pub(super) stdout: OwnedFd,
+    /// `None` where there is one stream.
+    pub(super) stderr: Option<OwnedFd>,
+    /// The terminal that they are of, where it is one.
+    pub(super) terminal: Option<OwnTerminal>,
+}
+
+/// What the command gets as its standard streams, and what is left here of them.
+pub(super) struct Streams {
+    pub(super) stdin: Option<OwnedFd>,
+    pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
+    pub(super) pipes: Pipes,
+}
+
+impl Streams {
+    /// Makes them.
+    pub(super) fn make(wanted: Stdin) -> io::Result<Self> {
+        if wanted == Stdin::Terminal {
+            let terminal = OwnTerminal::make()?;
+            let (stdin, stdout, stderr) =
+                (terminal.theirs()?, terminal.theirs()?, terminal.theirs()?);
+            let output = terminal.output()?;
+            let pipes = Pipes { stdout: output, stderr: None, terminal: Some(terminal) };
+            return Ok(Self { stdin: Some(stdin), stdout, stderr, pipes });
+        }
+        let (stdout, stdout_of_command) = io::pipe()?;
+        let (stderr, stderr_of_command) = io::pipe()?;
+        let stdin = match wanted {
+            Stdin::Inherit => Some(io::stdin().as_fd().try_clone_to_owned()?),
+            Stdin::Null | Stdin::Terminal => None,
+        };
+        let (stdout_of_command, stderr_of_command) =
+            (stdout_of_command.into(), stderr_of_command.into());
+        let pipes = Pipes { stdout: stdout.into(), stderr: Some(stderr.into()), terminal: None };
+        Ok(Self { stdin, stdout: stdout_of_command, stderr: stderr_of_command, pipes })
+    }
 }
 
 /// What a command is started from.
@@ -89,14 +126,17 @@ pub(super) struct Program<'a> {
     pub(super) opened: Option<&'a OpenedProgram>,
 }
 
-/// Starts a command in a new process group: under its guard, where one is named and this system can
-/// look after a tree of processes.
+/// Starts a command in a session of its own: under its guard, where one is named and this system
+/// can look after a tree of processes.
 pub(super) fn start(
     spec: &CommandSpec,
     program: Program<'_>,
     table: Option<ProcessTable>,
 ) -> Result<(Box<dyn Leader>, Pipes), ExecuteError> {
     check_directory(spec)?;
+    if spec.stdin == Stdin::Inherit && is_terminal(io::stdin().as_fd()) {
+        return Err(ExecuteError::InputIsTerminal);
+    }
     #[cfg(target_os = "linux")]
     if let (Some(guard), Some(table)) = (&spec.guard, table) {
         let (leader, pipes) = super::guarded::Guarded::start(guard, spec, program, table)?;

@@ -1,12 +1,13 @@
 //! Runs a real command and reports what happened. Knows no rule.
 //!
-//! [`execute`] starts a [`CommandSpec`] in a process group of its own, passes its output on to an
-//! [`OutputSink`] and captures it, passes signals on, enforces a timeout and a memory limit, and
-//! returns an [`ExecutionReport`] of plain facts. What they mean is for others to say.
+//! [`execute`] starts a [`CommandSpec`] in a session of its own, keeps every descriptor of a
+//! terminal from it, passes its output on to an [`OutputSink`] and captures it, passes signals on,
+//! enforces a timeout and a memory limit, and returns an [`ExecutionReport`] of plain facts. What
+//! they mean is for others to say.
 //!
 //! One loop over one `poll` does all of it: no thread, no wall clock, no busy waiting. Nothing in
 //! the embedding process is changed, unless it [installs](Signals::install) the handling of
-//! signals or lends its terminal by [`Stdin::Inherit`].
+//! signals.
 //!
 //! With a [`Guard`] a process stands between this one and the command: it kills all that the
 //! command started when this process is gone, and the limits hold for all of that.
@@ -29,14 +30,17 @@ mod guard;
 mod guard_messages;
 #[cfg(target_os = "linux")]
 mod guard_process;
+mod guard_signals;
 #[cfg(target_os = "linux")]
 mod guarded;
+mod keeper;
 mod leader;
 mod memory;
 mod opened;
 mod output;
 mod own_child;
 mod own_signals;
+mod own_terminal;
 mod process_table;
 mod redaction;
 mod report;
@@ -45,7 +49,6 @@ mod run;
 mod secrets;
 mod signals;
 mod stream;
-mod terminal;
 #[cfg(target_os = "linux")]
 mod tree;
 mod visible;
@@ -60,6 +63,7 @@ pub use guard::serve_as_guard;
 pub use guard::{GUARD_NAME, Guard};
 #[cfg(target_os = "linux")]
 pub use guard_process::serve_as_guard;
+pub use keeper::{KeepError, Keeper, usual as usual_terminal};
 pub use opened::{OpenProgramError, OpenedFile, OpenedProgram};
 pub use output::{Discard, Notice, OutputSink, OutputStream, PassThrough};
 pub use own_signals::Signals;

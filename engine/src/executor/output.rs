@@ -52,11 +52,11 @@ pub trait OutputSink {
 }
 
 /// Something to tell while the command runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The command was stopped, because it wants to read from the terminal or to change it, and was
-    /// not lent one. It stays stopped.
-    WantsTerminal,
+    /// These descriptors of this process are terminals that the command would have inherited. They
+    /// were closed for it.
+    TerminalsClosed(Vec<i32>),
     /// The command runs without the guard that was asked for, because this system has no means for
     /// one: what leaves its process group is out of reach.
     NotContained,

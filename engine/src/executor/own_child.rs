@@ -7,7 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -15,9 +16,11 @@ use rustix::process::{
     waitid,
 };
 
-use super::child_calls::{Image, Usage, Words, execute_instead, wait_with_usage};
+use super::child_calls::{
+    Image, Usage, Words, execute_instead, separate_from_terminals, wait_with_usage,
+};
 use super::command::{CommandSpec, Stdin};
-use super::leader::{End, Leader, Pipes, Program, start_error};
+use super::leader::{End, Leader, Pipes, Program, STOP_GRACE, Streams, start_error};
 use super::opened::Plan;
 use super::process_table::{Among, ProcessTable, count_beyond_reach};
 use super::report::{Containment, ExecuteError};
@@ -35,7 +38,7 @@ pub(super) struct OwnChild {
 }
 
 impl OwnChild {
-    /// Starts the command in a new process group.
+    /// Starts the command in a session of its own.
     pub(super) fn start(
         spec: &CommandSpec,
         program: Program<'_>,
@@ -44,25 +47,20 @@ impl OwnChild {
         let (path, directory) = (program.path, &spec.directory);
         let mut command =
             command(path, &spec.program, &spec.arguments, directory, &spec.environment);
+        separate_from_terminals(&mut command, spec.stdin == Stdin::Terminal);
         let failed = |error| start_error(spec, program, error);
         if let Some((plan, opened)) = program.opened.and_then(|opened| opened.plan(spec)) {
             execute_opened(&mut command, plan, opened, &spec.environment).map_err(failed)?;
         }
-        let stdin = match spec.stdin {
-            Stdin::Null => Stdio::null(),
-            Stdin::Inherit => Stdio::inherit(),
-        };
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(failed)?;
+        let streams = Streams::make(spec.stdin).map_err(failed)?;
+        command.stdin(streams.stdin.map_or_else(Stdio::null, Stdio::from));
+        let child =
+            command.stdout(streams.stdout).stderr(streams.stderr).spawn().map_err(failed)?;
+        // The command's ends of the streams are its own alone.
+        drop(command);
         let pid = Pid::from_child(&child);
         let leader = Self { pid, exit_notice: exit_notice(pid), reaped: None, table };
-        let stdout = child.stdout.take().map(|pipe: ChildStdout| OwnedFd::from(pipe));
-        let stderr = child.stderr.take().map(|pipe: ChildStderr| OwnedFd::from(pipe));
-        let pipes = Pipes {
-            stdout: stdout.expect("stdout was asked to be a pipe"),
-            stderr: stderr.expect("stderr was asked to be a pipe"),
-        };
-        Ok((leader, pipes))
+        Ok((leader, streams.pipes))
     }
 
     fn is_over(&self) -> Result<bool, ExecuteError> {
@@ -121,13 +119,14 @@ impl Leader for OwnChild {
         self.is_over()
     }
 
-    fn stopped_by(&mut self) -> Result<Option<i32>, ExecuteError> {
-        // Asked for stops alone, the kernel says of a child that has just ended that there is none.
-        let state = self.state(WaitIdOptions::EXITED | WaitIdOptions::STOPPED)?;
-        Ok(state.and_then(|status| status.stopping_signal()))
+    fn suspend(&mut self, _left: Option<Duration>) {
+        self.signal_group(Signal::TSTP);
+        std::thread::sleep(STOP_GRACE);
+        self.signal_group(Signal::STOP);
     }
 
-    fn tells_of_stops(&self) -> bool {
+    fn resume(&mut self) -> bool {
+        self.signal_group(Signal::CONT);
         false
     }
 
@@ -162,7 +161,7 @@ impl Drop for OwnChild {
     }
 }
 
-/// The command as it is to be started, in a group of its own; the caller adds its streams.
+/// The command as it is to be started; the caller adds its session and its streams.
 pub(super) fn command(
     path: &Path,
     name: &OsStr,
@@ -176,8 +175,7 @@ pub(super) fn command(
         .args(arguments)
         .current_dir(directory)
         .env_clear()
-        .envs(environment.iter().map(|(name, value)| (name, value)))
-        .process_group(0);
+        .envs(environment.iter().map(|(name, value)| (name, value)));
     command
 }
 
@@ -225,20 +223,4 @@ fn exit_notice(pid: Pid) -> Option<OwnedFd> {
 #[cfg(not(target_os = "linux"))]
 fn exit_notice(_: Pid) -> Option<OwnedFd> {
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_that_has_ended_is_not_stopped_and_is_not_lost() {
-        let path = Path::new("/bin/sh");
-        let mut child = command(path, "sh".as_ref(), &["-c".into(), ":".into()], "/".as_ref(), &[]);
-        let pid = Pid::from_child(&child.spawn().expect("it starts"));
-        let mut child = OwnChild { pid, exit_notice: None, reaped: None, table: None };
-        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("it ends");
-        assert_eq!(child.stopped_by().expect("it is ours"), None);
-        assert!(child.has_ended().expect("it is ours"));
-    }
 }

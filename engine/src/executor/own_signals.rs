@@ -100,6 +100,10 @@ impl SignalSource for Signals {
         self.collect();
         std::mem::take(&mut self.waiting)
     }
+
+    fn stops_this_process(&self) -> bool {
+        true
+    }
 }
 
 impl Drop for Signals {

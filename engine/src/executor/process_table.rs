@@ -37,6 +37,7 @@ pub(super) struct Process {
     /// When it was started, in the kernel's ticks: with the number, what tells it from every other.
     pub(super) started: u64,
     has_ended: bool,
+    pub(super) is_stopped: bool,
     has_executed: bool,
     resident_bytes: u64,
 }
@@ -186,6 +187,7 @@ fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
         group,
         started,
         has_ended: matches!(state, "Z" | "X" | "x"),
+        is_stopped: matches!(state, "T" | "t"),
         has_executed: flags & FORKED_WITHOUT_EXEC == 0,
         resident_bytes: pages.saturating_mul(rustix::param::page_size() as u64),
     })
@@ -213,6 +215,7 @@ mod tests {
             group: 42,
             started: 99,
             has_ended: false,
+            is_stopped: false,
             has_executed: true,
             resident_bytes: 3 * page,
         };

@@ -111,8 +111,7 @@ pub enum Outcome {
         /// The size seen, in bytes.
         seen: u64,
     },
-    /// Somebody asked for the end: by a signal to this process, or by the keys of the terminal
-    /// that the command had been given.
+    /// Somebody asked for the end: by a signal to this process, or by a key of its own terminal.
     Interrupted {
         /// The first such signal's number.
         signal: i32,
@@ -151,6 +150,9 @@ pub enum ExecuteError {
     /// The command was not started, and the reason lies in the program itself.
     #[error(transparent)]
     Refused(#[from] StartRefusal),
+    /// The command was to read the standard input of this process, and that is a terminal.
+    #[error("its standard input is a terminal, which no command shares: use a terminal of its own")]
+    InputIsTerminal,
     /// The working directory cannot be entered.
     #[error("cannot run in directory {directory:?}: {source}; create it or name another")]
     Directory {

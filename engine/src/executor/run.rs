@@ -6,16 +6,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
+use super::child_calls::{StopRequests, inherited_terminals};
 use super::command::CommandSpec;
 use super::leader::{End, Leader, Program, start};
 use super::memory::MemoryWatch;
 use super::opened::OpenedProgram;
 use super::output::{Notice, OutputSink, OutputStream};
+use super::own_terminal::OwnTerminal;
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError, ExecutionReport, Outcome, exit_status};
 use super::signals::{ForwardedSignal, ReceivedSignal, SignalOrigin, SignalSource};
 use super::stream::{Awaits, READ_BYTES, Stream};
-use super::terminal::LentTerminal;
 
 /// From SIGTERM at the timeout to SIGKILL.
 pub const TERMINATE_GRACE: Duration = Duration::from_secs(1);
@@ -32,10 +33,6 @@ pub const SINK_GRACE: Duration = Duration::from_secs(1);
 /// How often the end is looked for where the system cannot announce it, and stray processes when
 /// only their end is waited for.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// How often a command with a lent terminal is asked whether it was stopped.
-const STOP_INTERVAL: Duration = Duration::from_millis(100);
-/// How often one without it is, where nobody tells of stops.
-const STOP_TOLD_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Runs a command to its end, whatever that is, and reports.
 ///
@@ -106,7 +103,12 @@ struct Run {
     leader: Box<dyn Leader>,
     streams: [Stream; 2],
     buffer: Box<[u8]>,
-    terminal: Option<LentTerminal>,
+    /// Terminals that the command did not get, until that was told.
+    closed: Vec<i32>,
+    /// The command's own terminal, if it has one.
+    terminal: Option<OwnTerminal>,
+    /// What stops this process, while it has to stop with the command.
+    stops: Option<StopRequests>,
     table: Option<ProcessTable>,
     memory: MemoryWatch,
     memory_limit: Option<u64>,
@@ -118,13 +120,13 @@ struct Run {
     /// When a sink that is behind is given up; `None` as long as nothing is being stopped.
     patience_until: Option<Instant>,
     left_behind: bool,
-    has_told_of_stop: bool,
 }
 
 impl Run {
     fn start(spec: &CommandSpec, program: Program<'_>) -> Result<Self, ExecuteError> {
         let table = ProcessTable::find();
         let memory = MemoryWatch::new(table, spec.max_memory_bytes);
+        let closed = inherited_terminals();
         let started = Instant::now();
         let (leader, pipes) = start(spec, program, table)?;
         let stream = |name, pipe| {
@@ -133,11 +135,13 @@ impl Run {
         };
         Ok(Self {
             streams: [
-                stream(OutputStream::Stdout, pipes.stdout)?,
+                stream(OutputStream::Stdout, Some(pipes.stdout))?,
                 stream(OutputStream::Stderr, pipes.stderr)?,
             ],
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            terminal: LentTerminal::lend(spec.stdin, leader.pid()),
+            closed,
+            terminal: pipes.terminal,
+            stops: None,
             leader,
             table,
             memory,
@@ -149,7 +153,6 @@ impl Run {
             kill_at: None,
             patience_until: None,
             left_behind: false,
-            has_told_of_stop: false,
         })
     }
 
@@ -162,11 +165,18 @@ impl Run {
         if spec.guard.is_some() && self.leader.containment() == Containment::Group {
             sink.notice(Notice::NotContained);
         }
+        if !self.closed.is_empty() {
+            sink.notice(Notice::TerminalsClosed(std::mem::take(&mut self.closed)));
+        }
+        self.stops = signals.stops_this_process().then(StopRequests::heed).flatten();
+        self.take_keyboard(spec)?;
         loop {
+            self.heed_stop(spec)?;
             self.heed_signals(signals);
+            self.terminal.iter_mut().for_each(OwnTerminal::advance);
             self.move_output(sink)?;
             self.heed_the_end()?;
-            self.heed_the_clock(sink)?;
+            self.heed_the_clock();
             if self.stage == Stage::Over {
                 return self.report();
             }
@@ -216,6 +226,7 @@ impl Run {
     fn next_stage(&mut self, now: Instant) -> Result<Stage, ExecuteError> {
         Ok(match self.stage {
             Stage::Running if self.leader.has_ended()? => {
+                self.terminal.iter_mut().for_each(OwnTerminal::end);
                 Stage::Settling { until: now + STRAY_GRACE }
             }
             Stage::Settling { until } => self.settle(until, now)?,
@@ -247,12 +258,11 @@ impl Run {
     }
 
     /// Does what is due by the clock while the leader runs.
-    fn heed_the_clock(&mut self, sink: &mut dyn OutputSink) -> Result<(), ExecuteError> {
+    fn heed_the_clock(&mut self) {
         if self.stage != Stage::Running {
-            return Ok(());
+            return;
         }
         let now = Instant::now();
-        self.heed_stop(sink)?;
         let (leader, among) = (self.leader.pid(), self.leader.among());
         if let Some(seen) = self.memory.look(leader, among, now) {
             self.stop(Cause::MemoryExceeded { seen }, Duration::ZERO);
@@ -265,33 +275,45 @@ impl Run {
             self.leader.kill_all();
             self.kill_at = None;
         }
+    }
+
+    /// Stops the command and this process as one job, and continues both when this is continued.
+    fn heed_stop(&mut self, spec: &CommandSpec) -> Result<(), ExecuteError> {
+        let Some(stops) = self.stops.take_if(|stops| stops.take()) else { return Ok(()) };
+        self.terminal.iter_mut().for_each(OwnTerminal::leave_keyboard);
+        let now = Instant::now();
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(now));
+        let is_running = self.stage == Stage::Running;
+        if is_running {
+            self.leader.suspend(left.filter(|_| self.cause.is_none()));
+        }
+        self.stops = stops.stop();
+        if is_running {
+            self.take_keyboard(spec)?;
+        }
+        if is_running && self.leader.resume() {
+            self.stop(Cause::TimedOut, TERMINATE_GRACE);
+        }
         Ok(())
     }
 
-    /// A command that wants the terminal gets it where it may, and is told of where it may not.
-    fn heed_stop(&mut self, sink: &mut dyn OutputSink) -> Result<(), ExecuteError> {
-        if let Some(terminal) = &self.terminal {
-            return terminal.heed_stop(&mut *self.leader);
-        }
-        if self.has_told_of_stop {
-            return Ok(());
-        }
-        if let Some(libc::SIGTTIN | libc::SIGTTOU) = self.leader.stopped_by()? {
-            self.has_told_of_stop = true;
-            sink.notice(Notice::WantsTerminal);
-        }
-        Ok(())
+    /// Lets whoever sits at the terminal of this process type at the one of the command.
+    fn take_keyboard(&mut self, spec: &CommandSpec) -> Result<(), ExecuteError> {
+        let Some(terminal) = &mut self.terminal else { return Ok(()) };
+        let during = "taking the terminal";
+        terminal.take_keyboard(spec).map_err(|source| ExecuteError::Watch { during, source })
     }
 
     /// Waits until something happens or is due.
     fn wait(&self, sink: &dyn OutputSink, signals: &dyn SignalSource) -> Result<(), ExecuteError> {
-        let mut watched: Vec<PollFd<'_>> = Vec::with_capacity(4);
+        let mut watched: Vec<PollFd<'_>> = Vec::with_capacity(5);
         if self.stage == Stage::Running {
             let notice = self.leader.notice();
             watched.extend(notice.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)));
         }
         let wake = signals.wake();
         watched.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
+        watched.extend(self.terminal.as_ref().and_then(OwnTerminal::interest));
         watched.extend(self.streams.iter().filter_map(|stream| stream.interest(sink)));
         let timeout = self.next_due().map(|due| timespec(due, Instant::now()));
         match poll(&mut watched, timeout.as_ref()) {
@@ -352,12 +374,17 @@ impl Run {
         }
     }
 
-    /// Whether a signal that ended the command can be taken for a key of the lent terminal.
+    /// Whether a signal that ended the command can be taken for a key of its terminal.
     fn was_typed(&self, signal: i32) -> bool {
-        self.terminal.is_some() && matches!(signal, libc::SIGINT | libc::SIGQUIT)
+        let was_typed = self.terminal.as_ref().is_some_and(OwnTerminal::has_stopping_key);
+        was_typed && matches!(signal, libc::SIGINT | libc::SIGQUIT)
     }
 
     fn pass_signal_on(&self, signal: ForwardedSignal) {
+        if let (ForwardedSignal::WindowChange, Some(terminal)) = (signal, &self.terminal) {
+            terminal.follow_size();
+            return;
+        }
         if let Some(signal) = Signal::from_named_raw(signal.number()) {
             self.leader.signal_group(signal);
         }
@@ -433,20 +460,11 @@ impl Run {
         earliest([patience, of_stage])
     }
 
-    /// How often it is looked whether the command was stopped, if ever.
-    fn stop_interval(&self) -> Option<Duration> {
-        match self.terminal {
-            Some(_) => Some(STOP_INTERVAL),
-            None if self.leader.tells_of_stops() || self.has_told_of_stop => None,
-            None => Some(STOP_TOLD_INTERVAL),
-        }
-    }
-
     fn due_while_running(&self, now: Instant) -> Option<Instant> {
         let look = self.leader.notice().is_none().then_some(now + LOOK_INTERVAL);
-        let stop = self.stop_interval().map(|interval| now + interval);
         let deadline = self.deadline.filter(|_| self.cause.is_none());
-        earliest([look, stop, deadline, self.kill_at, self.memory.due()])
+        let end = self.terminal.as_ref().and_then(OwnTerminal::due);
+        earliest([look, end, deadline, self.kill_at, self.memory.due()])
     }
 }
 

@@ -99,6 +99,13 @@ pub trait SignalSource {
 
     /// The signals that came since the last call. Does not wait.
     fn take(&mut self) -> Vec<ReceivedSignal>;
+
+    /// Whether SIGTSTP (Ctrl-Z) to this process is to stop the command too, which has no terminal
+    /// of this process's that could: everything of the command is stopped, then this process, and
+    /// SIGCONT to this process continues both. Of several executions at once, only one may do so.
+    fn stops_this_process(&self) -> bool {
+        false
+    }
 }
 
 /// No signals at all: this process's handling of signals is left as it is.

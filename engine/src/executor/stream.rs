@@ -38,14 +38,15 @@ pub(super) enum Awaits {
 }
 
 impl Stream {
-    /// Takes over the reading end of a pipe.
-    pub(super) fn new(name: OutputStream, pipe: OwnedFd, limit: u64) -> io::Result<Self> {
+    /// Takes over the reading end of a pipe, or this process's side of a terminal; without one
+    /// there is no such stream.
+    pub(super) fn new(name: OutputStream, pipe: Option<OwnedFd>, limit: u64) -> io::Result<Self> {
         // Only our own end: the command's end is another open file and stays blocking.
-        rustix::io::ioctl_fionbio(&pipe, true)?;
+        pipe.as_ref().map_or(Ok(()), |pipe| rustix::io::ioctl_fionbio(pipe, true))?;
         Ok(Self {
             name,
-            pipe: Some(pipe),
-            end_seen: false,
+            end_seen: pipe.is_none(),
+            pipe,
             capture: Capture::new(limit),
             pending: Vec::new(),
             failure: None,
@@ -86,7 +87,8 @@ impl Stream {
         }
         let Some(pipe) = &self.pipe else { return Ok(()) };
         match rustix::io::read(pipe, &mut *buffer) {
-            Ok(0) => {
+            // The last is what a terminal answers that nobody has open any more.
+            Ok(0) | Err(Errno::IO) => {
                 self.end_seen = true;
                 self.pipe = None;
             }

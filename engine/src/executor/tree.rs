@@ -40,8 +40,21 @@ impl Tree {
         }
     }
 
+    /// Sends a signal to all.
+    pub(super) fn signal(self, signal: Signal) {
+        for process in self.living() {
+            let _ = self.send(&process, signal);
+        }
+    }
+
     /// Stops all, so that nobody can fork while others are still looked for, and then kills all.
     pub(super) fn kill(self) {
+        self.stop();
+        self.signal(Signal::KILL);
+    }
+
+    /// Stops all, also those that are forked meanwhile.
+    pub(super) fn stop(self) {
         let mut stopped = BTreeSet::new();
         for _ in 0..FREEZING_ROUNDS {
             let mut found_more = false;
@@ -52,9 +65,6 @@ impl Tree {
             if !found_more {
                 break;
             }
-        }
-        for process in self.living() {
-            let _ = self.send(&process, Signal::KILL);
         }
     }
 

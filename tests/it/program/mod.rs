@@ -109,7 +109,7 @@ fn is_answer(arguments: &[&str]) -> bool {
 
 /// A terminal at which nobody types.
 pub(crate) fn terminal() -> File {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();

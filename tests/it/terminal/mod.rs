@@ -229,7 +229,7 @@ pub(crate) fn at_terminal(place: &Place, arguments: &[&str]) -> Output {
 
 /// A new terminal: where keys are pressed, and the device's name.
 fn terminal() -> (OwnedFd, String) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();

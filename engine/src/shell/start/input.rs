@@ -23,7 +23,7 @@ const PIECE_BYTES: usize = 64 << 10;
 pub(super) enum Input {
     /// Nothing.
     Nothing,
-    /// A terminal: what will be typed is not known.
+    /// A terminal of its own: what will be typed there is not known.
     Terminal,
     /// A regular file, from where it stands to its end. Digested whenever it is looked at.
     File,
@@ -48,13 +48,17 @@ impl Input {
     /// Looks at what the command will read. A pipe is read to its end, and this process's standard
     /// input is then a file in memory that holds the same.
     pub(super) fn take(wanted: Stdin, signals: &mut dyn SignalSource) -> Result<Self, StartError> {
-        if wanted == Stdin::Null {
-            return Ok(Self::Nothing);
+        match wanted {
+            Stdin::Null => return Ok(Self::Nothing),
+            Stdin::Terminal => return Ok(Self::Terminal),
+            Stdin::Inherit => {}
         }
         let found = fstat(stdin()).map_err(failed)?;
         Ok(match FileType::from_raw_mode(found.st_mode) {
             FileType::RegularFile => Self::File,
-            FileType::CharacterDevice if isatty(stdin()) => Self::Terminal,
+            FileType::CharacterDevice if isatty(stdin()) => {
+                return Err(StartError::Input { found: "a terminal" });
+            }
             FileType::CharacterDevice if is_null(&found) => Self::Nothing,
             FileType::Fifo | FileType::Socket => return keep_whole(signals),
             other => return Err(StartError::Input { found: kind_name(other) }),
