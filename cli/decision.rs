@@ -47,8 +47,8 @@ pub(crate) use principal::{Speaker, claimed, user};
 pub(crate) use respond::{Answered, answer, give};
 pub(crate) use session::{DecisionSession, Only, unproven};
 pub(crate) use shown::{
-    Doubts, brief_lines, doubt, how_to_answer, lines, outcome, span, tell_how_to_answer,
-    what_starts,
+    Doubts, brief_lines, doubt, how_to_answer, lines, outcome, outcome_with_reason, span,
+    tell_how_to_answer, what_starts,
 };
 #[cfg(feature = "mcp")]
 pub(crate) use {

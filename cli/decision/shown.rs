@@ -5,9 +5,9 @@ mod start;
 
 use crate::arguments::Global;
 use crate::hold::{ALL_OVER, RECORDED_NEXT};
-use crate::locate::{program, program_words};
-use crate::screen::{Page, columns, columns_of_stderr, named, quoted};
-use crate::text::{bytes, counted, moment};
+use crate::locate::program_words;
+use crate::screen::{Page, columns, columns_of_stderr, named, quoted, quoted_up_to};
+use crate::text::{bytes, moment};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::doubt::Doubt;
@@ -16,10 +16,13 @@ use holdpoint_domain::decision_point::{
     GivenResponse, OnTimeout, ResolutionKind, Response,
 };
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
-use holdpoint_engine::shell::without_variables;
+use holdpoint_engine::shell::StartSummary;
 use holdpoint_replay::records_named;
 use std::io::Write;
 use std::time::Duration;
+
+/// How much is told at once of a reason.
+const REASON_CHARACTERS: usize = 300;
 
 /// What keeps an approval from being spent, whatever was answered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,30 +56,25 @@ pub(crate) fn brief_lines(
 ) -> Vec<String> {
     let is_start = point.binding().is_some_and(|binding| *binding.tool == *RUN_TOOL);
     let context = point.terms.proposal.context.as_deref().filter(|_| is_start);
-    let Some((brief, variables)) = context.map(without_variables) else {
+    let summary = context.and_then(StartSummary::of).filter(|summary| !summary.says_more);
+    let Some(summary) = summary else {
         return lines(global, point, (now, columns), doubts);
     };
-    let brief = (brief, variables);
-    if let Some(lines) = start::lines(global, point, &brief, (now, columns), doubts) {
+    if let Some(lines) = start::lines(global, point, &summary, (now, columns), doubts) {
         return lines;
     }
-    let (brief, variables) = brief;
     let mut page = Page::new(columns);
-    page.foreign("context", &brief);
-    let variables = counted(u64::try_from(variables).unwrap_or(u64::MAX), "variable");
-    let more = format!(
-        "{variables} of its environment; `{} decision show {}` has them, and what is not bound",
-        program(&global.log),
-        named(&point.decision_id)
-    );
+    start::add_command(&mut page, point, &summary);
+    start::add_surroundings(&mut page, &summary);
+    let more = start::rest(global, point, &summary);
     add_rest(&mut page, global, point, (now, doubts, Some(&more)));
     page.lines()
 }
 
 /// The command that a question before a start is about, else the question's own words.
-pub(crate) fn what_starts(point: &DecisionPoint) -> &str {
-    let context = point.terms.proposal.context.as_deref().unwrap_or_default();
-    start::command_in(context).unwrap_or(&point.terms.proposal.prompt)
+pub(crate) fn what_starts(point: &DecisionPoint) -> String {
+    let summary = point.terms.proposal.context.as_deref().and_then(StartSummary::of);
+    summary.map_or_else(|| point.terms.proposal.prompt.to_string(), |summary| summary.command)
 }
 
 /// What stands behind the context, and what is bound besides what that shows.
@@ -180,6 +178,16 @@ pub(crate) fn outcome(point: &DecisionPoint) -> String {
         (None, None) => String::new(),
     };
     format!("{what} by {by} at {}{after}", ending.ended_at)
+}
+
+/// The same, with what whoever ended it said beside it: the beginning, in quotes.
+pub(crate) fn outcome_with_reason(point: &DecisionPoint) -> String {
+    let said = outcome(point);
+    let comment = point.ending.as_ref().and_then(|ending| ending.comment.as_deref());
+    match comment {
+        Some(comment) => format!("{said}, who said {}", quoted_up_to(REASON_CHARACTERS, comment)),
+        None => said,
+    }
 }
 
 /// How many have chosen what, where that takes several.

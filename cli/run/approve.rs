@@ -1,9 +1,9 @@
 //! Asking the person whether a command may start: on the terminal where there is one, and at the
 //! same time from any other process.
 
-use super::ask::{ALL, is_all, is_output};
+use super::ask::{DETAILS, is_details, is_output};
 use crate::arguments::{Global, program};
-use crate::decision::{self, Doubts, brief_lines, outcome, what_starts};
+use crate::decision::{self, Doubts, brief_lines, outcome_with_reason, what_starts};
 use crate::exit::complain;
 use crate::screen::{Around, Conversation, in_line};
 use crate::text::{moment, visible_once};
@@ -58,12 +58,12 @@ impl<'a> StartPerson<'a> {
         };
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let sentences = [
-            format!("`{ALL}` shows here all that is bound, and answers nothing"),
+            format!("`{DETAILS}` shows here all that is bound, and answers nothing"),
             "holdpoint: nothing has run yet; a person decides whether this starts".to_string(),
         ];
         let show = |columns| brief_lines(self.global, question, (now, columns), Doubts::default());
         let around = around(question, &sentences, &prompt);
-        terminal.put_question(show, &Around { all: Some(ALL), ..around });
+        terminal.put_question(show, &Around { all: Some(DETAILS), ..around });
     }
 
     /// Shows the question as `decision show` does, with everything that is bound.
@@ -87,7 +87,7 @@ impl<'a> StartPerson<'a> {
             }
         };
         let answer = read(line.text());
-        if is_all(line.text()) {
+        if is_details(line.text()) {
             self.show_all(question);
         } else if is_output(line.text()) {
             self.say("nothing has run yet, so that there is no output");
@@ -125,7 +125,7 @@ impl StartPrompter for StartPerson<'_> {
     }
 
     fn settled(&mut self, question: &DecisionPoint) {
-        self.say(&outcome(question));
+        self.say(&outcome_with_reason(question));
     }
 }
 
@@ -134,7 +134,7 @@ fn prompt_line() -> String {
 }
 
 fn around<'a>(question: &DecisionPoint, sentences: &'a [String], prompt: &'a str) -> Around<'a> {
-    Around { sentences, command: in_line(what_starts(question)), prompt, all: None }
+    Around { sentences, command: in_line(&what_starts(question)), prompt, all: None }
 }
 
 /// An answer is its whole name, in whatever case; nothing else is one, and no line is one.

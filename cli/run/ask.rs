@@ -16,8 +16,10 @@ use holdpoint_engine::shell::{
 
 /// What is typed to read what the command printed.
 const OUTPUT: &str = "output";
-/// What is typed to read all that an answer binds.
-pub(super) const ALL: &str = "all";
+/// What is typed to read all that an answer binds: ids, inodes and digests.
+pub(super) const DETAILS: &str = "details";
+/// What was typed for the same before.
+const ALL: &str = "all";
 
 /// Puts the questions of a run to a person.
 pub(super) struct Person<'a> {
@@ -116,13 +118,14 @@ impl<'a> Person<'a> {
             let sentences = [
                 format!("or from another terminal: {how}"),
                 format!(
-                    "`{OUTPUT}` shows here what it printed, `{ALL}` the ids and hashes that an \
+                    "`{OUTPUT}` shows here what it printed, `{DETAILS}` the ids and hashes that an \
                      answer binds too; neither answers anything"
                 ),
                 "holdpoint: a person decides what becomes of this run".to_string(),
             ];
             let command = recorded_in_line(&question.context().command_line);
-            let around = Around { sentences: &sentences, command, prompt: &prompt, all: Some(ALL) };
+            let around =
+                Around { sentences: &sentences, command, prompt: &prompt, all: Some(DETAILS) };
             terminal.put_question(|columns| brief_lines(question, now, columns), &around);
             return;
         }
@@ -168,7 +171,7 @@ impl<'a> Person<'a> {
             self.show_output(question);
             return None;
         }
-        if self.draft == Draft::Nothing && is_all(line.text()) {
+        if self.draft == Draft::Nothing && is_details(line.text()) {
             self.show_all(question);
             return None;
         }
@@ -243,8 +246,8 @@ pub(super) fn is_output(line: &str) -> bool {
 
 /// Whether a line asks for all that is bound. It is no decision either; what is typed as a reason
 /// stays one.
-pub(super) fn is_all(line: &str) -> bool {
-    line.trim().eq_ignore_ascii_case(ALL)
+pub(super) fn is_details(line: &str) -> bool {
+    [DETAILS, ALL].iter().any(|word| line.trim().eq_ignore_ascii_case(word))
 }
 
 /// Takes a typed line further. A decision is its whole name, in whatever case: a letter that means
@@ -304,6 +307,7 @@ mod tests {
         }
         for typed in [
             ALL,
+            DETAILS,
             OUTPUT,
             "OUTPUT",
             " output ",

@@ -5,7 +5,7 @@ use super::approve::StartPerson;
 use super::terms::StartArgs;
 use super::{Carried, not_started, unrecorded};
 use crate::arguments::{Global, program};
-use crate::decision::{is_by_beginning, outcome, resolve};
+use crate::decision::{is_by_beginning, outcome, outcome_with_reason, resolve};
 use crate::exit::{Exit, Failure, complain};
 use crate::ids;
 use crate::output::Output;
@@ -55,7 +55,7 @@ pub(super) fn bind(
 ) -> Result<Bound, Failure> {
     let keys = ApprovalKeys::of_user().map_err(|error| failure(carried.global, error))?;
     let signals = signals as &mut dyn SignalSource;
-    let bound = Bound::take(&carried.run, start.bind_file.clone(), keys, signals);
+    let bound = Bound::take(&carried.run, start.binding(), keys, signals);
     bound.map_err(|error| failure(carried.global, error))
 }
 
@@ -86,7 +86,10 @@ pub(super) fn ask(
     let ask = AskBefore {
         policy: in_force.approval.clone(),
         separation: in_force.gate.separation,
-        timeout: in_force.approval_timeout.unwrap_or(HumanDecisionTimeout::DEFAULT),
+        timeout: in_force.approval_timeout.unwrap_or(match carried.hold.no_wait {
+            true => HumanDecisionTimeout::UNATTENDED,
+            false => HumanDecisionTimeout::DEFAULT,
+        }),
     };
     let mut person = StartPerson::new(global, carried.hold.no_wait);
     let asked =
@@ -134,7 +137,7 @@ impl NotStarted {
             }
             _ => ("denied", EXIT_ABORTED),
         };
-        let said = self::outcome(&point);
+        let said = outcome_with_reason(&point);
         Box::new(Self { point, outcome, said, spending: None, exit_status })
     }
 

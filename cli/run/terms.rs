@@ -8,6 +8,8 @@ use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_engine::floors::names_nobody;
+use holdpoint_engine::shell::BindingOptions;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// How many attempts a person may allow where nothing else is said.
@@ -27,7 +29,8 @@ pub(super) struct HoldArgs {
     /// How many distinct people have to approve before the start, 1 to 16. [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     quorum: Option<u8>,
-    /// How long there is to approve before the start; then nothing is started. [default: 5m]
+    /// How long there is to approve before the start; then nothing is started. [default: 5m; 24h
+    /// with --no-wait]
     #[arg(long, value_name = "DURATION", value_parser = limits::decision)]
     approval_timeout: Option<HumanDecisionTimeout>,
     /// How long the person has after an attempt, 1ms to 366d; then it is ABORT. [default: 5m]
@@ -54,15 +57,34 @@ pub(super) struct HoldArgs {
 /// What a start is bound to, and what lets it begin.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct StartArgs {
-    /// Bind the approval to this file too: its path and content.
+    /// Bind the approval to this file besides those that words of the command name: its path and
+    /// content.
     #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "resume")]
-    pub(super) bind_file: Vec<PathBuf>,
+    bind_file: Vec<PathBuf>,
+    /// Do not bind this file, which the command names and writes. It is part of the question.
+    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with = "resume")]
+    no_bind_file: Vec<OsString>,
+    /// Do not bind this variable, which names another file in every step of a continuous
+    /// integration, such as GITHUB_OUTPUT. It is part of the question.
+    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with = "resume")]
+    unbind_env: Vec<OsString>,
     /// Spend this approval, given to a question that `--hold before --no-wait` left open.
     #[arg(long, value_name = "ID", conflicts_with = "resume")]
     pub(super) approval: Option<String>,
     /// Begin the next attempt of the run whose question was decided RETRY when nobody waited.
     #[arg(long, value_name = "REQ")]
     pub(super) resume: Option<String>,
+}
+
+impl StartArgs {
+    /// What is bound besides the command, and what of it is not.
+    pub(super) fn binding(&self) -> BindingOptions {
+        let mut options = BindingOptions::default();
+        options.files.clone_from(&self.bind_file);
+        options.unbound_files.clone_from(&self.no_bind_file);
+        options.unbound_variables.clone_from(&self.unbind_env);
+        options
+    }
 }
 
 /// When a person is asked.
@@ -147,6 +169,8 @@ pub(super) fn expect_asked(
     let of_start = [
         ("--approval-timeout", hold.approval_timeout.is_some()),
         ("--bind-file", !start.bind_file.is_empty()),
+        ("--no-bind-file", !start.no_bind_file.is_empty()),
+        ("--unbind-env", !start.unbind_env.is_empty()),
     ];
     let in_vain = of_any.iter().filter(|_| !asks).chain(of_start.iter().filter(|_| !asks_before));
     match in_vain.into_iter().find(|(_, is_given)| *is_given) {

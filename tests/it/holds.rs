@@ -463,11 +463,11 @@ fn a_hold_is_decided_on_one_screen_and_its_hashes_are_a_word_away() {
         "  RETRY  ",
         "  ABORT  ",
         "from another terminal",
-        "`all` the ids and hashes",
+        "`details` the ids and hashes",
     ];
     let found: Vec<usize> = places.iter().map(|it| shown.find(it).expect(it)).collect();
     assert!(found.is_sorted() && !shown.contains("chain hash"), "{shown}");
-    waiting.type_line("all");
+    waiting.type_line("details");
     let all = waiting.see("prior hash  ").join("\n");
     assert!(all.contains("chain hash") && all.contains("request         REQ-"), "{all}");
     waiting.type_line("abort");

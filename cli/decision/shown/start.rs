@@ -1,5 +1,5 @@
-//! A start as it is shown to whoever is to let it begin: what would run, then what each answer
-//! does, and where all else is that is decided about.
+//! A start as it is shown to whoever is to let it begin: the command and who asks, what would run
+//! and what is not bound, then what each answer does, and where all else is.
 
 use super::{Doubts, approval, time_left, who};
 use crate::arguments::Global;
@@ -10,11 +10,14 @@ use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{
     APPROVE, DENY, DecisionOption, DecisionPoint, DecisionPointState, OnTimeout, Urgency,
 };
+use holdpoint_engine::shell::{NamedLine, StartSummary, carries_code};
+use std::ffi::OsStr;
 
-/// What stands before the command in the circumstances of a start.
-const COMMAND: &str = "  command    = ";
-/// What stands before each file there that `--bind-file` named.
-const FILE: &str = "  file       ";
+/// How wide the names of circumstances are.
+const KIND_WIDTH: usize = 10;
+/// What a program opens of its own accord is never bound.
+const BY_ITSELF: &str =
+    "what the program reads by itself: a Makefile, imports, files in directories";
 /// The answers, and what the question before a start says of them.
 const ANSWERS: [(&str, &str); 2] =
     [(APPROVE, "Start it, exactly so and once"), (DENY, "Do not start it")];
@@ -24,16 +27,15 @@ const ANSWERS: [(&str, &str); 2] =
 pub(super) fn lines(
     global: &Global,
     point: &DecisionPoint,
-    (brief, variables): &(String, usize),
+    summary: &StartSummary,
     (now, columns): (Time, usize),
     doubts: Doubts,
 ) -> Option<Vec<String>> {
-    if !asks_that_alone(point, brief) || doubts.of_records.is_some() || doubts.is_log_damaged {
+    if !asks_that_alone(point, summary) || doubts.of_records.is_some() || doubts.is_log_damaged {
         return None;
     }
     let mut page = Page::new(columns);
-    page.foreign("what would start", brief);
-    page.row("asked by", &format!("{}, {}", who(&point.requested_by), moment(point.created_at)));
+    add_command(&mut page, point, summary);
     if let Some(end) = point.terms.expires_at {
         let left = match time_left(point, now).as_str() {
             "overdue" => "overdue".to_string(),
@@ -42,46 +44,78 @@ pub(super) fn lines(
         page.row("time", &format!("{left}, until {}; then nothing starts", moment(end)));
     }
     point.terms.policy.iter().for_each(|policy| page.row("approval", &approval(policy)));
+    add_surroundings(&mut page, summary);
     page.row(APPROVE, "starts it, exactly so and once");
     page.row(DENY, "starts nothing");
-    let id = named(&point.decision_id);
-    let program = program(&global.log);
-    let variables = counted(u64::try_from(*variables).unwrap_or(u64::MAX), "variable");
-    page.row(
-        "and bound to",
-        &format!(
-            "{variables} of its environment; `{program} decision show {id}` has them, and the rest"
-        ),
-    );
-    page.row("not bound", &not_bound(brief));
+    page.row("and bound to", &rest(global, point, summary));
+    let (id, program) = (named(&point.decision_id), program(&global.log));
     page.row("from elsewhere", &format!("`{program} answer {id} {APPROVE}`, or {DENY}"));
     Some(page.lines())
 }
 
-/// What may change until the command reads it.
-fn not_bound(brief: &str) -> String {
-    let bound = match brief.lines().filter(|line| line.starts_with(FILE)).count() {
-        0 => ": `--bind-file` binds them".to_string(),
-        files => format!(
-            ", but for the {} above",
-            counted(u64::try_from(files).unwrap_or(u64::MAX), "file")
-        ),
-    };
-    format!("files that it reads, also a script{bound}")
+/// The command and who asks.
+pub(super) fn add_command(page: &mut Page, point: &DecisionPoint, summary: &StartSummary) {
+    page.foreign("what would start", &line("command", "", &summary.command));
+    page.row("asked by", &format!("{}, {}", who(&point.requested_by), moment(point.created_at)));
 }
 
-/// The command in the circumstances of a start.
-pub(super) fn command_in(context: &str) -> Option<&str> {
-    context.lines().find_map(|line| line.strip_prefix(COMMAND))
+/// What the command finds around it, and what of that is not bound.
+pub(super) fn add_surroundings(page: &mut Page, summary: &StartSummary) {
+    let mut found =
+        vec![line("directory", "", &summary.directory), line("program", "", &summary.program)];
+    found.extend(summary.files.iter().map(|file| format!("  {:<KIND_WIDTH$} {file}", "file")));
+    found.extend(summary.code.iter().map(|code| line("code", &code.name, &code.shown)));
+    found.extend(summary.search.iter().map(|search| line("search", "PATH", search)));
+    found.extend(summary.input.iter().map(|input| line("input", "", input)));
+    page.foreign("with", &found.join("\n"));
+    let files = summary.unread.iter().map(|file| line("file", &file.name, &file.shown));
+    let unbound: Vec<String> = files.chain(summary.unbound.iter().map(unbound_variable)).collect();
+    if !unbound.is_empty() {
+        page.foreign("NOT bound", &unbound.join("\n"));
+    }
+    if summary.unbound_besides > 0 {
+        let more = u64::try_from(summary.unbound_besides).unwrap_or(u64::MAX);
+        page.row("NOT bound", &format!("{} more, which have no room here", counted(more, "name")));
+    }
+    match summary.binds_named_files {
+        true => page.row("not bound", BY_ITSELF),
+        false => page.row(
+            "not bound",
+            &format!("{BY_ITSELF}; also files that the command names, but for those above"),
+        ),
+    }
+}
+
+fn unbound_variable(variable: &NamedLine) -> String {
+    let carries = match carries_code(OsStr::new(&variable.name)) {
+        true => "; IT CARRIES CODE",
+        false => "",
+    };
+    line("variable", &variable.name, &format!("{} when it was asked{carries}", variable.shown))
+}
+
+fn line(kind: &str, name: &str, value: &str) -> String {
+    match name.is_empty() {
+        true => format!("  {kind:<KIND_WIDTH$} = {value}"),
+        false => format!("  {kind:<KIND_WIDTH$} {name} = {value}"),
+    }
+}
+
+/// What is bound and not shown, and where it is.
+pub(super) fn rest(global: &Global, point: &DecisionPoint, summary: &StartSummary) -> String {
+    let variables = u64::try_from(summary.variables).unwrap_or(u64::MAX);
+    format!(
+        "{} of its environment; `{} decision show {}` has them, all digests, and what is not bound",
+        counted(variables, "more variable"),
+        program(&global.log),
+        named(&point.decision_id)
+    )
 }
 
 /// Whether the question is the usual one, and has nothing that [`lines`] leaves away but what the
 /// circumstances say as well.
-fn asks_that_alone(point: &DecisionPoint, brief: &str) -> bool {
+fn asks_that_alone(point: &DecisionPoint, summary: &StartSummary) -> bool {
     let terms = &point.terms;
-    let command = command_in(brief);
-    let is_usual =
-        command.is_some_and(|command| *terms.proposal.prompt == format!("Start `{command}`?"));
     let is_answer = |option: &DecisionOption| {
         let is_one = |(id, label): &(&str, &str)| *option.id == **id && *option.label == **label;
         ANSWERS.iter().any(is_one) && option.description.is_none()
@@ -101,7 +135,7 @@ fn asks_that_alone(point: &DecisionPoint, brief: &str) -> bool {
         terms.urgency != Urgency::Medium,
         terms.on_timeout != OnTimeout::Abort,
     ];
-    is_usual
+    summary.is_asked_as(&terms.proposal.prompt)
         && point.state == DecisionPointState::Pending
         && terms.proposal.options.iter().all(is_answer)
         && !has_more.contains(&true)

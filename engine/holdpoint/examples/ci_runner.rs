@@ -9,7 +9,9 @@
 //!
 //! `holdpoint --log DIRECTORY/log decision respond DP-... --option approve`
 
-use holdpoint::engine::shell::{ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound};
+use holdpoint::engine::shell::{
+    ApprovalKeys, ApprovedStart, AskBefore, Asked, BindingOptions, Bound,
+};
 use holdpoint::{
     ApprovalPolicy, CommandSpec, Conditions, Discard, Engine, GovernedRun, HaltReason, HeldRun,
     HoldTerms, KeyedRun, NoPrompt, NoSignals, Origin,
@@ -92,7 +94,7 @@ fn deploy(
 ) -> Result<(String, u8), Box<dyn Error>> {
     let mut run = shell("echo deployed");
     run.gate.before = true;
-    let bound = Bound::take(&run, Vec::new(), keys.clone(), &mut NoSignals)?;
+    let bound = Bound::take(&run, BindingOptions::default(), keys.clone(), &mut NoSignals)?;
     let timeout = milliseconds.try_into()?;
     let ask = AskBefore { policy: ApprovalPolicy::people(), separation: false, timeout };
     let asked = engine.ask_before(origin, &run, &bound, &ask, &mut NoPrompt, &mut NoSignals)?;

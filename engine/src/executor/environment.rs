@@ -44,6 +44,8 @@ pub struct EnvironmentPolicy {
     allowed: Vec<OsString>,
     /// Parts of names, in capitals, besides the usual words.
     redacted: Vec<Vec<u8>>,
+    /// Names that do not go on record, whatever else is said of them.
+    omitted: Vec<OsString>,
 }
 
 impl Default for EnvironmentPolicy {
@@ -52,7 +54,8 @@ impl Default for EnvironmentPolicy {
     /// `SECRET`, `PASS`, `KEY`, `DATABASE_URL`, ...), and values that look like a secret: a URL
     /// with a password, a token of a known form, a private key.
     fn default() -> Self {
-        Self { allowed: ALLOWED.iter().map(OsString::from).collect(), redacted: Vec::new() }
+        let allowed = ALLOWED.iter().map(OsString::from).collect();
+        Self { allowed, redacted: Vec::new(), omitted: Vec::new() }
     }
 }
 
@@ -70,6 +73,17 @@ impl EnvironmentPolicy {
         self
     }
 
+    /// Leaves the variable of this name out of the record, whatever names are allowed.
+    pub fn omit(mut self, name: impl Into<OsString>) -> Self {
+        self.omitted.push(name.into());
+        self
+    }
+
+    /// A value as it may be shown, whether or not its name is recorded: a secret is kept out.
+    pub fn reveal(&self, name: &OsStr, value: &OsStr) -> ShownValue {
+        self.shown(name, value)
+    }
+
     /// The part of an environment that goes on record. Of two values for one name the later one
     /// counts, as it does for the command.
     pub fn record(&self, environment: &[(OsString, OsString)]) -> BTreeMap<OsString, ShownValue> {
@@ -78,6 +92,9 @@ impl EnvironmentPolicy {
     }
 
     fn allows(&self, name: &OsStr) -> bool {
+        if self.omitted.iter().any(|omitted| omitted == name) {
+            return false;
+        }
         let name = name.as_bytes();
         self.allowed.iter().any(|pattern| match pattern.as_bytes().split_last() {
             Some((b'*', beginning)) => name.starts_with(beginning),

@@ -15,7 +15,7 @@ use super::run::{
 };
 use super::run_seat::RunSeat;
 use super::runs::{loop_of, story_of};
-use super::start::ApprovedProgram;
+use super::start::{ApprovedProgram, BoundFiles};
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
     ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
@@ -65,6 +65,8 @@ pub(super) struct Runner<'a, S: Storage> {
     pub(super) exit_status: u8,
     /// The program that was approved for the start: every attempt starts it.
     approved_program: Option<ApprovedProgram>,
+    /// The files that were approved for the start: the first attempt finds them as they were.
+    approved_files: Option<BoundFiles>,
 }
 
 impl<'a, S: Storage> Runner<'a, S> {
@@ -142,6 +144,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             details: None,
             exit_status: EXIT_HOLDPOINT_FAILED,
             approved_program: None,
+            approved_files: None,
         })
     }
 
@@ -175,11 +178,16 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.approved_program = Some(program);
     }
 
-    /// Nothing is started in the place of the approved program.
+    /// The next attempt finds these files as they were approved.
+    pub(super) fn expect_files(&mut self, files: BoundFiles) {
+        self.approved_files = Some(files);
+    }
+
+    /// Nothing is started in the place of what was approved.
     fn stop_replaced(&mut self, difference: &str) -> Result<(), RunError> {
         let facts = StopFacts { authorization_present: Some(false), ..StopFacts::default() };
         let details = format!(
-            "not the approved program ({BINDING_MISMATCH}): {difference}; ask anew with `{ASKING}`"
+            "not what was approved ({BINDING_MISMATCH}): {difference}; ask anew with `{ASKING}`"
         );
         self.exit_status = EXIT_HOLDPOINT_FAILED;
         self.details = Some(details.clone());
@@ -246,6 +254,10 @@ impl<'a, S: Storage> Runner<'a, S> {
         })))?;
         if self.halted.is_some() || !self.has_room()? {
             return Ok(false);
+        }
+        let files = self.approved_files.take();
+        if let Err(difference) = files.map_or(Ok(()), |files| files.check()) {
+            return self.stop_replaced(&difference).map(|()| false);
         }
         let opened = self.approved_program.as_ref().map(|program| program.open(&self.run.command));
         let opened = match opened.transpose() {

@@ -6,7 +6,7 @@ use super::governed::Runner;
 use super::prompter::Prompter;
 use super::rebuild::{find_event, first_kept};
 use super::run::{BINDING_MISMATCH, GovernedRun, HeldRun, KEY_MISSING, RunError};
-use super::start::{ApprovedProgram, StartError};
+use super::start::{ApprovedProgram, StartError, recorded_of};
 use super::submit::Origin;
 use crate::executor::{CommandSpec, InstructionEnvelope, OutputSink, ShownValue, SignalSource};
 use crate::executor::{command_line, visible as shown};
@@ -149,6 +149,7 @@ impl<S: Storage> Engine<S> {
     ) -> Result<HeldRun, ResumeError> {
         self.expire()?;
         let (entity, decided) = self.query(|world| to_resume(world, request_id))??;
+        let run = self.as_approved(&entity, run)?;
         let envelope = InstructionEnvelope::of(&run.command, &run.environment);
         if envelope.hex() != entity.context.instruction_envelope_hash() {
             let differences = match self.envelope_of(&entity)? {
@@ -159,7 +160,7 @@ impl<S: Storage> Engine<S> {
         }
         let approved = self.program_approved_for(&entity, &run.command)?;
         // Another attempt needs a person here, whether or not the start was approved.
-        let mut run = run.clone();
+        let mut run = run;
         run.gate.before = true;
         self.take_retry_key(request_id, entity.loop_id())?;
         let resumed = Runner::resume(self, &origin.actor, &run, &entity, &decided);
@@ -174,6 +175,24 @@ impl<S: Storage> Engine<S> {
             self.keep_retry_key(entity.loop_id());
         }
         Ok(resumed?)
+    }
+
+    /// The run with what went on record of its environment when its start was approved: what is not
+    /// bound did not.
+    fn as_approved(
+        &self,
+        entity: &ExecutionLoop,
+        run: &GovernedRun,
+    ) -> Result<GovernedRun, ResumeError> {
+        let envelope = InstructionEnvelope::of(&run.command, &run.environment).hex();
+        if envelope == entity.context.instruction_envelope_hash() {
+            return Ok(run.clone());
+        }
+        let Some(decision_id) = self.approval_of(entity)? else { return Ok(run.clone()) };
+        let point = self.decision_point(&decision_id)?;
+        let context = point.as_ref().and_then(|point| point.terms.proposal.context.as_deref());
+        let recorded = context.and_then(|context| recorded_of(run, context));
+        Ok(recorded.unwrap_or_else(|| run.clone()))
     }
 
     /// The program with which a person approved the start of a loop, where one was asked: the very

@@ -34,6 +34,8 @@ pub struct TimeoutOutOfRange {
 impl HumanDecisionTimeout {
     /// The default: five minutes.
     pub const DEFAULT: Self = Self(5 * 60 * 1000);
+    /// The default of a question that nobody waits for: a day.
+    pub const UNATTENDED: Self = Self(24 * 60 * 60 * 1000);
 
     /// A timeout of so many milliseconds.
     ///

@@ -3,7 +3,10 @@
 
 use super::ask::shows;
 use super::context::differences;
-use super::{ApprovalKeys, Bound, StartError};
+use super::facts::Facts;
+use super::unbound_in;
+use super::variables::{NOT_SET, UnboundValue};
+use super::{ApprovalKeys, ApprovedProgram, Bound, BoundFiles, StartError};
 use crate::executor::{InstructionEnvelope, OutputSink, SignalSource};
 use crate::log::Storage;
 #[cfg(doc)]
@@ -14,7 +17,8 @@ use crate::shell::prompter::Prompter;
 use crate::shell::run::{ASKING, GovernedRun, HeldRun, RunError};
 use crate::shell::submit::Origin;
 use holdpoint_domain::ActorId;
-use holdpoint_domain::core::text::visible;
+use holdpoint_domain::core::limits::MAX_ID_BYTES;
+use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::decision_point::{ApprovalPolicy, DecisionPoint, DecisionPointRefusal};
 use holdpoint_domain::execution_loop::SpentApproval;
 use holdpoint_domain::human_decision::HoldTerms;
@@ -39,6 +43,15 @@ pub struct ApprovedStart<'a> {
     pub labels: &'a BTreeMap<String, String>,
 }
 
+/// A start that was compared with its approval.
+struct Checked {
+    /// The run with its approval.
+    run: GovernedRun,
+    program: ApprovedProgram,
+    files: BoundFiles,
+    labels: BTreeMap<String, String>,
+}
+
 impl<S: Storage> Engine<S> {
     /// As [`Engine::run_held`], for a start that a person approved. The approval is spent by it,
     /// once; the run belongs to the story of the question, and is caused by its answer.
@@ -54,13 +67,15 @@ impl<S: Storage> Engine<S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, StartError> {
-        let (run, program) = self.check_approved(&origin.actor, start)?;
-        let mut runner = match Runner::begin(self, origin, &run, start.terms, start.labels) {
+        let checked = self.check_approved(&origin.actor, start)?;
+        let Checked { run, program, files, labels } = checked;
+        let mut runner = match Runner::begin(self, origin, &run, start.terms, &labels) {
             Err(RunError::Refused(refusal)) => return Err(StartError::Refused(refusal)),
             begun => begun?,
         };
         start.bound.keys.remove(start.decision_id);
         runner.expect_program(program);
+        runner.expect_files(files);
         Ok(runner.conclude(prompter, sink, signals)?)
     }
 
@@ -69,7 +84,7 @@ impl<S: Storage> Engine<S> {
         &self,
         actor: &ActorId,
         start: &ApprovedStart<'_>,
-    ) -> Result<(GovernedRun, super::ApprovedProgram), StartError> {
+    ) -> Result<Checked, StartError> {
         let decision_id = start.decision_id;
         let keys = &start.bound.keys;
         let point = self.spendable(decision_id, keys)?;
@@ -80,26 +95,28 @@ impl<S: Storage> Engine<S> {
             let (decision_id, file) = (decision_id.to_string(), keys.file(decision_id));
             return Err(StartError::KeyMissing { decision_id, file });
         };
-        let facts = start.bound.facts(self, start.run, &key)?;
+        let asked = point.terms.proposal.context.as_deref().unwrap_or_default();
+        let (mut run, facts) = start.bound.facts(self, start.run, &key, Some(asked))?;
         let details = facts.digest();
-        let envelope = InstructionEnvelope::of(&start.run.command, &start.run.environment).hex();
+        let envelope = InstructionEnvelope::of(&run.command, &run.environment).hex();
         let approved = point.binding().map(|binding| binding.input_sha256);
         if approved != Some(run_binding(&envelope, &details)) {
-            let asked = point.terms.proposal.context.as_deref().unwrap_or_default();
             let differences = differences(asked, &facts);
             let decision_id = decision_id.to_string();
             return Err(StartError::Differs { decision_id, differences });
         }
-        if !shows(&point, start.run, &facts) {
+        if !shows(&point, &run, &facts) {
             let decision_id = decision_id.to_string();
             return Err(DecisionPointRefusal::ShowsOtherwise { decision_id, tool: ASKING }.into());
         }
         let by = self.identity().principal(actor.kind, &actor.id);
         let approval = SpentApproval { decision_id: decision_id.to_string(), by, details };
-        let mut run = start.run.clone();
         run.approval = Some(approval);
         run.gate.before = true;
-        Ok((run, facts.program))
+        let mut labels = start.labels.clone();
+        labels.extend(unbound_labels(&facts, asked));
+        let (program, files) = (facts.program, BoundFiles::of(facts.last_look));
+        Ok(Checked { run, program, files, labels })
     }
 
     /// Whether those were asked whom the policy in force demands now. How long there was to answer
@@ -150,4 +167,24 @@ impl<S: Storage> Engine<S> {
             }
         }
     }
+}
+
+/// The labels that put on record what the approval does not bind: of each variable the value now,
+/// and the one that was asked about.
+fn unbound_labels(facts: &Facts, asked: &str) -> BTreeMap<String, String> {
+    let then = unbound_in(asked);
+    let label = |value: Option<&str>| match value {
+        None => NOT_SET.to_string(),
+        Some("") => "(empty)".to_string(),
+        Some(value) => bounded(value, MAX_ID_BYTES).to_string(),
+    };
+    let of = |now: &UnboundValue| {
+        let asked = then.iter().find(|then| then.name == now.name);
+        let asked = asked.and_then(|then| then.value.as_deref());
+        [
+            (format!("unbound.{}", now.name), label(now.value.as_deref())),
+            (format!("unbound.{}.asked", now.name), label(asked)),
+        ]
+    };
+    facts.unbound.iter().flat_map(of).collect()
 }

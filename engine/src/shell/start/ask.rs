@@ -2,7 +2,8 @@
 
 use super::context::{Wording, context};
 use super::facts::Facts;
-use super::shown_command::{PROMPT_BYTES, in_prompt};
+use super::shown_command::PROMPT_BYTES;
+use super::summary::sentence;
 use super::{Bound, StartError};
 use crate::executor::{InstructionEnvelope, SignalSource, command_line};
 use crate::log::Storage;
@@ -148,7 +149,7 @@ impl<S: Storage> Engine<S> {
         by: &Principal,
     ) -> Result<String, StartError> {
         let (entropy, key) = (self.entropy()?, Key::fresh()?);
-        let facts = bound.facts(self, run, &key)?;
+        let (run, facts) = bound.facts(self, run, &key, None)?;
         let envelope = InstructionEnvelope::of(&run.command, &run.environment).hex();
         let input_sha256 = run_binding(&envelope, &facts.digest());
         let command = CreateDecisionPoint {
@@ -160,7 +161,7 @@ impl<S: Storage> Engine<S> {
             policy: Some(ask.policy.clone()),
             binding: Some(ActionBinding { tool: RUN_TOOL.into(), input_sha256 }),
             separation: ask.separation,
-            ..CreateDecisionPoint::asking(entropy, by.clone(), prompt(run), options().to_vec())
+            ..CreateDecisionPoint::asking(entropy, by.clone(), prompt(&run), options().to_vec())
         };
         let id = command.decision_id();
         bound.keys.keep(&id, &key)?;
@@ -194,7 +195,7 @@ impl<S: Storage> Engine<S> {
 
 /// The question in a sentence.
 fn prompt(run: &GovernedRun) -> String {
-    format!("Start {}?", in_prompt(&line_of(run)))
+    sentence(&line_of(run))
 }
 
 fn line_of(run: &GovernedRun) -> String {

@@ -1,15 +1,21 @@
 //! The circumstances of a start as whoever is asked sees them, and what of them differs later.
 
-use super::facts::{COMMAND, Fact, Facts, VARIABLE};
+use super::facts::{COMMAND, Fact, Facts};
+use super::named_files::{FILE, UNREAD};
 use super::program::{INTERPRETER, PROGRAM};
 use super::shown_command::in_context;
+use super::variables::{CODE, SEARCH, SESSION_VARIABLES, STEP_VARIABLES, UNBOUND, VARIABLE};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::MAX_CONTEXT_BYTES;
 
-/// What stands before the facts.
+/// What stands before the facts in a question of the first edition.
 const BOUND: &str = "Bound, and looked at again at the start:";
-/// What stands behind them.
+/// The same in the second one.
+const BOUND_SECOND: &str = "Bound (edition 2), and looked at again at the start:";
+/// What stands before the files and variables that are not bound, by name.
+const NOT_BOUND_BY_NAME: &str = "Not bound, by name:";
+/// What stands behind them in a question of the first edition.
 const NOT_BOUND: &str = "\
 Not bound, and free to change until it is read:
   the program that an interpreter such as env looks up, and what a script's interpreter finds at \
@@ -18,17 +24,78 @@ the script's path after the last look
 libraries, and files that its arguments name and --bind-file does not
   what standard input's terminal or file holds later
   the limits of the run, and when a person is asked after an attempt";
+/// The same in the second one; the variables follow.
+const NOT_BOUND_SECOND: &str = "\
+Not bound, and free to change until it is read:
+  what the program reads by itself: a Makefile, modules and imports, configuration, libraries, \
+files in directories
+  the program that an interpreter such as env looks up, and what is found at a bound file's path \
+after the last look
+  what standard input's terminal or file holds later
+  the limits of the run, and when a person is asked after an attempt
+  where it is started, by these variables: ";
 /// Behind the number of facts for which there is no room.
 const LEFT_OUT: &str = " more, which are bound too: there is no room to show them";
+/// Behind the number of files and variables that are not bound, for which there is no room.
+const UNBOUND_LEFT_OUT: &str = " more, which are NOT bound: there is no room to show them";
 /// Between the title of a fact and its value.
-const SEPARATOR: &str = " = ";
+pub(super) const SEPARATOR: &str = " = ";
 /// How wide the kinds of facts are.
 const KIND_WIDTH: usize = 10;
 /// The longest value that is shown whole besides the command's, in bytes: a keyed digest and a path
 /// are shorter.
 const VALUE_BYTES: usize = 600;
-/// The room for the facts, in bytes; the rest is for what stands around them.
+/// The room for the facts in bytes, of the first edition; the rest is for what stands around them.
 const FACTS_BYTES: usize = MAX_CONTEXT_BYTES - 2048;
+/// The room for what is not bound, by name, in bytes.
+const UNBOUND_BYTES: usize = 12 * 1024;
+/// The room for the facts of the second edition.
+const FACTS_BYTES_SECOND: usize = MAX_CONTEXT_BYTES - UNBOUND_BYTES - 4096;
+
+/// The kinds of facts.
+const KINDS: [&str; 13] = [
+    COMMAND,
+    "user",
+    "log",
+    "directory",
+    PROGRAM,
+    INTERPRETER,
+    CODE,
+    SEARCH,
+    FILE,
+    VARIABLE,
+    "input",
+    UNREAD,
+    UNBOUND,
+];
+
+/// What a question binds, and how it shows it: programs before this one asked in the first edition,
+/// and what they asked keeps what it was bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edition {
+    /// Every variable, and the files that were named for it.
+    First,
+    /// The files that words of the command name too; not the variables of a session or step.
+    Second,
+}
+
+impl Edition {
+    /// The edition in which a question was asked, by its context.
+    pub(super) fn of_context(context: &str) -> Self {
+        match context.lines().next() {
+            Some(BOUND_SECOND) => Self::Second,
+            _ => Self::First,
+        }
+    }
+
+    /// Its number in the digest.
+    pub(super) const fn number(self) -> u16 {
+        match self {
+            Self::First => 1,
+            Self::Second => 2,
+        }
+    }
+}
 
 /// How a question shows the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,28 +108,69 @@ pub(super) enum Wording {
 
 /// The context of the question: what is bound, and what is not.
 pub(super) fn context(facts: &Facts, wording: Wording) -> String {
+    match facts.edition {
+        Edition::First => former_context(facts, wording),
+        Edition::Second => newest_context(facts),
+    }
+}
+
+fn former_context(facts: &Facts, wording: Wording) -> String {
+    let lines = facts.all.iter().map(|fact| line_in(fact, wording));
     let mut text = format!("{BOUND}\n");
-    let (mut room, mut left_out) = (FACTS_BYTES, 0_usize);
-    for fact in &facts.all {
-        let line = line_in(fact, wording);
-        match room.checked_sub(line.len() + 1) {
+    push_lines(&mut text, lines, FACTS_BYTES, LEFT_OUT);
+    text + NOT_BOUND
+}
+
+fn newest_context(facts: &Facts) -> String {
+    let (unbound, bound): (Vec<&Fact>, Vec<&Fact>) =
+        facts.all.iter().partition(|fact| is_unbound(fact));
+    let mut text = format!("{BOUND_SECOND}\n");
+    push_lines(&mut text, bound.into_iter().map(line), FACTS_BYTES_SECOND, LEFT_OUT);
+    if !unbound.is_empty() {
+        text.push_str(&format!("{NOT_BOUND_BY_NAME}\n"));
+        push_lines(&mut text, unbound.into_iter().map(line), UNBOUND_BYTES, UNBOUND_LEFT_OUT);
+    }
+    text + NOT_BOUND_SECOND + &never_bound()
+}
+
+fn is_unbound(fact: &Fact) -> bool {
+    [UNREAD, UNBOUND].contains(&fact.kind)
+}
+
+/// The variables that are never bound, by name.
+fn never_bound() -> String {
+    let of_steps =
+        STEP_VARIABLES.iter().map(|(service, names)| format!("of {service} {}", names.join(", ")));
+    let session = SESSION_VARIABLES.join(", ");
+    [session].into_iter().chain(of_steps).collect::<Vec<_>>().join("; ")
+}
+
+/// Lines for which there is room, and how many there are besides.
+fn push_lines(
+    text: &mut String,
+    lines: impl Iterator<Item = String>,
+    room: usize,
+    left_out_words: &str,
+) {
+    let (mut room, mut left_out) = (room, 0_usize);
+    for line in lines {
+        match room.checked_sub(line.len().saturating_add(1)) {
             Some(rest) if left_out == 0 => {
                 text.push_str(&line);
                 text.push('\n');
                 room = rest;
             }
-            _ => left_out += 1,
+            _ => left_out = left_out.saturating_add(1),
         }
     }
     if left_out > 0 {
-        text.push_str(&format!("  and {left_out}{LEFT_OUT}\n"));
+        text.push_str(&format!("  and {left_out}{left_out_words}\n"));
     }
-    text + NOT_BOUND
 }
 
 /// What differs from what was asked about, item by item.
 pub(super) fn differences(asked: &str, facts: &Facts) -> Vec<String> {
-    let bound = asked.split(NOT_BOUND).next().unwrap_or_default();
+    let bound = facts_in(asked);
     let mut before: Vec<&str> = bound.lines().filter(|line| line.contains(SEPARATOR)).collect();
     let mut found = Vec::new();
     for fact in &facts.all {
@@ -74,13 +182,14 @@ pub(super) fn differences(asked: &str, facts: &Facts) -> Vec<String> {
             continue;
         };
         let then = before.remove(at);
-        if then != now && then != line_in(fact, Wording::Former) {
+        let is_unbound = fact.kind == UNBOUND;
+        if !is_unbound && then != now && then != line_in(fact, Wording::Former) {
             let (then, now) = (then.strip_prefix(&title).unwrap_or_default(), value(fact));
             found.push(format!("{about}: {then} was approved, {now} is asked for"));
         }
     }
     // What the question had no room for may still be there.
-    let is_whole = !bound.contains(LEFT_OUT);
+    let is_whole = !bound.contains(LEFT_OUT) && !bound.contains(UNBOUND_LEFT_OUT);
     let gone = before.into_iter().filter(|_| is_whole);
     found.extend(gone.map(|line| format!("{} was approved, and is not there", plain(line))));
     if found.is_empty() {
@@ -89,24 +198,63 @@ pub(super) fn differences(asked: &str, facts: &Facts) -> Vec<String> {
     found
 }
 
+/// The part of a question's context that has the facts.
+pub(super) fn facts_in(context: &str) -> &str {
+    let behind = match Edition::of_context(context) {
+        Edition::First => NOT_BOUND,
+        Edition::Second => NOT_BOUND_SECOND,
+    };
+    context.split(behind).next().unwrap_or_default()
+}
+
 /// What a question shows of the program, and of its interpreters behind it. Empty where it shows
 /// no program.
 pub(super) fn program_lines(context: &str) -> Vec<String> {
-    let bound = context.split(NOT_BOUND).next().unwrap_or_default();
     let titles = [format!("  {PROGRAM:<KIND_WIDTH$}{SEPARATOR}"), format!("  {INTERPRETER} ")];
     let is_of = |line: &&str| titles.iter().any(|title| line.starts_with(title));
-    bound.lines().filter(is_of).map(str::to_string).collect()
+    facts_in(context).lines().filter(is_of).map(str::to_string).collect()
 }
 
-/// The circumstances of a start without its variables and what is not bound, for whoever is shown
-/// little at first, and how many variables are left away.
-#[must_use]
-pub fn without_variables(context: &str) -> (String, usize) {
-    let bound = context.split(NOT_BOUND).next().unwrap_or_default();
-    let title = format!("  {VARIABLE:<KIND_WIDTH$} ");
-    let (variables, others): (Vec<&str>, Vec<&str>) =
-        bound.lines().partition(|line| line.starts_with(&title));
-    (others.join("\n"), variables.len())
+/// The names and values of one kind of facts in a question's context, as they stand there.
+pub(super) fn of_kind<'c>(
+    context: &'c str,
+    kind: &str,
+) -> impl Iterator<Item = (&'c str, &'c str)> {
+    let title = format!("  {kind:<KIND_WIDTH$}");
+    facts_in(context).lines().filter_map(move |line| {
+        let rest = line.strip_prefix(&title)?;
+        match rest.strip_prefix(SEPARATOR) {
+            Some(value) => Some(("", value)),
+            None => rest.strip_prefix(' ')?.split_once(SEPARATOR),
+        }
+    })
+}
+
+/// Whether a line of a question's context is one of those that this program writes.
+pub(super) fn is_usual_line(line: &str) -> bool {
+    let is_fact = KINDS.iter().any(|kind| {
+        let rest = line.strip_prefix(&format!("  {kind:<KIND_WIDTH$}"));
+        rest.is_some_and(|rest| rest.starts_with(' ') && rest.contains(SEPARATOR))
+    });
+    let count = line.strip_prefix("  and ").and_then(|rest| rest.split_once(' '));
+    let is_count = count.is_some_and(|(count, rest)| {
+        let words = [LEFT_OUT, UNBOUND_LEFT_OUT].map(str::trim_start);
+        count.parse::<usize>().is_ok() && words.contains(&rest)
+    });
+    let variables = format!("{NOT_BOUND_SECOND}{}", never_bound());
+    let texts = [BOUND, BOUND_SECOND, NOT_BOUND_BY_NAME, NOT_BOUND, &variables];
+    is_fact || is_count || texts.iter().any(|text| text.lines().any(|known| known == line))
+}
+
+/// How many facts a question has no room for: those that are bound, and those that are not.
+pub(super) fn left_out(context: &str) -> (usize, usize) {
+    let of = |words: &str| {
+        let counts = facts_in(context).lines().filter_map(|line| {
+            line.strip_prefix("  and ")?.strip_suffix(words)?.parse::<usize>().ok()
+        });
+        counts.fold(0, usize::saturating_add)
+    };
+    (of(LEFT_OUT), of(UNBOUND_LEFT_OUT))
 }
 
 pub(super) fn line(fact: &Fact) -> String {

@@ -1,38 +1,29 @@
 //! What an approval of a start is bound to, as it is now.
 
 use super::StartError;
+use super::context::{Edition, SEPARATOR};
+use super::file_content::{Reading, content, unreadable};
 use super::input::Input;
 use super::keys::Key;
+use super::named_files::{FILE, NamedFile, NamedFiles};
 use super::program::{ApprovedProgram, program};
-use crate::executor::{CommandSpec, ShownValue, command_line, visible};
+use super::variables::{self, UnboundValue, VARIABLE, unbound_fact};
+use crate::executor::{CommandSpec, command_line, visible};
 use crate::shell::bound_directory::BoundDirectory;
 use crate::shell::run::GovernedRun;
 use crate::shell::{user_name, user_number};
-use holdpoint_domain::core::hash::{Digest, HashBuilder, Sha256Stream, sha256};
-use holdpoint_domain::core::text::bounded;
-use std::collections::BTreeMap;
+use holdpoint_domain::core::hash::{Digest, HashBuilder};
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
-use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What the digest of all facts is a digest of; another one with another version.
 const DIGEST_TAG: &str = "holdpoint.start";
 /// The kind of the fact about the argument vector.
 pub(super) const COMMAND: &str = "command";
-/// The kind of the facts about the environment.
-pub(super) const VARIABLE: &str = "variable";
-const DIGEST_VERSION: u16 = 1;
-
-/// How a variable's value is bound: by itself, or under the key of its question.
-const PLAIN: u8 = 0;
-const KEYED: u8 = 1;
-/// How many digits of a keyed digest are shown: enough to see that it is another one.
-const SHOWN_DIGITS: usize = 16;
 
 /// One thing that a start is bound to.
+#[derive(Debug)]
 pub(super) struct Fact {
     /// What it is about.
     pub(super) kind: &'static str,
@@ -46,18 +37,13 @@ pub(super) struct Fact {
 
 /// Everything that a start is bound to.
 pub(super) struct Facts {
+    pub(super) edition: Edition,
     pub(super) all: Vec<Fact>,
     pub(super) program: ApprovedProgram,
-}
-
-/// What tells whether a file was changed while it was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileState {
-    device: u64,
-    inode: u64,
-    length: u64,
-    /// When anything about it changed last.
-    changed: (i64, i64),
+    /// The files that are compared once more right before the start.
+    pub(super) last_look: Vec<NamedFile>,
+    /// The values of the variables that are not bound, as they are now.
+    pub(super) unbound: Vec<UnboundValue>,
 }
 
 /// Where a start is looked at from.
@@ -66,29 +52,95 @@ pub(super) struct Surroundings<'a> {
     pub(super) log_id: String,
     /// The log's directory.
     pub(super) log: &'a Path,
-    /// The files that are bound too.
-    pub(super) files: &'a [PathBuf],
+    pub(super) choices: &'a Choices,
     pub(super) input: &'a Input,
     pub(super) key: &'a Key,
+}
+
+/// What whoever asks chose to bind and not to bind.
+#[derive(Debug)]
+pub(super) struct Choices {
+    pub(super) edition: Edition,
+    /// Files that are bound besides those that words of the command name.
+    pub(super) files: Vec<PathBuf>,
+    /// Names of files in the command that are not bound.
+    pub(super) unread: Vec<String>,
+    /// Names of variables that are not bound.
+    pub(super) unbound: Vec<String>,
+    /// What the question shows of their values, where it stands.
+    pub(super) asked: Vec<UnboundValue>,
 }
 
 impl Facts {
     /// Looks at everything. Nothing is changed.
     pub(super) fn of(run: &GovernedRun, around: &Surroundings<'_>) -> Result<Self, StartError> {
-        let command = &run.command;
+        let (command, choices) = (&run.command, around.choices);
         let program = program(command)?;
-        let approved = ApprovedProgram::of(&program);
-        let mut all = vec![words(command), user(), log(around)?, directory(&command.directory)?];
-        all.extend(program);
-        all.extend(files(around.files, &command.directory)?);
-        all.extend(variables(run, around.key));
-        all.push(input(around.input)?);
-        Ok(Self { all, program: approved })
+        let mut facts = Self {
+            edition: choices.edition,
+            all: vec![words(command), user(), log(around)?, directory(&command.directory)?],
+            program: ApprovedProgram::of(&program),
+            last_look: Vec::new(),
+            unbound: variables::unbound_values(command, &run.environment, &choices.unbound),
+        };
+        facts.all.extend(program);
+        match choices.edition {
+            Edition::First => facts.add_former(run, around)?,
+            Edition::Second => facts.add_newest(run, around)?,
+        }
+        Ok(facts)
+    }
+
+    /// What programs before this one bound: the files that were named for it, and every variable.
+    fn add_former(
+        &mut self,
+        run: &GovernedRun,
+        around: &Surroundings<'_>,
+    ) -> Result<(), StartError> {
+        let (command, choices) = (&run.command, around.choices);
+        self.all
+            .extend(files(&choices.files, &command.directory)?.into_iter().map(|(fact, _)| fact));
+        self.all.extend(variables::former_facts(command, &run.environment, around.key));
+        self.all.push(input(around.input)?);
+        Ok(())
+    }
+
+    /// What is bound besides the command and its program; at last what is not, by name.
+    fn add_newest(
+        &mut self,
+        run: &GovernedRun,
+        around: &Surroundings<'_>,
+    ) -> Result<(), StartError> {
+        let (command, choices) = (&run.command, around.choices);
+        let named = NamedFiles::of(command, &choices.unread)?;
+        let variables = variables::facts(command, &run.environment, around.key, &choices.unbound);
+        let (others, code): (Vec<_>, Vec<_>) =
+            variables.into_iter().partition(|fact| fact.kind == VARIABLE);
+        self.all.extend(code);
+        self.all.extend(named.bound);
+        self.last_look = named.last_look;
+        for (fact, file) in files(&choices.files, &command.directory)? {
+            // A file that a word names is bound already.
+            if self.last_look.iter().all(|known| known.value != file.value) {
+                self.all.push(fact);
+                self.last_look.push(file);
+            }
+        }
+        self.all.extend(others);
+        self.all.push(input(around.input)?);
+        self.all.extend(named.unread);
+        let asked = |now: &UnboundValue| {
+            let shown = choices.asked.iter().find(|asked| asked.name == now.name);
+            unbound_fact(shown.unwrap_or(now))
+        };
+        self.all.extend(self.unbound.iter().map(asked).collect::<Vec<_>>());
+        Ok(())
     }
 
     /// The digest of all of them: their number, and of each its kind, name and value.
     pub(super) fn digest(&self) -> Digest {
-        let begun = HashBuilder::new(DIGEST_TAG, DIGEST_VERSION).number(self.all.len() as u64);
+        let begun =
+            HashBuilder::new(DIGEST_TAG, self.edition.number()).number(self.all.len() as u64);
         let add = |fields: HashBuilder, fact: &Fact| {
             fields.text(fact.kind).bytes(&fact.name).bytes(&fact.value)
         };
@@ -101,20 +153,10 @@ impl Fact {
         Self { kind, name: Vec::new(), value, shown }
     }
 
-    /// Which one of its kind, as it is shown; empty where there is one only.
+    /// Which one of its kind, as it is shown; empty where there is one only. No name looks as if
+    /// its value began within it.
     pub(super) fn shown_name(&self) -> String {
-        visible(OsStr::from_bytes(&self.name))
-    }
-}
-
-impl FileState {
-    fn of_metadata(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            length: metadata.len(),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
+        visible(OsStr::from_bytes(&self.name)).replace(SEPARATOR, " \\x3d ")
     }
 }
 
@@ -152,41 +194,32 @@ pub(super) fn file_value(digest: &Digest, place: &Path) -> Vec<u8> {
 }
 
 /// The files that are bound too, each once, by their canonical paths.
-fn files(named: &[PathBuf], directory: &Path) -> Result<Vec<Fact>, StartError> {
+fn files(named: &[PathBuf], directory: &Path) -> Result<Vec<(Fact, NamedFile)>, StartError> {
     let places = named.iter().map(|file| canonical(&directory.join(file)));
     let mut places = places.collect::<Result<Vec<PathBuf>, StartError>>()?;
     places.sort_unstable();
     places.dedup();
-    let fact = |place: &PathBuf| {
-        let digest = digest_of(place)?;
-        let (name, value) = (place.as_os_str().as_bytes().to_vec(), file_value(&digest, place));
-        Ok(Fact { kind: "file", name, value, shown: format!("SHA-256 {digest}") })
+    let fact = |path: PathBuf| {
+        let digest = whole(&path)?;
+        let (name, value) = (path.as_os_str().as_bytes().to_vec(), file_value(&digest, &path));
+        let shown = format!("SHA-256 {digest}");
+        let file = NamedFile { path, value: value.clone() };
+        Ok((Fact { kind: FILE, name, value, shown }, file))
     };
-    places.iter().map(fact).collect()
+    places.into_iter().map(fact).collect()
 }
 
-/// Every variable that the command will see, by name. What is recorded of the environment anyway
-/// is shown; of everything else nothing leaves but a keyed digest.
-fn variables(run: &GovernedRun, key: &Key) -> Vec<Fact> {
-    let recorded = run.environment.record(&run.command.environment);
-    let seen: BTreeMap<_, _> = run.command.environment.iter().map(|(n, v)| (n, v)).collect();
-    let fact = |(name, value): (&std::ffi::OsString, &std::ffi::OsString)| {
-        let (bound, shown) = match recorded.get(name) {
-            Some(ShownValue::Shown(value)) => {
-                let digest = sha256(value.as_bytes());
-                ([&[PLAIN], digest.as_bytes().as_slice()].concat(), visible(value))
-            }
-            redacted => {
-                let digest = key.digest(name.as_bytes(), value.as_bytes());
-                let why = if redacted.is_some() { "kept secret" } else { "not recorded" };
-                let bound = [&[KEYED], digest.as_bytes().as_slice()].concat();
-                let digest = digest.to_string();
-                (bound, format!("({why}; keyed digest {})", bounded(&digest, SHOWN_DIGITS)))
-            }
-        };
-        Fact { kind: VARIABLE, name: name.as_bytes().to_vec(), value: bound, shown }
-    };
-    seen.into_iter().map(fact).collect()
+/// The digest of a regular file that has to be one.
+fn whole(file: &Path) -> Result<Digest, StartError> {
+    let path = || file.to_path_buf();
+    if !file.metadata().map_err(|source| unreadable(file, source))?.is_file() {
+        return Err(StartError::NotAFile { path: path() });
+    }
+    match content(file, u64::MAX)? {
+        Reading::Whole(content) => Ok(content.digest),
+        Reading::Unreadable(source) => Err(unreadable(file, source)),
+        Reading::Beyond | Reading::Kernel => Err(StartError::NotAFile { path: path() }),
+    }
 }
 
 fn input(input: &Input) -> Result<Fact, StartError> {
@@ -209,35 +242,6 @@ fn input(input: &Input) -> Result<Fact, StartError> {
     Ok(Fact::one("input", value, shown))
 }
 
-/// The digest of a regular file that nobody changed while it was read.
-fn digest_of(file: &Path) -> Result<Digest, StartError> {
-    let failed = |source| unreadable(file, source);
-    // A pipe would wait for whoever writes.
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(StartError::NotAFile { path: file.to_path_buf() });
-    }
-    let mut opened = File::open(file).map_err(failed)?;
-    let before = opened.metadata().map_err(failed)?;
-    let (mut digest, mut piece) = (Sha256Stream::new(), vec![0; 64 << 10]);
-    loop {
-        match opened.read(&mut piece) {
-            Ok(0) => break,
-            Ok(taken) => digest.take(piece.get(..taken).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(failed(error)),
-        }
-    }
-    let after = opened.metadata().map_err(failed)?;
-    match FileState::of_metadata(&before) == FileState::of_metadata(&after) {
-        true => Ok(digest.finish()),
-        false => Err(StartError::Changing { path: file.to_path_buf() }),
-    }
-}
-
 fn canonical(path: &Path) -> Result<PathBuf, StartError> {
     path.canonicalize().map_err(|source| unreadable(path, source))
-}
-
-fn unreadable(path: &Path, source: io::Error) -> StartError {
-    StartError::Io { what: "read", path: path.to_path_buf(), source }
 }

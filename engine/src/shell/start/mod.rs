@@ -5,36 +5,65 @@ mod approved;
 mod ask;
 mod context;
 mod facts;
+mod file_content;
 mod input;
 mod keys;
+mod named_files;
 mod program;
 mod shown_command;
+mod summary;
+mod variables;
 
 pub use approved::ApprovedStart;
 pub use ask::{AskBefore, Asked, StartAnswer, StartPrompter};
-pub use context::without_variables;
 pub use holdpoint_domain::decision_point::{APPROVE, DENY};
 pub use keys::ApprovalKeys;
+pub(super) use named_files::BoundFiles;
+pub use named_files::{BOUND_BYTES_MAX, BOUND_FILES_MAX};
 pub(super) use program::ApprovedProgram;
+pub use summary::{NamedLine, StartSummary};
+pub use variables::{CODE_VARIABLES, SESSION_VARIABLES, STEP_VARIABLES, carries_code};
 
 use super::engine::Engine;
 use super::error::SubmitError;
 use super::run::{ASKING, BINDING_MISMATCH, GovernedRun, KEY_MISSING, RunError};
-use crate::executor::{SignalSource, StartRefusal};
+use crate::executor::{SignalSource, StartRefusal, visible};
 use crate::log::Storage;
-use facts::{Facts, Surroundings};
+use context::{Edition, SEPARATOR, of_kind};
+use facts::{Choices, Facts, Surroundings};
 use holdpoint_domain::Refusal;
 use holdpoint_domain::decision_point::DecisionPointRefusal;
 use input::Input;
 use keys::Key;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
+use variables::{UNBOUND, UNBOUND_VARIABLES_MAX, UnboundValue};
+
+/// The longest name of a file that can be left unbound, in bytes.
+const NAME_BYTES_MAX: usize = 256;
+
+/// What whoever asks binds besides the command, and does not bind of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BindingOptions {
+    /// Files that are bound besides those that words of the command name.
+    pub files: Vec<PathBuf>,
+    /// Files that words of the command name, and that are not bound: those that it writes. Empty
+    /// where an approval is spent: those that the question names.
+    pub unbound_files: Vec<OsString>,
+    /// Variables that are not bound: those that are set to another file for every step. Empty where
+    /// an approval is spent: those that the question names.
+    pub unbound_variables: Vec<OsString>,
+}
 
 /// What a start is bound to besides its command.
 #[derive(Clone, Debug)]
 pub struct Bound {
     files: Vec<PathBuf>,
+    unbound_files: Vec<String>,
+    unbound_variables: Vec<String>,
     input: Input,
     keys: ApprovalKeys,
 }
@@ -69,10 +98,31 @@ pub enum StartError {
         path: PathBuf,
     },
     /// A file that was written to while it was read.
-    #[error("{} was changed while it was read; ask when nobody writes to it", .path.display())]
+    #[error(
+        "{} was changed while it was read; ask when nobody writes to it, or leave a file that the \
+         command writes unbound by --no-bind-file", .path.display()
+    )]
     Changing {
         /// Which.
         path: PathBuf,
+    },
+    /// A name that is to be left unbound, and that cannot be shown as it is.
+    #[error("{option} {name} cannot be asked about: {expected}")]
+    Unshowable {
+        /// The option that names it.
+        option: &'static str,
+        /// The name, made visible.
+        name: String,
+        /// The names that can be.
+        expected: &'static str,
+    },
+    /// More variables are to be left unbound than are put on record.
+    #[error("{found} variables are to be left unbound; the limit is {expected}: name fewer")]
+    TooManyUnbound {
+        /// How many.
+        found: usize,
+        /// The limit.
+        expected: usize,
     },
     /// Standard input is something whose content cannot be known before.
     #[error(
@@ -150,6 +200,7 @@ impl StartError {
             Self::Program(_) => "PROGRAM_REFUSED",
             Self::Io { .. } | Self::Random(_) | Self::NoHome | Self::HomeUnknown(_) => "NOT_BOUND",
             Self::NotAFile { .. } | Self::Changing { .. } => "FILE_NOT_BOUND",
+            Self::Unshowable { .. } | Self::TooManyUnbound { .. } => "NAME_NOT_SHOWN",
             Self::Input { .. } | Self::InputTooLong { .. } | Self::InputFailed(_) => {
                 "INPUT_NOT_BOUND"
             }
@@ -167,35 +218,114 @@ impl From<DecisionPointRefusal> for StartError {
 }
 
 impl Bound {
-    /// These files besides the command, and its standard input: a pipe is read to its end here, and
-    /// kept for the command.
+    /// What the options say besides the command, and its standard input: a pipe is read to its end
+    /// here, and kept for the command.
     ///
     /// # Errors
-    /// Standard input cannot be bound, or a signal asked for the end meanwhile.
+    /// A name cannot be asked about, standard input cannot be bound, or a signal asked for the end
+    /// meanwhile.
     pub fn take(
         run: &GovernedRun,
-        files: Vec<PathBuf>,
+        options: BindingOptions,
         keys: ApprovalKeys,
         signals: &mut dyn SignalSource,
     ) -> Result<Self, StartError> {
+        let unbound_files = names("--no-bind-file", options.unbound_files, |name| {
+            let is_plain = visible(OsStr::new(name)) == *name && !name.contains(SEPARATOR);
+            !name.is_empty() && name.len() <= NAME_BYTES_MAX && is_plain
+        })?;
+        let unbound_variables =
+            names("--unbind-env", options.unbound_variables, variables::is_plain_name)?;
+        let found = unbound_variables.len();
+        if found > UNBOUND_VARIABLES_MAX {
+            return Err(StartError::TooManyUnbound { found, expected: UNBOUND_VARIABLES_MAX });
+        }
         let input = Input::take(run.command.stdin, signals)?;
-        Ok(Self { files, input, keys })
+        Ok(Self { files: options.files, unbound_files, unbound_variables, input, keys })
     }
 
-    /// Everything that the start is made of, as it is now.
+    /// The start with what goes on record of its environment, and everything that it is made of as
+    /// it is now. `asked` is the context of the question whose approval is spent: what it shows
+    /// tells what it binds.
     fn facts<S: Storage>(
         &self,
         engine: &Engine<S>,
         run: &GovernedRun,
         key: &Key,
-    ) -> Result<Facts, StartError> {
+        asked: Option<&str>,
+    ) -> Result<(GovernedRun, Facts), StartError> {
+        let choices = self.choices(asked);
+        let mut run = run.clone();
+        if choices.edition == Edition::Second {
+            run.environment = variables::recorded(&run.environment, &choices.unbound);
+        }
         let around = Surroundings {
             log_id: engine.report().log.to_string(),
             log: engine.root(),
-            files: &self.files,
+            choices: &choices,
             input: &self.input,
             key,
         };
-        Facts::of(run, &around)
+        let facts = Facts::of(&run, &around)?;
+        Ok((run, facts))
     }
+
+    fn choices(&self, asked: Option<&str>) -> Choices {
+        let context = asked.unwrap_or_default();
+        let unbound: Vec<UnboundValue> = unbound_in(context);
+        let names_of = |given: &[String], recorded: Vec<String>| match given {
+            [] => recorded,
+            given => given.to_vec(),
+        };
+        Choices {
+            edition: asked.map_or(Edition::Second, Edition::of_context),
+            files: self.files.clone(),
+            unread: names_of(&self.unbound_files, named_files::excluded_in(context)),
+            unbound: names_of(
+                &self.unbound_variables,
+                unbound.iter().map(|value| value.name.clone()).collect(),
+            ),
+            asked: unbound,
+        }
+    }
+}
+
+/// What goes on record of the environment of a loop whose start was approved in a question with
+/// this context.
+pub(super) fn recorded_of(run: &GovernedRun, context: &str) -> Option<GovernedRun> {
+    if Edition::of_context(context) == Edition::First {
+        return None;
+    }
+    let names: Vec<String> = unbound_in(context).into_iter().map(|value| value.name).collect();
+    let environment = variables::recorded(&run.environment, &names);
+    Some(GovernedRun { environment, ..run.clone() })
+}
+
+/// The variables that a question says are not bound, with what it shows of their values.
+fn unbound_in(context: &str) -> Vec<UnboundValue> {
+    let of = |(name, value): (&str, &str)| UnboundValue {
+        name: name.to_string(),
+        value: Some(value.to_string()),
+    };
+    of_kind(context, UNBOUND).map(of).collect()
+}
+
+/// Names that a question can show as they are, each once.
+fn names(
+    option: &'static str,
+    given: Vec<OsString>,
+    is_shown: impl Fn(&str) -> bool,
+) -> Result<Vec<String>, StartError> {
+    let name = |name: OsString| match name.to_str().filter(|name| is_shown(name)) {
+        Some(name) => Ok(name.to_string()),
+        None => Err(StartError::Unshowable {
+            option,
+            name: visible(&name),
+            expected: "its characters have to be plainly visible, and at most 256 bytes",
+        }),
+    };
+    let mut names = given.into_iter().map(name).collect::<Result<Vec<String>, StartError>>()?;
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
 }
