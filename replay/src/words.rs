@@ -279,6 +279,10 @@ fn of_decision(event: &DecisionPointEvent) -> Option<String> {
             let tool = quoted(&body.binding.tool);
             format!("the approval is used by {} for {tool}", who(&body.by))
         }
+        DecisionPointEvent::ApprovalRevoked(body) => {
+            let why = beside(body.reason.as_deref());
+            format!("the approval is revoked by {}{why}", who(&body.by))
+        }
         DecisionPointEvent::OutcomeReported(body) => outcome_reported(body),
         _ => return None,
     })

@@ -196,7 +196,10 @@ impl World {
     pub fn rules_not_checked(&self, event: &Event) -> Option<u32> {
         let kind = event.kind();
         let number = self.rules_of(kind);
-        let has_words = |rules: &Rules| rules.has_newest_words || !event.has_newest_words();
+        let has_words = |rules: &Rules| {
+            (rules.has_newest_words || !event.has_newest_words())
+                && (rules.has_fourth_words || !event.has_fourth_words())
+        };
         let is_checked =
             kind.kind == RULES_ADOPTED || Rules::numbered(number).is_some_and(has_words);
         (!is_checked).then_some(number)

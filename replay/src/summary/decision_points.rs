@@ -3,9 +3,9 @@
 use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::decision_point::{
-    ApprovalConsumed, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
-    DecisionPointEvent, DecisionPointRefined, DefaultTaken, DependentsReleased, GuidanceGiven,
-    OutcomeReported, Response, RoundOpened,
+    ApprovalConsumed, ApprovalRevoked, DecisionPointCancelled, DecisionPointCreated,
+    DecisionPointEscalated, DecisionPointEvent, DecisionPointRefined, DefaultTaken,
+    DependentsReleased, GuidanceGiven, OutcomeReported, Response, RoundOpened,
 };
 
 use super::{short, shown};
@@ -51,6 +51,7 @@ fn ended(event: &Event) -> Option<String> {
         Event::DecisionPoint(DecisionPointEvent::ApprovalLapsed(body)) => {
             format!("the approval was not spent until {}: it lapsed", body.valid_until)
         }
+        Event::DecisionPoint(DecisionPointEvent::ApprovalRevoked(body)) => revoked(body),
         Event::DecisionPoint(DecisionPointEvent::DependentsReleased(body)) => released(body),
         Event::DecisionPoint(DecisionPointEvent::OutcomeReported(body)) => outcome_reported(body),
         _ => return None,
@@ -104,6 +105,10 @@ fn default_taken(body: &DefaultTaken) -> String {
 
 fn cancelled(body: &DecisionPointCancelled) -> String {
     format!("cancelled by {}{}", name(&body.by), aside(body.reason.as_deref()))
+}
+
+fn revoked(body: &ApprovalRevoked) -> String {
+    format!("the approval is revoked by {}{}", name(&body.by), aside(body.reason.as_deref()))
 }
 
 fn escalated(body: &DecisionPointEscalated) -> String {

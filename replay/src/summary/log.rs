@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use holdpoint_domain::Event;
 use holdpoint_domain::log::{
     ClockStepped, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted, HistoryArchived,
-    Label, LogEvent, PolicyChanged, PolicyUnknown, RecordsLabelled, RecordsLost, RecordsUnproven,
-    RecoveryPerformed, RulesAdopted, Salvaged, SegmentIndexed, UnprovenReason,
+    Label, LogEvent, PolicyChanged, PolicyUnknown, PolicyUnlocked, RecordsLabelled, RecordsLost,
+    RecordsUnproven, RecoveryPerformed, RulesAdopted, Salvaged, SegmentIndexed, UnprovenReason,
 };
 use holdpoint_log_files::records_named;
 
@@ -25,6 +25,7 @@ pub(super) fn of_the_log(event: &Event) -> Option<String> {
         Event::Log(LogEvent::HistoryArchived(body)) => history_archived(body),
         Event::Log(LogEvent::SegmentIndexed(body)) => segment_indexed(body),
         Event::Log(LogEvent::PolicyChanged(body)) => policy_changed(body),
+        Event::Log(LogEvent::PolicyUnlocked(body)) => policy_unlocked(body),
         Event::Log(LogEvent::PolicyUnknown(body)) => policy_unknown(body),
         Event::Log(LogEvent::RecordsUnproven(body)) => records_unproven(body),
         Event::Log(LogEvent::RulesAdopted(body)) => rules_adopted(body),
@@ -73,6 +74,20 @@ fn policy_changed(body: &PolicyChanged) -> String {
         shown(&body.by.id),
         short(&body.policy.digest()),
         approved.unwrap_or_default()
+    )
+}
+
+fn policy_unlocked(body: &PolicyUnlocked) -> String {
+    let gone = body.gone.iter().map(|name| shown(name).to_string()).collect::<Vec<_>>().join(", ");
+    let number = |user: Option<u32>| user.map_or("not known".into(), |user| format!("uid {user}"));
+    let sudo = body.sudo_user.map(|user| format!(", sudo of uid {user}"));
+    format!(
+        "the policy of the log was set by {} without an approval, because {gone} is no user any \
+         more: {} (login {}{})",
+        shown(&body.by.id),
+        short(&body.policy.digest()),
+        number(body.login_user),
+        sudo.unwrap_or_default()
     )
 }
 

@@ -187,6 +187,17 @@ impl Story {
         }))
     }
 
+    /// Who asked takes the question back, or the approval of it.
+    pub fn revokes(&self, decision_id: &str) -> Command {
+        let (decision_id, by) = (decision_id.to_owned(), agent());
+        let reason = Some("the wrong branch".to_string());
+        Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(CancelDecisionPoint {
+            decision_id,
+            by,
+            reason,
+        }))
+    }
+
     pub fn lets_expire(&self, decision_id: &str) -> Command {
         let decision_id = decision_id.to_owned();
         Command::DecisionPoint(DecisionPointCommand::ExpireDecisionPoint(ExpireDecisionPoint {
@@ -210,7 +221,11 @@ pub fn claim(status: ClaimedStatus) -> OutcomeClaim {
 
 /// Who caused an event of a decision point or a change of the policy, by its own words.
 pub(super) fn speaker(event: &Event) -> Option<Principal> {
-    let says = matches!(event, Event::DecisionPoint(_) | Event::Log(LogEvent::PolicyChanged(_)));
+    let says = matches!(
+        event,
+        Event::DecisionPoint(_)
+            | Event::Log(LogEvent::PolicyChanged(_) | LogEvent::PolicyUnlocked(_))
+    );
     let said = says.then(|| serde_json::to_value(event).expect("an event is written"))?;
     serde_json::from_value(said.get("by")?.clone()).ok()
 }

@@ -29,9 +29,9 @@ use holdpoint_domain::human_decision::{
 };
 use holdpoint_domain::log::{
     ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded, GatePolicy, GateTerms,
-    HeadMissingAccepted, HistoryArchived, LogEvent, PolicyChanged, PolicyUnknown, RecordRange,
-    RecordsLabelled, RecordsLost, RecordsUnproven, RecoveryPerformed, RulesAdopted, Salvaged,
-    SalvagedRun, SegmentIndexed, SystemRules, UnprovenReason,
+    HeadMissingAccepted, HistoryArchived, LogEvent, PolicyChanged, PolicyUnknown, PolicyUnlocked,
+    RecordRange, RecordsLabelled, RecordsLost, RecordsUnproven, RecoveryPerformed, RulesAdopted,
+    Salvaged, SalvagedRun, SegmentIndexed, SystemRules, UnprovenReason,
 };
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, FaultReported, RetryPolicy, SandboxDecided, SandboxDecision,
@@ -90,7 +90,27 @@ pub fn samples() -> Vec<Envelope> {
     samples.extend(decision_points::outcomes().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.push(enveloped(0, of_run.into()));
     samples.extend(with_numbers().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
+    samples.extend(decision_points::revocations().enumerate().map(|(i, e)| enveloped(i, e)));
+    samples.push(enveloped(0, policy_unlocked()));
     samples
+}
+
+/// A policy that root set in the place of one that names somebody who is gone.
+fn policy_unlocked() -> Event {
+    PolicyUnlocked {
+        by: Principal {
+            kind: Actor::Human,
+            id: "root".into(),
+            authenticated_by: Authentication::Terminal,
+            means: "terminal /dev/pts/1, uid 0".into(),
+        },
+        policy: GatePolicy { before: true, ..GatePolicy::default() },
+        gone: ["grace".into()].into_iter().collect(),
+        people: Default::default(),
+        login_user: Some(1000),
+        sudo_user: None,
+    }
+    .into()
 }
 
 /// Text, bytes that are none, and what a reducer made of them.

@@ -156,11 +156,16 @@ pub struct Rules {
     /// Whether a question must tell what was observed of the attempt that is decided on. Where one
     /// does, that is checked by every number.
     pub tells_observed: bool,
+    /// Whether there are the words that came with number 4: approvals that are revoked, and
+    /// policies that root unlocked. Where there are not, no record that says one is checked.
+    pub has_fourth_words: bool,
 }
 
 impl Rules {
     /// Those that every new event is made by.
-    pub const NEWEST: &'static Self = &Self { number: 3, tells_observed: true, ..*Self::SECOND };
+    pub const NEWEST: &'static Self = &Self { number: 4, has_fourth_words: true, ..*Self::THIRD };
+
+    const THIRD: &'static Self = &Self { number: 3, tells_observed: true, ..*Self::SECOND };
 
     const SECOND: &'static Self =
         &Self { number: 2, anyone_aborts: true, has_newest_words: true, ..*Self::FIRST };
@@ -171,12 +176,14 @@ impl Rules {
         anyone_aborts: false,
         has_newest_words: false,
         tells_observed: false,
+        has_fourth_words: false,
     };
 
     /// Those of a number; `None`: this program does not have them.
     #[must_use]
     pub fn numbered(number: u32) -> Option<&'static Self> {
-        [Self::NEWEST, Self::SECOND, Self::FIRST].into_iter().find(|rules| rules.number == number)
+        let all = [Self::NEWEST, Self::THIRD, Self::SECOND, Self::FIRST];
+        all.into_iter().find(|rules| rules.number == number)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::core::time::Timestamp;
 use crate::decision_point::check::{check_claim, check_response_form, check_terms, shown};
 use crate::decision_point::event::DecisionPointEvent as Event;
 use crate::decision_point::event::{
-    ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCreated,
+    ApprovalConsumed, ApprovalLapsed, ApprovalRevoked, DecisionPointAborted, DecisionPointCreated,
     DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
     DependentsReleased, GuidanceGiven, LateResponseRecorded, OutcomeReported, RoundOpened,
     VoteCast,
@@ -163,9 +163,10 @@ const fn rule_of(event: &Event) -> Rule {
         Event::DefaultTaken(_) | Event::DecisionPointAborted(_) | Event::ApprovalLapsed(_) => {
             Rule::DecisionPointExpiry
         }
-        Event::ApprovalConsumed(_) | Event::DependentsReleased(_) | Event::OutcomeReported(_) => {
-            Rule::DecisionPointApproval
-        }
+        Event::ApprovalConsumed(_)
+        | Event::ApprovalRevoked(_)
+        | Event::DependentsReleased(_)
+        | Event::OutcomeReported(_) => Rule::DecisionPointApproval,
         Event::VoteCast(_)
         | Event::DecisionPointResolved(_)
         | Event::DecisionPointCancelled(_)
@@ -196,6 +197,7 @@ fn check(
         Event::LateResponseRecorded(body) => check_late(point, record, body),
         Event::ApprovalConsumed(body) => check_consumed(view, point, record, body),
         Event::ApprovalLapsed(body) => check_lapsed(point, record, body),
+        Event::ApprovalRevoked(body) => check_revoked(point, record, body),
         Event::DependentsReleased(body) => check_released(view, point, body),
         Event::OutcomeReported(body) => check_reported(point, record, body),
         Event::DecisionPointCreated(_) | Event::RoundOpened(_) => Ok(()),
@@ -218,6 +220,7 @@ fn apply(point: &mut DecisionPoint, record: Record<'_>, event: &Event) {
         Event::LateResponseRecorded(body) => point.keep_late(body, at, sequence),
         Event::ApprovalConsumed(body) => point.consume(&body.by, at, sequence),
         Event::ApprovalLapsed(body) => point.lapsed_at = Some(body.valid_until),
+        Event::ApprovalRevoked(body) => point.revoke(body, at, sequence),
         Event::DependentsReleased(_) => point.released_at = Some(at),
         Event::OutcomeReported(body) => point.report(body, at, sequence),
         Event::DecisionPointCreated(_) | Event::RoundOpened(_) => {}
@@ -385,6 +388,16 @@ fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed
     match point.spendable_until() {
         Some(until) if until == body.valid_until && until <= record.at => Ok(()),
         _ => Err(fault("an approval whose time is over", Found::Time(body.valid_until))),
+    }
+}
+
+/// An approval that is neither spent nor over, by somebody who may take it back.
+fn check_revoked(point: &DecisionPoint, record: Record<'_>, body: &ApprovalRevoked) -> Checked {
+    check_speaker(record, &body.by)?;
+    check_proof(record, &body.by)?;
+    match point.is_revocable() {
+        true => accepted(point.check_revocation(&body.by)),
+        false => Err(fault("an approval that can be revoked", Found::Words(point.state.name()))),
     }
 }
 

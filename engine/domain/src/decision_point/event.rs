@@ -46,6 +46,8 @@ events! {
         207 v 1 "decision_point.released" => DependentsReleased;
         /// The host of an approved action said what became of it.
         208 v 1 "decision_point.outcome_reported" => OutcomeReported;
+        /// An approval was revoked before it was spent.
+        209 v 1 "decision_point.approval_revoked" => ApprovalRevoked;
     }
     /// The decision point that the event is about.
     pub fn decision_id(body) -> &str { &body.decision_id }
@@ -237,6 +239,16 @@ recorded! {
         decision_id: Text,
         /// When its time was over.
         valid_until: Timestamp,
+    }
+
+    /// An approval was revoked before it was spent. The answer stays the answer.
+    ApprovalRevoked {
+        /// The round.
+        decision_id: Text,
+        /// Who.
+        by: Principal,
+        /// Why, at most 4,096 bytes.
+        reason: Option<Text>,
     }
 
     /// What waited for the answer may go on.

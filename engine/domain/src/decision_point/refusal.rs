@@ -360,6 +360,33 @@ refusals! {
         /// By whom.
         by: String,
     } = "ALREADY_CONSUMED" in Continuity,
+    /// Somebody took the approval back.
+    #[error("the approval of decision {decision_id} was revoked at {at} by {by}; ask anew")]
+    Revoked {
+        /// The decision point.
+        decision_id: String,
+        /// When.
+        at: Timestamp,
+        /// By whom.
+        by: String,
+    } = "REVOKED" in Continuity,
+    /// What was approved has started.
+    #[error(
+        "the approval of decision {decision_id} was spent at {at} by {by}, and started {tool}: \
+         `holdpoint trace {sequence}` shows it; an approval is revoked before it is spent"
+    )]
+    AlreadySpent {
+        /// The decision point.
+        decision_id: String,
+        /// When.
+        at: Timestamp,
+        /// By whom.
+        by: String,
+        /// What it was spent for.
+        tool: String,
+        /// The record of the spending.
+        sequence: u64,
+    } = "ALREADY_SPENT" in Continuity,
     /// Nothing proves the approval.
     #[error(
         "{} {} unproven, and decision {decision_id} may rest on that: it approves nothing; ask \
@@ -464,7 +491,10 @@ impl DecisionPointRefusal {
     pub const fn is_conflict(&self) -> bool {
         matches!(
             self,
-            Self::AlreadyEnded { .. } | Self::VoteConflict { .. } | Self::OutcomeReported { .. }
+            Self::AlreadyEnded { .. }
+                | Self::AlreadySpent { .. }
+                | Self::VoteConflict { .. }
+                | Self::OutcomeReported { .. }
         )
     }
 }

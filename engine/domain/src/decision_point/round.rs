@@ -4,20 +4,20 @@
 use alloc::format;
 use alloc::string::{String, ToString as _};
 
-use crate::core::actor::{Actor, Principal};
+use crate::core::actor::{Actor, Authentication, Principal};
 use crate::core::doubt::Doubt;
 use crate::core::payload::Text;
 use crate::core::text::visible;
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{bad_default, check_proposal, option_ids, shown};
 use crate::decision_point::event::{
-    DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined,
-    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, GuidanceGiven,
-    LateResponseRecorded, OutcomeReported, RoundOpened, VoteCast,
+    ApprovalRevoked, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
+    DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
+    GuidanceGiven, LateResponseRecorded, OutcomeReported, RoundOpened, VoteCast,
 };
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::state::{
-    ClaimedOutcome, Consumed, DecisionPoint, Ending, Escalation, GivenResponse,
+    ClaimedOutcome, Consumed, DecisionPoint, Ending, Escalation, GivenResponse, Revocation,
 };
 use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DecisionPointState, MAX_VOTES, OnTimeout, OutcomeClaim,
@@ -26,13 +26,24 @@ use crate::decision_point::types::{
 use crate::log::policy::{GatePolicy, Loosened};
 
 impl DecisionPoint {
-    /// Whether the approval keeps a policy. How long there was to answer is over; everything else
-    /// has to be as it is demanded now.
+    /// Whether the approval keeps a policy, but for how long there was to answer.
     pub(crate) fn check_spent(&self, floor: &GatePolicy, separation: bool) -> Result<(), Loosened> {
+        let floor = GatePolicy { approval_timeout_ms: None, ..floor.clone() };
+        self.check_spending(&floor, separation)
+    }
+
+    /// Whether the approval keeps a policy now, how long there was to answer included: what is
+    /// recorded as spent was not always asked this.
+    pub(crate) fn check_spending(
+        &self,
+        floor: &GatePolicy,
+        separation: bool,
+    ) -> Result<(), Loosened> {
         let people = ApprovalPolicy::people();
         let policy = self.terms.policy.as_ref().unwrap_or(&people);
-        let floor = GatePolicy { approval_timeout_ms: None, ..floor.clone() };
-        floor.check_approval(policy, separation, None)
+        let end = self.terms.expires_at.filter(|_| self.terms.on_timeout != OnTimeout::Hold);
+        let had_ms = end.map(|end| end.nanoseconds_since(self.created_at) / 1_000_000);
+        floor.check_approval(policy, separation, had_ms)
     }
 
     /// Whether somebody may give this answer to the round as it stands, at a time.
@@ -274,6 +285,9 @@ impl DecisionPoint {
             let (at, by) = (consumed.at, name(&consumed.by));
             return No::AlreadyConsumed { decision_id, at, by };
         }
+        if let Some(Revocation { by, at, .. }) = &self.revoked {
+            return No::Revoked { decision_id, at: *at, by: name(by) };
+        }
         match self.lapsed_at.or(self.spendable_until()) {
             Some(until) => No::ApprovalLapsed { decision_id, until },
             None => {
@@ -290,6 +304,35 @@ impl DecisionPoint {
         match doubt {
             Doubt::Unproven { first, last } => No::ApprovalUnproven { decision_id, first, last },
             Doubt::LostBefore(sequence) => No::ApprovalBeforeLoss { decision_id, sequence },
+        }
+    }
+
+    /// Whether somebody may revoke the approval: who asked, who answered, or an approver. Their
+    /// names are proven where those of before were.
+    pub(crate) fn check_revocation(&self, by: &Principal) -> Result<(), No> {
+        let voters = self.votes.iter().map(|vote| &vote.by);
+        let answered = self.ending.iter().filter_map(|ending| ending.by.as_ref());
+        let mut involved = voters.chain(answered).chain([&self.requested_by]);
+        let is_proven = |before: &Principal| {
+            by.authenticated_by >= before.authenticated_by.min(Authentication::OsUser)
+        };
+        if involved.any(|before| before.id == by.id && is_proven(before)) {
+            return Ok(());
+        }
+        match &self.terms.policy {
+            Some(policy) => self.check_approver(policy, by),
+            None => self.check_requester(by),
+        }
+    }
+
+    /// Why an approval that was spent cannot be revoked: what it started.
+    pub(crate) fn already_spent(&self, consumed: &Consumed) -> No {
+        No::AlreadySpent {
+            decision_id: self.id(),
+            at: consumed.at,
+            by: name(&consumed.by),
+            tool: self.binding().map(|to| visible(&to.tool).to_string()).unwrap_or_default(),
+            sequence: consumed.sequence,
         }
     }
 
@@ -334,7 +377,11 @@ pub(crate) fn outcome_line(point: &DecisionPoint) -> String {
         (None, Some(next)) => format!(", go on with {next}"),
         (None, None) => String::new(),
     };
-    format!("{what} by {by} at {}{after}", ending.ended_at)
+    let revoked = point.revoked.as_ref().map(|Revocation { by, reason, at, .. }| {
+        let why = reason.as_ref().map(|reason| format!(": {}", shown(reason)));
+        format!("; revoked by {} at {at}{}", name(by), why.unwrap_or_default())
+    });
+    format!("{what} by {by} at {}{after}{}", ending.ended_at, revoked.unwrap_or_default())
 }
 
 /// An answer as a refusal shows it.
@@ -386,6 +433,7 @@ impl DecisionPoint {
             escalation: None,
             consumed: None,
             outcome: None,
+            revoked: None,
             lapsed_at: None,
             released_at: None,
             created_at: at,
@@ -529,6 +577,11 @@ impl DecisionPoint {
 
     pub(crate) fn consume(&mut self, by: &Principal, at: Timestamp, sequence: u64) {
         self.consumed = Some(Consumed { by: by.clone(), at, sequence });
+    }
+
+    pub(crate) fn revoke(&mut self, body: &ApprovalRevoked, at: Timestamp, sequence: u64) {
+        let (by, reason) = (body.by.clone(), body.reason.clone());
+        self.revoked = Some(Revocation { by, reason, at, sequence });
     }
 
     pub(crate) fn report(&mut self, body: &OutcomeReported, at: Timestamp, sequence: u64) {

@@ -24,13 +24,14 @@ use crate::decision_point::command::{
 };
 use crate::decision_point::event::DecisionPointEvent as Event;
 use crate::decision_point::event::{
-    ApprovalConsumed, ApprovalLapsed, DecisionPointAborted, DecisionPointCancelled,
-    DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined, DecisionPointReminded,
-    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased,
-    GuidanceGiven, LateResponseRecorded, OutcomeReported, RoundOpened, VoteCast,
+    ApprovalConsumed, ApprovalLapsed, ApprovalRevoked, DecisionPointAborted,
+    DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined,
+    DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
+    DependentsReleased, GuidanceGiven, LateResponseRecorded, OutcomeReported, RoundOpened,
+    VoteCast,
 };
 use crate::decision_point::refusal::DecisionPointRefusal as No;
-use crate::decision_point::state::{DecisionPoint, DecisionPoints};
+use crate::decision_point::state::{DecisionPoint, DecisionPoints, Revocation};
 use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption,
     DecisionPointState, MAX_OPTIONS, MAX_REASON_BYTES, OnTimeout, OptionList, Proposal, Response,
@@ -92,6 +93,12 @@ impl<'a> PointsView<'a> {
         point.check_spent(&self.floor(), separation)
     }
 
+    /// The same, as it is asked now.
+    fn check_spending(self, point: &DecisionPoint) -> Result<(), Loosened> {
+        let separation = self.person(point).is_some_and(|terms| terms.separation);
+        point.check_spending(&self.floor(), separation)
+    }
+
     /// An answer to a decision point: where approval is asked for, or something waits, it is a
     /// person's, unless its creator lets agents answer.
     pub(crate) fn check_respondent(
@@ -142,7 +149,7 @@ pub(crate) fn on_decision_point(
         Command::CreateDecisionPoint(c) => create(view, c, at),
         Command::RespondToDecisionPoint(c) => respond(view, c, at),
         Command::RefineDecisionPoint(c) => refine(find(view, &c.decision_id)?, c, at),
-        Command::CancelDecisionPoint(c) => cancel(find(view, &c.decision_id)?, c, at),
+        Command::CancelDecisionPoint(c) => cancel(view, c, at),
         Command::EscalateDecisionPoint(c) => escalate(find(view, &c.decision_id)?, c, at),
         Command::RemindDecisionPoint(c) => remind(find(view, &c.decision_id)?, c, at),
         Command::ConsumeApproval(c) => consume(view, c, at),
@@ -482,20 +489,33 @@ fn still_rejecting(before: &Proposal, offered: &[DecisionOption]) -> Vec<Decisio
     offered.iter().map(mark).collect()
 }
 
+/// A question is taken back while it is open, and the approval of one until it is spent.
 fn cancel(
-    point: &DecisionPoint,
+    view: PointsView<'_>,
     command: &CancelDecisionPoint,
     at: Timestamp,
 ) -> Result<Vec<Event>, No> {
+    let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     check_reason(command.reason.as_deref())?;
     if let (DecisionPointState::Cancelled, Some(ending)) = (point.state, &point.ending) {
         return Err(CommonRefusal::AlreadyDone { sequence: ending.sequence }.into());
     }
-    point.check_open(at)?;
-    point.check_requester(&command.by)?;
+    if let Some(Revocation { sequence, .. }) = point.revoked {
+        return Err(CommonRefusal::AlreadyDone { sequence }.into());
+    }
+    if let Some(consumed) = &point.consumed {
+        return Err(point.already_spent(consumed));
+    }
     let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
     let reason = command.reason.as_ref().map(Text::from);
+    // Nothing is added to what was found again in the log.
+    if point.is_revocable() && view.found_again(&decision_id).is_none() {
+        point.check_revocation(&command.by)?;
+        return Ok(vec![ApprovalRevoked { decision_id, by, reason }.into()]);
+    }
+    point.check_open(at)?;
+    point.check_requester(&command.by)?;
     Ok(vec![DecisionPointCancelled { decision_id, by, reason }.into()])
 }
 
@@ -542,7 +562,7 @@ fn consume(
         return Err(PolicyRefusal::Lost.into());
     }
     // It may have become stricter since the question was asked.
-    view.check_spent(point)?;
+    view.check_spending(point)?;
     Ok(vec![consumed(point, &command.by, &command.binding)])
 }
 

@@ -69,6 +69,9 @@ pub struct DecisionPoint {
     /// What became of the action, as whoever spent the approval claims.
     #[serde(default, deserialize_with = "added")]
     pub outcome: Option<ClaimedOutcome>,
+    /// Who revoked the approval before it was spent.
+    #[serde(default, deserialize_with = "added")]
+    pub revoked: Option<Revocation>,
 }
 
 /// What is said of an action that was approved and done. The beginning and the end of what the tool
@@ -163,6 +166,19 @@ pub struct Consumed {
     pub sequence: u64,
 }
 
+/// Who revoked an approval, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revocation {
+    /// Who.
+    pub by: Principal,
+    /// Why.
+    pub reason: Option<Text>,
+    /// When.
+    pub at: Timestamp,
+    /// The sequence of its record.
+    pub sequence: u64,
+}
+
 impl DecisionPoint {
     /// Whether it may still be answered.
     #[must_use]
@@ -193,12 +209,16 @@ impl DecisionPoint {
         }
     }
 
-    /// Whether somebody said yes: an option that does not reject was chosen, the guidance was
-    /// accepted, or the default was taken where a policy says that this approves. Silence approves
-    /// nothing else, and whoever accepts guidance says yes to something else than the action that
-    /// was bound.
+    /// Whether somebody said yes and nobody revoked it: an option that does not reject was chosen,
+    /// the guidance was accepted, or the default was taken where a policy says that this approves.
+    /// Silence approves nothing else, and whoever accepts guidance says yes to something else than
+    /// the action that was bound.
     #[must_use]
     pub fn approves(&self) -> bool {
+        self.revoked.is_none() && self.said_yes()
+    }
+
+    fn said_yes(&self) -> bool {
         match self.ending.as_ref().and_then(|ending| ending.kind) {
             Some(ResolutionKind::Option) => self.is_yes(),
             Some(ResolutionKind::Accept) => self.terms.binding.is_none(),
@@ -208,6 +228,22 @@ impl DecisionPoint {
             }
             _ => false,
         }
+    }
+
+    /// Whether the option that was chosen, or taken as the default, is one that rejects.
+    #[must_use]
+    pub fn is_rejected(&self) -> bool {
+        let chosen = self.selected_option().and_then(|id| self.terms.proposal.option(id));
+        chosen.is_some_and(|option| option.reject)
+    }
+
+    /// Whether an approval was asked for, given, and can still be revoked: it is neither spent nor
+    /// over. One that no action is bound to is never spent.
+    #[must_use]
+    pub fn is_revocable(&self) -> bool {
+        let is_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
+        let is_good = self.terms.binding.is_none() || self.spendable_until().is_some();
+        is_approval && self.approves() && is_good
     }
 
     /// Whether an option was chosen or taken, and not one that rejects.

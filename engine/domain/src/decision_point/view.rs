@@ -108,12 +108,18 @@ pub struct DecisionPointView<'a> {
     pub released_at: Option<Timestamp>,
     /// The one action that an approval is for.
     pub binding: Option<&'a ActionBinding>,
-    /// Whether it was approved.
+    /// Whether it was approved, and nobody revoked that.
     pub approved: bool,
     /// Until when the approval of an action is or was good; null where there is none.
     pub valid_until: Option<Timestamp>,
     /// When it ended, where it was not spent in time.
     pub lapsed_at: Option<Timestamp>,
+    /// When the approval was revoked, before it was spent.
+    pub revoked_at: Option<Timestamp>,
+    /// By whom.
+    pub revoked_by: Option<&'a str>,
+    /// Why.
+    pub revoked_reason: Option<&'a str>,
     /// When it was spent.
     pub consumed_at: Option<Timestamp>,
     /// By whom.
@@ -239,6 +245,9 @@ impl DecisionPoint {
             approved: self.approves(),
             valid_until: self.valid_until(),
             lapsed_at: self.lapsed_at,
+            revoked_at: self.revoked.as_ref().map(|revoked| revoked.at),
+            revoked_by: self.revoked.as_ref().map(|revoked| revoked.by.id.as_str()),
+            revoked_reason: self.revoked.as_ref().and_then(|revoked| revoked.reason.as_deref()),
             consumed_at: self.consumed.as_ref().map(|consumed| consumed.at),
             consumed_by: self.consumed.as_ref().map(|consumed| consumed.by.id.as_str()),
             claimed_outcome: self.outcome.as_ref(),

@@ -11,8 +11,8 @@ use crate::core::actor::{NamedUsers, Principal};
 use crate::core::ids::Entropy;
 use crate::core::{bodies, commands};
 use crate::log::event::{
-    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, RecoveryPerformed,
-    SegmentIndexed,
+    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, PolicyUnlocked,
+    RecoveryPerformed, SegmentIndexed,
 };
 use crate::log::policy::GatePolicy;
 
@@ -57,6 +57,8 @@ pub enum WriterCommand {
     HistoryArchived(HistoryArchived),
     /// A sealed segment has an index.
     SegmentIndexed(SegmentIndexed),
+    /// Root sets a policy in the place of one that names somebody who is gone.
+    UnlockPolicy(Box<PolicyUnlocked>),
     /// Any state to HALTED, because the process that recorded the loop is gone.
     DeclareLost {
         /// Which loop.
@@ -74,6 +76,7 @@ crate::core::arbitrary::one_of! {
     |input| input.arbitrary().map(WriterCommand::ClockStepped),
     |input| input.arbitrary().map(WriterCommand::HistoryArchived),
     |input| input.arbitrary().map(WriterCommand::SegmentIndexed),
+    |input| input.arbitrary().map(WriterCommand::UnlockPolicy),
     |input| {
         Ok(WriterCommand::DeclareLost { loop_id: input.arbitrary()?, entropy: input.arbitrary()? })
     },

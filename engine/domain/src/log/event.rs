@@ -42,6 +42,8 @@ events! {
         14 v 1 "log.rules_adopted" => RulesAdopted;
         /// A caller put labels on what it had recorded.
         15 v 2 "log.labelled" => RecordsLabelled, before 1 => RecordsLabelledV1;
+        /// Root set a policy that nobody could approve any more.
+        16 v 1 "log.policy_unlocked" => PolicyUnlocked in Box;
     }
 }
 
@@ -125,6 +127,24 @@ recorded! {
         /// Whom the policy names, with the numbers that they had. `None` in records that were made
         /// before numbers were.
         people: Option<NamedUsers>,
+    }
+
+    /// Root set another policy, without an approval: the one before names somebody who is no user of
+    /// this machine any more. Root is no approver by this.
+    PolicyUnlocked {
+        /// Who: root, at a terminal.
+        by: Principal,
+        /// The policy from here on.
+        policy: GatePolicy,
+        /// The approvers whom the user database no longer has.
+        gone: List<Text>,
+        /// Whom the policy names, with the numbers that they have.
+        people: NamedUsers,
+        /// The number of the user who logged in, as the kernel says (`loginuid`). `None`: the
+        /// kernel does not know.
+        login_user: Option<u32>,
+        /// The number of the user who became root, as `SUDO_UID` says, which nothing proves.
+        sudo_user: Option<u32>,
     }
 
     /// Records were lost of the log that this one was made of, or may be of this one, and its

@@ -401,6 +401,10 @@ pub fn decide_for_writer(
             unless(is_ahead, "an index", format!("records up to {newest}"), found)?;
             body.clone().into()
         }
+        WriterCommand::UnlockPolicy(body) => {
+            crate::world::policy::check_unlocking(world, body)?;
+            (**body).clone().into()
+        }
     };
     Ok(vec![event])
 }

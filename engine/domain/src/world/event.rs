@@ -180,6 +180,15 @@ impl Event {
         )
     }
 
+    /// Whether the event says what the rules before number 4 had no words for.
+    pub(crate) const fn has_fourth_words(&self) -> bool {
+        matches!(
+            self,
+            Self::Log(LogEvent::PolicyUnlocked(_))
+                | Self::DecisionPoint(DecisionPointEvent::ApprovalRevoked(_))
+        )
+    }
+
     /// Tenant and correlation of the interruption thread that the event is about; `None` for events
     /// of other systems, and for registrations, which are about a tenant.
     #[must_use]

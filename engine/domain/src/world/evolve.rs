@@ -266,6 +266,7 @@ fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
         LogEvent::HistoryArchived(body) => world.hot.indexes.archived(body.anchor_sequence),
         LogEvent::ConfigurationChanged(body) => world.hot.configuration = body.digest,
         LogEvent::PolicyChanged(body) => policy::policy_changed(world, record, body),
+        LogEvent::PolicyUnlocked(body) => policy::policy_unlocked(world, record, body),
         LogEvent::SegmentIndexed(body) => {
             if are_records_before(body.first_sequence, body.last_sequence, record.sequence) {
                 world.hot.indexes.follow(body);
@@ -294,6 +295,9 @@ fn judge_log(world: &World, record: Record<'_>, event: &LogEvent, checks: &mut R
         LogEvent::FingerprintRecorded(body) => judge_fingerprint(world, body, checks),
         LogEvent::PolicyChanged(body) => {
             policy::may_change(world, record, body, checks);
+        }
+        LogEvent::PolicyUnlocked(body) => {
+            policy::may_unlock(world, record, body, checks);
         }
         // What else an index says is checked by whoever reads it.
         LogEvent::SegmentIndexed(body) => {

@@ -9,7 +9,7 @@ use alloc::string::ToString as _;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::core::actor::{Actor, Authentication, PersonTerms};
+use crate::core::actor::{Actor, Authentication, PersonTerms, Proof};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
@@ -25,7 +25,7 @@ use crate::governed::aggregate::ExecutionLoop;
 use crate::human_decision::command::HumanDecisionCommand;
 use crate::human_decision::terms::HoldPolicy;
 use crate::log::command::ChangePolicy;
-use crate::log::event::PolicyChanged;
+use crate::log::event::{PolicyChanged, PolicyUnlocked};
 use crate::log::policy::{
     GatePolicy, Loosened, PolicyRefusal, RELAX_TOOL, RUN_TOOL, relax_binding, run_binding,
 };
@@ -92,10 +92,10 @@ pub(crate) fn check_asked(floor: &GatePolicy, entity: &ExecutionLoop) -> Result<
     if entity.hold.policy == HoldPolicy::Never { floor.check_answers(&entity.hold) } else { Ok(()) }
 }
 
-/// How long there was to answer is over; everything else has to be as it is demanded now.
+/// Everything has to be as it is demanded now, how long there was to answer included.
 fn check_spent(world: &World, floor: &GatePolicy, point: &DecisionPoint) -> Result<(), Loosened> {
     let terms = world.person_for_point(&point.decision_id);
-    point.check_spent(floor, terms.is_some_and(|terms| terms.separation))
+    point.check_spending(floor, terms.is_some_and(|terms| terms.separation))
 }
 
 /// The policy of the log is kept, and where a person is asked before the start, the approval of
@@ -191,6 +191,59 @@ pub(crate) fn policy_changed(world: &mut World, record: Record<'_>, body: &Polic
         world.hot.gates.is_policy_lost = false;
         world.hot.gates.people.policy_changed(body.people.as_ref());
     }
+}
+
+/// Whether a policy may take the place of one that names somebody who is gone.
+pub(crate) fn check_unlocking(world: &World, body: &PolicyUnlocked) -> Result<(), Refusal> {
+    check_principal(&body.by)?;
+    body.policy.check()?;
+    let before = world.policy();
+    if before == body.policy {
+        return Err(PolicyRefusal::Unchanged.into());
+    }
+    match names_all(&before, &body.gone) {
+        true => Ok(()),
+        false => Err(Refusal::ApprovalNeeded),
+    }
+}
+
+/// Whether a policy names all of these, and there is one.
+fn names_all(policy: &GatePolicy, gone: &[Text]) -> bool {
+    !gone.is_empty() && gone.iter().all(|name| policy.approvers.contains(name))
+}
+
+/// A policy that root set where nobody could approve it.
+pub(crate) fn policy_unlocked(world: &mut World, record: Record<'_>, body: &PolicyUnlocked) {
+    if may_unlock(world, record, body, &mut RuleChecks::unheard()) {
+        world.hot.gates.people.policy_changed(Some(&body.people));
+        world.hot.gates.policy = Some(body.policy.clone());
+        world.hot.gates.policy_record = record.sequence;
+    }
+}
+
+/// Whether root may set a policy without an approval: at a terminal, where the one before names
+/// somebody who is gone.
+pub(crate) fn may_unlock(
+    world: &World,
+    record: Record<'_>,
+    body: &PolicyUnlocked,
+    checks: &mut RuleChecks,
+) -> bool {
+    let rule = Rule::PolicyInForce;
+    if record.actor.kind != Actor::Human || !body.by.is(record.actor) {
+        return forbid(checks, rule, "a person's own name", record.actor.kind);
+    }
+    if let Err(reason) = PersonTerms::AT_A_TERMINAL.admit(record.proof) {
+        return forbid(checks, rule, "a person at a terminal", reason);
+    }
+    if !matches!(record.proof, Some(Proof { user: 0, .. })) {
+        return forbid(checks, rule, "root", &body.by.id);
+    }
+    if let Err(reason) = body.policy.check() {
+        return forbid(checks, rule, "a policy that can be kept", reason);
+    }
+    names_all(&world.policy(), &body.gone)
+        || forbid(checks, rule, "approvers of the policy before, who are gone", body.gone.len())
 }
 
 /// Whether a policy may take the place of the one before.

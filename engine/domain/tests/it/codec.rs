@@ -86,6 +86,7 @@ const PINNED: &[(u16, &str)] = &[
     (13, "log.records_unproven"),
     (14, "log.rules_adopted"),
     (15, "log.labelled"),
+    (16, "log.policy_unlocked"),
     (32, "execution_loop.initialized"),
     (33, "execution_loop.dispatched"),
     (34, "execution_loop.response_awaited"),
@@ -141,6 +142,7 @@ const PINNED: &[(u16, &str)] = &[
     (206, "decision_point.approval_lapsed"),
     (207, "decision_point.released"),
     (208, "decision_point.outcome_reported"),
+    (209, "decision_point.approval_revoked"),
     (224, "application.recorded"),
     (225, "application.reducer_fingerprint_recorded"),
 ];
@@ -200,7 +202,7 @@ fn names_in_an_envelope_are_checked() {
 
 #[test]
 fn unknown_kinds_and_versions_are_named() {
-    assert_eq!(decode(209, 1, &[]), Err(DecodeError::UnknownKind { kind: 209, version: 1 }));
+    assert_eq!(decode(223, 1, &[]), Err(DecodeError::UnknownKind { kind: 223, version: 1 }));
     assert_eq!(decode(32, 4, &[]), Err(DecodeError::UnknownVersion { kind: 32, version: 4 }));
     let text = decode(32, 4, &[]).unwrap_err().to_string();
     assert!(text.contains("32") && text.contains('4') && text.contains("newer"), "{text}");
@@ -428,7 +430,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         Log LogEvent {
             RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded CommandRefused
             ConfigurationChanged Salvaged RecordsLost HistoryArchived SegmentIndexed PolicyChanged
-            PolicyUnknown RecordsUnproven RulesAdopted RecordsLabelled
+            PolicyUnknown RecordsUnproven RulesAdopted RecordsLabelled PolicyUnlocked
         }
         ExecutionLoop ExecutionLoopEvent {
             LoopInitialized LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted
@@ -457,7 +459,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
             DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
             DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated
             LateResponseRecorded ApprovalConsumed ApprovalLapsed DependentsReleased
-            OutcomeReported
+            OutcomeReported ApprovalRevoked
         }
         Application ApplicationEvent { ApplicationRecorded ReducerFingerprintRecorded }
     }

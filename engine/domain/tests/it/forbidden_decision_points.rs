@@ -29,7 +29,7 @@ fn every_kind_is_accepted_where_the_rules_make_it() {
         assert_genuine(&story, event);
     }
     kinds.sort_unstable();
-    assert_eq!(kinds, (192..=208).collect::<Vec<u16>>());
+    assert_eq!(kinds, (192..=209).collect::<Vec<u16>>());
 }
 
 #[test]
@@ -79,6 +79,7 @@ fn a_second_terminal_event_is_found_whatever_the_first_was() {
                     | Event::DecisionPoint(DecisionPointEvent::ApprovalLapsed(_))
                     | Event::DecisionPoint(DecisionPointEvent::DependentsReleased(_))
                     | Event::DecisionPoint(DecisionPointEvent::OutcomeReported(_))
+                    | Event::DecisionPoint(DecisionPointEvent::ApprovalRevoked(_))
             );
             if !is_beginning(&event) && !follows_an_end {
                 assert_forbidden(&corners, about(&event, &ended), rule);

@@ -54,6 +54,7 @@ mod reason_codes;
 mod registrations;
 mod registrations_ended;
 mod replay_determinism;
+mod revocations;
 mod rules_evidence_capture;
 mod rules_execution_loop;
 mod rules_human_decision;

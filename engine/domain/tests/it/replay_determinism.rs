@@ -178,6 +178,7 @@ impl Tally {
             "log.salvaged",
             "log.records_lost",
             "log.policy_unknown",
+            "log.policy_unlocked",
             "log.records_unproven",
             "log.labelled",
             "interruption_thread.remainder_displaced",

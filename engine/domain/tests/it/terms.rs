@@ -31,7 +31,7 @@ fn has(envelope: &Envelope, term: Term<'_>) -> bool {
 }
 
 /// Events that are about nothing that has an id: the log itself, and what an actor may do.
-const ABOUT_NOTHING: [&str; 15] = [
+const ABOUT_NOTHING: [&str; 16] = [
     "application.reducer_fingerprint_recorded",
     "interruption_thread.capability_changed",
     "log.clock_stepped",
@@ -41,6 +41,7 @@ const ABOUT_NOTHING: [&str; 15] = [
     "log.history_archived",
     "log.policy_changed",
     "log.policy_unknown",
+    "log.policy_unlocked",
     "log.records_lost",
     "log.records_unproven",
     "log.recovery_performed",

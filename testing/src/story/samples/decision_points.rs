@@ -4,12 +4,12 @@ use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalConsumed, ApprovalLapsed, ApprovalPolicy, ClaimedStatus, DecisionOption,
-    DecisionPointAborted, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
-    DecisionPointRefined, DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded,
-    DefaultTaken, DependentsReleased, EvidenceAttachment, GuidanceGiven, LateResponseRecorded,
-    OnTimeout, OutcomeClaim, OutcomeReported, Proposal, Response, RoundOpened, Terms, Urgency,
-    VoteCast,
+    ActionBinding, ApprovalConsumed, ApprovalLapsed, ApprovalPolicy, ApprovalRevoked,
+    ClaimedStatus, DecisionOption, DecisionPointAborted, DecisionPointCancelled,
+    DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined, DecisionPointReminded,
+    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased,
+    EvidenceAttachment, GuidanceGiven, LateResponseRecorded, OnTimeout, OutcomeClaim,
+    OutcomeReported, Proposal, Response, RoundOpened, Terms, Urgency, VoteCast,
 };
 
 use super::{at, digest, nth};
@@ -142,6 +142,14 @@ pub(super) fn outcomes() -> impl Iterator<Item = Event> {
         };
         let claim = Box::new(claim);
         OutcomeReported { decision_id: ROUND.into(), by: principal(turn), claim }.into()
+    })
+}
+
+/// Approvals that somebody took back.
+pub(super) fn revocations() -> impl Iterator<Item = Event> {
+    (0..2).map(|turn| {
+        let reason = some(turn, "the wrong branch");
+        ApprovalRevoked { decision_id: ROUND.into(), by: principal(turn), reason }.into()
     })
 }
 

@@ -4,11 +4,12 @@ use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalConsumed, ApprovalLapsed, DecisionPoint, DecisionPointAborted,
-    DecisionPointCancelled, DecisionPointCommand, DecisionPointCreated, DecisionPointEscalated,
-    DecisionPointEvent, DecisionPointRefined, DecisionPointReminded, DecisionPointResolved,
-    DecisionPointSuperseded, DefaultTaken, DependentsReleased, GuidanceGiven, LateResponseRecorded,
-    OnTimeout, OutcomeReported, Response, RoundOpened, VoteCast,
+    ActionBinding, ApprovalConsumed, ApprovalLapsed, ApprovalRevoked, DecisionPoint,
+    DecisionPointAborted, DecisionPointCancelled, DecisionPointCommand, DecisionPointCreated,
+    DecisionPointEscalated, DecisionPointEvent, DecisionPointRefined, DecisionPointReminded,
+    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased,
+    GuidanceGiven, LateResponseRecorded, OnTimeout, OutcomeReported, Response, RoundOpened,
+    VoteCast,
 };
 use holdpoint_domain::world::Due;
 use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Time, World};
@@ -227,6 +228,7 @@ pub(crate) fn by_time_and_after() -> Vec<(Story, Event, Rule)> {
     let mut spent = spendable.clone();
     assert_eq!(spent.record(consume.clone()), []);
     let reported = would!(spent, spent.reports(&id) => OutcomeReported);
+    let revoked = would!(spendable, spendable.revokes(&id) => ApprovalRevoked);
     let mut unspent = spendable.clone();
     unspent.wait(1_000);
     let lapsed = would!(unspent, unspent.lets_expire(&id) => ApprovalLapsed);
@@ -235,6 +237,7 @@ pub(crate) fn by_time_and_after() -> Vec<(Story, Event, Rule)> {
         (ended, abort, Rule::DecisionPointExpiry),
         (unspent, lapsed.into(), Rule::DecisionPointExpiry),
         (story.clone(), release, Rule::DecisionPointApproval),
+        (spendable.clone(), revoked.into(), Rule::DecisionPointApproval),
         (spendable, consume, Rule::DecisionPointApproval),
         (spent, reported.into(), Rule::DecisionPointApproval),
         (story, late.into(), Rule::DecisionPointAnswer),
@@ -262,7 +265,7 @@ pub(crate) fn about(event: &Event, decision_id: &str) -> Event {
         DecisionPointCreated DecisionPointRefined GuidanceGiven RoundOpened VoteCast
         DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
         DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated LateResponseRecorded
-        ApprovalConsumed ApprovalLapsed DependentsReleased OutcomeReported
+        ApprovalConsumed ApprovalLapsed DependentsReleased OutcomeReported ApprovalRevoked
     }
 }
 

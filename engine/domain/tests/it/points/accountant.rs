@@ -167,6 +167,10 @@ impl Accountant {
                 assert_eq!(body.valid_until, round.ended_at.plus_ms(round.terms.valid_for_ms));
                 round.is_spent = true;
             }
+            Event::DecisionPoint(DecisionPointEvent::ApprovalRevoked(_)) => {
+                assert!(round.end == Some(End::Approved) && !round.is_spent, "{event:?}");
+                round.is_spent = true;
+            }
             Event::DecisionPoint(DecisionPointEvent::OutcomeReported(_)) => {
                 assert!(round.end == Some(End::Approved) && round.is_spent, "{event:?}");
                 assert!(!std::mem::replace(&mut round.is_reported, true), "reported twice");
