@@ -111,20 +111,27 @@ pub(crate) fn main(global: &Global, is_named: bool, args: Args) -> Exit {
     settle(global, outcome)
 }
 
-/// Answers what waits in a log of the inbox, where all of them can be read and no other one has
-/// such an id: what was read may be that, though it is over.
+/// Answers what waits in a log of the inbox, where no other one that can be read has such an id:
+/// what was read may be that, though it is over. A log that cannot be read is warned of, and where
+/// the id is not given whole it may be the one that was meant.
 fn answer_in_inbox(global: &Global, mut args: Args) -> Result<Exit, Failure> {
     let waiting = inbox::waiting(|id| begins(id, &args.id));
     match waiting.found.as_slice() {
         [] => or_archived(global, answer(global, args))
             .map_err(|failure| waiting.not_all_read(failure)),
         [(log, id)] => {
-            inbox::expect_known(&waiting.unknown, id, log)?;
             let (all, unknown) = beginning_anywhere(global, &args.id);
             if all.len() > 1 {
                 return Err(several_begin(&all, &args.id));
             }
-            inbox::expect_known(&unknown, id, log)?;
+            // Of an id that is given whole nothing is left to be guessed.
+            match is_whole(&args.id) {
+                true => inbox::warn_of_unknown(&waiting.unknown, id, log),
+                false => {
+                    inbox::expect_known(&waiting.unknown, id, log)?;
+                    inbox::expect_known(&unknown, id, log)?;
+                }
+            }
             args.id.clone_from(id);
             let config = global.config.clone();
             answer(&Global { log: log.clone(), config, json: global.json }, args)
@@ -133,13 +140,16 @@ fn answer_in_inbox(global: &Global, mut args: Args) -> Result<Exit, Failure> {
     }
 }
 
-/// That no log of the inbox besides the one that is meant here has a question that begins so, nor
-/// one that is there and cannot be read. What is gone has none.
+/// That no log of the inbox besides the one that is meant here has a question that begins so, as
+/// far as they can be read; of the others is warned.
 fn expect_no_other_log(global: &Global, wanted: &str) -> Result<(), Failure> {
     let (found, unknown) = beginning_anywhere(global, wanted);
     match found.iter().any(|(log, _)| found.first().is_some_and(|(first, _)| first != log)) {
         true => Err(several_begin(&found, wanted)),
-        false => inbox::expect_known(&unknown, wanted, &global.log),
+        false => {
+            inbox::warn_of_unknown(&unknown, wanted, &global.log);
+            Ok(())
+        }
     }
 }
 
@@ -268,6 +278,12 @@ fn is_of_an_id(wanted: &str) -> bool {
     let own = wanted.strip_prefix(REQUEST).or_else(|| wanted.strip_prefix(DECISION));
     let digits = own.unwrap_or(wanted);
     digits.len() >= DIGITS_MIN && are_digits(digits)
+}
+
+/// Whether a text is a whole id.
+fn is_whole(wanted: &str) -> bool {
+    let own = wanted.strip_prefix(REQUEST).or_else(|| wanted.strip_prefix(DECISION));
+    own.unwrap_or(wanted).len() == DIGITS
 }
 
 /// Whether it is that of a question of the log that is meant here. What cannot be read is told

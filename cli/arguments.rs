@@ -202,6 +202,14 @@ impl Verb {
         matches!(self, Self::Run(_) | Self::Hook(_))
     }
 
+    /// Whether it may put a question.
+    pub(crate) const fn may_ask(&self) -> bool {
+        matches!(
+            self,
+            Self::Run(_) | Self::Apply(_) | Self::Decision(_) | Self::Hook(_) | Self::Mcp(_)
+        )
+    }
+
     /// Whether it tells in its own words what is wrong with the configuration, or writes the same
     /// wherever it is used.
     pub(crate) const fn minds_its_configuration(&self) -> bool {

@@ -26,12 +26,18 @@
 //! [evidence]
 //! record_env = ["MY_*"]          # recorded besides the usual names
 //! redact = ["FLEET"]             # kept secret besides the usual words
+//!
+//! [questions]                    # open at once; fewer than the machine and its user allow
+//! per_session = 20
+//! per_user = 500
+//! per_log = 1000
 //! ```
 
 mod check;
 mod demands;
 mod file;
 mod in_force;
+mod questions;
 
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
@@ -51,6 +57,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use check::{Args, main};
 pub(crate) use demands::{AskedApproval, Demands, floors};
 pub(crate) use in_force::{Asked, InForce};
+pub(crate) use questions::{bound_questions, open_bounds};
 
 /// The file that is looked for where none is named.
 const DEFAULT_FILE: &str = "holdpoint.toml";

@@ -11,6 +11,7 @@ mod policy;
 mod runs;
 mod script;
 mod settings;
+mod trust;
 mod writing;
 
 use crate::arguments::Global;
@@ -25,9 +26,10 @@ use std::path::PathBuf;
 
 /// What is said below the options.
 const MORE: &str = "\
-Without --settings it looks at .claude/settings.json and .claude/settings.local.json here, and at
-~/.claude/settings.json. Exit 0 when nothing failed, 6 when the log does not verify, 3 when there
-is none or the configuration that was named is missing, 1 when something else failed.";
+Without --settings it looks at the settings of Claude Code, Codex, Gemini CLI, Copilot CLI, Cursor
+and OpenCode here, in the home directory and of the machine. Exit 0 when nothing failed, 6 when the
+log does not verify, 3 when there is none or the configuration that was named is missing, 1 when
+something else failed.";
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]

@@ -57,6 +57,11 @@ impl Exit {
         if self == Self::DONE && streams::is_untold() { Self::FAILED } else { self }
     }
 
+    /// The number.
+    pub(crate) const fn code(self) -> u8 {
+        self.0
+    }
+
     /// The status of a command, passed on.
     pub(crate) fn of_command(status: u8) -> Self {
         Self(status)
@@ -88,6 +93,11 @@ impl Failure {
         message: impl Display,
     ) -> Self {
         Self { exit, code: code.into(), message: message.to_string(), more: Map::new() }
+    }
+
+    /// Whether this is its code.
+    pub(crate) fn is_called(&self, code: &str) -> bool {
+        self.code == code
     }
 
     /// The same failure, of which a program is told more.

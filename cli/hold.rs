@@ -11,6 +11,7 @@ mod wait;
 use crate::archives::or_archived;
 use crate::arguments::Global;
 use crate::closest::closest;
+use crate::config::open_bounds;
 use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
@@ -138,8 +139,9 @@ pub(crate) fn open_or_make(
 /// Opens a log for writing: it waits so long for another writer, and makes the log where there is
 /// none if that is asked for.
 pub(crate) fn open_log(log: &Path, lock_wait: Duration, make: bool) -> Result<Engine, EngineError> {
-    let options =
-        EngineOptions::default().log(Options::default().lock_wait(lock_wait).create(make));
+    let options = EngineOptions::default()
+        .log(Options::default().lock_wait(lock_wait).create(make))
+        .open_bounds(open_bounds());
     let log: PathBuf = log.components().collect();
     let engine = Engine::open_with(DirectoryStorage::new(&log), options)?;
     inbox::register(&log);

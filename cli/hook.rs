@@ -3,12 +3,15 @@
 //! on stdout. `docs/agent-hooks.md` has the table of answers.
 //!
 //! Exit 0 with the answer on stdout, or 2, which blocks, with the reason on stderr and nothing on
-//! stdout: that is every denial. Never another one before a tool: the host lets the tool run after any other. After
-//! a tool, 1 says that its outcome is not on record.
+//! stdout: that is every denial. Never another one before a tool: the host lets the tool run after
+//! any other. After a tool, 1 says that its outcome is not on record.
 
 mod answer;
 mod ask;
+mod bound_input;
+mod deadline;
 mod gate;
+mod host;
 mod input;
 mod own;
 mod post_tool_use;
@@ -25,19 +28,17 @@ pub(crate) use ask::asks;
 #[cfg(test)]
 pub(crate) use ask::sample;
 use clap::Subcommand;
+pub(crate) use host::{Event, Host};
 pub(crate) use session::{is_name, may_begin_name};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread::Builder;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::time::Duration;
-
-/// How long any hook takes at most, besides what it was told to wait for a person.
-pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long a hook waits for another process that writes to the log.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// What is said below the options.
-const SETTINGS: &str = r#"In the host's settings (.claude/settings.json) each event has its command:
+const SETTINGS: &str = r#"In the settings of Claude Code (.claude/settings.json):
   PreToolUse          holdpoint hook pre-tool-use || exit 2
   PostToolUse         holdpoint hook post-tool-use
   PostToolUseFailure  holdpoint hook post-tool-use
@@ -45,14 +46,36 @@ const SETTINGS: &str = r#"In the host's settings (.claude/settings.json) each ev
   SessionStart        holdpoint hook session-start
 The first three stand beside a "matcher" that names tools, such as Bash|Write|Edit, and the first
 beside "onFailure": "block". Name the log (holdpoint --log DIR hook ..): a host starts hooks
-wherever the agent is."#;
+wherever the agent is. docs/agent-hooks.md has the lines for Codex, Gemini CLI, Copilot CLI, Cursor
+and OpenCode."#;
 
 /// Options of `hook`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SETTINGS)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    terms: Terms,
     #[command(subcommand)]
     verb: HookVerb,
+}
+
+/// What every hook is told by its command line, and by nothing else.
+#[derive(Clone, Debug, clap::Args)]
+struct Terms {
+    /// Whose hook this is, where what the host sends does not prove it.
+    #[arg(long, global = true, value_name = "HOST")]
+    host: Option<Host>,
+    /// How long the hook takes at most, from its start. The host's own timeout has to be longer:
+    /// most hosts run the tool after it. [default: 25s]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = bounded_deadline)]
+    deadline: Option<Duration>,
+}
+
+impl Terms {
+    /// Within what time the hook answers.
+    fn deadline(&self) -> Duration {
+        self.deadline.unwrap_or(deadline::USUAL)
+    }
 }
 
 /// Which hook.
@@ -71,18 +94,18 @@ enum HookVerb {
 impl Args {
     /// The longest time that this hook takes.
     pub(crate) fn takes_at_most(&self) -> Duration {
-        match &self.verb {
-            HookVerb::PreToolUse(args) => ANSWERS_WITHIN.saturating_add(args.waits_for()),
-            HookVerb::PostToolUse(_) | HookVerb::Stop(_) | HookVerb::SessionStart(_) => {
-                ANSWERS_WITHIN
-            }
-        }
+        self.terms.deadline()
+    }
+
+    /// The host that the command line names.
+    pub(crate) const fn host(&self) -> Option<Host> {
+        self.terms.host
     }
 
     /// What of the options cannot be kept, in words: the hook then answers nothing else.
     pub(crate) fn check(&self) -> Result<(), String> {
         match &self.verb {
-            HookVerb::PreToolUse(args) => args.check(),
+            HookVerb::PreToolUse(args) => args.check(self.terms.deadline()),
             HookVerb::PostToolUse(_) | HookVerb::Stop(_) | HookVerb::SessionStart(_) => Ok(()),
         }
     }
@@ -95,90 +118,59 @@ impl Args {
         }
     }
 
-    /// The events of the host for which this hook is meant, the usual one first.
-    pub(crate) const fn events(&self) -> &'static [&'static str] {
+    /// The events for which this hook is meant, the usual one first.
+    pub(crate) const fn events(&self) -> &'static [Event] {
         match &self.verb {
-            HookVerb::PreToolUse(_) => &[input::PRE_TOOL_USE],
-            HookVerb::PostToolUse(_) => &[input::POST_TOOL_USE, input::POST_TOOL_USE_FAILURE],
-            HookVerb::Stop(_) => &[input::STOP],
-            HookVerb::SessionStart(_) => &[input::SESSION_START],
+            HookVerb::PreToolUse(_) => &[Event::PreToolUse],
+            HookVerb::PostToolUse(_) => &[Event::PostToolUse, Event::PostToolUseFailure],
+            HookVerb::Stop(_) => &[Event::Stop],
+            HookVerb::SessionStart(_) => &[Event::SessionStart],
+        }
+    }
+
+    /// The answer of a failure, and why.
+    const fn failed(&self) -> fn(&str) -> Answer {
+        match &self.verb {
+            HookVerb::PreToolUse(_) => Answer::undecided,
+            HookVerb::PostToolUse(_) => post_tool_use::failed,
+            HookVerb::Stop(_) => stop::failed,
+            HookVerb::SessionStart(_) => session_start::failed,
+        }
+    }
+
+    fn answer(&self, log: &Path) -> Answer {
+        match &self.verb {
+            HookVerb::PreToolUse(args) => pre_tool_use::answer(log, &self.terms, args),
+            HookVerb::PostToolUse(_) => post_tool_use::answer(log, &self.terms),
+            HookVerb::Stop(args) => stop::answer(log, &self.terms, args),
+            HookVerb::SessionStart(_) => session_start::answer(log, &self.terms),
         }
     }
 }
 
-/// Answers the host, within a bound whatever happens.
+/// Bounds the process from now on: before its log is looked for, which may take any time. The exit
+/// where that cannot be done.
+pub(crate) fn bound(args: &Args) -> Option<Exit> {
+    let error = deadline::watch(args.terms.deadline(), args.failed()).err()?;
+    Some(args.failed()(&format!("cannot start a thread: {error}")).deliver())
+}
+
+/// Answers the host, within the deadline whatever happens.
 pub(crate) fn main(global: &Global, args: &Args) -> Exit {
-    let log = global.log.clone();
-    let bound = args.takes_at_most();
-    let answer = match &args.verb {
-        HookVerb::PreToolUse(args) => {
-            let args = args.clone();
-            within(bound, move || pre_tool_use::answer(&log, &args), Answer::undecided)
-        }
-        HookVerb::PostToolUse(_) => {
-            within(bound, move || post_tool_use::answer(&log), post_tool_use::failed)
-        }
-        HookVerb::Stop(args) => {
-            let args = args.clone();
-            within(bound, move || stop::answer(&log, &args), stop::failed)
-        }
-        HookVerb::SessionStart(_) => {
-            within(bound, move || session_start::answer(&log), session_start::failed)
-        }
-    };
-    answer.deliver()
+    let answer = catch_unwind(AssertUnwindSafe(|| args.answer(&global.log)));
+    answer.unwrap_or_else(|_| args.failed()("this program failed; see above")).deliver()
 }
 
 /// The answer where there is no log to look into, and why.
 pub(crate) fn refuse(args: &Args, reason: &str) -> Exit {
-    let answer = match &args.verb {
-        HookVerb::PreToolUse(_) => Answer::undecided(reason),
-        HookVerb::PostToolUse(_) => post_tool_use::failed(reason),
-        HookVerb::Stop(_) => stop::failed(reason),
-        HookVerb::SessionStart(_) => session_start::failed(reason),
-    };
-    answer.deliver()
+    args.failed()(reason).deliver()
 }
 
-/// What `work` comes to, or the answer of a failure when it takes too long or panics. The process
-/// ends right after, and with it work that takes too long: as after a crash, the log holds whole
-/// turns only.
-fn within(
-    bound: Duration,
-    work: impl FnOnce() -> Answer + Send + 'static,
-    failed: fn(&str) -> Answer,
-) -> Answer {
-    let (sender, receiver) = channel();
-    // Where nobody receives any more, the answer was given already.
-    let spawned = Builder::new().spawn(move || drop(sender.send(work())));
-    if let Err(error) = spawned {
-        return failed(&format!("cannot start a thread: {error}"));
-    }
-    receiver.recv_timeout(bound).unwrap_or_else(|error| match error {
-        RecvTimeoutError::Timeout => {
-            failed(&format!("no answer within {}", humantime::format_duration(bound)))
-        }
-        RecvTimeoutError::Disconnected => failed("this program failed; see above"),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[allow(clippy::panic, reason = "what is tested is a panic")]
-    fn whatever_happens_there_is_an_answer() {
-        let allowed = || Answer::allow("yes");
-        assert_eq!(within(ANSWERS_WITHIN, allowed, Answer::undecided), Answer::allow("yes"));
-        let (_keep, never) = channel::<()>();
-        let waits = move || {
-            let _ = never.recv();
-            Answer::allow("late")
-        };
-        let late = within(Duration::from_millis(1), waits, Answer::undecided);
-        assert_eq!(late, Answer::undecided("no answer within 1ms"));
-        let failed = within(ANSWERS_WITHIN, || panic!("on purpose"), Answer::undecided);
-        assert_eq!(failed, Answer::undecided("this program failed; see above"));
+/// A deadline: some time, and not more than any host waits.
+fn bounded_deadline(text: &str) -> Result<Duration, String> {
+    let deadline = crate::run::limits::wait(text)?;
+    match !deadline.is_zero() && deadline <= deadline::LONGEST {
+        true => Ok(deadline),
+        false => Err("a hook answers within 1h, and takes some time".to_string()),
     }
 }

@@ -14,7 +14,7 @@ mod terminal;
 
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, settle};
+use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold::LockWaitArgs;
 use crate::locate::HERE;
 use crate::output::Output;
@@ -74,8 +74,9 @@ enum Change {
     },
 }
 
-/// Lists what waits. Exit 3 where a log cannot be read, where none is listed, or where it is not
-/// known which are: what cannot be known is not nothing; 6 where one does not verify.
+/// Lists what waits. Exit 1 where a list of logs is full or cannot be read, so that logs may be
+/// missing; 3 where a log cannot be read, or none is listed: what cannot be known is not nothing; 6
+/// where one does not verify.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     let Args { change, named, all, watch, at, turn } = args;
     let asked = Asked { has_all: all, at };
@@ -140,6 +141,20 @@ pub(crate) fn expect_known(unknown: &[Failure], id: &str, log: &Path) -> Result<
         named.join("; ")
     );
     Err(Failure::new(logs::exit_of(unknown), "not_all_logs_read", message))
+}
+
+/// Warns that logs of the inbox cannot be read, which keeps nobody from an answer elsewhere.
+pub(crate) fn warn_of_unknown(unknown: &[Failure], id: &str, log: &Path) {
+    if unknown.is_empty() {
+        return;
+    }
+    let named: Vec<&str> = unknown.iter().map(Failure::message).collect();
+    complain(&format!(
+        "{} is answered in the log {}; not all logs of the inbox could be read: {}",
+        visible(id),
+        shown(log),
+        named.join("; ")
+    ));
 }
 
 /// Every log of the inbox that is known.

@@ -89,6 +89,11 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage::tell(&error).into(),
     };
+    if let Verb::Hook(args) = &verb
+        && let Some(exit) = hook::bound(args)
+    {
+        return exit.into();
+    }
     given.color.take_effect();
     if given.no_pager {
         pager::forbid();
@@ -96,12 +101,7 @@ pub fn main() -> ExitCode {
     let named = given.log.clone();
     let (global, refusal) = given.located();
     advice::is_about(&global.log);
-    if let Some(failure) = refusal.filter(|_| !verb.needs_no_log()) {
-        return refuse(&global, &verb, failure).into();
-    }
-    if !verb.minds_its_configuration()
-        && let Err(failure) = config::expect_named(&global)
-    {
+    if let Err(failure) = expect_usable(&global, &verb, refusal) {
         return refuse(&global, &verb, failure).into();
     }
     if !global.json {
@@ -145,6 +145,17 @@ pub fn main() -> ExitCode {
         Verb::Man(args) => man::main(&global, &args),
     };
     if passes_on { exit.into() } else { exit.unless_untold().into() }
+}
+
+/// That a verb may use the log that was found, and works under the configuration that was named.
+fn expect_usable(global: &Global, verb: &Verb, refusal: Option<Failure>) -> Result<(), Failure> {
+    if let Some(failure) = refusal.filter(|_| !verb.needs_no_log()) {
+        return Err(failure);
+    }
+    if !verb.minds_its_configuration() {
+        config::expect_named(global)?;
+    }
+    if verb.may_ask() { config::bound_questions(global) } else { Ok(()) }
 }
 
 /// Tells that the log that was found is not used, as each verb tells what stops it.

@@ -13,7 +13,7 @@ mod terms;
 mod told;
 
 use crate::arguments::Global;
-use crate::config::{Configuration, Demands, InForce, floors};
+use crate::config::{Configuration, Demands, InForce, floors, open_bounds};
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold;
 use crate::inbox;
@@ -325,7 +325,8 @@ fn working_directory() -> Result<PathBuf, Failure> {
 fn open(global: &Global, lock_wait: Duration, without_head: bool) -> Result<Engine, Failure> {
     let log: PathBuf = global.log.components().collect();
     let options = EngineOptions::default()
-        .log(Options::default().lock_wait(lock_wait).without_head(without_head));
+        .log(Options::default().lock_wait(lock_wait).without_head(without_head))
+        .open_bounds(open_bounds());
     let opened = Engine::open_with(DirectoryStorage::new(&log), options);
     let engine = opened.map_err(|error| match error {
         EngineError::Submit(error) => unrecorded(global, error.into()),

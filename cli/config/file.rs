@@ -1,7 +1,7 @@
 //! What a project's configuration may say.
 
 use holdpoint_domain::core::text::check_identifier;
-use holdpoint_engine::floors::HoldTable;
+use holdpoint_engine::floors::{HoldTable, QuestionsTable};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -13,6 +13,8 @@ pub(super) struct Settings {
     pub(super) hold: HoldTable,
     /// What goes on record.
     pub(super) evidence: Evidence,
+    /// How many questions may be open at once: fewer than elsewhere.
+    pub(super) questions: QuestionsTable,
 }
 
 /// What of an environment goes on record.

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// What may stand behind the program: it turns every failure into a block.
 const BLOCKS_ON_FAILURE: [&str; 2] = ["|| exit 2", "||exit 2"];
+/// The same with words on stderr, without which some hosts run the tool all the same.
+const SAYS_SO: (&str, &str) = ("|| { echo '", "' >&2; exit 2; }");
 
 /// How the host names the directory of the project.
 const PROJECT: [&str; 2] = ["${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"];
@@ -17,23 +19,35 @@ pub(super) struct Line {
     words: Vec<String>,
     /// What follows the first command, and decides over the exit code.
     pub(super) rest: String,
+    /// What becomes of a program that cannot be started or fails.
+    pub(super) on_failure: OnFailure,
+}
+
+/// What a command line says of a program that cannot be started or fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnFailure {
+    /// Nothing: its exit code stands.
+    Nothing,
+    /// Exit 2.
+    Blocks,
+    /// Exit 2, and something on stderr.
+    BlocksAndSaysSo,
 }
 
 impl Line {
     /// Takes a command line apart.
     pub(super) fn split(command: &str) -> Self {
-        let command = command.trim();
-        let bare = BLOCKS_ON_FAILURE.iter().find_map(|end| command.strip_suffix(end));
+        let (bare, on_failure) = without_end(command.trim());
         let mut words = Words::default();
         let mut rest = String::new();
-        let mut characters = bare.unwrap_or(command).chars();
+        let mut characters = bare.chars();
         while let Some(character) = characters.next() {
             if !words.take(character) {
                 rest = std::iter::once(character).chain(characters).collect();
                 break;
             }
         }
-        Self { words: words.finish(), rest: rest.trim().to_string() }
+        Self { words: words.finish(), rest: rest.trim().to_string(), on_failure }
     }
 
     /// The program, behind the variables that are set for it.
@@ -65,6 +79,20 @@ impl Line {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
         self.words.iter().skip_while(is_setting)
+    }
+}
+
+/// A command line without what turns failures into a block.
+fn without_end(command: &str) -> (&str, OnFailure) {
+    let bare = BLOCKS_ON_FAILURE.iter().find_map(|end| command.strip_suffix(end));
+    if let Some(bare) = bare {
+        return (bare, OnFailure::Blocks);
+    }
+    let (before, behind) = SAYS_SO;
+    let said = command.strip_suffix(behind).and_then(|command| command.rsplit_once(before));
+    match said.filter(|(_, words)| !words.is_empty() && !words.contains('\'')) {
+        Some((bare, _)) => (bare, OnFailure::BlocksAndSaysSo),
+        None => (command, OnFailure::Nothing),
     }
 }
 
@@ -130,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_command_line_is_taken_apart_as_a_shell_does() {
-        let table: [(&str, &[&str], &str); 8] = [
+        let table: [(&str, &[&str], &str); 9] = [
             ("holdpoint hook stop", &["holdpoint", "hook", "stop"], ""),
             (" A=1  holdpoint\thook ", &["holdpoint", "hook"], ""),
             (
@@ -139,6 +167,11 @@ mod tests {
                 "",
             ),
             ("holdpoint hook stop || exit 2", &["holdpoint", "hook", "stop"], ""),
+            (
+                "holdpoint hook stop || { echo 'it failed' >&2; exit 2; }",
+                &["holdpoint", "hook", "stop"],
+                "",
+            ),
             ("holdpoint hook stop || true", &["holdpoint", "hook", "stop"], "|| true"),
             ("holdpoint hook stop; exit 0", &["holdpoint", "hook", "stop"], "; exit 0"),
             ("holdpoint hook stop 2>/dev/null", &["holdpoint", "hook", "stop", "2"], ">/dev/null"),

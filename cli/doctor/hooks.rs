@@ -1,11 +1,11 @@
 //! The hooks of a settings file, and what is wrong with those that are Holdpoint's.
 
-use super::check::Check;
-use super::command::{Line, is_executable};
+use super::check::{Check, State};
+use super::command::{Line, OnFailure, is_executable};
 use super::matcher::{self, Names};
 use super::script;
 use crate::arguments::{Arguments, Verb};
-use crate::hook;
+use crate::hook::{self, Event, Host};
 use crate::text::path;
 use clap::Parser;
 use serde_json::Value;
@@ -17,10 +17,6 @@ pub(super) const HOOKS: &str = "hooks";
 
 const HELP: &str = "`holdpoint hook --help` shows how";
 
-/// The event before a tool runs.
-const GUARDS_TOOLS: &str = "PreToolUse";
-/// The event after a tool has run.
-const TELLS_OUTCOMES: &str = "PostToolUse";
 /// The host lets the tool run when a hook takes longer than its timeout, or cannot be started,
 /// unless this says otherwise.
 const ON_FAILURE: &str = "\"onFailure\": \"block\"";
@@ -28,13 +24,18 @@ const ON_FAILURE: &str = "\"onFailure\": \"block\"";
 /// One command that the host runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Hook<'a> {
+    /// Whose settings it stands in.
+    host: Host,
     /// When.
     pub(super) event: &'a str,
-    matcher: Option<&'a str>,
-    command: &'a str,
-    timeout: Option<&'a Value>,
-    on_failure: Option<&'a Value>,
-    is_async: bool,
+    /// The entry of its event, and its place there.
+    pub(super) place: (usize, usize),
+    pub(super) matcher: Option<&'a str>,
+    pub(super) command: &'a str,
+    /// What the host calls it.
+    pub(super) name: Option<&'a str>,
+    /// What stands in the settings.
+    pub(super) value: &'a Value,
 }
 
 /// What was found of a hook.
@@ -50,30 +51,54 @@ pub(super) struct Found {
     pub(super) reports: bool,
 }
 
-/// Every command hook of the settings; what is not as the host has it, in words.
-pub(super) fn hooks_of(settings: &Value) -> Result<Vec<Hook<'_>>, String> {
+/// Every command hook of the settings of a host; what is not as the host has it, in words.
+pub(super) fn hooks_of(host: Host, settings: &Value) -> Result<Vec<Hook<'_>>, String> {
     let Some(events) = settings.get("hooks") else { return Ok(Vec::new()) };
     let events = events.as_object().ok_or("\"hooks\" is not an object of events")?;
     let mut found = Vec::new();
-    for (event, groups) in events {
+    // Codex keeps there what it was told to trust.
+    for (event, groups) in events.iter().filter(|(event, _)| *event != "state") {
         let groups = groups.as_array().ok_or(format!("\"hooks\".\"{event}\" is not a list"))?;
-        for group in groups {
-            let hooks = group.get("hooks").and_then(Value::as_array).ok_or(format!(
-                "an entry of \"hooks\".\"{event}\" has no list \"hooks\" of its own"
-            ))?;
+        for (entry, group) in groups.iter().enumerate() {
             let matcher = group.get("matcher").and_then(Value::as_str);
-            found.extend(hooks.iter().filter_map(|hook| Hook::of(event, matcher, hook)));
+            let of = |number, hook| Hook::of(host, event, (entry, number), matcher, hook);
+            match group.get("hooks").and_then(Value::as_array) {
+                Some(hooks) => {
+                    found.extend(hooks.iter().enumerate().filter_map(|(at, hook)| of(at, hook)));
+                }
+                None if matches!(host, Host::CopilotCli | Host::Cursor) => {
+                    found.extend(of(0, group));
+                }
+                None => {
+                    return Err(format!(
+                        "an entry of \"hooks\".\"{event}\" has no list \"hooks\" of its own"
+                    ));
+                }
+            }
         }
     }
     Ok(found)
 }
 
 impl<'a> Hook<'a> {
-    fn of(event: &'a str, matcher: Option<&'a str>, hook: &'a Value) -> Option<Self> {
-        let command = hook.get("command")?.as_str()?;
-        let (timeout, on_failure) = (hook.get("timeout"), hook.get("onFailure"));
-        let is_async = hook.get("async").is_some_and(|value| *value != Value::Bool(false));
-        Some(Self { event, matcher, command, timeout, on_failure, is_async })
+    fn of(
+        host: Host,
+        event: &'a str,
+        place: (usize, usize),
+        matcher: Option<&'a str>,
+        value: &'a Value,
+    ) -> Option<Self> {
+        let command = value.get("bash").or_else(|| value.get("command"))?.as_str()?;
+        let name = value.get("name").and_then(Value::as_str);
+        Some(Self { host, event, place, matcher, command, name, value })
+    }
+
+    fn is_of(&self, event: Event) -> bool {
+        self.host.names_of(event).contains(&self.event)
+    }
+
+    fn is_true(&self, key: &str) -> bool {
+        self.value.get(key) == Some(&Value::Bool(true))
     }
 }
 
@@ -87,10 +112,12 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
     let mut found = Found { checks: flaws, is_ours: true, ..Found::default() };
     match Arguments::try_parse_from(words) {
         Ok(Arguments { given, verb: Verb::Hook(args) }) => {
-            let is_meant = hook.event == GUARDS_TOOLS && args.events().contains(&GUARDS_TOOLS);
-            found.reports = hook.event == TELLS_OUTCOMES && args.events().contains(&TELLS_OUTCOMES);
-            found.is_guard = is_meant && matcher::guards(hook.matcher, args.tools());
+            let is_for = |event| hook.is_of(event) && args.events().contains(&event);
+            let is_meant = is_for(Event::PreToolUse);
+            found.reports = is_for(Event::PostToolUse);
+            found.is_guard = is_meant && matcher::guards(hook.host, hook.matcher, args.tools());
             found.checks.extend(check_event(hook, &args));
+            found.checks.extend(check_host(hook, &args));
             found.checks.extend(check_options(&args));
             found.checks.extend(check_log(given.log.as_deref(), log));
             found.checks.extend(check_tools(hook, args.tools()));
@@ -109,15 +136,26 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
     found.checks.extend(check_program(&line));
     found.checks.extend(check_rest(&line));
     found.checks.extend(check_async(hook));
-    if hook.event == GUARDS_TOOLS {
+    if hook.is_of(Event::PreToolUse) {
         found.checks.extend(check_matcher(hook));
-        found.checks.extend(check_failure(hook));
+        found.checks.extend(check_failure(hook, &line));
     }
+    // What fails guards nothing that could be relied on.
+    found.is_guard &= found.checks.iter().all(|check| check.state != State::Fail);
     found
 }
 
+/// A host that the command line names, and in whose settings it does not stand.
+fn check_host(hook: &Hook<'_>, args: &hook::Args) -> Option<Check> {
+    let stated = args.host().filter(|stated| *stated != hook.host)?;
+    let message = format!("--host says {}, in the settings of {}", stated.id(), hook.host);
+    Some(Check::fail(HOOKS, message, &format!("write --host {}", hook.host.id())))
+}
+
 fn check_event(hook: &Hook<'_>, args: &hook::Args) -> Option<Check> {
-    let (expected, found) = (args.events(), hook.event);
+    let found = hook.event;
+    let names = |event: &Event| hook.host.names_of(*event).iter().copied();
+    let expected: Vec<&str> = args.events().iter().flat_map(names).collect();
     (!expected.contains(&found)).then(|| {
         let message = format!("a hook for {} stands under {found}", expected.join(" and "));
         Check::fail(HOOKS, message, "move it, or run the hook of that name")
@@ -185,7 +223,8 @@ fn check_settings(line: &Line) -> Option<Check> {
 
 /// The host does not wait for such a hook.
 fn check_async(hook: &Hook<'_>) -> Option<Check> {
-    hook.is_async.then(|| {
+    let is_async = hook.value.get("async").is_some_and(|value| *value != Value::Bool(false));
+    is_async.then(|| {
         let message = "it is async: the host does not wait for its answer, and nothing is held";
         Check::fail(HOOKS, message, "take \"async\" out")
     })
@@ -193,16 +232,24 @@ fn check_async(hook: &Hook<'_>) -> Option<Check> {
 
 fn check_timeout(hook: &Hook<'_>, takes_at_most: Duration) -> Option<Check> {
     let needed = takes_at_most.as_secs();
-    let advice = format!("give it \"timeout\": {}", needed.saturating_add(5));
-    match hook.timeout {
-        None => Some(Check::warn(HOOKS, "it has no timeout of its own", &advice)),
-        Some(stated) => {
-            let is_enough =
-                stated.as_f64().is_some_and(|stated| stated > takes_at_most.as_secs_f64());
-            let message = format!("its timeout is {stated}, and it may take {needed} seconds");
-            (!is_enough).then(|| Check::fail(HOOKS, message, &advice))
-        }
-    }
+    let enough = needed.saturating_add(5);
+    let (key, of_second) = match hook.host {
+        Host::GeminiCli => ("timeout", 1000.0),
+        Host::CopilotCli => ("timeoutSec", 1.0),
+        _ => ("timeout", 1.0),
+    };
+    let advice = match hook.host {
+        Host::GeminiCli => format!("give it \"{key}\": {}000", enough),
+        _ => format!("give it \"{key}\": {enough}"),
+    };
+    let Some(stated) = hook.value.get(key) else {
+        return Some(Check::warn(HOOKS, "it has no timeout of its own", &advice));
+    };
+    let is_enough =
+        stated.as_f64().is_some_and(|stated| stated / of_second > takes_at_most.as_secs_f64());
+    let unit = if of_second > 1.0 { " ms" } else { "" };
+    let message = format!("its timeout is {stated}{unit}, and it may take {needed} seconds");
+    (!is_enough).then(|| Check::fail(HOOKS, message, &advice))
 }
 
 fn check_program(line: &Line) -> Option<Check> {
@@ -223,20 +270,42 @@ fn check_rest(line: &Line) -> Option<Check> {
 }
 
 fn check_matcher(hook: &Hook<'_>) -> Option<Check> {
-    let advice = "name the tools: \"matcher\": \"Bash|Write|Edit\"";
+    let is_claude = hook.host == Host::ClaudeCode;
+    let advice = match is_claude {
+        true => "name the tools: \"matcher\": \"Bash|Write|Edit\"",
+        false => "name the tools, or write \".*\"",
+    };
     let Some(matcher) = hook.matcher else {
         let message = "it has no matcher, so every tool waits for a person, also those that read";
-        return Some(Check::warn(HOOKS, message, advice));
+        return is_claude.then(|| Check::warn(HOOKS, message, advice));
     };
     let reason = matcher::names(matcher).err()?;
     let message = format!("its matcher {matcher} is no regular expression ({reason})");
     Some(Check::fail(HOOKS, message, advice))
 }
 
-fn check_failure(hook: &Hook<'_>) -> Option<Check> {
-    let is_block = hook.on_failure.and_then(Value::as_str) == Some("block");
-    (!is_block).then(|| {
-        let message = "where it cannot be started or takes too long, the tool runs";
-        Check::fail(HOOKS, message, &format!("add {ON_FAILURE}"))
-    })
+/// What the host does where the hook cannot be started, or fails.
+fn check_failure(hook: &Hook<'_>, line: &Line) -> Option<Check> {
+    let runs = "where it cannot be started or takes too long, the tool runs";
+    match hook.host {
+        Host::ClaudeCode => {
+            let is_block = hook.value.get("onFailure").and_then(Value::as_str) == Some("block");
+            (!is_block).then(|| Check::fail(HOOKS, runs, &format!("add {ON_FAILURE}")))
+        }
+        Host::Codex | Host::GeminiCli => {
+            let is_block = line.on_failure == OnFailure::BlocksAndSaysSo;
+            let message = "where it cannot be started or fails, the tool may run";
+            let advice = "put `|| { echo 'no answer' >&2; exit 2; }` behind it";
+            (!is_block).then(|| Check::fail(HOOKS, message, advice))
+        }
+        Host::Cursor if line.on_failure != OnFailure::Nothing => {
+            let message = "what the host sends is read by `exit`, and not by it";
+            Some(Check::fail(HOOKS, message, "put nothing behind it, and \"failClosed\": true"))
+        }
+        Host::Cursor => {
+            let is_block = hook.is_true("failClosed");
+            (!is_block).then(|| Check::fail(HOOKS, runs, "add \"failClosed\": true"))
+        }
+        Host::CopilotCli | Host::OpenCode => None,
+    }
 }

@@ -1,12 +1,14 @@
 //! The matcher of a hook: the regular expression by which the host picks tools.
 
+use crate::hook::Host;
 use std::fmt;
 
 /// What stands for something else in a regular expression, but for `|` and `.*`.
 const SPECIAL: [char; 12] = ['\\', '^', '$', '.', '*', '+', '?', '(', ')', '[', ']', '{'];
 
-/// The tools that a host has, as far as they do something; those of servers by their beginning.
-const TOOLS: [&str; 16] = [
+/// The tools that Claude Code has, as far as they do something; those of servers by their
+/// beginning.
+const OF_CLAUDE_CODE: &[&str] = &[
     "Bash",
     "PowerShell",
     "Write",
@@ -24,6 +26,39 @@ const TOOLS: [&str; 16] = [
     "SlashCommand",
     "mcp__*",
 ];
+/// Those of Codex, as hooks see them.
+const OF_CODEX: &[&str] = &["Bash", "apply_patch", "Write", "Edit", "view_image", "mcp__*"];
+/// Those of Gemini CLI.
+const OF_GEMINI_CLI: &[&str] = &[
+    "run_shell_command",
+    "write_file",
+    "replace",
+    "read_file",
+    "read_many_files",
+    "list_directory",
+    "glob",
+    "grep_search",
+    "web_fetch",
+    "google_web_search",
+    "invoke_agent",
+    "activate_skill",
+    "mcp_*",
+];
+/// Those of Copilot CLI and of Cursor, which name several of them in two ways.
+const OF_OTHERS: &[&str] = &[
+    "Bash", "bash", "Shell", "create", "edit", "view", "Write", "Edit", "Read", "Delete", "Grep",
+    "grep", "glob", "Task", "task", "skill", "sql", "mcp*", "MCP:*",
+];
+
+/// The tools that a host has.
+const fn tools_of(host: Host) -> &'static [&'static str] {
+    match host {
+        Host::ClaudeCode => OF_CLAUDE_CODE,
+        Host::Codex => OF_CODEX,
+        Host::GeminiCli => OF_GEMINI_CLI,
+        Host::CopilotCli | Host::Cursor | Host::OpenCode => OF_OTHERS,
+    }
+}
 
 /// One tool, or all whose names begin so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,10 +114,10 @@ pub(super) fn names(matcher: &str) -> Result<Option<Vec<Names>>, &'static str> {
 
 /// Whether a hook with this matcher and these names of `--tool` guards any tool that there is. A
 /// regular expression that is more than names is looked through for them.
-pub(super) fn guards(matcher: Option<&str>, tools: &[String]) -> bool {
+pub(super) fn guards(host: Host, matcher: Option<&str>, tools: &[String]) -> bool {
     let guarded: Vec<Names> = tools.iter().map(|tool| Names::of_tool(tool)).collect();
     let is_guarded = |name: &Names| guarded.is_empty() || guarded.iter().any(|t| t.meets(name));
-    let mut known = TOOLS.iter().map(|tool| Names::of_tool(tool)).filter(is_guarded);
+    let mut known = tools_of(host).iter().map(|tool| Names::of_tool(tool)).filter(is_guarded);
     let matcher = matcher.unwrap_or_default();
     match names(matcher) {
         Err(_) => false,
@@ -164,7 +199,24 @@ mod tests {
         ];
         for (matcher, tools, expected) in table {
             let tools: Vec<String> = tools.iter().map(ToString::to_string).collect();
-            assert_eq!(guards(matcher, &tools), expected, "{matcher:?} {tools:?}");
+            assert_eq!(
+                guards(Host::ClaudeCode, matcher, &tools),
+                expected,
+                "{matcher:?} {tools:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_host_has_tools_of_its_own() {
+        for (host, matcher, expected) in [
+            (Host::Codex, "Bash", true),
+            (Host::Codex, "run_shell_command", false),
+            (Host::GeminiCli, "run_shell_command|write_file", true),
+            (Host::GeminiCli, "Bash|Write|Edit", false),
+            (Host::CopilotCli, "bash", true),
+        ] {
+            assert_eq!(guards(host, Some(matcher), &[]), expected, "{host}: {matcher}");
         }
     }
 

@@ -1,10 +1,16 @@
 //! What a hook answers, and how that reaches the host. Commands in it name the log: whoever is told
 //! of them need not be where the hook is.
 
-use super::input::{PRE_TOOL_USE, SESSION_START};
+use super::deadline;
+use super::host::Host;
 use crate::advice::pasted_anywhere;
 use crate::exit::{Exit, complain};
-use crate::output::Output;
+use crate::output::{Output, ascii};
+use crate::screen::with_few_marks;
+use holdpoint_domain::core::text::bounded;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::BorrowedFd;
+use rustix::stdio::{stderr, stdout};
 use serde_json::{Value, json};
 use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
@@ -12,12 +18,16 @@ use std::os::unix::fs::MetadataExt;
 /// The exit after which the host blocks, whatever is on stdout.
 const BLOCKS: Exit = Exit::USAGE;
 
+/// The longest object on stdout, in bytes: as long a line is written whole or not at all.
+const LINE_BYTES_MAX: usize = 4000;
+
+/// How long a stderr that takes nothing is waited for once the deadline is over.
+const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
 /// What a hook answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// The one object on stdout. A denial has none: hosts read JSON before the exit code, and
-    /// another host's JSON is no objection to them.
-    value: Option<Value>,
+    verdict: Verdict,
     exit: Exit,
     /// What stderr says.
     complaint: Option<String>,
@@ -25,24 +35,41 @@ pub(super) struct Answer {
     if_lost: Option<String>,
 }
 
+/// What is said on stdout, each host in its own form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing for or against.
+    NoObjection,
+    /// The tool may run.
+    Allow(String),
+    /// It may not.
+    Deny(String),
+    /// The agent goes on.
+    GoOn(String),
+    /// The agent is told something.
+    Context(String),
+}
+
 impl Answer {
     /// Nothing is said for or against: the host goes on as without the hook.
     pub(super) fn no_objection() -> Self {
-        Self { value: Some(json!({})), exit: Exit::DONE, complaint: None, if_lost: None }
+        let verdict = Verdict::NoObjection;
+        Self { verdict, exit: Exit::DONE, complaint: None, if_lost: None }
     }
 
     /// The tool may run.
     pub(super) fn allow(reason: &str) -> Self {
-        let reason = &pasted_anywhere(reason);
+        let reason = pasted_anywhere(reason);
         let lost = format!("an approval was spent and could not be told: {reason}");
-        let value = Some(permission("allow", reason));
-        Self { value, if_lost: Some(lost), ..Self::no_objection() }
+        Self { verdict: Verdict::Allow(reason), if_lost: Some(lost), ..Self::no_objection() }
     }
 
-    /// The tool may not run: exit 2, the reason on stderr, and nothing on stdout.
+    /// The tool may not run: exit 2, the reason on stderr, and nothing on stdout, but for a host
+    /// that was recognised and shows no stderr.
     pub(super) fn deny(reason: &str) -> Self {
-        let complaint = Some(pasted_anywhere(reason));
-        Self { value: None, exit: BLOCKS, complaint, if_lost: None }
+        let reason = pasted_anywhere(reason);
+        let complaint = Some(reason.clone());
+        Self { verdict: Verdict::Deny(reason), exit: BLOCKS, complaint, if_lost: None }
     }
 
     /// Nothing could be decided, so the tool may not run.
@@ -54,17 +81,12 @@ impl Answer {
 
     /// The agent goes on instead of stopping.
     pub(super) fn go_on(reason: &str) -> Self {
-        let value = json!({ "decision": "block", "reason": pasted_anywhere(reason) });
-        Self { value: Some(value), ..Self::no_objection() }
+        Self { verdict: Verdict::GoOn(pasted_anywhere(reason)), ..Self::no_objection() }
     }
 
     /// The agent is told something.
     pub(super) fn context(text: &str) -> Self {
-        let text = pasted_anywhere(text);
-        let value = json!({
-            "hookSpecificOutput": { "hookEventName": SESSION_START, "additionalContext": text }
-        });
-        Self { value: Some(value), ..Self::no_objection() }
+        Self { verdict: Verdict::Context(pasted_anywhere(text)), ..Self::no_objection() }
     }
 
     /// A failure that blocks nothing, told on stderr.
@@ -77,8 +99,10 @@ impl Answer {
         Self { exit: Exit::FAILED, ..Self::harmless_failure(reason) }
     }
 
-    /// Gives the answer; the exit that goes with it.
+    /// Gives the answer; the exit that goes with it. Does not come back where the deadline was
+    /// first.
     pub(super) fn deliver(self) -> Exit {
+        deadline::answer();
         if let Some(complaint) = &self.complaint {
             complain(complaint);
         }
@@ -92,24 +116,87 @@ impl Answer {
         }
     }
 
+    /// Gives the answer where nothing may be waited for any more; the exit status that goes with
+    /// it. Stdout, which may be held by the thread that did not come to an end, is left alone but
+    /// for a host that shows nothing else.
+    pub(super) fn deliver_late(self) -> i32 {
+        let is_writable = |stream: BorrowedFd<'_>| {
+            let mut streams = [PollFd::new(&stream, PollFlags::OUT)];
+            poll(&mut streams, Some(&STDERR_WAIT)).is_ok_and(|ready| ready > 0)
+        };
+        let line = self.line(deadline::host());
+        if let Some(complaint) = self.complaint.filter(|_| is_writable(stderr())) {
+            let line = format!("holdpoint: {}\n", with_few_marks(&complaint));
+            let _ = rustix::io::write(stderr(), line.as_bytes());
+        }
+        if let Some(line) = line.filter(|_| is_writable(stdout())) {
+            let _ = rustix::io::write(stdout(), line.as_bytes());
+        }
+        i32::from(self.exit.code())
+    }
+
     /// Whether the object could be read, or there is none.
     fn write(&self) -> bool {
-        let Some(value) = &self.value else { return true };
+        let Some(line) = self.line(deadline::host()) else { return true };
         let mut out = Output::stdout();
-        out.json_line(value);
+        out.bytes(line.as_bytes());
         let is_written = out.flush();
         is_written && !is_discarded()
     }
+
+    /// The one line on stdout, in the form of a host.
+    fn line(&self, host: Option<Host>) -> Option<String> {
+        let mut most_bytes = LINE_BYTES_MAX;
+        loop {
+            let value = self.verdict.value(host, most_bytes)?;
+            let line = format!("{}\n", ascii(&value.to_string()));
+            let is_short = matches!(self.verdict, Verdict::GoOn(_) | Verdict::Context(_));
+            if is_short || line.len() <= LINE_BYTES_MAX || most_bytes == 0 {
+                return Some(line);
+            }
+            most_bytes /= 2;
+        }
+    }
 }
 
-fn permission(decision: &str, reason: &str) -> Value {
-    json!({
-        "hookSpecificOutput": {
-            "hookEventName": PRE_TOOL_USE,
-            "permissionDecision": decision,
-            "permissionDecisionReason": reason,
+impl Verdict {
+    /// The object, with so much of its reason at most.
+    fn value(&self, host: Option<Host>, most_bytes: usize) -> Option<Value> {
+        let cut = |reason: &String| bounded(reason, most_bytes).to_string();
+        Some(match self {
+            Self::NoObjection => json!({}),
+            Self::Allow(reason) => allowed(host, &cut(reason)),
+            Self::Deny(reason) => match host {
+                // It shows no stderr. The flat form is read beside exit 2, the nested one is not.
+                Some(Host::CopilotCli) => json!({
+                    "permissionDecision": "deny", "permissionDecisionReason": cut(reason)
+                }),
+                _ => return None,
+            },
+            Self::GoOn(reason) => json!({ "decision": "block", "reason": reason }),
+            Self::Context(text) => json!({ "hookSpecificOutput": {
+                "hookEventName": "SessionStart", "additionalContext": text
+            } }),
+        })
+    }
+}
+
+/// An approval that was spent, as a host reads it.
+fn allowed(host: Option<Host>, reason: &str) -> Value {
+    match host {
+        // Codex takes an allow for garbage where the input stays as it is. A plugin reads nothing.
+        Some(Host::Codex | Host::OpenCode) => json!({}),
+        Some(Host::GeminiCli) => json!({ "decision": "allow" }),
+        Some(Host::CopilotCli) => {
+            json!({ "permissionDecision": "allow", "permissionDecisionReason": reason })
         }
-    })
+        Some(Host::Cursor) => json!({ "permission": "allow" }),
+        Some(Host::ClaudeCode) | None => json!({ "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "allow",
+            "permissionDecisionReason": reason,
+        } }),
+    }
 }
 
 /// Whether stdout is the null device: that is where it leads when whoever started this process

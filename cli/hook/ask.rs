@@ -1,13 +1,14 @@
 //! The question about one call of a tool: which answers there are, who may give them, and for what
 //! they are good.
 
+use super::bound_input::BoundInput;
 use super::pre_tool_use::Args;
 use super::session::is_hook;
 use super::words::quoted;
 use crate::config::Demands;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
-use holdpoint_domain::core::hash::{Digest, HashBuilder};
+use holdpoint_domain::core::hash::HashBuilder;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::{bounded, has_visible_character};
 use holdpoint_domain::decision_point::{
@@ -16,9 +17,15 @@ use holdpoint_domain::decision_point::{
 };
 use holdpoint_engine::executor::ending;
 use holdpoint_engine::shell::BoundDirectory;
+use serde_json::{Map, Value};
 
 /// How much of an input a person is shown, in bytes.
 const INPUT_BYTES_MAX: usize = 60 * 1024;
+/// How much is shown of what is not bound, in bytes.
+const BESIDE_BYTES_MAX: usize = 3000;
+/// What stands between what is bound and what is not.
+const NOT_BOUND: &str =
+    "\n\nNOT BOUND, as it changes nothing of the effect (another call may say something else):\n";
 /// How much of a directory's name a prompt shows, in bytes.
 /// It is made visible after that, and one byte becomes six at most.
 const DIRECTORY_BYTES_MAX: usize = 256;
@@ -35,7 +42,12 @@ pub(super) struct Ask {
     /// What is asked for.
     pub(super) binding: ActionBinding,
     prompt: String,
+    /// What is bound of the input.
     context: String,
+    /// What is not, for a person to read.
+    beside: Option<String>,
+    /// The fields of the tool that are not.
+    not_bound: &'static [&'static str],
     policy: ApprovalPolicy,
     /// Whether only another user than the one who asks may answer.
     pub(super) separation: bool,
@@ -47,10 +59,9 @@ pub(super) struct Ask {
 pub(super) struct Call<'a> {
     /// Which tool.
     pub(super) tool: &'a str,
-    /// What it is given: its canonical form, so that what is equal is one question.
-    pub(super) input: &'a str,
-    /// SHA-256 of the canonical form of that.
-    pub(super) digest: Digest,
+    /// What it is given, as far as an approval is bound to it: its canonical form, so that what is
+    /// equal is one question.
+    pub(super) input: &'a BoundInput,
     /// Where it runs.
     pub(super) directory: Option<&'a BoundDirectory>,
 }
@@ -58,14 +69,16 @@ pub(super) struct Call<'a> {
 impl Ask {
     /// The question about a call, under what is demanded of it.
     pub(super) fn new(by: Principal, call: &Call<'_>, args: &Args, demands: &Demands) -> Self {
-        let Call { tool, input, digest, directory } = call;
+        let Call { tool, input, directory } = call;
         let place = directory.map(|directory| directory.path().to_string_lossy());
         let (policy, separation) = demands.approval(&args.asked());
         Self {
             by,
-            binding: ActionBinding { tool: (*tool).into(), input_sha256: *digest },
-            prompt: prompt(tool, input, place.as_deref()),
-            context: context(input),
+            binding: input.binding(tool),
+            prompt: prompt(tool, &input.bound, place.as_deref()),
+            context: context(&input.bound),
+            beside: input.beside.as_ref().map(beside),
+            not_bound: input.not_bound,
             policy,
             separation,
             timeout_ms: args.timeout_ms(demands),
@@ -83,33 +96,49 @@ impl Ask {
             && terms.policy.as_ref() == Some(&self.policy)
             && terms.on_timeout == OnTimeout::Abort
             && *proposal.prompt == *self.prompt
-            && proposal.context.as_deref() == Some(self.context.as_str())
+            && proposal.context.as_deref().is_some_and(|context| self.is_shown_by(context))
             && *proposal.options == options()
     }
 
+    /// Whether a context shows what is bound, and behind that nothing but values of the fields that
+    /// are not.
+    fn is_shown_by(&self, context: &str) -> bool {
+        let Some(rest) = context.strip_prefix(self.context.as_str()) else { return false };
+        let Some(rest) = rest.strip_prefix(NOT_BOUND) else { return rest.is_empty() };
+        let fields = serde_json::from_str::<Map<String, Value>>(rest);
+        fields.is_ok_and(|fields| {
+            fields.keys().all(|name| self.not_bound.contains(&name.as_str()))
+                && serde_json::to_string_pretty(&fields).is_ok_and(|again| again == rest)
+        })
+    }
+
     /// The command that puts the question on record.
-    pub(super) fn command(&self, entropy: Entropy) -> Command {
+    pub(super) fn command(&self, entropy: Entropy) -> CreateDecisionPoint {
+        let beside = self.beside.as_deref().unwrap_or_default();
+        self.showing(entropy, format!("{}{beside}", self.context))
+    }
+
+    fn showing(&self, entropy: Entropy, context: String) -> CreateDecisionPoint {
         let (by, options) = (self.by.clone(), options().to_vec());
-        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(
-            CreateDecisionPoint {
-                context: Some(self.context.clone()),
-                allow_text: Some(false),
-                timeout_ms: Some(self.timeout_ms),
-                on_timeout: Some(OnTimeout::Abort),
-                max_iterations: Some(1),
-                policy: Some(self.policy.clone()),
-                separation: self.separation,
-                binding: Some(self.binding.clone()),
-                valid_for_ms: Some(self.valid_for_ms),
-                ..CreateDecisionPoint::asking(entropy, by, &self.prompt, options)
-            },
-        )))
+        CreateDecisionPoint {
+            context: Some(context),
+            allow_text: Some(false),
+            timeout_ms: Some(self.timeout_ms),
+            on_timeout: Some(OnTimeout::Abort),
+            max_iterations: Some(1),
+            policy: Some(self.policy.clone()),
+            separation: self.separation,
+            binding: Some(self.binding.clone()),
+            valid_for_ms: Some(self.valid_for_ms),
+            ..CreateDecisionPoint::asking(entropy, by, &self.prompt, options)
+        }
     }
 
     /// The name of this one asking, behind the last time that the same was asked: two hooks that
-    /// run at the same time for the same call ask once.
+    /// run at the same time for the same call ask once, whatever stands in what is not bound.
     pub(super) fn key(&self, before: Option<&DecisionPoint>, salt: Option<Entropy>) -> String {
-        let content = self.command(Entropy::default()).content();
+        let shown = self.showing(Entropy::default(), self.context.clone());
+        let content = recorded_by(shown).content();
         let salt = salt.map(|salt| salt.to_string());
         let digest = HashBuilder::new("holdpoint.hook-question", 1)
             .digest(&content)
@@ -119,6 +148,11 @@ impl Ask {
             .finish();
         format!("hook {digest}")
     }
+}
+
+/// The same for the log.
+pub(super) fn recorded_by(command: CreateDecisionPoint) -> Command {
+    Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(command)))
 }
 
 /// What a person may answer.
@@ -209,6 +243,25 @@ fn context(input: &str) -> String {
     )
 }
 
+/// What is not bound of an input, cut to a few words a field.
+fn beside(fields: &Map<String, Value>) -> String {
+    let cut = |most_bytes: usize| {
+        let cut = |value: &Value| {
+            let text = value.as_str().map_or_else(|| value.to_string(), String::from);
+            match text.len() > most_bytes {
+                true => Value::String(format!("{}.. (cut)", bounded(&text, most_bytes))),
+                false => value.clone(),
+            }
+        };
+        let fields: Map<String, Value> =
+            fields.iter().map(|(name, value)| (name.clone(), cut(value))).collect();
+        serde_json::to_string_pretty(&fields).unwrap_or_default()
+    };
+    let long = cut(BESIDE_BYTES_MAX / 3);
+    let text = if long.len() > BESIDE_BYTES_MAX { cut(BESIDE_BYTES_MAX / 20) } else { long };
+    format!("{NOT_BOUND}{text}")
+}
+
 /// A question about a command of a shell, as a hook asks it, and what it is bound to.
 #[cfg(test)]
 pub(crate) fn sample(entropy: Entropy, by: Principal, command: &str) -> (Command, ActionBinding) {
@@ -220,12 +273,14 @@ pub(crate) fn sample(entropy: Entropy, by: Principal, command: &str) -> (Command
         binding: binding.clone(),
         prompt: prompt("Bash", &input, Some("/srv/shop")),
         context: context(&input),
+        beside: None,
+        not_bound: &[],
         policy: ApprovalPolicy { allow_requester: false, ..ApprovalPolicy::people() },
         separation: false,
         timeout_ms: 3_600_000,
         valid_for_ms: 3_600_000,
     };
-    (ask.command(entropy), binding)
+    (recorded_by(ask.command(entropy)), binding)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The gate in the log: whether a call was approved, is being asked about, or was denied. Every
 //! look is a turn of its own, so nobody holds the lock while a person thinks.
 
-use super::LOCK_WAIT;
 use super::answer::Answer;
-use super::ask::Ask;
+use super::ask::{Ask, recorded_by};
+use super::deadline::{self, Question};
 use super::words;
 use crate::config::{Demands, floors};
 use crate::hold::open_log;
@@ -19,7 +19,7 @@ use holdpoint_engine::log::OpenError;
 use holdpoint_engine::shell::{Conditions, EngineError, IdempotencyKey, Origin, Submitted, Watch};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The log, open for one call of a tool.
 pub(super) struct Gate {
@@ -58,12 +58,13 @@ impl Gate {
     /// there.
     pub(super) fn open(
         log: &Path,
+        lock_wait: Duration,
         asks_again: bool,
         ask: impl FnOnce(&Demands) -> Ask,
     ) -> Result<Self, String> {
         floors().map_err(|failure| failure.message().to_string())?;
         let log: PathBuf = log.components().collect();
-        let engine = open_log(&log, LOCK_WAIT, false).map_err(|error| match error {
+        let engine = open_log(&log, lock_wait, false).map_err(|error| match error {
             EngineError::Open(OpenError::NothingHere { .. }) => words::no_log(&log),
             error => said(error),
         })?;
@@ -89,6 +90,7 @@ impl Gate {
                     }
                 }
                 Standing::Asked(point) => {
+                    deadline::is_at(Question::Asked(point.decision_id.to_string()));
                     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
                     let Some(left) = left.filter(|left| !left.is_zero()) else {
                         let before = so_far.before.as_deref();
@@ -125,6 +127,7 @@ impl Gate {
                 binding: self.ask.binding.clone(),
             }));
         let origin = self.origin(None);
+        deadline::is_at(Question::Spending(point.decision_id.to_string()));
         let submitted = self
             .engine
             .submit(&origin, &command)
@@ -147,11 +150,16 @@ impl Gate {
         let conditions = Conditions::of(key, None);
         let entropy = self.engine.entropy().map_err(said)?;
         let command = self.ask.command(entropy);
+        deadline::is_at(Question::Asking(command.decision_id()));
+        let command = recorded_by(command);
         let origin = self.origin(before.as_ref().map(|point| point.created_sequence));
         match self.engine.submit_when(&origin, &conditions, &command).map_err(said)? {
             Submitted::Accepted(_) => so_far.has_asked = true,
             // By another hook just now; or long ago, by one that is remembered no longer.
-            Submitted::Repeated(_) => so_far.salt = Some(entropy),
+            // What is shown and not bound may differ: then it is a conflict of their key.
+            Submitted::Repeated(_) | Submitted::Refused(Refusal::IdempotencyConflict { .. }) => {
+                so_far.salt = Some(entropy);
+            }
             Submitted::Refused(refusal) => return Err(refused(&refusal)),
         }
         so_far.before = before.map(|point| self.became(&point)).transpose()?;

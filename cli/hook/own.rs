@@ -1,6 +1,7 @@
 //! Calls that only wait for decisions or look at them, with this program itself: nobody is asked
 //! about those, or an agent could not wait for its answer without another question.
 
+use super::host::Host;
 use crate::arguments::{Arguments, Verb};
 use crate::decision::DecisionVerb;
 use clap::Parser;
@@ -10,10 +11,16 @@ use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, absolute};
 
-/// The host's tool that runs a command in a shell.
-const SHELL: &str = "Bash";
-/// What such a call may say besides the command: nothing of it changes what is run.
-const SHELL_FIELDS: [&str; 4] = ["command", "description", "timeout", "run_in_background"];
+/// The tools of hosts that run a command in a shell, and what a call may say besides the command:
+/// nothing of it changes what is run.
+const SHELLS: [(Host, &str, &[&str]); 6] = [
+    (Host::ClaudeCode, "Bash", &["description", "timeout", "run_in_background"]),
+    (Host::Codex, "Bash", &[]),
+    (Host::GeminiCli, "run_shell_command", &["description"]),
+    (Host::CopilotCli, "Bash", &["description", "initial_wait", "timeout"]),
+    (Host::CopilotCli, "bash", &["description", "initial_wait", "timeout"]),
+    (Host::OpenCode, "bash", &["description", "timeout"]),
+];
 
 /// The verbs of `decision` that wait and look.
 const VERBS: [&str; 3] = ["wait", "show", "list"];
@@ -27,15 +34,16 @@ const SELF: &str = "/proc/self/exe";
 
 /// Whether a call of a tool, with this input, only waits or looks. `servers` are the names that the
 /// host has for this program's own server.
-pub(super) fn only_looks(tool: &str, input: &str, servers: &[String]) -> bool {
-    if tool != SHELL {
+pub(super) fn only_looks(host: Host, tool: &str, input: &[u8], servers: &[String]) -> bool {
+    let shell = SHELLS.iter().find(|(of, name, _)| *of == host && *name == tool);
+    let Some((_, _, fields)) = shell else {
         let is_of = |server: &String| {
             MCP_TOOLS.iter().any(|name| *tool == format!("mcp__{server}__{name}"))
         };
         return servers.iter().any(is_of);
-    }
-    let Ok(Value::Object(input)) = serde_json::from_str(input) else { return false };
-    let is_known = input.keys().all(|key| SHELL_FIELDS.contains(&key.as_str()));
+    };
+    let Ok(Value::Object(input)) = serde_json::from_slice(input) else { return false };
+    let is_known = input.keys().all(|key| key == "command" || fields.contains(&key.as_str()));
     let command = input.get("command").and_then(Value::as_str);
     is_known && command.is_some_and(is_own)
 }
@@ -93,7 +101,11 @@ mod tests {
     use std::env::current_exe;
 
     fn looks(command: &str) -> bool {
-        only_looks(SHELL, &json!({ "command": command }).to_string(), &[])
+        bash("Bash", &json!({ "command": command }).to_string())
+    }
+
+    fn bash(tool: &str, input: &str) -> bool {
+        only_looks(Host::ClaudeCode, tool, input.as_bytes(), &[])
     }
 
     #[test]
@@ -106,10 +118,10 @@ mod tests {
         let told = wait_command(Path::new("/w/.holdpoint"), "DP-1");
         assert!(looks(&told), "{told}");
         let more = json!({ "command": told, "description": "wait", "timeout": 9 }).to_string();
-        assert!(only_looks(SHELL, &more, &[]));
+        assert!(bash("Bash", &more));
         let unknown = json!({ "command": told, "shell": "/tmp/sh" }).to_string();
-        assert!(!only_looks(SHELL, &unknown, &[]));
-        assert!(!only_looks("Zsh", &more, &[]));
+        assert!(!bash("Bash", &unknown));
+        assert!(!bash("Zsh", &more));
     }
 
     #[test]
@@ -183,7 +195,7 @@ mod tests {
             assert!(!looks(&other), "{other}");
         }
         for input in ["{}", "[]", "null", r#"{"command":["a"]}"#, r#"{"command":1}"#] {
-            assert!(!only_looks(SHELL, input, &[]), "{input}");
+            assert!(!bash("Bash", input), "{input}");
         }
     }
 
@@ -200,7 +212,7 @@ mod tests {
             ("mcp__holdpoint__decision_wait", &[], false),
             ("mcp__holdpoint__decision_wait2", &own, false),
         ] {
-            assert_eq!(only_looks(tool, "{}", servers), expected, "{tool}");
+            assert_eq!(only_looks(Host::ClaudeCode, tool, b"{}", servers), expected, "{tool}");
         }
     }
 }

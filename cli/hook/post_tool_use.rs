@@ -8,9 +8,11 @@
 use super::LOCK_WAIT;
 use super::answer::Answer;
 use super::ask::is_ours;
-use super::input::{Input, POST_TOOL_USE, POST_TOOL_USE_FAILURE, read};
+use super::bound_input::BoundInput;
+use super::host::{Event, Host};
+use super::input::{Input, read};
 use super::session::{asked_for, requester};
-use super::words;
+use super::{Terms, deadline, words};
 use crate::hold::open_log;
 use crate::text::visible_once;
 use holdpoint_domain::core::actor::Principal;
@@ -23,20 +25,21 @@ use holdpoint_domain::{Command, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::ends_without_secrets;
 use holdpoint_engine::log::OpenError;
-use holdpoint_engine::shell::{
-    Conditions, EngineError, IdempotencyKey, Origin, Submitted, canonical_input,
-};
+use holdpoint_engine::shell::{Conditions, EngineError, IdempotencyKey, Origin, Submitted};
 use serde_json::Value;
 use std::fmt::Display;
 use std::path::Path;
+
+/// A call to which its host gives no name, as Gemini CLI and Copilot CLI do.
+const NOT_STATED: &str = "not-stated";
 
 /// Options of `hook post-tool-use`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
 /// The answer. What fails is told, and holds nothing.
-pub(super) fn answer(log: &Path) -> Answer {
-    record(log).map_or_else(|reason| failed(&reason), |()| Answer::no_objection())
+pub(super) fn answer(log: &Path, terms: &Terms) -> Answer {
+    record(log, terms).map_or_else(|reason| failed(&reason), |()| Answer::no_objection())
 }
 
 /// The outcome was not recorded; why.
@@ -45,31 +48,38 @@ pub(super) fn failed(reason: &str) -> Answer {
 }
 
 /// Records what is claimed of the call, where an approval was spent for it.
-fn record(log: &Path) -> Result<(), String> {
+fn record(log: &Path, terms: &Terms) -> Result<(), String> {
     let text = read()?;
-    let input = Input::parse_any(&text, &[POST_TOOL_USE, POST_TOOL_USE_FAILURE])?;
+    let events = [Event::PostToolUse, Event::PostToolUseFailure];
+    let input = Input::parse(&text, &events, terms.host)?;
+    let host = input.host.ok_or("the input on stdin is that of no host that is recognised")?;
+    deadline::is_of(host);
     let tool = input.tool_name.as_deref().ok_or("the input on stdin has no tool_name")?;
-    let given = input.tool_input.ok_or("the input on stdin has no tool_input")?.get();
+    let given = input.tool_input.as_deref().ok_or("the input on stdin has no tool_input")?;
     // The directory may be gone by now, and who it was is known by the session.
-    let by = requester(input.session_id()?, input.directory().ok().flatten().as_ref())?;
+    let by = requester(host, input.session_id()?, input.directory().ok().flatten().as_ref())?;
     // What has no canonical form was not approved.
-    let Ok(canonical) = canonical_input(given) else { return Ok(()) };
-    let binding = ActionBinding { tool: tool.into(), input_sha256: sha256(&canonical) };
+    let Ok(bound) = BoundInput::of(host, tool, given) else { return Ok(()) };
+    let binding = bound.binding(tool);
     let engine = open_log(log, LOCK_WAIT, false).map_err(|error| match error {
         EngineError::Open(OpenError::NothingHere { .. }) => words::no_log(log),
         error => said(error),
     })?;
     let call = input.tool_use_id.as_deref();
     let spent = engine.query(|world| spent(world, &by.id, &binding, call)).map_err(said)?;
-    let reported = spent.map_or(Ok(()), |point| report(&engine, &point, by, claim(&input)?));
+    let reported = spent.map_or(Ok(()), |point| report(&engine, &point, by, claim(&input, host)?));
     drop(engine.close());
     reported
 }
 
 /// What the host says became of the call.
-fn claim(input: &Input<'_>) -> Result<OutcomeClaim, String> {
-    let id = input.tool_use_id.as_deref().ok_or("the input on stdin has no tool_use_id")?;
-    let response = input.tool_response.or(input.error).map_or("", |response| response.get());
+fn claim(input: &Input<'_>, host: Host) -> Result<OutcomeClaim, String> {
+    let id = match (input.tool_use_id.as_deref(), host) {
+        (Some(id), _) => id,
+        (None, Host::GeminiCli | Host::CopilotCli) => NOT_STATED,
+        (None, _) => return Err("the input on stdin has no tool_use_id".to_string()),
+    };
+    let response = input.response.unwrap_or_default();
     let [head, tail] = ends_without_secrets(response, MAX_EXCERPT_BYTES);
     Ok(OutcomeClaim {
         tool_use_id: id.into(),
@@ -86,7 +96,7 @@ fn status(input: &Input<'_>, response: &str) -> ClaimedStatus {
     let says = |name: &str| response.get(name) == Some(&Value::Bool(true));
     if input.is_interrupt == Some(true) || says("interrupted") {
         ClaimedStatus::Interrupted
-    } else if input.is_event(POST_TOOL_USE_FAILURE) || says("is_error") || says("isError") {
+    } else if input.is_event(Event::PostToolUseFailure) || says("is_error") || says("isError") {
         ClaimedStatus::Failed
     } else {
         ClaimedStatus::Succeeded

@@ -4,25 +4,29 @@
 
 use super::answer::Answer;
 use super::ask::{Ask, Call};
+use super::bound_input::BoundInput;
+use super::deadline::{self, Question};
 use super::gate::Gate;
-use super::input::{Input, PRE_TOOL_USE, read};
+use super::host::Event;
+use super::input::{Input, read};
 use super::own::only_looks;
 use super::session::requester;
+use super::stop::{look, of_session};
+use super::{LOCK_WAIT, Terms};
 use crate::config::{AskedApproval, Demands};
 use crate::decision::Proof;
+use crate::run::limits::wait;
 use crate::text::excerpt;
-use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::text::check_identifier;
-use holdpoint_domain::decision_point::{ApprovalPolicy, MAX_TIMEOUT_MS, check_policy};
+use holdpoint_domain::decision_point::{
+    ActionBinding, ApprovalPolicy, MAX_TIMEOUT_MS, check_policy,
+};
 use holdpoint_engine::shell::canonical_input;
-use std::fmt::Display;
+use humantime::format_duration;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// The longest wait for a person: longer ones run into the bounds of hosts.
-const WAIT_MAX: Duration = Duration::from_secs(45);
 
 /// How long a person has to answer where nobody says otherwise.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
@@ -53,9 +57,8 @@ pub(crate) struct Args {
     /// How long an approval may be used, from the answer on.
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = bounded_time)]
     valid_for: Duration,
-    /// How long to wait for the answer before denying, at most 45s. The host's own timeout for the
-    /// hook has to be longer.
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = short_wait)]
+    /// How long to wait for the answer before denying, at most until the deadline.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = wait)]
     wait: Duration,
     /// Ask once more about a call that a person denied in this session.
     #[arg(long)]
@@ -63,11 +66,6 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// How long the hook waits for a person.
-    pub(super) const fn waits_for(&self) -> Duration {
-        self.wait
-    }
-
     /// Whether a call that was denied may be asked about again.
     pub(super) const fn asks_again(&self) -> bool {
         self.ask_again
@@ -108,8 +106,16 @@ impl Args {
         &self.tools
     }
 
-    /// What of the options cannot be kept.
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// What of the options cannot be kept within this deadline.
+    pub(super) fn check(&self, deadline: Duration) -> Result<(), String> {
+        if self.wait > deadline {
+            let (wait, deadline) = (format_duration(self.wait), format_duration(deadline));
+            return Err(format!(
+                "--wait {wait} is longer than the deadline of {deadline} within which this hook \
+                 answers: shorten it, or raise --deadline and the host's own timeout above it; \
+                 `holdpoint decision wait` waits longer"
+            ));
+        }
         if self.approvers.len() > MAX_LIST_ITEMS {
             return Err(format!("more than {MAX_LIST_ITEMS} approvers: name fewer"));
         }
@@ -123,36 +129,53 @@ impl Args {
 }
 
 /// The answer. What fails, denies.
-pub(super) fn answer(log: &Path, args: &Args) -> Answer {
-    decide(log, args).unwrap_or_else(|reason| Answer::undecided(&reason))
+pub(super) fn answer(log: &Path, terms: &Terms, args: &Args) -> Answer {
+    decide(log, terms, args).unwrap_or_else(|reason| Answer::undecided(&reason))
 }
 
-fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
+fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
     let until = Instant::now().checked_add(args.wait);
-    args.check()?;
+    args.check(terms.deadline())?;
     let text = read()?;
-    let input = Input::parse(&text, PRE_TOOL_USE)?;
+    let input = Input::parse(&text, &[Event::PreToolUse], terms.host)?;
+    let host = input.host.ok_or("the input on stdin is that of no host that is recognised")?;
+    deadline::is_of(host);
     let tool = input.tool_name.as_deref().ok_or("the input on stdin has no tool_name")?;
     if !args.guards(tool) {
         return Ok(Answer::no_objection());
     }
     check_identifier("tool_name", tool).map_err(|fault| fault.to_string())?;
     let directory = input.directory()?;
-    let by = requester(input.session_id()?, directory.as_ref())?;
-    let tool_input = input.tool_input.ok_or("the input on stdin has no tool_input")?.get();
-    let unapprovable =
-        |reason: &dyn Display| format!("nothing can be approved for {}: {reason}", excerpt(tool));
-    let canonical = canonical_input(tool_input).map_err(|error| unapprovable(&error))?;
-    let canonical = String::from_utf8(canonical).map_err(|error| unapprovable(&error))?;
-    if only_looks(tool, &canonical, &args.own_mcp) {
+    let by = requester(host, input.session_id()?, directory.as_ref())?;
+    let tool_input = input.tool_input.as_deref().ok_or("the input on stdin has no tool_input")?;
+    if canonical_input(tool_input).is_ok_and(|it| only_looks(host, tool, &it, &args.own_mcp)) {
         return Ok(Answer::no_objection());
     }
-    let digest = sha256(canonical.as_bytes());
-    let call = Call { tool, input: &canonical, digest, directory: directory.as_ref() };
-    let gate = Gate::open(log, args.asks_again(), |demands| Ask::new(by, &call, args, demands))?;
+    let bound = BoundInput::of(host, tool, tool_input)
+        .map_err(|reason| format!("nothing can be approved for {}: {reason}", excerpt(tool)))?;
+    let call = Call { tool, input: &bound, directory: directory.as_ref() };
+    let binding = bound.binding(tool);
+    let lock_wait = LOCK_WAIT.min(deadline::left(terms.deadline()) / 4);
+    let session = by.id.to_string();
+    let gate =
+        Gate::open(log, lock_wait, args.asks_again(), |demands| Ask::new(by, &call, args, demands));
+    let gate = gate.map_err(|reason| match asked_before(log, &session, &binding) {
+        Some(id) => format!("{reason}; pending, decision {id}"),
+        None => reason,
+    })?;
     let answer = gate.answer(until);
     gate.close();
     answer
+}
+
+/// The question about this call that is open, as far as that can be read without the lock.
+fn asked_before(log: &Path, session: &str, binding: &ActionBinding) -> Option<String> {
+    let look = look(log).ok()?;
+    let mine = of_session(&look, &[session.to_string()]);
+    let mut open = mine.iter().filter(|point| point.is_open() && point.binding() == Some(binding));
+    let id = open.next_back().map(|point| point.decision_id.to_string())?;
+    deadline::is_at(Question::Asked(id.clone()));
+    Some(id)
 }
 
 /// The name of a tool, or the beginning of names.
@@ -178,18 +201,10 @@ fn server_name(text: &str) -> Result<String, String> {
 
 /// A time that the rules take.
 fn bounded_time(text: &str) -> Result<Duration, String> {
-    let time = crate::run::limits::wait(text)?;
+    let time = wait(text)?;
     match u64::try_from(time.as_millis()) {
         Ok(1..=MAX_TIMEOUT_MS) => Ok(time),
         _ => Err("it has to be between 1ms and 366 days".to_string()),
-    }
-}
-
-fn short_wait(text: &str) -> Result<Duration, String> {
-    let wait = crate::run::limits::wait(text)?;
-    match wait <= WAIT_MAX {
-        true => Ok(wait),
-        false => Err("a hook waits at most 45s; `holdpoint decision wait` waits longer".into()),
     }
 }
 
@@ -210,7 +225,7 @@ mod tests {
 
     fn parsed(options: &[&str]) -> Option<Args> {
         let line = Line::try_parse_from([&["hook"], options].concat()).ok()?;
-        Some(line.args).filter(|args| args.check().is_ok())
+        Some(line.args).filter(|args| args.check(deadline::USUAL).is_ok())
     }
 
     #[test]
@@ -243,7 +258,7 @@ mod tests {
             &["--quorum", "2", "--approvers", "ada"],
             &["--approvers", "ada,ada"],
             &["--approvers", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"],
-            &["--wait", "46s"],
+            &["--wait", "26s"],
             &["--timeout", "0s"],
             &["--valid-for", "400days"],
             &["--timeout=-1s"],
@@ -252,6 +267,6 @@ mod tests {
         for options in bad {
             assert!(parsed(options).is_none(), "{options:?}");
         }
-        assert!(parsed(&["--quorum", "2", "--approvers", "ada,bob", "--wait", "45s"]).is_some());
+        assert!(parsed(&["--quorum", "2", "--approvers", "ada,bob", "--wait", "25s"]).is_some());
     }
 }

@@ -1,39 +1,42 @@
 //! Who asks: an agent's session, as its host names it.
 
+use super::host::{HOSTS, Host};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::{bounded, check_identifier, visible};
 use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::world::MEANS_OF_HOOK;
 use holdpoint_engine::shell::{BoundDirectory, user_number};
 
-/// What the means of every hook begin with.
-const MEANS: &str = "hook run by uid ";
-/// What the name of a session begins with.
-const HOST: &str = "claude-code:";
 /// How much of a directory's path the means show, in bytes; beside it stands the digest of what
 /// tells it from every other directory.
 const DIRECTORY_BYTES_MAX: usize = 120;
 
-/// The name under which a session asks; why it cannot be one, in words.
-pub(super) fn name(session_id: &str) -> Result<String, String> {
-    let name = format!("{HOST}{session_id}");
+/// The name under which a session of a host asks; why it cannot be one, in words.
+pub(super) fn name(host: Host, session_id: &str) -> Result<String, String> {
+    let name = format!("{}:{session_id}", host.id());
     check_identifier("session_id", &name).map_err(|fault| fault.to_string())?;
     Ok(name)
 }
 
 /// Whether a session can have this name.
 pub(crate) fn is_name(name: &str) -> bool {
-    name.starts_with(HOST)
+    HOSTS.iter().any(|host| is_of(*host, name))
+}
+
+fn is_of(host: Host, name: &str) -> bool {
+    name.strip_prefix(host.id()).is_some_and(|rest| rest.starts_with(':'))
 }
 
 /// Whether the name of a session can begin so.
 pub(crate) fn may_begin_name(beginning: &str) -> bool {
-    is_name(beginning) || HOST.starts_with(beginning)
+    is_name(beginning) || HOSTS.iter().any(|host| format!("{}:", host.id()).starts_with(beginning))
 }
 
 /// A session in a directory. The directory is part of it: what is approved in one may do something
 /// else in another, also in one that took its place.
 pub(super) fn requester(
+    host: Host,
     session_id: &str,
     directory: Option<&BoundDirectory>,
 ) -> Result<Principal, String> {
@@ -46,10 +49,10 @@ pub(super) fn requester(
         }
         None => "in no stated directory".to_string(),
     };
-    let means = format!("{MEANS}{}, {directory}", user_number());
+    let means = format!("{MEANS_OF_HOOK}{}, {directory}", user_number());
     Ok(Principal {
         kind: Actor::Agent,
-        id: name(session_id)?.into(),
+        id: name(host, session_id)?.into(),
         authenticated_by: Authentication::None,
         means: means.into(),
     })
@@ -57,7 +60,7 @@ pub(super) fn requester(
 
 /// Whether a hook asked, for some session: no other way of asking has such means.
 pub(super) fn is_hook(by: &Principal) -> bool {
-    by.authenticated_by == Authentication::None && by.means.starts_with(MEANS)
+    by.authenticated_by == Authentication::None && by.means.starts_with(MEANS_OF_HOOK)
 }
 
 /// Whether a session asked for this.
@@ -77,24 +80,28 @@ mod tests {
             std::fs::create_dir_all(&path).unwrap();
             BoundDirectory::of(&path).unwrap()
         };
-        let here = requester("s", Some(&at("here"))).unwrap();
-        assert_eq!(here, requester("s", Some(&at("here"))).unwrap());
+        let here = requester(Host::Codex, "s", Some(&at("here"))).unwrap();
+        assert_eq!(here, requester(Host::Codex, "s", Some(&at("here"))).unwrap());
         let long = ["d".repeat(200).as_str(), "e".repeat(200).as_str()].join("/");
         let others = [Some(at("there")), None, Some(at(&long)), Some(at("here\u{202e}"))];
         for other in others {
-            let other = requester("s", other.as_ref()).unwrap();
+            let other = requester(Host::Codex, "s", other.as_ref()).unwrap();
             assert!(here != other && here.id == other.id, "{other:?}");
             assert!(check_identifier("means", &other.means).is_ok(), "{other:?}");
         }
         std::fs::rename(place.path().join("here"), place.path().join("before")).unwrap();
-        assert_ne!(here, requester("s", Some(&at("here"))).unwrap(), "another in its place");
+        assert_ne!(
+            here,
+            requester(Host::Codex, "s", Some(&at("here"))).unwrap(),
+            "another in its place"
+        );
     }
 
     #[test]
     fn a_session_that_hides_something_or_is_too_long_has_no_name() {
         for session_id in ["a\u{202e}b", "\n", &"s".repeat(250)] {
-            assert!(name(session_id).is_err(), "{session_id:?}");
+            assert!(name(Host::ClaudeCode, session_id).is_err(), "{session_id:?}");
         }
-        assert_eq!(name("8f1c").as_deref(), Ok("claude-code:8f1c"));
+        assert_eq!(name(Host::ClaudeCode, "8f1c").as_deref(), Ok("claude-code:8f1c"));
     }
 }

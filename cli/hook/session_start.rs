@@ -2,9 +2,10 @@
 //! is told which of its decisions wait and what was answered, so that it neither asks again nor
 //! forgets.
 
+use super::Terms;
 use super::answer::Answer;
-use super::input::{Input, SESSION_START, read};
-use super::session;
+use super::host::Event;
+use super::input::{Input, read};
 use super::stop::{look, of_session};
 use super::words;
 use holdpoint_domain::decision_point::DecisionPoint;
@@ -20,8 +21,8 @@ const TEXT_BYTES_MAX: usize = 8 * 1024;
 pub(crate) struct Args {}
 
 /// The answer.
-pub(super) fn answer(log: &Path) -> Answer {
-    decide(log).unwrap_or_else(|reason| failed(&reason))
+pub(super) fn answer(log: &Path, terms: &Terms) -> Answer {
+    decide(log, terms).unwrap_or_else(|reason| failed(&reason))
 }
 
 /// The session starts without being told anything; why.
@@ -29,12 +30,12 @@ pub(super) fn failed(reason: &str) -> Answer {
     Answer::harmless_failure(&format!("the session is told of no decision: {reason}"))
 }
 
-fn decide(log: &Path) -> Result<Answer, String> {
+fn decide(log: &Path, terms: &Terms) -> Result<Answer, String> {
     let text = read()?;
-    let input = Input::parse(&text, SESSION_START)?;
-    let name = session::name(input.session_id()?)?;
+    let input = Input::parse_any(&text, Event::SessionStart, terms.host)?;
+    let names = input.session_names()?;
     let look = look(log).map_err(|failure| failure.message().to_string())?;
-    let mut mine = of_session(&look, &name);
+    let mut mine = of_session(&look, &names);
     if mine.is_empty() {
         return Ok(Answer::no_objection());
     }

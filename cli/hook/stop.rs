@@ -2,9 +2,11 @@
 //! whatever fails, the agent may stop: a hook that traps an agent is worse than one that is absent,
 //! and stopping does nothing that a person would have to approve.
 
+use super::Terms;
 use super::answer::Answer;
 use super::ask::is_ours;
-use super::input::{Input, STOP, read};
+use super::host::Event;
+use super::input::{Input, read};
 use super::session;
 use super::words;
 use crate::arguments::Global;
@@ -26,8 +28,8 @@ pub(crate) struct Args {
 }
 
 /// The answer. What fails lets the agent stop.
-pub(super) fn answer(log: &Path, args: &Args) -> Answer {
-    decide(log, args).unwrap_or_else(|reason| failed(&reason))
+pub(super) fn answer(log: &Path, terms: &Terms, args: &Args) -> Answer {
+    decide(log, terms, args).unwrap_or_else(|reason| failed(&reason))
 }
 
 /// The agent may stop; why nothing better can be said.
@@ -35,15 +37,15 @@ pub(super) fn failed(reason: &str) -> Answer {
     Answer::harmless_failure(&format!("the agent may stop, and nothing is known: {reason}"))
 }
 
-fn decide(log: &Path, args: &Args) -> Result<Answer, String> {
+fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
     let text = read()?;
-    let input = Input::parse(&text, STOP)?;
+    let input = Input::parse_any(&text, Event::Stop, terms.host)?;
     if input.stop_hook_active == Some(true) {
         return Ok(Answer::no_objection());
     }
-    let name = session::name(input.session_id()?)?;
+    let names = input.session_names()?;
     let look = look(log).map_err(|failure| failure.message().to_string())?;
-    let (mine, now) = (of_session(&look, &name), look.now());
+    let (mine, now) = (of_session(&look, &names), look.now());
     let doubt_of = |point: &DecisionPoint| look.world().doubt_of_point(point);
     let (sound, doubted): (Vec<_>, Vec<_>) =
         mine.into_iter().partition(|point| doubt_of(point).is_none());
@@ -75,17 +77,17 @@ pub(super) fn look(log: &Path) -> Result<Look, Failure> {
     Ok(look)
 }
 
-/// What a session asked for through its hooks, oldest first. What somebody else put on record in
-/// its name is nothing that it should act on.
-pub(super) fn of_session<'a>(look: &'a Look, name: &str) -> Vec<&'a DecisionPoint> {
+/// What a session asked for through its hooks under one of these names, oldest first. What somebody
+/// else put on record in its name is nothing that it should act on.
+pub(super) fn of_session<'a>(look: &'a Look, names: &[String]) -> Vec<&'a DecisionPoint> {
     let mut mine: Vec<_> =
-        crate::decision::all(look.world()).filter(|point| is_its(name, point)).collect();
+        crate::decision::all(look.world()).filter(|point| is_its(names, point)).collect();
     mine.sort_by_key(|point| point.created_sequence);
     mine
 }
 
-fn is_its(name: &str, point: &DecisionPoint) -> bool {
-    session::asked_for(name, point) && is_ours(point)
+fn is_its(names: &[String], point: &DecisionPoint) -> bool {
+    names.iter().any(|name| session::asked_for(name, point)) && is_ours(point)
 }
 
 /// Whether a session asked later about the same call.

@@ -25,6 +25,8 @@ const FOLDER: &str = "holdpoint";
 /// Why a log is not listed, and what to do: a list has a log in each line.
 const HAS_LINE_END: &str = "a path with a line end cannot be listed: rename the directory, or name \
                             it with `holdpoint inbox --log DIR`";
+/// The code of a list that is full or cannot be read.
+pub(super) const LIST_OF_LOGS: &str = "list_of_logs";
 /// So many logs are kept in a file at most.
 const LOGS_MAX: usize = 1024;
 /// The longest file that is read, in bytes: so many of the longest paths.
@@ -205,7 +207,26 @@ fn registered(log: &Path) -> io::Result<()> {
 /// The failure that a list cannot be read or changed.
 pub(super) fn unusable(list: &KnownLogs, error: &io::Error) -> Failure {
     let message = format!("the list {}: {}", shown(&list.file()), visible(&error.to_string()));
-    Failure::new(Exit::NOT_FOUND, "list_of_logs", message)
+    Failure::new(Exit::FAILED, LIST_OF_LOGS, message)
+}
+
+/// That a list takes no more logs, so that some may be missing.
+pub(super) fn full(list: &KnownLogs) -> Failure {
+    let message = format!(
+        "the list {} is full ({LOGS_MAX} logs), so that logs may be missing: take some out with \
+         `holdpoint inbox remove DIR`",
+        shown(&list.file())
+    );
+    Failure::new(Exit::FAILED, LIST_OF_LOGS, message)
+}
+
+/// Whether a list takes no more: as many are listed as may be, and none of them is gone.
+pub(super) fn is_full(listed: &[io::Result<KnownLog>]) -> bool {
+    listed.len() >= LOGS_MAX && !listed.iter().flatten().any(is_gone)
+}
+
+fn is_gone(known: &KnownLog) -> bool {
+    known.path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 fn invalid(message: String) -> io::Error {
@@ -227,9 +248,6 @@ fn lock(folder: &File) -> io::Result<()> {
 /// Where a list is full, those give way that are gone, the oldest first.
 fn make_room(listed: &mut Vec<KnownLog>) -> io::Result<()> {
     while listed.len() >= LOGS_MAX {
-        let is_gone = |known: &KnownLog| {
-            known.path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
-        };
         let gone = listed.iter().position(is_gone).ok_or_else(|| {
             invalid(format!(
                 "it holds {LOGS_MAX} logs: take some out with `holdpoint inbox remove DIR`"

@@ -35,8 +35,11 @@ pub(super) fn list(
 ) -> Result<Exit, Failure> {
     let (notices, logs) = Logs::read(named, asked)?;
     let mut out = Output::stdout();
+    // That logs may be missing is said before what is there.
+    logs.unknown.iter().for_each(|problem| complain(problem.message()));
     put(&mut out, global, &logs, watch);
-    logs.problems().for_each(|problem| complain(problem.message()));
+    let of_logs = logs.logs.iter().filter_map(|log| log.problem.as_ref());
+    of_logs.for_each(|problem| complain(problem.message()));
     for log in &logs.logs {
         let told = log.elsewhere.iter().map(|told| format!("{}: {told}", shown(&log.place.path)));
         told.for_each(|sentence| complain(&sentence));

@@ -1,6 +1,7 @@
 //! All logs of the inbox together.
 
 use super::item::Item;
+use super::known::LIST_OF_LOGS;
 use super::place::{NamedLogs, Places};
 use super::snapshot::{Asked, Change, LogSnapshot};
 use crate::decision::now;
@@ -113,8 +114,10 @@ pub(super) fn exit_of<'a>(problems: impl IntoIterator<Item = &'a Failure>) -> Ex
     let mut exit = Exit::DONE;
     for problem in problems {
         match problem.exit {
-            Exit::VERIFICATION_FAILED => return Exit::VERIFICATION_FAILED,
-            _ => exit = Exit::NOT_FOUND,
+            _ if problem.is_called(LIST_OF_LOGS) => return Exit::FAILED,
+            Exit::VERIFICATION_FAILED => exit = Exit::VERIFICATION_FAILED,
+            _ if exit == Exit::DONE => exit = Exit::NOT_FOUND,
+            _ => {}
         }
     }
     exit

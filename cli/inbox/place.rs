@@ -1,6 +1,8 @@
 //! Which logs the inbox is over.
 
-use super::known::{KnownLog, KnownLogs, ListedBy, LogIdentity, unusable};
+use super::known::{
+    KnownLog, KnownLogs, LIST_OF_LOGS, ListedBy, LogIdentity, full, is_full, unusable,
+};
 use crate::arguments::Global;
 use crate::config::floors;
 use crate::exit::{Exit, Failure};
@@ -124,11 +126,13 @@ impl NamedLogs {
 fn listed(by: ListedBy) -> Result<Vec<Result<KnownLog, Failure>>, Failure> {
     let list = KnownLogs::of_user(by).map_err(|error| {
         let message = format!("where this user's list of logs is cannot be told: {error}");
-        Failure::new(Exit::NOT_FOUND, "list_of_logs", message)
+        Failure::new(Exit::FAILED, LIST_OF_LOGS, message)
     })?;
     let Some(list) = list else { return Ok(Vec::new()) };
-    let lines = list.lines().map_err(|error| unusable(&list, &error))?.into_iter();
-    Ok(lines.map(|line| line.map_err(|error| unusable(&list, &error))).collect())
+    let lines = list.lines().map_err(|error| unusable(&list, &error))?;
+    let full = is_full(&lines).then(|| Err(full(&list)));
+    let lines = lines.into_iter().map(|line| line.map_err(|error| unusable(&list, &error)));
+    Ok(full.into_iter().chain(lines).collect())
 }
 
 impl Places {

@@ -6,6 +6,7 @@ use crate::decision::DecisionSession;
 use crate::exit::Failure;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::text::{bounded, has_visible_character, visible};
+use holdpoint_domain::world::MEANS_OF_MCP;
 use holdpoint_engine::shell::user_number;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -55,7 +56,7 @@ impl ServerContext {
         given_up: &'s AtomicBool,
     ) -> Caller<'s> {
         let id = self.args.requested_by.clone().unwrap_or_else(|| name_of(client));
-        let means = format!("mcp, uid {}", user_number());
+        let means = format!("{MEANS_OF_MCP}{}", user_number());
         let (kind, authenticated_by) = (Actor::Agent, Authentication::None);
         let by = Principal { kind, id: id.into(), authenticated_by, means: means.into() };
         Caller { server: self, by, given_up }

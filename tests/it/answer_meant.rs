@@ -182,22 +182,48 @@ fn an_id_that_another_log_of_the_inbox_has_as_well_is_answered_in_neither() {
             assert_eq!(said.contains("more digits"), wanted != id, "{said}");
         }
     }
-    let head = place.log.join("HEAD");
-    let whole = std::fs::read(&head).unwrap();
-    std::fs::write(&head, "x").unwrap();
-    for output in [elsewhere(&["answer", &id, "a"]), beside_it(&id)] {
-        let said = text(&output.stderr);
-        assert!(status(&output) == 6 && said.contains("--log "), "{said}");
-    }
-    std::fs::write(&head, whole).unwrap();
     std::fs::rename(&place.log, place.directory.path().join("kept")).unwrap();
-    let unread = elsewhere(&["answer", &id, "a"]);
-    let said = text(&unread.stderr);
-    assert!(status(&unread) == 3 && said.contains("inbox remove"), "{said}");
+    let beginning = elsewhere(&["answer", &id[..13], "a"]);
+    let said = text(&beginning.stderr);
+    assert!(status(&beginning) == 3 && said.contains("inbox remove"), "{said}");
     assert!(said.contains(&format!("--log {}", second.display())), "{said}");
     assert_eq!(status(&elsewhere(&["inbox", "remove", "--gone"])), 0);
     let output = elsewhere(&["answer", &id, "a"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let told = on(&place, &second, &["decision", "show", &id, "--json"]).output().unwrap();
     assert_eq!(json(&told)["selected_option"], "a");
+}
+
+/// One log that is sick, gone or another's is warned of, and stops no answer in another one: not of
+/// a whole id, and not in the log of the working directory.
+#[test]
+fn a_log_of_the_inbox_that_cannot_be_read_stops_no_answer_elsewhere() {
+    for sickness in ["sick", "gone"] {
+        let place = Place::with_log();
+        let directory = place.directory.path().join("second");
+        std::fs::create_dir(&directory).unwrap();
+        let second = directory.join(".holdpoint");
+        let made = place.holdpoint(&["init", second.to_str().unwrap()]);
+        assert_eq!(status(&made), 0, "{}", text(&made.stderr));
+        ask_as(&place, &place.log, &digits('b'), &json!({}));
+        let ids = ['c', 'd', 'e'].map(|digit| ask_as(&place, &second, &digits(digit), &json!({})));
+        match sickness {
+            "sick" => std::fs::write(place.log.join("HEAD"), "x").unwrap(),
+            _ => std::fs::rename(&place.log, place.directory.path().join("kept")).unwrap(),
+        }
+        let beside_it = |wanted: &str| {
+            let mut command = on(&place, &second, &["answer", wanted, "a"]);
+            let command = command.env_remove("HOLDPOINT_LOG").current_dir(&directory);
+            command.stdin(terminal()).output().unwrap()
+        };
+        for output in [elsewhere(&["answer", &ids[0], "a"]), beside_it(&ids[1])] {
+            assert_eq!(status(&output), 0, "{sickness}: {}", text(&output.stderr));
+        }
+        let output = elsewhere(&["answer", &ids[2][..18], "a"]);
+        assert_ne!(status(&output), 0, "{sickness}: of a beginning it may be another one");
+        let output = beside_it(&ids[2][..18]);
+        assert_eq!(status(&output), 0, "{sickness}: {}", text(&output.stderr));
+        assert_eq!(status(&elsewhere(&["inbox", "remove", second.to_str().unwrap()])), 0);
+        elsewhere(&["inbox", "remove", place.log.to_str().unwrap()]);
+    }
 }

@@ -100,6 +100,7 @@ fn distinct(place: &Place, kind: &str) -> BTreeSet<String> {
 #[test]
 fn two_answers_at_the_same_moment_have_one_winner_in_each_of_a_thousand_rounds() {
     let place = in_memory();
+    crate::floods::let_many_be_open();
     let ids = asked(&place, ROUNDS, &json!({}));
     let later = |id: &str| option("ben", id, "later");
     let answers = race(&place, &ids, &|id| option("ann", id, "yes"), &later);

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 const DOCUMENT: &str = include_str!("../../docs/agent-hooks.md");
 
 /// The hook, started with something on its stdin, where there is a log.
-fn start(place: &Place, hook: &[&str], input: &str) -> Child {
+pub(crate) fn start(place: &Place, hook: &[&str], input: &str) -> Child {
     if !place.log.exists() {
         place.init();
     }
@@ -36,7 +36,7 @@ pub(crate) fn call(session: &str, command: &str) -> Value {
 
 /// Whether the tool may run, and why or why not. A denial is exit 2, with its reason on stderr and
 /// nothing on stdout: a host that reads another's JSON takes it for no objection.
-fn verdict(output: &Output) -> (String, String) {
+pub(crate) fn verdict(output: &Output) -> (String, String) {
     let complaint = text(&output.stderr);
     if status(output) == 2 {
         assert_eq!(text(&output.stdout), "", "{complaint}");
@@ -242,7 +242,11 @@ fn hooks_that_run_at_once_ask_once_and_spend_once() {
 fn a_hook_that_waits_lets_the_call_through_when_the_answer_comes() {
     let place = Place::new();
     let id = ask(&place, &[], &call("s", "ls"));
-    let waiting = start(&place, &["pre-tool-use", "--wait", "45s"], &call("s", "ls").to_string());
+    let waiting = start(
+        &place,
+        &["pre-tool-use", "--wait", "45s", "--deadline", "50s"],
+        &call("s", "ls").to_string(),
+    );
     respond(&place, &id, "approve");
     assert_eq!(verdict(&waiting.wait_with_output().unwrap()).0, "allow");
 }

@@ -33,7 +33,8 @@ fn assert_undecided(output: &Output, what: &str) {
 }
 
 fn call(input: &str) -> Vec<u8> {
-    let head = r#"{"session_id":"s","cwd":"/","tool_name":"Bash","tool_input":"#;
+    let whose = r#"{"session_id":"s","permission_mode":"default","cwd":"/","#;
+    let head = format!(r#"{whose}"tool_name":"Bash","tool_input":"#);
     format!("{head}{input}}}").into_bytes()
 }
 
@@ -46,8 +47,11 @@ fn input_that_is_none_is_denied_and_leaves_nothing() {
     let place = Place::new();
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let long = format!("\"{}\"", "x".repeat(17 << 20));
-    let name = |name: &str| json!({ "session_id": "s", "tool_name": name, "tool_input": {} });
-    let session = |id: &str| json!({ "session_id": id, "tool_name": "B", "tool_input": {} });
+    let mode = "permission_mode";
+    let name =
+        |name: &str| json!({ "session_id": "s", mode: "x", "tool_name": name, "tool_input": {} });
+    let session =
+        |id: &str| json!({ "session_id": id, mode: "x", "tool_name": "B", "tool_input": {} });
     let table: [(&str, Vec<u8>); 24] = [
         ("empty", vec![]),
         ("blank", b" \n".to_vec()),
@@ -72,13 +76,13 @@ fn input_that_is_none_is_denied_and_leaves_nothing() {
         ("input twice", call(r#"{},"tool_input":{}"#)),
         (
             "a session that is a number",
-            br#"{"session_id":1,"tool_name":"B","tool_input":{}}"#.into(),
+            br#"{"session_id":1,"permission_mode":"x","tool_name":"B","tool_input":{}}"#.into(),
         ),
-        ("no session", br#"{"tool_name":"B","tool_input":{}}"#.into()),
+        ("no session", br#"{"permission_mode":"x","tool_name":"B","tool_input":{}}"#.into()),
         ("an endless session", session(&"s".repeat(300)).to_string().into()),
         ("a session in disguise", session("s\u{202e}").to_string().into()),
         ("a tool in disguise", name("Ba\u{200b}sh").to_string().into()),
-        ("another event", br#"{"hook_event_name":"PostToolUse"}"#.to_vec()),
+        ("another event", br#"{"permission_mode":"x","hook_event_name":"PostToolUse"}"#.to_vec()),
     ];
     for (what, input) in table {
         assert_undecided(&pre(&place, &input), what);
@@ -177,10 +181,13 @@ fn a_lock_that_is_held_denies_within_its_bound() {
 #[test]
 fn options_that_cannot_be_read_block() {
     let place = Place::new();
-    let bad: [&[&str]; 8] = [
+    let bad: [&[&str]; 11] = [
         &[],
         &["pre-tool"],
         &["pre-tool-use", "--wait", "1h"],
+        &["pre-tool-use", "--deadline", "2h"],
+        &["pre-tool-use", "--deadline", "0s"],
+        &["pre-tool-use", "--host", "emacs"],
         &["pre-tool-use", "--no-such-option"],
         &["pre-tool-use", "--quorum", "300"],
         &["pre-tool-use", "--quorum", "0"],

@@ -273,7 +273,7 @@ fn a_damaged_log_and_a_damaged_list_are_named_with_other_codes() {
     let was = std::fs::read(&list).unwrap();
     std::fs::write(&list, [&was[..], b"what is this\n"].concat()).unwrap();
     let output = inbox(&place, &[]);
-    assert_eq!(status(&output), 3);
+    assert_eq!(status(&output), 1);
     assert!(text(&output.stdout).contains("REQ-"), "a line hides no log: {output:?}");
     assert!(text(&output.stderr).contains("line 2 names no log"), "{}", text(&output.stderr));
     std::fs::write(&list, was).unwrap();
@@ -517,4 +517,26 @@ fn a_configuration_of_the_user_names_logs_and_one_of_a_project_none() {
     std::fs::write(project, "[inbox]\nlogs = [\"/a\"]\n").unwrap();
     let checked = place.holdpoint(&["config", "check"]);
     assert_eq!(status(&checked), 2, "{}", text(&checked.stderr));
+}
+
+/// What keeps it from being known which logs there are comes before what waits, and never "nothing
+/// waits".
+#[test]
+fn an_inbox_whose_list_is_full_or_unreadable_says_so_first_and_exits_1() {
+    let place = Place::with_log();
+    let line = format!("{} 0 /\n", "7".repeat(32));
+    let list = remembered().join("logs");
+    for (listed, words) in [(line.repeat(1024), "is full"), ("no log\n".to_string(), "line 1")] {
+        std::fs::write(&list, listed).unwrap();
+        let output = inbox(&place, &[]);
+        let said = text(&output.stderr);
+        assert_eq!(status(&output), 1, "{said}");
+        assert!(said.lines().next().unwrap().contains(words), "{said}");
+        assert!(!said.contains("nothing waits in"), "{said}");
+    }
+    std::fs::remove_file(&list).unwrap();
+    std::fs::create_dir(&list).unwrap();
+    let output = inbox(&place, &[]);
+    assert_eq!(status(&output), 1, "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains("nothing waits in"), "{}", text(&output.stderr));
 }

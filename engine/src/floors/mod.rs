@@ -13,7 +13,7 @@ mod trusted;
 
 pub use fault::FloorsError;
 pub use places::{FloorFiles, names_nobody};
-pub use settings::{FileFault, parse};
+pub use settings::{FileFault, QuestionsTable, parse};
 pub use table::{HoldTable, Moments, each_once};
 
 use holdpoint_domain::core::hash::Digest;
@@ -24,7 +24,7 @@ use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::human_decision::{EscalationTarget, HumanDecisionCommand};
 use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{GatePolicy, Loosened};
-use holdpoint_domain::world::check_floor;
+use holdpoint_domain::world::{OpenBounds, check_floor};
 use holdpoint_domain::{Command, Refusal, Time, World};
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,8 @@ pub struct Floor {
     pub log: Option<PathBuf>,
     /// The logs whose questions its readers want to see together. They demand nothing.
     pub inbox: Vec<PathBuf>,
+    /// How many questions may be open at once.
+    pub questions: QuestionsTable,
 }
 
 /// What all files demand, the strongest first.
@@ -101,6 +103,14 @@ impl Floors {
         &self.policy
     }
 
+    /// How many questions may be open at once: as the files state, the smaller of two, else as
+    /// usual.
+    #[must_use]
+    pub fn open_bounds(&self) -> OpenBounds {
+        QuestionsTable::join(self.floors.iter().map(|floor| &floor.questions))
+            .over(OpenBounds::DEFAULT)
+    }
+
     /// Whether a command to a log keeps each of them.
     ///
     /// # Errors
@@ -119,6 +129,15 @@ impl Floors {
         }
         Ok(())
     }
+}
+
+/// Whether a command puts a question of any kind.
+pub(crate) fn asks(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(_))
+            | Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(_))
+    )
 }
 
 /// Whether a command begins something that floors govern.

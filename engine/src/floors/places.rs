@@ -163,7 +163,9 @@ fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
         return Err(FloorsError::RelativeLog { path, log: log.clone() });
     }
     let escalation_targets = settings.hold.escalation_targets.unwrap_or_default();
-    Ok(Some(Floor { path, sha256: sha256(&bytes), policy, escalation_targets, log, inbox }))
+    let questions = settings.questions;
+    let sha256 = sha256(&bytes);
+    Ok(Some(Floor { path, sha256, policy, escalation_targets, log, inbox, questions }))
 }
 
 /// Whether only people are named whom nobody here can prove to be: they would be asked for ever.

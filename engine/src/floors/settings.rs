@@ -2,9 +2,12 @@
 
 use super::table::HoldTable;
 use holdpoint_domain::core::text::visible;
+use holdpoint_domain::log::Loosened;
+use holdpoint_domain::world::OpenBounds;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// The longest file that is read, in bytes (1 MiB).
@@ -20,6 +23,66 @@ pub(super) struct Settings {
     pub(super) policy: PolicyTable,
     /// Which logs `holdpoint inbox` looks at. It demands nothing.
     pub(super) inbox: InboxTable,
+    /// How many questions may be open at once.
+    pub(super) questions: QuestionsTable,
+}
+
+/// The table `questions`: how many may be open at once. What is not stated is as usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QuestionsTable {
+    /// Of one session of an agent.
+    pub per_session: Option<NonZeroUsize>,
+    /// Of one user.
+    pub per_user: Option<NonZeroUsize>,
+    /// Of a log.
+    pub per_log: Option<NonZeroUsize>,
+}
+
+impl QuestionsTable {
+    /// The bounds, where what is not stated here is as these are.
+    #[must_use]
+    pub fn over(&self, usual: OpenBounds) -> OpenBounds {
+        let stated =
+            |stated: Option<NonZeroUsize>, usual: usize| stated.map_or(usual, NonZeroUsize::get);
+        OpenBounds {
+            per_session: stated(self.per_session, usual.per_session),
+            per_user: stated(self.per_user, usual.per_user),
+            per_log: stated(self.per_log, usual.per_log),
+        }
+    }
+
+    /// The first key that states more than these bounds, as a policy names what loosens it.
+    #[must_use]
+    pub fn loosens(&self, bounds: OpenBounds) -> Option<Loosened> {
+        let rows = [
+            ("questions.per_session", self.per_session, bounds.per_session),
+            ("questions.per_user", self.per_user, bounds.per_user),
+            ("questions.per_log", self.per_log, bounds.per_log),
+        ];
+        rows.into_iter().find_map(|(field, stated, most)| {
+            let stated = stated.map(NonZeroUsize::get).filter(|stated| *stated > most)?;
+            let expected = format!("at most {most}");
+            Some(Loosened { field, expected, found: stated.to_string() })
+        })
+    }
+
+    /// The smaller one of each that is stated.
+    fn and(self, other: Self) -> Self {
+        let least = |one: Option<NonZeroUsize>, other: Option<NonZeroUsize>| {
+            one.into_iter().chain(other).min()
+        };
+        Self {
+            per_session: least(self.per_session, other.per_session),
+            per_user: least(self.per_user, other.per_user),
+            per_log: least(self.per_log, other.per_log),
+        }
+    }
+
+    /// What several files state together.
+    pub(super) fn join<'a>(tables: impl Iterator<Item = &'a Self>) -> Self {
+        tables.fold(Self::default(), |all, table| all.and(*table))
+    }
 }
 
 /// The table `inbox`.

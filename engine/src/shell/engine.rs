@@ -23,7 +23,7 @@ use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_notifier::{CloseNotice, Notifier};
 use super::ticket::Ticket;
 use super::transaction::{Transaction, TransactionDraft};
-use crate::floors::{FloorFiles, Floors, FloorsError, is_governed};
+use crate::floors::{FloorFiles, Floors, FloorsError, asks, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Storage};
 use crate::sync::Mutex;
 use holdpoint_domain::application::RecordEvent;
@@ -31,7 +31,7 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::DecisionPointCommand;
 use holdpoint_domain::human_decision::HumanDecisionCommand;
-use holdpoint_domain::world::Term;
+use holdpoint_domain::world::{OpenBounds, Term};
 use holdpoint_domain::{ActorId, Command, Proof, World};
 use holdpoint_log_files::DirectoryStorage;
 use std::path::Path;
@@ -90,6 +90,7 @@ pub(super) struct Core<S: Storage> {
     pub(super) recorders: Mutex<Recorders>,
     /// Read anew for whatever they govern.
     floors: FloorFiles,
+    pub(super) open_bounds: Option<OpenBounds>,
     /// Where the keys of runs are kept whose questions are left open.
     pub(super) keys: Option<ApprovalKeys>,
     /// The same disk, for what is derived from the log.
@@ -162,6 +163,7 @@ impl<S: Storage> Engine<S> {
             settled: Mutex::new(Settled::new()),
             recorders: Mutex::new(Recorders::default()),
             floors: options.floors,
+            open_bounds: options.open_bounds,
             keys: options.keys,
             caches,
         };
@@ -475,6 +477,8 @@ impl<S: Storage> Core<S> {
     pub(super) fn floors_for(&self, command: &Command) -> Result<Floors, FloorsError> {
         match is_governed(command) {
             true => self.floors.read(),
+            // A question that no floor governs is bounded as usual where they cannot be read.
+            false if asks(command) => Ok(self.floors.read().unwrap_or_default()),
             false => Ok(Floors::default()),
         }
     }

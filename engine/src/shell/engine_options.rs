@@ -8,6 +8,7 @@ use super::metrics::{Metrics, NoMetrics};
 use super::start::ApprovalKeys;
 use crate::floors::FloorFiles;
 use crate::log::{Level, Options};
+use holdpoint_domain::world::OpenBounds;
 use std::sync::Arc;
 
 /// How an engine is opened.
@@ -42,6 +43,9 @@ pub struct EngineOptions {
     pub identity: Identity,
     /// The files that say what every hold point has to keep.
     pub floors: FloorFiles,
+    /// How many questions may be open at once, where that is less than what `floors` say; `None`:
+    /// as they say.
+    pub open_bounds: Option<OpenBounds>,
     /// Where the keys of runs are kept whose questions are left open; `None`: where
     /// [`ApprovalKeys::of_user`] says.
     pub keys: Option<ApprovalKeys>,
@@ -112,6 +116,12 @@ impl EngineOptions {
         Self { floors, ..self }
     }
 
+    /// The same with smaller bounds on open questions: see [`EngineOptions::open_bounds`].
+    #[must_use]
+    pub fn open_bounds(self, open_bounds: Option<OpenBounds>) -> Self {
+        Self { open_bounds, ..self }
+    }
+
     /// The same with another place for the keys of runs: see [`EngineOptions::keys`].
     #[must_use]
     pub fn keys(self, keys: Option<ApprovalKeys>) -> Self {
@@ -137,6 +147,7 @@ impl Default for EngineOptions {
             fingerprints: FingerprintDistance::default(),
             identity: Identity::of_process(),
             floors: FloorFiles::of_machine(),
+            open_bounds: None,
             keys: None,
             queue: 256,
         }

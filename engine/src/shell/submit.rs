@@ -199,6 +199,9 @@ pub(super) fn demanded<S: Storage>(
 ) -> Result<(), Refusal> {
     let log = engine.caches.root();
     asked.floors.check(world, log, asked.command, at)?;
+    let of_files = asked.floors.open_bounds();
+    let bounds = engine.open_bounds.map_or(of_files, |smaller| of_files.and(smaller));
+    bounds.check(world, asked.command, asked.by.proof, at)?;
     check_owner(world, log, asked.command)?;
     check_recorder(engine, world, asked.command)
 }

@@ -5,11 +5,12 @@
 
 use crate::embedder::{LONG, accept, accepted};
 use crate::example;
+use holdpoint_domain::world::OpenBounds;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{Log, Storage};
 use holdpoint_engine::shell::{
-    Delivered, EngineOptions, Metrics, Outcome, QueueError, Receipt, SubmitError, Subscription,
-    SubscriptionError, Ticket,
+    DecisionPointRecord, Delivered, EngineOptions, Metrics, Origin, Outcome, QueueError, Receipt,
+    SubmitError, Submitted, Subscription, SubscriptionError, Ticket,
 };
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::shell::brittle::Brittle;
@@ -209,4 +210,25 @@ fn follow(mut subscription: Subscription, mut random: Gen) -> Vec<Line> {
 fn line(delivered: Delivered) -> Line {
     let Delivered { sequence, at, envelope, .. } = delivered;
     Line { sequence, time: at.nanoseconds(), envelope }
+}
+
+/// Whoever embeds the engine meets the bounds on open questions as well.
+#[test]
+fn a_question_beyond_those_that_may_be_open_is_refused() {
+    let bounds = OpenBounds { per_log: 1, ..OpenBounds::DEFAULT };
+    let options = EngineOptions::simulated().open_bounds(Some(bounds));
+    let place = Place::new();
+    let engine = Engine::open_with(place.storage(), options).expect("the log opens");
+    let ask = |issue_id: &str| {
+        let question = DecisionPointRecord {
+            issue_id: issue_id.to_string(),
+            prompt: "Which?".to_string(),
+            requested_by: "agent-7".to_string(),
+            ..DecisionPointRecord::default()
+        };
+        engine.create_decision_point(&Origin::agent("agent-7"), &question).expect("the log works")
+    };
+    assert!(matches!(ask("bd-1"), Submitted::Accepted(_)));
+    let Submitted::Refused(refusal) = ask("bd-2") else { panic!("it was asked") };
+    assert_eq!(refusal.code(), "TOO_MANY_OPEN");
 }

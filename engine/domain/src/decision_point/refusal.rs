@@ -130,6 +130,19 @@ refusals! {
         /// How many.
         found: usize,
     } = "TOO_MANY",
+    /// More questions than may be open at once.
+    #[error(
+        "{found} questions of {whose} are open, and {expected} may be; wait for answers, or take \
+         questions back with `holdpoint decision cancel`"
+    )]
+    TooManyOpen {
+        /// Whose questions are counted.
+        whose: &'static str,
+        /// How many may be open.
+        expected: usize,
+        /// How many are.
+        found: usize,
+    } = "TOO_MANY_OPEN" in Gating,
     /// A time in which nobody can answer, or that never comes.
     #[error("{field}: {found}; give a time of 1 ms to 366 days from now")]
     BadTimeout {

@@ -364,6 +364,11 @@ impl DecisionPoints {
         self.live.get(&key).or_else(closed)
     }
 
+    /// Those whose round takes an answer now.
+    pub(crate) fn open(&self, at: Timestamp) -> impl Iterator<Item = &DecisionPoint> {
+        self.live.values().filter(move |point| point.is_open() && !point.is_overdue(at))
+    }
+
     /// Whether this one is live.
     pub(crate) fn is_live(&self, decision_id: &str) -> bool {
         self.live.contains_key(&Text::from(decision_id))
