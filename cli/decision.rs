@@ -43,7 +43,7 @@ pub(crate) use name::all;
 pub(crate) use name::{expect_one_meaning, ids_of, is_by_beginning, known, resolve};
 pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
-pub(crate) use principal::{Speaker, claimed, user};
+pub(crate) use principal::{Speaker, claimed, kind_of_caller, user};
 pub(crate) use respond::{Answered, answer, give};
 pub(crate) use session::{DecisionSession, Only, unproven};
 pub(crate) use shown::{

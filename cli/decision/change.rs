@@ -53,14 +53,16 @@ impl Change {
         command: impl FnOnce(String, Principal) -> Command,
     ) -> Result<Told, Failure> {
         let session = DecisionSession::open(global, &self.turn, false)?;
-        let by = self.speaker.principal();
         let point = match session.find(&self.decision) {
             Ok(point) => point,
             Err(unknown) => {
+                // What it takes is not known: an answer to it may be a person's.
+                let by = self.speaker.principal(true);
                 let command = |decision_id| command(decision_id, by);
                 return long_over::look_up(global, session, unknown, &self.decision, command);
             }
         };
+        let by = self.speaker.principal(point.needs_person());
         let command = command(point.decision_id.to_string(), by.clone());
         self.expect_meant(global, &session, &point, &command)?;
         let command = match command.entropy() {

@@ -35,7 +35,7 @@ pub(crate) struct Args {
 pub(super) fn consume(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let binding = binding(&args.bind_tool, &args.bind_input)?;
     let session = DecisionSession::open(global, &args.turn, false)?;
-    let by = args.speaker.principal();
+    let by = args.speaker.principal(false);
     let command = |decision_id| {
         Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(ConsumeApproval {
             decision_id,

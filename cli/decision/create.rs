@@ -9,7 +9,7 @@ use super::policy::PolicyArgs;
 use super::session::{DecisionSession, Only};
 use super::shown::{how_to_answer, tell_how_to_answer};
 use super::wait::wait_for;
-use super::{claimed, user};
+use super::{claimed, kind_of_caller, user};
 use crate::arguments::Global;
 use crate::config::floors;
 use crate::damage::NEWER_VERSION;
@@ -225,7 +225,8 @@ impl Args {
         Ok(CreateDecisionPoint {
             people: None,
             entropy: Entropy::default(),
-            by: requester.map_or_else(|| user(Actor::Human), |name| claimed(Actor::Agent, name)),
+            by: requester
+                .map_or_else(|| user(kind_of_caller(false)), |name| claimed(Actor::Agent, name)),
             issue_id: self.issue.clone(),
             prompt: self.prompt.clone(),
             context: context.transpose()?,

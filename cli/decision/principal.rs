@@ -2,7 +2,7 @@
 
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::core::actor::{Actor, Principal};
-use holdpoint_engine::shell::Identity;
+use holdpoint_engine::shell::{Identity, terminal_name};
 
 /// In whose name a verb acts.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -22,10 +22,21 @@ impl Speaker {
         self.name.is_some() || self.agent
     }
 
-    /// Who acts: the user of this process, unless another name is claimed.
-    pub(crate) fn principal(&self) -> Principal {
-        let kind = if self.agent { Actor::Agent } else { Actor::Human };
+    /// Who acts: the user of this process, unless another name is claimed. `takes_person`: what is
+    /// done is a person's to do, so that what proves one is looked at.
+    pub(crate) fn principal(&self, takes_person: bool) -> Principal {
+        let kind = if self.agent { Actor::Agent } else { kind_of_caller(takes_person) };
         self.name.as_deref().map_or_else(|| user(kind), |name| claimed(kind, name))
+    }
+}
+
+/// What a caller is that does not say: a person at a terminal, else an automation. Without a
+/// terminal somebody is a person only where one is asked for: then the policy of that question says
+/// whether the system's user is proof enough.
+pub(crate) fn kind_of_caller(takes_person: bool) -> Actor {
+    match takes_person || terminal_name().is_some() {
+        true => Actor::Human,
+        false => Actor::Automation,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is plainly visible, and the rest made visible: stricter than what may be recorded, for
 //! screens alone.
 
-use super::alike::Word;
+use super::alike::{Tokens, belongs};
 use holdpoint_domain::core::text::hidden_character;
 use std::borrow::Cow;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -77,29 +77,30 @@ pub(super) fn columns(c: char) -> usize {
 
 fn escaped(text: &str, backslashes: Backslashes, is_moving: fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
-    // The marks that the letter before may still carry, and the backslashes that stand before.
-    let (mut marks_left, mut slashes, mut word) = (0_usize, 0_usize, Word::default());
+    // The letter before with the marks that it may still carry, and the backslashes that stand
+    // before.
+    let (mut letter, mut slashes, mut tokens) = (None::<(char, usize)>, 0_usize, Tokens::default());
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
         if c == '\\' {
             slashes = slashes.saturating_add(1);
-            marks_left = 0;
+            letter = None;
             continue;
         }
         let is_mark = c.general_category_group() == GeneralCategoryGroup::Mark;
         let is_shown = is_plain(c)
             && !is_moving(c)
-            && (!is_mark || marks_left > 0)
-            && !word.passes_for_latin(text, at, c);
+            && (!is_mark || letter.is_some_and(|(letter, left)| left > 0 && belongs(c, letter)))
+            && !tokens.pass_for_others(text, at, c);
         let mut is_next = |next| characters.peek().is_some_and(|(_, c)| *c == next);
         let reads_like_one = !is_shown || (c == 'u' && is_next('{'));
         let is_doubled = backslashes == Backslashes::All
             || (backslashes == Backslashes::WhereNeeded && reads_like_one);
         push_slashes(&mut shown, std::mem::take(&mut slashes), is_doubled);
-        marks_left = match (is_mark, is_shown) {
-            (true, true) => marks_left.saturating_sub(1),
-            (false, true) if carries_marks(c) => MARKS_MAX,
-            _ => 0,
+        letter = match (is_mark, is_shown) {
+            (true, true) => letter.map(|(letter, left)| (letter, left.saturating_sub(1))),
+            (false, true) if carries_marks(c) => Some((c, MARKS_MAX)),
+            _ => None,
         };
         match is_shown {
             true => shown.push(c),
@@ -212,7 +213,7 @@ mod tests {
             assert_eq!(plain(&c.to_string()), format!("\\u{{{:x}}}", u32::from(c)), "{c:?}");
         }
         for seen in
-            ["a b~", "\u{e9}e\u{301}", "\u{6587}\u{1f600}", "\u{5d0}\u{644}", "\u{ab}\u{bb}"]
+            ["a b~", "\u{e9}e\u{301}", "\u{6587}\u{1f600}", "\u{5d0}\u{5d1}", "\u{ab}\u{bb}"]
         {
             assert_eq!(plain(seen), seen);
         }
@@ -248,14 +249,39 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_is_shown_only_on_a_letter_of_its_script() {
+        for seen in ["e\u{301}", "\u{435}\u{308}\u{43d}", "\u{5d0}\u{5b0}", "\u{915}\u{94d}"] {
+            assert_eq!(plain(seen), seen);
+        }
+        for (text, shown) in [
+            ("e\u{5b0}", r"e\u{5b0}"),
+            ("d\u{336}e\u{336}", r"d\u{336}e\u{336}"),
+            ("1\u{301}", r"1\u{301}"),
+            ("\u{5d0}\u{301}", r"\u{5d0}\u{301}"),
+            ("a\u{94d}", r"a\u{94d}"),
+        ] {
+            assert_eq!(plain(text), shown);
+        }
+    }
+
+    #[test]
     fn a_letter_that_passes_for_a_latin_one_is_written_as_its_number() {
         for (text, shown) in [
             ("d\u{435}ploy", r"d\u{435}ploy"),
             ("\u{440}aypal, DE\u{420}LOY-1", r"\u{440}aypal, DE\u{420}LOY-1"),
             ("/usr/bin/r\u{3bf}\u{3bf}t", r"/usr/bin/r\u{3bf}\u{3bf}t"),
-            ("\u{435}1\u{301}x", "\\u{435}1\u{301}x"),
+            ("\u{435}1\u{301}x", r"\u{435}1\u{301}x"),
             ("\u{ff52}\u{ff4d}", r"\u{ff52}\u{ff4d}"),
             ("\u{1d41d}eploy", r"\u{1d41d}eploy"),
+            // One script, and yet ASCII to whoever reads it.
+            ("\u{430}\u{441}\u{435}", r"\u{430}\u{441}\u{435}"),
+            ("\u{440}\u{443} \u{430}", r"\u{440}\u{443} \u{430}"),
+            ("\u{131}d", r"\u{131}d"),
+            ("usr\u{2215}bin", r"usr\u{2215}bin"),
+            ("\u{ff0f}etc\u{ff0f}passwd", r"\u{ff0f}etc\u{ff0f}passwd"),
+            ("rm\u{2024}sh", r"rm\u{2024}sh"),
+            ("\u{3b1}\u{431}\u{3b2}", r"\u{3b1}\u{431}\u{3b2}"),
+            ("\u{5d0}b", r"\u{5d0}b"),
         ] {
             assert_eq!((&*plain(text), &*plain_once(text)), (shown, shown));
             assert_eq!(quoted(text), format!("\"{shown}\""));
@@ -263,7 +289,16 @@ mod tests {
         // Words of one alphabet each are what they look like.
         let russian =
             "\u{43f}\u{443}\u{441}\u{43a} deploy-\u{441}\u{43a}\u{440}\u{438}\u{43f}\u{442}";
-        for seen in [russian, "\u{3b1}\u{3b2}\u{3b3}", "na\u{ef}ve", "\u{65e5}\u{672c}\u{ff1f}"] {
+        let japanese = "\u{6771}\u{4eac}\u{30bf}\u{30ef}\u{30fc}\u{306e}T\u{30b7}\u{30e3}\u{30c4}";
+        let korean = "\u{97d3}\u{570b}\u{d55c}\u{ae00}";
+        for seen in [
+            russian,
+            "\u{3b1}\u{3b2}\u{3b3}",
+            "na\u{ef}ve",
+            "\u{65e5}\u{672c}\u{ff1f}",
+            japanese,
+            korean,
+        ] {
             assert_eq!(plain(seen), seen);
         }
         assert_ne!(plain("d\u{435}ploy"), plain(r"d\u{435}ploy"));

@@ -25,6 +25,7 @@ mod attacks;
 mod began_twice;
 mod bench;
 mod bisect;
+mod callers;
 mod claims_shown;
 mod command_session;
 mod completions;
@@ -72,6 +73,7 @@ mod log_archive_claims;
 mod log_copy;
 mod log_show;
 mod log_tail;
+mod look_alikes;
 mod looks;
 mod machine;
 #[cfg(feature = "mcp")]
