@@ -208,7 +208,7 @@ fn the_question_begins_with_the_command_and_who_asks_and_details_are_a_word_away
     let place = Place::new();
     fs::write(file(&place, "deploy.sh"), "true").unwrap();
     let words = ["run", "--hold", "before", "--", "sh", "deploy.sh"];
-    let mut asking = Terminal::sized(&place, (60, 120), &words);
+    let mut asking = Terminal::sized(&place, (300, 120), &words);
     let shown = asking.see("approve, deny?").join("\n");
     let lines: Vec<&str> = shown.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
     let begin = lines.iter().position(|line| *line == "what would start:").expect(&shown);

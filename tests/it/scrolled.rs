@@ -22,7 +22,7 @@ fn reminded(rows: &[String]) -> (String, usize) {
     let said = rows.iter().rposition(|row| row.starts_with("holdpoint:")).unwrap();
     let words = rows[said..].iter().map(|row| row.trim()).collect::<Vec<_>>().join(" ");
     let rest = words.strip_prefix(REMINDER).unwrap_or_else(|| panic!("{rows:#?}"));
-    assert!(rest.ends_with("of the question; scroll up, or type `all`"), "{rest}");
+    assert!(rest.ends_with("of the question; scroll up, or type `details`"), "{rest}");
     (rows[said - 1].clone(), rest.split(' ').next().unwrap().parse().unwrap())
 }
 
