@@ -11,6 +11,7 @@ mod policy;
 mod runs;
 mod script;
 mod settings;
+mod terminal;
 mod trust;
 mod writing;
 
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// Look at the hooks in this file; may be given several times.
     #[arg(long = "settings", value_name = "FILE")]
     settings: Vec<PathBuf>,
+    /// Only put back the settings of the terminal here, where a question that was killed left them.
+    #[arg(long, conflicts_with_all = ["settings", "require"])]
+    terminal: bool,
     /// Fail where this is missing: `hooks`, of which at least one guards a tool.
     #[arg(long, value_name = "WHAT")]
     require: Vec<Required>,
@@ -53,7 +57,7 @@ enum Required {
 /// Checks everything. Exit 1 when something failed, 6 when the log does not verify, 3 when there is
 /// none or a configuration that was named is missing.
 pub(crate) fn main(global: &Global, args: &Args) -> Exit {
-    settle(global, examine(global, args))
+    settle(global, if args.terminal { terminal::put_back(global) } else { examine(global, args) })
 }
 
 fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {

@@ -109,7 +109,7 @@ const PLAIN: &str = "\x1b\\\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1
                      \x1b[r\x1b[?7h\x1b[4l\x1b[?25h\x1b[0m\x1b(B\x0f\x1b[999;1H\r\n";
 
 /// What to write to a terminal before a question, behind the output of a command.
-fn plain_terminal() -> &'static str {
+pub(crate) fn plain_terminal() -> &'static str {
     if follows_controls() { PLAIN } else { "\r\n" }
 }
 

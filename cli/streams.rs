@@ -4,8 +4,10 @@
 #![expect(unsafe_code, reason = "the linker is told what is called before `main`")]
 
 use rustix::io::{Errno, fcntl_getfd};
-use std::io::{self, ErrorKind, StdoutLock, Write};
+use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 static IS_STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 static IS_STDERR_CLOSED: AtomicBool = AtomicBool::new(false);
@@ -54,13 +56,42 @@ impl Write for Stdout {
     }
 }
 
+/// How long a terminal has to take a line.
+const TELLING_MAX: Duration = Duration::from_secs(5);
+
+/// A terminal takes nothing any more: its other end is not read.
+static IS_STUCK: AtomicBool = AtomicBool::new(false);
+
 /// Writes a line to stderr. It is remembered where that cannot be done; whoever closed the pipe has
 /// seen enough.
 pub(crate) fn tell(line: &str) {
-    let told = unless(&IS_STDERR_CLOSED).and_then(|()| writeln!(io::stderr().lock(), "{line}"));
+    let told = unless(&IS_STDERR_CLOSED).and_then(|()| match io::stderr().is_terminal() {
+        true => tell_terminal(line),
+        false => writeln!(io::stderr().lock(), "{line}"),
+    });
     if told.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
         IS_UNTOLD.store(true, Ordering::Relaxed);
     }
+}
+
+/// Nobody waits without end for a terminal whose other end is never read.
+fn tell_terminal(line: &str) -> io::Result<()> {
+    unless(&IS_STUCK)?;
+    let (line, (sender, told)) = (line.to_string(), channel());
+    std::thread::Builder::new().name("holdpoint-tells".into()).spawn(move || {
+        let written = writeln!(io::stderr().lock(), "{line}");
+        // Where nobody waits any more, nobody is to know.
+        let _ = sender.send(written);
+    })?;
+    told.recv_timeout(TELLING_MAX).unwrap_or_else(|_| {
+        IS_STUCK.store(true, Ordering::Relaxed);
+        Err(ErrorKind::TimedOut.into())
+    })
+}
+
+/// Whether the terminal takes nothing any more of what is told.
+pub(crate) fn is_stuck() -> bool {
+    IS_STUCK.load(Ordering::Relaxed)
 }
 
 /// Whether a line is lost that was for stderr.

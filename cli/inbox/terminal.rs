@@ -12,6 +12,8 @@ use crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
     enable_raw_mode, size,
 };
+use holdpoint_engine::executor::{Guard, Keeper};
+use holdpoint_engine::shell::{lockable, terminal_name};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
@@ -23,13 +25,17 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::io::{self, IsTerminal, Stdout, stdin, stdout};
+use std::os::fd::AsFd;
 use std::panic;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Whether the terminal is taken now. A panic does not know who took it.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// What puts the terminal back where this process is killed, and lets nobody else ask there.
+static KEEPER: Mutex<Option<Keeper>> = Mutex::new(None);
 
 /// The terminal, taken whole.
 pub(super) struct FullTerminal {
@@ -182,10 +188,20 @@ fn blank((width, height): (u16, u16)) -> io::Result<Terminal<CrosstermBackend<St
 }
 
 fn take() -> io::Result<()> {
+    keep()?;
     IS_TAKEN.store(true, Ordering::SeqCst);
     let taken = enable_raw_mode()
         .and_then(|()| execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste));
     taken.inspect_err(|_| give_back())
+}
+
+/// Answers are given here: no other process asks at this terminal meanwhile, and nobody opens it.
+fn keep() -> io::Result<()> {
+    let name = terminal_name().ok_or(io::ErrorKind::NotConnected)?;
+    let mut keeper = Keeper::start(Guard::of_own_program().program(), lockable(&name)?.as_fd())?;
+    keeper.lock().and_then(|()| keeper.take_alone()).map_err(io::Error::other)?;
+    *KEEPER.lock().unwrap_or_else(PoisonError::into_inner) = Some(keeper);
+    Ok(())
 }
 
 /// Makes the terminal what it was. Where it is gone there is nothing to give back.
@@ -194,6 +210,7 @@ fn give_back() {
         let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
     }
+    drop(KEEPER.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
 /// What a key means here; nothing where it means nothing. Escape right before another key reads as

@@ -20,6 +20,8 @@ pub(super) struct StartPerson<'a> {
     wait_policy: WaitPolicy,
     /// `None`: there is no terminal, or nobody types any more.
     terminal: Option<Conversation>,
+    /// Why it is not asked at the terminal, where that was said.
+    excuse: Option<String>,
 }
 
 impl<'a> StartPerson<'a> {
@@ -27,18 +29,18 @@ impl<'a> StartPerson<'a> {
     pub(super) fn new(global: &'a Global, no_wait: bool) -> Self {
         let wait_policy = if no_wait { WaitPolicy::Leave } else { WaitPolicy::Wait };
         let terminal = if no_wait { None } else { Conversation::open() };
-        Self { global, wait_policy, terminal }
+        Self { global, wait_policy, terminal, excuse: None }
     }
 
     fn say(&mut self, line: &str) {
-        match &mut self.terminal {
+        match self.terminal.as_mut().filter(|terminal| terminal.is_asking()) {
             Some(terminal) => terminal.say_sentence(&format!("holdpoint: {line}")),
             None => complain(line),
         }
     }
 
     fn prompt(&mut self) {
-        if let Some(terminal) = &mut self.terminal {
+        if let Some(terminal) = self.terminal.as_mut().filter(|terminal| terminal.is_asking()) {
             terminal.prompt(&prompt_line());
         }
     }
@@ -49,13 +51,11 @@ impl<'a> StartPerson<'a> {
         let id = visible(&question.decision_id).to_string();
         let until = question.terms.expires_at.map(moment).unwrap_or_default();
         let how = format!("{} answer {id} {APPROVE}", program(&self.global.log));
-        let Some(terminal) = &mut self.terminal else {
-            complain(&format!(
-                "a person decides whether this starts: {id} waits for an answer until {until}; \
-                 `{how}`, or {DENY}"
-            ));
-            return;
-        };
+        let elsewhere = format!(
+            "a person decides whether this starts: {id} waits for an answer until {until}; \
+             `{how}`, or {DENY}"
+        );
+        let Some(terminal) = &mut self.terminal else { return complain(&elsewhere) };
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let sentences = [
             format!("`{DETAILS}` shows here all that is bound, and answers nothing"),
@@ -63,7 +63,12 @@ impl<'a> StartPerson<'a> {
         ];
         let show = |columns| brief_lines(self.global, question, (now, columns), Doubts::default());
         let around = around(question, &sentences, &prompt);
-        terminal.put_question(show, &Around { all: Some(DETAILS), ..around });
+        let put = terminal.put_question(show, &Around { all: Some(DETAILS), ..around });
+        let excuse = put.err().map(|error| error.to_string());
+        if let Some(excuse) = excuse.as_ref().filter(|_| excuse != self.excuse) {
+            complain(&format!("{excuse}; {elsewhere}"));
+        }
+        self.excuse = excuse;
     }
 
     /// Shows the question as `decision show` does, with everything that is bound.
@@ -73,7 +78,10 @@ impl<'a> StartPerson<'a> {
         let seen = |columns| (now, columns);
         let show =
             |columns| decision::lines(self.global, question, seen(columns), Doubts::default());
-        terminal.put_question(show, &around(question, &[], &prompt_line()));
+        // Where it cannot be put it is put again.
+        if terminal.put_question(show, &around(question, &[], &prompt_line())).is_err() {
+            terminal.rest();
+        }
     }
 
     /// One line of the terminal.
@@ -110,7 +118,17 @@ impl StartPrompter for StartPerson<'_> {
 
     fn wait(&mut self, question: &DecisionPoint, wake: &Wake<'_>) -> Option<StartAnswer> {
         let own = self.terminal.as_ref().and_then(Conversation::readable);
-        if wake.wait(own) { self.heard(question) } else { None }
+        let is_ready = wake.wait(own);
+        self.terminal.as_mut().map(Conversation::heed_stop);
+        match &self.terminal {
+            Some(terminal) if !terminal.is_asking() => {
+                self.show(question);
+                self.prompt();
+                None
+            }
+            Some(_) if is_ready => self.heard(question),
+            _ => None,
+        }
     }
 
     fn changed(&mut self, question: &DecisionPoint) {
@@ -126,6 +144,7 @@ impl StartPrompter for StartPerson<'_> {
 
     fn settled(&mut self, question: &DecisionPoint) {
         self.say(&outcome_with_reason(question));
+        self.terminal.iter_mut().for_each(Conversation::rest);
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) struct Person<'a> {
     draft: Draft,
     /// What the command printed is on a screen of its own, and the question behind it.
     reads_output: bool,
+    /// Why it is not asked at the terminal, where that was said.
+    excuse: Option<String>,
 }
 
 /// What was typed so far of an answer.
@@ -59,7 +61,14 @@ impl<'a> Person<'a> {
     pub(super) fn new(global: &'a Global, no_wait: bool) -> Self {
         let wait_policy = if no_wait { WaitPolicy::Leave } else { WaitPolicy::Wait };
         let terminal = if no_wait { None } else { Conversation::open() };
-        Self { global, wait_policy, terminal, draft: Draft::Nothing, reads_output: false }
+        Self {
+            global,
+            wait_policy,
+            terminal,
+            draft: Draft::Nothing,
+            reads_output: false,
+            excuse: None,
+        }
     }
 
     /// Shows what the command printed, on a screen of its own. Nothing typed there is an answer.
@@ -90,7 +99,7 @@ impl<'a> Person<'a> {
 
     fn say(&mut self, line: &str) {
         self.leave_output();
-        match &mut self.terminal {
+        match self.terminal.as_mut().filter(|terminal| terminal.is_asking()) {
             Some(terminal) => terminal.say_sentence(&format!("holdpoint: {line}")),
             None => complain(line),
         }
@@ -98,7 +107,8 @@ impl<'a> Person<'a> {
 
     fn prompt(&mut self, question: &Question) {
         let prompt = self.prompt_line(question);
-        self.terminal.iter_mut().for_each(|terminal| terminal.prompt(&prompt));
+        let asking = self.terminal.as_mut().filter(|terminal| terminal.is_asking());
+        asking.into_iter().for_each(|terminal| terminal.prompt(&prompt));
     }
 
     fn prompt_line(&self, question: &Question) -> String {
@@ -113,6 +123,7 @@ impl<'a> Person<'a> {
     fn show(&mut self, question: &Question) {
         let how = how_to_answer(self.global, question);
         let prompt = self.prompt_line(question);
+        let mut excuse = None;
         if let Some(terminal) = &mut self.terminal {
             let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
             let sentences = [
@@ -126,8 +137,17 @@ impl<'a> Person<'a> {
             let command = recorded_in_line(&question.context().command_line);
             let around =
                 Around { sentences: &sentences, command, prompt: &prompt, all: Some(DETAILS) };
-            terminal.put_question(|columns| brief_lines(question, now, columns), &around);
-            return;
+            match terminal.put_question(|columns| brief_lines(question, now, columns), &around) {
+                Ok(()) => {
+                    self.excuse = None;
+                    return;
+                }
+                Err(error) => excuse = Some(error.to_string()),
+            }
+            if excuse == self.excuse {
+                return;
+            }
+            self.excuse.clone_from(&excuse);
         }
         let (id, until) =
             (visible(question.request_id()), moment(question.held.request.timeout_at));
@@ -135,7 +155,8 @@ impl<'a> Person<'a> {
             WaitPolicy::Wait => format!("waits for an answer until {until}, then ABORT"),
             WaitPolicy::Leave => format!("is left open until {until}, then ABORT"),
         };
-        complain(&format!("a person decides: {id} {waits}; {how}"));
+        let excuse = excuse.map(|excuse| format!("{excuse}; ")).unwrap_or_default();
+        complain(&format!("{excuse}a person decides: {id} {waits}; {how}"));
     }
 
     /// Shows all of the question, the ids and hashes too.
@@ -147,7 +168,10 @@ impl<'a> Person<'a> {
         let command = recorded_in_line(&question.context().command_line);
         let around = Around { sentences: &[], command, prompt: &prompt, all: None };
         let shown = |columns| verbose_lines(question, Some(now), columns, &program);
-        terminal.put_question(shown, &around);
+        // Where it cannot be put it is put again.
+        if terminal.put_question(shown, &around).is_err() {
+            terminal.rest();
+        }
         self.prompt(question);
     }
 
@@ -213,7 +237,19 @@ impl Prompter for Person<'_> {
 
     fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonAnswer> {
         let own = self.terminal.as_ref().and_then(Conversation::readable);
-        if wake.wait(own) { self.heard(question) } else { None }
+        let is_ready = wake.wait(own);
+        if self.terminal.as_mut().is_some_and(Conversation::heed_stop) {
+            self.reads_output = false;
+        }
+        match &self.terminal {
+            Some(terminal) if !terminal.is_asking() => {
+                self.show(question);
+                self.prompt(question);
+                None
+            }
+            Some(_) if is_ready => self.heard(question),
+            _ => None,
+        }
     }
 
     fn warned(&mut self, question: &Question) {
@@ -235,6 +271,7 @@ impl Prompter for Person<'_> {
         let line = outcome_line(outcome);
         let words: Vec<&str> = line.split_whitespace().collect();
         self.say(&words.join(" "));
+        self.terminal.iter_mut().for_each(Conversation::rest);
     }
 }
 

@@ -2,8 +2,10 @@
 
 use crate::exit::complain;
 use holdpoint_engine::executor::{Notice, OutputSink, OutputStream, PassThrough};
-use std::io::{self, Stderr, Stdout};
-use std::os::fd::BorrowedFd;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::termios::ttyname;
+use std::io::{self, IsTerminal, Stderr, Stdout};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What is said where no guard can look after the command.
 const NOT_CONTAINED: &str = "this system offers no way to hold the processes of the command \
@@ -18,18 +20,50 @@ pub(super) struct Screen(Streams);
 
 enum Streams {
     /// Each to its own.
-    Apart(PassThrough<Stdout, Stderr>),
+    Apart(PassThrough<Target<Stdout>, Target<Stderr>>),
     /// Both to stderr, because stdout is for programs.
-    OnStderr(PassThrough<Stderr, Stderr>),
+    OnStderr(PassThrough<Target<Stderr>, Target<Stderr>>),
 }
 
 impl Screen {
     /// Passes the command's streams on; with `json` both of them to stderr.
     pub(super) fn new(json: bool) -> Self {
         Self(match json {
-            true => Streams::OnStderr(PassThrough::new(io::stderr(), io::stderr())),
-            false => Streams::Apart(PassThrough::to_own_streams()),
+            true => Streams::OnStderr(PassThrough::new(
+                Target::of(io::stderr()),
+                Target::of(io::stderr()),
+            )),
+            false => {
+                Streams::Apart(PassThrough::new(Target::of(io::stdout()), Target::of(io::stderr())))
+            }
         })
+    }
+}
+
+/// Where a stream goes. A terminal is opened once more, so that no write to it waits: where its
+/// other end is never read, a command is stopped in time all the same.
+enum Target<T> {
+    Own(T),
+    Terminal(OwnedFd),
+}
+
+impl<T: AsFd + IsTerminal> Target<T> {
+    fn of(stream: T) -> Self {
+        let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let path = stream.is_terminal().then(|| ttyname(&stream, Vec::new()).ok()).flatten();
+        match path.and_then(|path| open(path, flags, Mode::empty()).ok()) {
+            Some(opened) => Self::Terminal(opened),
+            None => Self::Own(stream),
+        }
+    }
+}
+
+impl<T: AsFd> AsFd for Target<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Own(stream) => stream.as_fd(),
+            Self::Terminal(opened) => opened.as_fd(),
+        }
     }
 }
 

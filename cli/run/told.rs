@@ -4,6 +4,7 @@
 use crate::arguments::{Global, program};
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
+use crate::streams;
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::StopCondition;
@@ -33,7 +34,7 @@ pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<()
     if let Some(remark) = remark(global, report) {
         complain(&remark);
     }
-    if std::io::stderr().is_terminal() {
+    if std::io::stderr().is_terminal() && !streams::is_stuck() {
         let dim = Style::new().dimmed();
         let said = format_args!("holdpoint: recorded as {} in {}", report.loop_id, place(global));
         // Where stderr is closed there is nobody to tell.

@@ -3,9 +3,9 @@
 
 use super::{Page, columns_of, follows_controls, plain_terminal, rows_of, width};
 use crate::text::counted;
-use holdpoint_engine::shell::{PersonTerminal, TypedLine};
+use holdpoint_engine::shell::{AskError, PersonTerminal, TypedLine};
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// What stands around a question.
 #[derive(Debug)]
@@ -26,15 +26,41 @@ pub(crate) struct Conversation {
     terminal: PersonTerminal,
     /// The cursor stands behind a prompt that is not answered.
     is_prompting: bool,
+    /// Something else stands on a screen of its own.
+    has_screen: bool,
 }
 
 impl Conversation {
     /// One at the terminal, if standard input and standard error are one.
     pub(crate) fn open() -> Option<Self> {
-        Some(Self { terminal: PersonTerminal::open()?, is_prompting: false })
+        Some(Self { terminal: PersonTerminal::open()?, is_prompting: false, has_screen: false })
     }
 
-    /// The descriptor to wait on, while this process is in the foreground.
+    /// Whether a question stands at the terminal.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.terminal.is_asking()
+    }
+
+    /// Gives the terminal back as it was: no question stands there any more.
+    pub(crate) fn rest(&mut self) {
+        self.end_prompt();
+        self.leave_screen();
+        self.terminal.rest();
+    }
+
+    /// Stops this process where that was asked for (Ctrl-Z), with the terminal as it was before.
+    /// Whether it did: the question is to be put anew.
+    pub(crate) fn heed_stop(&mut self) -> bool {
+        let is_asked = self.terminal.is_stop_asked();
+        if is_asked {
+            self.leave_screen();
+            self.end_prompt();
+            self.terminal.stop();
+        }
+        is_asked
+    }
+
+    /// The descriptor to wait on, while a question stands and this process is in the foreground.
     pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
         self.terminal.readable()
     }
@@ -56,14 +82,17 @@ impl Conversation {
     /// Puts a question: the terminal is made plain, what was typed before is no answer, the lines
     /// of the question come as its width demands, and what this program says of it last. Where
     /// they are more than the terminal shows, that is said right above the answer, with the
-    /// command.
+    /// command. The terminal is taken for it, until [`Self::rest`]. Where that cannot be, nothing
+    /// is put.
     pub(crate) fn put_question(
         &mut self,
         lines: impl FnOnce(usize) -> Vec<String>,
         around: &Around<'_>,
-    ) {
+    ) -> Result<(), AskError> {
         self.end_prompt();
-        self.terminal.forget_typed();
+        // Nothing else is to have the terminal from here on.
+        crate::pager::forbid();
+        self.terminal.begin()?;
         self.terminal.say(plain_terminal());
         let (rows, columns) = self.size();
         let mut page = Page::new(columns);
@@ -72,6 +101,11 @@ impl Conversation {
         lines.extend(page.lines());
         lines.extend(reminder(lines.len(), (rows, columns), around));
         self.say_lines(&lines);
+        if self.terminal.is_stuck() {
+            self.terminal.rest();
+            return Err(AskError::Stuck);
+        }
+        Ok(())
     }
 
     /// Puts something else on a screen of its own, of so many rows and columns, until
@@ -79,6 +113,7 @@ impl Conversation {
     pub(crate) fn put_screen(&mut self, lines: impl FnOnce(usize, usize) -> Vec<String>) {
         self.end_prompt();
         self.terminal.forget_typed();
+        self.has_screen = true;
         if follows_controls() {
             self.terminal.say("\x1b[?1049h\x1b[0m\x1b[2J\x1b[H");
         }
@@ -88,7 +123,7 @@ impl Conversation {
 
     /// Goes back from a screen of its own.
     pub(crate) fn leave_screen(&mut self) {
-        if follows_controls() {
+        if std::mem::take(&mut self.has_screen) && follows_controls() {
             self.terminal.say("\x1b[?1049l");
         }
     }
@@ -102,7 +137,9 @@ impl Conversation {
     }
 
     fn size(&self) -> (usize, usize) {
-        (rows_of(&self.terminal), columns_of(&self.terminal))
+        let stderr = std::io::stderr();
+        let terminal = self.terminal.device().unwrap_or(stderr.as_fd());
+        (rows_of(terminal), columns_of(terminal))
     }
 
     /// Each line returns to the first column itself: the command may have told the terminal not to.
@@ -123,7 +160,7 @@ impl Conversation {
 impl Drop for Conversation {
     /// Whoever pressed Ctrl-C or Ctrl-D reads why it ended on a line of its own.
     fn drop(&mut self) {
-        self.end_prompt();
+        self.rest();
     }
 }
 

@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::program::{Place, skip, status, text};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, line, shell};
 use rustix::process::Signal;
 use std::fs;
 use std::process::Command;
@@ -29,27 +29,6 @@ print("terminals", [it for it in range(256) if os.isatty(it)])
 print("open", os.path.exists("/proc/self/fd/6"))
 print("probed")
 "#;
-
-/// A shell at a terminal that heeds jobs.
-fn shell(place: &Place) -> Option<Terminal> {
-    if !Command::new("bash").arg("--version").output().is_ok_and(|it| it.status.success()) {
-        skip("there is no bash that continues stopped jobs");
-        return None;
-    }
-    let mut bash = Command::new("bash");
-    bash.args(["--norc", "--noprofile", "-i"]).env("PS1", "shell> ").env("PS0", "");
-    let mut terminal = Terminal::start_command(place, &bash);
-    terminal.wait_for("shell> ");
-    Some(terminal)
-}
-
-/// A line that runs the program, for a shell.
-fn line(place: &Place, words: &[&str]) -> String {
-    let program = place.command(words);
-    let words = std::iter::once(program.get_program()).chain(program.get_args());
-    let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
-    words.map(|word| quoted(word.to_str().unwrap())).collect::<Vec<_>>().join(" ")
-}
 
 #[test]
 fn a_command_has_no_terminal_and_types_at_none_whatever_descriptors_lead_to_one() {
@@ -276,7 +255,7 @@ fn a_shell_at_a_terminal_of_its_own_stops_and_continues_jobs() {
     terminal.wait_for("begun\r\n");
     terminal.press("\x1a");
     terminal.wait_for("Stopped");
-    terminal.press("kill -KILL %1; wait; exit 5\r");
+    terminal.press("exit 5\rexit 5\r");
     assert_eq!(terminal.end_plain().0.code(), Some(5));
 }
 

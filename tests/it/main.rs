@@ -90,6 +90,7 @@ mod pager;
 mod policy;
 mod policy_verbs;
 mod program;
+mod question_terminal;
 mod questions;
 mod reach;
 mod reading_verbs;

@@ -255,6 +255,7 @@ extern "C" fn note_stop(_: libc::c_int) {
 
 /// While this exists, SIGTSTP (Ctrl-Z at a terminal) stops nothing by itself, but is kept for
 /// whoever holds this. A wait for events is interrupted by it.
+#[derive(Debug)]
 pub(crate) struct StopRequests {
     before: libc::sigaction,
 }

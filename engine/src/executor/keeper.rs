@@ -41,7 +41,7 @@ enum Request {
     Lock,
     /// Nobody else opens it, and it takes whole lines.
     Lines,
-    /// Nobody else opens it.
+    /// Nobody else opens it. Its settings are for the other process to change.
     Exclusive,
     /// Every byte passes as it is.
     Raw,
@@ -271,6 +271,7 @@ impl Kept {
     }
 
     fn exclude(&mut self) -> Result<(), Errno> {
+        self.note()?;
         self.is_exclusive = true;
         ioctl_tiocexcl(stdout())
     }
@@ -323,6 +324,11 @@ fn lock() -> String {
         }
         Err(errno) => format!("error {}", errno.raw_os_error()),
     }
+}
+
+/// The process that asks at a terminal now, if one does.
+pub fn terminal_taker(terminal: BorrowedFd<'_>) -> Option<i32> {
+    lock_holder(terminal).map(asker_of)
 }
 
 /// The process for which a keeper works: its parent.

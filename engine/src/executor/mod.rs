@@ -54,7 +54,7 @@ mod tree;
 mod visible;
 
 pub use capture::CapturedOutput;
-pub(crate) use child_calls::{begin_write_out, process_mark, user_namespace_number};
+pub(crate) use child_calls::{StopRequests, begin_write_out, process_mark, user_namespace_number};
 pub use command::{CommandSpec, Stdin};
 pub use envelope::{ENVELOPE_TAG, ENVELOPE_VERSION, InstructionEnvelope};
 pub use environment::{EnvironmentPolicy, ShownValue};
@@ -63,7 +63,7 @@ pub use guard::serve_as_guard;
 pub use guard::{GUARD_NAME, Guard};
 #[cfg(target_os = "linux")]
 pub use guard_process::serve_as_guard;
-pub use keeper::{KeepError, Keeper, usual as usual_terminal};
+pub use keeper::{KeepError, Keeper, terminal_taker, usual as usual_terminal};
 pub use opened::{OpenProgramError, OpenedFile, OpenedProgram};
 pub use output::{Discard, Notice, OutputSink, OutputStream, PassThrough};
 pub use own_signals::Signals;

@@ -59,6 +59,7 @@ mod submit_queue;
 mod subscription;
 mod subscription_notifier;
 mod subscription_reader;
+mod terminal_users;
 mod threads;
 mod ticket;
 mod transaction;
@@ -87,7 +88,9 @@ pub use identity::Identity;
 pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
 pub(crate) use origin_of_user::{in_initial_user_namespace, user_outside};
 pub use owner::owner_of;
-pub use person_terminal::{PersonTerminal, TypedLine, terminal_name, user_number};
+pub use person_terminal::{
+    AskError, PersonTerminal, TypedLine, lockable, terminal_name, user_number,
+};
 pub use prompter::{NoPrompt, PersonAnswer, Prompter, Question, WaitPolicy};
 pub use read_only::{ReadOnlyEngine, ReadOnlyError};
 pub use recall::FoundRecord;

@@ -1,20 +1,41 @@
 //! The terminal at which a person sits.
 
+use super::terminal_users::{Others, terminal_number};
+use crate::executor::{KeepError, Keeper, StopRequests};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, major, minor};
 use rustix::process::{getpgrp, getuid};
-use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, ttyname};
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetsid, ttyname};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Longest line that is taken from a terminal, in bytes; terminals themselves allow 4096.
 const LINE_MAX: usize = 8192;
+/// How long a terminal has to take what is written to it.
+const SAYING_MAX: Duration = Duration::from_secs(5);
+/// How often the number may be wrong that somebody is asked for.
+const IN_VAIN_MAX: u8 = 3;
 
 /// The terminal of this process's session, open for a conversation line by line.
 #[derive(Debug)]
 pub struct PersonTerminal {
-    device: File,
+    /// Opened when it is needed first; no read or write of it waits.
+    device: Option<File>,
     name: String,
     typed: Vec<u8>,
+    keeper: Option<Keeper>,
+    is_asking: bool,
+    is_stuck: bool,
+    stops: Option<StopRequests>,
+    others: Option<Others>,
+    /// A line that somebody else may have typed, and the number that says otherwise.
+    doubted: Option<(String, String)>,
+    /// How often that number was not the right one.
+    in_vain: u8,
 }
 
 /// A line that somebody typed at the terminal of this process's session. It proves a person there,
@@ -45,16 +66,57 @@ impl TypedLine {
     }
 }
 
+/// Why nothing is asked at a terminal now.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// Somebody else works at the terminal.
+    #[error("this process is in the background of its terminal")]
+    Background,
+    /// Another process asks there.
+    #[error("process {pid} asks at this terminal already")]
+    Taken {
+        /// Its number.
+        pid: i32,
+    },
+    /// It takes nothing more of what is written to it.
+    #[error("the terminal takes nothing of what is written to it")]
+    Stuck,
+    /// It cannot be opened, or its settings cannot be changed.
+    #[error("nothing can be asked at the terminal: {0}")]
+    Failed(#[from] io::Error),
+}
+
+impl From<KeepError> for AskError {
+    fn from(error: KeepError) -> Self {
+        match error {
+            KeepError::Taken { pid } => Self::Taken { pid },
+            KeepError::Failed(error) => Self::Failed(error),
+        }
+    }
+}
+
 impl PersonTerminal {
-    /// The terminal, if standard input and standard error are one.
+    /// The terminal, if standard input and standard error are one, and it is that of this process's
+    /// session. Nothing is asked there before [`begin`](Self::begin).
     #[must_use]
     pub fn open() -> Option<Self> {
         let name = terminal_name()?;
-        if !io::stderr().is_terminal() {
+        if !io::stderr().is_terminal() || tcgetsid(io::stdin()).is_err() {
             return None;
         }
-        let device = File::options().read(true).write(true).open("/dev/tty").ok()?;
-        Some(Self { device, name, typed: Vec::new() })
+        Some(Self {
+            device: None,
+            name,
+            typed: Vec::new(),
+            keeper: None,
+            is_asking: false,
+            is_stuck: false,
+            stops: None,
+            others: None,
+            doubted: None,
+            in_vain: 0,
+        })
     }
 
     /// The device: `/dev/pts/3`.
@@ -63,31 +125,124 @@ impl PersonTerminal {
         &self.name
     }
 
+    /// Takes the terminal for a question, until [`rest`](Self::rest): no other process of ours asks
+    /// there, nobody else opens it, what was typed before is forgotten, and it takes whole lines. A
+    /// process of its own, another start of this program (see
+    /// [`serve_as_guard`](crate::executor::serve_as_guard)), puts all of that back, also where this
+    /// one is killed.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing is to be asked there now.
+    pub fn begin(&mut self) -> Result<(), AskError> {
+        if self.is_stuck {
+            return Err(AskError::Stuck);
+        }
+        if !is_in_foreground() {
+            return Err(AskError::Background);
+        }
+        if !self.is_asking {
+            self.take().inspect_err(|error| {
+                if !matches!(error, AskError::Taken { .. }) {
+                    self.keeper = None;
+                }
+            })?;
+        }
+        self.forget_typed();
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<(), AskError> {
+        let mut keeper = match self.keeper.take() {
+            Some(keeper) => keeper,
+            None => Keeper::start(&own_program()?, lockable(&self.name)?.as_fd())?,
+        };
+        let locked = keeper.lock();
+        let keeper = self.keeper.insert(keeper);
+        locked?;
+        if self.device.is_none() {
+            let flags = OFlags::NOCTTY | OFlags::NONBLOCK;
+            let flags = i32::try_from(flags.bits()).unwrap_or_default();
+            let mut options = File::options();
+            options.read(true).write(true).custom_flags(flags);
+            self.device = Some(options.open("/dev/tty")?);
+        }
+        keeper.take_lines()?;
+        self.stops = StopRequests::heed();
+        self.is_asking = true;
+        Ok(())
+    }
+
+    /// Gives the terminal back as it was: no question stands there any more.
+    pub fn rest(&mut self) {
+        if let Some(mut keeper) = self.keeper.take() {
+            keeper.put_back();
+        }
+        (self.is_asking, self.stops, self.others, self.doubted) = (false, None, None, None);
+    }
+
+    /// Whether the terminal is taken for a question.
+    #[must_use]
+    pub fn is_asking(&self) -> bool {
+        self.is_asking
+    }
+
+    /// Whether something that was written did not reach the terminal in time. Nothing is asked
+    /// there any more.
+    #[must_use]
+    pub fn is_stuck(&self) -> bool {
+        self.is_stuck
+    }
+
+    /// Whether a stop of this process was asked for (Ctrl-Z) while a question stands.
+    #[must_use]
+    pub fn is_stop_asked(&self) -> bool {
+        self.stops.as_ref().is_some_and(StopRequests::take)
+    }
+
+    /// Gives the terminal back and stops this process, until it is continued. What was asked is to
+    /// be put anew.
+    pub fn stop(&mut self) {
+        let stops = self.stops.take();
+        self.rest();
+        drop(stops.map(StopRequests::stop));
+    }
+
     /// Throws away what was typed before now: it was no answer to what is asked next.
     pub fn forget_typed(&mut self) {
         self.typed.clear();
-        // Where this fails nothing is lost but the throwing away.
-        let _ = tcflush(&self.device, QueueSelector::IFlush);
+        self.doubted = None;
+        // Whoever types from here on runs after this look.
+        self.others = Others::look();
+        if let Some(device) = &self.device {
+            // Where this fails nothing is lost but the throwing away.
+            let _ = tcflush(device, QueueSelector::IFlush);
+        }
     }
 
-    /// The descriptor to wait on; `None` while this process is in the background, where reading
-    /// would stop it.
+    /// The descriptor to wait on; `None` while nothing is asked here, or while this process is in
+    /// the background, where reading would stop it.
     #[must_use]
     pub fn readable(&self) -> Option<BorrowedFd<'_>> {
-        let is_foreground = tcgetpgrp(&self.device).is_ok_and(|group| group == getpgrp());
-        is_foreground.then(|| self.device.as_fd())
+        let device = self.device.as_ref().filter(|_| self.is_asking && is_in_foreground())?;
+        Some(device.as_fd())
     }
 
-    /// Takes what was typed, once [readable](Self::readable): a whole line, or nothing yet.
+    /// Takes what was typed, once [readable](Self::readable): a whole line, or nothing yet. Where
+    /// another program of this terminal ran meanwhile and the system lets it type here (TIOCSTI),
+    /// the line counts only once a number was typed that such a program cannot read.
     ///
     /// # Errors
     /// The terminal is gone, or was told that nothing more will be typed.
     pub fn line(&mut self) -> io::Result<Option<TypedLine>> {
         let mut buffer = [0_u8; 1024];
-        let length = self.device.read(&mut buffer)?;
-        if length == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        let device = self.device.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        let length = match device.read(&mut buffer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => length,
+            Err(error) if is_for_later(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
         self.typed.extend(buffer.iter().take(length));
         let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') else {
             self.typed.truncate(LINE_MAX);
@@ -95,18 +250,130 @@ impl PersonTerminal {
         };
         let line: Vec<u8> = self.typed.drain(..=end).collect();
         let text = String::from_utf8_lossy(&line).trim().to_string();
-        Ok(Some(TypedLine { text, terminal: self.name.clone() }))
+        self.confirmed(text)
     }
 
-    /// Writes to the terminal. Where it is gone there is nobody to tell.
+    /// The line, unless somebody else may have typed it.
+    fn confirmed(&mut self, text: String) -> io::Result<Option<TypedLine>> {
+        let typed = |text| TypedLine { text, terminal: self.name.clone() };
+        if let Some((before, number)) = self.doubted.take() {
+            if text == number {
+                return Ok(Some(typed(before)));
+            }
+            self.in_vain = self.in_vain.saturating_add(1);
+            if self.in_vain >= IN_VAIN_MAX {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+            let said = "holdpoint: that is not the number, and nothing was answered\r\n";
+            let nothing = typed(String::new());
+            self.say(said);
+            return Ok(Some(nothing));
+        }
+        let Some(other) = self.others.as_ref().and_then(Others::who_ran) else {
+            return Ok(Some(typed(text)));
+        };
+        let number = number()?;
+        let said = format!(
+            "holdpoint: {other} shares this terminal, ran while this was typed, and may have \
+             typed it.\r\nType {number} to say that you did: "
+        );
+        self.forget_typed();
+        self.say(&said);
+        self.doubted = Some((text, number));
+        Ok(None)
+    }
+
+    /// Writes to the terminal, which has a few seconds to take it. Where it is gone there is nobody
+    /// to tell.
     pub fn say(&mut self, text: &str) {
-        let _ = self.device.write_all(text.as_bytes());
+        let Some(device) = self.device.as_mut().filter(|_| !self.is_stuck) else { return };
+        let mut rest = text.as_bytes();
+        let until = Instant::now() + SAYING_MAX;
+        while !rest.is_empty() {
+            match device.write(rest) {
+                Ok(0) => return,
+                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        self.is_stuck = true;
+                        return;
+                    }
+                    let left = Timespec::try_from(left).ok();
+                    let _ = poll(&mut [PollFd::new(device, PollFlags::OUT)], left.as_ref());
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// The terminal itself, for its size.
+    pub fn device(&self) -> Option<BorrowedFd<'_>> {
+        self.device.as_ref().map(AsFd::as_fd)
     }
 }
 
-impl AsFd for PersonTerminal {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.device.as_fd()
+impl Drop for PersonTerminal {
+    fn drop(&mut self) {
+        self.rest();
+    }
+}
+
+/// Whether something is there only later.
+fn is_for_later(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Whether this process may read from the terminal on its standard input.
+fn is_in_foreground() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+}
+
+/// Six digits that nobody knows before.
+fn number() -> io::Result<String> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(format!("{:06}", u64::from_le_bytes(random).checked_rem(1_000_000).unwrap_or_default()))
+}
+
+/// This program, for another start of it.
+fn own_program() -> io::Result<PathBuf> {
+    match cfg!(target_os = "linux") {
+        true => Ok("/proc/self/exe".into()),
+        false => std::env::current_exe(),
+    }
+}
+
+/// A descriptor of the device itself that is open for writing, so that it can be locked: the file
+/// `/dev/tty` is that of every terminal.
+pub fn lockable(name: &str) -> io::Result<OwnedFd> {
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    let is_device = |stream: &BorrowedFd<'_>| {
+        let is_for_writing = fcntl_getfl(stream)
+            .is_ok_and(|flags| matches!(flags & OFlags::ACCMODE, OFlags::RDWR | OFlags::WRONLY));
+        let path = ttyname(stream, Vec::new());
+        is_for_writing && path.is_ok_and(|path| path.to_str() == Ok(name) && name != "/dev/tty")
+    };
+    let streams = [stdin.as_fd(), stderr.as_fd(), stdout.as_fd()];
+    match streams.iter().find(|stream| is_device(stream)) {
+        Some(stream) => stream.try_clone_to_owned(),
+        None => {
+            let flags = i32::try_from(OFlags::NOCTTY.bits()).unwrap_or_default();
+            let path = real_device(name);
+            let opened = File::options().read(true).write(true).custom_flags(flags).open(path);
+            opened.map(OwnedFd::from)
+        }
+    }
+}
+
+/// The device behind `/dev/tty`, where the system says so.
+fn real_device(name: &str) -> String {
+    let number = (name == "/dev/tty").then(terminal_number).flatten();
+    match number.map(|number| (major(number), minor(number))) {
+        Some((kind @ 136..=143, number)) => format!("/dev/pts/{}", (kind - 136) * 256 + number),
+        Some((4, number)) => format!("/dev/tty{number}"),
+        _ => name.to_string(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A terminal at which a test sits: a pseudo-terminal of its own session.
 
-use crate::program::Place;
+use crate::program::{Place, skip};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -227,8 +227,29 @@ pub(crate) fn at_terminal(place: &Place, arguments: &[&str]) -> Output {
     command.stdin(slave).output().unwrap()
 }
 
+/// A shell at a terminal that heeds jobs.
+pub(crate) fn shell(place: &Place) -> Option<Terminal> {
+    if !Command::new("bash").arg("--version").output().is_ok_and(|it| it.status.success()) {
+        skip("there is no bash that continues stopped jobs");
+        return None;
+    }
+    let mut bash = Command::new("bash");
+    bash.args(["--norc", "--noprofile", "-i"]).env("PS1", "shell> ").env("PS0", "");
+    let mut terminal = Terminal::start_command(place, &bash);
+    terminal.wait_for("shell> ");
+    Some(terminal)
+}
+
+/// A line that runs the program, for a shell.
+pub(crate) fn line(place: &Place, words: &[&str]) -> String {
+    let program = place.command(words);
+    let words = std::iter::once(program.get_program()).chain(program.get_args());
+    let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
+    words.map(|word| quoted(word.to_str().unwrap())).collect::<Vec<_>>().join(" ")
+}
+
 /// A new terminal: where keys are pressed, and the device's name.
-fn terminal() -> (OwnedFd, String) {
+pub(crate) fn terminal() -> (OwnedFd, String) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
