@@ -13,45 +13,57 @@ use std::path::{Path, PathBuf};
 /// The longest settings that are read, in bytes (4 MiB).
 const SETTINGS_BYTES_MAX: usize = 4 << 20;
 
-/// Where hosts look, each in the order in which it does: in the project, in the home directory,
-/// and where the machine's settings are. A name that ends with `/*` stands for every file there.
-const USUAL: [(Host, &[&str], &[&str], &[&str]); 6] = [
-    (
-        Host::ClaudeCode,
-        &[".claude/settings.json", ".claude/settings.local.json"],
-        &[".claude/settings.json"],
-        &["/etc/claude-code/managed-settings.json"],
-    ),
-    (
-        Host::Codex,
-        &[".codex/hooks.json", ".codex/config.toml"],
-        &[".codex/hooks.json", ".codex/config.toml"],
-        &[],
-    ),
-    (
-        Host::GeminiCli,
-        &[".gemini/settings.json"],
-        &[".gemini/settings.json"],
-        &["/etc/gemini-cli/settings.json"],
-    ),
-    (
-        Host::CopilotCli,
-        &[".github/hooks/*"],
-        &[".copilot/hooks/*"],
-        &["/etc/github-copilot/policy.d/*"],
-    ),
-    (Host::Cursor, &[".cursor/hooks.json"], &[".cursor/hooks.json"], &["/etc/cursor/hooks.json"]),
-    (
-        Host::OpenCode,
-        &[".opencode/plugins/*", ".opencode/plugin/*"],
-        &[".config/opencode/plugins/*", ".config/opencode/plugin/*"],
-        &[],
-    ),
+/// Where a host looks, in the order in which it does. A name that ends with `/*` stands for every
+/// file there.
+struct Usual {
+    host: Host,
+    in_project: &'static [&'static str],
+    in_home: &'static [&'static str],
+    of_machine: &'static [&'static str],
+}
+
+const USUAL: [Usual; 6] = [
+    Usual {
+        host: Host::ClaudeCode,
+        in_project: &[".claude/settings.json", ".claude/settings.local.json"],
+        in_home: &[".claude/settings.json"],
+        of_machine: &["/etc/claude-code/managed-settings.json"],
+    },
+    Usual {
+        host: Host::Codex,
+        in_project: &[".codex/hooks.json", ".codex/config.toml"],
+        in_home: &[".codex/hooks.json", ".codex/config.toml"],
+        of_machine: &[],
+    },
+    Usual {
+        host: Host::GeminiCli,
+        in_project: &[".gemini/settings.json"],
+        in_home: &[".gemini/settings.json"],
+        of_machine: &["/etc/gemini-cli/settings.json"],
+    },
+    Usual {
+        host: Host::CopilotCli,
+        in_project: &[".github/hooks/*"],
+        in_home: &[".copilot/hooks/*"],
+        of_machine: &["/etc/github-copilot/policy.d/*"],
+    },
+    Usual {
+        host: Host::Cursor,
+        in_project: &[".cursor/hooks.json"],
+        in_home: &[".cursor/hooks.json"],
+        of_machine: &["/etc/cursor/hooks.json"],
+    },
+    Usual {
+        host: Host::OpenCode,
+        in_project: &[".opencode/plugins/*", ".opencode/plugin/*"],
+        in_home: &[".config/opencode/plugins/*", ".config/opencode/plugin/*"],
+        of_machine: &[],
+    },
 ];
 
 const SNIPPET: &str = "`holdpoint hook --help` says what stands there";
 
-/// The plugin that the documents print for OpenCode.
+/// The plugin for OpenCode, which docs/agent-hooks.md prints.
 const PLUGIN: &str = include_str!("opencode.js");
 
 /// One file of settings.
@@ -238,7 +250,7 @@ fn usual() -> Vec<Source> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let here = Path::new("");
     let mut sources = Vec::new();
-    for (host, in_project, in_home, of_machine) in USUAL {
+    for Usual { host, in_project, in_home, of_machine } in USUAL {
         let places = [
             (Place::Project, here, in_project),
             (Place::Home, home.as_path(), in_home),
