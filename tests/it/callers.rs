@@ -10,8 +10,8 @@ const ASK: [&str; 6] = ["decision", "create", "--prompt", "Go?", "--option", "y:
 /// Who did what the newest record of a kind says.
 fn kind_of(place: &Place, kind: &str) -> String {
     let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
-    let lines = records.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let newest = lines.filter(|line| line["kind"] == kind).last().unwrap();
+    let mut lines = records.lines().rev().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let newest = lines.find(|line| line["kind"] == kind).unwrap();
     newest["event"]["by"]["kind"].as_str().unwrap().to_string()
 }
 

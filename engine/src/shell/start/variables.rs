@@ -231,7 +231,7 @@ pub fn carries_code(name: &OsStr) -> bool {
 /// Every name of a variable that is never bound.
 pub(super) fn never_bound<'a>() -> impl Iterator<Item = &'a str> {
     let of_steps = STEP_VARIABLES.iter().flat_map(|(_, names)| names.iter());
-    SESSION_VARIABLES.iter().chain(of_steps).map(|name| *name)
+    SESSION_VARIABLES.iter().chain(of_steps).map(|name| -> &'a str { name })
 }
 
 /// Whether a name can be one of a variable that is left unbound: letters, digits and `_`.
