@@ -5,6 +5,7 @@ mod access;
 mod check;
 mod command;
 mod hooks;
+mod identity;
 mod log;
 mod matcher;
 mod policy;
@@ -66,6 +67,7 @@ fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let (of_configuration, exit_of_configuration) = configuration(global);
     checks.push(of_configuration);
     checks.push(policy::check());
+    checks.push(identity::check());
     let is_required = args.require.contains(&Required::Hooks);
     checks.extend(settings::check(&args.settings, &global.log, is_required));
     let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);

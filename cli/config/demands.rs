@@ -116,7 +116,7 @@ impl Demands {
     /// another user may answer. What is said to be looser is for the engine to refuse.
     pub(crate) fn approval(&self, asked: &AskedApproval) -> (ApprovalPolicy, bool) {
         let demanded = &self.policy;
-        let least = demanded.authentication.unwrap_or(Authentication::OsUser);
+        let least = demanded.authentication.unwrap_or(Authentication::Terminal);
         let is_silent = asked.approvers.is_empty();
         let approvers = if is_silent { &demanded.approvers } else { &asked.approvers };
         let policy = ApprovalPolicy {

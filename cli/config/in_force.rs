@@ -123,7 +123,7 @@ impl Demands {
     }
 
     fn usual_proof(&self) -> Authentication {
-        self.policy.authentication.unwrap_or(Authentication::OsUser)
+        self.policy.authentication.unwrap_or(Authentication::Terminal)
     }
 
     fn hold(&self, policy: &GatePolicy, stated: &HoldTable, asked: &Asked) -> HoldTerms {
@@ -167,7 +167,7 @@ impl Demands {
         }
         GateTerms {
             before: policy.before,
-            authentication: policy.authentication.unwrap_or(Authentication::OsUser),
+            authentication: policy.authentication.unwrap_or(Authentication::Terminal),
             separation: policy.separation,
             sources: sources.iter().map(|name| bounded(name, SOURCE_BYTES_MAX).into()).collect(),
         }

@@ -26,7 +26,7 @@ pub(super) struct PolicyArgs {
     /// Let agents answer too.
     #[arg(long)]
     allow_agents: bool,
-    /// What at least has to prove who answers. [default: os-user]
+    /// What at least has to prove who answers. [default: terminal]
     #[arg(long, value_name = "PROOF")]
     authentication: Option<Proof>,
     /// Let only another user than the one who asks answer, by the number of the user.

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// How many people have to approve, 1 to 16. [default: 1]
     #[arg(long, value_name = "N")]
     quorum: Option<u8>,
-    /// What at least has to prove who approves. [default: os-user]
+    /// What at least has to prove who approves. [default: terminal]
     #[arg(long, value_name = "PROOF")]
     authentication: Option<Proof>,
     /// How long a person has to answer. [default: 1h]

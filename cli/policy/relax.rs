@@ -105,10 +105,9 @@ fn ask(
 
 /// Those whom the policy before names; where it names nobody, the owner of the log at a terminal.
 fn approvers(global: &Global, before: &GatePolicy) -> Result<ApprovalPolicy, Failure> {
-    let least = before.least_proof().max(Authentication::OsUser);
     let people = ApprovalPolicy { quorum: before.quorum, ..ApprovalPolicy::people() };
     if !before.approvers.is_empty() {
-        let authentication = before.authentication.unwrap_or(least);
+        let authentication = before.authentication.unwrap_or(Authentication::Terminal);
         return Ok(ApprovalPolicy {
             approvers: before.approvers.clone(),
             authentication,

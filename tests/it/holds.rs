@@ -370,7 +370,7 @@ fn everybody_who_is_proven_stops_a_hold_and_only_an_approver_lets_it_go_on() {
     let abort = ["hold", "answer", &request, "--yes", "--decision", "ABORT", "--json"];
     let by_program = place.command(&abort).stdin(Stdio::null()).output().unwrap();
     let told = (status(&by_program), json(&by_program)["error"]["code"].clone());
-    assert_eq!(told, (5, json!("NO_TERMINAL")));
+    assert_eq!(told, (5, json!("PROVEN_LESS")));
     assert_eq!(status(&answer(&place, &request, &["ABORT"])), 0);
     assert_eq!(place.newest_loop()["stop_condition"], "HUMAN_ABORT");
     place.verified();

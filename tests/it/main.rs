@@ -59,6 +59,7 @@ mod hook_hosts;
 mod hook_in_doubt;
 mod hook_outcomes;
 mod hosts;
+mod identity;
 mod ids;
 mod inbox;
 mod inbox_screen;

@@ -38,7 +38,8 @@ const SYSTEM: &str = "/etc/holdpoint/config.toml";
 #[test]
 fn with_approvers_in_a_floor_nothing_but_their_own_process_passes() {
     let Some(machine) = Machine::new() else { return };
-    let floor = "[hold]\ndefault = \"on-failure\"\napprovers = [\"alice\"]\n";
+    let floor = "[hold]\ndefault = \"on-failure\"\nauthentication = \"os-user\"\n\
+                 approvers = [\"alice\"]\n";
     machine.floor(&machine.system(), 0, floor);
     let request = hold(&machine, &["run", "--no-wait", "--", "false"]);
     let answer = ["hold", "answer", &request, "--yes", "--decision", "CONTINUE"];
@@ -170,9 +171,10 @@ fn the_environment_hides_no_floor_and_adds_one() {
 
 /// Root asks, and the log is each answerer's in turn.
 #[test]
-fn separation_wants_another_user_who_needs_no_terminal() {
+fn separation_wants_another_user_who_needs_no_terminal_where_the_policy_says_so() {
     let Some(machine) = Machine::new() else { return };
-    let floor = "[hold]\ndefault = \"on-failure\"\nseparation = true\n";
+    let floor = "[hold]\ndefault = \"on-failure\"\nseparation = true\n\
+                 authentication = \"os-user\"\n";
     machine.floor(&machine.system(), 0, floor);
     let (asked, is_open) = (hold(&machine, &["run", "--no-wait", "--", "false"]), || {
         json(&machine.call(0, &["hold", "list", "--json"])).as_array().unwrap().len() == 1
@@ -193,7 +195,8 @@ fn separation_wants_another_user_who_needs_no_terminal() {
 fn a_user_without_a_name_is_known_by_its_number_alone() {
     let Some(machine) = Machine::new() else { return };
     const NOBODY_KNOWS: u32 = 4_003;
-    let floor = "[hold]\ndefault = \"on-failure\"\napprovers = [\"uid 4003\"]\n";
+    let floor = "[hold]\ndefault = \"on-failure\"\nauthentication = \"os-user\"\n\
+                 approvers = [\"uid 4003\"]\n";
     machine.floor(&machine.system(), 0, floor);
     let asked = hold(&machine, &["run", "--no-wait", "--", "false"]);
     let answer = ["hold", "answer", &asked, "--yes", "--decision", "CONTINUE"];

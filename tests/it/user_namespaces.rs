@@ -47,7 +47,9 @@ fn who_asks_from_a_user_namespace_is_said_to_be_unknown() {
     let Some(machine) = Machine::new() else { return };
     let project = machine.place.directory.path().join("holdpoint.toml");
     let namespace = ["unshare", "--user", "--map-current-user"];
-    for (separation, who) in [(true, "another user has to answer"), (false, "only at a terminal")] {
+    let unknown = ["another user has to answer", "it is not known which user asks"];
+    let without_terminal = ["terminal is asked for", "answer at a terminal"];
+    for (separation, why) in [(true, unknown), (false, without_terminal)] {
         let says = format!("[hold]\ndefault = \"after\"\nseparation = {separation}\n");
         fs::write(&project, says).unwrap();
         if machine.place.log.exists() {
@@ -60,7 +62,7 @@ fn who_asks_from_a_user_namespace_is_said_to_be_unknown() {
         machine.give_log(BOB);
         let words = ["hold", "answer", asked.as_str().unwrap(), "--yes", "--decision", "CONTINUE"];
         let answered = machine.call(BOB, &words);
-        assert_refused(&answered, 5, &[who, "it is not known which user asks"]);
+        assert_refused(&answered, 5, &why);
         assert!(!told(&answered).contains("4294967295"), "{}", told(&answered));
     }
 }
@@ -71,6 +73,7 @@ fn who_asks_from_a_user_namespace_is_said_to_be_unknown() {
 fn a_number_that_a_user_may_take_is_nobody() {
     let Some(machine) = Machine::new() else { return };
     const OF_ALICE: u32 = 100_007;
+    machine.floor(&machine.system(), 0, "[hold]\nauthentication = \"os-user\"\n");
     fs::write(machine.etc.path().join("subuid"), "# none\nbob:7:1\nalice:100000:65536\n").unwrap();
     let hold = |asker: u32| {
         if machine.place.log.exists() {
@@ -85,7 +88,7 @@ fn a_number_that_a_user_may_take_is_nobody() {
     for (asker, answerer, exit, why) in [
         (ALICE, OF_ALICE, 5, "the name is not proven"),
         (OF_ALICE, ALICE, 5, "it is not known which user asks"),
-        (ALICE, OF_ALICE + 65_536, 0, ""),
+        (ALICE, OF_ALICE + 65_536, 5, "is a system account"),
         (ALICE, BOB, 0, ""),
     ] {
         let asked = hold(asker);

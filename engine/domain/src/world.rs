@@ -43,10 +43,9 @@ use alloc::vec::Vec;
 use serde::{Serialize, Serializer};
 
 use crate::application::state::{StreamView, Streams};
-use crate::core::forbidden::Rules;
-use crate::core::hash::Digest;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
 use crate::core::payload::Text;
+use crate::core::{forbidden::Rules, hash::Digest};
 use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::{ActionBinding, MAX_CLOSED_DECISION_POINTS};

@@ -2,6 +2,7 @@
 
 use super::settings::FileFault;
 use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::core::refusal::CommonRefusal;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::log::PolicyFault;
 use std::io;
@@ -25,14 +26,31 @@ pub enum FloorsError {
     },
     /// The home of a user, where one may be, is not known.
     #[error(
-        "the user database does not say where the home of user {user} is ({source}), and nothing \
-         begins before the policy in it is known: see that `getent passwd {user}` answers"
+        "the user database does not answer, and so not where the home of user {user} is \
+         ({source}); nothing begins before the policy in it is known: see that `getent passwd {user}` answers"
     )]
     UnknownHome {
         /// The user's number.
         user: u32,
         /// What the system answered.
         source: io::Error,
+    },
+    /// The numbers of those whom a policy or a question names are not known.
+    #[error(
+        "the user database does not answer, and nothing begins before it says who is named \
+         ({source}): see that `getent passwd` answers"
+    )]
+    UnknownNumbers {
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// Two approvers in it are one user.
+    #[error("the policy {} names a user twice: {fault}", shown(.path))]
+    NamedTwice {
+        /// The file.
+        path: PathBuf,
+        /// Which two.
+        fault: CommonRefusal,
     },
     /// Who runs this process outside of its user namespace, and so where the home is, is not known.
     #[error(

@@ -3,9 +3,13 @@
 use super::settings::{FILE_BYTES_MAX, Settings, parse};
 use super::trusted::{Trust, read};
 use super::{Floor, Floors, FloorsError};
-use crate::shell::{home_of_user, in_initial_user_namespace, is_nobody, user_number, user_outside};
-use holdpoint_domain::core::actor::Authentication;
+use crate::shell::{
+    home_of_user, in_initial_user_namespace, is_nobody, numbers_of, user_number, user_outside,
+};
+use holdpoint_domain::core::actor::{Authentication, NamedUser};
 use holdpoint_domain::core::hash::sha256;
+use holdpoint_domain::core::people::check_each_once;
+use holdpoint_domain::core::refusal::CommonRefusal;
 use holdpoint_domain::log::GatePolicy;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -30,7 +34,7 @@ pub struct FloorFiles {
 #[derive(Clone, Copy, Debug)]
 enum Unknown {
     /// The home of this user could not be looked up, and what the system said.
-    Home { user: u32, code: Option<i32> },
+    Home { user: u32, code: Option<i32>, kind: ErrorKind },
     /// Who this user is outside of the user namespace is not said.
     Outside { user: u32 },
     /// It could not be read, and what the system said.
@@ -57,8 +61,11 @@ impl FloorFiles {
                 Ok(Some(home)) => files.add(home.join(IN_HOME), Trust::of_root_or(user)),
                 Ok(None) => {}
                 Err(error) => {
-                    files.unknown =
-                        Some(Unknown::Home { user: number, code: error.raw_os_error() });
+                    files.unknown = Some(Unknown::Home {
+                        user: number,
+                        code: error.raw_os_error(),
+                        kind: error.kind(),
+                    });
                 }
             }
         }
@@ -113,7 +120,10 @@ impl FloorFiles {
 impl Unknown {
     fn error(self) -> FloorsError {
         match self {
-            Self::Home { user, code } => FloorsError::UnknownHome { user, source: said(code) },
+            Self::Home { user, code, kind } => {
+                let source = code.map_or_else(|| kind.into(), io::Error::from_raw_os_error);
+                FloorsError::UnknownHome { user, source }
+            }
             Self::Outside { user } => FloorsError::UnknownUser { user },
             Self::OutsideUnread { user, code } => {
                 FloorsError::UnreadUser { user, source: said(code) }
@@ -154,6 +164,9 @@ fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
     if let Err(fault) = policy.check() {
         return Err(FloorsError::Unkeepable { path, fault });
     }
+    if let Err(fault) = check_numbers(&policy)? {
+        return Err(FloorsError::NamedTwice { path, fault });
+    }
     if names_nobody(&policy) {
         let names = policy.approvers.iter().cloned().collect();
         return Err(FloorsError::NamesNobody { path, names });
@@ -166,6 +179,22 @@ fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
     let questions = settings.questions;
     let sha256 = sha256(&bytes);
     Ok(Some(Floor { path, sha256, policy, escalation_targets, log, inbox, questions }))
+}
+
+/// Whether each list of the policy names each user once.
+fn check_numbers(policy: &GatePolicy) -> Result<Result<(), CommonRefusal>, FloorsError> {
+    let lists = [Some(&policy.approvers), policy.escalation_approvers.as_ref()];
+    for list in lists.into_iter().chain([policy.override_approvers.as_ref()]).flatten() {
+        let names: Vec<&str> = list.iter().map(|name| &**name).collect();
+        let numbers =
+            numbers_of(&names).map_err(|source| FloorsError::UnknownNumbers { source })?;
+        let named = list.iter().zip(numbers);
+        let people = named.map(|(name, user)| NamedUser { name: name.clone(), user }).collect();
+        if let Err(fault) = check_each_once(list, &people) {
+            return Ok(Err(fault));
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// Whether only people are named whom nobody here can prove to be: they would be asked for ever.

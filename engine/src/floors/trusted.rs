@@ -2,12 +2,12 @@
 //! links and behind them, and the file itself.
 
 use super::FloorsError;
-use rustix::fs::{Mode, OFlags, open};
+use crate::shell::raw_file::{is_file, open_raw, read_to_end};
+use rustix::fs::{FileType, OFlags, Stat, fstat, lstat, readlink};
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
 /// How many links are followed, as the kernel does.
@@ -34,17 +34,17 @@ impl Trust {
         Self { user }
     }
 
-    fn check(self, path: &Path, what: &Path, found: &Metadata) -> Result<(), FloorsError> {
-        let (path, what, owner) = (path.to_path_buf(), what.to_path_buf(), found.uid());
+    fn check(self, path: &Path, what: &Path, found: &Stat) -> Result<(), FloorsError> {
+        let (path, what, owner) = (path.to_path_buf(), what.to_path_buf(), found.st_uid);
         if owner != 0 && owner != self.user {
             return Err(FloorsError::ForeignOwner { path, what, owner });
         }
-        if found.mode() & OTHERS_WRITE == 0 {
+        if found.st_mode & OTHERS_WRITE == 0 {
             return Ok(());
         }
         // Root's directory above a file of the user's is not the user's to change.
-        let is_of_others = found.mode() & STICKY != 0 || owner != self.user;
-        let is_shared = found.is_dir() && is_of_others;
+        let is_of_others = found.st_mode & STICKY != 0 || owner != self.user;
+        let is_shared = is_directory(found) && is_of_others;
         Err(FloorsError::WritableByOthers { path, what, is_shared })
     }
 }
@@ -53,21 +53,30 @@ impl Trust {
 pub(super) fn read(path: &Path, trust: Trust, most: u64) -> Result<Option<Vec<u8>>, FloorsError> {
     let unreadable = |source| FloorsError::Unreadable { path: path.to_path_buf(), source };
     let Some(resolved) = resolve(path, trust)? else { return Ok(None) };
-    // Opening a pipe must not wait for whoever writes to it.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = open(&resolved, flags | OFlags::NOCTTY, Mode::empty());
-    let file = File::from(file.map_err(|error| unreadable(io::Error::from(error)))?);
-    let metadata = file.metadata().map_err(unreadable)?;
-    if !metadata.is_file() {
+    let file = open_raw(&resolved, OFlags::NOFOLLOW).map_err(unreadable)?;
+    let found = fstat(&file).map_err(|error| unreadable(error.into()))?;
+    if !is_file(&found) {
         return Err(FloorsError::NotAFile { path: path.to_path_buf() });
     }
-    trust.check(path, &resolved, &metadata)?;
-    let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
-    match u64::try_from(bytes.len()).is_ok_and(|length| length <= most) {
-        true => Ok(Some(bytes)),
-        false => Err(FloorsError::TooLong { path: path.to_path_buf(), most }),
+    trust.check(path, &resolved, &found)?;
+    match read_to_end(file, most) {
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+            Err(FloorsError::TooLong { path: path.to_path_buf(), most })
+        }
+        read => read.map(Some).map_err(unreadable),
     }
+}
+
+fn is_directory(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode) == FileType::Directory
+}
+
+fn is_link(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode) == FileType::Symlink
+}
+
+fn look_at(path: &Path) -> io::Result<Stat> {
+    Ok(lstat(path)?)
 }
 
 /// The file without links; `None` where there is none. A link that leads nowhere is not none: who
@@ -81,19 +90,19 @@ fn resolve(path: &Path, trust: Trust) -> Result<Option<PathBuf>, FloorsError> {
     // How many words come after those of the link that is being followed.
     let mut target: Option<usize> = None;
     let mut distrusted = None;
-    let mut note = |what: &Path, found: &Metadata| {
+    let mut note = |what: &Path, found: &Stat| {
         if let Err(error) = trust.check(path, what, found) {
             distrusted.get_or_insert(error);
         }
     };
-    note(&place, &place.symlink_metadata().map_err(unreadable)?);
+    note(&place, &look_at(&place).map_err(unreadable)?);
     while let Some(word) = left.pop_front() {
         if word == ".." {
             place.pop();
             continue;
         }
         let next = place.join(&word);
-        let found = match next.symlink_metadata() {
+        let found = match look_at(&next) {
             Ok(found) => found,
             Err(error) if is_missing(&error) && target.is_some_and(|rest| left.len() >= rest) => {
                 return Err(FloorsError::Dangling { path: path.to_path_buf(), missing: next });
@@ -101,13 +110,15 @@ fn resolve(path: &Path, trust: Trust) -> Result<Option<PathBuf>, FloorsError> {
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(unreadable(error)),
         };
-        if found.is_symlink() {
+        if is_link(&found) {
             links += 1;
             if links > LINKS_MAX {
                 return Err(unreadable(io::Error::from(ErrorKind::InvalidInput)));
             }
             target = target.filter(|rest| left.len() >= *rest).or(Some(left.len()));
-            let leads_to = next.read_link().map_err(unreadable)?;
+            let leads_to = readlink(&next, Vec::new());
+            let leads_to = leads_to.map_err(|error| unreadable(error.into()))?;
+            let leads_to = PathBuf::from(OsString::from_vec(leads_to.into_bytes()));
             if leads_to.is_absolute() {
                 place = PathBuf::from("/");
             }

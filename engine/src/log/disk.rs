@@ -1,5 +1,6 @@
 //! The real disk.
 
+use super::owner_identity::{AsOwner, check_owned};
 use super::run_file::{self, RunFile};
 use super::storage::{LockFile, RootState, Storage, WriteFile};
 use crate::executor::begin_write_out;
@@ -57,18 +58,20 @@ impl Storage for DirectoryStorage {
     }
 
     fn create_directory(&self, path: &str) -> io::Result<()> {
+        let _owner = AsOwner::of(self.root())?;
         let full = self.path(path);
         make_directory(&full)?;
         if path.is_empty() {
             return sync_ancestors(&full);
         }
         match is_shared(self.root())? {
-            true => Ok(chmodat(CWD, &full, shared_directory_mode(), AtFlags::empty())?),
+            true => set_mode(&full, shared_directory_mode()),
             false => Ok(()),
         }
     }
 
     fn write_gitignore(&self) -> io::Result<()> {
+        let _owner = AsOwner::of(self.root())?;
         let path = self.path(names::GITIGNORE);
         let mode = file_mode(self.root())?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
@@ -87,6 +90,7 @@ impl Storage for DirectoryStorage {
     }
 
     fn create(&self, path: &str, length: u64) -> io::Result<File> {
+        let _owner = AsOwner::of(self.root())?;
         check_size_limit(length.max(PAGE))?;
         let full = self.path(path);
         self.remove(path).map_err(directory_in_the_way)?;
@@ -99,6 +103,7 @@ impl Storage for DirectoryStorage {
     }
 
     fn open_writer(&self, path: &str) -> io::Result<File> {
+        let _owner = AsOwner::of(self.root())?;
         let file = open_regular(&self.path(path), OFlags::RDWR)?;
         check_size_limit(file.length()?)?;
         Ok(file)
@@ -122,14 +127,17 @@ impl Storage for DirectoryStorage {
     }
 
     fn sync_directory(&self, path: &str) -> io::Result<()> {
+        let _owner = AsOwner::of(self.root())?;
         File::open(self.path(path))?.sync_all()
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let _owner = AsOwner::of(self.root())?;
         std::fs::rename(self.path(from), self.path(to))
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
+        let _owner = AsOwner::of(self.root())?;
         match std::fs::remove_file(self.path(path)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
@@ -141,6 +149,8 @@ impl Storage for DirectoryStorage {
     }
 
     fn try_lock(&self) -> io::Result<Option<HeldLock>> {
+        check_owned(self.root())?;
+        let _owner = AsOwner::of(self.root())?;
         let path = self.path(names::LOCK);
         loop {
             let file = open_lock(&path, self.root())?;
@@ -168,10 +178,12 @@ impl Storage for DirectoryStorage {
     }
 
     fn begin_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
+        let _owner = AsOwner::of(self.root())?;
         run_file::begin(self, loop_id).map(Some)
     }
 
     fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
+        let _owner = AsOwner::of(self.root())?;
         run_file::take(self, loop_id)
     }
 
@@ -302,12 +314,24 @@ fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Sets the mode of a directory through a descriptor of it: whatever takes its name meanwhile, a
+/// link too, keeps its own.
+fn set_mode(path: &Path, mode: Mode) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(directory) => Ok(fchmod(directory, mode)?),
+        // A umask took even the owner's own rights away, which root's do not depend on.
+        Err(rustix::io::Errno::ACCESS) => Ok(chmodat(CWD, path, mode, AtFlags::empty())?),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn make_one_directory(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sync_parent_if_allowed(path),
         Err(error) => Err(error),
         Ok(()) => {
-            chmodat(CWD, path, Mode::RWXU, AtFlags::empty())?;
+            set_mode(path, Mode::RWXU)?;
             sync_parent(path)
         }
     }

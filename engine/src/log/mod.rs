@@ -31,6 +31,7 @@ pub(crate) mod model;
 mod open;
 mod options;
 mod owner;
+mod owner_identity;
 mod preallocate;
 mod recovery;
 mod roll;

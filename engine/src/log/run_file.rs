@@ -9,6 +9,7 @@
 //! - Links are not followed, and what is no regular file of one name is not opened.
 
 use super::disk::{boot_id, file_mode};
+use super::owner_identity::AsOwner;
 use super::storage::Storage;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::storage::open_regular;
@@ -17,7 +18,7 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, l
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -44,7 +45,11 @@ impl RunFile {
     /// Removes the file of a run whose end is on the log. Where that fails, the next writer does
     /// it.
     pub fn remove(self) {
-        let _ = std::fs::remove_file(&self.path);
+        let log = self.path.parent().and_then(Path::parent);
+        let owner = log.map(AsOwner::of).transpose();
+        if owner.is_ok() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -34,6 +34,7 @@ use holdpoint_domain::human_decision::HumanDecisionCommand;
 use holdpoint_domain::world::{OpenBounds, Term};
 use holdpoint_domain::{ActorId, Command, Proof, World};
 use holdpoint_log_files::DirectoryStorage;
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -470,6 +471,15 @@ impl<S: Storage> Core<S> {
         self.notifier.notify(is_synced.then_some(newest));
         let is_durable = |settled: &mut (u64, _)| is_synced && settled.0 <= newest;
         self.settled.lock().extract_if(.., is_durable).for_each(|(_, file)| file.remove());
+    }
+
+    /// The command with the numbers of those whom it names.
+    pub(super) fn with_numbers<'c>(
+        &self,
+        command: Cow<'c, Command>,
+    ) -> Result<Cow<'c, Command>, FloorsError> {
+        let named = self.identity.with_numbers(command);
+        named.map_err(|source| FloorsError::UnknownNumbers { source })
     }
 
     /// What the files of the machine demand of a command now; of one that they do not govern,

@@ -3,18 +3,26 @@
 //! whoever embeds the engine.
 //!
 //! A name that a command gives itself is proven where it is the name of this process's own user.
-//! Who typed a line at its terminal is proven by that too, for the one command that the line is for.
+//! Who typed a line at its terminal is proven by that too, for the one command of that line.
 //! Any other is a claim, and so is every name outside of the initial user namespace, where a
 //! process can make itself any user, under a number that a user may take by way of one, and below a
 //! recorder, where nobody is a person.
 
+use super::behind::{doubt, login, signs};
 use super::origin_of_user::{below_recorder, in_initial_user_namespace, is_subordinate};
 use super::person_terminal::{TypedLine, terminal_name, user_number};
-use super::user::told_of_user;
-use holdpoint_domain::core::actor::{Actor, Authentication, Principal, UNKNOWN_USER};
+use super::user::{UserDatabase, is_system_account, numbers_of, told_of_user, user_database};
+use holdpoint_domain::core::actor::{
+    Actor, Authentication, BehindSign, NamedUser, NotAPerson, Principal, ProcessDoubt, UNKNOWN_USER,
+};
+use holdpoint_domain::core::refusal::CommonRefusal;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecisionCommand};
-use holdpoint_domain::{ActorId, Command, Proof};
+use holdpoint_domain::{ActorId, Command, Proof, Refusal, World};
 use std::borrow::Cow;
+use std::io;
+
+/// The user to whom everything is open.
+const ROOT: u32 = 0;
 
 /// What this process can prove.
 #[derive(Clone, Debug)]
@@ -24,8 +32,45 @@ pub struct Identity {
     grounds: Grounds,
     /// The terminal at which a person typed what is done, or that is on standard input.
     terminal: Option<String>,
+    surroundings: Surroundings,
     /// Whether every name is believed, for tests.
     is_simulated: bool,
+}
+
+/// What is known of whoever started this process; nothing where a test makes it up.
+#[derive(Clone, Debug, Default)]
+struct Surroundings {
+    /// Who logged in; `None`: not known.
+    login: Option<u32>,
+    /// Which users something says are behind it.
+    signs: Vec<(u32, BehindSign)>,
+    is_system_account: bool,
+    /// Whether names have the numbers of this system's users.
+    has_database: bool,
+    /// Whether `/etc/passwd` alone answers for the user database.
+    is_file_alone: bool,
+}
+
+impl Surroundings {
+    fn of_process(user: u32) -> Self {
+        Self {
+            login: login(),
+            signs: signs(),
+            is_system_account: is_system_account(user),
+            has_database: true,
+            is_file_alone: user_database() == UserDatabase::File,
+        }
+    }
+
+    /// How the user number is known, in words.
+    fn words(&self) -> String {
+        let login = match self.login {
+            Some(user) => format!(", login of uid {user}"),
+            None => ", login not known".to_string(),
+        };
+        let file = if self.is_file_alone { ", by /etc/passwd alone" } else { "" };
+        if self.has_database { format!("{login}{file}") } else { String::new() }
+    }
 }
 
 /// Whether the number of the user says who it is.
@@ -35,11 +80,12 @@ enum Grounds {
     Proven,
     /// In a user namespace a process can make itself any user. So it may be in one where that
     /// cannot be known, and under a number that was given to a user for namespaces: from within one
-    /// a program can be made that takes that number outside of it. Nor does a number say who it is
-    /// where the user database does not answer: its user may have another name by then.
+    /// a program can be made that takes that number outside of it.
     OtherNamespace,
     /// A command that is being recorded is never a person.
     BelowRecorder,
+    /// The process may lie about itself, or the user database does not answer.
+    Doubted(ProcessDoubt),
 }
 
 impl Identity {
@@ -48,15 +94,19 @@ impl Identity {
     pub fn of_process() -> Self {
         let user = user_number();
         let (name, is_answered) = told_of_user(user);
-        let is_known = in_initial_user_namespace().unwrap_or(false) && is_answered;
+        let is_known = in_initial_user_namespace().unwrap_or(false);
+        let doubt = doubt().or((!is_answered).then_some(ProcessDoubt::SilentDatabase));
         let grounds = if !is_known || is_subordinate(user) {
             Grounds::OtherNamespace
+        } else if let Some(doubt) = doubt {
+            Grounds::Doubted(doubt)
         } else if below_recorder() {
             Grounds::BelowRecorder
         } else {
             Grounds::Proven
         };
-        Self { user, name, grounds, terminal: terminal_name(), is_simulated: false }
+        let (terminal, surroundings) = (terminal_name(), Surroundings::of_process(user));
+        Self { user, name, grounds, terminal, surroundings, is_simulated: false }
     }
 
     /// Believes every name that it is told, as if each were a person of that name at a terminal:
@@ -72,7 +122,8 @@ impl Identity {
     #[must_use]
     pub fn simulated_process(user: u32, name: &str, terminal: Option<&str>) -> Self {
         let (name, terminal) = (name.to_string(), terminal.map(str::to_string));
-        Self { user, name, grounds: Grounds::Proven, terminal, is_simulated: false }
+        let (grounds, surroundings) = (Grounds::Proven, Surroundings::default());
+        Self { user, name, grounds, terminal, surroundings, is_simulated: false }
     }
 
     /// The same below a recorder.
@@ -108,7 +159,7 @@ impl Identity {
         }
         let user = match self.grounds {
             Grounds::OtherNamespace => UNKNOWN_USER,
-            Grounds::Proven | Grounds::BelowRecorder => self.user,
+            Grounds::Proven | Grounds::BelowRecorder | Grounds::Doubted(_) => self.user,
         };
         let is_own = actor.id == self.name;
         let by = match (self.grounds, actor.kind) {
@@ -131,15 +182,20 @@ impl Identity {
         let uid = self.user;
         match (proof.by, self.grounds, &self.terminal) {
             (Authentication::Terminal, _, Some(terminal)) => {
-                format!("terminal {terminal}, uid {uid}")
+                format!("terminal {terminal}, uid {uid}{}", self.surroundings.words())
             }
             (Authentication::Terminal, _, None) => format!("a terminal, uid {uid}"),
-            (Authentication::OsUser, _, _) => format!("uid {uid}, no terminal"),
+            (Authentication::OsUser, _, _) => {
+                format!("uid {uid}, no terminal{}", self.surroundings.words())
+            }
             (Authentication::None, Grounds::OtherNamespace, _) => {
                 format!("claimed in or by way of a user namespace as uid {uid}")
             }
             (Authentication::None, Grounds::BelowRecorder, _) => {
                 format!("claimed by uid {uid} in a recorded command")
+            }
+            (Authentication::None, Grounds::Doubted(_), _) => {
+                format!("claimed by uid {uid} in a process that proves nothing")
             }
             (Authentication::None, Grounds::Proven, _) => format!("claimed by uid {uid}"),
         }
@@ -151,6 +207,66 @@ impl Identity {
         let proof = self.proof_of(&ActorId { kind, id: name.to_string() });
         let means = self.means(proof).into();
         Principal { kind, id: name.into(), authenticated_by: proof.by, means }
+    }
+
+    /// Whether an answer is one of another person, where another user asked. Root that asks is
+    /// everybody, and nothing here says more of it.
+    ///
+    /// # Errors
+    /// [`NotAPerson`] says behind whom the asker is, or that it is nobody.
+    pub(super) fn check_another(
+        &self,
+        world: &World,
+        actor: &ActorId,
+        command: &Command,
+    ) -> Result<(), Refusal> {
+        let Some(asked) = world.asked_person(command) else { return Ok(()) };
+        let is_same = [self.user, UNKNOWN_USER, ROOT].contains(&asked.asked_by);
+        if self.is_simulated || asked.takes_claims || is_same || actor.kind != Actor::Human {
+            return Ok(());
+        }
+        let (user, around) = (asked.asked_by, &self.surroundings);
+        let sign = around.signs.iter().find(|(behind, _)| *behind == user);
+        let reason = match sign {
+            Some((_, sign)) => NotAPerson::AskerBehind { user, sign: *sign },
+            None if around.is_system_account && !asked.names(&self.name) => {
+                NotAPerson::SystemAccount { user: self.user }
+            }
+            None => return Ok(()),
+        };
+        Err(CommonRefusal::PersonNeeded { what: "answering what another user asks", reason }.into())
+    }
+
+    /// The refusal with the reason why nothing is proven, where this process has one.
+    pub(super) fn explain(&self, refusal: Refusal) -> Refusal {
+        let Grounds::Doubted(doubt) = self.grounds else { return refusal };
+        refusal.with_doubt(doubt)
+    }
+
+    /// The command with the numbers of those whom it names, as the user database has them now.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub(super) fn with_numbers<'c>(
+        &self,
+        command: Cow<'c, Command>,
+    ) -> io::Result<Cow<'c, Command>> {
+        let Some(names) = command.people_named() else { return Ok(command) };
+        let numbers = if self.is_simulated {
+            let number = |name: &str| {
+                simulated_proof(&ActorId { kind: Actor::Human, id: name.to_string() }).user
+            };
+            names.iter().map(|name| Some(number(name))).collect()
+        } else if self.surroundings.has_database {
+            numbers_of(&names.iter().map(|name| name.as_str()).collect::<Vec<_>>())?
+        } else {
+            return Ok(command);
+        };
+        let named = names.iter().zip(numbers);
+        let people = named.map(|(name, user)| NamedUser { name: (*name).clone(), user }).collect();
+        let mut command = command.into_owned();
+        command.state_people(people);
+        Ok(Cow::Owned(command))
     }
 
     /// The command with what is proven of who gives it, in the place of what it says of that.
@@ -212,20 +328,23 @@ mod tests {
 
     fn identity(grounds: Grounds, terminal: Option<&str>) -> Identity {
         let (name, terminal) = ("ada".to_string(), terminal.map(str::to_string));
-        Identity { user: 1000, name, grounds, terminal, is_simulated: false }
+        let surroundings = Surroundings::default();
+        Identity { user: 1000, name, grounds, terminal, surroundings, is_simulated: false }
     }
 
     /// Over the whole product of who runs the process and who is named.
     #[test]
     fn only_the_own_name_of_a_user_that_is_known_is_proven() {
         use Authentication::{None as Claim, OsUser, Terminal};
-        for grounds in [Grounds::Proven, Grounds::OtherNamespace, Grounds::BelowRecorder] {
+        let doubted = Grounds::Doubted(ProcessDoubt::Traced);
+        for grounds in [Grounds::Proven, Grounds::OtherNamespace, Grounds::BelowRecorder, doubted] {
             for terminal in [None, Some("/dev/pts/1")] {
                 for kind in Actor::ALL {
                     for name in ["ada", "grace", "Ada", "ada "] {
                         let identity = identity(grounds, terminal);
                         let proof = identity.proof_of(&ActorId { kind: *kind, id: name.into() });
-                        let is_own = name == "ada" && grounds != Grounds::OtherNamespace;
+                        let is_own = name == "ada"
+                            && matches!(grounds, Grounds::Proven | Grounds::BelowRecorder);
                         let expected = match kind {
                             Actor::System => Claim,
                             _ if !is_own => Claim,

@@ -1,15 +1,13 @@
 //! Whether the number of this process's user says who it is.
 
+use super::raw_file::{is_missing, proc_file, read_file};
 use super::user::has_name;
 use crate::executor::{GUARD_NAME, user_namespace_number};
-use rustix::fs::{FsWord, fstatfs};
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io;
+use std::path::Path;
 
 /// The number of the initial user namespace (`PROC_USER_INIT_INO` of the kernel's interface).
 const INITIAL_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
-/// What the kernel says a `/proc` is (`PROC_SUPER_MAGIC`).
-const PROC_FILE_SYSTEM: FsWord = 0x9fa0;
 /// How the initial namespace maps its users, and nothing else does but one that maps all alike.
 const EVERY_USER: [&str; 3] = ["0", "0", "4294967295"];
 /// Which users this user namespace has, and which they are outside of it.
@@ -18,8 +16,6 @@ const USERS_OUTSIDE: &str = "/proc/self/uid_map";
 const OVERFLOW_USER: &str = "/proc/sys/kernel/overflowuid";
 /// The same where that file does not say.
 const USUAL_OVERFLOW_USER: u32 = 65_534;
-/// The longest file of `/proc` that is read here, in bytes: 340 lines of a map are shorter.
-const PROC_BYTES_MAX: u64 = 16 * 1024;
 /// Which numbers users may take besides their own.
 const SUBORDINATE_USERS: &str = "/etc/subuid";
 /// How much of that is read, in bytes: tens of thousands of users take less.
@@ -33,19 +29,14 @@ const ANCESTORS_MAX: usize = 4096;
 pub(super) fn is_subordinate(number: u32) -> bool {
     match subordinate_ranges() {
         Ok(ranges) => ranges.lines().any(|line| holds(line, number)),
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) if is_missing(&error) => false,
         Err(_) => !has_name(number),
     }
 }
 
 fn subordinate_ranges() -> io::Result<String> {
-    let mut bytes = Vec::new();
-    let read =
-        File::open(SUBORDINATE_USERS)?.take(SUBORDINATE_BYTES_MAX).read_to_end(&mut bytes)?;
-    match (read as u64) < SUBORDINATE_BYTES_MAX {
-        true => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        false => Err(ErrorKind::FileTooLarge.into()),
-    }
+    let bytes = read_file(Path::new(SUBORDINATE_USERS), SUBORDINATE_BYTES_MAX)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A line is `USER:FIRST:COUNT`.
@@ -103,9 +94,13 @@ fn number_outside(line: &str, user: u32) -> Option<u32> {
 
 /// Whether a recorder's guard is among the ancestors of this process.
 pub(super) fn below_recorder() -> bool {
-    let own = i32::try_from(std::process::id()).unwrap_or_default();
-    let parents = std::iter::successors(parent_of(own), |pid| parent_of(*pid));
-    parents.take(ANCESTORS_MAX).any(is_guard)
+    ancestors().any(is_guard)
+}
+
+/// The parent of this process, its parent, and so on.
+pub(super) fn ancestors() -> impl Iterator<Item = i32> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    std::iter::successors(parent_of(own), |pid| parent_of(*pid)).take(ANCESTORS_MAX)
 }
 
 /// Whether this is a guard, by the name that it gave itself.
@@ -120,17 +115,6 @@ fn parent_of(pid: i32) -> Option<i32> {
     let (_, behind_name) = stat.rsplit_once(')')?;
     let parent: i32 = behind_name.split_ascii_whitespace().nth(1)?.parse().ok()?;
     (parent > 0).then_some(parent)
-}
-
-/// The beginning of a file of `/proc`; `None` where what is there is not the kernel's own.
-fn proc_file(path: &str) -> io::Result<Option<String>> {
-    let file = File::open(path)?;
-    if fstatfs(&file)?.f_type != PROC_FILE_SYSTEM {
-        return Ok(None);
-    }
-    let mut bytes = Vec::new();
-    file.take(PROC_BYTES_MAX).read_to_end(&mut bytes)?;
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 #[cfg(test)]

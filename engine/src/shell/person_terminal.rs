@@ -5,9 +5,9 @@ use crate::executor::{KeepError, Keeper, StopRequests};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, major, minor};
 use rustix::process::{getpgrp, getuid};
-use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetsid, ttyname};
+use rustix::termios::{QueueSelector, isatty, tcflush, tcgetpgrp, tcgetsid, ttyname};
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
@@ -102,7 +102,7 @@ impl PersonTerminal {
     #[must_use]
     pub fn open() -> Option<Self> {
         let name = terminal_name()?;
-        if !io::stderr().is_terminal() || tcgetsid(io::stdin()).is_err() {
+        if !isatty(rustix::stdio::stderr()) || tcgetsid(rustix::stdio::stdin()).is_err() {
             return None;
         }
         Some(Self {
@@ -381,11 +381,11 @@ fn real_device(name: &str) -> String {
 /// it is the side of one that a program holds, as `/dev/ptmx`: nobody sits there.
 #[must_use]
 pub fn terminal_name() -> Option<String> {
-    let input = io::stdin();
-    if !input.is_terminal() || is_programs_side(&input) {
+    let input = rustix::stdio::stdin();
+    if !isatty(input) || is_programs_side(&input) {
         return None;
     }
-    let name = ttyname(&input, Vec::new());
+    let name = ttyname(input, Vec::new());
     Some(name.map_or_else(|_| "a terminal".to_string(), |name| name.to_string_lossy().into_owned()))
 }
 

@@ -22,6 +22,7 @@ use crate::log::{Acknowledgement, Appended, Level, Storage, WriteTransaction};
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::world::{Recalled, Term};
 use holdpoint_domain::{Command, Event, Proof, Refusal, Time, World, WriterCommand, decide};
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 /// Who acts within a story, and what proves it.
@@ -82,7 +83,8 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     if let Err(refusal) = check(origin, conditions, command) {
         return Ok(Ok(Begun::refused(engine, refusal)));
     }
-    // Files are read before the turn: nobody waits for them.
+    // Files are read before the turn, and users looked up: nobody waits for them.
+    let command = &*engine.with_numbers(Cow::Borrowed(command))?;
     let floors = engine.floors_for(command)?;
     let by = By { origin, proof: Some(proof) };
     let level = engine.level_of(command);
@@ -162,7 +164,8 @@ fn carry_out<S: Storage>(
     let seen = conditions.seen(idempotency.as_ref());
     let recalled = recall::recall(engine, hot, turn, origin, seen, command)?;
     let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
-    let decided = match conditions.admit(&hot.world, origin, proof, command, known) {
+    let admitted = conditions.admit(&hot.world, origin, proof, command, known);
+    let decided = match admitted.map_err(|refusal| engine.identity.explain(refusal)) {
         Ok(Some(done)) => return done_before(engine, hot, done),
         Ok(None) => match demanded(engine, &hot.world, asked, at) {
             Ok(()) => recall::decide_knowing(engine, hot, turn, command, at)?,
@@ -203,6 +206,7 @@ pub(super) fn demanded<S: Storage>(
     let bounds = engine.open_bounds.map_or(of_files, |smaller| of_files.and(smaller));
     bounds.check(world, asked.command, asked.by.proof, at)?;
     check_owner(world, log, asked.command)?;
+    engine.identity.check_another(world, &asked.by.origin.actor, asked.command)?;
     check_recorder(engine, world, asked.command)
 }
 

@@ -221,7 +221,8 @@ pub(super) fn begin<'a, S: Storage>(
     }
     // Files are read before the turn: nobody waits for them.
     let ready = |member: &Member| {
-        let command = engine.identity.proven(&member.command, proof).into_owned();
+        let command = engine.identity.proven(&member.command, proof);
+        let command = engine.with_numbers(command)?.into_owned();
         let floors = engine.floors_for(&command)?;
         Ok(Ready { command, floors, expected_version: member.expected_version })
     };
@@ -418,6 +419,7 @@ impl Batch<'_> {
             let done = done.map(|sequence| CommonRefusal::AlreadyDone { sequence }.into());
             done.map_or(Ok(()), Err)
         });
+        let admitted = admitted.map_err(|refusal| engine.identity.explain(refusal));
         match admitted.and_then(|()| demanded(engine, &hot.world, asked, at)) {
             Ok(()) => recall::decide_knowing(engine, hot, turn, command, at),
             Err(refusal) => Ok(Err(refusal)),

@@ -1,12 +1,67 @@
-//! Who runs this process, for the actor of what it records: as the system's user database has it,
-//! wherever that keeps its users. What the environment claims is not believed.
+//! The system's user database, and who runs this process.
+//!
+//! The database is asked by a program of the system's own, `getent`, which is started with an empty
+//! environment: no library that the environment names answers in its place. Whatever it says is
+//! bounded in time. Where the system has no such program, `/etc/passwd` is read.
 
+use super::raw_file::{is_file, read_file};
 use holdpoint_domain::core::text::check_identifier;
-use nix::errno::Errno;
-use nix::unistd::{Uid, User};
-use rustix::process::getuid;
-use std::io;
-use std::path::PathBuf;
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_setfl, stat};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getuid, kill_process_group};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Where the system keeps the program that is asked, the first that is there.
+const GETENT: [&str; 2] = ["/usr/bin/getent", "/bin/getent"];
+/// The users where there is no such program.
+const PASSWD: &str = "/etc/passwd";
+/// Where the first number of a person is stated.
+const LOGIN_DEFS: &str = "/etc/login.defs";
+/// The first number of a person where that is not stated.
+const UID_MIN: u32 = 1000;
+/// How long the database has for an answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long its answers are believed in a process that goes on: as long as people wait.
+const FRESH: Duration = Duration::from_secs(60);
+/// The longest answer, or file, that is read, in bytes.
+const BYTES_MAX: u64 = 1 << 20;
+/// What `getent` says where it found not all that it was asked for.
+const NOT_FOUND: i32 = 2;
+/// What lets the group and others write.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// A line of the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Account {
+    name: String,
+    number: u32,
+    home: PathBuf,
+    shell: String,
+}
+
+/// Who answers for the user database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UserDatabase {
+    /// This program of the system's.
+    Program(PathBuf),
+    /// `/etc/passwd`, since the system has no such program.
+    File,
+}
+
+/// Answers of before, by what was asked, and since when the database has been silent.
+struct Answers {
+    found: BTreeMap<String, (Instant, Option<Account>)>,
+    silent_since: Option<Instant>,
+}
+
+static ANSWERS: Mutex<Answers> = Mutex::new(Answers { found: BTreeMap::new(), silent_since: None });
 
 /// The name of the user who runs this process, or `uid 1000` where the database has none that can
 /// be recorded, or does not answer.
@@ -41,7 +96,7 @@ pub(super) fn has_name(uid: u32) -> bool {
 /// # Errors
 /// The database does not answer: whether there is one is not known.
 pub(crate) fn home_of_user(uid: u32) -> io::Result<Option<PathBuf>> {
-    let home = user(uid)?.map(|user| user.dir);
+    let home = user(uid)?.map(|user| user.home);
     Ok(home.filter(|home| home.is_absolute()))
 }
 
@@ -56,28 +111,215 @@ pub fn state_home() -> io::Result<Option<PathBuf>> {
     Ok(home.map(|home| home.join(".local").join("state")))
 }
 
-fn user(uid: u32) -> io::Result<Option<User>> {
-    match User::from_uid(Uid::from_raw(uid)) {
-        // How some say that there is none (getpwuid_r(3)).
-        Err(Errno::ENOENT | Errno::ESRCH) => Ok(None),
-        found => Ok(found?),
+/// The number behind each name, in their order; `None`: no user has that name.
+///
+/// # Errors
+/// The database does not answer.
+pub(crate) fn numbers_of(names: &[&str]) -> io::Result<Vec<Option<u32>>> {
+    let named = accounts(names)?;
+    let mut numbers = Vec::new();
+    for (name, account) in names.iter().zip(named) {
+        let number = name.strip_prefix("uid ").and_then(|number| number.parse().ok());
+        numbers.push(match (account, number) {
+            (Some(account), _) => Some(account.number),
+            (None, Some(number)) if **name == *format!("uid {number}") => {
+                user(number)?.is_none().then_some(number)
+            }
+            (None, _) => None,
+        });
     }
+    Ok(numbers)
 }
 
 /// Whether no user here has any of these names. Where the database does not answer, that is not
 /// known.
-pub(crate) fn is_nobody<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
-    !names.any(may_be_somebody)
+pub(crate) fn is_nobody<'a>(names: impl Iterator<Item = &'a str>) -> bool {
+    let names: Vec<&str> = names.collect();
+    numbers_of(&names).is_ok_and(|numbers| numbers.iter().all(Option::is_none))
 }
 
-/// Whether a process can have this name: that of a user, or `uid 1000` for a number without one.
-fn may_be_somebody(name: &str) -> bool {
-    if let Some(uid) = name.strip_prefix("uid ").and_then(|number| number.parse().ok()) {
-        return name == format!("uid {uid}") && name_of_user(uid) == name;
+/// Whether a number is that of a system account: below the first of people, or without a shell to
+/// log in with. The database that does not answer has said of nobody that it is a person.
+pub(super) fn is_system_account(uid: u32) -> bool {
+    let has_shell = user(uid).ok().flatten().is_some_and(|account| is_login_shell(&account.shell));
+    uid < uid_min() || !has_shell
+}
+
+fn is_login_shell(shell: &str) -> bool {
+    let name = shell.rsplit('/').next().unwrap_or_default();
+    !matches!(name, "" | "nologin" | "false" | "true" | "sync" | "shutdown" | "halt")
+}
+
+fn uid_min() -> u32 {
+    let Ok(bytes) = read_file(Path::new(LOGIN_DEFS), BYTES_MAX) else { return UID_MIN };
+    let text = String::from_utf8_lossy(&bytes);
+    let stated = text.lines().rev().find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        (words.next()? == "UID_MIN").then(|| words.next()?.parse().ok())?
+    });
+    stated.unwrap_or(UID_MIN)
+}
+
+fn user(uid: u32) -> io::Result<Option<Account>> {
+    let key = uid.to_string();
+    let found = accounts_of(&[&key], |account| account.number == uid)?;
+    Ok(found.into_iter().next().flatten())
+}
+
+fn accounts(names: &[&str]) -> io::Result<Vec<Option<Account>>> {
+    // What cannot be a name in the database is in it under no name.
+    let may_be = |name: &&str| {
+        !name.is_empty() && !name.starts_with('-') && !name.contains([':', '\n', '\0', ' '])
+    };
+    let asked: Vec<&str> = names.iter().copied().filter(may_be).collect();
+    let found = accounts_of(&asked, |_| true)?;
+    let named = |name: &&str| {
+        let found = found.iter().flatten().find(|account| account.name == **name);
+        found.cloned()
+    };
+    Ok(names.iter().map(named).collect())
+}
+
+/// What the database has for each key, believed for a while.
+fn accounts_of(
+    keys: &[&str],
+    is_meant: impl Fn(&Account) -> bool,
+) -> io::Result<Vec<Option<Account>>> {
+    let mut answers = ANSWERS.lock();
+    let now = Instant::now();
+    let is_fresh = |since: Instant| now.saturating_duration_since(since) < FRESH;
+    if answers.silent_since.is_some_and(is_fresh) {
+        return Err(silent());
     }
-    match User::from_name(name) {
-        Ok(user) => user.is_some_and(|user| name_of_user(user.uid.as_raw()) == name),
-        Err(error) => !matches!(error, Errno::ENOENT | Errno::ESRCH),
+    answers.found.retain(|_, (since, _)| is_fresh(*since));
+    let missing: Vec<&str> =
+        keys.iter().copied().filter(|key| !answers.found.contains_key(*key)).collect();
+    if !missing.is_empty() {
+        let found = match lookup(&missing) {
+            Ok(found) => found,
+            Err(error) => {
+                answers.silent_since = Some(now);
+                return Err(error);
+            }
+        };
+        for key in missing {
+            let is_it =
+                |account: &&Account| account.name == key || account.number.to_string() == key;
+            let account = found.iter().find(is_it).cloned();
+            answers.found.insert(key.to_string(), (now, account));
+        }
+    }
+    let of = |key: &&str| answers.found.get(*key).and_then(|(_, account)| account.clone());
+    Ok(keys.iter().map(|key| of(key).filter(&is_meant)).collect())
+}
+
+fn silent() -> io::Error {
+    io::Error::new(ErrorKind::TimedOut, "the user database does not answer")
+}
+
+fn lookup(keys: &[&str]) -> io::Result<Vec<Account>> {
+    let text = match user_database() {
+        UserDatabase::Program(program) => ask(&program, keys)?,
+        UserDatabase::File => match read_file(Path::new(PASSWD), BYTES_MAX) {
+            Ok(bytes) => bytes,
+            Err(error) if super::raw_file::is_missing(&error) => Vec::new(),
+            Err(error) => return Err(error),
+        },
+    };
+    let text = String::from_utf8_lossy(&text).into_owned();
+    Ok(text.lines().filter_map(account).collect())
+}
+
+/// A line is `NAME:PASSWORD:NUMBER:GROUP:COMMENT:HOME:SHELL`.
+fn account(line: &str) -> Option<Account> {
+    let mut fields = line.split(':');
+    let (name, number) = (fields.next()?, fields.nth(1)?.parse().ok()?);
+    let (home, shell) = (fields.nth(2)?, fields.next().unwrap_or_default());
+    let (name, shell) = (name.to_string(), shell.to_string());
+    (!name.is_empty()).then(|| Account { name, number, home: PathBuf::from(home), shell })
+}
+
+/// Who answers for the user database: a program that only root can have put there.
+#[must_use]
+pub fn user_database() -> UserDatabase {
+    let programs = GETENT.into_iter().map(Path::new);
+    let program = programs
+        .filter(|path| is_roots(path))
+        .find(|path| stat(*path).is_ok_and(|found| is_file(&found) && found.st_mode & 0o111 != 0));
+    program.map_or(UserDatabase::File, |path| UserDatabase::Program(path.to_path_buf()))
+}
+
+/// Whether the file and every directory above it are root's to change alone. In a user namespace
+/// root has another number, and nothing is proven there.
+fn is_roots(path: &Path) -> bool {
+    let is_here = super::in_initial_user_namespace().unwrap_or(true);
+    path.ancestors().all(|part| {
+        let found = stat(part);
+        found
+            .is_ok_and(|found| (found.st_uid == 0 || !is_here) && found.st_mode & OTHERS_WRITE == 0)
+    })
+}
+
+/// Asks the program, which is given nothing of this process but what it is asked. This goes by the
+/// C library, as starting a program does. A library that stands in its place is found by
+/// [`ProcessDoubt`](holdpoint_domain::core::actor::ProcessDoubt), and then nothing is proven.
+fn ask(program: &Path, keys: &[&str]) -> io::Result<Vec<u8>> {
+    let mut command = Command::new(program);
+    command.args(["passwd", "--"]).args(keys).env_clear().current_dir("/").process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let until = Instant::now() + PATIENCE;
+    let mut child = command.spawn()?;
+    let answer = answer_of(&mut child, until);
+    if answer.is_err() {
+        if let Some(group) = Pid::from_raw(child.id().try_into().unwrap_or_default()) {
+            // Where it is gone already there is nothing to end.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        // It was just killed: this does not wait for what it does.
+        let _ = child.wait();
+    }
+    answer
+}
+
+fn answer_of(child: &mut Child, until: Instant) -> io::Result<Vec<u8>> {
+    let output = child.stdout.take().ok_or(ErrorKind::BrokenPipe)?;
+    fcntl_setfl(&output, OFlags::NONBLOCK)?;
+    let (mut bytes, mut buffer) = (Vec::new(), [0_u8; 4096]);
+    loop {
+        wait_for(&mut [PollFd::new(&output, PollFlags::IN)], left(until)?)?;
+        match rustix::io::read(&output, &mut buffer) {
+            Ok(0) => break,
+            Ok(length) => bytes.extend(buffer.iter().take(length)),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if bytes.len() as u64 > BYTES_MAX {
+            return Err(ErrorKind::FileTooLarge.into());
+        }
+    }
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return match status.code() {
+                Some(0 | NOT_FOUND) => Ok(bytes),
+                _ => Err(silent()),
+            };
+        }
+        wait_for(&mut [], left(until)?.min(Duration::from_millis(2)))?;
+    }
+}
+
+fn left(until: Instant) -> io::Result<Duration> {
+    match until.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(silent()),
+        left => Ok(left),
+    }
+}
+
+fn wait_for(files: &mut [PollFd<'_>], time: Duration) -> io::Result<()> {
+    let time = time.try_into().map_err(|_| ErrorKind::InvalidInput)?;
+    match poll(files, Some(&time)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -95,14 +337,25 @@ mod tests {
 
     #[test]
     fn a_name_is_that_of_a_user_or_a_number_without_one() {
-        for (name, is_known) in [
-            ("root", true),
-            ("no such user", false),
-            ("uid 0", false),
-            ("uid 3999999999", true),
-            ("uid 03999999999", false),
-        ] {
-            assert_eq!(may_be_somebody(name), is_known, "{name}");
+        let names =
+            ["root", "no such user", "uid 0", "uid 3999999999", "uid 03999999999", "-s", "0", ""];
+        let expected = [Some(0), None, None, Some(3_999_999_999), None, None, None, None];
+        assert_eq!(numbers_of(&names).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_line_of_the_database_has_seven_fields_and_the_shell_may_be_missing() {
+        let line = account("ada:x:1000:1000:Ada,,:/home/ada:/bin/bash").unwrap();
+        assert_eq!((line.name.as_str(), line.number), ("ada", 1000));
+        assert_eq!((line.home.to_str(), line.shell.as_str()), (Some("/home/ada"), "/bin/bash"));
+        assert!(account("ada:x:1000:1000:Ada:/home/ada").is_some());
+        for line in ["", "ada", "ada:x:many:0:::", ":x:1:1:::"] {
+            assert_eq!(account(line), None, "{line:?}");
+        }
+        for (shell, is_one) in
+            [("/bin/sh", true), ("", false), ("/usr/sbin/nologin", false), ("/bin/false", false)]
+        {
+            assert_eq!(is_login_shell(shell), is_one, "{shell:?}");
         }
     }
 }

@@ -8,6 +8,7 @@ use alloc::string::String;
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::core::payload::{List, Text};
 use crate::core::refusal::refusals;
@@ -197,6 +198,49 @@ pub struct PersonTerms {
     pub number: RecordedNumber,
 }
 
+/// Why nothing that a process says of itself is proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ProcessDoubt {
+    /// Executable memory that is neither the program's own nor a library of root's.
+    #[error(
+        "code that is neither the program's own nor a library of root's is loaded into the process \
+         that answers, as LD_PRELOAD does; answer without it"
+    )]
+    ForeignCode,
+    /// A tracer.
+    #[error("a debugger traces the process that answers; answer without one")]
+    Traced,
+    /// The kernel's own files about the process.
+    #[error("/proc does not tell what the process that answers is made of; see that it is mounted")]
+    Unread,
+    /// The user database.
+    #[error("the user database does not answer; see that `getent passwd` does, and answer again")]
+    SilentDatabase,
+}
+
+/// What says that a user is behind a process that has another user's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum BehindSign {
+    /// The kernel's record of who logged in.
+    #[error("that user logged in to the session that it is in")]
+    Login,
+    /// The owner of the terminal's device.
+    #[error("the terminal belongs to that user")]
+    TerminalOwner,
+    /// A process that this one descends from.
+    #[error("a process of that user started it")]
+    Ancestor,
+    /// The process that leads the session.
+    #[error("a process of that user leads its session")]
+    SessionLeader,
+    /// `SUDO_UID`.
+    #[error("SUDO_UID names that user")]
+    SudoUid,
+    /// `PKEXEC_UID`.
+    #[error("PKEXEC_UID names that user")]
+    PkexecUid,
+}
+
 refusals! {
     /// Why somebody does not count as a person.
     #[derive(Copy)]
@@ -207,6 +251,29 @@ refusals! {
          namespaces and commands that are recorded, or ask under a policy that takes claimed names"
     )]
     Claimed = "CLAIM_NOT_TAKEN" in Gating,
+    /// A process of which nothing is proven.
+    #[error("the name is not proven: {0}")]
+    Doubted(ProcessDoubt) = "CLAIM_NOT_TAKEN" in Gating,
+    /// Another user, behind whom is the one who asks.
+    #[error(
+        "user {user} asks, and is behind the process that answers: {sign}; another person has to \
+         answer at a terminal and a login of their own"
+    )]
+    AskerBehind {
+        /// The number of the user who asks.
+        user: u32,
+        /// What says so.
+        sign: BehindSign,
+    } = "ASKER_BEHIND" in Gating,
+    /// Another user, who is no person.
+    #[error(
+        "user {user} is a system account (a number below UID_MIN of /etc/login.defs, or no shell \
+         to log in with), and counts only where a policy names it"
+    )]
+    SystemAccount {
+        /// The number.
+        user: u32,
+    } = "SYSTEM_ACCOUNT" in Gating,
     /// Proven less than is asked for.
     #[error("the name is proven by {found}, and {expected} is asked for; answer at a terminal")]
     ProvenLess {

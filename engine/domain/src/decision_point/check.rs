@@ -2,13 +2,16 @@
 
 use alloc::string::{String, ToString as _};
 
+use crate::core::actor::{PersonTerms, Proof, UNKNOWN_USER};
 use crate::core::ids::OWN_PREFIXES;
 use crate::core::limits::MAX_ID_BYTES;
+use crate::core::people::People;
 use crate::core::text::{
     BLANK_CODE_POINTS, bounded, check_identifier, has_visible_character, visible,
 };
 use crate::core::time::Timestamp;
 use crate::decision_point::refusal::DecisionPointRefusal as No;
+use crate::decision_point::state::DecisionPoint;
 use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, MAX_CONTEXT_BYTES,
     MAX_DESCRIPTION_BYTES, MAX_EXCERPT_BYTES, MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTION_ID_BYTES,
@@ -252,4 +255,30 @@ pub(crate) fn check_claim(claim: &OutcomeClaim) -> Result<(), No> {
 
 pub(crate) fn check_binding(binding: &ActionBinding) -> Result<(), No> {
     Ok(check_identifier("tool", &binding.tool)?)
+}
+
+/// Who answers has the number that is on record for the name, voted under no other name, and is not
+/// the requester under another one. The terms of the answer for that name.
+pub(crate) fn check_number(
+    people: &People,
+    point: &DecisionPoint,
+    id: &str,
+    (terms, proof): (PersonTerms, Option<Proof>),
+) -> Result<PersonTerms, No> {
+    let decision_id = &*point.decision_id;
+    let terms = people.in_point(decision_id, id, terms);
+    if let Some(before) = people.voted_as(decision_id, id, proof) {
+        return Err(No::SamePerson {
+            decision_id: decision_id.to_string(),
+            by: visible(id).to_string(),
+            before: visible(before).to_string(),
+        });
+    }
+    let requester = (&point.requested_by, terms.asked_by.unwrap_or(UNKNOWN_USER));
+    let lets_requester = point.terms.policy.as_ref().is_none_or(|policy| policy.allow_requester);
+    if !lets_requester && people.is_requester(decision_id, requester, proof) {
+        let (decision_id, by) = (decision_id.to_string(), visible(id).to_string());
+        return Err(No::SelfApproval { decision_id, by });
+    }
+    Ok(terms)
 }

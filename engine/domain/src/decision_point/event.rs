@@ -13,7 +13,8 @@ events! {
     DecisionPointEvent of "decision_point" kinds 192..=223, {
         /// A question was asked.
         192 v 3 "decision_point.created"
-            => DecisionPointCreated, before 1 => DecisionPointCreatedV1, before 2 => DecisionPointCreatedV2;
+            => DecisionPointCreated, before 1 => DecisionPointCreatedV1,
+            before 2 => DecisionPointCreatedV2;
         /// The requester proposed anew.
         193 v 1 "decision_point.refined" => DecisionPointRefined;
         /// Guidance ended a round.

@@ -39,7 +39,8 @@ impl DecisionPoint {
         floor: &GatePolicy,
         separation: bool,
     ) -> Result<(), Loosened> {
-        let people = ApprovalPolicy::people();
+        let authentication = Authentication::OsUser;
+        let people = ApprovalPolicy { authentication, ..ApprovalPolicy::people() };
         let policy = self.terms.policy.as_ref().unwrap_or(&people);
         let end = self.terms.expires_at.filter(|_| self.terms.on_timeout != OnTimeout::Hold);
         let had_ms = end.map(|end| end.nanoseconds_since(self.created_at) / 1_000_000);

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::core::actor::{Actor, Gate, PersonTerms, Principal, Proof, UNKNOWN_USER};
+use crate::core::actor::{Actor, Gate, PersonTerms, Principal, Proof};
 use crate::core::doubt::Doubt;
 use crate::core::limits::MAX_LIST_ITEMS;
 use crate::core::payload::{List, Text};
@@ -14,7 +14,7 @@ use crate::core::refusal::{CommonRefusal, person_needed};
 use crate::core::text::{check_identifier, shown, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{
-    check_binding, check_chosen_names, check_claim, check_length, check_plain_name,
+    check_binding, check_chosen_names, check_claim, check_length, check_number, check_plain_name,
     check_response_form, check_terms,
 };
 use crate::decision_point::command::DecisionPointCommand as Command;
@@ -111,22 +111,7 @@ impl<'a> PointsView<'a> {
         if !point.needs_person() {
             return Ok(());
         }
-        let (decision_id, people) = (&*point.decision_id, self.people);
-        let terms = people.in_point(decision_id, id, terms);
-        if let Some(before) = people.voted_as(decision_id, id, proof) {
-            return Err(No::SamePerson {
-                decision_id: decision_id.to_string(),
-                by: visible(id).to_string(),
-                before: visible(before).to_string(),
-            });
-        }
-        let requester = (&point.requested_by, terms.asked_by.unwrap_or(UNKNOWN_USER));
-        let lets_requester =
-            point.terms.policy.as_ref().is_none_or(|policy| policy.allow_requester);
-        if !lets_requester && people.is_requester(decision_id, requester, proof) {
-            let (decision_id, by) = (decision_id.to_string(), visible(id).to_string());
-            return Err(No::SelfApproval { decision_id, by });
-        }
+        let terms = check_number(self.people, point, id, (terms, proof))?;
         let lets_agents = point.terms.policy.as_ref().is_some_and(|policy| policy.allow_agents);
         match kind {
             Actor::Human => Ok(person_needed("answering this decision", true, terms.admit(proof))?),

@@ -298,7 +298,7 @@ bodies! {
 }
 
 impl ApprovalPolicy {
-    /// One person, whoever it is, whose name is proven.
+    /// One person, whoever it is, at a terminal.
     #[must_use]
     pub fn people() -> Self {
         Self {
@@ -306,7 +306,7 @@ impl ApprovalPolicy {
             quorum: 1,
             allow_requester: true,
             allow_agents: false,
-            authentication: Authentication::OsUser,
+            authentication: Authentication::Terminal,
             default_approves: false,
         }
     }

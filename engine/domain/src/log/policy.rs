@@ -96,7 +96,7 @@ impl Default for GateTerms {
     fn default() -> Self {
         Self {
             before: false,
-            authentication: Authentication::OsUser,
+            authentication: Authentication::Terminal,
             separation: false,
             sources: List::default(),
         }

@@ -3,12 +3,18 @@
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
-use crate::core::actor::{NamedUsers, RecordedNumber};
+use crate::core::actor::{Authentication, NamedUsers, NotAPerson, ProcessDoubt, RecordedNumber};
 use crate::core::payload::Text;
 use crate::core::people::check_each_once;
+use crate::core::refusal::CommonRefusal;
 use crate::core::text::visible;
 use crate::decision_point::command::DecisionPointCommand;
+use crate::decision_point::refusal::DecisionPointRefusal;
 use crate::execution_loop::command::ExecutionLoopCommand;
+use crate::governed::aggregate::RequestPlace;
+use crate::human_decision::command::{
+    AnswerHumanDecision, HumanDecisionCommand, OverrideVisibility,
+};
 use crate::human_decision::terms::HoldTerms;
 use crate::log::command::LogCommand;
 use crate::log::policy::{GatePolicy, Loosened, PolicyRefusal};
@@ -89,7 +95,74 @@ impl<'c> Lists<'c> {
     }
 }
 
+impl Refusal {
+    /// The same with the reason why nothing is proven of the process that was refused.
+    #[must_use]
+    pub fn with_doubt(self, doubt: ProcessDoubt) -> Self {
+        let explained = |common: CommonRefusal| match common {
+            CommonRefusal::PersonNeeded { what, reason: NotAPerson::Claimed } => {
+                CommonRefusal::PersonNeeded { what, reason: NotAPerson::Doubted(doubt) }
+            }
+            other => other,
+        };
+        match self {
+            Self::Common(common) => explained(common).into(),
+            Self::DecisionPoint(DecisionPointRefusal::Common(common)) => explained(common).into(),
+            other => other,
+        }
+    }
+}
+
+/// A question that somebody answers: who asked it, and whom its terms name.
+#[derive(Debug, Clone)]
+pub struct AskedPerson<'w> {
+    /// The number of the user whose process asked.
+    pub asked_by: u32,
+    /// Whether names count that nothing proves.
+    pub takes_claims: bool,
+    names: Vec<&'w Text>,
+}
+
+impl AskedPerson<'_> {
+    /// Whether the terms name this name.
+    #[must_use]
+    pub fn names(&self, name: &str) -> bool {
+        self.names.iter().any(|listed| ***listed == *name)
+    }
+}
+
 impl World {
+    /// The question that a command of a person answers, where only a person may; `None`: it answers
+    /// none, or one of before there were proofs.
+    #[must_use]
+    pub fn asked_person(&self, command: &Command) -> Option<AskedPerson<'_>> {
+        let (terms, names) = match command {
+            Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(c)) => {
+                let point =
+                    self.known_point(&c.decision_id).filter(|point| point.needs_person())?;
+                let policy = point.terms.policy.as_ref();
+                let names = policy.map_or(&[][..], |policy| &policy.approvers).iter().collect();
+                (self.person_for_point(&point.decision_id)?, names)
+            }
+            Command::HumanDecision(
+                HumanDecisionCommand::AnswerHumanDecision(AnswerHumanDecision {
+                    request_id, ..
+                })
+                | HumanDecisionCommand::OverrideVisibility(OverrideVisibility { request_id, .. }),
+            ) => {
+                let Some(RequestPlace::Live(entity, _)) = self.find_request(request_id) else {
+                    return None;
+                };
+                let Lists { approvers, others, .. } = Lists::of_hold(&entity.hold);
+                let names = approvers.iter().chain(others.into_iter().flatten()).collect();
+                (self.person_for_loop(entity.loop_id())?, names)
+            }
+            _ => return None,
+        };
+        let takes_claims = terms.authentication == Authentication::None;
+        Some(AskedPerson { asked_by: terms.asked_by?, takes_claims, names })
+    }
+
     /// Whether a command names each user once, and those whom the policy of the log names by the
     /// numbers that the policy was recorded with.
     pub(crate) fn check_people(&self, command: &Command) -> Result<(), Refusal> {

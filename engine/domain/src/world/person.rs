@@ -61,7 +61,8 @@ impl Gates {
     /// A loop began.
     pub(crate) fn loop_began(&mut self, body: &LoopInitialized, proof: Option<Proof>) {
         let Some(Proof { user, .. }) = proof else { return };
-        let default = GateTerms::default();
+        // Before there were gates, the system's user proved a person.
+        let default = GateTerms { authentication: Authentication::OsUser, ..GateTerms::default() };
         let terms = body.gate.as_ref().unwrap_or(&default);
         let (authentication, separation) = (terms.authentication, terms.separation);
         let gate = Gate { asked_by: user, authentication, separation };
