@@ -1,6 +1,7 @@
 //! The settings of agents' hosts, where their hooks stand.
 
 use super::check::Check;
+use super::command::is_executable;
 use super::hooks::{HOOKS, Hook, check_hook, hooks_of};
 use super::trust::{self, Place};
 use crate::hook::Host;
@@ -224,7 +225,11 @@ fn plugin(text: &str, place: &str) -> (Vec<Check>, Count) {
         serde_json::from_str::<Vec<String>>(list).ok()
     });
     let is_guard = words.is_some_and(|words| {
-        let is_there = words.first().is_some_and(|program| super::command::is_executable(program));
+        let is_ours = |program: &String| {
+            let name = Path::new(program).file_name();
+            name.is_some_and(|name| name == "holdpoint") && is_executable(program)
+        };
+        let is_there = words.first().is_some_and(is_ours);
         is_there && words.iter().any(|word| word == "pre-tool-use")
     });
     let check = match (is_printed, is_guard) {
