@@ -7,6 +7,7 @@ use crate::program::{Place, skip, status, text};
 use crate::terminal::{Terminal, line, shell};
 use rustix::process::Signal;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 /// Tells what it has of a terminal, and types where it may.
@@ -309,4 +310,14 @@ fn programs_that_fill_a_terminal_work_at_one_of_their_own() {
         let (status, is_usual, takes_lines) = terminal.end_plain();
         assert_eq!((status.code(), is_usual, takes_lines), (Some(0), true, true), "{program}");
     }
+}
+
+#[test]
+fn a_file_that_names_no_interpreter_is_given_to_no_shell() {
+    let place = Place::new();
+    let path = place.directory.path().join("plain");
+    fs::write(&path, "touch made\n").unwrap();
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    assert_eq!(status(&place.run(&["./plain"])), 126);
+    assert!(!place.directory.path().join("made").exists());
 }

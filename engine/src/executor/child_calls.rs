@@ -464,6 +464,21 @@ pub(super) fn execute_instead(command: &mut Command, image: Image) {
     unsafe { command.pre_exec(move || Err(image.replace_process())) };
 }
 
+/// Lets a command's child execute this very path. The C library would start a shell for a file that
+/// names no interpreter.
+pub(super) fn execute_path(command: &mut Command, path: CString, words: Words, variables: Words) {
+    let execute = move || {
+        let (words, variables) = (&words, &variables);
+        // SAFETY: the path is a text with its end, both lists end with a null, and every pointer in
+        // them is to such a text; all of it is alive, and execve changes nothing.
+        unsafe { libc::execve(path.as_ptr(), words.0.as_ptr(), variables.0.as_ptr()) };
+        Err(io::Error::last_os_error())
+    };
+    // SAFETY: the closure runs between fork and exec. It makes one system call on memory that was
+    // prepared before, and takes nothing from the heap.
+    unsafe { command.pre_exec(execute) };
+}
+
 impl Image {
     /// Does not come back, unless with the reason.
     fn replace_process(&self) -> io::Error {

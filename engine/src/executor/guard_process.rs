@@ -30,7 +30,7 @@ use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
 use super::guard_signals::outlive_signals;
 use super::keeper::serve_as_keeper;
-use super::own_child::{command, execute_opened};
+use super::own_child::{command, execute_found, execute_opened};
 use super::process_table::ProcessTable;
 use super::run::TERMINATE_GRACE;
 use super::tree::Tree;
@@ -122,7 +122,13 @@ fn start(
             let opened = descriptors.next().ok_or(ErrorKind::InvalidData)?;
             execute_opened(&mut command, plan, opened.as_fd(), &order.environment)
         }
-        None => Ok(()),
+        None => execute_found(
+            &mut command,
+            order.path.as_ref(),
+            &order.name,
+            &order.arguments,
+            &order.environment,
+        ),
     };
     let started = planned.and_then(|()| command.spawn());
     // The ends of the pipes that only the command is to hold, and its program.

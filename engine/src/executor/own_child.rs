@@ -17,7 +17,7 @@ use rustix::process::{
 };
 
 use super::child_calls::{
-    Image, Usage, Words, execute_instead, separate_from_terminals, wait_with_usage,
+    Image, Usage, Words, execute_instead, execute_path, separate_from_terminals, wait_with_usage,
 };
 use super::command::{CommandSpec, Stdin};
 use super::leader::{End, Leader, Pipes, Program, STOP_GRACE, Streams, start_error};
@@ -49,9 +49,12 @@ impl OwnChild {
             command(path, &spec.program, &spec.arguments, directory, &spec.environment);
         separate_from_terminals(&mut command, spec.stdin == Stdin::Terminal);
         let failed = |error| start_error(spec, program, error);
-        if let Some((plan, opened)) = program.opened.and_then(|opened| opened.plan(spec)) {
-            execute_opened(&mut command, plan, opened, &spec.environment).map_err(failed)?;
+        let (arguments, environment) = (&spec.arguments, &spec.environment);
+        match program.opened.and_then(|opened| opened.plan(spec)) {
+            Some((plan, opened)) => execute_opened(&mut command, plan, opened, environment),
+            None => execute_found(&mut command, path, &spec.program, arguments, environment),
         }
+        .map_err(failed)?;
         let streams = Streams::make(spec.stdin).map_err(failed)?;
         command.stdin(streams.stdin.map_or_else(Stdio::null, Stdio::from));
         let child =
@@ -186,7 +189,39 @@ pub(super) fn execute_opened(
     opened: BorrowedFd<'_>,
     environment: &[(OsString, OsString)],
 ) -> io::Result<()> {
-    let text = |text: OsString| CString::new(text.into_vec()).map_err(io::Error::from);
+    let others = plan.others.into_iter().map(|(path, state)| Ok((text(path)?, state)));
+    let image = Image {
+        program: rustix::io::fcntl_dupfd_cloexec(opened, 3)?,
+        path: text(plan.path)?,
+        state: plan.state,
+        others: others.collect::<io::Result<_>>()?,
+        words: Words::new(plan.words.into_iter().map(text).collect::<io::Result<_>>()?),
+        variables: variables(environment)?,
+    };
+    execute_instead(command, image);
+    Ok(())
+}
+
+/// Lets the command execute the file that was found for it, and nothing else.
+pub(super) fn execute_found(
+    command: &mut Command,
+    path: &Path,
+    name: &OsStr,
+    arguments: &[OsString],
+    environment: &[(OsString, OsString)],
+) -> io::Result<()> {
+    let words = std::iter::once(name.to_os_string()).chain(arguments.iter().cloned());
+    let words = Words::new(words.map(text).collect::<io::Result<_>>()?);
+    execute_path(command, text(path.as_os_str().to_os_string())?, words, variables(environment)?);
+    Ok(())
+}
+
+fn text(text: OsString) -> io::Result<CString> {
+    CString::new(text.into_vec()).map_err(io::Error::from)
+}
+
+/// An environment as the system takes it.
+fn variables(environment: &[(OsString, OsString)]) -> io::Result<Words> {
     // Of two values for one name the later one counts.
     let variables: BTreeMap<_, _> = environment.iter().map(|(n, v)| (n, v)).collect();
     let variables = variables.into_iter().map(|(name, value)| {
@@ -195,17 +230,7 @@ pub(super) fn execute_opened(
         variable.push(value);
         text(variable)
     });
-    let others = plan.others.into_iter().map(|(path, state)| Ok((text(path)?, state)));
-    let image = Image {
-        program: rustix::io::fcntl_dupfd_cloexec(opened, 3)?,
-        path: text(plan.path)?,
-        state: plan.state,
-        others: others.collect::<io::Result<_>>()?,
-        words: Words::new(plan.words.into_iter().map(text).collect::<io::Result<_>>()?),
-        variables: Words::new(variables.collect::<io::Result<_>>()?),
-    };
-    execute_instead(command, image);
-    Ok(())
+    Ok(Words::new(variables.collect::<io::Result<_>>()?))
 }
 
 fn lost(source: io::Error) -> ExecuteError {

@@ -59,7 +59,7 @@ impl Others {
     }
 }
 
-/// Whether a process is this very program, with no code in it but its own and the system's: it types
+/// Whether a process is this very program, with no code but its own and the system's: it types
 /// for nobody.
 fn is_of_this_program(process: i32) -> bool {
     let file = |path: &str| rustix::fs::stat(path).map(|it| (it.st_dev, it.st_ino)).ok();
