@@ -3,7 +3,8 @@
 //!
 //! A project's is the file that `--config FILE` or `HOLDPOINT_CONFIG` names, else `holdpoint.toml`
 //! in the working directory, else nothing. Options of the command line go before it. What the
-//! files of the machine and of its user demand, and the policy of the log, neither can loosen.
+//! files of the machine and of its user demand, the policy of the log, and the built-in defaults
+//! (`holdpoint_engine::floors::KEYS`) neither can loosen.
 //! Whatever a key does not know is refused with line and column.
 //!
 //! ```toml
@@ -14,9 +15,8 @@
 //! retry_needs_person = true
 //! approvers = ["alice"]          # empty: any person
 //! quorum = 1                     # of a start; what comes after it one person decides
-//! authentication = "os-user"     # claimed, os-user or terminal
+//! authentication = "terminal"    # os-user or terminal
 //! separation = false             # true: only another user than the one who asks
-//! override_approvers = ["carol"] # empty: nobody
 //!
 //! [[hold.escalation_targets]]
 //! target = "on-call"
@@ -24,7 +24,6 @@
 //! timeout = "30m"
 //!
 //! [evidence]
-//! record_env = ["MY_*"]          # recorded besides the usual names
 //! redact = ["FLEET"]             # kept secret besides the usual words
 //!
 //! [questions]                    # open at once; fewer than the machine and its user allow
@@ -37,6 +36,7 @@ mod check;
 mod demands;
 mod file;
 mod in_force;
+mod less;
 mod questions;
 
 use crate::arguments::Global;
@@ -48,7 +48,7 @@ use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::log::{ConfigurationChanged, LogCommand};
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
-use holdpoint_engine::floors::{HoldTable, parse};
+use holdpoint_engine::floors::{Defaults, EvidenceTable, HoldTable, fault_of, parse};
 use holdpoint_engine::shell::{Origin, SubmitError};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -57,6 +57,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use check::{Args, main};
 pub(crate) use demands::{AskedApproval, Demands, floors};
 pub(crate) use in_force::{Asked, InForce};
+pub(crate) use less::confirm_less;
 pub(crate) use questions::{bound_questions, open_bounds};
 
 /// The file that is looked for where none is named.
@@ -97,6 +98,15 @@ impl Configuration {
             let message = format!("{}:{fault}", path(file));
             Failure::new(Exit::USAGE, "configuration", message)
         })?;
+        // It may only tighten what holds without it.
+        let file::Settings { hold, evidence, questions } = &settings;
+        let floors = floors()?;
+        let mut less = floors.defaults().loosened_by(hold, evidence);
+        less.extend(questions.loosens(floors.open_bounds()));
+        if let Some(loosened) = less.first() {
+            let message = format!("{}:{}", path(file), fault_of(&bytes, loosened));
+            return Err(Failure::new(Exit::REFUSED, "policy_loosened", message));
+        }
         Ok(Self { file: Some(file.to_path_buf()), digest: Some(sha256(&bytes)), settings })
     }
 
@@ -105,9 +115,11 @@ impl Configuration {
         &self.settings.hold
     }
 
-    /// Names of variables to record, and parts of names to keep secret, besides the usual ones.
-    pub(crate) fn evidence(&self) -> &file::Evidence {
-        &self.settings.evidence
+    /// Names of variables to record, and parts of names to keep secret, besides the usual ones: of
+    /// the machine and its user, and what this keeps secret besides.
+    pub(crate) fn evidence_over(&self, defaults: &Defaults) -> EvidenceTable {
+        let redact = defaults.redact.iter().chain(&self.settings.evidence.redact);
+        EvidenceTable { record_env: defaults.record_env.clone(), redact: redact.cloned().collect() }
     }
 
     /// Puts the file's digest on record where it is not the newest one there: for every verb that

@@ -8,6 +8,7 @@ mod show;
 mod shown;
 mod wait;
 
+use crate::adoption;
 use crate::archives::or_archived;
 use crate::arguments::Global;
 use crate::closest::closest;
@@ -133,7 +134,10 @@ pub(crate) fn open_or_make(
     turn: &LockWaitArgs,
     make: bool,
 ) -> Result<Engine, Failure> {
-    open_log(&global.log, turn.lock_wait, make).map_err(|error| not_opened(global, &error))
+    let engine = open_log(&global.log, turn.lock_wait, make);
+    let engine = engine.map_err(|error| not_opened(global, &error))?;
+    adoption::offer(global, &engine)?;
+    Ok(engine)
 }
 
 /// Opens a log for writing: it waits so long for another writer, and makes the log where there is
@@ -144,6 +148,7 @@ pub(crate) fn open_log(log: &Path, lock_wait: Duration, make: bool) -> Result<En
         .open_bounds(open_bounds());
     let log: PathBuf = log.components().collect();
     let engine = Engine::open_with(DirectoryStorage::new(&log), options)?;
+    adoption::tell_of_new(&engine);
     inbox::register(&log);
     Ok(engine)
 }

@@ -12,6 +12,7 @@ mod screen;
 mod snapshot;
 mod terminal;
 
+use crate::adoption::adopt;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain, settle};
@@ -209,16 +210,31 @@ fn add(global: &Global, named: &Path) -> Result<Exit, Failure> {
             format!("there is no log at {}, or its HEAD cannot be read: {advice}", shown(&path));
         Failure::new(Exit::NOT_FOUND, "nothing_here", message)
     })?;
+    let is_adopted = adopt(global, &path, identity.id)?;
+    if is_adopted == Some(false) {
+        let message = format!("{} was not adopted, and is not listed", shown(&path));
+        return Err(Failure::new(Exit::REFUSED, "not_adopted", message));
+    }
     let list = list_of(ListedBy::Person)?;
     let is_new = list.add(KnownLog { path: path.clone(), identity });
     let is_new = is_new.map_err(|error| unusable(&list, &error))?;
     let mut out = Output::stdout();
     match (global.json, is_new) {
-        (true, _) => out.json(&json!({ "log": path.to_string_lossy(), "added": is_new })),
+        (true, _) => out.json(&json!({
+            "log": path.to_string_lossy(),
+            "added": is_new,
+            "adopted": is_adopted.is_some(),
+        })),
         (false, true) => out.line(format_args!("{} is in the inbox", shown(&path))),
         (false, false) => out.line(format_args!("{} was in the inbox already", shown(&path))),
     }
     out.finish()?;
+    if is_adopted.is_none() {
+        complain(&format!(
+            "{} is in the inbox, and approves nothing here: this at a terminal adopts it",
+            shown(&path)
+        ));
+    }
     Ok(Exit::DONE)
 }
 

@@ -1,6 +1,7 @@
 //! The program `holdpoint`: what a person types. It parses arguments, shows results and chooses
 //! exit codes; it holds no rule and knows no byte of the format.
 
+mod adoption;
 mod advice;
 mod answer;
 mod apply;

@@ -12,8 +12,9 @@ mod speaker;
 mod terms;
 mod told;
 
+use crate::adoption;
 use crate::arguments::Global;
-use crate::config::{Configuration, Demands, InForce, floors, open_bounds};
+use crate::config::{Configuration, Demands, InForce, confirm_less, floors, open_bounds};
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold;
 use crate::inbox;
@@ -22,9 +23,11 @@ use ask::Person;
 use before::NotStarted;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
+use holdpoint_engine::executor::visible as shown;
 use holdpoint_engine::executor::{
     CommandSpec, EnvironmentPolicy, Guard, OutputSink, Signals, Stdin,
 };
+use holdpoint_engine::floors::EvidenceTable;
 use holdpoint_engine::log::{CloseError, OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
     ApprovedStart, Conditions, EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun,
@@ -142,15 +145,20 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     // The codes of a configuration are those of commands too.
     let configuration = Configuration::load(global).map_err(Failure::of_run)?;
     // A policy that cannot be known is told before a log is made.
-    floors().map_err(Failure::of_run)?;
+    let floors = floors().map_err(Failure::of_run)?;
+    let defaults = floors.defaults();
+    let mut less = args.hold.asked()?.less_than(defaults);
+    less.extend(recorded_besides(&args.record_env, &defaults.record_env));
+    let confirmed = confirm_less(&less).map_err(Failure::of_run)?;
     let (hold, start) = (args.hold.clone(), args.start.clone());
     let engine = open(global, args.lock_wait, args.without_head)?;
+    confirmed.iter().for_each(|line| engine.allow_below_defaults(line));
     let demands = Demands::of(&global.log, &engine).map_err(Failure::of_run)?;
     let in_force = demands.in_force(&configuration, &hold.asked()?).map_err(Failure::of_run)?;
     names_somebody(&in_force)?;
     expect_asked(&in_force, &hold, &start)?;
     let is_tty = args.tty;
-    let run = governed(args, &in_force, &configuration)?;
+    let run = governed(args, &in_force, configuration.evidence_over(defaults))?;
     configuration.record(&engine).map_err(|error| unrecorded(global, error.into()))?;
     let mut screen = Screen::new(global.json);
     let (engine_of, in_force, hold) = (&engine, &in_force, &hold);
@@ -273,10 +281,9 @@ fn not_resumed(global: &Global, error: ResumeError) -> Failure {
 fn governed(
     args: Args,
     in_force: &InForce,
-    configuration: &Configuration,
+    evidence: EvidenceTable,
 ) -> Result<GovernedRun, Failure> {
     let max_attempts = attempts(in_force, &args.start, args.max_attempts)?;
-    let evidence = configuration.evidence();
     let mut words = args.command.into_iter();
     let recorded = evidence.record_env.iter().map(OsString::from).chain(args.record_env);
     let redacted = evidence.redact.iter().map(OsString::from).chain(args.redact);
@@ -307,6 +314,13 @@ fn governed(
     })
 }
 
+/// The options that record more than is usual, as a person reads them.
+fn recorded_besides(asked: &[OsString], known: &[String]) -> Vec<String> {
+    let new = asked.iter().filter(|name| !known.iter().any(|known| name.as_os_str() == &**known));
+    let say = |name: &OsString| format!("--record-env {}: its value goes on record", shown(name));
+    new.map(say).collect()
+}
+
 fn warn_of_everything(recorded: &[OsString]) {
     if recorded.iter().any(|name| name == "*") {
         complain(
@@ -333,7 +347,9 @@ fn open(global: &Global, lock_wait: Duration, without_head: bool) -> Result<Engi
         error => not_started("log", why_not_opened(&error)),
     })?;
     tell_recovery(&log, engine.report());
+    adoption::tell_of_new(&engine);
     inbox::register(&log);
+    adoption::offer(global, &engine).map_err(Failure::of_run)?;
     Ok(engine)
 }
 

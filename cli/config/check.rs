@@ -14,6 +14,7 @@ use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::log::{GatePolicy, GateTerms};
+use holdpoint_engine::floors::EvidenceTable;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,11 +44,12 @@ fn check(global: &Global, args: Args) -> Result<Exit, Failure> {
     refuse_damaged(&rebuilt.report)?;
     let demands = Demands::read(&floors, Some(&rebuilt.world))?;
     let in_force = demands.in_force(&configuration, &Asked::default())?;
+    let evidence = configuration.evidence_over(floors.defaults());
     let mut out = Output::stdout().folding();
     if global.json {
-        out.json(&Shown::of(&configuration, &in_force));
+        out.json(&Shown::of(&configuration, &in_force, &evidence));
     } else {
-        show(&mut out, &configuration, &in_force);
+        show(&mut out, &configuration, &in_force, &evidence);
     }
     out.finish()?;
     Ok(Exit::DONE)
@@ -61,23 +63,32 @@ struct Shown<'a> {
     hold: &'a HoldTerms,
     gate: &'a GateTerms,
     policy: &'a GatePolicy,
-    evidence: &'a super::file::Evidence,
+    evidence: &'a EvidenceTable,
 }
 
 impl<'a> Shown<'a> {
-    fn of(configuration: &'a Configuration, in_force: &'a InForce) -> Self {
+    fn of(
+        configuration: &'a Configuration,
+        in_force: &'a InForce,
+        evidence: &'a EvidenceTable,
+    ) -> Self {
         Self {
             file: configuration.file.as_deref().map(|file| file.to_string_lossy().into_owned()),
             sha256: configuration.digest.map(|digest| digest.to_string()),
             hold: &in_force.hold,
             gate: &in_force.gate,
             policy: &in_force.policy,
-            evidence: configuration.evidence(),
+            evidence,
         }
     }
 }
 
-fn show(out: &mut Output, configuration: &Configuration, in_force: &InForce) {
+fn show(
+    out: &mut Output,
+    configuration: &Configuration,
+    in_force: &InForce,
+    evidence: &EvidenceTable,
+) {
     let file = configuration.file.as_deref().map_or("none".into(), path);
     row(out, "file", file);
     if let Some(digest) = configuration.digest {
@@ -92,7 +103,6 @@ fn show(out: &mut Output, configuration: &Configuration, in_force: &InForce) {
         let target = visible(&entry.target);
         row(out, "escalation target", format!("{target}: {approvers}, {timeout}"));
     }
-    let evidence = configuration.evidence();
     row(out, "record env", listed(&evidence.record_env, "the usual names"));
     row(out, "redact", listed(&evidence.redact, "the usual words"));
     for source in in_force.gate.sources.iter() {

@@ -12,7 +12,7 @@ use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{Contradiction, GatePolicy, Loosened, OF_THE_LOG};
 use holdpoint_domain::{Refusal, World};
 use holdpoint_engine::Engine;
-use holdpoint_engine::floors::{FloorFiles, Floors, FloorsError};
+use holdpoint_engine::floors::{Defaults, FloorFiles, Floors, FloorsError};
 use std::path::Path;
 
 /// One of those who demand something.
@@ -34,6 +34,8 @@ pub(crate) struct Demands {
     pub(crate) policy: GatePolicy,
     /// To whom a question may be passed on where nobody says otherwise.
     pub(super) targets: Vec<EscalationTarget>,
+    /// What holds where nobody says otherwise.
+    pub(super) defaults: Defaults,
 }
 
 /// What is said of an approval that is asked for. What is left away is as it is demanded.
@@ -51,6 +53,20 @@ pub(crate) struct AskedApproval {
     pub(crate) allow_requester: bool,
     /// Whether agents may answer too.
     pub(crate) allow_agents: bool,
+}
+
+impl AskedApproval {
+    /// What of it is less than the defaults, as a person reads it.
+    pub(crate) fn less_than(&self, defaults: &Defaults) -> Vec<String> {
+        let mut less = Vec::new();
+        if self.authentication.is_some_and(|proof| proof < defaults.authentication) {
+            less.push("--authentication claimed: claimed names count".to_string());
+        }
+        if self.allow_agents && defaults.authentication > Authentication::None {
+            less.push("--allow-agents: agents approve in the place of people".to_string());
+        }
+        less
+    }
 }
 
 /// What the files of the machine and of its user demand. Nothing is done before that is known.
@@ -94,7 +110,8 @@ impl Demands {
                 targets.push(target.clone());
             }
         }
-        Ok(Self { layers, policy, targets })
+        let defaults = floors.defaults().clone();
+        Ok(Self { layers, policy, targets, defaults })
     }
 
     /// Each that demands something, or was asked whether it does.
@@ -116,7 +133,7 @@ impl Demands {
     /// another user may answer. What is said to be looser is for the engine to refuse.
     pub(crate) fn approval(&self, asked: &AskedApproval) -> (ApprovalPolicy, bool) {
         let demanded = &self.policy;
-        let least = demanded.authentication.unwrap_or(Authentication::Terminal);
+        let least = self.usual_proof();
         let is_silent = asked.approvers.is_empty();
         let approvers = if is_silent { &demanded.approvers } else { &asked.approvers };
         let policy = ApprovalPolicy {

@@ -1,9 +1,7 @@
 //! What a project's configuration may say.
 
-use holdpoint_domain::core::text::check_identifier;
-use holdpoint_engine::floors::{HoldTable, QuestionsTable};
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use holdpoint_engine::floors::{EvidenceTable, HoldTable, QuestionsTable};
+use serde::Deserialize;
 
 /// A whole file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -12,39 +10,9 @@ pub(super) struct Settings {
     /// When and how a person is asked.
     pub(super) hold: HoldTable,
     /// What goes on record.
-    pub(super) evidence: Evidence,
+    pub(super) evidence: EvidenceTable,
     /// How many questions may be open at once: fewer than elsewhere.
     pub(super) questions: QuestionsTable,
-}
-
-/// What of an environment goes on record.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Evidence {
-    /// Variables to record besides the usual ones; a `*` at the end stands for any rest.
-    #[serde(deserialize_with = "variables")]
-    pub(crate) record_env: Vec<String>,
-    /// Parts of the names of variables whose values are kept secret besides the usual ones.
-    #[serde(deserialize_with = "variables")]
-    pub(crate) redact: Vec<String>,
-}
-
-/// Names of variables, or parts of them.
-fn variables<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    let names = Vec::<Name>::deserialize(from)?;
-    Ok(names.into_iter().map(|name| name.0).collect())
-}
-
-/// A name, checked where it stands.
-struct Name(String);
-
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        let checked = check_identifier("name", &text);
-        checked.map_err(|fault| D::Error::custom(format!("{text:?}: {fault}")))?;
-        Ok(Self(text))
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use holdpoint_domain::human_decision::{
 };
 use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{GatePolicy, GateTerms};
-use holdpoint_engine::floors::{HoldTable, Moments};
+use holdpoint_engine::floors::{Defaults, HoldTable, Moments};
 
 /// How much of a source's name is kept, in bytes.
 const SOURCE_BYTES_MAX: usize = 256;
@@ -66,6 +66,18 @@ pub(crate) struct InForce {
 }
 
 impl Asked {
+    /// What of it is less than the defaults, as a person reads it.
+    pub(crate) fn less_than(&self, defaults: &Defaults) -> Vec<String> {
+        let mut less = Vec::new();
+        if self.authentication.is_some_and(|proof| proof < defaults.authentication) {
+            less.push("--authentication claimed: claimed names count".to_string());
+        }
+        if self.retry_needs_person == Some(false) && defaults.retry_needs_person {
+            less.push("--retry-needs-person=false: nobody is asked before a retry".to_string());
+        }
+        less
+    }
+
     /// Those options that are given go before what the project says.
     fn over(&self, project: &HoldTable) -> HoldTable {
         let moments = match (self.never, self.before, self.after) {
@@ -103,7 +115,9 @@ impl Demands {
         self.each_keeps(|floor| floor.check_kept_by(&restated(floor, &stated)))?;
         let policy = GatePolicy {
             authentication: Some(stated.authentication.unwrap_or_else(|| self.usual_proof())),
-            retry_needs_person: stated.retry_needs_person.unwrap_or(true)
+            retry_needs_person: stated
+                .retry_needs_person
+                .unwrap_or(self.defaults.retry_needs_person)
                 || self.policy.retry_needs_person,
             ..restated(&self.policy, &stated)
         };
@@ -122,8 +136,13 @@ impl Demands {
         Ok(InForce { policy, hold, gate, approval, approval_timeout })
     }
 
-    fn usual_proof(&self) -> Authentication {
-        self.policy.authentication.unwrap_or(Authentication::Terminal)
+    pub(super) fn usual_proof(&self) -> Authentication {
+        // Where their owner lets claims count, that is usual.
+        let usual = match self.defaults.authentication {
+            Authentication::None => Authentication::None,
+            _ => Authentication::Terminal,
+        };
+        self.policy.authentication.unwrap_or(usual)
     }
 
     fn hold(&self, policy: &GatePolicy, stated: &HoldTable, asked: &Asked) -> HoldTerms {

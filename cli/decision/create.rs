@@ -11,7 +11,7 @@ use super::shown::{how_to_answer, tell_how_to_answer};
 use super::wait::wait_for;
 use super::{claimed, kind_of_caller, user};
 use crate::arguments::Global;
-use crate::config::floors;
+use crate::config::{confirm_less, floors};
 use crate::damage::NEWER_VERSION;
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::{LockWaitArgs, UNWITNESSED};
@@ -142,8 +142,11 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     if command.binding.is_some() {
         expect_rejecting(&command.options, HOW_TO_REJECT)?;
     }
-    floors()?;
+    let floors = floors()?;
+    let less = asked.as_ref().map(|asked| asked.less_than(floors.defaults()));
+    let confirmed = confirm_less(&less.unwrap_or_default())?;
     let session = DecisionSession::open(global, &args.turn, true)?;
+    confirmed.iter().for_each(|line| session.allow_below_defaults(line));
     session.demands()?.tighten(&mut command, asked.as_ref());
     if let Some(wanted) = &args.purpose.supersedes {
         command.supersedes = Some(session.find(wanted)?.decision_id.into_string());

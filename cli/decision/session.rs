@@ -22,7 +22,7 @@ use holdpoint_domain::decision_point::{
 };
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
-use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Receipt, Submitted};
+use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Receipt, Submitted, TypedLine};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -86,6 +86,11 @@ impl<'g> DecisionSession<'g> {
         make: bool,
     ) -> Result<Self, Failure> {
         Ok(Self { global, engine: open_or_make(global, turn, make)? })
+    }
+
+    /// Lets less than the defaults be asked for here, as a person typed.
+    pub(super) fn allow_below_defaults(&self, line: &TypedLine) {
+        self.engine.allow_below_defaults(line);
     }
 
     /// What is demanded of whatever is asked here.

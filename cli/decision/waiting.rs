@@ -5,6 +5,7 @@ use super::look::now;
 use super::name::resolve;
 use super::overdue::{Attempt, Overdue};
 use super::shown;
+use crate::adoption::expect_adopted;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, complain};
 use holdpoint_domain::Time;
@@ -86,6 +87,7 @@ pub(crate) fn until_ended(
     timeout: Option<Duration>,
     is_given_up: &dyn Fn() -> bool,
 ) -> Result<Waited, Failure> {
+    expect_adopted(global)?;
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut wait = Wait::begin(global, wanted)?;
     let mut has_told = false;

@@ -1,6 +1,7 @@
 //! The log and its lock.
 
 use super::check::Check;
+use crate::adoption::{ground_of, said_of_ground};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -15,6 +16,8 @@ use holdpoint_replay::{Report, Verdict, leading};
 const LOG: &str = "log";
 /// Its lock.
 const LOCK: &str = "lock";
+/// Whether it answers here.
+const ADOPTION: &str = "adoption";
 /// The disk that it is on.
 const SPACE: &str = "space";
 /// The least that the disk should have left, in bytes (16 MiB).
@@ -47,6 +50,7 @@ pub(super) fn check(global: &Global) -> (Vec<Check>, Exit) {
     checks.extend(space(directory.storage.free_bytes().ok()));
     checks.extend(super::runs::check(&directory));
     checks.extend(super::access::check(&directory));
+    checks.push(adoption(global, &directory));
     (checks, exit)
 }
 
@@ -75,6 +79,19 @@ fn nothing_here(directory: &Directory, report: &Report) -> Check {
         return Check::fail(LOG, message, "name a log's directory with --log DIR or HOLDPOINT_LOG");
     }
     Check::fail(LOG, message, "hooks make no log and deny every call while there is none")
+}
+
+/// Where the log answers nobody here, hooks deny every call.
+fn adoption(global: &Global, directory: &Directory) -> Check {
+    let shown = path(&directory.path);
+    match ground_of(global) {
+        Ok(Some(ground)) => Check::ok(ADOPTION, format!("{shown} {}", said_of_ground(ground))),
+        Ok(None) => Check::warn(ADOPTION, format!("{shown} has no identity"), VERIFY),
+        Err(failure) => {
+            let advice = "nothing that is approved in it counts here before that is done";
+            Check::warn(ADOPTION, failure.message(), advice)
+        }
+    }
 }
 
 /// A hook that cannot write denies every call. Small records may still find room where nothing else

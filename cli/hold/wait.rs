@@ -2,6 +2,7 @@
 
 use super::shown::outcome_line;
 use super::{requests, resolve, unknown};
+use crate::adoption::expect_adopted;
 use crate::arguments::Global;
 use crate::decision::{Attempt, Following, Overdue, now};
 use crate::exit::{Exit, Failure};
@@ -72,6 +73,7 @@ struct Told<'a> {
 /// where nobody answered in time, 10 where nobody had answered at the wait's own timeout, 13 where
 /// the loop ended before. Whoever is asked instead after ESCALATE is waited for too.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    expect_adopted(global)?;
     let end = args.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut following = Following::of_everything(global)?;
     let asked = find(following.world(), &args.request)?;

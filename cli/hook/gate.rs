@@ -68,6 +68,8 @@ impl Gate {
             EngineError::Open(OpenError::NothingHere { .. }) => words::no_log(&log),
             error => said(error),
         })?;
+        let ground = engine.adoption().map_err(|error| error.to_string())?;
+        ground.map_err(|fault| visible_once(&fault.to_string()))?;
         let demands = Demands::of(&log, &engine);
         let demands = demands.map_err(|failure| failure.message().to_string())?;
         Ok(Self { log, engine, ask: ask(&demands), asks_again })

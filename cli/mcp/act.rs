@@ -46,6 +46,7 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
     let only = Only::under_key(arguments.idempotency_key.clone());
     let asked = asked_approval(&arguments);
     let mut command = CreateDecisionPoint {
+        people: None,
         entropy: session.entropy()?,
         by: caller.by.clone(),
         policy: None,

@@ -4,6 +4,7 @@ use super::arguments::{Cancel, Create, ListThem, Query, Refine, Respond, Show, V
 use super::caller::Caller;
 use super::schema::{decision, of_arguments, of_result};
 use super::{act, audit, look, waiting};
+use crate::adoption::expect_adopted;
 use crate::archives::or_archived;
 use crate::exit::{Exit, Failure};
 use holdpoint_domain::core::text::visible;
@@ -235,6 +236,7 @@ impl Offer {
 
     /// Carries the call out. It blocks.
     pub(super) fn call(&self, caller: &Caller<'_>, arguments: Arguments) -> Result<Value, Failure> {
+        expect_adopted(&caller.server.global)?;
         (self.call)(caller, arguments)
     }
 }

@@ -3,6 +3,7 @@
 #[cfg(windows)]
 compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL 2.");
 
+pub mod adoption;
 pub mod executor;
 pub mod floors;
 pub mod log;

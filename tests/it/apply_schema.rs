@@ -2,6 +2,7 @@
 //! that these tests use fits it, and what is refused does not.
 
 use crate::apply_support::{HASH, answers, apply, story};
+use crate::machine::take_claims;
 use crate::program::{Place, json};
 use crate::thread_support::{LEASE, chat, interruption, line, setting, turn};
 use holdpoint_domain::world::envelope;
@@ -235,6 +236,7 @@ fn lines_about_decisions() -> Vec<Value> {
 fn lines_about_decisions_fit_and_each_is_shown_by_its_records() {
     let schemas = schemas();
     let place = Place::new();
+    take_claims();
     let lines = lines_about_decisions();
     for line in &lines {
         assert_fits(&schemas["input"], line);

@@ -8,16 +8,14 @@ use serde_json::{Value, json};
 const FILE: &str = r#"[hold]
 default = "after"
 decision_timeout = "90s"
-retry_needs_person = false
+retry_needs_person = true
 approvers = ["alice", "bob"]
-override_approvers = ["carol"]
 
 [[hold.escalation_targets]]
 target = "on-call"
 timeout = "30m"
 
 [evidence]
-record_env = ["MY_*"]
 redact = ["PIN"]
 "#;
 
@@ -65,7 +63,7 @@ fn the_file_in_the_document_is_in_order() {
     write(&place, "holdpoint.toml", &format!("[hold]{block}"));
     let found = place.holdpoint(&["config", "check", "--json"]);
     assert_eq!(status(&found), 0, "{}", text(&found.stderr));
-    assert_eq!(json(&found)["hold"]["override_approvers"], json!(["carol"]));
+    assert_eq!(json(&found)["hold"]["approvers"], json!(["alice"]));
 }
 
 #[test]

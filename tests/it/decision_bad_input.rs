@@ -2,6 +2,7 @@
 //! its exit code, and nothing is recorded as an answer.
 
 use crate::decision_support::{asked, decision, done, refused, shown, without_standing};
+use crate::machine::take_claims;
 use crate::program::{Place, contents, json, status, text};
 use crate::real_support::fill;
 use crate::thread_support::interrupted;
@@ -163,6 +164,7 @@ fn answers_that_answer_nothing() {
 #[test]
 fn answering_where_one_is_excluded_records_no_answer() {
     let place = Place::new();
+    take_claims();
     let id = asked(&place, &["--approvers", "grace", "--authentication", "claimed"]);
     let before = without_standing(&shown(&place, &id));
     for (words, code) in [
@@ -347,6 +349,7 @@ fn a_list_of_a_damaged_log_shows_what_is_known_and_says_that_it_is_not_whole() {
 #[test]
 fn an_approval_in_a_damaged_log_is_not_said_to_be_there_to_be_spent() {
     let place = Place::with_log();
+    take_claims();
     let bind = ["--bind-tool", "Bash", "--bind-input", "{}", "--authentication", "claimed"];
     let id = asked(&place, &bind);
     done(&place, &["respond", &id, "--option", "a", "--as", "grace"]);

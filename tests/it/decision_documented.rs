@@ -1,6 +1,7 @@
 //! `docs/decision-points.md` is true: its commands really print what it shows, and its tables are
 //! those of the code.
 
+use crate::machine::take_claims;
 use crate::program::{Place, json, text};
 use crate::session::{Step, shell, steps};
 use holdpoint_domain::core::actor::Authentication;
@@ -36,6 +37,7 @@ fn the_story_is_what_really_happens() {
     let steps = steps(DOCUMENT);
     assert!(steps.len() > 15, "{}", steps.len());
     let place = Place::new();
+    take_claims();
     let really = really(&place, &steps);
     assert_eq!(really.len(), steps.len());
     let user = text(&Command::new("id").arg("-un").output().unwrap().stdout);

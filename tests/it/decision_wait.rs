@@ -6,6 +6,7 @@
 
 use crate::apply_support::Session;
 use crate::filler::fill;
+use crate::machine::trust;
 use crate::program::{Place, contents, json, skip, status, text};
 use crate::waiting_support::{
     about, accepted, answer, ask, decision, events, human, id_of, in_memory, line, option,
@@ -296,6 +297,7 @@ fn bug_30_whoever_may_not_write_waits_all_the_same() {
     let Some(another_user) = another_user(&place) else {
         return skip("waiting without write permission: this user cannot become another one");
     };
+    trust(&[&place.log]);
     let before = contents(&place.log);
     let wait = |id: &str, most: &str| {
         let mut command = another_user();

@@ -146,6 +146,7 @@ fn a_failure_asks_where_that_is_asked_for_and_success_does_not() {
     let needs = place.holdpoint(&[&on_failure[..], &crash].concat());
     assert_eq!(status(&needs), 122);
     assert_eq!(place.newest_loop()["attempts"].as_array().unwrap().len(), 1);
+    crate::machine::configure("[hold]\nretry_needs_person = false\n");
     let options = [&on_failure[..], &["--retry-needs-person=false"]].concat();
     // The last one is what Phase-21 terminates: there is nothing left to decide.
     assert_eq!(status(&place.holdpoint(&[&options[..], &crash].concat())), 139);

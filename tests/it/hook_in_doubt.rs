@@ -3,6 +3,7 @@
 
 use crate::decision_support::newest_record;
 use crate::hook::{ask, call, decisions, denied, id_in, pre, respond, run, stop, stopping};
+use crate::machine::trust;
 use crate::program::{Place, json, status, terminal, text};
 use crate::unproven::{set_back, unprove};
 use serde_json::json;
@@ -103,6 +104,7 @@ fn without_newest_records() -> (Place, String) {
     let output = place.holdpoint(&["salvage", "log", "new", "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     place.log = place.directory.path().join("new");
+    trust(&[&place.log]);
     (place, id)
 }
 

@@ -8,6 +8,7 @@
     reason = "a helper that fails, fails its test"
 )]
 
+mod adopted;
 mod answer;
 mod answer_meant;
 mod apply;
@@ -23,6 +24,7 @@ mod archives_unread;
 mod attack_support;
 mod attacks;
 mod began_twice;
+mod below_defaults;
 mod bench;
 mod bisect;
 mod callers;

@@ -2,6 +2,7 @@
 //! answer. Both eras of the protocol, the real program, and a real client where there is one.
 
 use crate::decision_support::without_standing;
+use crate::machine::configure;
 use crate::mcp_support::{Client, Era};
 use crate::program::{Place, contents, json, skip, status, text};
 use crate::terminal::Terminal;
@@ -317,6 +318,7 @@ fn a_client_asks_whom_the_policy_names_and_neither_loosens_it_nor_answers_as_the
 fn a_claimed_name_approves_what_a_client_asks_only_where_the_policy_takes_claims() {
     for (authentication, exit) in [("os-user", 5), ("claimed", 0)] {
         let place = Place::new();
+        configure(&format!("[hold]\nauthentication = {authentication:?}\n"));
         set_policy(&place, &["--approvers", "ada", "--authentication", authentication]);
         let options = ["--allow-respond", "--requested-by", "worker"];
         let mut client = Client::start(&place, Era::Stateless, &options);

@@ -2,6 +2,7 @@
 //! in it, and a page of one run has its own alone.
 
 use crate::hook::{ask, call, pre, respond, run};
+use crate::machine::take_claims;
 use crate::program::{Place, status, text};
 use crate::report_support::{holds, page_of};
 use crate::run_before::{answer, await_question, command};
@@ -84,6 +85,7 @@ fn a_tool_that_was_let_through_is_told_with_its_outcome_and_without_what_it_prin
 #[test]
 fn every_vote_is_told_with_what_nothing_proves_and_without_a_code() {
     let place = Place::with_log();
+    take_claims();
     let create = "decision create ship --prompt Ship? --option go:Go --option no:No --reject no \
                   --quorum 2 --approvers alice,bob --authentication claimed";
     let asked = place.holdpoint(&create.split_whitespace().collect::<Vec<_>>());

@@ -1,5 +1,6 @@
 //! `holdpoint run`: the command runs as if Holdpoint were not there, and all of it is on record.
 
+use crate::machine::configure;
 use crate::program::{Place, contents, json, sizes, status, text};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -432,6 +433,7 @@ fn the_environment_names_the_log_and_an_option_outranks_it() {
 #[test]
 fn secrets_of_the_environment_leave_no_trace_on_the_log() {
     let place = Place::new();
+    configure("[evidence]\nrecord_env = [\"PLAIN_*\", \"MY_TOKEN\"]\n");
     let options = ["--record-env", "PLAIN_*", "--record-env", "MY_TOKEN", "--redact", "plain_b"];
     let arguments = [&["run"], &options[..], &["--", "sh", "-c", "test $MY_TOKEN = hush"]].concat();
     let mut command = place.command(&arguments);
@@ -451,6 +453,7 @@ fn secrets_of_the_environment_leave_no_trace_on_the_log() {
 #[test]
 fn secrets_are_known_by_whole_words_and_by_their_form() {
     let place = Place::new();
+    configure("[evidence]\nrecord_env = [\"*\"]\n");
     let secret = [
         ("DB_PASS", "hush-1"),
         ("CI_DATABASE_URL", "hush-2"),
@@ -478,10 +481,10 @@ fn recording_the_whole_environment_warns_once() {
         let said = text(&place.run_with(options, &["true"]).stderr);
         said.matches("every variable of the environment is recorded").count()
     };
+    configure("[evidence]\nrecord_env = [\"MY_*\"]\n");
     assert_eq!(warnings(&["--record-env", "MY_*"]), 0);
+    configure("[evidence]\nrecord_env = [\"*\"]\n");
     assert_eq!(warnings(&["--record-env", "*", "--record-env", "*"]), 1);
-    let file = place.directory.path().join("holdpoint.toml");
-    std::fs::write(file, "[evidence]\nrecord_env = [\"*\"]\n").unwrap();
     assert_eq!(warnings(&[]), 1);
 }
 

@@ -1,7 +1,7 @@
 //! A person is asked before anything starts: nothing exists before the answer, and an approval
 //! starts exactly what was asked about, once.
 
-use crate::machine::remembered;
+use crate::machine::{remembered, take_claims};
 use crate::program::{Place, contents, json, status, text};
 use crate::terminal::{Terminal, at_terminal};
 use holdpoint_engine::shell::carries_code;
@@ -241,8 +241,7 @@ fn where_nobody_who_is_named_is_a_user_here_nobody_is_waited_for() {
     assert!(!file(&place, "f").exists());
     assert_eq!(json(&place.holdpoint(&["decision", "list", "--json"])), json!([]));
     // Where claims count, anybody may say that this is their name.
-    let claimed = "[hold]\nauthentication = \"claimed\"\n";
-    std::fs::write(place.directory.path().join("holdpoint.toml"), claimed).unwrap();
+    take_claims();
     leave_open(&place, &["--approver", "nosuchuser"], &["true"]);
 }
 

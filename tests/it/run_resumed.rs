@@ -2,6 +2,7 @@
 //! others wait for the answer.
 
 use crate::filler::fill;
+use crate::machine::trust;
 use crate::program::{Place, command_in, json, status, text};
 use crate::run_before::{answer, await_listed, await_question, command, file, refused, run};
 use crate::terminal::at_terminal;
@@ -214,6 +215,9 @@ fn a_retry_begins_one_attempt_and_none_in_a_copy_of_its_log() {
     let (copy, moved) = (file(&place, "copy"), file(&place, "moved"));
     let copied = ["log", "copy", place.log.to_str().unwrap(), copy.to_str().unwrap()];
     assert_eq!(status(&place.holdpoint(&copied)), 0);
+    assert_eq!(refused(&in_log(&copy)).0, "LOG_NOT_ADOPTED");
+    // Nor where root lets all of them answer.
+    trust(&[&copy, &moved, &place.log]);
     let tries = || std::fs::read_to_string(file(&place, "tries")).unwrap().lines().count();
     let other_place = |log: &Path| {
         let (code, message) = refused(&in_log(log));

@@ -2,6 +2,7 @@
 //! the newest record about it is proven.
 
 use crate::decision_support::{asked, decision, done, id_of, refused};
+use crate::machine::trust;
 use crate::program::{Place, json, status, text};
 use holdpoint_domain::log::RECORDS_UNPROVEN;
 use holdpoint_forger::{Log, Reach, RecordAt, layout};
@@ -20,6 +21,7 @@ pub(crate) fn unprove(place: &mut Place) {
     let output = place.holdpoint(&["salvage", "log", "new"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     place.log = place.directory.path().join("new");
+    trust(&[&place.log]);
 }
 
 fn respond(place: &Place, id: &str) {

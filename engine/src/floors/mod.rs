@@ -5,16 +5,18 @@
 //! of none. Each demands something for itself, and what is begun keeps all of them. A file that is
 //! missing demands nothing; one that cannot be believed lets nothing begin.
 
+mod defaults;
 mod fault;
 mod places;
 mod settings;
 mod table;
 mod trusted;
 
+pub use defaults::{Defaults, KEYS, Key, fault_of};
 pub use fault::FloorsError;
-pub use places::{FloorFiles, names_nobody};
+pub use places::{FloorFiles, Whose, names_nobody};
 pub use settings::{FileFault, QuestionsTable, parse};
-pub use table::{HoldTable, Moments, each_once};
+pub use table::{EvidenceTable, HoldTable, Moments, each_once};
 
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::payload::List;
@@ -22,8 +24,7 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPointCommand;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::human_decision::{EscalationTarget, HumanDecisionCommand};
-use holdpoint_domain::log::PolicyRefusal;
-use holdpoint_domain::log::{GatePolicy, Loosened};
+use holdpoint_domain::log::{BUILT_IN, GatePolicy, Loosened, PolicyRefusal};
 use holdpoint_domain::world::{OpenBounds, check_floor};
 use holdpoint_domain::{Command, Refusal, Time, World};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,13 @@ pub struct Floor {
     pub inbox: Vec<PathBuf>,
     /// How many questions may be open at once.
     pub questions: QuestionsTable,
+    /// The logs that answer for people here, whoever began them: of the machine's file alone.
+    pub trusted: Vec<PathBuf>,
+    /// What goes on record: of the environment's file only what is kept secret.
+    pub evidence: EvidenceTable,
+    /// What it states, as it stands.
+    hold: HoldTable,
+    whose: Whose,
 }
 
 /// What all files demand, the strongest first.
@@ -52,6 +60,9 @@ pub struct Floor {
 pub struct Floors {
     floors: Vec<Floor>,
     policy: GatePolicy,
+    defaults: Defaults,
+    /// Whether less than the defaults may be asked for, as a person at a terminal said.
+    is_below_defaults: bool,
 }
 
 impl Floor {
@@ -88,7 +99,23 @@ impl Floors {
             let (one, other) = (found.one.name(), found.other.name());
             FloorsError::Contradiction { one, other, reason: found.reason }
         })?;
-        Ok(Self { floors, policy })
+        let of_owners = floors.iter().filter(|floor| floor.whose != Whose::Environment);
+        let mut defaults = Defaults::over(of_owners.map(|floor| (&floor.hold, &floor.evidence)));
+        let of_others = floors.iter().filter(|floor| floor.whose == Whose::Environment);
+        defaults.redact.extend(of_others.flat_map(|floor| floor.evidence.redact.iter().cloned()));
+        Ok(Self { floors, policy, defaults, is_below_defaults: false })
+    }
+
+    /// What holds where nobody says anything else: the built-in defaults, and what the machine's
+    /// file and the user's own state in their place.
+    #[must_use]
+    pub fn defaults(&self) -> &Defaults {
+        &self.defaults
+    }
+
+    /// The same where less than the defaults may be asked for.
+    pub(crate) fn below_defaults(self) -> Self {
+        Self { is_below_defaults: true, ..self }
     }
 
     /// Each file that is there, the system's first.
@@ -111,6 +138,13 @@ impl Floors {
             .over(OpenBounds::DEFAULT)
     }
 
+    /// The logs that root names: they answer for people here, whoever began them.
+    #[must_use]
+    pub fn trusted(&self) -> Vec<&Path> {
+        let named = self.floors.iter().flat_map(|floor| &floor.trusted);
+        named.map(PathBuf::as_path).collect()
+    }
+
     /// Whether a command to a log keeps each of them.
     ///
     /// # Errors
@@ -122,6 +156,13 @@ impl Floors {
         command: &Command,
         at: Time,
     ) -> Result<(), Refusal> {
+        if !self.is_below_defaults {
+            let kept = self.defaults.check(world, command);
+            kept.map_err(|loosened| {
+                let floor = BUILT_IN.to_string();
+                Refusal::from(PolicyRefusal::Loosened { floor, loosened })
+            })?;
+        }
         for floor in self.floors.iter().filter(|_| is_governed(command)) {
             floor.check_log(log)?;
             let kept = check_floor(world, &floor.policy, command, at);
@@ -147,7 +188,7 @@ pub(crate) fn is_governed(command: &Command) -> bool {
         | Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))
         | Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(_)) => true,
         Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command)) => {
-            command.needs_person()
+            command.needs_person() || command.policy.is_some()
         }
         _ => false,
     }

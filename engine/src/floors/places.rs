@@ -1,8 +1,8 @@
 //! Where floors stand.
 
-use super::settings::{FILE_BYTES_MAX, Settings, parse};
+use super::settings::{FILE_BYTES_MAX, Settings, fault_at, parse};
 use super::trusted::{Trust, read};
-use super::{Floor, Floors, FloorsError};
+use super::{Defaults, Floor, Floors, FloorsError, fault_of};
 use crate::shell::{
     home_of_user, in_initial_user_namespace, is_nobody, numbers_of, user_number, user_outside,
 };
@@ -11,6 +11,7 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::people::check_each_once;
 use holdpoint_domain::core::refusal::CommonRefusal;
 use holdpoint_domain::log::GatePolicy;
+use holdpoint_domain::world::OpenBounds;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -23,11 +24,32 @@ const IN_CONFIGURATION: &str = "holdpoint/config.toml";
 /// Where another directory of configurations is named. It adds one, and hides none.
 const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 
+/// Whose a file is, and so what it may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The machine's: root's.
+    Machine,
+    /// The user's, below the home that the user database names.
+    User,
+    /// Of whoever sets the environment: it may only demand more.
+    Environment,
+}
+
 /// The files that may hold a floor.
 #[derive(Clone, Debug)]
 pub struct FloorFiles {
-    places: Vec<(PathBuf, Trust)>,
+    places: Vec<FloorFile>,
     unknown: Option<Unknown>,
+    /// Whether less than the built-in defaults may be asked for.
+    is_below_defaults: bool,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+struct FloorFile {
+    path: PathBuf,
+    trust: Trust,
+    whose: Whose,
 }
 
 /// Why it is not known where one may be.
@@ -52,13 +74,15 @@ impl FloorFiles {
     #[must_use]
     pub fn of_machine() -> Self {
         let user = user_number();
-        let places = vec![(PathBuf::from(OF_SYSTEM), Trust::of_root())];
-        let mut files = Self { places, unknown: None };
+        let mut files = Self { places: Vec::new(), unknown: None, is_below_defaults: false };
+        files.add(PathBuf::from(OF_SYSTEM), Trust::of_root(), Whose::Machine);
         let outside = user_outside(user);
         let known = outside.as_ref().ok().copied().flatten();
         for number in [Some(user), known].into_iter().flatten() {
             match home_of_user(number) {
-                Ok(Some(home)) => files.add(home.join(IN_HOME), Trust::of_root_or(user)),
+                Ok(Some(home)) => {
+                    files.add(home.join(IN_HOME), Trust::of_root_or(user), Whose::User);
+                }
                 Ok(None) => {}
                 Err(error) => {
                     files.unknown = Some(Unknown::Home {
@@ -77,7 +101,7 @@ impl FloorFiles {
             }
         }
         if let Some(path) = added() {
-            files.add(path, Trust::of_root_or(user));
+            files.add(path, Trust::of_root_or(user), Whose::Environment);
         }
         files
     }
@@ -86,22 +110,31 @@ impl FloorFiles {
     #[cfg(feature = "simulated-people")]
     #[must_use]
     pub fn simulated(paths: &[&Path]) -> Self {
-        let mut files = Self { places: Vec::new(), unknown: None };
+        let mut files = Self { places: Vec::new(), unknown: None, is_below_defaults: true };
         for path in paths {
-            files.add(path.to_path_buf(), Trust::of_root_or(user_number()));
+            let whose = if files.places.is_empty() { Whose::Machine } else { Whose::User };
+            files.add(path.to_path_buf(), Trust::of_root_or(user_number()), whose);
         }
         files
     }
 
-    fn add(&mut self, path: PathBuf, trust: Trust) {
-        if !self.places.iter().any(|(known, _)| *known == path) {
-            self.places.push((path, trust));
+    /// The same where less than the built-in defaults may be asked for: for tests in which several
+    /// people act in one process.
+    #[cfg(feature = "simulated-people")]
+    #[must_use]
+    pub fn below_defaults(self) -> Self {
+        Self { is_below_defaults: true, ..self }
+    }
+
+    fn add(&mut self, path: PathBuf, trust: Trust, whose: Whose) {
+        if !self.places.iter().any(|known| known.path == path) {
+            self.places.push(FloorFile { path, trust, whose });
         }
     }
 
     /// Where floors are looked for, the strongest first.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.places.iter().map(|(path, _)| path.as_path())
+        self.places.iter().map(|file| file.path.as_path())
     }
 
     /// Reads them as they are now.
@@ -112,8 +145,9 @@ impl FloorFiles {
         if let Some(unknown) = self.unknown {
             return Err(unknown.error());
         }
-        let found = self.places.iter().filter_map(|(path, trust)| floor(path, *trust).transpose());
-        Floors::of(found.collect::<Result<_, _>>().map_err(as_seen_from_here)?)
+        let found = self.places.iter().filter_map(|file| floor(file).transpose());
+        let floors = Floors::of(found.collect::<Result<_, _>>().map_err(as_seen_from_here)?)?;
+        Ok(if self.is_below_defaults { floors.below_defaults() } else { floors })
     }
 }
 
@@ -149,9 +183,11 @@ fn as_seen_from_here(error: FloorsError) -> FloorsError {
 }
 
 /// What one file demands, where there is one.
-fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
-    let Some(bytes) = read(path, trust, FILE_BYTES_MAX)? else { return Ok(None) };
-    let path = path.to_path_buf();
+fn floor(file: &FloorFile) -> Result<Option<Floor>, FloorsError> {
+    let FloorFile { path, trust, whose } = file;
+    let whose = *whose;
+    let Some(bytes) = read(path, *trust, FILE_BYTES_MAX)? else { return Ok(None) };
+    let path = path.clone();
     let settings: Settings = match parse(&bytes) {
         Ok(settings) => settings,
         Err(fault) => return Err(FloorsError::Malformed { path, fault }),
@@ -160,7 +196,9 @@ fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
     if parse::<toml::Table>(&bytes).is_ok_and(|tables| tables.is_empty()) {
         return Err(FloorsError::Empty { path });
     }
-    let policy = settings.hold.policy();
+    // Who says that claims count and nothing else demands nothing.
+    let claims = GatePolicy { authentication: Some(Authentication::None), ..GatePolicy::default() };
+    let policy = Some(settings.hold.policy()).filter(|it| *it != claims).unwrap_or_default();
     if let Err(fault) = policy.check() {
         return Err(FloorsError::Unkeepable { path, fault });
     }
@@ -171,14 +209,41 @@ fn floor(path: &Path, trust: Trust) -> Result<Option<Floor>, FloorsError> {
         let names = policy.approvers.iter().cloned().collect();
         return Err(FloorsError::NamesNobody { path, names });
     }
+    if let Some(logs) = settings.logs.as_ref().filter(|_| whose != Whose::Machine) {
+        let message = "only the machine's file names the logs that are trusted: let root do that";
+        let fault = fault_at(&bytes, logs.span().start, message);
+        return Err(FloorsError::Malformed { path, fault });
+    }
+    let trusted = settings.logs.map(|logs| logs.into_inner().trusted).unwrap_or_default();
     let (log, inbox) = (settings.policy.log, settings.inbox.logs);
-    if let Some(log) = log.iter().chain(&inbox).find(|log| !log.is_absolute()) {
+    let named = log.iter().chain(&inbox).chain(&trusted);
+    if let Some(log) = named.into_iter().find(|log| !log.is_absolute()) {
         return Err(FloorsError::RelativeLog { path, log: log.clone() });
     }
+    if whose == Whose::Environment {
+        let mut less = Defaults::default().loosened_by(&settings.hold, &settings.evidence);
+        less.extend(settings.questions.loosens(OpenBounds::DEFAULT));
+        if let Some(loosened) = less.first() {
+            let fault = fault_of(&bytes, loosened);
+            return Err(FloorsError::Malformed { path, fault });
+        }
+    }
+    let (hold, evidence) = (settings.hold.clone(), settings.evidence);
     let escalation_targets = settings.hold.escalation_targets.unwrap_or_default();
-    let questions = settings.questions;
-    let sha256 = sha256(&bytes);
-    Ok(Some(Floor { path, sha256, policy, escalation_targets, log, inbox, questions }))
+    let (sha256, questions) = (sha256(&bytes), settings.questions);
+    Ok(Some(Floor {
+        path,
+        sha256,
+        policy,
+        escalation_targets,
+        log,
+        inbox,
+        questions,
+        trusted,
+        evidence,
+        hold,
+        whose,
+    }))
 }
 
 /// Whether each list of the policy names each user once.

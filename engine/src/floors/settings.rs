@@ -1,6 +1,6 @@
 //! What a policy file may say, and where it says something else.
 
-use super::table::HoldTable;
+use super::table::{EvidenceTable, HoldTable};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::log::Loosened;
 use holdpoint_domain::world::OpenBounds;
@@ -19,12 +19,16 @@ pub(super) const FILE_BYTES_MAX: u64 = 1024 * 1024;
 pub(super) struct Settings {
     /// Who is asked, when and how.
     pub(super) hold: HoldTable,
+    /// What goes on record.
+    pub(super) evidence: EvidenceTable,
     /// For which log.
     pub(super) policy: PolicyTable,
     /// Which logs `holdpoint inbox` looks at. It demands nothing.
     pub(super) inbox: InboxTable,
     /// How many questions may be open at once.
     pub(super) questions: QuestionsTable,
+    /// Which logs are known. Of the machine's file alone.
+    pub(super) logs: Option<toml::Spanned<LogsTable>>,
 }
 
 /// The table `questions`: how many may be open at once. What is not stated is as usual.
@@ -85,6 +89,14 @@ impl QuestionsTable {
     }
 }
 
+/// The table `logs`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct LogsTable {
+    /// The directories of logs that answer for people here, whoever began them.
+    pub(super) trusted: Vec<PathBuf>,
+}
+
 /// The table `inbox`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -132,6 +144,11 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FileFault> {
     })
 }
 
+/// The fault of what stands at so many bytes, in words.
+pub(super) fn fault_at(bytes: &[u8], at: usize, message: &str) -> FileFault {
+    fault(bytes, at, message)
+}
+
 /// A fault after so many bytes. Lines and columns count from 1, columns in bytes.
 fn fault(bytes: &[u8], at: usize, message: &str) -> FileFault {
     let before = bytes.get(..at).unwrap_or(bytes);
@@ -149,7 +166,7 @@ mod tests {
         let table: [(&[u8], &str, &str); 16] = [
             (b"[hold]\nwait = 1\n", "2:1: ", "unknown field `wait`"),
             (b"x = 1", "1:1: ", "unknown field `x`"),
-            (b"[evidence]\n", "1:2: ", "unknown field `evidence`"),
+            (b"[evidence]\nrecord = 1", "2:1: ", "unknown field `record`"),
             (b"[inbox]\nlog = \"/a\"", "2:1: ", "unknown field `log`"),
             (b"[hold]\ndefault = \"sometimes\"", "2:11: ", "never, before, on-failure"),
             (b"[hold]\ndefault = \"\"", "2:11: ", "never, before, on-failure"),

@@ -9,7 +9,7 @@ use holdpoint_domain::human_decision::{
 };
 use holdpoint_domain::log::GatePolicy;
 use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -116,6 +116,36 @@ impl HoldTable {
             escalation_approvers: self.escalation_targets.as_deref().map(names_of),
             override_approvers: self.override_approvers.clone(),
         }
+    }
+}
+
+/// What of an environment goes on record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EvidenceTable {
+    /// Variables to record besides the usual ones; a `*` at the end stands for any rest.
+    #[serde(deserialize_with = "variables")]
+    pub record_env: Vec<String>,
+    /// Parts of the names of variables whose values are kept secret besides the usual ones.
+    #[serde(deserialize_with = "variables")]
+    pub redact: Vec<String>,
+}
+
+/// Names of variables, or parts of them.
+fn variables<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<Variable>::deserialize(from)?;
+    Ok(names.into_iter().map(|name| name.0).collect())
+}
+
+/// The name of a variable, checked where it stands.
+struct Variable(String);
+
+impl<'de> Deserialize<'de> for Variable {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let checked = check_identifier("name", &text);
+        checked.map_err(|fault| D::Error::custom(format!("{text:?}: {fault}")))?;
+        Ok(Self(text))
     }
 }
 

@@ -23,6 +23,7 @@ use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_notifier::{CloseNotice, Notifier};
 use super::ticket::Ticket;
 use super::transaction::{Transaction, TransactionDraft};
+use crate::adoption::{Adoption, LogRegistry, RegistryError};
 use crate::floors::{FloorFiles, Floors, FloorsError, asks, is_governed};
 use crate::log::{CloseError, Level, Log, OpenReport, Storage};
 use crate::sync::Mutex;
@@ -34,10 +35,11 @@ use holdpoint_domain::human_decision::HumanDecisionCommand;
 use holdpoint_domain::world::{OpenBounds, Term};
 use holdpoint_domain::{ActorId, Command, Proof, World};
 use holdpoint_log_files::DirectoryStorage;
+use holdpoint_log_format::LogId;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// A log open for writing and the state that follows it. `Send` and `Sync`: submissions from
@@ -67,6 +69,7 @@ pub struct Engine<S: Storage = DirectoryStorage> {
     close_notice: CloseNotice,
     pub(super) disk: Arc<S>,
     report: OpenReport,
+    pub(super) not_listed: Option<RegistryError>,
 }
 
 /// What the threads of one engine share.
@@ -90,8 +93,13 @@ pub(super) struct Core<S: Storage> {
     pub(super) settled: Mutex<Settled>,
     pub(super) recorders: Mutex<Recorders>,
     /// Read anew for whatever they govern.
-    floors: FloorFiles,
+    pub(super) floors: FloorFiles,
     pub(super) open_bounds: Option<OpenBounds>,
+    /// The logs that this user has begun or adopted.
+    pub(super) registry: LogRegistry,
+    pub(super) log_id: LogId,
+    /// Whether a person let less than the built-in defaults be asked for.
+    pub(super) is_below_defaults: AtomicBool,
     /// Where the keys of runs are kept whose questions are left open.
     pub(super) keys: Option<ApprovalKeys>,
     /// The same disk, for what is derived from the log.
@@ -165,13 +173,19 @@ impl<S: Storage> Engine<S> {
             recorders: Mutex::new(Recorders::default()),
             floors: options.floors,
             open_bounds: options.open_bounds,
+            registry: options.registry,
+            log_id: report.log,
+            is_below_defaults: AtomicBool::new(false),
             keys: options.keys,
             caches,
         };
         let close_notice = CloseNotice(core.notifier.clone());
         let core = Arc::new(core);
         let queue = SubmitQueue::new(Arc::clone(&core), options.queue);
-        let engine = Self { queue, core, close_notice, disk, report };
+        let mut engine = Self { queue, core, close_notice, disk, report, not_listed: None };
+        if engine.report.recovered.created {
+            engine.not_listed = engine.core.list_as(Adoption::Begun).err();
+        }
         if owes_records {
             // What recovery did is a fact like any other: each turn begins with it.
             with_turn(&engine.core, |_, _, _| Ok(()))?;
@@ -229,7 +243,8 @@ impl<S: Storage> Engine<S> {
 
     /// As [`Engine::submit_when`], for what a person typed at this process's terminal: it is
     /// proven by that terminal where the command is in the name of this process's own user, and
-    /// by nothing more than the process where it is in another's. Show the person the whole question before the line is read.
+    /// by nothing more than the process where it is in another's. Show the person the
+    /// whole question before the line is read.
     ///
     /// # Errors
     /// As [`Engine::submit`].
@@ -486,6 +501,9 @@ impl<S: Storage> Core<S> {
     /// nothing.
     pub(super) fn floors_for(&self, command: &Command) -> Result<Floors, FloorsError> {
         match is_governed(command) {
+            true if self.is_below_defaults.load(Ordering::Relaxed) => {
+                Ok(self.floors.read()?.below_defaults())
+            }
             true => self.floors.read(),
             // A question that no floor governs is bounded as usual where they cannot be read.
             false if asks(command) => Ok(self.floors.read().unwrap_or_default()),

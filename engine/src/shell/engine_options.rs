@@ -6,6 +6,7 @@ use super::fingerprint::FingerprintDistance;
 use super::identity::Identity;
 use super::metrics::{Metrics, NoMetrics};
 use super::start::ApprovalKeys;
+use crate::adoption::LogRegistry;
 use crate::floors::FloorFiles;
 use crate::log::{Level, Options};
 use holdpoint_domain::world::OpenBounds;
@@ -46,6 +47,9 @@ pub struct EngineOptions {
     /// How many questions may be open at once, where that is less than what `floors` say; `None`:
     /// as they say.
     pub open_bounds: Option<OpenBounds>,
+    /// The list of the logs that this user has begun or adopted: a log that is made is added to it,
+    /// and another one answers no spender.
+    pub registry: LogRegistry,
     /// Where the keys of runs are kept whose questions are left open; `None`: where
     /// [`ApprovalKeys::of_user`] says.
     pub keys: Option<ApprovalKeys>,
@@ -59,7 +63,9 @@ impl EngineOptions {
     #[cfg(feature = "simulated-people")]
     #[must_use]
     pub fn simulated() -> Self {
-        Self { identity: Identity::simulated(), ..Self::default() }
+        let (identity, registry) = (Identity::simulated(), LogRegistry::simulated());
+        let floors = FloorFiles::of_machine().below_defaults();
+        Self { identity, registry, floors, ..Self::default() }
     }
 
     /// The same opened so: see [`EngineOptions::log`].
@@ -122,6 +128,12 @@ impl EngineOptions {
         Self { open_bounds, ..self }
     }
 
+    /// The same with another list of this user's logs: see [`EngineOptions::registry`].
+    #[must_use]
+    pub fn registry(self, registry: LogRegistry) -> Self {
+        Self { registry, ..self }
+    }
+
     /// The same with another place for the keys of runs: see [`EngineOptions::keys`].
     #[must_use]
     pub fn keys(self, keys: Option<ApprovalKeys>) -> Self {
@@ -148,6 +160,7 @@ impl Default for EngineOptions {
             identity: Identity::of_process(),
             floors: FloorFiles::of_machine(),
             open_bounds: None,
+            registry: LogRegistry::of_user(),
             keys: None,
             queue: 256,
         }

@@ -8,6 +8,7 @@
 //! - No rule is taken here: what to do is decided by `holdpoint_domain::decide` alone.
 //! - Nothing derived from the state leaves before a sync covers the newest record it depends on.
 
+mod adopted;
 mod append;
 mod archive;
 mod archived;

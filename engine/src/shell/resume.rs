@@ -147,6 +147,7 @@ impl<S: Storage> Engine<S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, ResumeError> {
+        self.expect_adopted()?.map_err(RunError::Refused)?;
         self.expire()?;
         let (entity, decided) = self.query(|world| to_resume(world, request_id))??;
         let run = self.as_approved(&entity, run)?;

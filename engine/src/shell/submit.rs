@@ -86,6 +86,9 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     // Files are read before the turn, and users looked up: nobody waits for them.
     let command = &*engine.with_numbers(Cow::Borrowed(command))?;
     let floors = engine.floors_for(command)?;
+    if let Err(refusal) = engine.check_adopted(command)? {
+        return Ok(Ok(Begun::refused(engine, refusal)));
+    }
     let by = By { origin, proof: Some(proof) };
     let level = engine.level_of(command);
     let (answer, pending) = in_turn(engine, level, |engine, hot, turn| {

@@ -228,6 +228,11 @@ pub(super) fn begin<'a, S: Storage>(
     };
     let members = transaction.members.iter().map(ready);
     let members = members.collect::<Result<Vec<Ready>, SubmitError>>()?;
+    for member in &members {
+        if let Err(refusal) = engine.check_adopted(&member.command)? {
+            return Ok(Begun::refused(engine, refusal));
+        }
+    }
     let idempotency = conditions.key.as_ref().map(|key| Idempotency {
         tenant: key.tenant.clone(),
         engine: key.engine.clone(),

@@ -3,7 +3,7 @@
 mod home;
 
 use crate::program::{Place, skip, status, text};
-pub(crate) use home::{home, remembered};
+pub(crate) use home::{configure, home, remembered, take_claims, trust};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};

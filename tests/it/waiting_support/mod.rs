@@ -1,6 +1,7 @@
 //! Decisions through `apply`, and processes that wait for them.
 
 use crate::apply_support::{Session, answers, apply};
+use crate::machine::take_claims;
 use crate::program::{Place, text};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -10,6 +11,7 @@ use tempfile::TempDir;
 /// A directory in memory, where there is one: many records, each with its sync.
 pub(crate) fn in_memory() -> Place {
     let place = Place::new();
+    take_claims();
     let memory = Path::new("/dev/shm");
     match memory.is_dir().then(|| TempDir::new_in(memory)) {
         Some(Ok(directory)) => {

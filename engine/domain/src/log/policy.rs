@@ -28,6 +28,9 @@ pub const RELAX_TOOL: &str = "holdpoint policy relax";
 /// Whose policy a log's own is, in refusals.
 pub const OF_THE_LOG: &str = "this log";
 
+/// Whose policy the built-in defaults are, in refusals.
+pub const BUILT_IN: &str = "the built-in defaults";
+
 /// What is demanded at least. The default demands nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -164,6 +167,12 @@ refusals! {
          `holdpoint policy set`"
     )]
     Lost = "POLICY_LOST" in Gating,
+    /// A log that this user has neither begun on this machine nor adopted.
+    #[error("{reason}")]
+    NotAdopted {
+        /// Why not, and what to do.
+        reason: String,
+    } = "LOG_NOT_ADOPTED",
 }
 
 /// Terms that the log's own policy does not let pass.
@@ -175,9 +184,15 @@ impl From<Loosened> for PolicyRefusal {
 
 /// What helps against a policy: that of a log can be relaxed, a file is its owner's.
 fn advice(floor: &str) -> &'static str {
-    match floor == OF_THE_LOG {
-        true => "ask for at least that, or let its approvers relax it (`holdpoint policy relax`)",
-        false => "ask for at least that: who may change the file decides about it",
+    match floor {
+        OF_THE_LOG => {
+            "ask for at least that, or let its approvers relax it (`holdpoint policy relax`)"
+        }
+        BUILT_IN => {
+            "ask for at least that: only /etc/holdpoint/config.toml, .config/holdpoint/config.toml \
+             in the home that the user database names, and a person at a terminal may say less"
+        }
+        _ => "ask for at least that: who may change the file decides about it",
     }
 }
 

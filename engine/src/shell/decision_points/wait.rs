@@ -4,9 +4,9 @@ use super::super::engine::Engine;
 use super::super::error::SubmitError;
 use super::super::subscription::{Delivered, Subscription, SubscriptionError};
 use crate::log::Storage;
-use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent, DecisionPointState};
+use holdpoint_domain::{Event, Refusal};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -51,6 +51,9 @@ pub enum WaitError {
     /// The log cannot be followed.
     #[error(transparent)]
     Follow(Box<SubscriptionError>),
+    /// The log answers nobody here: see [`Engine::adoption`].
+    #[error(transparent)]
+    Refused(Refusal),
     /// No round has this id, or none that is still remembered.
     #[error("there is no decision {decision_id}; `holdpoint decision list` shows what waits")]
     Unknown {
@@ -107,6 +110,7 @@ impl<S: Storage> Engine<S> {
         decision_id: &str,
         timeout: Duration,
     ) -> Result<Waited, WaitError> {
+        self.expect_adopted()?.map_err(WaitError::Refused)?;
         let until = Instant::now().checked_add(timeout);
         // Followed before it is looked at: an answer in between is delivered.
         let mut following = self.follow_from_here()?;

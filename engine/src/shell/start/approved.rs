@@ -67,6 +67,7 @@ impl<S: Storage> Engine<S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, StartError> {
+        self.expect_adopted()?.map_err(StartError::Refused)?;
         let checked = self.check_approved(&origin.actor, start)?;
         let Checked { run, program, files, labels } = checked;
         let mut runner = match Runner::begin(self, origin, &run, start.terms, &labels) {

@@ -120,6 +120,7 @@ impl<S: Storage> Engine<S> {
         prompter: &mut dyn StartPrompter,
         signals: &mut dyn SignalSource,
     ) -> Result<Asked, StartError> {
+        self.expect_adopted()?.map_err(StartError::Refused)?;
         // Watched first, looked at then: an answer in between wakes the wait.
         let watch = Watch::of_log(self.root());
         self.forget_keys_of_what_is_over(bound)?;
