@@ -27,7 +27,8 @@ pub enum FloorsError {
     /// The home of a user, where one may be, is not known.
     #[error(
         "the user database does not answer, and so not where the home of user {user} is \
-         ({source}); nothing begins before the policy in it is known: see that `getent passwd {user}` answers"
+         ({source}); nothing begins before the policy in it is known: see that \
+         `getent passwd {user}` answers"
     )]
     UnknownHome {
         /// The user's number.

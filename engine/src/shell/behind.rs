@@ -1,5 +1,5 @@
-//! Who else may be behind this process, by what the kernel says of it, and what programs that change
-//! users do. None of it proves who somebody is; each of it can say that somebody is not another person.
+//! Who else may be behind this process, by what the kernel and programs that change users say of
+//! it. None of it proves who somebody is; each of it can say that somebody is no other person.
 
 use super::origin_of_user::ancestors;
 use super::raw_file::proc_file;

@@ -15,8 +15,8 @@ use crate::decision_point::state::DecisionPoint;
 use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, MAX_CONTEXT_BYTES,
     MAX_DESCRIPTION_BYTES, MAX_EXCERPT_BYTES, MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTION_ID_BYTES,
-    MAX_PROMPT_BYTES, MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout, OutcomeClaim,
-    Proposal, Response, Terms,
+    MAX_OPTIONS, MAX_PROMPT_BYTES, MAX_RESPONSE_BYTES, MAX_SHORT_BYTES, MAX_TIMEOUT_MS, OnTimeout,
+    OptionList, OutcomeClaim, Proposal, Response, Terms,
 };
 
 /// What the id of every decision point begins with: no issue is called so.
@@ -281,4 +281,16 @@ pub(crate) fn check_number(
         return Err(No::SelfApproval { decision_id, by });
     }
     Ok(terms)
+}
+
+/// The options, each with a short form.
+pub(crate) fn options(offered: &[DecisionOption]) -> Result<OptionList, No> {
+    if offered.len() > MAX_OPTIONS {
+        return Err(No::OptionCount { found: offered.len() });
+    }
+    let with_short = |option: &DecisionOption| {
+        let short = if option.short.is_empty() { &option.id } else { &option.short };
+        DecisionOption { short: short.clone(), ..option.clone() }
+    };
+    Ok(offered.iter().map(with_short).collect())
 }

@@ -15,7 +15,7 @@ use crate::core::text::{check_identifier, shown, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{
     check_binding, check_chosen_names, check_claim, check_length, check_number, check_plain_name,
-    check_response_form, check_terms,
+    check_response_form, check_terms, options,
 };
 use crate::decision_point::command::DecisionPointCommand as Command;
 use crate::decision_point::command::{
@@ -34,8 +34,7 @@ use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints, Revocation};
 use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption,
-    DecisionPointState, MAX_OPTIONS, MAX_REASON_BYTES, OnTimeout, OptionList, Proposal, Response,
-    Terms, Urgency,
+    DecisionPointState, MAX_REASON_BYTES, OnTimeout, Proposal, Response, Terms, Urgency,
 };
 use crate::log::policy::{GatePolicy, Loosened, PolicyRefusal, RELAX_TOOL, RUN_TOOL};
 
@@ -268,18 +267,6 @@ fn expires_at(command: &CreateDecisionPoint, at: Timestamp) -> Result<Option<Tim
         (Some(ms), None) => Ok(Some(at.plus_ms(ms))),
         (None, end) => Ok(end),
     }
-}
-
-/// The options, each with a short form.
-fn options(offered: &[DecisionOption]) -> Result<OptionList, No> {
-    if offered.len() > MAX_OPTIONS {
-        return Err(No::OptionCount { found: offered.len() });
-    }
-    let with_short = |option: &DecisionOption| {
-        let short = if option.short.is_empty() { &option.id } else { &option.short };
-        DecisionOption { short: short.clone(), ..option.clone() }
-    };
-    Ok(offered.iter().map(with_short).collect())
 }
 
 fn list<T, U>(field: &'static str, items: &[T], make: impl Fn(&T) -> U) -> Result<List<U>, No> {
