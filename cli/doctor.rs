@@ -1,5 +1,6 @@
 //! `holdpoint doctor`: whether what guards the agent is in working order: the log, its lock, the
-//! configuration, and the hooks in the settings of the agent's host. It reads and changes nothing.
+//! configuration, and the hooks in the settings of the agent's host. It reads and changes
+//! nothing; with `--terminal` it puts back a terminal instead.
 
 mod access;
 mod check;
