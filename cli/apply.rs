@@ -24,16 +24,20 @@ mod turn;
 
 use crate::arguments::Global;
 use crate::config::{Asked, Configuration, Demands, InForce, floors};
+use crate::confirm::Offer;
 use crate::damage::LogError;
 use crate::exit::{Exit, Failure};
 use crate::hold::open_log;
 use crate::output::Output;
 use crate::text::path;
 use answer::{Answer, Outcome};
+use holdpoint_domain::Command;
+use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
+use holdpoint_domain::registration::RegistrationCommand;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError};
-use holdpoint_engine::shell::{EngineError, SubmitError};
+use holdpoint_engine::shell::{EngineError, Origin, SubmitError, TypedLine};
 use lines::{InputLine, next_line, open_input};
 use serde::de::DeserializeOwned;
 use std::io::{self, BufRead};
@@ -171,10 +175,39 @@ impl<'a> Applier<'a> {
             let drawn = self.engine.entropy().map_err(|error| failed(self.global, &error))?;
             origin.correlation = drawn.to_string();
         }
-        let submitted = self.engine.submit_when(&origin, &conditions, &command);
+        let submitted = match self.confirmed(&origin, &command)? {
+            Some(typed) => self.engine.submit_typed(&origin, &conditions, &command, typed),
+            None => self.engine.submit_when(&origin, &conditions, &command),
+        };
         submitted
             .map(|done| Outcome::of(done, &command))
             .map_err(|error| failed(self.global, &error))
+    }
+}
+
+impl Applier<'_> {
+    /// The line by which the user of this process grants or takes away a capability at a terminal.
+    /// Nothing else of `apply` is a person's: a question is answered where it is shown.
+    fn confirmed(&self, origin: &Origin, command: &Command) -> Result<Option<TypedLine>, Failure> {
+        let Command::Registration(RegistrationCommand::ChangeCapability(change)) = command else {
+            return Ok(None);
+        };
+        let is_own =
+            origin.actor.kind == Actor::Human && origin.actor.id == self.engine.identity().name();
+        let stated = self.engine.query(|world| world.policy().authentication);
+        let stated = stated.map_err(|error| failed(self.global, &error))?;
+        if !is_own || stated.is_some() {
+            return Ok(None);
+        }
+        let word = if change.is_granted { "grant" } else { "revoke" };
+        let (kind, capability) = (change.actor_kind, change.capability);
+        let lines = vec![
+            format!("{word} a capability in the log {}", path(&self.global.log)),
+            format!("{:<22}{kind} {}", "actor", visible(&change.actor_id)),
+            format!("{:<22}{capability}", "capability"),
+        ];
+        // What is not typed is refused, for want of a person.
+        Ok(Offer::of_change(lines, "holdpoint apply", word).typed().unwrap_or_default())
     }
 }
 

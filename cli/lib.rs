@@ -12,6 +12,7 @@ mod bisect;
 mod closest;
 mod completions;
 mod config;
+mod confirm;
 mod damage;
 mod decision;
 mod diff;

@@ -6,14 +6,20 @@ use super::meant::{expect_a_no, expect_asked_once, expect_refined_rejecting};
 use super::offered::HOW_TO_REJECT;
 use super::principal::Speaker;
 use super::session::{DecisionSession, Only};
+use super::shown::Doubts;
 use super::told::{Told, came_to, show};
 use crate::arguments::Global;
 use crate::closest::closest;
+use crate::confirm::Offer;
 use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
+use crate::text::excerpt;
 use holdpoint_domain::Command;
-use holdpoint_domain::core::actor::Principal;
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, Response};
+use holdpoint_domain::core::actor::{Authentication, Principal};
+use holdpoint_domain::decision_point::{
+    ApprovalPolicy, DecisionPoint, DecisionPointCommand, DecisionPointRefusal, Response,
+};
+use holdpoint_engine::shell::TypedLine;
 use serde_json::json;
 
 /// Which decision is changed, and how.
@@ -79,9 +85,39 @@ impl Change {
             Some(_) => command.with_entropy(session.entropy()?),
             None => command,
         };
-        let submitted = session.submit(&point, &by, &self.only, &command)?;
+        let line = self
+            .typed(global, &session, &point, &command)
+            .map_err(|failure| advised(failure, &point, &command))?;
+        let submitted = session.submit_as(&point, &by, &self.only, &command, line)?;
         let told = came_to(session, &point.decision_id, submitted);
         told.map_err(|failure| advised(failure, &point, &command))
+    }
+
+    /// The word by which a person answers where one has to and may be at a terminal. An answer in
+    /// another's name or as a program, and one where the policy takes any name, is an argument.
+    fn typed(
+        &self,
+        global: &Global,
+        session: &DecisionSession<'_>,
+        point: &DecisionPoint,
+        command: &Command,
+    ) -> Result<Option<TypedLine>, Failure> {
+        let Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(given)) = command
+        else {
+            return Ok(None);
+        };
+        let takes_claims = |policy: &ApprovalPolicy| policy.authentication == Authentication::None;
+        let is_by_argument = !point.is_open()
+            || !point.needs_person()
+            || !self.speaker.is_user()
+            || point.terms.policy.as_ref().is_some_and(takes_claims);
+        if is_by_argument {
+            return Ok(None);
+        }
+        expect_offered(session, point, &given.response)?;
+        let doubts = Doubts { of_records: session.doubt(point)?, ..Doubts::default() };
+        let answer = (&given.response, given.comment.as_deref());
+        Offer::of_decision(global, point, doubts, answer).typed()
     }
 
     /// That the command means the question that was read, which its version names as well as its
@@ -112,6 +148,25 @@ impl Change {
             .and_then(|()| expect_refined_rejecting(point, command, HOW_TO_REJECT));
         meant.or_else(|failure| Err(told(failure)?))
     }
+}
+
+/// That an option is one of the question's: nobody types a word that answers nothing.
+fn expect_offered(
+    session: &DecisionSession<'_>,
+    point: &DecisionPoint,
+    response: &Response,
+) -> Result<(), Failure> {
+    let Response::Option(wanted) = response else { return Ok(()) };
+    let ids = point.terms.proposal.options.iter().map(|option| option.id.as_str());
+    if ids.clone().any(|id| id == wanted.as_str()) {
+        return Ok(());
+    }
+    let refusal = DecisionPointRefusal::BadOption {
+        decision_id: point.decision_id.to_string(),
+        found: excerpt(wanted),
+        options: ids.collect::<Vec<_>>().join(", "),
+    };
+    Err(session.refused(&refusal.into(), Some(&point.decision_id))?)
 }
 
 /// The refusal of an option that is not offered says what was meant, or how a text is given.

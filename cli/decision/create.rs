@@ -155,7 +155,7 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     let by = command.by.clone();
     let (issue, only) = (args.issue, Only::under_key(args.idempotency_key));
     let command = Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
-    let submitted = session.submit_new(issue.as_deref(), &by, &only, &command);
+    let submitted = session.submit_new(issue.as_deref(), &by, &only, &command, None);
     let submitted = submitted.map_err(may_be_there)?;
     let created = session.carried_out(None, submitted).and_then(|(receipt, _)| {
         let point = session.created(&receipt)?;

@@ -22,6 +22,12 @@ impl Speaker {
         self.name.is_some() || self.agent
     }
 
+    /// Whether it is the user of this process as a person.
+    pub(crate) fn is_user(&self) -> bool {
+        let is_own = |name: &str| name == Identity::of_process().name();
+        !self.agent && self.name.as_deref().is_none_or(is_own)
+    }
+
     /// Who acts: the user of this process, unless another name is claimed. `takes_person`: what is
     /// done is a person's to do, so that what proves one is looked at.
     pub(crate) fn principal(&self, takes_person: bool) -> Principal {

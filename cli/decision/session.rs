@@ -123,8 +123,21 @@ impl<'g> DecisionSession<'g> {
         only: &Only,
         command: &Command,
     ) -> Result<Submitted, Failure> {
+        self.submit_as(point, by, only, command, None)
+    }
+
+    /// The same, of a person who typed a line for it.
+    pub(crate) fn submit_as(
+        &self,
+        point: &DecisionPoint,
+        by: &Principal,
+        only: &Only,
+        command: &Command,
+        line: Option<TypedLine>,
+    ) -> Result<Submitted, Failure> {
         let correlation = point.correlation.clone();
-        self.submit_in(Origin { actor: by.actor(), correlation, causation: None }, only, command)
+        let origin = Origin { actor: by.actor(), correlation, causation: None };
+        self.submit_in(origin, only, command, line)
     }
 
     /// Hands in a command that asks. Its story is the issue; without one, the key or random bits.
@@ -134,6 +147,7 @@ impl<'g> DecisionSession<'g> {
         by: &Principal,
         only: &Only,
         command: &Command,
+        line: Option<TypedLine>,
     ) -> Result<Submitted, Failure> {
         // An issue that is no name has no story: the rules tell that it is none.
         let story = issue.filter(|issue| check_identifier("issue id", issue).is_ok());
@@ -142,7 +156,8 @@ impl<'g> DecisionSession<'g> {
             (None, Some(key)) => story_of(key),
             (None, None) => self.entropy()?.to_string(),
         };
-        self.submit_in(Origin { actor: by.actor(), correlation, causation: None }, only, command)
+        let origin = Origin { actor: by.actor(), correlation, causation: None };
+        self.submit_in(origin, only, command, line)
     }
 
     fn submit_in(
@@ -150,8 +165,13 @@ impl<'g> DecisionSession<'g> {
         origin: Origin,
         only: &Only,
         command: &Command,
+        line: Option<TypedLine>,
     ) -> Result<Submitted, Failure> {
-        let submitted = self.engine.submit_when(&origin, &only.conditions(), command);
+        let conditions = only.conditions();
+        let submitted = match line {
+            Some(line) => self.engine.submit_typed(&origin, &conditions, command, line),
+            None => self.engine.submit_when(&origin, &conditions, command),
+        };
         submitted.map_err(|error| {
             not_submitted(self.global, &error, |record| {
                 let is_it = |point: &&DecisionPoint| point.version == record;

@@ -3,6 +3,7 @@
 use super::shown::{NamedHumanDecision, outcome_line, output_of};
 use super::{LockWaitArgs, check_reason, failed, like, not_submitted};
 use crate::arguments::{Global, program};
+use crate::confirm::{self, Offer};
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
@@ -19,8 +20,8 @@ use holdpoint_domain::human_decision::{
 use holdpoint_domain::{ActorId, Command, Event, Refusal, Time, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{
-    Origin, Receipt, SubmitError, Submitted, SubscriptionError, terminal_name, user_name,
-    user_number,
+    Conditions, Origin, Question, Receipt, SubmitError, Submitted, SubscriptionError, TypedLine,
+    user_name, user_number,
 };
 use holdpoint_log_files::FollowError;
 use serde::Serialize;
@@ -145,8 +146,8 @@ pub(crate) fn give(global: &Global, args: Args) -> Result<String, Failure> {
 
 fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     args.reason.as_deref().map_or(Ok(()), check_reason)?;
+    confirm::refuse_yes(args.yes)?;
     let engine = super::open(global, &args.turn)?;
-    let means = means(args.yes)?;
     let found = super::find(global, &engine, &args.request)?;
     // One that nobody knows is handed in as well: the refusal goes on record.
     let like = match found {
@@ -157,7 +158,9 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
         }
     };
     let request_id = found.unwrap_or_else(|| args.request.clone());
-    let submitted = submit(global, &engine, &request_id, args, means)?;
+    let line = typed(global, &engine, &request_id, &args)?;
+    let means = means(line.as_ref());
+    let submitted = submit(global, &engine, &request_id, args, (means, line))?;
     let outcome = outcome(&engine, &request_id).map_err(|error| failed(global, error))?;
     let output = engine.query(|world| {
         Some(output_of(&program(&global.log), world.find_request(&request_id)?.held()))
@@ -178,21 +181,50 @@ pub(super) fn request_ids(world: &World) -> impl Iterator<Item = &str> {
     live.chain(world.closed_requests()).map(HeldRequest::request_id)
 }
 
-/// By what means the answer is given: at a terminal, or expressly without one.
-fn means(yes: bool) -> Result<AnswerMeans, Failure> {
-    let (terminal, uid) = (terminal_name(), user_number());
-    let (channel, what) = match (terminal, yes) {
-        (Some(name), false) => (AnswerChannel::Terminal, name),
-        (Some(name), true) => (AnswerChannel::YesFlag, format!("--yes at {name}")),
-        (None, true) => (AnswerChannel::YesFlag, "--yes, no terminal".to_string()),
-        (None, false) => {
-            let message = "a person answers at a terminal, and standard input is none: answer at \
-                           one; another user than the one who asks may do without, by --yes, \
-                           which goes on record";
-            return Err(Failure::new(Exit::REFUSED, "no_terminal", message));
+/// The question while it is open; an answer to another one is handed in to be told of that.
+fn open_question(
+    global: &Global,
+    engine: &Engine,
+    request_id: &str,
+) -> Result<Option<Question>, Failure> {
+    let open = engine.query(|world| match world.find_request(request_id)? {
+        RequestPlace::Live(entity, held) if held.outcome.is_none() => {
+            Some(Question::of(entity, held))
         }
+        RequestPlace::Live(..) | RequestPlace::Closed(_) => None,
+    });
+    open.map_err(|error| failed(global, error))
+}
+
+/// The word by which a person answers; `None` where nobody is asked for it.
+fn typed(
+    global: &Global,
+    engine: &Engine,
+    request_id: &str,
+    args: &Args,
+) -> Result<Option<TypedLine>, Failure> {
+    let Some(question) = open_question(global, engine, request_id)?.filter(|_| !args.yes) else {
+        return Ok(None);
     };
-    Ok(AnswerMeans { channel, detail: format!("{what}, uid {uid}").into() })
+    let beside = (args.reason.as_deref(), args.target.as_deref());
+    let offer = Offer::of_hold(global, &question, args.decision.decision().name(), beside);
+    let line = offer.typed()?;
+    line.map(Some).ok_or_else(|| {
+        let message = "a person answers at a terminal, and there is none here: answer at one; \
+                       another user than the one who asks may do without, by --yes, which goes \
+                       on record";
+        Failure::new(Exit::REFUSED, "no_terminal", message)
+    })
+}
+
+/// By what means the answer is given: at a terminal, or without one. The engine records what it can
+/// prove of that.
+fn means(line: Option<&TypedLine>) -> AnswerMeans {
+    let (channel, what) = match line {
+        Some(line) => (AnswerChannel::Terminal, line.terminal()),
+        None => (AnswerChannel::YesFlag, "no terminal"),
+    };
+    AnswerMeans { channel, detail: format!("{what}, uid {}", user_number()).into() }
 }
 
 fn submit(
@@ -200,7 +232,7 @@ fn submit(
     engine: &Engine,
     request_id: &str,
     args: Args,
-    means: AnswerMeans,
+    (means, line): (AnswerMeans, Option<TypedLine>),
 ) -> Result<Submitted, Failure> {
     let human_id = user_name();
     let command =
@@ -216,7 +248,11 @@ fn submit(
             means,
         }));
     let origin = origin(global, engine, request_id, human_id)?;
-    engine.submit(&origin, &command).map_err(|error| {
+    let submitted = match line {
+        Some(line) => engine.submit_typed(&origin, &Conditions::default(), &command, line),
+        None => engine.submit(&origin, &command),
+    };
+    submitted.map_err(|error| {
         not_submitted(global, &error, |_| {
             let outcome = outcome(engine, request_id).ok()??;
             let words: Vec<String> =

@@ -134,7 +134,8 @@ impl Session<'_> {
                 self.screen.reply("handing it in ..");
                 let frame = self.screen.frame(now(), terminal.size()?);
                 terminal.draw(&frame)?;
-                self.give(&place, typed);
+                // Where the answer is a person's, the whole question is shown, and the word typed.
+                terminal.lend(|| self.give(&place, typed))?;
             }
         }
         Ok(())

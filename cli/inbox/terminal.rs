@@ -142,6 +142,14 @@ impl FullTerminal {
         self.heed(SIGTSTP)
     }
 
+    /// Gives the terminal back for a conversation, and takes it again.
+    pub(super) fn lend<T>(&mut self, conversation: impl FnOnce() -> T) -> io::Result<T> {
+        give_back();
+        let outcome = conversation();
+        self.forget_drawn();
+        take().map(|()| outcome)
+    }
+
     fn heed(&mut self, signal: i32) -> io::Result<()> {
         give_back();
         emulate_default_handler(signal)?;

@@ -72,7 +72,7 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
     session.demands()?.tighten(&mut command, asked.as_ref());
     let command =
         Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(command)));
-    let submitted = session.submit_new(issue.as_deref(), &caller.by, &only, &command)?;
+    let submitted = session.submit_new(issue.as_deref(), &caller.by, &only, &command, None)?;
     let (receipt, replayed) = session.carried_out(None, submitted)?;
     let decision = session.value(&session.created(&receipt)?)?;
     session.close()?;

@@ -3,14 +3,15 @@
 use super::given::Given;
 use super::show::stated_rows;
 use crate::arguments::Global;
+use crate::confirm::{self, Offer};
 use crate::decision::{DecisionSession, Only, user};
 use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
 use crate::output::Output;
 use holdpoint_domain::Command;
-use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::log::{ChangePolicy, GatePolicy, LogCommand};
-use holdpoint_engine::shell::Receipt;
+use holdpoint_engine::shell::{Receipt, TypedLine};
 use serde_json::json;
 
 /// Options of `policy set`.
@@ -25,31 +26,51 @@ pub(crate) struct SetArgs {
 /// Records the policy. The log is made where there is none. Exit 5 where it would demand less, and
 /// where nobody sits at a terminal.
 pub(super) fn set(global: &Global, args: &SetArgs) -> Result<Exit, Failure> {
-    at_a_terminal("set a policy")?;
+    expect_terminal("set a policy")?;
     let session = DecisionSession::open(global, &args.turn, true)?;
-    let policy = args.given.over(&session.look(|world| world.policy())?, false)?;
+    let before = session.look(|world| world.policy())?;
+    let policy = args.given.over(&before, false)?;
+    let line = confirmed("set a policy", "set", &before, &policy)?;
     let by = user(Actor::Human);
     let change =
         ChangePolicy { by: by.clone(), policy: policy.clone(), approval: None, people: None };
     let command = Command::Log(LogCommand::SetPolicy(Box::new(change)));
-    let submitted = session.submit_new(None, &by, &Only::default(), &command)?;
+    let submitted = session.submit_new(None, &by, &Only::default(), &command, Some(line))?;
     let (receipt, _) = session.carried_out(None, submitted)?;
     session.close()?;
     tell(global, &receipt, &policy)
 }
 
-/// Whether whoever runs this counts as a person here; told before anything is written.
-pub(super) fn at_a_terminal(what: &str) -> Result<(), Failure> {
-    let by = user(Actor::Human);
-    if by.authenticated_by == Authentication::Terminal {
-        return Ok(());
-    }
+/// Whether a person could type here; told before anything is written.
+pub(super) fn expect_terminal(what: &str) -> Result<(), Failure> {
+    if confirm::is_possible() { Ok(()) } else { Err(no_terminal(what)) }
+}
+
+fn no_terminal(what: &str) -> Failure {
     let message = format!(
         "only a person at a terminal may {what}, and this is none ({}): do it at a terminal, \
          outside of containers and of commands that are recorded",
-        by.means
+        user(Actor::Human).means
     );
-    Err(Failure::new(Exit::REFUSED, "no_terminal", message))
+    Failure::new(Exit::REFUSED, "no_terminal", message)
+}
+
+/// Shows what the log would demand, and reads the word by which a person says so.
+pub(super) fn confirmed(
+    what: &str,
+    word: &str,
+    before: &GatePolicy,
+    after: &GatePolicy,
+) -> Result<TypedLine, Failure> {
+    let rows = stated_rows(before).into_iter().zip(stated_rows(after));
+    let row = |((name, was), (_, is)): ((&str, String), (&str, String))| match was == is {
+        true => format!("{name:<22}{is}"),
+        false => format!("{name:<22}{is}   <- before: {was}"),
+    };
+    let title = format!("to {what}: what the log demands from then on");
+    let lines = std::iter::once(title).chain(rows.map(row)).collect();
+    let line = Offer::of_change(lines, &format!("holdpoint policy {word}"), word).typed()?;
+    line.ok_or_else(|| no_terminal(what))
 }
 
 /// What the log demands now.

@@ -1,6 +1,6 @@
 //! `holdpoint policy relax`: the log demands less, once those whom it names approve of that.
 
-use super::change::{at_a_terminal, tell};
+use super::change::{confirmed, expect_terminal, tell};
 use super::given::Given;
 use crate::arguments::{Global, program};
 use crate::decision::{DecisionSession, Only, how_to_answer, tell_how_to_answer, user};
@@ -47,10 +47,14 @@ pub(crate) struct Args {
 pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let session = DecisionSession::open(global, &args.turn, false)?;
     if !args.no_wait {
-        at_a_terminal("relax a policy")?;
+        expect_terminal("relax a policy")?;
     }
     let before = session.look(|world| world.policy())?;
     let after = args.given.over(&before, true)?;
+    let line = match args.no_wait {
+        true => None,
+        false => Some(confirmed("relax the policy", "relax", &before, &after)?),
+    };
     let point = match &args.approval {
         Some(wanted) => session.find(wanted)?,
         None => ask(global, &session, &before, &after)?,
@@ -64,7 +68,7 @@ pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let approval = Some(point.decision_id.to_string());
     let change = ChangePolicy { by: by.clone(), policy: after.clone(), approval, people: None };
     let command = Command::Log(LogCommand::RelaxPolicy(Box::new(change)));
-    let submitted = session.submit(&point, &by, &Only::default(), &command)?;
+    let submitted = session.submit_as(&point, &by, &Only::default(), &command, line)?;
     let (receipt, _) = session.carried_out(Some(&point.decision_id), submitted)?;
     session.close()?;
     tell(global, &receipt, &after)
@@ -98,7 +102,7 @@ fn ask(
     };
     let command =
         Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(question)));
-    let submitted = session.submit_new(None, &by, &Only::default(), &command)?;
+    let submitted = session.submit_new(None, &by, &Only::default(), &command, None)?;
     let (receipt, _) = session.carried_out(None, submitted)?;
     session.created(&receipt)
 }

@@ -6,6 +6,7 @@ use crate::text::counted;
 use holdpoint_engine::shell::{AskError, PersonTerminal, TypedLine};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 /// What stands around a question.
 #[derive(Debug)]
@@ -34,6 +35,21 @@ impl Conversation {
     /// One at the terminal, if standard input and standard error are one.
     pub(crate) fn open() -> Option<Self> {
         Some(Self { terminal: PersonTerminal::open()?, is_prompting: false, has_screen: false })
+    }
+
+    /// One at the terminal of this process's session, in whose foreground it is, whatever standard
+    /// input is.
+    pub(crate) fn of_session() -> Option<Self> {
+        Some(Self {
+            terminal: PersonTerminal::of_session()?,
+            is_prompting: false,
+            has_screen: false,
+        })
+    }
+
+    /// Waits until something was typed, at most this long. Whether it was.
+    pub(crate) fn wait(&self, at_most: Duration) -> bool {
+        self.terminal.wait(at_most)
     }
 
     /// Whether a question stands at the terminal.

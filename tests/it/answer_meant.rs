@@ -2,7 +2,7 @@
 
 use crate::decision_named::many;
 use crate::decision_support::{asked, done, id_of, refused, shown};
-use crate::program::{Place, command_in, json, status, terminal, text};
+use crate::program::{Place, by_person, command_in, json, status, text};
 use crate::terminal::at_terminal;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -56,8 +56,8 @@ fn digits(end: char) -> String {
 /// The program where no log is, of the same user.
 fn elsewhere(words: &[&str]) -> Output {
     let directory = tempfile::TempDir::new().unwrap();
-    let mut command = command_in(directory.path(), words);
-    command.stdin(terminal()).output().unwrap()
+    let command = command_in(directory.path(), words);
+    by_person(&command)
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn an_id_that_another_log_of_the_inbox_has_as_well_is_answered_in_neither() {
     let beside_it = |wanted: &str| {
         let mut command = on(&place, &second, &["answer", wanted, "a"]);
         let command = command.env_remove("HOLDPOINT_LOG").current_dir(&directory);
-        command.stdin(terminal()).output().unwrap()
+        by_person(command)
     };
     for wanted in [&id[..], &id[..13], &id[3..15]] {
         for output in [elsewhere(&["answer", wanted, "a"]), beside_it(wanted)] {

@@ -1,7 +1,7 @@
 //! What `apply` promises: one answer for each line, in order, and nothing of a bad line on record.
 
 use crate::apply_support::{HASH, Session, answers, apply, initialize, story};
-use crate::program::{Place, json, skip, status, terminal, text};
+use crate::program::{Place, by_person, json, skip, status, text};
 use holdpoint_engine::shell::user_name;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -139,7 +139,7 @@ fn an_agent_grants_overrides_aborts_and_answers_nothing_through_apply() {
 fn a_loop_that_is_never_held_is_asked_about_only_as_the_policy_lets_it() {
     let place = Place::with_log();
     let set = ["policy", "set", "--approvers", "ada", "--decision-timeout", "2m"];
-    let set = place.command(&set).stdin(terminal()).output().unwrap();
+    let set = by_person(&place.command(&set));
     assert_eq!(status(&set), 0, "{}", text(&set.stderr));
     let ada = json!({ "policy": "NEVER", "approvers": ["ada"], "decision_timeout_ms": 120_000 });
     let late = json!({ "policy": "NEVER", "approvers": ["ada"], "decision_timeout_ms": 120_001 });

@@ -1,7 +1,7 @@
 //! An agent's tool runs only with a person's approval of exactly this call, once: the hooks as the
 //! host runs them, end to end.
 
-use crate::program::{Place, contents, json, status, terminal, text};
+use crate::program::{Place, by_person, contents, json, status, text};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -199,8 +199,7 @@ fn an_approval_of_before_another_user_was_demanded_is_asked_for_anew() {
     let place = Place::new();
     let before = ask(&place, &[], &call("s", "make deploy"));
     respond(&place, &before, "approve");
-    let mut demand = place.command(&["policy", "set", "--separation"]);
-    let demanded = demand.stdin(terminal()).output().unwrap();
+    let demanded = by_person(&place.command(&["policy", "set", "--separation"]));
     assert_eq!(status(&demanded), 0, "{}", text(&demanded.stderr));
     assert_ne!(ask(&place, &[], &call("s", "make deploy")), before);
 }

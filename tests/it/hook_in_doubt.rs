@@ -4,7 +4,7 @@
 use crate::decision_support::newest_record;
 use crate::hook::{ask, call, decisions, denied, id_in, pre, respond, run, stop, stopping};
 use crate::machine::trust;
-use crate::program::{Place, json, status, terminal, text};
+use crate::program::{Place, by_person, json, status, text};
 use crate::unproven::{set_back, unprove};
 use serde_json::json;
 
@@ -24,8 +24,7 @@ fn held_back(place: &Place, options: &[&str]) -> String {
 
 /// Where the policy may be lost too, nothing is asked before a person sets one.
 fn set_policy(place: &Place) {
-    let mut set = place.command(&["policy", "set", "--before"]);
-    let output = set.stdin(terminal()).output().unwrap();
+    let output = by_person(&place.command(&["policy", "set", "--before"]));
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
 }
 

@@ -2,7 +2,7 @@
 
 use crate::injection_support::sample::write_snapshot;
 use crate::machine::{home, remembered};
-use crate::program::{Place, command_in, json, status, terminal, text};
+use crate::program::{Place, by_person, command_in, json, status, text};
 use crate::terminal::at_terminal;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -330,8 +330,8 @@ fn an_id_of_the_inbox_is_answered_wherever_its_log_is() {
     let id = questions(&place, &[])[0]["id"].as_str().unwrap().to_string();
     let elsewhere = tempfile::TempDir::new().unwrap();
     let mut command = command_in(elsewhere.path(), &["answer"]);
-    command.args([&id[..10], "ABORT"]).stdin(terminal());
-    let output = command.output().unwrap();
+    command.args([&id[..10], "ABORT"]);
+    let output = by_person(&command);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains(&id), "{output:?}");
     assert_eq!(questions(&place, &[]), Vec::<Value>::new());
@@ -344,8 +344,8 @@ fn what_is_answered_may_be_in_a_log_that_cannot_be_read_and_then_that_is_said() 
     let listed = second(&place);
     let elsewhere = tempfile::TempDir::new().unwrap();
     let answer = |id: &str| {
-        let mut command = command_in(elsewhere.path(), &["answer", id, "yes"]);
-        command.stdin(terminal()).output().unwrap()
+        let command = command_in(elsewhere.path(), &["answer", id, "yes"]);
+        by_person(&command)
     };
     let unknown = answer("DP-0123456789abcdef");
     let said = text(&unknown.stderr);

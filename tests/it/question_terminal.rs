@@ -3,8 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::program::{Place, skip};
-use crate::terminal::{Terminal, line, shell, terminal};
+use crate::program::{Place, new_terminal, skip};
+use crate::terminal::{Terminal, line, shell};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -193,7 +193,7 @@ fn start_at(place: &Place, device: &str, words: &[&str]) -> Child {
 
 /// A terminal whose other end is not read, and which takes no byte more.
 fn full_terminal() -> (OwnedFd, String) {
-    let (master, device) = terminal();
+    let (master, device) = new_terminal();
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
     let noctty = i32::try_from(rustix::fs::OFlags::NOCTTY.bits()).unwrap();
     let mut options = File::options();
@@ -226,7 +226,7 @@ fn a_terminal_whose_other_end_is_never_read_keeps_nothing_from_ending() {
 #[test]
 fn a_terminal_that_vanishes_while_a_question_stands_ends_the_question() {
     let place = Place::new();
-    let (master, device) = terminal();
+    let (master, device) = new_terminal();
     let mut child = start_at(&place, &device, &asking("made"));
     while !is_exclusive(&device) {
         std::thread::yield_now();

@@ -1,7 +1,7 @@
 //! An approval that nobody waited for is spent later: as the documents show it and as the program
 //! advises it.
 
-use crate::program::{Place, json, skip, status, terminal, text};
+use crate::program::{Place, by_person, json, skip, status, text};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -27,8 +27,8 @@ fn script(place: &Place, shell: &str, script: &[&str]) -> Output {
         command.env_remove(name);
     }
     command.env("HOLDPOINT_LOG", &place.log);
-    command.stdin(terminal()).current_dir(place.directory.path());
-    command.args(script).output().unwrap()
+    command.current_dir(place.directory.path());
+    by_person(command.args(script))
 }
 
 #[test]

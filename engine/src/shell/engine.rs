@@ -243,8 +243,8 @@ impl<S: Storage> Engine<S> {
 
     /// As [`Engine::submit_when`], for what a person typed at this process's terminal: it is
     /// proven by that terminal where the command is in the name of this process's own user, and
-    /// by nothing more than the process where it is in another's. Show the person the
-    /// whole question before the line is read.
+    /// by nothing more than the process where it is in another's. Nothing else proves a terminal.
+    /// Show the person the whole question before the line is read.
     ///
     /// # Errors
     /// As [`Engine::submit`].

@@ -10,7 +10,7 @@
 
 use super::behind::{doubt, login, signs};
 use super::origin_of_user::{below_recorder, in_initial_user_namespace, is_subordinate};
-use super::person_terminal::{TypedLine, terminal_name, user_number};
+use super::person_terminal::{TypedLine, user_number};
 use super::user::{UserDatabase, is_system_account, numbers_of, told_of_user, user_database};
 use holdpoint_domain::core::actor::{
     Actor, Authentication, BehindSign, NamedUser, NotAPerson, Principal, ProcessDoubt, UNKNOWN_USER,
@@ -30,7 +30,8 @@ pub struct Identity {
     user: u32,
     name: String,
     grounds: Grounds,
-    /// The terminal at which a person typed what is done, or that is on standard input.
+    /// The terminal at which a person typed what is done. Nobody is at one merely because this
+    /// process has one.
     terminal: Option<String>,
     surroundings: Surroundings,
     /// Whether every name is believed, for tests.
@@ -105,8 +106,8 @@ impl Identity {
         } else {
             Grounds::Proven
         };
-        let (terminal, surroundings) = (terminal_name(), Surroundings::of_process(user));
-        Self { user, name, grounds, terminal, surroundings, is_simulated: false }
+        let surroundings = Surroundings::of_process(user);
+        Self { user, name, grounds, terminal: None, surroundings, is_simulated: false }
     }
 
     /// Believes every name that it is told, as if each were a person of that name at a terminal:

@@ -4,7 +4,7 @@ use super::terminal_users::{Others, terminal_number};
 use crate::executor::{KeepError, Keeper, StopRequests};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, major, minor};
-use rustix::process::{getpgrp, getuid};
+use rustix::process::{getpgrp, getsid, getuid};
 use rustix::termios::{QueueSelector, isatty, tcflush, tcgetpgrp, tcgetsid, ttyname};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -105,7 +105,11 @@ impl PersonTerminal {
         if !isatty(rustix::stdio::stderr()) || tcgetsid(rustix::stdio::stdin()).is_err() {
             return None;
         }
-        Some(Self {
+        Some(Self::named(name))
+    }
+
+    fn named(name: String) -> Self {
+        Self {
             device: None,
             name,
             typed: Vec::new(),
@@ -116,7 +120,28 @@ impl PersonTerminal {
             others: None,
             doubted: None,
             in_vain: 0,
-        })
+        }
+    }
+
+    /// The terminal of this process's session, whatever standard input is; `None` where there is
+    /// none, or where another group of processes is in its foreground.
+    #[must_use]
+    pub fn of_session() -> Option<Self> {
+        is_in_foreground().then(|| Self::named(session_terminal_name()))
+    }
+
+    /// Waits until something was typed, at most this long. Whether it was.
+    #[must_use]
+    pub fn wait(&self, at_most: Duration) -> bool {
+        let Some(device) = self.readable() else {
+            // Somebody else works at the terminal: until this process is in front again.
+            std::thread::sleep(at_most);
+            return false;
+        };
+        let seconds = i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX);
+        let timeout = Timespec { tv_sec: seconds, tv_nsec: i64::from(at_most.subsec_nanos()) };
+        let mut watched = [PollFd::from_borrowed_fd(device, PollFlags::IN)];
+        poll(&mut watched, Some(&timeout)).is_ok_and(|count| count > 0)
     }
 
     /// The device: `/dev/pts/3`.
@@ -325,9 +350,10 @@ fn is_for_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Whether this process may read from the terminal on its standard input.
+/// Whether this process may read from the terminal of its session.
 fn is_in_foreground() -> bool {
-    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+    let terminal = File::options().read(true).write(true).open("/dev/tty");
+    terminal.is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 
 /// Six digits that nobody knows before.
@@ -375,6 +401,17 @@ fn real_device(name: &str) -> String {
         Some((4, number)) => format!("/dev/tty{number}"),
         _ => name.to_string(),
     }
+}
+
+/// The device of the session's terminal, where one of the standard streams is it.
+fn session_terminal_name() -> String {
+    let of = |stream: BorrowedFd<'_>| {
+        let is_own = tcgetsid(stream).is_ok_and(|session| getsid(None) == Ok(session));
+        is_own.then(|| ttyname(stream, Vec::new()).ok()).flatten()
+    };
+    let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
+    let name = of(input.as_fd()).or_else(|| of(error.as_fd())).or_else(|| of(output.as_fd()));
+    name.map_or_else(|| "/dev/tty".to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 /// The device of the terminal on standard input: `/dev/pts/3`; `None` where there is none, or where

@@ -1,6 +1,6 @@
 //! Lines for `apply`, and a conversation with it over pipes.
 
-use crate::program::{Place, terminal, text};
+use crate::program::{Place, by_person, text};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Output, Stdio};
@@ -54,7 +54,7 @@ pub(crate) fn apply(place: &Place, lines: &[Value]) -> Output {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     std::fs::write(&file, text).unwrap();
     // At a terminal, where the user of the tests is a person.
-    place.command(&["apply", file.to_str().unwrap()]).stdin(terminal()).output().unwrap()
+    by_person(&place.command(&["apply", file.to_str().unwrap()]))
 }
 
 pub(crate) fn answers(output: &Output) -> Vec<Value> {

@@ -6,10 +6,11 @@ use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
@@ -46,14 +47,13 @@ impl Place {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command_in(self.directory.path(), &[]);
         command.arg("--log").arg(&self.log).args(arguments);
-        if is_answer(arguments) {
-            command.stdin(terminal());
-        }
         command
     }
 
+    /// What only a person may do is done by one, who types the word.
     pub(crate) fn holdpoint(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
+        let mut command = self.command(arguments);
+        if is_answer(arguments) { by_person(&command) } else { command.output().unwrap() }
     }
 
     /// `run --hold never -- WORDS`.
@@ -107,12 +107,62 @@ fn is_answer(arguments: &[&str]) -> bool {
     arguments.first() == Some(&"answer") || verbs.iter().any(has_verb)
 }
 
-/// A terminal at which nobody types.
-pub(crate) fn terminal() -> File {
+/// The program as a person runs it, who sits at a terminal of their own, reads what is asked, and
+/// types the word that is offered; what it prints is kept apart.
+pub(crate) fn by_person(program: &Command) -> Output {
+    let (master, device) = new_terminal();
+    let slave = File::options().read(true).write(true).open(device).unwrap();
+    let mut command = Command::new("setsid");
+    command.arg("--ctty").arg(program.get_program()).args(program.get_args());
+    if let Some(folder) = program.get_current_dir() {
+        command.current_dir(folder);
+    }
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.stdin(slave).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    drop(command);
+    let typist = std::thread::spawn(move || type_words(File::from(master)));
+    let output = child.wait_with_output().unwrap();
+    typist.join().unwrap();
+    output
+}
+
+/// Types each word that is asked for, until the terminal is gone.
+fn type_words(mut keyboard: File) {
+    let (mut shown, mut buffer) = (String::new(), [0; 4096]);
+    while let Ok(length @ 1..) = keyboard.read(&mut buffer) {
+        shown.push_str(&String::from_utf8_lossy(&buffer[..length]));
+        while let Some((word, rest)) = offered_word(&shown) {
+            let (word, rest) = (word.to_string(), rest.to_string());
+            keyboard.write_all(format!("{word}\n").as_bytes()).unwrap();
+            shown = rest;
+        }
+    }
+}
+
+/// The word that a person is asked to type, and what is shown behind that.
+pub(crate) fn offered_word(shown: &str) -> Option<(&str, &str)> {
+    let (before, rest) = shown.split_once(" to answer; anything else leaves it: ")?;
+    Some((before.rsplit_once("type ")?.1, rest))
+}
+
+/// A new terminal: where keys are pressed, and the device's name.
+pub(crate) fn new_terminal() -> (OwnedFd, String) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    (master, device)
+}
+
+/// A terminal at which nobody types.
+pub(crate) fn terminal() -> File {
+    let (master, device) = new_terminal();
     let slave = File::options().read(true).write(true).open(&device).unwrap();
     // The terminal is there as long as the tests run.
     std::mem::forget(master);

@@ -1,6 +1,6 @@
 //! Sessions and tables of documents: what is shown is what really happens.
 
-use crate::program::{Place, terminal, text};
+use crate::program::{Place, by_person, text};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -53,8 +53,8 @@ pub(crate) fn shell(place: &Place, script: &str) -> Output {
     for variable in ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "HOLDPOINT_LOCK_WAIT", "COLUMNS"] {
         command.env_remove(variable);
     }
-    command.stdin(terminal()).current_dir(place.directory.path());
-    command.args(["-c", script]).output().unwrap()
+    command.current_dir(place.directory.path());
+    by_person(command.args(["-c", script]))
 }
 
 /// The sessions of a document follow one another in one directory, and print what is shown.

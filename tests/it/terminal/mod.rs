@@ -1,12 +1,10 @@
 //! A terminal at which a test sits: a pseudo-terminal of its own session.
 
-use crate::program::{Place, skip};
+use crate::program::{Place, by_person, new_terminal, offered_word, skip};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Output};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -44,7 +42,7 @@ impl Terminal {
 
     /// The same, at a terminal of so many rows and columns.
     pub(crate) fn start_sized(place: &Place, size: (u16, u16), program: &Command) -> Self {
-        let (master, device) = terminal();
+        let (master, device) = new_terminal();
         let (ws_row, ws_col) = size;
         tcsetwinsize(&master, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let slave = File::options().read(true).write(true).open(&device).unwrap();
@@ -183,12 +181,23 @@ impl Terminal {
         self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// Waits for the end: the status, and what was shown until then.
+    /// Waits for the end, and types each word that is asked for until then: the status, and what
+    /// was shown.
     pub(crate) fn end(mut self) -> (i32, String) {
-        let status = self.child.wait().unwrap().code().unwrap();
-        while let Ok(piece) = self.screen.recv_timeout(PATIENCE) {
-            self.shown.push_str(&piece);
+        let mut read = 0;
+        loop {
+            if let Some((word, rest)) = offered_word(&self.shown[read..]) {
+                let (word, left) = (word.to_string(), rest.len());
+                read = self.shown.len() - left;
+                self.type_line(&word);
+                continue;
+            }
+            match self.screen.recv_timeout(PATIENCE) {
+                Ok(piece) => self.shown.push_str(&piece),
+                Err(_) => break,
+            }
         }
+        let status = self.child.wait().unwrap().code().unwrap();
         (status, self.shown)
     }
 }
@@ -217,14 +226,7 @@ fn read_on(mut screen: File) -> Receiver<String> {
 /// The program as a person runs it, who sits at a terminal of their own; what it prints is kept
 /// apart.
 pub(crate) fn at_terminal(place: &Place, arguments: &[&str]) -> Output {
-    let (_keyboard, device) = terminal();
-    let slave = File::options().read(true).write(true).open(device).unwrap();
-    let program = place.command(arguments);
-    let mut command = Command::new("setsid");
-    command.arg("--ctty").arg(program.get_program()).args(program.get_args());
-    command.current_dir(place.directory.path());
-    command.env_remove("HOLDPOINT_LOG").env_remove("HOLDPOINT_LOCK_WAIT");
-    command.stdin(slave).output().unwrap()
+    by_person(&place.command(arguments))
 }
 
 /// A shell at a terminal that heeds jobs.
@@ -246,13 +248,4 @@ pub(crate) fn line(place: &Place, words: &[&str]) -> String {
     let words = std::iter::once(program.get_program()).chain(program.get_args());
     let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
     words.map(|word| quoted(word.to_str().unwrap())).collect::<Vec<_>>().join(" ")
-}
-
-/// A new terminal: where keys are pressed, and the device's name.
-pub(crate) fn terminal() -> (OwnedFd, String) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    (master, device)
 }

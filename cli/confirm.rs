@@ -1,0 +1,194 @@
+//! The word by which a person answers: the whole question is shown at the terminal of this
+//! process's session, and the word is typed there. An argument of a command is what is offered, and
+//! nothing more: whoever starts a script or a hook at a terminal has not answered.
+
+use crate::arguments::Global;
+use crate::decision::{self, Doubts, now, user, what_starts};
+use crate::exit::{Exit, Failure};
+use crate::hold;
+use crate::locate::program;
+use crate::screen::{Around, Conversation, Page, in_line, named, recorded_in_line};
+use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::decision_point::{DecisionPoint, Response};
+use holdpoint_engine::shell::{Question, TypedLine};
+use std::time::Duration;
+
+/// What is typed to read all that an answer binds.
+const DETAILS: &str = "details";
+/// How often is looked whether this process may read what is typed.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A question as lines of so many columns.
+type Lines<'a> = Box<dyn Fn(usize) -> Vec<String> + 'a>;
+
+/// What a person is asked to confirm.
+pub(crate) struct Offer<'a> {
+    /// The question.
+    lines: Lines<'a>,
+    /// All of it, where that is more.
+    all: Option<Lines<'a>>,
+    /// What it is about, made visible.
+    command: String,
+    /// What is offered, and what others wrote that goes with it.
+    offered: (String, Vec<(&'a str, &'a str)>),
+    /// What is typed.
+    word: String,
+    /// What stays as it is where something else is typed.
+    otherwise: String,
+}
+
+/// Whether whoever runs this could be a person at a terminal: its user is known, no command that
+/// is recorded runs it, and its session has a terminal in whose foreground it is.
+pub(crate) fn is_possible() -> bool {
+    may_be_person() && Conversation::of_session().is_some()
+}
+
+fn may_be_person() -> bool {
+    user(Actor::Human).authenticated_by > Authentication::None
+}
+
+impl<'a> Offer<'a> {
+    /// An answer to a question of a hold.
+    pub(crate) fn of_hold(
+        global: &'a Global,
+        question: &'a Question,
+        word: &str,
+        (reason, to): (Option<&'a str>, Option<&'a str>),
+    ) -> Self {
+        let beside = [("reason", reason), ("to", to)];
+        Self {
+            lines: Box::new(|columns| hold::brief_lines(question, now(), columns)),
+            all: Some(Box::new(|columns| {
+                hold::verbose_lines(question, Some(now()), columns, &program(&global.log))
+            })),
+            command: recorded_in_line(&question.context().command_line),
+            offered: (word.to_string(), given(beside)),
+            word: word.to_string(),
+            otherwise: format!("{} is open as before", named(question.request_id())),
+        }
+    }
+
+    /// An answer to a decision.
+    pub(crate) fn of_decision(
+        global: &'a Global,
+        point: &'a DecisionPoint,
+        doubts: Doubts,
+        (response, comment): (&'a Response, Option<&'a str>),
+    ) -> Self {
+        let seen = |columns| (now(), columns);
+        let (word, what, text) = match response {
+            Response::Option(id) => (id.to_string(), id.to_string(), None),
+            Response::Accept => ("accept".into(), "accept the guidance as it is".into(), None),
+            Response::Text(text) => ("answer".into(), "an answer in own words".into(), Some(text)),
+            Response::Guidance(text) => ("guide".into(), "guidance".into(), Some(text)),
+        };
+        let text = text.map(|text| text.as_str());
+        Self {
+            lines: Box::new(move |columns| {
+                decision::brief_lines(global, point, seen(columns), doubts)
+            }),
+            all: Some(Box::new(move |columns| {
+                decision::lines(global, point, seen(columns), doubts)
+            })),
+            command: in_line(&what_starts(point)),
+            offered: (what, given([("text", text), ("comment", comment)])),
+            word,
+            otherwise: format!("{} is open as before", named(&point.decision_id)),
+        }
+    }
+
+    /// Something else that only a person does, in lines of this program.
+    pub(crate) fn of_change(lines: Vec<String>, command: &str, word: &str) -> Self {
+        Self {
+            lines: Box::new(move |columns| {
+                let mut page = Page::new(columns);
+                lines.iter().for_each(|line| page.sentence(line));
+                page.lines()
+            }),
+            all: None,
+            command: command.to_string(),
+            offered: (word.to_string(), Vec::new()),
+            word: word.to_string(),
+            otherwise: "nothing is changed".to_string(),
+        }
+    }
+
+    /// Shows all of it and reads the word. `None`: nobody could be the person at a terminal here, so
+    /// that nothing was shown.
+    pub(crate) fn typed(&self) -> Result<Option<TypedLine>, Failure> {
+        if !may_be_person() {
+            return Ok(None);
+        }
+        let Some(mut conversation) = Conversation::of_session() else { return Ok(None) };
+        self.show(&mut conversation, false)?;
+        loop {
+            if conversation.heed_stop() {
+                self.show(&mut conversation, false)?;
+            }
+            if !conversation.wait(TICK) {
+                continue;
+            }
+            let line = conversation.line().map_err(|_| self.left())?;
+            let Some(line) = line else { continue };
+            match line.text() {
+                typed if typed.eq_ignore_ascii_case(&self.word) => return Ok(Some(line)),
+                typed if self.all.is_some() && typed.eq_ignore_ascii_case(DETAILS) => {
+                    self.show(&mut conversation, true)?;
+                }
+                _ => return Err(self.left()),
+            }
+        }
+    }
+
+    fn show(&self, conversation: &mut Conversation, is_all: bool) -> Result<(), Failure> {
+        let prompt = format!("type {} to answer; anything else leaves it: ", named(&self.word));
+        let mut sentences = Vec::new();
+        let all = self.all.as_ref().filter(|_| !is_all);
+        if all.is_some() {
+            sentences
+                .push(format!("`{DETAILS}` shows here all that is bound, and answers nothing"));
+        }
+        let (what, beside) = &self.offered;
+        sentences.push(format!("holdpoint: what is offered is {}", named(what)));
+        let lines = self.all.as_ref().filter(|_| is_all).unwrap_or(&self.lines);
+        let around = Around {
+            sentences: &sentences,
+            command: self.command.clone(),
+            prompt: &prompt,
+            all: all.map(|_| DETAILS),
+        };
+        let shown = |columns| {
+            let mut page = Page::new(columns);
+            beside.iter().for_each(|(name, text)| page.foreign(name, text));
+            let mut lines = lines(columns);
+            lines.extend(page.lines());
+            lines
+        };
+        conversation.put_question(shown, &around).map_err(|error| {
+            let message = format!("{error}: {}", self.otherwise);
+            Failure::new(Exit::REFUSED, "no_terminal", message)
+        })?;
+        conversation.prompt(&prompt);
+        Ok(())
+    }
+
+    fn left(&self) -> Failure {
+        let message = format!("{} was not typed: {}", named(&self.word), self.otherwise);
+        Failure::new(Exit::STILL_PENDING, "left_open", message)
+    }
+}
+
+/// What goes with an answer.
+fn given<'a>(beside: [(&'a str, Option<&'a str>); 2]) -> Vec<(&'a str, &'a str)> {
+    beside.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+}
+
+/// `--yes` says that nobody is asked at a terminal, and is no answer at one.
+pub(crate) fn refuse_yes(is_given: bool) -> Result<(), Failure> {
+    if !is_given || !is_possible() {
+        return Ok(());
+    }
+    let message = "--yes answers where there is no terminal, and there is one here: leave it away, \
+                   and type the word";
+    Err(Failure::new(Exit::USAGE, "yes_at_a_terminal", message))
+}
