@@ -177,7 +177,12 @@ pub(crate) fn outcome(point: &DecisionPoint) -> String {
         (None, Some(next)) => format!(", go on with {}", named(next)),
         (None, None) => String::new(),
     };
-    format!("{what} by {by} at {}{after}", ending.ended_at)
+    let revoked = point.revoked.as_ref().map(|revoked| {
+        let why = revoked.reason.as_deref().map(|why| quoted_up_to(REASON_CHARACTERS, why));
+        let why = why.map(|why| format!(", who said {why}")).unwrap_or_default();
+        format!("; revoked by {} at {}{why}", who(&revoked.by), revoked.at)
+    });
+    format!("{what} by {by} at {}{after}{}", ending.ended_at, revoked.unwrap_or_default())
 }
 
 /// The same, with what whoever ended it said beside it: the beginning, in quotes.

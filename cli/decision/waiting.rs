@@ -140,7 +140,7 @@ impl<'g> Wait<'g> {
         let points = self.points()?;
         let ended = points.into_iter().filter(|point| self.following.has_ended(point));
         let first = ended.min_by_key(|point| point.ending.as_ref().map(|ending| ending.sequence));
-        Ok(first.map(|point| self.waited(point, WaitOutcome::from(point.state))))
+        Ok(first.map(|point| self.waited(point, WaitOutcome::of(point))))
     }
 
     fn still_pending(&self) -> Result<Waited, Failure> {
@@ -229,10 +229,11 @@ fn left(point: &DecisionPoint) -> Option<Duration> {
     Some(Duration::from_nanos(left_ns))
 }
 
-/// Where approval was asked for, or something waits, only an answer that lets it go on is a
-/// success. One that permits nothing, for it is in doubt or over, is none.
+/// An option that rejects is no success, whatever was asked for. Where approval was asked for, or
+/// something waits, only an answer that lets it go on is one. One that permits nothing, for it is
+/// in doubt or over, is none.
 fn exit_of_answer(point: &DecisionPoint, permits_nothing: bool) -> Exit {
-    match point.needs_person() && !point.releases() {
+    match point.is_rejected() || point.needs_person() && !point.releases() {
         true => Exit::SAID_NO,
         false if permits_nothing => Exit::REFUSED,
         false => Exit::DONE,

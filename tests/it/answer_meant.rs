@@ -214,7 +214,7 @@ fn a_log_of_the_inbox_that_cannot_be_read_stops_no_answer_elsewhere() {
         let beside_it = |wanted: &str| {
             let mut command = on(&place, &second, &["answer", wanted, "a"]);
             let command = command.env_remove("HOLDPOINT_LOG").current_dir(&directory);
-            command.stdin(terminal()).output().unwrap()
+            by_person(command)
         };
         for output in [elsewhere(&["answer", &ids[0], "a"]), beside_it(&ids[1])] {
             assert_eq!(status(&output), 0, "{sickness}: {}", text(&output.stderr));

@@ -41,6 +41,8 @@ fn a_person_who_answers_in_the_inbox_wakes_who_waits() {
     let seen = terminal.see("none of its words").join("\n");
     assert!(seen.starts_with("command:"), "{seen}");
     terminal.press("CONTINUE\r");
+    terminal.see("type CONTINUE to answer");
+    terminal.type_line("CONTINUE");
     let seen = terminal.see("decided CONTINUE by").join("\n");
     assert!(!seen.contains("none of its words") && !seen.contains("handing it in"), "{seen}");
     assert_eq!(run.wait().unwrap().code(), Some(3));
@@ -64,6 +66,8 @@ fn of_two_people_one_sees_the_others_answer() {
     other.press("RETR");
     other.see("> RETR");
     one.press("ABORT\r");
+    one.see("type ABORT to answer");
+    one.type_line("ABORT");
     one.see("decided ABORT by");
     let seen = other.see("it is over: decided ABORT by").join("\n");
     assert!(!seen.contains("> RETR"), "{seen}");

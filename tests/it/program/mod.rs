@@ -104,6 +104,9 @@ pub(crate) fn command_in(directory: &Path, arguments: &[&str]) -> Command {
 fn is_answer(arguments: &[&str]) -> bool {
     let verbs = [["decision", "respond"], ["hold", "answer"]];
     let has_verb = |verb| arguments.windows(2).any(|words| words == verb);
+    if arguments.contains(&"--yes") {
+        return false;
+    }
     arguments.first() == Some(&"answer") || verbs.iter().any(has_verb)
 }
 

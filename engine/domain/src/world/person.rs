@@ -204,7 +204,9 @@ impl World {
                 self.check_aborter(&c.loop_id, actor, proof)
             }
             Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(c)) => {
-                let Some(point) = self.known_point(&c.decision_id) else { return Ok(()) };
+                // What comes when the round is over counts for nothing, whoever says it.
+                let open = self.known_point(&c.decision_id).filter(|point| point.is_open());
+                let Some(point) = open else { return Ok(()) };
                 let who = (actor.kind, &*actor.id);
                 Ok(self.points_view(None).check_respondent(point, who, proof)?)
             }
@@ -241,9 +243,12 @@ impl World {
         (found, name): (Actor, &str),
         proof: Option<Proof>,
     ) -> Result<(), Refusal> {
-        let Some(RequestPlace::Live(entity, _)) = self.find_request(request_id) else {
+        let Some(RequestPlace::Live(entity, held)) = self.find_request(request_id) else {
             return Ok(());
         };
+        if held.outcome.is_some() {
+            return Ok(());
+        }
         let terms = self.hot.gates.of_loop_for(entity.loop_id(), name);
         let Some(terms) = terms else { return Ok(()) };
         if found != Actor::Human {

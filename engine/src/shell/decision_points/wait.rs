@@ -98,6 +98,14 @@ impl From<DecisionPointState> for WaitOutcome {
     }
 }
 
+impl WaitOutcome {
+    /// What a round came to: one whose approval was revoked was taken back.
+    #[must_use]
+    pub fn of(point: &DecisionPoint) -> Self {
+        if point.revoked.is_some() { Self::Cancelled } else { Self::from(point.state) }
+    }
+}
+
 impl<S: Storage> Engine<S> {
     /// Waits until the round with this id ends, at most this long. Only its end wakes the wait: a
     /// vote or a reminder does not. What is due when its deadline comes is
@@ -116,7 +124,7 @@ impl<S: Storage> Engine<S> {
         let mut following = self.follow_from_here()?;
         loop {
             let point = self.round_by_now(decision_id)?;
-            let outcome = WaitOutcome::from(point.state);
+            let outcome = WaitOutcome::of(&point);
             let is_over = until.is_some_and(|until| until <= Instant::now());
             if outcome != WaitOutcome::StillPending || is_over {
                 return Ok(Waited { point, outcome });
