@@ -30,7 +30,9 @@ pub(crate) fn typed_word(
     let prompt = format!("holdpoint: type `{word}`, or anything else to leave it: ");
     let command = sentences.first().cloned().unwrap_or_default();
     let around = Around { sentences, command, prompt: &prompt, all: None };
-    conversation.put_question(lines, &around);
+    if conversation.put_question(lines, &around).is_err() {
+        return Typed::NoTerminal;
+    }
     conversation.prompt(&prompt);
     loop {
         let Some(readable) = conversation.readable() else {

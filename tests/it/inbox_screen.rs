@@ -151,6 +151,8 @@ fn the_output_of_a_run_is_a_screen_of_its_own_and_not_seen_before_it_is_asked_fo
     terminal.press("\u{1b}");
     terminal.see("ABORT?");
     terminal.press("ABORT\r");
+    terminal.see("type ABORT");
+    terminal.type_line("ABORT");
     terminal.see("decided ABORT by");
     run.wait().unwrap();
     terminal.press("q");
@@ -201,6 +203,8 @@ fn a_terminal_that_becomes_narrow_is_filled_anew() {
     assert!(seen.iter().any(|row| row.contains(&id[..10])), "{seen:#?}");
     open(&mut terminal);
     terminal.press("CONTINUE\r");
+    terminal.see("type CONTINUE");
+    terminal.type_line("CONTINUE");
     terminal.see("decided");
     assert_eq!(run.wait().unwrap().code(), Some(3));
     terminal.press("q");

@@ -155,6 +155,7 @@ mod time_travel;
 mod time_travel_stated;
 mod trace;
 mod travel_support;
+mod typed;
 mod unfinished;
 mod unproven;
 mod unread;

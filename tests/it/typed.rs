@@ -1,0 +1,72 @@
+//! The word of an answer is typed at the terminal; what a command line says is only offered.
+
+use crate::program::{Place, by_person, json, status, text};
+use crate::terminal::Terminal;
+use std::process::Command;
+
+/// A question before a start, left open.
+fn asked(place: &Place) -> String {
+    let output = place.holdpoint(&["run", "--hold", "before", "--no-wait", "--", "touch", "f"]);
+    assert_eq!(status(&output), 122, "{}", text(&output.stderr));
+    text(&output.stdout).lines().next().unwrap().trim().to_string()
+}
+
+fn is_open(place: &Place, id: &str) -> bool {
+    json(&place.holdpoint(&["decision", "show", id, "--json"]))["state"] == "pending"
+}
+
+#[test]
+fn who_starts_an_answer_at_a_terminal_has_not_typed_it() {
+    let place = Place::new();
+    let id = asked(&place);
+    for input in ["", "printf 'approve\\n' | ", "</dev/null "] {
+        let script = format!("{input}\"$0\" --log \"$1\" answer {id} approve");
+        let mut recipe = Command::new("sh");
+        recipe.args(["-c", &script, env!("CARGO_BIN_EXE_holdpoint")]).arg(&place.log);
+        let mut terminal = Terminal::start_command(&place, &recipe);
+        terminal.wait_for("touch f");
+        terminal.wait_for("type approve to answer; anything else leaves it: ");
+        terminal.type_line("");
+        let (code, said) = terminal.end();
+        assert!(code == 10 && said.contains("was not typed"), "{input}: {code} {said}");
+        assert!(is_open(&place, &id), "{input}");
+    }
+    let yes = by_person(&place.command(&["decision", "respond", &id, "--option", "approve"]));
+    assert_eq!(status(&yes), 0, "{}", text(&yes.stderr));
+    assert!(!is_open(&place, &id));
+}
+
+#[test]
+fn an_approval_is_revoked_until_it_is_spent_and_what_rests_on_it_says_so() {
+    let place = Place::new();
+    let id = asked(&place);
+    let yes = by_person(&place.command(&["answer", &id, "approve"]));
+    assert_eq!(status(&yes), 0, "{}", text(&yes.stderr));
+    let cancel = ["decision", "cancel", &id, "--reason", "the wrong branch"];
+    assert_eq!(status(&place.holdpoint(&cancel)), 0);
+    assert_eq!(status(&place.holdpoint(&["decision", "wait", &id])), 13);
+    let run = ["run", "--hold", "before", "--approval", &id, "--", "touch", "f"];
+    let refused = place.holdpoint(&run);
+    assert_eq!(status(&refused), 125);
+    assert!(text(&refused.stderr).contains("REVOKED"), "{}", text(&refused.stderr));
+    assert!(!place.directory.path().join("f").exists());
+    let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
+    assert_eq!(shown["approved"], false);
+    assert_eq!(shown["revoked_reason"], "the wrong branch");
+    assert_eq!(shown["selected_option"], "approve", "the answer stays");
+    place.verified();
+}
+
+#[test]
+fn a_no_is_never_0() {
+    let place = Place::with_log();
+    let words = ["decision", "create", "gt-1", "--prompt", "Deploy?", "--option", "yes:Yes"];
+    let made =
+        place.holdpoint(&[&words[..], &["--option", "no:No", "--reject", "no", "--json"]].concat());
+    if status(&made) != 0 {
+        panic!("{}", text(&made.stderr));
+    }
+    let id = json(&made)["decision"]["id"].as_str().unwrap().to_string();
+    assert_eq!(status(&place.holdpoint(&["decision", "respond", &id, "--option", "no"])), 0);
+    assert_eq!(status(&place.holdpoint(&["decision", "wait", &id])), 16);
+}
