@@ -113,8 +113,8 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// Shows all of it and reads the word. `None`: nobody could be the person at a terminal here, so
-    /// that nothing was shown.
+    /// Shows all of it and reads the word. `None`: nobody could be the person at a terminal here,
+    /// so that nothing was shown.
     pub(crate) fn typed(&self) -> Result<Option<TypedLine>, Failure> {
         if !may_be_person() {
             return Ok(None);

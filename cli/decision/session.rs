@@ -20,6 +20,7 @@ use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::decision_point::{
     DecisionPoint, DecisionPointEvent, DecisionPointRefusal, DecisionPointView,
 };
+use holdpoint_domain::log::GatePolicy;
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Receipt, Submitted, TypedLine};
@@ -138,6 +139,19 @@ impl<'g> DecisionSession<'g> {
         let correlation = point.correlation.clone();
         let origin = Origin { actor: by.actor(), correlation, causation: None };
         self.submit_in(origin, only, command, line)
+    }
+
+    /// Sets a policy as root, where the one before names somebody who is gone.
+    pub(crate) fn unlock(
+        &self,
+        by: &Principal,
+        policy: GatePolicy,
+        line: TypedLine,
+    ) -> Result<Submitted, Failure> {
+        let correlation = self.entropy()?.to_string();
+        let origin = Origin { actor: by.actor(), correlation, causation: None };
+        let submitted = self.engine.unlock_policy(&origin, policy, line);
+        submitted.map_err(|error| failed(self.global, error))
     }
 
     /// Hands in a command that asks. Its story is the issue; without one, the key or random bits.

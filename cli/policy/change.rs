@@ -46,7 +46,7 @@ pub(super) fn expect_terminal(what: &str) -> Result<(), Failure> {
     if confirm::is_possible() { Ok(()) } else { Err(no_terminal(what)) }
 }
 
-fn no_terminal(what: &str) -> Failure {
+pub(super) fn no_terminal(what: &str) -> Failure {
     let message = format!(
         "only a person at a terminal may {what}, and this is none ({}): do it at a terminal, \
          outside of containers and of commands that are recorded",

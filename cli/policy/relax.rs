@@ -1,6 +1,6 @@
 //! `holdpoint policy relax`: the log demands less, once those whom it names approve of that.
 
-use super::change::{confirmed, expect_terminal, tell};
+use super::change::{confirmed, expect_terminal, no_terminal, tell};
 use super::given::Given;
 use crate::arguments::{Global, program};
 use crate::decision::{DecisionSession, Only, how_to_answer, tell_how_to_answer, user};
@@ -10,6 +10,7 @@ use crate::output::Output;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::payload::{List, Text};
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionPoint, DecisionPointCommand,
     OnTimeout,
@@ -17,7 +18,7 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::log::{
     ChangePolicy, GatePolicy, LogCommand, RELAX_TOOL, relax_binding, relax_proposal,
 };
-use holdpoint_engine::shell::{Watch, owner_of};
+use holdpoint_engine::shell::{TypedLine, Watch, approvers_who_are_gone, owner_of, user_number};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,6 +56,9 @@ pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
         true => None,
         false => Some(confirmed("relax the policy", "relax", &before, &after)?),
     };
+    if args.approval.is_none() && line.is_some() && is_locked_out(&session)? {
+        return unlock(global, session, &after, line);
+    }
     let point = match &args.approval {
         Some(wanted) => session.find(wanted)?,
         None => ask(global, &session, &before, &after)?,
@@ -72,6 +76,41 @@ pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let (receipt, _) = session.carried_out(Some(&point.decision_id), submitted)?;
     session.close()?;
     tell(global, &receipt, &after)
+}
+
+/// Whether root sits here, and the policy names somebody whom the user database no longer has.
+fn is_locked_out(session: &DecisionSession<'_>) -> Result<bool, Failure> {
+    if user_number() != 0 {
+        return Ok(false);
+    }
+    let gone = session.look(approvers_who_are_gone)?.map_err(|error| {
+        let message = format!("the user database does not answer: {error}; nothing is relaxed");
+        Failure::new(Exit::FAILED, "io", message)
+    })?;
+    if gone.is_empty() {
+        return Ok(false);
+    }
+    let names: Vec<String> = gone.iter().map(|name| visible(name).to_string()).collect();
+    complain(&format!(
+        "the policy names {}, who is no user here any more: root relaxes it without an approval, \
+         which goes on record with who logged in",
+        names.join(", ")
+    ));
+    Ok(true)
+}
+
+/// Sets the policy as root, who is no approver by that.
+fn unlock(
+    global: &Global,
+    session: DecisionSession<'_>,
+    after: &GatePolicy,
+    line: Option<TypedLine>,
+) -> Result<Exit, Failure> {
+    let Some(line) = line else { return Err(no_terminal("relax a policy")) };
+    let submitted = session.unlock(&user(Actor::Human), after.clone(), line)?;
+    let (receipt, _) = session.carried_out(None, submitted)?;
+    session.close()?;
+    tell(global, &receipt, after)
 }
 
 /// Puts the question on record: may the policy before become the one after?

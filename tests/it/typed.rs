@@ -1,5 +1,6 @@
 //! The word of an answer is typed at the terminal; what a command line says is only offered.
 
+use crate::decision_support::created;
 use crate::program::{Place, by_person, json, status, text};
 use crate::terminal::Terminal;
 use std::process::Command;
@@ -60,13 +61,32 @@ fn an_approval_is_revoked_until_it_is_spent_and_what_rests_on_it_says_so() {
 #[test]
 fn a_no_is_never_0() {
     let place = Place::with_log();
-    let words = ["decision", "create", "gt-1", "--prompt", "Deploy?", "--option", "yes:Yes"];
-    let made =
-        place.holdpoint(&[&words[..], &["--option", "no:No", "--reject", "no", "--json"]].concat());
-    if status(&made) != 0 {
-        panic!("{}", text(&made.stderr));
-    }
-    let id = json(&made)["decision"]["id"].as_str().unwrap().to_string();
+    let words = ["gt-1", "--prompt", "Deploy?", "--option", "yes:Yes", "--option", "no:No"];
+    let id = created(&place, &[&words[..], &["--reject", "no"]].concat());
     assert_eq!(status(&place.holdpoint(&["decision", "respond", &id, "--option", "no"])), 0);
     assert_eq!(status(&place.holdpoint(&["decision", "wait", &id])), 16);
+}
+
+/// Tests run as root, or say that they do not.
+#[test]
+fn root_relaxes_a_policy_that_names_somebody_who_is_gone_and_who_logged_in_is_on_record() {
+    if !rustix::process::getuid().is_root() {
+        return crate::program::skip("only root relaxes a policy whose approvers are gone");
+    }
+    let place = Place::new();
+    let policy = |words: &[&str]| by_person(&place.command(&[&["policy"], words].concat()));
+    let set = policy(&["set", "--approvers", "nobody-of-here"]);
+    assert_eq!(status(&set), 0, "{}", text(&set.stderr));
+    // Without a terminal root is nobody either.
+    let relax = ["relax", "--approvers", "root"];
+    assert_eq!(status(&place.holdpoint(&[&["policy"], &relax[..]].concat())), 5);
+    let mut sudo = place.command(&[&["policy"], &relax[..]].concat());
+    let relaxed = by_person(sudo.env("SUDO_UID", "4711"));
+    assert_eq!(status(&relaxed), 0, "{}", text(&relaxed.stderr));
+    assert!(text(&relaxed.stderr).contains("nobody-of-here"), "{}", text(&relaxed.stderr));
+    let shown = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let record = shown.lines().find(|line| line.contains("log.policy_unlocked")).unwrap();
+    assert!(record.contains("\"sudo_user\":4711"), "{record}");
+    assert!(record.contains("\"gone\":[\"nobody-of-here\"]"), "{record}");
+    place.verified();
 }

@@ -24,6 +24,11 @@ pub(super) fn login() -> Option<u32> {
     number.trim().parse().ok().filter(|number| *number != NOT_SET)
 }
 
+/// The user who became root by sudo, as the environment says: nothing proves it.
+pub(super) fn sudo() -> Option<u32> {
+    std::env::var("SUDO_UID").ok()?.trim().parse().ok()
+}
+
 /// Every user number that something says is behind this process, and what says it.
 pub(super) fn signs() -> Vec<(u32, BehindSign)> {
     let mut found: Vec<(u32, BehindSign)> = Vec::new();

@@ -111,7 +111,12 @@ impl Round<'_> {
             _ => (&*own, "HUMAN"),
         };
         match who {
-            Who::Person => status(&at_terminal(&self.place, words)),
+            Who::Person => {
+                // A person at a terminal types the word, and has no use for `--yes`.
+                let words: Vec<&str> =
+                    words.iter().copied().filter(|word| *word != "--yes").collect();
+                status(&at_terminal(&self.place, &words))
+            }
             Who::Program => status(&self.command(words).output().unwrap()),
             Who::Agent | Who::Claim | Who::Line => {
                 let mut line = json!({ "actor": { "kind": kind, "id": name }, "submit": line });

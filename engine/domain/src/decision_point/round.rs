@@ -11,9 +11,9 @@ use crate::core::text::visible;
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{bad_default, check_proposal, option_ids, shown};
 use crate::decision_point::event::{
-    ApprovalRevoked, DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated,
-    DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
-    GuidanceGiven, LateResponseRecorded, OutcomeReported, RoundOpened, VoteCast,
+    DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined,
+    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, GuidanceGiven,
+    LateResponseRecorded, OutcomeReported, RoundOpened, VoteCast,
 };
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::state::{
@@ -99,7 +99,7 @@ impl DecisionPoint {
         No::AlreadyEnded { decision_id, state, outcome: outcome_line(self) }
     }
 
-    fn check_approver(&self, policy: &ApprovalPolicy, by: &Principal) -> Result<(), No> {
+    pub(super) fn check_approver(&self, policy: &ApprovalPolicy, by: &Principal) -> Result<(), No> {
         let (decision_id, who) = (self.id(), name(by));
         if by.kind != Actor::Human && !(policy.allow_agents && by.kind != Actor::System) {
             return Err(No::AgentExcluded { decision_id, by: who });
@@ -308,35 +308,6 @@ impl DecisionPoint {
         }
     }
 
-    /// Whether somebody may revoke the approval: who asked, who answered, or an approver. Their
-    /// names are proven where those of before were.
-    pub(crate) fn check_revocation(&self, by: &Principal) -> Result<(), No> {
-        let voters = self.votes.iter().map(|vote| &vote.by);
-        let answered = self.ending.iter().filter_map(|ending| ending.by.as_ref());
-        let mut involved = voters.chain(answered).chain([&self.requested_by]);
-        let is_proven = |before: &Principal| {
-            by.authenticated_by >= before.authenticated_by.min(Authentication::OsUser)
-        };
-        if involved.any(|before| before.id == by.id && is_proven(before)) {
-            return Ok(());
-        }
-        match &self.terms.policy {
-            Some(policy) => self.check_approver(policy, by),
-            None => self.check_requester(by),
-        }
-    }
-
-    /// Why an approval that was spent cannot be revoked: what it started.
-    pub(crate) fn already_spent(&self, consumed: &Consumed) -> No {
-        No::AlreadySpent {
-            decision_id: self.id(),
-            at: consumed.at,
-            by: name(&consumed.by),
-            tool: self.binding().map(|to| visible(&to.tool).to_string()).unwrap_or_default(),
-            sequence: consumed.sequence,
-        }
-    }
-
     /// Whether the outcome of the action may be reported by somebody: once, by whoever spent the
     /// approval.
     pub(crate) fn check_report(&self, by: &Principal) -> Result<(), No> {
@@ -400,7 +371,7 @@ fn is_said(comment: Option<&str>, before: Option<&str>) -> bool {
     comment.is_none_or(|comment| before == Some(comment))
 }
 
-fn name(by: &Principal) -> String {
+pub(super) fn name(by: &Principal) -> String {
     visible(&by.id).to_string()
 }
 
@@ -578,11 +549,6 @@ impl DecisionPoint {
 
     pub(crate) fn consume(&mut self, by: &Principal, at: Timestamp, sequence: u64) {
         self.consumed = Some(Consumed { by: by.clone(), at, sequence });
-    }
-
-    pub(crate) fn revoke(&mut self, body: &ApprovalRevoked, at: Timestamp, sequence: u64) {
-        let (by, reason) = (body.by.clone(), body.reason.clone());
-        self.revoked = Some(Revocation { by, reason, at, sequence });
     }
 
     pub(crate) fn report(&mut self, body: &OutcomeReported, at: Timestamp, sequence: u64) {

@@ -114,12 +114,9 @@ pub struct DecisionPointView<'a> {
     pub valid_until: Option<Timestamp>,
     /// When it ended, where it was not spent in time.
     pub lapsed_at: Option<Timestamp>,
-    /// When the approval was revoked, before it was spent.
-    pub revoked_at: Option<Timestamp>,
-    /// By whom.
-    pub revoked_by: Option<&'a str>,
-    /// Why.
-    pub revoked_reason: Option<&'a str>,
+    /// Who revoked the approval.
+    #[serde(flatten)]
+    pub revoked: RevokedView<'a>,
     /// When it was spent.
     pub consumed_at: Option<Timestamp>,
     /// By whom.
@@ -142,6 +139,28 @@ pub struct DecisionPointView<'a> {
     pub version: u64,
     /// That record.
     pub head: HeadView<'a>,
+}
+
+/// Who revoked an approval before it was spent; null where nobody did.
+#[derive(Debug, Serialize)]
+pub struct RevokedView<'a> {
+    /// When.
+    pub revoked_at: Option<Timestamp>,
+    /// By whom.
+    pub revoked_by: Option<&'a str>,
+    /// Why.
+    pub revoked_reason: Option<&'a str>,
+}
+
+impl<'a> RevokedView<'a> {
+    fn of(point: &'a DecisionPoint) -> Self {
+        let revoked = point.revoked.as_ref();
+        Self {
+            revoked_at: revoked.map(|revoked| revoked.at),
+            revoked_by: revoked.map(|revoked| revoked.by.id.as_str()),
+            revoked_reason: revoked.and_then(|revoked| revoked.reason.as_deref()),
+        }
+    }
 }
 
 /// One answer among others.
@@ -245,9 +264,7 @@ impl DecisionPoint {
             approved: self.approves(),
             valid_until: self.valid_until(),
             lapsed_at: self.lapsed_at,
-            revoked_at: self.revoked.as_ref().map(|revoked| revoked.at),
-            revoked_by: self.revoked.as_ref().map(|revoked| revoked.by.id.as_str()),
-            revoked_reason: self.revoked.as_ref().and_then(|revoked| revoked.reason.as_deref()),
+            revoked: RevokedView::of(self),
             consumed_at: self.consumed.as_ref().map(|consumed| consumed.at),
             consumed_by: self.consumed.as_ref().map(|consumed| consumed.by.id.as_str()),
             claimed_outcome: self.outcome.as_ref(),

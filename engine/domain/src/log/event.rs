@@ -129,8 +129,8 @@ recorded! {
         people: Option<NamedUsers>,
     }
 
-    /// Root set another policy, without an approval: the one before names somebody who is no user of
-    /// this machine any more. Root is no approver by this.
+    /// Root set another policy, without an approval: the one before names somebody who is no user
+    /// of this machine any more. Root is no approver by this.
     PolicyUnlocked {
         /// Who: root, at a terminal.
         by: Principal,
