@@ -69,7 +69,6 @@ fn two_terminals_one_waits_and_the_other_answers() {
     }
     let verbose = text(&place.holdpoint(&["hold", "show", &request, "--verbose"]).stdout);
     assert!(verbose.contains("CLAIMED FAILURE") && !shown.contains("CLAIMED"), "{verbose}");
-
     let options = ["hold", "answer", &request, "--decision", "RETRY", "--reason", "flaky"];
     let other = Terminal::start(&place, &options);
     let device = other.device.clone();

@@ -506,7 +506,6 @@ impl StartPrompter for Desk {
     }
 
     fn changed(&mut self, _: &DecisionPoint) {}
-
     fn refused(&mut self, _: &DecisionPoint, refusal: &Refusal) {
         self.refused.push(refusal.code());
         if let Some(end) = &self.end {

@@ -208,8 +208,7 @@ impl DecisionPoint {
     /// The readable form at a time. `hash` is the link of the record [`DecisionPoint::version`].
     #[must_use]
     pub fn view<'a>(&'a self, now: Timestamp, hash: Option<&'a str>) -> DecisionPointView<'a> {
-        let terms = &self.terms;
-        let policy = terms.policy.as_ref();
+        let (terms, policy) = (&self.terms, self.terms.policy.as_ref());
         let ending = self.ending.as_ref();
         let by = ending.and_then(|ending| ending.by.as_ref());
         let is_timeout = ending.is_some_and(|ending| ending.by.is_none());
