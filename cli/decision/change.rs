@@ -15,9 +15,9 @@ use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
 use crate::text::excerpt;
 use holdpoint_domain::Command;
-use holdpoint_domain::core::actor::{Authentication, Principal};
+use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{
-    ApprovalPolicy, DecisionPoint, DecisionPointCommand, DecisionPointRefusal, Response,
+    DecisionPoint, DecisionPointCommand, DecisionPointRefusal, Response,
 };
 use holdpoint_engine::shell::TypedLine;
 use serde_json::json;
@@ -106,11 +106,7 @@ impl Change {
         else {
             return Ok(None);
         };
-        let takes_claims = |policy: &ApprovalPolicy| policy.authentication == Authentication::None;
-        let is_by_argument = !point.is_open()
-            || !point.needs_person()
-            || !self.speaker.is_user()
-            || point.terms.policy.as_ref().is_some_and(takes_claims);
+        let is_by_argument = !point.is_open() || !point.needs_person() || !self.speaker.is_user();
         if is_by_argument {
             return Ok(None);
         }

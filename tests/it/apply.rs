@@ -71,11 +71,11 @@ fn nobody_answers_or_aborts_through_apply_under_a_name_that_is_not_theirs() {
     // The same user without a terminal is a program.
     let mut session = Session::begin(&place);
     let refused = session.ask(answer(&own, "API").to_string().as_bytes());
-    assert_eq!(refused["refusal"]["code"], "NO_TERMINAL", "{refused:#}");
+    assert_eq!(refused["refusal"]["code"], "PROVEN_LESS", "{refused:#}");
     assert_eq!(session.end(), 5);
     // So it is where it has one: nobody typed there.
     let found = answers(&apply(&place, &[answer(&own, "API")]));
-    assert_eq!(found[0]["refusal"]["code"], "NO_TERMINAL", "{found:#?}");
+    assert_eq!(found[0]["refusal"]["code"], "PROVEN_LESS", "{found:#?}");
     place.verified();
 }
 

@@ -12,7 +12,6 @@ use crate::waiting_support::{
     about, accepted, answer, ask, decision, events, human, id_of, in_memory, line, option,
     question, records, tell, waiting,
 };
-use holdpoint_engine::shell::user_name;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -45,9 +44,10 @@ fn endings() -> Vec<Ending> {
     let guidance = answer("ann", &id, json!({ "guidance": "cheaper" }));
     let replaced = question(2, json!({ "supersedes": id }));
     let answered = (0, "answered", "resolved");
+    let rejected = (16, "answered", "resolved");
     vec![
         ("an option", json!({}), vec![option("ann", &id, "yes")], answered),
-        ("an option that rejects", json!({}), vec![option("ann", &id, "no")], answered),
+        ("an option that rejects", json!({}), vec![option("ann", &id, "no")], rejected),
         ("a text", json!({}), vec![answer("ann", &id, json!({ "text": "both" }))], answered),
         ("nothing", json!({}), vec![], (10, "still_pending", "pending")),
         ("time, with a default", defaulted, vec![], (11, "default", "expired")),
@@ -447,7 +447,6 @@ fn a_wait_for_an_approval_is_0_only_for_a_yes_that_still_counts() {
     let binding = json!({ "tool": "deploy", "input_sha256": "a".repeat(64) });
     let spent = line("asker", "decision_point.consume", json!({ "binding": binding }));
     let no = json!({ "option": "no" });
-    let own = user_name();
     for (number, (more, response, then, exit)) in [
         (json!({}), json!({ "option": "yes" }), None, 0),
         (json!({}), no.clone(), None, 16),
@@ -463,7 +462,12 @@ fn a_wait_for_an_approval_is_0_only_for_a_yes_that_still_counts() {
         let mut terms = json!({ "binding": binding });
         terms.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let id = ask(&place, number as u64 + 1, terms);
-        accepted(&place, &[answer(&own, &id, response.clone())]);
+        // What is a person's is typed.
+        let (by, said) = response.as_object().unwrap().iter().next().unwrap();
+        let by = format!("--{by}");
+        let words = ["decision", "respond", &id, &by, said.as_str().unwrap()];
+        let given = place.holdpoint(&words);
+        assert_eq!(status(&given), 0, "{}", text(&given.stderr));
         if let Some(mut spend) = then {
             spend["submit"]["decision_id"] = id.as_str().into();
             accepted(&place, &[spend]);

@@ -103,7 +103,8 @@ fn a_question_asked_before_the_anchor_is_answered_and_again_and_not_otherwise() 
 fn a_list_of_what_ended_says_which_records_it_did_not_look_through() {
     let place = Place::new();
     let id = asked(&place, &["PROJ-1"]);
-    assert_eq!(status(&place.holdpoint(&["decision", "cancel", &id, "--as", "bot"])), 0);
+    let cancelled = place.holdpoint(&["decision", "cancel", &id, "--as", "bot", "--agent"]);
+    assert_eq!(status(&cancelled), 0, "{}", text(&cancelled.stderr));
     let told = |words: &[&str]| {
         let output = place.holdpoint(&[&["decision", "list"], words].concat());
         assert_eq!(status(&output), 0, "{words:?}");

@@ -180,7 +180,8 @@ fn separation_wants_another_user_who_needs_no_terminal_where_the_policy_says_so(
         json(&machine.call(0, &["hold", "list", "--json"])).as_array().unwrap().len() == 1
     });
     let answer = ["hold", "answer", &asked, "--yes", "--decision", "CONTINUE"];
-    let own = machine.command(0, &[], &answer);
+    let typed = ["hold", "answer", &asked, "--decision", "CONTINUE"];
+    let own = machine.command(0, &[], &typed);
     let (code, said) = Terminal::start_command(&machine.place, &own).end();
     // The terminal folds it.
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

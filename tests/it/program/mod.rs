@@ -52,8 +52,12 @@ impl Place {
 
     /// What only a person may do is done by one, who types the word.
     pub(crate) fn holdpoint(&self, arguments: &[&str]) -> Output {
-        let mut command = self.command(arguments);
-        if is_answer(arguments) { by_person(&command) } else { command.output().unwrap() }
+        if !is_answer(arguments) {
+            return self.command(arguments).output().unwrap();
+        }
+        // Who types the word has no use for `--yes`.
+        let words: Vec<&str> = arguments.iter().copied().filter(|it| *it != "--yes").collect();
+        by_person(&self.command(&words))
     }
 
     /// `run --hold never -- WORDS`.
@@ -104,9 +108,6 @@ pub(crate) fn command_in(directory: &Path, arguments: &[&str]) -> Command {
 fn is_answer(arguments: &[&str]) -> bool {
     let verbs = [["decision", "respond"], ["hold", "answer"]];
     let has_verb = |verb| arguments.windows(2).any(|words| words == verb);
-    if arguments.contains(&"--yes") {
-        return false;
-    }
     arguments.first() == Some(&"answer") || verbs.iter().any(has_verb)
 }
 
