@@ -144,7 +144,7 @@ impl Sample {
 /// A tool that a session asks about, and what becomes of it.
 fn guarded_call(log: &mut HandMade, command: &str, answer: Option<&str>, is_told: bool) {
     let agent = principal(Actor::Agent, "claude-code:8f1c9a7e-52d0", Authentication::None);
-    let ada = principal(Actor::Human, "ada", Authentication::OsUser);
+    let ada = principal(Actor::Human, "ada", Authentication::Terminal);
     let mut submit = |by: &Principal, command: Command| {
         log.command_in(&command, |envelope| Envelope {
             actor: by.actor(),

@@ -1,8 +1,9 @@
-//! Whether what is asked and answered is well-formed. Nothing here depends on the state.
+//! Whether what is asked and answered is well-formed, which does not depend on the state, and who
+//! may take an approval back.
 
 use alloc::string::{String, ToString as _};
 
-use crate::core::actor::{PersonTerms, Proof, UNKNOWN_USER};
+use crate::core::actor::{Authentication, PersonTerms, Principal, Proof, UNKNOWN_USER};
 use crate::core::ids::OWN_PREFIXES;
 use crate::core::limits::MAX_ID_BYTES;
 use crate::core::people::People;
@@ -10,8 +11,10 @@ use crate::core::text::{
     BLANK_CODE_POINTS, bounded, check_identifier, has_visible_character, visible,
 };
 use crate::core::time::Timestamp;
+use crate::decision_point::event::ApprovalRevoked;
 use crate::decision_point::refusal::DecisionPointRefusal as No;
-use crate::decision_point::state::DecisionPoint;
+use crate::decision_point::round::name;
+use crate::decision_point::state::{Consumed, DecisionPoint, Revocation};
 use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DecisionOption, EvidenceAttachment, MAX_CONTEXT_BYTES,
     MAX_DESCRIPTION_BYTES, MAX_EXCERPT_BYTES, MAX_ITERATIONS, MAX_LABEL_BYTES, MAX_OPTION_ID_BYTES,
@@ -293,4 +296,40 @@ pub(crate) fn options(offered: &[DecisionOption]) -> Result<OptionList, No> {
         DecisionOption { short: short.clone(), ..option.clone() }
     };
     Ok(offered.iter().map(with_short).collect())
+}
+
+impl DecisionPoint {
+    /// Whether somebody may revoke the approval: who asked, who answered, or an approver. Their
+    /// names are proven where those of before were.
+    pub(crate) fn check_revocation(&self, by: &Principal) -> Result<(), No> {
+        let voters = self.votes.iter().map(|vote| &vote.by);
+        let answered = self.ending.iter().filter_map(|ending| ending.by.as_ref());
+        let mut involved = voters.chain(answered).chain([&self.requested_by]);
+        let is_proven = |before: &Principal| {
+            by.authenticated_by >= before.authenticated_by.min(Authentication::OsUser)
+        };
+        if involved.any(|before| before.id == by.id && is_proven(before)) {
+            return Ok(());
+        }
+        match &self.terms.policy {
+            Some(policy) => self.check_approver(policy, by),
+            None => self.check_requester(by),
+        }
+    }
+
+    /// Why an approval that was spent cannot be revoked: what it started.
+    pub(crate) fn already_spent(&self, consumed: &Consumed) -> No {
+        No::AlreadySpent {
+            decision_id: self.decision_id.to_string(),
+            at: consumed.at,
+            by: name(&consumed.by),
+            tool: self.binding().map(|to| visible(&to.tool).to_string()).unwrap_or_default(),
+            sequence: consumed.sequence,
+        }
+    }
+
+    pub(crate) fn revoke(&mut self, body: &ApprovalRevoked, at: Timestamp, sequence: u64) {
+        let (by, reason) = (body.by.clone(), body.reason.clone());
+        self.revoked = Some(Revocation { by, reason, at, sequence });
+    }
 }

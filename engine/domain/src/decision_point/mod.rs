@@ -9,7 +9,6 @@ pub(crate) mod check;
 pub(crate) mod command;
 pub(crate) mod event;
 pub(crate) mod refusal;
-pub(crate) mod revocation;
 pub(crate) mod round;
 pub(crate) mod rules;
 pub(crate) mod state;

@@ -204,9 +204,12 @@ impl World {
                 self.check_aborter(&c.loop_id, actor, proof)
             }
             Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(c)) => {
-                // What comes when the round is over counts for nothing, whoever says it.
-                let open = self.known_point(&c.decision_id).filter(|point| point.is_open());
-                let Some(point) = open else { return Ok(()) };
+                let Some(point) = self.known_point(&c.decision_id) else { return Ok(()) };
+                // A person's words count for nothing when the round is over, and need no proof. A
+                // program may not even say them.
+                if !point.is_open() && actor.kind == Actor::Human {
+                    return Ok(());
+                }
                 let who = (actor.kind, &*actor.id);
                 Ok(self.points_view(None).check_respondent(point, who, proof)?)
             }

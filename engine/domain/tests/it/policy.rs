@@ -1,7 +1,7 @@
 //! The policy of a log: it binds what begins, gets tighter by a person, and looser only with the
 //! approval of those whom it names. What is recorded against it counts for nothing.
 
-use holdpoint_domain::core::actor::Authentication;
+use holdpoint_domain::core::actor::{Authentication, Principal};
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::payload::{List, Text};
@@ -42,13 +42,18 @@ fn approved_by(approvers: &[&str]) -> ApprovalPolicy {
     ApprovalPolicy { approvers: names(approvers), ..ApprovalPolicy::people() }
 }
 
-/// Asks for an approval of this action, and says yes.
+/// Alice at a terminal of her own.
+fn alice() -> Principal {
+    Principal { authenticated_by: Authentication::Terminal, ..person("alice") }
+}
+
+/// Asks for an approval of this action; alice says yes.
 fn approval(story: &mut Story, tool: &str, input_sha256: Digest, approvers: &[&str]) -> String {
     let id = story.asks_with(|c| {
         c.policy = Some(approved_by(approvers));
         c.binding = Some(ActionBinding { tool: tool.into(), input_sha256 });
     });
-    story.given(story.responds(&id, person("alice"), option("go")));
+    story.given(story.responds(&id, alice(), option("go")));
     id
 }
 
@@ -73,7 +78,7 @@ fn relaxing(
         c.max_iterations = Some(1);
         change(c);
     });
-    story.given(story.responds(&id, person("alice"), option("approve")));
+    story.given(story.responds(&id, alice(), option("approve")));
     id
 }
 
