@@ -140,7 +140,11 @@ fn is_within(asked: &[holdpoint_domain::core::payload::Text], demanded: &GatePol
 }
 
 impl Model {
+    /// A floor's file that says that claims count, and nothing else, demands nothing.
     pub(crate) fn new(floor: GatePolicy) -> Self {
+        let claims = Some(Authentication::None);
+        let is_demanding = floor != GatePolicy { authentication: claims, ..GatePolicy::default() };
+        let floor = if is_demanding { floor } else { GatePolicy::default() };
         Self {
             floor,
             of_log: GatePolicy::default(),
