@@ -59,14 +59,21 @@ impl AskedApproval {
     /// What of it is less than the defaults, as a person reads it.
     pub(crate) fn less_than(&self, defaults: &Defaults) -> Vec<String> {
         let mut less = Vec::new();
-        if self.authentication.is_some_and(|proof| proof < defaults.authentication) {
-            less.push("--authentication claimed: claimed names count".to_string());
-        }
+        less.extend(weaker_proof(self.authentication, defaults));
         if self.allow_agents && defaults.authentication > Authentication::None {
             less.push("--allow-agents: agents approve in the place of people".to_string());
         }
         less
     }
+}
+
+/// The option that asks for a weaker proof of who answers than the defaults do.
+pub(super) fn weaker_proof(asked: Option<Authentication>, defaults: &Defaults) -> Option<String> {
+    let option = match asked.filter(|proof| *proof < defaults.authentication)? {
+        Authentication::None => "--authentication claimed: claimed names count",
+        _ => "--authentication os-user: a program of another user counts as a person",
+    };
+    Some(option.to_string())
 }
 
 /// What the files of the machine and of its user demand. Nothing is done before that is known.

@@ -5,7 +5,7 @@
 //! what is said to be looser is refused, and what is not said is as tight as it has to be.
 
 use super::Configuration;
-use super::demands::{Demands, refused};
+use super::demands::{Demands, refused, weaker_proof};
 use crate::exit::{Exit, Failure};
 use crate::text::path;
 use holdpoint_domain::core::actor::Authentication;
@@ -69,9 +69,7 @@ impl Asked {
     /// What of it is less than the defaults, as a person reads it.
     pub(crate) fn less_than(&self, defaults: &Defaults) -> Vec<String> {
         let mut less = Vec::new();
-        if self.authentication.is_some_and(|proof| proof < defaults.authentication) {
-            less.push("--authentication claimed: claimed names count".to_string());
-        }
+        less.extend(weaker_proof(self.authentication, defaults));
         if self.retry_needs_person == Some(false) && defaults.retry_needs_person {
             less.push("--retry-needs-person=false: nobody is asked before a retry".to_string());
         }
@@ -137,12 +135,7 @@ impl Demands {
     }
 
     pub(super) fn usual_proof(&self) -> Authentication {
-        // Where their owner lets claims count, that is usual.
-        let usual = match self.defaults.authentication {
-            Authentication::None => Authentication::None,
-            _ => Authentication::Terminal,
-        };
-        self.policy.authentication.unwrap_or(usual)
+        self.policy.authentication.unwrap_or(self.defaults.authentication)
     }
 
     fn hold(&self, policy: &GatePolicy, stated: &HoldTable, asked: &Asked) -> HoldTerms {

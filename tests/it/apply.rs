@@ -439,7 +439,7 @@ fn a_vote_through_apply_proves_no_more_than_the_process_does() {
         |id: &str, reject: bool| json!({ "id": id, "short": id, "label": id, "reject": reject });
     let create = json!({ "command": "decision_point.create", "entropy": "7".repeat(32),
         "prompt": "Deploy?", "options": [option("yes", false), option("no", true)],
-        "policy": { "quorum": 2, "authentication": "os-user" } });
+        "policy": { "quorum": 2, "authentication": "terminal" } });
     let vote = json!({ "command": "decision_point.respond", "decision_id": id,
         "response": { "option": "yes" } });
     let lines = [

@@ -35,7 +35,7 @@ pub const KEYS: [Key; 15] = [
     key("hold.retry_needs_person", "true", "true", "false"),
     key("hold.approvers", "any person", "fewer names", ""),
     key("hold.quorum", "1", "more people", ""),
-    key("hold.authentication", "os-user", "terminal", "claimed"),
+    key("hold.authentication", "terminal", "nothing", "os-user, claimed"),
     key("hold.separation", "false", "true", ""),
     key("hold.override_approvers", "nobody", "fewer names", "any name"),
     key("hold.escalation_targets", "none", "fewer targets, less time", ""),
@@ -74,7 +74,7 @@ pub struct Defaults {
 impl Default for Defaults {
     fn default() -> Self {
         Self {
-            authentication: Authentication::OsUser,
+            authentication: Authentication::Terminal,
             retry_needs_person: true,
             override_approvers: Vec::new(),
             record_env: Vec::new(),
@@ -217,9 +217,10 @@ mod tests {
     /// Every key of the table, with what loosens by it.
     #[test]
     fn every_key_has_a_direction_and_what_loosens_is_told_with_line_and_column() {
-        for key in KEYS {
+        let each = KEYS.iter().flat_map(|key| key.loosens.split(", ").map(move |word| (key, word)));
+        for (key, word) in each {
             let (table, name) = key.name.split_once('.').unwrap();
-            let value = match (key.loosens, name) {
+            let value = match (word, name) {
                 ("", _) | ("more", _) => continue,
                 ("any name", _) => "[\"x\"]".to_string(),
                 (word, "authentication") => format!("{word:?}"),
