@@ -26,6 +26,8 @@ const PASSWD: &str = "/etc/passwd";
 const LOGIN_DEFS: &str = "/etc/login.defs";
 /// The first number of a person where that is not stated.
 const UID_MIN: u32 = 1000;
+/// The number of the user whom every system has.
+const ROOT: &str = "0";
 /// How long the database has for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long its answers are believed in a process that goes on: as long as people wait.
@@ -198,7 +200,10 @@ fn accounts_of(
         let found = match lookup(&missing) {
             Ok(found) => found,
             Err(error) => {
-                answers.silent_since = Some(now);
+                // What failed at once is cheap to ask again, and its reason is told each time.
+                if error.kind() == ErrorKind::TimedOut {
+                    answers.silent_since = Some(now);
+                }
                 return Err(error);
             }
         };
@@ -219,15 +224,28 @@ fn silent() -> io::Error {
 
 fn lookup(keys: &[&str]) -> io::Result<Vec<Account>> {
     let text = match user_database() {
-        UserDatabase::Program(program) => ask(&program, keys)?,
+        UserDatabase::Program(program) => return ask_beside_root(&program, keys),
         UserDatabase::File => match read_file(Path::new(PASSWD), BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if super::raw_file::is_missing(&error) => Vec::new(),
             Err(error) => return Err(error),
         },
     };
-    let text = String::from_utf8_lossy(&text).into_owned();
-    Ok(text.lines().filter_map(account).collect())
+    Ok(accounts_in(&text))
+}
+
+/// What the program finds, asked for root as well: it says alike that there is no such user and
+/// that it could not read the users. Where it finds not even root, it has not answered.
+fn ask_beside_root(program: &Path, keys: &[&str]) -> io::Result<Vec<Account>> {
+    let found = accounts_in(&ask(program, &[&[ROOT], keys].concat())?);
+    match found.iter().any(|account| account.number == 0) {
+        true => Ok(found),
+        false => Err(silent()),
+    }
+}
+
+fn accounts_in(text: &[u8]) -> Vec<Account> {
+    String::from_utf8_lossy(text).lines().filter_map(account).collect()
 }
 
 /// A line is `NAME:PASSWORD:NUMBER:GROUP:COMMENT:HOME:SHELL`.
