@@ -55,7 +55,15 @@ impl Command {
             Self::Log(LogCommand::SetPolicy(c) | LogCommand::RelaxPolicy(c)) => {
                 c.people = Some(people);
             }
-            _ => {}
+            Self::DecisionPoint(_)
+            | Self::ExecutionLoop(_)
+            | Self::Log(_)
+            | Self::EvidenceCapture(_)
+            | Self::SandboxFault(_)
+            | Self::HumanDecision(_)
+            | Self::Registration(_)
+            | Self::InterruptionThread(_)
+            | Self::Application(_) => {}
         }
     }
 }
@@ -73,7 +81,15 @@ impl<'c> Lists<'c> {
             Command::Log(LogCommand::SetPolicy(c) | LogCommand::RelaxPolicy(c)) => {
                 Self { people: c.people.as_ref(), ..Self::of_policy(&c.policy) }
             }
-            _ => return None,
+            Command::DecisionPoint(_)
+            | Command::ExecutionLoop(_)
+            | Command::Log(_)
+            | Command::EvidenceCapture(_)
+            | Command::SandboxFault(_)
+            | Command::HumanDecision(_)
+            | Command::Registration(_)
+            | Command::InterruptionThread(_)
+            | Command::Application(_) => return None,
         })
     }
 
@@ -98,18 +114,17 @@ impl<'c> Lists<'c> {
 impl Refusal {
     /// The same with the reason why nothing is proven of the process that was refused.
     #[must_use]
-    pub fn with_doubt(self, doubt: ProcessDoubt) -> Self {
-        let explained = |common: CommonRefusal| match common {
-            CommonRefusal::PersonNeeded { what, reason: NotAPerson::Claimed } => {
-                CommonRefusal::PersonNeeded { what, reason: NotAPerson::Doubted(doubt) }
-            }
-            other => other,
-        };
-        match self {
-            Self::Common(common) => explained(common).into(),
-            Self::DecisionPoint(DecisionPointRefusal::Common(common)) => explained(common).into(),
-            other => other,
+    pub fn with_doubt(mut self, doubt: ProcessDoubt) -> Self {
+        if let Self::Common(CommonRefusal::PersonNeeded { reason, .. })
+        | Self::DecisionPoint(DecisionPointRefusal::Common(CommonRefusal::PersonNeeded {
+            reason,
+            ..
+        })) = &mut self
+            && *reason == NotAPerson::Claimed
+        {
+            *reason = NotAPerson::Doubted(doubt);
         }
+        self
     }
 }
 
@@ -157,7 +172,15 @@ impl World {
                 let names = approvers.iter().chain(others.into_iter().flatten()).collect();
                 (self.person_for_loop(entity.loop_id())?, names)
             }
-            _ => return None,
+            Command::DecisionPoint(_)
+            | Command::ExecutionLoop(_)
+            | Command::Log(_)
+            | Command::EvidenceCapture(_)
+            | Command::SandboxFault(_)
+            | Command::HumanDecision(_)
+            | Command::Registration(_)
+            | Command::InterruptionThread(_)
+            | Command::Application(_) => return None,
         };
         let takes_claims = terms.authentication == Authentication::None;
         Some(AskedPerson { asked_by: terms.asked_by?, takes_claims, names })
@@ -182,7 +205,9 @@ impl World {
                 RecordedNumber::User(found) => {
                     Some((name, expected, alloc::format!("user {found}")))
                 }
-                _ => Some((name, expected, "no user".to_string())),
+                RecordedNumber::Missing | RecordedNumber::Unstated => {
+                    Some((name, expected, "no user".to_string()))
+                }
             }
         });
         let Some((name, expected, found)) = changed else { return Ok(()) };
