@@ -360,7 +360,7 @@ fn a_program_that_embeds_the_engine_spends_nothing_in_a_copy() {
         let origin = holdpoint_engine::Origin::automation("root");
         let by = engine.identity().principal(origin.actor.kind, "root");
         let binding = point.binding().unwrap().clone();
-        let consume = ConsumeApproval { decision_id: id.clone().into(), by, binding };
+        let consume = ConsumeApproval { decision_id: id.clone(), by, binding };
         let command = DecisionPointCommand::ConsumeApproval(consume).into();
         match engine.submit(&origin, &command).unwrap() {
             Submitted::Refused(refusal) => assert_eq!(refusal.code(), "LOG_NOT_ADOPTED"),

@@ -1,6 +1,6 @@
 //! An approval that a program before this one asked for keeps what it was bound to.
 
-use crate::machine::remembered;
+use crate::machine::{configure, remembered};
 use crate::program::{Place, json, status, text};
 use crate::run_before::{answer, command, file, refused};
 use holdpoint_domain::core::hash::{Digest, HashBuilder, sha256};
@@ -116,6 +116,7 @@ libraries, and files that its arguments name and --bind-file does not
 
 /// Puts that question, with the key of another one, and has it approved.
 fn asked_formerly(place: &Place, words: &[&str]) -> String {
+    configure("[evidence]\nrecord_env = [\"XDG_STATE_HOME\"]\n");
     let before = ["run", "--hold", "before", "--no-wait", "--record-env", "XDG_STATE_HOME", "--"];
     let asked = formerly(place, &[&before, words].concat()).output().unwrap();
     assert_eq!(status(&asked), 122, "{}", text(&asked.stderr));

@@ -1,6 +1,7 @@
 //! Variables of a command whose start is asked about: those that carry code stand in the question,
 //! those of a session or step are not bound, and what whoever asks leaves unbound goes on record.
 
+use crate::machine::configure;
 use crate::program::{Place, json, skip, status, text};
 use crate::run_before::{answer, command, refused};
 use crate::terminal::Terminal;
@@ -96,6 +97,7 @@ fn a_variable_that_carries_code_is_bound_also_where_its_value_is_masked() {
 #[test]
 fn what_was_asked_in_one_pane_or_step_is_spent_in_the_next() {
     let place = Place::new();
+    configure("[evidence]\nrecord_env = [\"TMUX*\"]\n");
     let steps = STEP_VARIABLES.iter().flat_map(|(_, names)| names.iter());
     let names: Vec<&str> = SESSION_VARIABLES.iter().chain(steps).copied().collect();
     let set = |value: &'static str| -> Vec<(&str, &str)> {

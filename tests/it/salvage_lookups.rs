@@ -3,6 +3,7 @@
 
 use crate::archive_support::{Sample, beside, sequences};
 use crate::archives_unread::BY_ID;
+use crate::machine::trust;
 use crate::program::{json, status, text};
 use holdpoint_testing::log::segments_of;
 use std::fs;
@@ -47,6 +48,7 @@ fn no_verb_that_takes_an_id_denies_what_may_have_been_in_lost_records() {
     let lost_before = json(&salvaged)["lost_before"].as_u64().unwrap();
     fs::rename(&sample.place.log, beside(&sample.place, "old")).unwrap();
     fs::rename(beside(&sample.place, "new"), &sample.place.log).unwrap();
+    trust(&[&sample.place.log]);
     let listed = format!("record {lost_before} says that records before it are lost or may be");
     sample.expect("a list", "decision list", 0, &listed);
     let told = format!("{listed}, and what is asked for may be among them");

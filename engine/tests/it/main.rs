@@ -21,6 +21,7 @@ mod failed_syncs;
 mod forged_records;
 mod forgotten_streams;
 mod governed;
+mod governed_before;
 mod indexes;
 mod keyed_runs;
 mod labels;

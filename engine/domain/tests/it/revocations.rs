@@ -88,7 +88,7 @@ fn what_was_spent_is_not_revoked_and_what_it_started_is_named() {
 #[test]
 fn an_approval_that_had_longer_than_the_policy_now_lets_is_not_spent() {
     let timeout = |milliseconds| GatePolicy {
-        approval_timeout_ms: Some(milliseconds).map(|ms| u64_timeout(ms)),
+        approval_timeout_ms: Some(u64_timeout(milliseconds)),
         ..GatePolicy::default()
     };
     for (most, is_spent) in [(HOUR_MS, true), (HOUR_MS - 1, false)] {
