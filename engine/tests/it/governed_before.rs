@@ -118,23 +118,23 @@ fn an_embedder_asks_before_a_start_and_an_approval_starts_exactly_that_once() {
 
 #[test]
 fn an_embedders_program_is_not_the_person_who_approves_its_start() {
-    for (authentication, code) in
-        [(Authentication::Terminal, "PROVEN_LESS"), (Authentication::OsUser, "NO_TERMINAL")]
-    {
-        let place = Place::new();
-        let identity = Identity::simulated_process(1000, "ada", None);
-        let options = EngineOptions::default().identity(identity);
-        let engine = Engine::open_with(place.storage(), options).expect("it opens");
-        let (run, bound) = bound_run(&place);
-        let ada = Origin::automation("ada");
-        let (sender, mut signals) = signal_channel().expect("descriptors");
-        let mut desk = Desk { end: Some(sender), ..Desk::saying(Some(true)) };
-        let mut ask = ask(HumanDecisionTimeout::DEFAULT);
-        ask.policy.authentication = authentication;
-        let asked = engine.ask_before(&ada, &run, &bound, &ask, &mut desk, &mut signals);
-        let Ok(Asked::Interrupted { question, .. }) = asked else { panic!("{asked:?}") };
-        assert_eq!(desk.refused, [code]);
-        assert!(spend(&engine, &run, &bound, &question.decision_id).is_err());
-        assert_eq!(started(&place), 0);
-    }
+    let place = Place::new();
+    let identity = Identity::simulated_process(1000, "ada", None);
+    let options = EngineOptions::default().identity(identity);
+    let engine = Engine::open_with(place.storage(), options).expect("it opens");
+    let (run, bound) = bound_run(&place);
+    let ada = Origin::automation("ada");
+    let (sender, mut signals) = signal_channel().expect("descriptors");
+    let mut desk = Desk { end: Some(sender), ..Desk::saying(Some(true)) };
+    let mut ask = ask(HumanDecisionTimeout::DEFAULT);
+    // Nor does it ask for a weaker proof than the defaults demand.
+    ask.policy.authentication = Authentication::OsUser;
+    let weaker = engine.ask_before(&ada, &run, &bound, &ask, &mut desk, &mut signals);
+    assert_eq!(weaker.expect_err("it is less").code(), "POLICY_LOOSENED");
+    ask.policy.authentication = Authentication::Terminal;
+    let asked = engine.ask_before(&ada, &run, &bound, &ask, &mut desk, &mut signals);
+    let Ok(Asked::Interrupted { question, .. }) = asked else { panic!("{asked:?}") };
+    assert_eq!(desk.refused, ["PROVEN_LESS"]);
+    assert!(spend(&engine, &run, &bound, &question.decision_id).is_err());
+    assert_eq!(started(&place), 0);
 }

@@ -1,6 +1,7 @@
 //! What is generated out of any bytes is valid: it encodes, decodes to itself and may be recorded.
 
 use arbitrary::{Arbitrary, Unstructured};
+use holdpoint_domain::core::actor::NamedUsers;
 use holdpoint_domain::world::REGISTRY;
 use holdpoint_domain::world::envelope::{Encoded, decode, encode};
 use holdpoint_domain::{Command, Envelope, Time, World, decide};
@@ -35,10 +36,13 @@ fn generated_envelopes_decode_to_themselves_and_reach_every_kind() {
 #[test]
 fn generated_commands_are_read_as_they_are_written_and_reach_every_name() {
     let mut names = BTreeSet::new();
-    for command in generated::<Command>() {
+    for mut command in generated::<Command>() {
         names.insert(command.name());
         let text = serde_json::to_string(&command).unwrap();
-        assert_eq!(serde_json::from_str::<Command>(&text).unwrap(), command, "{text}");
+        let mut read = serde_json::from_str::<Command>(&text).unwrap();
+        // The engine puts the numbers of people beside their names: no text states them.
+        [&mut command, &mut read].map(|command| command.state_people(NamedUsers::default()));
+        assert_eq!(read, command, "{text}");
     }
     assert_eq!(names, Command::NAMES.iter().copied().collect());
 }
