@@ -3,6 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
+use crate::machine::{ALICE, Machine};
 use crate::program::{Place, new_terminal, skip};
 use crate::terminal::{Terminal, line, shell};
 use rustix::process::{Pid, Signal, kill_process};
@@ -61,6 +62,32 @@ fn a_second_question_at_a_terminal_says_who_asks_there_and_waits_for_its_turn() 
     terminal.end();
     assert!(!place.directory.path().join("one").exists());
     assert!(!place.directory.path().join("other").exists());
+}
+
+/// Only root opens a terminal that a question has for itself, so a test as root shows nothing here.
+#[test]
+fn an_ordinary_user_is_asked_and_answers_and_a_second_question_says_who_asks() {
+    let Some(machine) = Machine::new() else { return };
+    let (one, other) = (asking("one"), asking("other"));
+    let asks = |words: &[&str]| machine.command(ALICE, &[], words);
+    let mut terminal = Terminal::start_owned(&machine.place, ALICE, &asks(&one));
+    terminal.wait_for(ASKS);
+    terminal.type_line("approve");
+    assert_eq!(terminal.end().0, 0);
+    assert!(machine.place.directory.path().join("one").exists());
+
+    let other = line(&machine.place, &other);
+    let both = format!("exec 3<&0; {other} <&3 & {other}; wait");
+    let both = machine.other(ALICE, &["sh", "-c", &both]);
+    let mut terminal = Terminal::start_owned(&machine.place, ALICE, &both);
+    let texts = [ASKS, "asks at this terminal already"];
+    let first = terminal.wait_for_any(&texts);
+    terminal.wait_for(texts[1 - first]);
+    terminal.type_line("deny");
+    terminal.wait_for(ASKS);
+    terminal.type_line("deny");
+    terminal.end();
+    assert!(!machine.place.directory.path().join("other").exists());
 }
 
 #[test]

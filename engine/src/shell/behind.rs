@@ -4,10 +4,9 @@
 use super::origin_of_user::ancestors;
 use super::raw_file::proc_file;
 use holdpoint_domain::core::actor::{BehindSign, ProcessDoubt};
-use rustix::fs::{Mode, OFlags, Stat, fstat, open, readlink, stat};
+use rustix::fs::{Stat, fstat, readlink, stat};
 use rustix::process::getsid;
 use rustix::termios::{isatty, tcgetsid};
-use std::os::fd::AsFd;
 use std::path::Path;
 
 /// What the kernel says where nobody logged in.
@@ -33,14 +32,10 @@ pub(super) fn sudo() -> Option<u32> {
 pub(super) fn signs() -> Vec<(u32, BehindSign)> {
     let mut found: Vec<(u32, BehindSign)> = Vec::new();
     found.extend(login().map(|user| (user, BehindSign::Login)));
-    let terminal =
-        open("/dev/tty", OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty());
     let input = rustix::stdio::stdin();
     let mut leaders = vec![getsid(None).ok()];
     let standard = isatty(input).then_some(input);
-    for file in terminal.as_ref().ok().map(AsFd::as_fd).into_iter().chain(standard) {
-        leaders.push(tcgetsid(file).ok());
-    }
+    leaders.extend(standard.map(|terminal| tcgetsid(terminal).ok()));
     let owners = [standard.and_then(|file| fstat(file).ok()), own_terminal()];
     let owners = owners.into_iter().flatten().map(|device| device.st_uid);
     found.extend(owners.map(|user| (user, BehindSign::TerminalOwner)));

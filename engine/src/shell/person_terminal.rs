@@ -127,7 +127,7 @@ impl PersonTerminal {
     /// none, or where another group of processes is in its foreground.
     #[must_use]
     pub fn of_session() -> Option<Self> {
-        is_in_foreground().then(|| Self::named(session_terminal_name()))
+        is_in_foreground(None).then(|| Self::named(session_terminal_name()))
     }
 
     /// Waits until something was typed, at most this long. Whether it was.
@@ -163,7 +163,7 @@ impl PersonTerminal {
         if self.is_stuck {
             return Err(AskError::Stuck);
         }
-        if !is_in_foreground() {
+        if !is_in_foreground(self.device.as_ref()) {
             return Err(AskError::Background);
         }
         if !self.is_asking {
@@ -249,8 +249,8 @@ impl PersonTerminal {
     /// the background, where reading would stop it.
     #[must_use]
     pub fn readable(&self) -> Option<BorrowedFd<'_>> {
-        let device = self.device.as_ref().filter(|_| self.is_asking && is_in_foreground())?;
-        Some(device.as_fd())
+        let device = self.device.as_ref().filter(|_| self.is_asking)?;
+        is_in_foreground(Some(device)).then(|| device.as_fd())
     }
 
     /// Takes what was typed, once [readable](Self::readable): a whole line, or nothing yet. Where
@@ -350,10 +350,24 @@ fn is_for_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Whether this process may read from the terminal of its session.
-fn is_in_foreground() -> bool {
+/// Whether this process may read from the terminal of its session, which it has `opened` or not.
+/// While a question stands there only root opens it once more (TIOCEXCL).
+fn is_in_foreground(opened: Option<&File>) -> bool {
+    let has_front = |terminal: BorrowedFd<'_>| tcgetpgrp(terminal).is_ok_and(|it| it == getpgrp());
+    let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
+    let streams = [input.as_fd(), error.as_fd(), output.as_fd()];
+    if let Some(terminal) =
+        opened.map(AsFd::as_fd).or_else(|| streams.into_iter().find(is_of_own_session))
+    {
+        return has_front(terminal);
+    }
     let terminal = File::options().read(true).write(true).open("/dev/tty");
-    terminal.is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
+    terminal.is_ok_and(|terminal| has_front(terminal.as_fd()))
+}
+
+/// Whether a stream is the terminal of this process's session.
+fn is_of_own_session(stream: &BorrowedFd<'_>) -> bool {
+    tcgetsid(stream).is_ok_and(|session| getsid(None) == Ok(session))
 }
 
 /// Six digits that nobody knows before.
@@ -405,12 +419,9 @@ fn real_device(name: &str) -> String {
 
 /// The device of the session's terminal, where one of the standard streams is it.
 fn session_terminal_name() -> String {
-    let of = |stream: BorrowedFd<'_>| {
-        let is_own = tcgetsid(stream).is_ok_and(|session| getsid(None) == Ok(session));
-        is_own.then(|| ttyname(stream, Vec::new()).ok()).flatten()
-    };
     let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
-    let name = of(input.as_fd()).or_else(|| of(error.as_fd())).or_else(|| of(output.as_fd()));
+    let streams = [input.as_fd(), error.as_fd(), output.as_fd()].into_iter();
+    let name = streams.filter(is_of_own_session).find_map(|it| ttyname(it, Vec::new()).ok());
     name.map_or_else(|| "/dev/tty".to_string(), |name| name.to_string_lossy().into_owned())
 }
 

@@ -75,12 +75,18 @@ impl Machine {
     /// The program on this machine, as a user, below another program where one is given.
     pub(crate) fn command(&self, user: u32, below: &[&str], arguments: &[&str]) -> Command {
         let program = self.place.command(arguments);
+        let mut command = self.other(user, below);
+        command.arg(program.get_program()).args(program.get_args());
+        command
+    }
+
+    /// Any program on this machine, as a user.
+    pub(crate) fn other(&self, user: u32, words: &[&str]) -> Command {
         let mut command = Command::new("unshare");
         command.args(["-m", "sh", "-c", "mount --bind \"$0\" /etc && exec \"$@\""]);
         command.arg(self.etc.path()).arg("setpriv");
         command.args([format!("--reuid={user}"), format!("--regid={user}")]);
-        command.arg("--clear-groups").args(below);
-        command.arg(program.get_program()).args(program.get_args());
+        command.arg("--clear-groups").args(words);
         command.current_dir(self.place.directory.path()).stdin(Stdio::null());
         for name in ["HOLDPOINT_LOG", "HOLDPOINT_CONFIG", "XDG_CONFIG_HOME"] {
             command.env_remove(name);

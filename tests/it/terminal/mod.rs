@@ -5,6 +5,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::chown;
 use std::process::{Child, Command, ExitStatus, Output};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -42,7 +44,15 @@ impl Terminal {
 
     /// The same, at a terminal of so many rows and columns.
     pub(crate) fn start_sized(place: &Place, size: (u16, u16), program: &Command) -> Self {
-        let (master, device) = new_terminal();
+        Self::start_at(place, size, program, new_terminal())
+    }
+
+    fn start_at(
+        place: &Place,
+        size: (u16, u16),
+        program: &Command,
+        (master, device): (OwnedFd, String),
+    ) -> Self {
         let (ws_row, ws_col) = size;
         tcsetwinsize(&master, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let slave = File::options().read(true).write(true).open(&device).unwrap();
@@ -65,6 +75,13 @@ impl Terminal {
         let screen = read_on(keyboard.try_clone().unwrap());
         let seen = Parser::new(ws_row.try_into().unwrap(), ws_col.try_into().unwrap(), 0);
         Self { keyboard, screen, shown: String::new(), seen, device, child }
+    }
+
+    /// Starts any program at a terminal that belongs to a user.
+    pub(crate) fn start_owned(place: &Place, owner: u32, program: &Command) -> Self {
+        let (master, device) = new_terminal();
+        chown(&device, Some(owner), None).unwrap();
+        Self::start_at(place, (24, 80), program, (master, device))
     }
 
     /// Waits until this is shown; what was shown up to there is not looked at again.
@@ -183,11 +200,16 @@ impl Terminal {
 
     /// Waits for the end, and types each word that is asked for until then: the status, and what
     /// was shown.
-    pub(crate) fn end(mut self) -> (i32, String) {
+    pub(crate) fn end(self) -> (i32, String) {
+        self.end_typing(str::to_string)
+    }
+
+    /// The same, where this is typed for each word that is asked for.
+    pub(crate) fn end_typing(mut self, typed: impl Fn(&str) -> String) -> (i32, String) {
         let mut read = 0;
         loop {
             if let Some((word, rest)) = offered_word(&self.shown[read..]) {
-                let (word, left) = (word.to_string(), rest.len());
+                let (word, left) = (typed(word), rest.len());
                 read = self.shown.len() - left;
                 self.type_line(&word);
                 continue;
