@@ -90,6 +90,7 @@ mod mcp_support;
 #[cfg(feature = "mcp")]
 mod mcp_wire;
 mod pager;
+mod past_a_hold;
 mod policy;
 mod policy_verbs;
 mod program;

@@ -5,7 +5,7 @@
 mod acts;
 mod cast;
 mod model;
-mod random;
+pub(crate) mod random;
 mod real;
 
 use acts::{Known, Try, any_policy};
