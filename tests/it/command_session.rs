@@ -55,7 +55,9 @@ fn a_command_that_a_recorded_one_left_behind_types_at_no_question() {
     let daemon = "until test -e go; do sleep 0.01; done; python3 probe.py > typed 2>&1;
         mv typed done";
     fs::write(place.directory.path().join("daemon"), daemon).unwrap();
-    let leave = "setsid sh daemon > /dev/null 2>&1 < /dev/null & echo left";
+    // With the terminal, where there is one: what survives its command has a session of its own.
+    let leave = "(: 5<>/dev/tty) 2> /dev/null && exec 5<>/dev/tty
+        setsid sh daemon > /dev/null 2>&1 < /dev/null & echo left";
     let left = line(&place, &["run", "--hold", "never", "--", "sh", "-c", leave]);
     let asks = line(&place, &["run", "--hold", "before", "--", "touch", "made"]);
     let mut program = Command::new("sh");
