@@ -5,6 +5,7 @@ use super::host::{Event, HOSTS, Host, Marks, recognised};
 use super::session;
 use crate::reading::all_within;
 use crate::screen::quoted;
+use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::{BoundDirectory, MAX_INPUT_BYTES};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -12,6 +13,9 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io::stdin;
 use std::path::Path;
+
+/// How much of a name that no host gives is repeated, in bytes.
+const NAME_SHOWN_BYTES: usize = 100;
 
 /// What one hook is told.
 #[derive(Debug)]
@@ -242,8 +246,9 @@ fn check_event(found: Option<&str>, events: &[Event], hosts: &[Host]) -> Result<
     match hosts.iter().any(is_meant) {
         true => Ok(()),
         false => Err(format!(
-            "this hook answers {} and was run for {found:?}: mend the hook settings",
-            named(events, hosts)
+            "this hook answers {} and was run for {:?}: mend the hook settings",
+            named(events, hosts),
+            bounded(found, NAME_SHOWN_BYTES)
         )),
     }
 }

@@ -133,7 +133,8 @@ refusals! {
     /// More questions than may be open at once.
     #[error(
         "{found} questions of {whose} are open, and {expected} may be; wait for answers, or take \
-         questions back with `holdpoint decision cancel`"
+         questions back: `holdpoint decision list` names them, and \
+         `holdpoint decision cancel ID` takes one back"
     )]
     TooManyOpen {
         /// Whose questions are counted.

@@ -46,7 +46,7 @@ const STICKY: u32 = 0o1000;
 
 /// Variables that carry code, or name it: a `*` stands for any beginning or end. Their values stand
 /// in the question.
-pub const CODE_VARIABLES: [&str; 94] = [
+pub const CODE_VARIABLES: [&str; 100] = [
     // The loader and the C library.
     "LD_*",
     "DYLD_*",
@@ -80,14 +80,18 @@ pub const CODE_VARIABLES: [&str; 94] = [
     "*_PAGER",
     "*_RSH",
     "*_SHELL",
+    "*_SSH",
     "BROWSER",
     "EDITOR",
+    "FCEDIT",
+    "HGMERGE",
     "LESSCLOSE",
     "LESSOPEN",
     "MANPAGER",
     "PAGER",
     "VISUAL",
     // Options and plugins of tools.
+    "*_MODULES",
     "*_OPTIONS",
     "*_OPTS",
     "*FLAGS",
@@ -107,7 +111,6 @@ pub const CODE_VARIABLES: [&str; 94] = [
     "MAVEN_ARGS",
     "OPENSSL_CONF",
     "OPENSSL_ENGINES",
-    "OPENSSL_MODULES",
     "TERMCAP",
     "TERMINFO*",
     "TF_CLI_*",
@@ -117,7 +120,9 @@ pub const CODE_VARIABLES: [&str; 94] = [
     // Compilers and languages.
     "BUNDLE_*",
     "BUN_*",
+    "CARGO_BUILD_*",
     "CARGO_HOME",
+    "CARGO_TARGET_*",
     "CC",
     "CLASSPATH",
     "CORECLR_*",
@@ -144,6 +149,7 @@ pub const CODE_VARIABLES: [&str; 94] = [
     "RUSTC",
     "RUSTDOC",
     "R_*",
+    "TCLLIBPATH",
     "UV_CONFIG_FILE",
     "npm_config_*",
 ];
