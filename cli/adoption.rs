@@ -20,7 +20,7 @@ use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
 use holdpoint_log_format::LogId;
 use holdpoint_replay::Rebuilt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What a person types.
@@ -50,6 +50,12 @@ impl Candidate {
     /// What lets it answer here.
     pub(crate) fn ground(&self) -> Result<Result<Ground, NotAdopted>, Failure> {
         Ok(self.registry.ground(&floors()?, &self.place))
+    }
+
+    /// Where else this user has it here: it is a copy.
+    fn copies(&self) -> Vec<PathBuf> {
+        // A list that cannot be read adopts nothing either, and that is said then.
+        self.registry.copies_of(&self.place).unwrap_or_default()
     }
 
     /// Lists it from here on.
@@ -127,8 +133,8 @@ pub(crate) fn offer(global: &Global, engine: &Engine) -> Result<(), Failure> {
         ["holdpoint: this log was begun by an older version, which did not list whose logs are \
          whose; adopt it if you or your tools made it here, and not if it came with something"
             .to_string()];
-    let adoption = match typed_word(|columns| lines(&directory, &found, columns), &sentences, WORD)
-    {
+    let shown = |columns: usize| lines(&directory, &found, &[], columns);
+    let adoption = match typed_word(shown, &sentences, WORD) {
         Typed::Word(_) => Adoption::Adopted,
         Typed::Other => Adoption::Declined,
         Typed::NoTerminal => return Ok(()),
@@ -172,7 +178,8 @@ pub(crate) fn adopt(global: &Global, log: &Path, id: LogId) -> Result<Option<boo
     let found = read_end(&directory)?;
     let sentences =
         ["holdpoint: adopted, what this log holds counts as what people here said".to_string()];
-    match typed_word(|columns| lines(&directory, &found, columns), &sentences, WORD) {
+    let copies = candidate.copies();
+    match typed_word(|columns| lines(&directory, &found, &copies, columns), &sentences, WORD) {
         Typed::Word(_) => candidate.list(Adoption::Adopted).map(|()| Some(true)),
         Typed::Other => Ok(Some(false)),
         Typed::NoTerminal => Ok(None),
@@ -180,12 +187,23 @@ pub(crate) fn adopt(global: &Global, log: &Path, id: LogId) -> Result<Option<boo
 }
 
 /// What is adopted: whose it is, how much it holds, and which approvals could be spent.
-fn lines(directory: &Directory, found: &Rebuilt, columns: usize) -> Vec<String> {
+fn lines(
+    directory: &Directory,
+    found: &Rebuilt,
+    copies: &[PathBuf],
+    columns: usize,
+) -> Vec<String> {
     let (report, world) = (&found.report, &found.world);
     let mut page = Page::new(columns);
     page.in_one_line("log", &shown(&directory.path));
     let id = report.log_id.clone().unwrap_or_default();
     page.in_one_line("identity", &id);
+    for copy in copies {
+        page.in_one_line("a copy of", &shown(copy));
+    }
+    if !copies.is_empty() {
+        page.sentence("what was spent there since it was copied can be spent here once more");
+    }
     let owner = owner_of(&directory.path).unwrap_or_else(|| name_of_user(u32::MAX));
     page.in_one_line("owner", &visible(&owner).to_string());
     let records = format!("{}, {}", counted(report.records, "record"), report.verdict);

@@ -139,6 +139,20 @@ fn a_person_at_a_terminal_adopts_a_log_and_sees_what_it_is() {
 }
 
 #[test]
+fn whoever_adopts_a_copy_of_a_log_of_this_user_is_told_of_what_it_copies() {
+    let place = Place::new();
+    approved(&place);
+    let copy = place.directory.path().join("copy");
+    copied(&place.log, &copy);
+    let adopts = place.command(&["inbox", "add", copy.to_str().unwrap()]);
+    let (status, said) = Terminal::start_command(&place, &adopts).end();
+    assert_eq!(status, 0, "{said}");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("a copy of"), "{said}");
+    assert!(said.contains("what was spent there since it was copied"), "{said}");
+}
+
+#[test]
 fn no_variable_of_the_environment_says_which_logs_are_known() {
     let place = Place::new();
     let id = approved(&place);
@@ -220,6 +234,8 @@ fn a_list_that_others_could_have_written_is_not_believed() {
         }
     }
     fs::set_permissions(remembered(), Permissions::from_mode(0o700)).unwrap();
+    // As a umask of 002 makes it, where each user has a group of their own.
+    fs::set_permissions(remembered().parent().unwrap(), Permissions::from_mode(0o775)).unwrap();
     assert_eq!(fs::metadata(&list).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(status(&spend(&place, &id)), 0, "nothing else was changed");
 }

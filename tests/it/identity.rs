@@ -214,15 +214,18 @@ fn a_policy_that_names_a_number_twice_begins_nothing() {
     machine.users("alias:x:4001:4001::/etc/homes/alice:/bin/sh\n");
     let made = machine.place.directory.path().join("made");
     let touch = ["run", "--hold", "after", "--no-wait", "--", "touch", made.to_str().unwrap()];
-    let named = [&touch[..4], &["--approver", "alice", "alias"], &touch[4..]].concat();
-    let twice = "alice and alias are one user (4001)";
-    assert_refused(&machine.call(BOB, &named), 125, &[twice]);
-    let floor = "[hold]\ndefault = \"after\"\napprovers = [\"alice\", \"alias\"]\n";
-    machine.floor(&machine.system(), 0, floor);
-    let of_file = ["/etc/holdpoint/config.toml", twice];
-    assert_refused(&machine.call(BOB, &touch), 125, &of_file);
-    assert!(!made.exists());
-    assert_refused(&machine.call(BOB, &["doctor"]), 1, &of_file);
+    for other in ["alias", "uid 4001"] {
+        let _ = fs::remove_file(machine.system());
+        let named = [&touch[..4], &["--approver", "alice", other], &touch[4..]].concat();
+        let twice = format!("alice and {other} are one user (4001)");
+        assert_refused(&machine.call(BOB, &named), 125, &[&twice]);
+        let floor = format!("[hold]\ndefault = \"after\"\napprovers = [\"alice\", \"{other}\"]\n");
+        machine.floor(&machine.system(), 0, &floor);
+        let of_file = ["/etc/holdpoint/config.toml", &*twice];
+        assert_refused(&machine.call(BOB, &touch), 125, &of_file);
+        assert!(!made.exists());
+        assert_refused(&machine.call(BOB, &["doctor"]), 1, &of_file);
+    }
 }
 
 #[test]

@@ -94,6 +94,20 @@ fn a_variable_that_carries_code_is_bound_also_where_its_value_is_masked() {
     }
 }
 
+/// Filler would push the one that matters out of the question.
+#[test]
+fn nobody_is_asked_where_variables_that_carry_code_have_no_room() {
+    let place = Place::new();
+    let filler: Vec<(String, String)> =
+        (0..80).map(|number| (format!("ANSIBLE_{number:02}"), "x".repeat(600))).collect();
+    let mut set: Vec<(&str, &str)> =
+        filler.iter().map(|(name, value)| (&**name, &**value)).collect();
+    set.push(("LESSOPEN", "|/tmp/x %s"));
+    let asks = ["--json", "run", "--hold", "before", "--no-wait", "--", "true"];
+    let (code, said) = refused(&with(&place, &asks, &set).output().unwrap());
+    assert_eq!(code, "CODE_NOT_SHOWN", "{said}");
+}
+
 #[test]
 fn what_was_asked_in_one_pane_or_step_is_spent_in_the_next() {
     let place = Place::new();

@@ -1,8 +1,10 @@
 //! The word of an answer is typed at the terminal; what a command line says is only offered.
 
 use crate::decision_support::created;
+use crate::machine::{BOB, Machine};
 use crate::program::{Place, by_person, json, status, text};
 use crate::terminal::Terminal;
+use std::fs;
 use std::process::Command;
 
 /// A question before a start, left open.
@@ -89,4 +91,21 @@ fn root_relaxes_a_policy_that_names_somebody_who_is_gone_and_who_logged_in_is_on
     assert!(record.contains("\"sudo_user\":4711"), "{record}");
     assert!(record.contains("\"gone\":[\"nobody-of-here\"]"), "{record}");
     place.verified();
+}
+
+/// Else every question is refused for the number, and root finds nobody who is gone.
+#[test]
+fn root_relaxes_a_policy_whose_approver_was_made_anew_with_another_number() {
+    let Some(machine) = Machine::new() else { return };
+    let policy =
+        |words: &[&str]| by_person(&machine.command(0, &[], &[&["policy"], words].concat()));
+    let set = policy(&["set", "--approvers", "bob"]);
+    assert_eq!(status(&set), 0, "{}", text(&set.stderr));
+    let passwd = machine.etc.path().join("passwd");
+    let users = fs::read_to_string(&passwd).unwrap();
+    fs::write(&passwd, users.replace(&format!("bob:x:{BOB}:"), "bob:x:4010:")).unwrap();
+    let relaxed = policy(&["relax", "--approvers", "alice"]);
+    assert_eq!(status(&relaxed), 0, "{}", text(&relaxed.stderr));
+    let shown = text(&machine.call(0, &["log", "show", "--json"]).stdout);
+    assert!(shown.contains("\"gone\":[\"bob\"]"), "{shown}");
 }

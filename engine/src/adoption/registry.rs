@@ -26,6 +26,8 @@ const ENTRIES_MAX: usize = 10_000;
 const FILE_BYTES_MAX: u64 = 48 << 20;
 /// What lets the group and others write.
 const OTHERS_WRITE: u32 = 0o022;
+/// What lets everybody write.
+const EVERYBODY_WRITES: u32 = 0o002;
 /// How often, and how long after each other, the list is asked for that somebody else changes.
 const TRIES: u32 = 500;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
@@ -91,6 +93,20 @@ impl LogRegistry {
         folder.write(entries.get(surplus..).unwrap_or_default())
     }
 
+    /// The other directories that hold a log of the same identity: copies of one another.
+    ///
+    /// # Errors
+    /// The list cannot be believed or read.
+    pub fn copies_of(&self, log: &LogPlace) -> Result<Vec<PathBuf>, RegistryError> {
+        if self.is_simulated() {
+            return Ok(Vec::new());
+        }
+        let is_copy = |entry: &&Entry| {
+            entry.id() == log.id() && entry.path() != log.path() && !entry.is_gone()
+        };
+        Ok(self.read()?.iter().filter(is_copy).map(|entry| entry.path().to_path_buf()).collect())
+    }
+
     /// The logs in it, the oldest entry first.
     pub(super) fn read(&self) -> Result<Vec<Entry>, RegistryError> {
         let folder = Folder::open(&home()?, false)?;
@@ -129,7 +145,7 @@ impl Folder {
             opened => opened.map_err(|error| failed(home, error))?,
         };
         let mut path = home.to_path_buf();
-        expect_own(&path, &opened)?;
+        expect_own(&path, &opened, EVERYBODY_WRITES)?;
         for name in FOLDERS {
             path.push(name);
             let open = || openat(&opened, name, flags | OFlags::NOFOLLOW, Mode::empty());
@@ -142,9 +158,12 @@ impl Folder {
                 opened => opened,
             };
             let below = below.map_err(|error| failed(&path, error))?;
-            expect_own(&path, &below)?;
+            // The group may write where each user has one of their own. It could put another
+            // directory there, but none of this user's.
+            expect_own(&path, &below, EVERYBODY_WRITES)?;
             opened = below;
         }
+        expect_own(&path, &opened, OTHERS_WRITE)?;
         Ok(Some(Self { path, opened }))
     }
 
@@ -178,7 +197,7 @@ impl Folder {
             }
             opened => opened.map_err(|error| self.failed(error.into()))?,
         };
-        expect_own(&self.file(), &opened)?;
+        expect_own(&self.file(), &opened, OTHERS_WRITE)?;
         let status = fstat(&opened).map_err(|error| self.failed(error.into()))?;
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
             return Err(not_believed(&self.file(), "is not a regular file: remove it"));
@@ -220,8 +239,8 @@ impl Folder {
     }
 }
 
-/// That what was opened is this user's or root's, and that nobody else can write there.
-fn expect_own(path: &Path, opened: &OwnedFd) -> Result<(), RegistryError> {
+/// Fails where what was opened is neither this user's nor root's, or has any of these permissions.
+fn expect_own(path: &Path, opened: &OwnedFd, forbidden: u32) -> Result<(), RegistryError> {
     let status = fstat(opened)
         .map_err(|error| RegistryError::Io { path: path.to_path_buf(), source: error.into() })?;
     let is_file = FileType::from_raw_mode(status.st_mode) != FileType::Directory;
@@ -229,7 +248,7 @@ fn expect_own(path: &Path, opened: &OwnedFd) -> Result<(), RegistryError> {
         let owner = status.st_uid;
         return Err(not_believed(path, &format!("belongs to user {owner}: remove it")));
     }
-    if status.st_mode & OTHERS_WRITE != 0 {
+    if status.st_mode & forbidden != 0 {
         let reason = "can be written by others: take that from them with `chmod go-w`";
         return Err(not_believed(path, reason));
     }

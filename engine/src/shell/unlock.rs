@@ -6,26 +6,31 @@ use super::engine::Engine;
 use super::error::SubmitError;
 use super::person_terminal::TypedLine;
 use super::submit::{By, Origin, Submitted, come_up_to_date, receipt, time_of_next, with_turn};
-use super::user::numbers_of;
+use super::user::{numbers_of, numbers_that_answer};
 use crate::floors::FloorsError;
 use crate::log::Storage;
-use holdpoint_domain::core::actor::{Authentication, NamedUser, NamedUsers, Principal, Proof};
+use holdpoint_domain::core::actor::{
+    Authentication, NamedUser, NamedUsers, Principal, Proof, RecordedNumber,
+};
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::log::{GatePolicy, PolicyUnlocked};
 use holdpoint_domain::{Refusal, World, WriterCommand, decide_for_writer};
 use std::io;
 
-/// The approvers of the log's policy whom the user database no longer has.
+/// The approvers of the log's policy who are gone: the user database no longer has the name, or has
+/// it under another number.
 ///
 /// # Errors
 /// The database does not answer: whether they are there is not known.
 pub fn approvers_who_are_gone(world: &World) -> io::Result<Vec<Text>> {
     let approvers = world.policy().approvers;
     let names: Vec<&str> = approvers.iter().map(|name| name.as_str()).collect();
-    // `uid 1000` names a number, which needs no user.
-    let numbers = numbers_of(&names)?;
-    let named = approvers.iter().zip(numbers);
-    Ok(named.filter(|(_, number)| number.is_none()).map(|(name, _)| name.clone()).collect())
+    let named = approvers.iter().zip(numbers_that_answer(&names)?);
+    let is_gone = |name: &Text, now: Option<u32>| match world.number_in_policy(name) {
+        RecordedNumber::User(recorded) => now != Some(recorded),
+        RecordedNumber::Unstated | RecordedNumber::Missing => now.is_none(),
+    };
+    Ok(named.filter(|(name, now)| is_gone(name, *now)).map(|(name, _)| name.clone()).collect())
 }
 
 impl<S: Storage> Engine<S> {

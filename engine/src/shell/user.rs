@@ -113,31 +113,44 @@ pub fn state_home() -> io::Result<Option<PathBuf>> {
     Ok(home.map(|home| home.join(".local").join("state")))
 }
 
-/// The number behind each name, in their order; `None`: no user has that name.
+/// The number behind each name, in their order; `None`: no user has that name. `uid 1000` is this
+/// number, also where its user has a name and so never answers under this one.
 ///
 /// # Errors
 /// The database does not answer.
 pub(crate) fn numbers_of(names: &[&str]) -> io::Result<Vec<Option<u32>>> {
-    let named = accounts(names)?;
-    let mut numbers = Vec::new();
-    for (name, account) in names.iter().zip(named) {
-        let number = name.strip_prefix("uid ").and_then(|number| number.parse().ok());
-        numbers.push(match (account, number) {
-            (Some(account), _) => Some(account.number),
-            (None, Some(number)) if **name == *format!("uid {number}") => {
-                user(number)?.is_none().then_some(number)
-            }
-            (None, _) => None,
-        });
-    }
-    Ok(numbers)
+    let named = accounts(names)?.into_iter().zip(names);
+    Ok(named
+        .map(|(account, name)| account.map_or_else(|| plain(name), |it| Some(it.number)))
+        .collect())
+}
+
+/// The number under which the user of each name answers by that very name, in their order; `None`:
+/// nobody does.
+///
+/// # Errors
+/// The database does not answer.
+pub(crate) fn numbers_that_answer(names: &[&str]) -> io::Result<Vec<Option<u32>>> {
+    let named = accounts(names)?.into_iter().zip(names);
+    named
+        .map(|(account, name)| match (account, plain(name)) {
+            (None, Some(number)) => Ok(user(number)?.is_none().then_some(number)),
+            (account, _) => Ok(account.map(|account| account.number)),
+        })
+        .collect()
+}
+
+/// The number in `uid 1000`, by which a user without a name is known.
+fn plain(name: &str) -> Option<u32> {
+    let number = name.strip_prefix("uid ")?.parse().ok()?;
+    (*name == *format!("uid {number}")).then_some(number)
 }
 
 /// Whether no user here has any of these names. Where the database does not answer, that is not
 /// known.
 pub(crate) fn is_nobody<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     let names: Vec<&str> = names.collect();
-    numbers_of(&names).is_ok_and(|numbers| numbers.iter().all(Option::is_none))
+    numbers_that_answer(&names).is_ok_and(|numbers| numbers.iter().all(Option::is_none))
 }
 
 /// Whether a number is that of a system account: below the first of people, or without a shell to

@@ -130,7 +130,7 @@ pub fn check_each_once(list: &[Text], people: &NamedUsers) -> Result<(), CommonR
         let RecordedNumber::User(user) = people.number_of(name) else { continue };
         let mut before = list.iter().take(place);
         let is_same = |other: &&Text| people.number_of(other) == RecordedNumber::User(user);
-        if let Some(other) = before.find(|other| **other != *name && is_same(other)) {
+        if let Some(other) = before.find(is_same) {
             let (one, other) = (visible(other).to_string(), visible(name).to_string());
             return Err(CommonRefusal::NamedTwice { one, other, user });
         }

@@ -147,6 +147,13 @@ impl AskedPerson<'_> {
 }
 
 impl World {
+    /// The number that a name had when the policy of the log was recorded.
+    #[must_use]
+    pub fn number_in_policy(&self, name: &str) -> RecordedNumber {
+        let policy = self.hot.gates.people.of_policy();
+        policy.map_or(RecordedNumber::Unstated, |people| people.number_of(name))
+    }
+
     /// The question that a command of a person answers, where only a person may; `None`: it answers
     /// none, or one of before there were proofs.
     #[must_use]

@@ -1,6 +1,6 @@
 //! The question before a start: put on record, asked, and waited for. Nothing else exists.
 
-use super::context::{Wording, context};
+use super::context::{Wording, code_left_out, context};
 use super::facts::Facts;
 use super::shown_command::PROMPT_BYTES;
 use super::summary::sentence;
@@ -153,8 +153,13 @@ impl<S: Storage> Engine<S> {
         let (run, facts) = bound.facts(self, run, &key, None)?;
         let envelope = InstructionEnvelope::of(&run.command, &run.environment).hex();
         let input_sha256 = run_binding(&envelope, &facts.digest());
+        let context = context(&facts, Wording::Present);
+        let left_out = code_left_out(&facts, &context);
+        if left_out > 0 {
+            return Err(StartError::CodeNotShown { left_out });
+        }
         let command = CreateDecisionPoint {
-            context: Some(context(&facts, Wording::Present)),
+            context: Some(context),
             allow_text: Some(false),
             max_iterations: Some(1),
             on_timeout: Some(OnTimeout::Abort),

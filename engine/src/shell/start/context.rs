@@ -8,6 +8,7 @@ use super::variables::{CODE, SEARCH, SESSION_VARIABLES, STEP_VARIABLES, UNBOUND,
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::MAX_CONTEXT_BYTES;
+use std::collections::BTreeSet;
 
 /// What stands before the facts in a question of the first edition.
 const BOUND: &str = "Bound, and looked at again at the start:";
@@ -131,6 +132,13 @@ fn newest_context(facts: &Facts) -> String {
         push_lines(&mut text, unbound.into_iter().map(line), UNBOUND_BYTES, UNBOUND_LEFT_OUT);
     }
     text + NOT_BOUND_SECOND + &never_bound()
+}
+
+/// How many variables that carry code the context had no room for.
+pub(super) fn code_left_out(facts: &Facts, context: &str) -> usize {
+    let lines: BTreeSet<&str> = context.lines().collect();
+    let code = facts.all.iter().filter(|fact| fact.kind == CODE);
+    code.filter(|fact| !lines.contains(&*line(fact))).count()
 }
 
 fn is_unbound(fact: &Fact) -> bool {

@@ -116,6 +116,15 @@ pub enum StartError {
         /// The names that can be.
         expected: &'static str,
     },
+    /// Variables that carry code are more than a question shows.
+    #[error(
+        "{left_out} variables that carry code have no room in the question; unset what the command \
+         does not need, or name fewer files"
+    )]
+    CodeNotShown {
+        /// How many there is no room for.
+        left_out: usize,
+    },
     /// More variables are to be left unbound than are put on record.
     #[error("{found} variables are to be left unbound; the limit is {expected}: name fewer")]
     TooManyUnbound {
@@ -201,6 +210,7 @@ impl StartError {
             Self::Io { .. } | Self::Random(_) | Self::NoHome | Self::HomeUnknown(_) => "NOT_BOUND",
             Self::NotAFile { .. } | Self::Changing { .. } => "FILE_NOT_BOUND",
             Self::Unshowable { .. } | Self::TooManyUnbound { .. } => "NAME_NOT_SHOWN",
+            Self::CodeNotShown { .. } => "CODE_NOT_SHOWN",
             Self::Input { .. } | Self::InputTooLong { .. } | Self::InputFailed(_) => {
                 "INPUT_NOT_BOUND"
             }

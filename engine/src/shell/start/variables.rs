@@ -154,9 +154,9 @@ pub const CODE_VARIABLES: [&str; 100] = [
     "npm_config_*",
 ];
 
-/// Variables of terminals, multiplexers and logins: not bound, since they say where a command is
-/// started and not what it does.
-pub const SESSION_VARIABLES: [&str; 14] = [
+/// Variables of terminals, multiplexers and logins: not bound, since they say from where a command
+/// is started and not what it does.
+pub const SESSION_VARIABLES: [&str; 15] = [
     "TMUX",
     "TMUX_PANE",
     "STY",
@@ -171,6 +171,7 @@ pub const SESSION_VARIABLES: [&str; 14] = [
     "OLDPWD",
     "COLUMNS",
     "LINES",
+    "SUDO_COMMAND",
 ];
 
 /// Variables by which services of continuous integration name the step or job that runs: not bound.
