@@ -291,7 +291,7 @@ fn a_guard_is_known_by_its_name_and_shows_nothing_of_the_command() {
     let place = Place::new();
     let script = "cat /proc/$PPID/comm; tr '\\0' ' ' < /proc/$PPID/cmdline";
     let output = place.run(&["sh", "-c", script, "sh", "hidden word"]);
-    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 3 ");
+    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 4 ");
 }
 
 #[test]
@@ -302,6 +302,7 @@ fn the_guard_is_nothing_that_a_person_is_offered() {
         &["__guard", "1"],
         &["__guard", "2"],
         &["__guard", "3"],
+        &["__guard", "4"],
         &["__terminal"],
         &["__terminal", "1"],
     ] {

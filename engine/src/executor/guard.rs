@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) const GUARD_VERB: &str = "__guard";
 #[cfg(target_os = "linux")]
 /// The second one: what a recorder and a guard say to each other, by number.
-pub(super) const GUARD_VERSION: &str = "3";
+pub(super) const GUARD_VERSION: &str = "4";
 /// The name that a guard shows in the table of processes: a process with a guard among its
 /// ancestors runs under a recorder.
 pub const GUARD_NAME: &CStr = c"holdpoint-guard";

@@ -7,7 +7,6 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -18,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::child_calls::Usage;
+use super::leader::{Limit, Limits};
 use super::opened::Plan;
 use super::report::Survivor;
 
@@ -53,10 +53,10 @@ pub(super) enum Request {
     /// Kill the command with everything that it started.
     Kill,
     /// The recorder stops with the command: kill the command with everything that it started once
-    /// this time is over.
-    KeepTime { left: Option<Duration> },
-    /// The recorder goes on, and keeps the time itself.
-    LeaveTime,
+    /// it exceeds one of these.
+    KeepLimits(Limits),
+    /// The recorder goes on, and keeps the limits itself.
+    LeaveLimits,
     /// The command is over: say how it ended, and leave alone what it left behind.
     Finish,
 }
@@ -70,8 +70,8 @@ pub(super) enum Report {
     NotStarted { errno: Option<i32>, message: String },
     /// Its first process has ended. It is not reaped.
     Ended,
-    /// Its time was over while the recorder was stopped: it was killed.
-    RanOut,
+    /// The command exceeded a limit while the recorder was stopped: the guard killed it.
+    Exceeded(Limit),
     /// Whatever could be killed is gone, and reaped.
     Killed,
     /// The last word.

@@ -30,8 +30,10 @@ use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
 use super::guard_signals::outlive_signals;
 use super::keeper::serve_as_keeper;
+use super::leader::{Limit, Limits};
+use super::memory::MemoryWatch;
 use super::own_child::{command, execute_found, execute_opened};
-use super::process_table::ProcessTable;
+use super::process_table::{Among, ProcessTable};
 use super::run::TERMINATE_GRACE;
 use super::tree::Tree;
 
@@ -80,6 +82,7 @@ fn serve() -> io::Result<()> {
         leader,
         has_ended: false,
         deadline: None,
+        memory: None,
         was_told_to_kill: false,
         reaped: None,
         held,
@@ -159,6 +162,8 @@ struct GuardProcess {
     has_ended: bool,
     /// When the command is killed although the recorder, which is stopped, cannot ask for it.
     deadline: Option<Instant>,
+    /// The memory of the command, while the recorder is stopped.
+    memory: Option<MemoryWatch>,
     was_told_to_kill: bool,
     reaped: Option<(ExitStatus, Usage)>,
     /// Open until the command is over, for whoever looks whether this process looks after it.
@@ -180,12 +185,14 @@ impl GuardProcess {
                     self.kill_tree(Some(Instant::now() + KILLING_MAX));
                     self.tell_end().and_then(|()| send(&self.channel, &Report::Killed))
                 }
-                Request::KeepTime { left } => {
-                    self.deadline = left.and_then(|left| Instant::now().checked_add(left));
+                Request::KeepLimits(Limits { time, memory }) => {
+                    self.deadline = time.and_then(|time| Instant::now().checked_add(time));
+                    let limited = memory.map(|it| MemoryWatch::new(Some(self.table), Some(it)));
+                    self.memory = limited;
                     Ok(())
                 }
-                Request::LeaveTime => {
-                    self.deadline = None;
+                Request::LeaveLimits => {
+                    (self.deadline, self.memory) = (None, None);
                     Ok(())
                 }
                 Request::Finish => return self.finish(),
@@ -203,11 +210,20 @@ impl GuardProcess {
             if let Some(request) = self.incoming.take()? {
                 return Ok(Some(request));
             }
-            let left = self.deadline.map(|it| it.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
+            let now = Instant::now();
+            if self.deadline.is_some_and(|deadline| now >= deadline) {
                 self.run_out()?;
                 continue;
             }
+            let among = Among::Descendants(getpid());
+            let seen = self.memory.as_mut().and_then(|it| it.look(self.leader, among, now));
+            if let Some(seen) = seen {
+                self.run_over(seen)?;
+                continue;
+            }
+            let due = [self.deadline, self.memory.as_ref().and_then(MemoryWatch::due)];
+            let due = due.into_iter().flatten().min();
+            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
             wait_for(&[&self.channel, &self.bell], left);
             self.silence_bell();
             if !self.incoming.read(&self.channel, RecvFlags::DONTWAIT)? {
@@ -219,8 +235,8 @@ impl GuardProcess {
     /// The command's time is over while the recorder is stopped. Its processes are stopped too, and
     /// get the time that the recorder would give them to end by themselves.
     fn run_out(&mut self) -> io::Result<()> {
-        self.deadline = None;
-        send(&self.channel, &Report::RanOut)?;
+        (self.deadline, self.memory) = (None, None);
+        send(&self.channel, &Report::Exceeded(Limit::Time))?;
         self.tree.signal(Signal::TERM);
         self.tree.signal(Signal::CONT);
         let until = Instant::now() + TERMINATE_GRACE;
@@ -228,6 +244,16 @@ impl GuardProcess {
             wait_for(&[&self.bell], Some(until.saturating_duration_since(Instant::now())));
             self.silence_bell();
         }
+        self.was_told_to_kill = true;
+        self.kill_tree(Some(Instant::now() + KILLING_MAX));
+        self.tell_end()
+    }
+
+    /// The command holds too much memory while the recorder is stopped: somebody continued a part
+    /// of it, or it held too much already.
+    fn run_over(&mut self, seen: u64) -> io::Result<()> {
+        (self.deadline, self.memory) = (None, None);
+        send(&self.channel, &Report::Exceeded(Limit::Memory { seen }))?;
         self.was_told_to_kill = true;
         self.kill_tree(Some(Instant::now() + KILLING_MAX));
         self.tell_end()

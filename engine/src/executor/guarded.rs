@@ -22,7 +22,7 @@ use super::child_calls::{Usage, separate_from_terminals};
 use super::command::{CommandSpec, Stdin};
 use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION, Guard};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send, send_with};
-use super::leader::{End, Leader, Pipes, Program, STOP_GRACE, Streams, start_error};
+use super::leader::{End, Leader, Limit, Limits, Pipes, Program, STOP_GRACE, Streams, start_error};
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError};
 use super::tree::Tree;
@@ -59,8 +59,8 @@ pub(super) struct Guarded {
     /// Whether orphans come to this process once the guard is dead, and nobody else is below it.
     adopts: bool,
     has_ended: bool,
-    /// Whether the guard ended the command while this process was stopped.
-    ran_out: bool,
+    /// The limit for which the guard killed the command while this process was stopped.
+    exceeded: Option<Limit>,
     /// Whether the guard was asked to kill, and so may have reaped the leader.
     is_reaped: bool,
     awaits_killing: bool,
@@ -89,7 +89,7 @@ impl Guarded {
             incoming: Incoming::default(),
             tree: Tree::of(table, guard_pid),
             has_ended: false,
-            ran_out: false,
+            exceeded: None,
             is_reaped: true,
             awaits_killing: false,
             finished: None,
@@ -144,7 +144,7 @@ impl Guarded {
     fn note(&mut self, report: Report) {
         match report {
             Report::Ended => self.has_ended = true,
-            Report::RanOut => self.ran_out = true,
+            Report::Exceeded(limit) => self.exceeded = Some(limit),
             Report::Finished(finished) => self.finished = Some(finished),
             Report::Killed => self.awaits_killing = false,
             Report::Started { .. } | Report::NotStarted { .. } => {}
@@ -243,7 +243,7 @@ impl Leader for Guarded {
         Ok(self.has_ended)
     }
 
-    fn suspend(&mut self, left: Option<Duration>) {
+    fn suspend(&mut self, limits: Limits) {
         if self.is_lost || self.is_reaped {
             return;
         }
@@ -253,18 +253,18 @@ impl Leader for Guarded {
             wait_for_news(&self.channel, STOP_PAUSE);
         }
         self.tree.stop();
-        if send(&self.channel, &Request::KeepTime { left }).is_err() {
+        if send(&self.channel, &Request::KeepLimits(limits)).is_err() {
             self.lose_guard();
         }
     }
 
-    fn resume(&mut self) -> bool {
-        if !self.is_lost && send(&self.channel, &Request::LeaveTime).is_err() {
+    fn resume(&mut self) -> Option<Limit> {
+        if !self.is_lost && send(&self.channel, &Request::LeaveLimits).is_err() {
             self.lose_guard();
         }
         self.listen();
         self.tree.signal(Signal::CONT);
-        self.ran_out
+        self.exceeded
     }
 
     fn group_survives(&mut self) -> Result<bool, ExecuteError> {

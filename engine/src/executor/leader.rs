@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
 
 use super::child_calls::{Usage, is_terminal};
 use super::command::{CommandSpec, Stdin};
@@ -47,11 +48,11 @@ pub(super) trait Leader {
     /// Whether the process has ended.
     fn has_ended(&mut self) -> Result<bool, ExecuteError>;
 
-    /// Stops all that is contained. Whoever looks after it meanwhile keeps the time that is left.
-    fn suspend(&mut self, left: Option<Duration>);
+    /// Stops all that is contained. Its guard, if it has one, keeps the limits meanwhile.
+    fn suspend(&mut self, limits: Limits);
 
-    /// Continues what was stopped. Whether its time ran out meanwhile.
-    fn resume(&mut self) -> bool;
+    /// Continues what was stopped. Returns the limit that it exceeded meanwhile.
+    fn resume(&mut self) -> Option<Limit>;
 
     /// Whether the group still has processes once its leader has ended. For systems without a
     /// process table to look it up in.
@@ -59,6 +60,22 @@ pub(super) trait Leader {
 
     /// Says how the process ended. Waits for that if it has not ended yet.
     fn finish(&mut self) -> Result<End, ExecuteError>;
+}
+
+/// The limits of a command that are left when its recorder stops.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Limits {
+    /// The time until the command is killed.
+    pub(super) time: Option<Duration>,
+    /// The most resident memory that it may hold, in bytes.
+    pub(super) memory: Option<u64>,
+}
+
+/// A limit that a command exceeded.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Limit {
+    Time,
+    Memory { seen: u64 },
 }
 
 /// How the first process ended.

@@ -8,7 +8,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -20,7 +19,7 @@ use super::child_calls::{
     Image, Usage, Words, execute_instead, execute_path, separate_from_terminals, wait_with_usage,
 };
 use super::command::{CommandSpec, Stdin};
-use super::leader::{End, Leader, Pipes, Program, STOP_GRACE, Streams, start_error};
+use super::leader::{End, Leader, Limit, Limits, Pipes, Program, STOP_GRACE, Streams, start_error};
 use super::opened::Plan;
 use super::process_table::{Among, ProcessTable, count_beyond_reach};
 use super::report::{Containment, ExecuteError};
@@ -122,15 +121,15 @@ impl Leader for OwnChild {
         self.is_over()
     }
 
-    fn suspend(&mut self, _left: Option<Duration>) {
+    fn suspend(&mut self, _limits: Limits) {
         self.signal_group(Signal::TSTP);
         std::thread::sleep(STOP_GRACE);
         self.signal_group(Signal::STOP);
     }
 
-    fn resume(&mut self) -> bool {
+    fn resume(&mut self) -> Option<Limit> {
         self.signal_group(Signal::CONT);
-        false
+        None
     }
 
     fn group_survives(&mut self) -> Result<bool, ExecuteError> {

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use super::child_calls::{StopRequests, inherited_terminals};
 use super::command::CommandSpec;
-use super::leader::{End, Leader, Program, start};
+use super::leader::{End, Leader, Limit, Limits, Program, start};
 use super::memory::MemoryWatch;
 use super::opened::OpenedProgram;
 use super::output::{Notice, OutputSink, OutputStream};
@@ -281,18 +281,22 @@ impl Run {
     fn heed_stop(&mut self, spec: &CommandSpec) -> Result<(), ExecuteError> {
         let Some(stops) = self.stops.take_if(|stops| stops.take()) else { return Ok(()) };
         self.terminal.iter_mut().for_each(OwnTerminal::leave_keyboard);
-        let now = Instant::now();
-        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(now));
+        let due = earliest([self.deadline.filter(|_| self.cause.is_none()), self.kill_at]);
+        let time = due.map(|due| due.saturating_duration_since(Instant::now()));
         let is_running = self.stage == Stage::Running;
         if is_running {
-            self.leader.suspend(left.filter(|_| self.cause.is_none()));
+            self.leader.suspend(Limits { time, memory: self.memory_limit });
         }
         self.stops = stops.stop();
         if is_running {
             self.take_keyboard(spec)?;
         }
-        if is_running && self.leader.resume() {
-            self.stop(Cause::TimedOut, TERMINATE_GRACE);
+        match is_running.then(|| self.leader.resume()).flatten() {
+            Some(Limit::Time) => self.stop(Cause::TimedOut, TERMINATE_GRACE),
+            Some(Limit::Memory { seen }) => {
+                self.stop(Cause::MemoryExceeded { seen }, Duration::ZERO);
+            }
+            None => {}
         }
         Ok(())
     }
