@@ -48,7 +48,7 @@ use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::log::{ConfigurationChanged, LogCommand};
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
-use holdpoint_engine::floors::{Defaults, EvidenceTable, HoldTable, fault_of, parse};
+use holdpoint_engine::floors::{Defaults, EvidenceTable, HoldTable, fault_of, fault_of_key, parse};
 use holdpoint_engine::shell::{Origin, SubmitError};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -73,6 +73,8 @@ pub(crate) struct Configuration {
     file: Option<PathBuf>,
     /// SHA-256 of the file.
     digest: Option<Digest>,
+    /// The file as it stands.
+    bytes: Vec<u8>,
     settings: file::Settings,
 }
 
@@ -83,7 +85,8 @@ impl Configuration {
             Some(named) => Self::read(named),
             None => match Path::new(DEFAULT_FILE).symlink_metadata() {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    Ok(Self { file: None, digest: None, settings: file::Settings::default() })
+                    let settings = file::Settings::default();
+                    Ok(Self { file: None, digest: None, bytes: Vec::new(), settings })
                 }
                 // A link that leads nowhere is no absence, and what cannot be looked at is none.
                 _ => Self::read(Path::new(DEFAULT_FILE)),
@@ -107,12 +110,34 @@ impl Configuration {
             let message = format!("{}:{}", path(file), fault_of(&bytes, loosened));
             return Err(Failure::new(Exit::REFUSED, "policy_loosened", message));
         }
-        Ok(Self { file: Some(file.to_path_buf()), digest: Some(sha256(&bytes)), settings })
+        let digest = Some(sha256(&bytes));
+        Ok(Self { file: Some(file.to_path_buf()), digest, bytes, settings })
     }
 
     /// What it says of when and how a person is asked.
     pub(crate) fn hold(&self) -> &HoldTable {
         &self.settings.hold
+    }
+
+    /// The failure of what is less than a floor, at the line that states it where one does.
+    fn blamed(&self, key: &str, failure: Failure) -> Failure {
+        let hold = &self.settings.hold;
+        let is_stated = match key {
+            "default" => hold.moments.is_some(),
+            "decision_timeout" => hold.decision_timeout.is_some(),
+            "approval_timeout" => hold.approval_timeout.is_some(),
+            "retry_needs_person" => hold.retry_needs_person.is_some(),
+            "approvers" => hold.approvers.is_some(),
+            "quorum" => hold.quorum.is_some(),
+            "authentication" => hold.authentication.is_some(),
+            "separation" => hold.separation.is_some(),
+            "override_approvers" => hold.override_approvers.is_some(),
+            "escalation_targets" => hold.escalation_targets.is_some(),
+            _ => false,
+        };
+        let Some(file) = self.file.as_ref().filter(|_| is_stated) else { return failure };
+        let placed = fault_of_key(&self.bytes, key, failure.message());
+        Failure::new(Exit::REFUSED, "policy_loosened", format!("{}:{placed}", path(file)))
     }
 
     /// Names of variables to record, and parts of names to keep secret, besides the usual ones: of

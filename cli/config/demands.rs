@@ -1,6 +1,7 @@
 //! What is demanded of every hold point, by whomever the governed side cannot overrule: the files
 //! of the machine and of its user, and what a person recorded in the log.
 
+use super::{Asked, Configuration};
 use crate::exit::{Exit, Failure};
 use crate::hold::failed_at;
 use crate::text::visible_once;
@@ -126,13 +127,23 @@ impl Demands {
         &self.layers
     }
 
-    /// Whether each is kept; the refusal names the first that is not.
+    /// Checks each; the refusal names the first that is not kept, and the line of the project's
+    /// file that keeps it not, if it is one.
     pub(super) fn each_keeps(
         &self,
+        (project, asked): (&Configuration, &Asked),
         keeps: impl Fn(&GatePolicy) -> Result<(), Loosened>,
     ) -> Result<(), Failure> {
         self.layers.iter().try_for_each(|layer| {
-            keeps(&layer.policy).map_err(|loosened| looser(&layer.floor, loosened))
+            keeps(&layer.policy).map_err(|loosened| {
+                let key = key_of(loosened.field);
+                let refusal = PolicyRefusal::Loosened { floor: layer.floor.clone(), loosened };
+                let failure = refused(&refusal.into());
+                match asked.states(key) {
+                    true => failure,
+                    false => project.blamed(key, failure),
+                }
+            })
         })
     }
 
@@ -190,9 +201,13 @@ fn of_log(world: &World) -> Option<Layer> {
     Some(Layer { floor, source, policy: world.policy() })
 }
 
-/// The failure of what demands less than a floor.
-pub(super) fn looser(floor: &str, loosened: Loosened) -> Failure {
-    refused(&PolicyRefusal::Loosened { floor: floor.to_string(), loosened }.into())
+/// The key of a project's file that states a field of a policy.
+fn key_of(field: &'static str) -> &'static str {
+    match field {
+        "before" | "after" | "hold" => "default",
+        field if field.starts_with("escalation") => "escalation_targets",
+        field => field,
+    }
 }
 
 /// The failure of a refusal.

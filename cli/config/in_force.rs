@@ -76,6 +76,22 @@ impl Asked {
         less
     }
 
+    /// Whether an option states what this key of a project's file does.
+    pub(super) fn states(&self, key: &str) -> bool {
+        match key {
+            "default" => self.never || self.before.is_some() || self.after.is_some(),
+            "decision_timeout" => self.decision_timeout.is_some(),
+            "approval_timeout" => self.approval_timeout.is_some(),
+            "retry_needs_person" => self.retry_needs_person.is_some(),
+            "approvers" => self.approvers.is_some(),
+            "quorum" => self.quorum.is_some(),
+            "authentication" => self.authentication.is_some(),
+            "separation" => self.separation.is_some(),
+            "escalation_targets" => !self.escalate_to.is_empty(),
+            _ => false,
+        }
+    }
+
     /// Those options that are given go before what the project says.
     fn over(&self, project: &HoldTable) -> HoldTable {
         let moments = match (self.never, self.before, self.after) {
@@ -110,7 +126,8 @@ impl Demands {
         asked: &Asked,
     ) -> Result<InForce, Failure> {
         let stated = asked.over(configuration.hold());
-        self.each_keeps(|floor| floor.check_kept_by(&restated(floor, &stated)))?;
+        let said = (configuration, asked);
+        self.each_keeps(said, |floor| floor.check_kept_by(&restated(floor, &stated)))?;
         let policy = GatePolicy {
             authentication: Some(stated.authentication.unwrap_or_else(|| self.usual_proof())),
             retry_needs_person: stated
@@ -123,7 +140,7 @@ impl Demands {
         let hold = self.hold(&policy, &stated, asked);
         let gate = self.gate(&policy, configuration, asked);
         hold.check().map_err(|fault| Failure::new(Exit::USAGE, "hold", fault))?;
-        self.each_keeps(|floor| floor.check_run(&hold, &gate))?;
+        self.each_keeps(said, |floor| floor.check_run(&hold, &gate))?;
         let approval = ApprovalPolicy {
             approvers: policy.approvers.clone(),
             quorum: policy.quorum,

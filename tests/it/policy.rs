@@ -90,6 +90,7 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
     }
     for (project, field) in [
         ("default = \"never\"", "after"),
+        ("approval_timeout = \"1m\"\ndefault = \"never\"", "after"),
         ("approvers = [\"alice\", \"bob\"]", "approvers"),
         ("decision_timeout = \"1h\"", "decision_timeout"),
         ("[[hold.escalation_targets]]\ntarget = \"bob\"\ntimeout = \"1m\"", "escalation"),
@@ -97,14 +98,16 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
     ] {
         let path = machine.place.directory.path().join("holdpoint.toml");
         fs::write(&path, format!("[hold]\n{project}\n")).unwrap();
-        assert_refused(&run(&[]), 125, &[SYSTEM, field]);
-        assert_refused(&machine.call(0, &["config", "check"]), 5, &[SYSTEM, field]);
+        let line = 1 + project.lines().position(|it| it.contains("never")).unwrap_or(0) + 1;
+        let place = format!("holdpoint.toml:{line}:");
+        assert_refused(&run(&[]), 125, &[SYSTEM, field, &place]);
+        assert_refused(&machine.call(0, &["config", "check"]), 5, &[SYSTEM, field, &place]);
         fs::rename(&path, path.with_file_name("other.toml")).unwrap();
         let mut named = machine.command(0, &[], &["run", "--", "touch", made]);
         assert_refused(
             &named.env("HOLDPOINT_CONFIG", "other.toml").output().unwrap(),
             125,
-            &[SYSTEM],
+            &[SYSTEM, "other.toml:"],
         );
         assert!(!file.exists(), "{project}");
     }

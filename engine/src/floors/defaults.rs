@@ -185,7 +185,13 @@ pub fn fault_of(bytes: &[u8], loosened: &Loosened) -> FileFault {
          /etc/holdpoint/config.toml and .config/holdpoint/config.toml in the home that the user \
          database names may say less"
     );
-    fault_at(bytes, place_of(bytes, field), &message)
+    fault_of_key(bytes, field, &message)
+}
+
+/// A fault of what a file says under the key of this name.
+#[must_use]
+pub fn fault_of_key(bytes: &[u8], key: &str, message: &str) -> FileFault {
+    fault_at(bytes, place_of(bytes, key), message)
 }
 
 /// Where the key of this name stands, whichever table it is in.

@@ -12,7 +12,7 @@ mod settings;
 mod table;
 mod trusted;
 
-pub use defaults::{Defaults, KEYS, Key, fault_of};
+pub use defaults::{Defaults, KEYS, Key, fault_of, fault_of_key};
 pub use fault::FloorsError;
 pub use places::{FloorFiles, Whose, names_nobody};
 pub use settings::{FileFault, QuestionsTable, parse};
