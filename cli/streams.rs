@@ -65,16 +65,22 @@ static IS_STUCK: AtomicBool = AtomicBool::new(false);
 /// Writes a line to stderr. It is remembered where that cannot be done; whoever closed the pipe has
 /// seen enough.
 pub(crate) fn tell(line: &str) {
-    let told = unless(&IS_STDERR_CLOSED).and_then(|()| match io::stderr().is_terminal() {
-        true => tell_terminal(line),
-        false => writeln!(io::stderr().lock(), "{line}"),
-    });
-    if told.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
+    if mention(line).is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
         IS_UNTOLD.store(true, Ordering::Relaxed);
     }
 }
 
-/// Nobody waits without end for a terminal whose other end is never read.
+/// Writes a line to stderr that nobody misses where that cannot be done.
+pub(crate) fn mention(line: &str) -> io::Result<()> {
+    unless(&IS_STDERR_CLOSED)?;
+    match io::stderr().is_terminal() {
+        true => tell_terminal(line),
+        false => writeln!(io::stderr().lock(), "{line}"),
+    }
+}
+
+/// Writes a line to the terminal on stderr, which has a few seconds to take it: its other end may
+/// never be read.
 fn tell_terminal(line: &str) -> io::Result<()> {
     unless(&IS_STUCK)?;
     let (line, (sender, told)) = (line.to_string(), channel());

@@ -3,11 +3,11 @@
 use crate::exit::{Exit, Failure, complain};
 use crate::locate;
 use crate::output::Output;
+use crate::streams;
 use crate::text::cut;
 use clap::error::{ContextKind, ContextValue};
 use holdpoint_domain::core::text::visible;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write as _};
 
 /// Options that have a variable, as errors name them, and what its value is.
 const VARIABLES: [(&str, &str, &str); 2] = [
@@ -28,7 +28,7 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
         Some(sentence) => complain(sentence),
         None if !error.use_stderr() => return help(error),
         // It repeats what was given, which may be anything. The exit code says that all the same.
-        None => drop(write!(io::stderr(), "{}", repeated(error))),
+        None => drop(streams::mention(repeated(error).trim_end_matches('\n'))),
     }
     let verb = verb(&words);
     if words.iter().any(|word| word == "--json") && verb != Some(OsStr::new("hook")) {

@@ -7,6 +7,7 @@ use crate::arguments::Global;
 use crate::hold::{ALL_OVER, RECORDED_NEXT};
 use crate::locate::program_words;
 use crate::screen::{Page, columns, columns_of_stderr, named, quoted, quoted_up_to};
+use crate::streams;
 use crate::text::{bytes, moment};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
@@ -18,7 +19,6 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 use holdpoint_engine::shell::StartSummary;
 use holdpoint_replay::records_named;
-use std::io::Write;
 use std::time::Duration;
 
 /// How much is told at once of a reason.
@@ -107,7 +107,7 @@ pub(crate) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<Strin
 pub(crate) fn tell_how_to_answer(global: &Global, point: &DecisionPoint) {
     let lines = ways_to_answer(global, point, columns_of_stderr());
     // Where stderr is closed there is nobody to tell.
-    let _ = writeln!(std::io::stderr().lock(), "{}", lines.join("\n"));
+    let _ = streams::mention(&lines.join("\n"));
 }
 
 fn ways_to_answer(global: &Global, point: &DecisionPoint, columns: usize) -> Vec<String> {

@@ -18,17 +18,19 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::{Terminal, TerminalOptions, Viewport};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 use rustix::stdio::dup2_stdin;
 use rustix::termios::{QueueSelector, tcflush, ttyname};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
-use std::io::{self, IsTerminal, Stdout, stdin, stdout};
-use std::os::fd::AsFd;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write, stdin, stdout};
+use std::os::fd::{AsFd, OwnedFd};
 use std::panic;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Whether the terminal is taken now. A panic does not know who took it.
@@ -37,9 +39,44 @@ static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 /// What puts the terminal back where this process is killed, and lets nobody else ask there.
 static KEEPER: Mutex<Option<Keeper>> = Mutex::new(None);
 
+/// Where frames are drawn, opened so that no write waits.
+static WRITER: OnceLock<OwnedFd> = OnceLock::new();
+
+/// The terminal takes nothing any more: its other end is not read.
+static IS_STUCK: AtomicBool = AtomicBool::new(false);
+
+/// How long the terminal has to take something.
+const DRAWING_MAX: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+
+/// Writes to the terminal, which has a few seconds to take each piece: a signal ends this process
+/// all the same where its other end is never read.
+struct Patient;
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let writer = WRITER.get().map_or_else(rustix::stdio::stdout, AsFd::as_fd);
+        while !IS_STUCK.load(Ordering::SeqCst) {
+            match rustix::io::write(writer, bytes) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let mut watched = [PollFd::from_borrowed_fd(writer, PollFlags::OUT)];
+                    let is_stuck = poll(&mut watched, Some(&DRAWING_MAX)) == Ok(0);
+                    IS_STUCK.fetch_or(is_stuck, Ordering::SeqCst);
+                }
+                written => return Ok(written?),
+            }
+        }
+        Err(io::Error::new(ErrorKind::TimedOut, "it takes nothing of what is written to it"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The terminal, taken whole.
 pub(super) struct FullTerminal {
-    drawn: Terminal<CrosstermBackend<Stdout>>,
+    drawn: Terminal<CrosstermBackend<BufWriter<Patient>>>,
     /// How wide and high it was when it was drawn on; `None`: something else may stand there.
     size: Option<(u16, u16)>,
     /// The number of the signal that asked for a stop; 0: none.
@@ -65,6 +102,7 @@ impl FullTerminal {
         }));
         end_on_signals()?;
         read_without_waiting();
+        write_without_waiting();
         take()?;
         // From here on it is given back when this is dropped.
         let drawn = blank((0, 0)).inspect_err(|_| give_back())?;
@@ -81,7 +119,7 @@ impl FullTerminal {
     pub(super) fn draw(&mut self, shown: &Frame) -> io::Result<()> {
         let now = size()?;
         if self.size != Some(now) {
-            execute!(stdout(), Clear(ClearType::All))?;
+            execute!(BufWriter::new(Patient), Clear(ClearType::All))?;
             (self.drawn, self.size) = (blank(now)?, Some(now));
         }
         let drawn = self.drawn.draw(|frame| {
@@ -177,6 +215,18 @@ fn end_on_signals() -> io::Result<()> {
     Ok(())
 }
 
+/// Has frames written without waiting for whoever shows them. Where the terminal cannot be opened
+/// once more, they are written to standard output as it is.
+fn write_without_waiting() {
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let reopened =
+        ttyname(stdout(), Vec::new()).and_then(|path| open(&*path, flags, Mode::empty()));
+    if let Ok(reopened) = reopened {
+        // Another one of this process is as good.
+        let _ = WRITER.set(reopened);
+    }
+}
+
 /// Has input read without waiting for it. What an unfinished sequence of keys lacks may never come,
 /// and whoever read on for it would neither draw nor follow a log. The terminal is opened once more
 /// for that: nobody else who has it open is to be affected. Where it cannot be, it stays as it is.
@@ -190,16 +240,20 @@ fn read_without_waiting() {
 
 /// A terminal of this size on which nothing is drawn. Where it is drawn on is stated, so that the
 /// terminal is never asked where its cursor is: not every one answers.
-fn blank((width, height): (u16, u16)) -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
+fn blank(
+    (width, height): (u16, u16),
+) -> io::Result<Terminal<CrosstermBackend<BufWriter<Patient>>>> {
     let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
-    Terminal::with_options(CrosstermBackend::new(stdout()), TerminalOptions { viewport })
+    let backend = CrosstermBackend::new(BufWriter::new(Patient));
+    Terminal::with_options(backend, TerminalOptions { viewport })
 }
 
 fn take() -> io::Result<()> {
     keep()?;
     IS_TAKEN.store(true, Ordering::SeqCst);
-    let taken = enable_raw_mode()
-        .and_then(|()| execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste));
+    let taken = enable_raw_mode().and_then(|()| {
+        execute!(BufWriter::new(Patient), EnterAlternateScreen, EnableBracketedPaste)
+    });
     taken.inspect_err(|_| give_back())
 }
 
@@ -215,7 +269,8 @@ fn keep() -> io::Result<()> {
 /// Makes the terminal what it was. Where it is gone there is nothing to give back.
 fn give_back() {
     if IS_TAKEN.swap(false, Ordering::SeqCst) {
-        let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
+        let mut writer = BufWriter::new(Patient);
+        let _ = execute!(writer, DisableBracketedPaste, LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
     }
     drop(KEEPER.lock().unwrap_or_else(PoisonError::into_inner).take());

@@ -5,6 +5,7 @@ use crate::arguments::{Global, program};
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::streams;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::StopCondition;
@@ -15,7 +16,7 @@ use holdpoint_engine::executor::{CapturedOutput, ExecutionReport, command_line};
 use holdpoint_engine::shell::{LeftOpen, RunReport};
 use holdpoint_replay::words::code_in_words;
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 /// Tells how a run ended, on stderr to a person, on stdout with `--json`.
 pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<(), Failure> {
@@ -35,10 +36,11 @@ pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<()
         complain(&remark);
     }
     if std::io::stderr().is_terminal() && !streams::is_stuck() {
-        let dim = Style::new().dimmed();
-        let said = format_args!("holdpoint: recorded as {} in {}", report.loop_id, place(global));
+        let is_plain = AutoStream::choice(&std::io::stderr()) == ColorChoice::Never;
+        let dim = if is_plain { Style::new() } else { Style::new().dimmed() };
+        let (id, place) = (&report.loop_id, place(global));
         // Where stderr is closed there is nobody to tell.
-        let _ = writeln!(anstream::stderr().lock(), "{dim}{said}{dim:#}");
+        let _ = streams::mention(&format!("{dim}holdpoint: recorded as {id} in {place}{dim:#}"));
     }
     Ok(())
 }

@@ -3,9 +3,9 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::program::{Place, skip, status, text};
-use crate::terminal::{Terminal, line, shell};
-use rustix::process::Signal;
+use crate::program::{Place, new_terminal, skip, status, text};
+use crate::terminal::{Terminal, line, shell, start_at};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -129,6 +129,27 @@ fn a_size_that_changes_is_told_to_the_command() {
 }
 
 #[test]
+fn a_hang_up_reaches_the_command_and_is_recorded_as_nobodys_word() {
+    let place = Place::new();
+    let (master, device) = new_terminal();
+    let script = "trap 'echo hup > got; exit 0' HUP; touch ready; sleep 300 & wait";
+    let run = ["run", "--hold", "never", "--", "sh", "-c", script];
+    let mut child = start_at(&place, &device, &run);
+    while !place.directory.path().join("ready").exists() {
+        std::thread::yield_now();
+    }
+    drop(master);
+    assert_eq!(child.wait().unwrap().code(), Some(129));
+    assert!(place.directory.path().join("got").exists());
+    let halted = place.newest_loop();
+    assert_ne!(halted["stop_condition"], "HUMAN_ABORT", "{halted:#}");
+    assert_eq!(halted["halt_reason"], "INTERRUPTED", "{halted:#}");
+    let shown = text(&place.holdpoint(&["show", &newest(&place)]).stdout);
+    assert!(shown.contains("interrupted: signal 1"), "{shown}");
+    place.verified();
+}
+
+#[test]
 fn ctrl_z_stops_the_command_with_all_that_it_started_and_fg_continues_them() {
     let place = Place::new();
     let Some(mut terminal) = shell(&place) else { return };
@@ -186,6 +207,43 @@ fn the_guard_keeps_the_time_of_a_command_that_is_stopped_with_its_recorder() {
     terminal.type_line("exit");
     terminal.end();
     assert_eq!(place.newest_loop()["attempts"][0]["fault"]["fault_type"], "TIMEOUT");
+    place.verified();
+}
+
+#[test]
+fn the_guard_keeps_the_memory_of_a_command_that_is_stopped_with_its_recorder() {
+    let place = Place::new();
+    let Some(mut terminal) = shell(&place) else { return };
+    let script = "import os, time
+open('pid', 'w').write(str(os.getpid()))
+print('ready', flush=True)
+while not os.path.exists('go'):
+    time.sleep(0.01)
+held = bytearray(256 << 20)
+time.sleep(300)";
+    fs::write(place.directory.path().join("hold.py"), script).unwrap();
+    let run = ["run", "--hold", "never", "--max-memory", "128MiB", "--", "python3", "hold.py"];
+    terminal.type_line(&line(&place, &run));
+    terminal.wait_for("ready\r\n");
+    terminal.press("\x1a");
+    terminal.wait_for("Stopped");
+    // A part of it goes on while its recorder is stopped.
+    let pid = fs::read_to_string(place.directory.path().join("pid")).unwrap();
+    let process = Pid::from_raw(pid.parse().unwrap()).unwrap();
+    fs::write(place.directory.path().join("go"), "").unwrap();
+    kill_process(process, Signal::CONT).unwrap();
+    let has_ended = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.map_or(true, |stat| stat.contains(") Z "))
+    };
+    while !has_ended() {
+        std::thread::yield_now();
+    }
+    terminal.type_line("fg; echo \"ended $?\"");
+    terminal.wait_for("ended 1");
+    terminal.type_line("exit");
+    terminal.end();
+    assert_eq!(place.newest_loop()["attempts"][0]["fault"]["fault_type"], "RESOURCE_EXHAUSTED");
     place.verified();
 }
 

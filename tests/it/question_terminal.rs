@@ -4,14 +4,15 @@
 #![cfg(target_os = "linux")]
 
 use crate::machine::{ALICE, Machine};
-use crate::program::{Place, new_terminal, skip};
-use crate::terminal::{Terminal, line, shell};
+use crate::program::{Place, json, new_terminal, skip, status, text};
+use crate::terminal::{Terminal, line, shell, start_at, start_command_at};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Child, Command};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
 const ASKS: &str = "approve, deny? ";
 
@@ -206,18 +207,6 @@ time.sleep(300)";
     assert!(place.directory.path().join("made").exists());
 }
 
-/// The program at a terminal of which only the test knows.
-fn start_at(place: &Place, device: &str, words: &[&str]) -> Child {
-    let slave = File::options().read(true).write(true).open(device).unwrap();
-    let program = place.command(words);
-    let mut command = Command::new("setsid");
-    command.arg("--ctty").arg(program.get_program()).args(program.get_args());
-    command.current_dir(place.directory.path());
-    command.env("XDG_STATE_HOME", place.directory.path().join("state")).env("TERM", "xterm");
-    command.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap());
-    command.stderr(slave).spawn().unwrap()
-}
-
 /// A terminal whose other end is not read, and which takes no byte more.
 fn full_terminal() -> (OwnedFd, String) {
     let (master, device) = new_terminal();
@@ -239,6 +228,9 @@ fn a_terminal_whose_other_end_is_never_read_keeps_nothing_from_ending() {
     let (_master, device) = full_terminal();
     for (options, due) in [
         (&["--hold", "never", "--timeout", "1s", "--", "yes"][..], 124),
+        (&["--hold", "never", "--tty", "--timeout", "1s", "--", "yes"][..], 124),
+        (&["--hold", "never", "--", "true"][..], 0),
+        (&["--hold", "never", "--tty", "--", "true"][..], 0),
         (&["--hold", "before", "--approval-timeout", "2s", "--", "touch", "made"][..], 121),
     ] {
         let place = Place::new();
@@ -250,16 +242,158 @@ fn a_terminal_whose_other_end_is_never_read_keeps_nothing_from_ending() {
     }
 }
 
+/// The id of a question about `touch made` for which nobody waits.
+fn left_open(place: &Place) -> String {
+    let asked = ["run", "--hold", "before", "--no-wait", "--", "touch", "made"];
+    let asked = place.holdpoint(&asked);
+    assert_eq!(status(&asked), 122, "{}", text(&asked.stderr));
+    text(&asked.stdout).trim().to_string()
+}
+
+/// Whether the question is open as before.
+fn is_open(place: &Place, id: &str) -> bool {
+    let shown = json(&place.holdpoint(&["decision", "show", id, "--json"]));
+    shown["state"] == "pending"
+}
+
 #[test]
-fn a_terminal_that_vanishes_while_a_question_stands_ends_the_question() {
+fn an_answer_at_a_terminal_that_is_never_read_ends_and_answers_nothing() {
+    let (_master, device) = full_terminal();
     let place = Place::new();
-    let (master, device) = new_terminal();
-    let mut child = start_at(&place, &device, &asking("made"));
+    let id = left_open(&place);
+    let status = start_at(&place, &device, &["answer", &id, "approve"]).wait().unwrap();
+    assert_eq!(status.code(), Some(5));
+    assert!(is_open(&place, &id) && !is_exclusive(&device));
+    // What cannot be shown can be ended all the same.
+    let mut inbox = start_at(&place, &device, &["inbox"]);
     while !is_exclusive(&device) {
         std::thread::yield_now();
     }
-    drop(master);
-    assert_eq!(child.wait().unwrap().code(), Some(129));
+    let inbox_process = Pid::from_raw(i32::try_from(inbox.id()).unwrap()).unwrap();
+    kill_process(inbox_process, Signal::TERM).unwrap();
+    assert_eq!(inbox.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
+    assert!(!is_exclusive(&device));
+}
+
+#[test]
+fn a_terminal_that_vanishes_while_a_question_stands_ends_the_question() {
+    // Whoever ignores the hang-up, as `nohup` has it, learns of it by reading.
+    for (ignores, verb, due) in [
+        (false, "run", (Some(129), None)),
+        (true, "run", (Some(121), None)),
+        (false, "answer", (None, Some(Signal::HUP.as_raw()))),
+        (true, "answer", (Some(10), None)),
+    ] {
+        let place = Place::new();
+        let id = if verb == "answer" { left_open(&place) } else { String::new() };
+        let words = match verb {
+            "answer" => vec!["answer", &id, "approve"],
+            _ => vec!["run", "--hold", "before", "--approval-timeout", "9s", "--", "touch", "made"],
+        };
+        let (master, device) = new_terminal();
+        let trap = if ignores { "trap '' HUP; " } else { "" };
+        let script = format!("{trap}exec {}", line(&place, &words));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]);
+        let mut child = start_command_at(&place, &device, &shell);
+        while !is_exclusive(&device) {
+            std::thread::yield_now();
+        }
+        drop(master);
+        let status = child.wait().unwrap();
+        assert_eq!((status.code(), status.signal()), due, "{verb}, ignoring it: {ignores}");
+        assert!(!place.directory.path().join("made").exists());
+        assert!(verb == "run" || is_open(&place, &id));
+        place.verified();
+    }
+}
+
+#[test]
+fn no_pager_or_editor_is_started_while_a_question_stands() {
+    let place = Place::new();
+    let asked = ["run", "--hold", "after", "--no-wait", "--", "seq", "300"];
+    assert_eq!(status(&place.holdpoint(&asked)), 122);
+    let programs = ["HOLDPOINT_PAGER", "PAGER", "EDITOR", "VISUAL"];
+    let at_terminal = |words: &[&str]| {
+        let mut command = place.command(words);
+        programs.iter().for_each(|name| {
+            command.env(name, format!("touch {name}; cat"));
+        });
+        Terminal::start_command(&place, &command)
+    };
+    let started = || {
+        let is_there = |name: &&&str| place.directory.path().join(name).exists();
+        programs.iter().filter(is_there).count()
+    };
+    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let id = listed[0]["request_id"].as_str().unwrap().to_string();
+    let mut answering = at_terminal(&["answer", &id, "CONTINUE"]);
+    answering.wait_for("anything else leaves it: ");
+    answering.type_line("details");
+    answering.wait_for("anything else leaves it: ");
+    assert_eq!(started(), 0);
+    answering.type_line("CONTINUE");
+    answering.end();
+    let mut running = at_terminal(&["run", "--hold", "after", "--", "seq", "300"]);
+    running.wait_for("ABORT? ");
+    for (word, shown) in
+        [("output", "back to the question"), ("", "ABORT? "), ("details", "ABORT? ")]
+    {
+        running.type_line(word);
+        running.wait_for(shown);
+    }
+    assert_eq!(started(), 0);
+    running.type_line("CONTINUE");
+    assert_eq!(running.end().0, 0);
+    assert_eq!(started(), 0);
+    // Where no question stands it is.
+    at_terminal(&["log", "show"]).end();
+    assert_eq!(started(), 1);
+}
+
+#[test]
+fn the_questions_of_the_inbox_take_the_terminal_like_every_other() {
+    let place = Place::new();
+    left_open(&place);
+    let (inbox, asks) = (line(&place, &["inbox"]), line(&place, &asking("other")));
+    let mut program = Command::new("sh");
+    let first = format!("exec 3<&0; {inbox} <&3 & read -r go < fifo; {asks}; wait");
+    let fifo = place.directory.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    program.args(["-c", &first]);
+    let mut terminal = Terminal::start_command(&place, &program);
+    terminal.wait_for("touch made");
+    assert!(is_exclusive(&terminal.device));
+    fs::write(&fifo, "go\n").unwrap();
+    terminal.wait_for("asks at this terminal already");
+    terminal.press("q");
+    terminal.wait_for(ASKS);
+    terminal.type_line("deny");
+    terminal.end();
+    assert!(!place.directory.path().join("other").exists());
+}
+
+#[test]
+fn the_inbox_opens_at_no_terminal_at_which_another_question_stands() {
+    let place = Place::new();
+    let (inbox, asks) = (line(&place, &["inbox"]), line(&place, &asking("made")));
+    let mut program = Command::new("sh");
+    let fifo = place.directory.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let script = format!("exec 3<&0; {asks} <&3 & read -r go < fifo; {inbox}; echo ended $?; wait");
+    program.args(["-c", &script]);
+    let mut terminal = Terminal::start_command(&place, &program);
+    terminal.wait_for(ASKS);
+    fs::write(&fifo, "go\n").unwrap();
+    terminal.wait_for("asks at this terminal already");
+    terminal.wait_for("ended 1");
+    assert!(is_exclusive(&terminal.device));
+    terminal.type_line("deny");
+    // The shell ran meanwhile, and shares the terminal.
+    if terminal.wait_for_any(&["Type ", "option deny"]) == 0 {
+        let number = terminal.wait_for(" to say that you did: ");
+        terminal.type_line(number.split(' ').next().unwrap());
+    }
+    terminal.end();
     assert!(!place.directory.path().join("made").exists());
-    place.verified();
 }

@@ -4,6 +4,7 @@ use super::terminal_users::{Others, terminal_number};
 use crate::executor::{KeepError, Keeper, StopRequests};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, major, minor};
+use rustix::io::Errno;
 use rustix::process::{getpgrp, getsid, getuid};
 use rustix::termios::{QueueSelector, isatty, tcflush, tcgetpgrp, tcgetsid, ttyname};
 use std::fs::File;
@@ -246,11 +247,12 @@ impl PersonTerminal {
     }
 
     /// The descriptor to wait on; `None` while nothing is asked here, or while this process is in
-    /// the background, where reading would stop it.
+    /// the background, where reading would stop it. A terminal that is gone is readable: reading
+    /// from it says so.
     #[must_use]
     pub fn readable(&self) -> Option<BorrowedFd<'_>> {
         let device = self.device.as_ref().filter(|_| self.is_asking)?;
-        is_in_foreground(Some(device)).then(|| device.as_fd())
+        (is_in_foreground(Some(device)) || is_gone()).then(|| device.as_fd())
     }
 
     /// Takes what was typed, once [readable](Self::readable): a whole line, or nothing yet. Where
@@ -368,6 +370,12 @@ fn is_in_foreground(opened: Option<&File>) -> bool {
 /// Whether a stream is the terminal of this process's session.
 fn is_of_own_session(stream: &BorrowedFd<'_>) -> bool {
     tcgetsid(stream).is_ok_and(|session| getsid(None) == Ok(session))
+}
+
+/// Whether the session of this process has lost its terminal, or never had one.
+fn is_gone() -> bool {
+    let opened = File::open("/dev/tty").map_err(|error| Errno::from_io_error(&error));
+    matches!(opened, Err(Some(Errno::NXIO | Errno::IO)))
 }
 
 /// Six digits that nobody knows before.

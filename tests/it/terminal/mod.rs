@@ -271,3 +271,19 @@ pub(crate) fn line(place: &Place, words: &[&str]) -> String {
     let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
     words.map(|word| quoted(word.to_str().unwrap())).collect::<Vec<_>>().join(" ")
 }
+
+/// Starts the program at a terminal of which only the test knows.
+pub(crate) fn start_at(place: &Place, device: &str, words: &[&str]) -> Child {
+    start_command_at(place, device, &place.command(words))
+}
+
+/// Starts any program there.
+pub(crate) fn start_command_at(place: &Place, device: &str, program: &Command) -> Child {
+    let slave = File::options().read(true).write(true).open(device).unwrap();
+    let mut command = Command::new("setsid");
+    command.arg("--ctty").arg(program.get_program()).args(program.get_args());
+    command.current_dir(place.directory.path());
+    command.env("XDG_STATE_HOME", place.directory.path().join("state")).env("TERM", "xterm");
+    command.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap());
+    command.stderr(slave).spawn().unwrap()
+}
