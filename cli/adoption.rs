@@ -5,6 +5,7 @@ use crate::config::floors;
 use crate::directory::{Directory, log_id};
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::read_end;
+use crate::output::Output;
 use crate::screen::{Page, Typed, typed_word};
 use crate::text::{counted, path as shown, visible_once};
 use holdpoint_domain::Event;
@@ -14,6 +15,7 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::adoption::{
     Adoption, Ground, LogPlace, LogRegistry, NotAdopted, RegistryError,
 };
+use holdpoint_engine::executor::command_line;
 use holdpoint_engine::log::Storage;
 use holdpoint_engine::shell::{name_of_user, owner_of};
 use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
@@ -112,6 +114,14 @@ pub(crate) fn refused(fault: &NotAdopted) -> Failure {
 
 fn not_listed(error: &RegistryError) -> Failure {
     Failure::new(Exit::REFUSED, CODE, visible_once(&error.to_string()))
+}
+
+/// Tells how a log that was made out of another one comes to answer.
+pub(crate) fn show_adoption(out: &mut Output, log: &Path) {
+    let log = command_line(log.as_os_str(), &[]);
+    out.line(format_args!(
+        "adoption        approves nothing here before `holdpoint inbox add {log}`"
+    ));
 }
 
 /// Says of a log that was just made that it approves nothing, where that is so.

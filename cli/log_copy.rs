@@ -1,5 +1,6 @@
 //! `holdpoint log copy`: a verified prefix of a log, also while it is being written.
 
+use crate::adoption::show_adoption;
 use crate::arguments::Global;
 use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
@@ -15,7 +16,7 @@ use holdpoint_engine::log::{Copied, CopyDirectoryError, CopyError, copy_director
 use holdpoint_log_files::SurveyError;
 use holdpoint_replay::{Finding, Head, Progress, Report, Unproven, Verdict, leading};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `log copy`.
 ///
@@ -140,6 +141,7 @@ fn show(out: &mut Output, summary: &Summary<'_>, copied: &Copied) {
         out.line(format_args!("withheld        {}", counted(summary.withheld, "record")));
     }
     show_unproven(out, summary.unproven_records);
+    show_adoption(out, Path::new(&summary.destination));
 }
 
 fn failure(args: &Args, error: &CopyDirectoryError) -> Failure {

@@ -1,5 +1,6 @@
 //! `holdpoint salvage`: what verifies of a damaged log, copied into a new one.
 
+use crate::adoption::show_adoption;
 use crate::arguments::{Global, program};
 use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
@@ -145,6 +146,7 @@ fn show_to_person(out: &mut Output, report: &SalvageReport, made: &World) {
         out.line(format_args!("                {program} policy set"));
     }
     out.line(format_args!("next            {} verify", program(&report.path)));
+    show_adoption(out, &report.path);
 }
 
 fn lost(report: &SalvageReport) -> String {

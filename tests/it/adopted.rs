@@ -6,6 +6,8 @@ use crate::machine::{ALICE, Machine, home, remembered, told};
 use crate::program::{Place, json, status, text};
 use crate::terminal::Terminal;
 use rustix::fs::Mode;
+#[cfg(feature = "mcp")]
+use serde_json::json;
 use std::fs::{self, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -41,6 +43,8 @@ fn spenders(place: &Place, id: &str) -> Vec<(i32, Output)> {
         (5, decision(place, &["wait", id, "--timeout", "1ms"])),
         (125, place.holdpoint(&["run", "--approval", id, "--", "true"])),
         (125, place.holdpoint(&["run", "--hold", "before", "--no-wait", "--", "true"])),
+        (125, place.holdpoint(&["run", "--hold", "after", "--", "true"])),
+        (125, place.holdpoint(&["run", "--hold", "on-failure", "--", "false"])),
         (2, called(place)),
     ];
     doors.into_iter().collect()
@@ -90,6 +94,68 @@ fn a_log_that_was_cloned_or_copied_answers_nobody_and_the_one_begun_here_does() 
     assert_answers_nobody(&place, &id, "was not begun by this user on this machine");
     let doctor = place.holdpoint(&["doctor"]);
     assert!(text(&doctor.stdout).contains("was not begun by this user"), "{}", told(&doctor));
+}
+
+/// Every call, a wait for an approval and a question too: its client would take it for an answer.
+#[cfg(feature = "mcp")]
+#[test]
+fn a_log_that_was_copied_answers_no_call_of_an_mcp_client() {
+    use crate::mcp_support::{Client, Era};
+    let place = Place::new();
+    let id = approved(&place);
+    copied(&place.log, &place.directory.path().join("copy"));
+    let calls = [
+        ("decision_wait", json!({ "decision_id": id, "timeout_seconds": 0 })),
+        ("decision_show", json!({ "decision_id": id })),
+        ("decision_create", json!({ "prompt": "May it?", "allow_text": true })),
+    ];
+    let mut begun_here = Client::start(&place, Era::Stateless, &[]);
+    for (tool, arguments) in &calls {
+        begun_here.done(tool, arguments);
+    }
+    let place = with_log(place, "copy");
+    let mut client = Client::start(&place, Era::Stateless, &[]);
+    for (tool, arguments) in &calls {
+        let error = client.refused("log_not_adopted", tool, arguments);
+        let line = format!("`holdpoint inbox add {}`", place.log.display());
+        assert!(error["message"].as_str().unwrap().contains(&line), "{error}");
+    }
+    place.verified();
+}
+
+/// A list that came with the home, on a file system that machines share, is of the other machine.
+#[test]
+fn a_log_that_another_machine_began_answers_nobody_under_the_same_list() {
+    let place = Place::new();
+    let id = approved(&place);
+    let other = place.directory.path().join("machine-id");
+    fs::write(&other, "0123456789abcdef0123456789abcdef\n").unwrap();
+    let consume = place.command(&[&["decision", "consume", &id, "--json"][..], &BIND].concat());
+    let mut elsewhere = Command::new("unshare");
+    let mount = "touch /etc/machine-id && mount --bind \"$0\" /etc/machine-id && exec \"$@\"";
+    elsewhere.args(["-m", "sh", "-c", mount]).arg(&other);
+    elsewhere.arg(consume.get_program()).args(consume.get_args());
+    let refused = elsewhere.current_dir(place.directory.path()).output().unwrap();
+    assert_eq!(status(&refused), 5, "{}", told(&refused));
+    assert!(told(&refused).contains("log_not_adopted"), "{}", told(&refused));
+    assert_eq!(status(&spend(&place, &id)), 0);
+}
+
+/// A copy and a salvaged log approve nothing before a person adopts them: who makes one is told.
+#[test]
+fn whoever_makes_a_copy_or_salvages_a_log_reads_how_it_is_adopted() {
+    let place = Place::new();
+    let id = approved(&place);
+    for (verb, name) in [(&["log", "copy"][..], "copy"), (&["salvage"], "saved")] {
+        let made = place.directory.path().join(name);
+        let words = [verb, &[place.log.to_str().unwrap(), made.to_str().unwrap()]].concat();
+        let output = place.command(&words).output().unwrap();
+        let line = format!("holdpoint inbox add {}", made.display());
+        assert_eq!(status(&output), 0, "{}", told(&output));
+        assert!(text(&output.stdout).contains(&line), "{}", told(&output));
+        let refused = Place { log: made, ..Place::new() };
+        assert_eq!(status(&spend(&refused, &id)), 5);
+    }
 }
 
 #[test]

@@ -35,15 +35,17 @@ pub enum Ground {
     Simulated,
 }
 
-/// Whether a command spends what a person said: an approval, by whichever command.
+/// Whether a command spends what a person said, or begins what only a person's answer will end:
+/// an approval, by whichever command, and a run with a hold after its attempts.
 pub(crate) fn spends(command: &Command) -> bool {
     use holdpoint_domain::decision_point::DecisionPointCommand;
     use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+    use holdpoint_domain::human_decision::HoldPolicy;
     use holdpoint_domain::log::LogCommand;
     match command {
         Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_)) => true,
         Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begun)) => {
-            begun.approval.is_some()
+            begun.approval.is_some() || begun.hold.policy != HoldPolicy::Never
         }
         Command::Log(LogCommand::RelaxPolicy(change)) => change.approval.is_some(),
         _ => false,

@@ -15,6 +15,9 @@ use vt100::Parser;
 /// How long a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What stands behind the number by which a person says who typed.
+const OWN_NUMBER: &str = " to say that you did: ";
+
 /// The program on a terminal of its own.
 pub(crate) struct Terminal {
     keyboard: File,
@@ -212,6 +215,13 @@ impl Terminal {
                 let (word, left) = (typed(word), rest.len());
                 read = self.shown.len() - left;
                 self.type_line(&word);
+                continue;
+            }
+            // Another program of the terminal ran meanwhile.
+            if let Some((before, rest)) = self.shown[read..].split_once(OWN_NUMBER) {
+                let number = before.rsplit(' ').next().unwrap().to_string();
+                read = self.shown.len() - rest.len();
+                self.type_line(&number);
                 continue;
             }
             match self.screen.recv_timeout(PATIENCE) {
