@@ -70,14 +70,14 @@ impl Change {
         };
         let by = self.speaker.principal(point.needs_person());
         let mut command = command(point.decision_id.to_string(), by.clone());
-        // Only whoever asked, or a person, changes what was asked.
         let answers = matches!(
             command,
             Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(_))
         );
-        let by = match answers || by.id == point.requested_by.id {
-            true => by,
-            false => self.speaker.principal(true),
+        // Only whoever asked, as whatever they are, or a person changes what was asked.
+        let by = match (answers, by.id == point.requested_by.id) {
+            (true, _) => by,
+            (false, is_asker) => self.speaker.principal(!is_asker),
         };
         command.principal_mut().into_iter().for_each(|said| *said = by.clone());
         self.expect_meant(global, &session, &point, &command)?;

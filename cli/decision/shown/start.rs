@@ -87,7 +87,7 @@ pub(super) fn add_surroundings(page: &mut Page, summary: &StartSummary) {
 }
 
 fn unbound_variable(variable: &NamedLine) -> String {
-    let carries = match carries_code(OsStr::new(&variable.name)) {
+    let carries = match variable.name == "PATH" || carries_code(OsStr::new(&variable.name)) {
         true => "; IT CARRIES CODE",
         false => "",
     };
