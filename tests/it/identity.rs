@@ -232,17 +232,27 @@ fn a_policy_that_names_a_number_twice_begins_nothing() {
 fn a_user_database_that_hangs_is_waited_for_two_seconds_and_begins_nothing() {
     let Some(machine) = Machine::where_users_answer() else { return };
     let made = machine.place.directory.path().join("made");
-    let getent = machine.script("getent", "#!/bin/sh\nsleep 600 & wait\n");
     let run = ["run", "--hold", "after", "--no-wait", "--", "touch", made.to_str().unwrap()];
-    let begun = Instant::now();
-    let ran = with_getent(&getent, &machine.command(ALICE, &[], &run)).output().unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
-    assert_refused(&ran, 125, &["the user database does not answer", "not started"]);
-    assert!(!made.exists());
-    let id = machine.asked(ALICE, BOB, &[]);
-    let answered = with_getent(&getent, &machine.answering(BOB, &[], &id)).output().unwrap();
-    assert_refused(&answered, 5, &["the user database does not answer"]);
-    assert_refused(&machine.answer(BOB, &id), 0, &[]);
+    for hangs in [
+        "sleep 600 & wait",
+        // It prints without end, and without an end of the line.
+        "while :; do echo alice:x:4001:4001::/etc/homes/alice:/bin/sh; done",
+        "exec cat /dev/zero",
+        // What it printed is no answer before it ends.
+        "echo alice:x:4001:4001::/etc/homes/alice:/bin/sh; exec >&-; sleep 600",
+    ] {
+        let getent = machine.script("getent", &format!("#!/bin/sh\n{hangs}\n"));
+        let begun = Instant::now();
+        let ran = with_getent(&getent, &machine.command(ALICE, &[], &run)).output().unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(60), "{hangs}: {:?}", begun.elapsed());
+        assert_refused(&ran, 125, &["the user database does not answer", "not started"]);
+        assert!(!made.exists());
+        let id = machine.asked(ALICE, BOB, &[]);
+        let answered = with_getent(&getent, &machine.answering(BOB, &[], &id)).output().unwrap();
+        assert_refused(&answered, 5, &["the user database does not answer"]);
+        assert_refused(&machine.answer(BOB, &id), 0, &[]);
+        machine.give_log(ALICE);
+    }
 }
 
 /// Another program that is not root's is not asked: then the file of users is, and that is said.

@@ -5,8 +5,11 @@ use crate::program::{Place, json, status, text};
 use crate::run_before::{answer, await_question, command, file, refused, run};
 use crate::terminal::Terminal;
 use std::fs;
+use std::io::Write;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Asks whether `true` may start with these words, with nobody waiting; the id of the question.
 fn ask(place: &Place, options: &[&str], words: &[&str]) -> String {
@@ -178,29 +181,72 @@ fn a_name_that_cannot_be_shown_is_not_left_unbound() {
     }
 }
 
+/// What somebody does to a file again and again while it is read.
+fn each_change() -> [(&'static str, fn(&Path)); 4] {
+    [
+        ("overwritten", |path| {
+            fs::File::options().write(true).open(path).unwrap().write_all(b"y").unwrap();
+        }),
+        ("grows", |path| {
+            fs::File::options().append(true).open(path).unwrap().write_all(b"y").unwrap();
+        }),
+        ("truncated", |path| {
+            let file = fs::File::options().write(true).open(path).unwrap();
+            file.set_len(12 << 20).unwrap();
+            file.set_len(24 << 20).unwrap();
+        }),
+        ("replaced", |path| {
+            for name in ["one", "other"] {
+                let link = path.with_file_name("link");
+                fs::hard_link(path.with_file_name(name), &link).unwrap();
+                fs::rename(link, path).unwrap();
+            }
+        }),
+    ]
+}
+
 #[test]
 fn a_file_that_is_written_to_while_it_is_read_is_said_and_nothing_starts() {
-    let place = Place::new();
-    let path = file(&place, "busy");
-    fs::write(&path, vec![b'x'; 24 << 20]).unwrap();
-    let is_over = AtomicBool::new(false);
-    let output = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            use std::os::unix::fs::FileExt;
-            let writer = fs::File::options().write(true).open(&path).unwrap();
-            while !is_over.load(Ordering::Relaxed) {
-                writer.write_all_at(b"y", 0).unwrap();
-            }
+    for (how, change) in each_change() {
+        let place = Place::new();
+        let path = file(&place, "busy");
+        for (name, content) in [("busy", b'x'), ("one", b'y'), ("other", b'z')] {
+            fs::write(file(&place, name), vec![content; 24 << 20]).unwrap();
+        }
+        let is_over = AtomicBool::new(false);
+        let begun = Instant::now();
+        let output = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    change(&path);
+                }
+            });
+            let ask = ["--json", "run", "--hold", "before", "--no-wait", "--", "cat", "busy"];
+            let output = run(&place, &ask);
+            is_over.store(true, Ordering::Relaxed);
+            output
         });
-        let ask = ["--json", "run", "--hold", "before", "--no-wait", "--", "cat", "busy"];
-        let output = run(&place, &ask);
-        is_over.store(true, Ordering::Relaxed);
-        output
-    });
-    let (code, said) = refused(&output);
-    assert_eq!(code, "FILE_NOT_BOUND", "{said}");
-    assert!(said.contains("busy was changed while it was read"), "{said}");
-    assert!(place.loops().is_empty());
+        assert!(begun.elapsed() < Duration::from_secs(60), "{how}: {:?}", begun.elapsed());
+        let (code, said) = refused(&output);
+        assert_eq!(code, "FILE_NOT_BOUND", "{how}: {said}");
+        assert!(said.contains("busy was changed while it was read"), "{how}: {said}");
+        assert!(place.loops().is_empty());
+    }
+}
+
+#[test]
+fn a_file_that_only_the_script_of_a_shell_names_is_said_not_to_be_bound() {
+    let place = Place::new();
+    fs::write(file(&place, "deploy.sh"), "exit 0").unwrap();
+    let words = ["run", "--hold", "before", "--", "sh", "-c", ". ./deploy.sh"];
+    let mut asking = Terminal::sized(&place, (300, 120), &words);
+    let shown = asking.see("approve, deny?").join("\n");
+    let (bound, unbound) = shown.split_once("\nnot bound ").expect(&shown);
+    assert!(!bound.contains("  file "), "{shown}");
+    let flowed = unbound.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flowed.contains("files that a script in its arguments names (`sh -c`)"), "{shown}");
+    asking.type_line("deny");
+    assert_eq!(asking.end().0, 120);
 }
 
 #[test]

@@ -16,8 +16,8 @@ use std::ffi::OsStr;
 /// How wide the names of circumstances are.
 const KIND_WIDTH: usize = 10;
 /// What a program opens of its own accord is never bound.
-const BY_ITSELF: &str =
-    "what the program reads by itself: a Makefile, imports, files in directories";
+const BY_ITSELF: &str = "what the program reads by itself: a Makefile, imports, files in \
+                         directories, files that a script in its arguments names (`sh -c`)";
 /// The answers, and what the question before a start says of them.
 const ANSWERS: [(&str, &str); 2] =
     [(APPROVE, "Start it, exactly so and once"), (DENY, "Do not start it")];
