@@ -2,11 +2,12 @@
 
 use crate::arguments::Global;
 use crate::config::floors;
+use crate::confirm::{Offer, Typed};
 use crate::directory::{Directory, log_id};
 use crate::exit::{Exit, Failure, complain};
 use crate::hold::read_end;
 use crate::output::Output;
-use crate::screen::{Page, Typed, typed_word};
+use crate::screen::Page;
 use crate::text::{counted, path as shown, visible_once};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
@@ -139,15 +140,14 @@ pub(crate) fn offer(global: &Global, engine: &Engine) -> Result<(), Failure> {
     }
     let directory = Directory::open(global)?;
     let found = read_end(&directory)?;
-    let sentences =
-        ["holdpoint: this log was begun by an older version, which did not list whose logs are \
-         whose; adopt it if you or your tools made it here, and not if it came with something"
-            .to_string()];
+    let reason = "holdpoint: this log was begun by an older version, which did not list whose logs \
+                  are whose; adopt it if you or your tools made it here, and not if it came with \
+                  something";
     let shown = |columns: usize| lines(&directory, &found, &[], columns);
-    let adoption = match typed_word(shown, &sentences, WORD) {
-        Typed::Word(_) => Adoption::Adopted,
-        Typed::Other => Adoption::Declined,
-        Typed::NoTerminal => return Ok(()),
+    let adoption = match Offer::of_page(shown, reason, WORD).ask() {
+        Ok(Typed::Word(_)) => Adoption::Adopted,
+        Ok(Typed::Other) => Adoption::Declined,
+        Ok(Typed::Nobody) | Err(_) => return Ok(()),
     };
     let listed = engine.adopt(adoption);
     listed.unwrap_or_else(|error| complain(&visible_once(&error.to_string())));
@@ -186,13 +186,13 @@ pub(crate) fn adopt(global: &Global, log: &Path, id: LogId) -> Result<Option<boo
     let directory =
         Directory::open(&Global { log: log.to_path_buf(), config: None, json: global.json })?;
     let found = read_end(&directory)?;
-    let sentences =
-        ["holdpoint: adopted, what this log holds counts as what people here said".to_string()];
+    let reason = "holdpoint: adopted, what this log holds counts as what people here said";
     let copies = candidate.copies();
-    match typed_word(|columns| lines(&directory, &found, &copies, columns), &sentences, WORD) {
-        Typed::Word(_) => candidate.list(Adoption::Adopted).map(|()| Some(true)),
-        Typed::Other => Ok(Some(false)),
-        Typed::NoTerminal => Ok(None),
+    let shown = |columns: usize| lines(&directory, &found, &copies, columns);
+    match Offer::of_page(shown, reason, WORD).ask() {
+        Ok(Typed::Word(_)) => candidate.list(Adoption::Adopted).map(|()| Some(true)),
+        Ok(Typed::Other) => Ok(Some(false)),
+        Ok(Typed::Nobody) | Err(_) => Ok(None),
     }
 }
 

@@ -35,6 +35,19 @@ pub(crate) struct Offer<'a> {
     word: String,
     /// What stays as it is where something else is typed.
     otherwise: String,
+    /// Why this program asks; else it names what is offered.
+    reason: Option<String>,
+}
+
+/// The outcome of an offer.
+#[derive(Debug)]
+pub(crate) enum Typed {
+    /// The word was typed.
+    Word(TypedLine),
+    /// Something else was.
+    Other,
+    /// Nobody could be the person at a terminal here, so that nothing was shown.
+    Nobody,
 }
 
 /// Whether whoever runs this could be a person at a terminal: its user is known, no command that
@@ -65,6 +78,7 @@ impl<'a> Offer<'a> {
             offered: (word.to_string(), given(beside)),
             word: word.to_string(),
             otherwise: format!("{} is open as before", named(question.request_id())),
+            reason: None,
         }
     }
 
@@ -94,32 +108,56 @@ impl<'a> Offer<'a> {
             offered: (what, given([("text", text), ("comment", comment)])),
             word,
             otherwise: format!("{} is open as before", named(&point.decision_id)),
+            reason: None,
         }
     }
 
     /// Something else that only a person does, in lines of this program.
     pub(crate) fn of_change(lines: Vec<String>, command: &str, word: &str) -> Self {
+        let shown = move |columns| {
+            let mut page = Page::new(columns);
+            lines.iter().for_each(|line| page.sentence(line));
+            page.lines()
+        };
+        Self { reason: None, ..Self::of_page(shown, command, word) }
+    }
+
+    /// The same, laid out by whoever offers it, with the sentence that says why.
+    pub(crate) fn of_page(
+        lines: impl Fn(usize) -> Vec<String> + 'a,
+        reason: &str,
+        word: &str,
+    ) -> Self {
         Self {
-            lines: Box::new(move |columns| {
-                let mut page = Page::new(columns);
-                lines.iter().for_each(|line| page.sentence(line));
-                page.lines()
-            }),
+            lines: Box::new(lines),
             all: None,
-            command: command.to_string(),
+            command: reason.to_string(),
             offered: (word.to_string(), Vec::new()),
             word: word.to_string(),
             otherwise: "nothing is changed".to_string(),
+            reason: Some(reason.to_string()),
         }
     }
 
     /// Shows all of it and reads the word. `None`: nobody could be the person at a terminal here,
     /// so that nothing was shown.
     pub(crate) fn typed(&self) -> Result<Option<TypedLine>, Failure> {
-        if !may_be_person() {
-            return Ok(None);
+        match self.ask()? {
+            Typed::Word(line) => Ok(Some(line)),
+            Typed::Other => Err(self.left()),
+            Typed::Nobody => Ok(None),
         }
-        let Some(mut conversation) = Conversation::of_session() else { return Ok(None) };
+    }
+
+    /// Shows all of it and reads what is typed. An error: it cannot be shown, or the terminal was
+    /// gone before a line was typed.
+    pub(crate) fn ask(&self) -> Result<Typed, Failure> {
+        if !may_be_person() {
+            return Ok(Typed::Nobody);
+        }
+        let Some(mut conversation) = Conversation::of_session() else {
+            return Ok(Typed::Nobody);
+        };
         self.show(&mut conversation, false)?;
         loop {
             if conversation.heed_stop() {
@@ -131,11 +169,11 @@ impl<'a> Offer<'a> {
             let line = conversation.line().map_err(|_| self.left())?;
             let Some(line) = line else { continue };
             match line.text() {
-                typed if typed.eq_ignore_ascii_case(&self.word) => return Ok(Some(line)),
+                typed if typed.eq_ignore_ascii_case(&self.word) => return Ok(Typed::Word(line)),
                 typed if self.all.is_some() && typed.eq_ignore_ascii_case(DETAILS) => {
                     self.show(&mut conversation, true)?;
                 }
-                _ => return Err(self.left()),
+                _ => return Ok(Typed::Other),
             }
         }
     }
@@ -149,7 +187,8 @@ impl<'a> Offer<'a> {
                 .push(format!("`{DETAILS}` shows here all that is bound, and answers nothing"));
         }
         let (what, beside) = &self.offered;
-        sentences.push(format!("holdpoint: what is offered is {}", named(what)));
+        let offered = || format!("holdpoint: what is offered is {}", named(what));
+        sentences.push(self.reason.clone().unwrap_or_else(offered));
         let lines = self.all.as_ref().filter(|_| is_all).unwrap_or(&self.lines);
         let around = Around {
             sentences: &sentences,

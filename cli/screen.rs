@@ -9,7 +9,6 @@ mod folds;
 mod framed;
 mod glued;
 mod plain;
-mod typed_word;
 
 pub(crate) use conversation::{Around, Conversation};
 use folds::{fold, wrapped, wrapped_command};
@@ -18,7 +17,6 @@ pub(crate) use plain::with_few_marks;
 use plain::{columns as columns_of_character, plain, plain_once, still, still_once};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
-pub(crate) use typed_word::{Typed, typed_word};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// What stands before what this program says about lines that it leaves away.

@@ -1,7 +1,8 @@
 //! Options that ask for less than the defaults: a person at the terminal types a word for them.
 
+use crate::confirm::{Offer, Typed};
 use crate::exit::{Exit, Failure};
-use crate::screen::{Page, Typed, typed_word};
+use crate::screen::Page;
 use crate::text::visible_once;
 use holdpoint_engine::shell::TypedLine;
 
@@ -14,16 +15,16 @@ pub(crate) fn confirm_less(asked: &[String]) -> Result<Option<TypedLine>, Failur
     if asked.is_empty() {
         return Ok(None);
     }
-    let sentences = ["holdpoint: this command line asks for less than the defaults".to_string()];
+    let reason = "holdpoint: this command line asks for less than the defaults";
     let lines = |columns| {
         let mut page = Page::new(columns);
         asked.iter().for_each(|one| page.in_one_line("asks for", &visible_once(one)));
         page.lines()
     };
-    match typed_word(lines, &sentences, WORD) {
-        Typed::Word(line) => Ok(Some(line)),
-        Typed::Other => Err(refused(asked, "and that was not confirmed")),
-        Typed::NoTerminal => Err(refused(
+    match Offer::of_page(lines, reason, WORD).ask() {
+        Ok(Typed::Word(line)) => Ok(Some(line)),
+        Ok(Typed::Other) => Err(refused(asked, "and that was not confirmed")),
+        Ok(Typed::Nobody) | Err(_) => Err(refused(
             asked,
             "which takes a person at a terminal, or a line in /etc/holdpoint/config.toml or in \
              .config/holdpoint/config.toml in the home that the user database names",

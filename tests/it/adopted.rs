@@ -177,6 +177,28 @@ fn a_log_that_was_moved_or_put_back_from_a_copy_answers_nobody_before_it_is_wher
     assert_answers_nobody(&place, &id, "a copy or another log took its place");
 }
 
+/// What is recorded has a terminal of its own by `--tty`, or makes one.
+#[test]
+fn a_command_that_is_recorded_adopts_no_log_and_asks_for_no_less() {
+    let place = Place::new();
+    let id = approved(&place);
+    copied(&place.log, &place.directory.path().join("copy"));
+    let program = env!("CARGO_BIN_EXE_holdpoint");
+    for (verb, word) in [("inbox add copy", "adopt"), ("run --record-env X -- touch made", "less")]
+    {
+        let verb = format!("{program} --log copy {verb}");
+        for script in [verb.clone(), format!("script -qec '{verb}' /dev/null")] {
+            let words = ["run", "--hold", "never", "--tty", "--", "sh", "-c", &script];
+            // It types what is asked for.
+            let (_, said) = Terminal::start(&place, &words).end();
+            assert!(!said.contains(&format!("type {word}")), "{said}");
+        }
+    }
+    assert!(!place.directory.path().join("made").exists());
+    let place = with_log(place, "copy");
+    assert_eq!(status(&spend(&place, &id)), 5);
+}
+
 #[test]
 fn a_person_at_a_terminal_adopts_a_log_and_sees_what_it_is() {
     let place = Place::new();
@@ -190,7 +212,7 @@ fn a_person_at_a_terminal_adopts_a_log_and_sees_what_it_is() {
     assert_answers_nobody(&place, &id, "is a copy of");
     for (word, code) in [("yes", 5), ("adopt", 0)] {
         let mut terminal = Terminal::start(&place, &["inbox", "add", &path]);
-        let seen = terminal.wait_for("type `adopt`");
+        let seen = terminal.wait_for("type adopt");
         terminal.type_line(word);
         let (ended, rest) = terminal.end();
         assert_eq!(ended, code, "{rest}");
@@ -416,13 +438,13 @@ fn the_first_person_at_a_terminal_is_asked_once_about_a_log_of_an_older_version(
         let wait = ["decision", "wait", id.as_str(), "--timeout", "1ms"];
         assert_eq!(status(&place.holdpoint(&wait)), 5);
         let mut terminal = Terminal::start(&place, &ask);
-        terminal.wait_for("type `adopt`");
+        terminal.wait_for("type adopt");
         terminal.type_line(word);
         assert_eq!(terminal.end().0, 0);
         assert_eq!(status(&place.holdpoint(&wait)), code);
         let (ended, seen) = Terminal::start(&place, &ask).end();
         assert_eq!(ended, 0, "{seen}");
-        assert!(!seen.contains("type `adopt`"), "asked once: {seen}");
+        assert!(!seen.contains("type adopt"), "asked once: {seen}");
     }
 }
 

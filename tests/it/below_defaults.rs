@@ -148,7 +148,7 @@ fn an_option_that_asks_for_less_takes_a_word_typed_at_the_terminal() {
         assert!(!made.exists() && !place.log.exists(), "nothing is begun");
         for (word, is_done) in [("yes", false), ("less", true)] {
             let mut terminal = Terminal::start(&place, &words);
-            let seen = terminal.wait_for("type `less`");
+            let seen = terminal.wait_for("type less");
             assert!(seen.contains(said), "{words:?}: {seen}");
             terminal.type_line(word);
             let (code, rest) = terminal.end();
