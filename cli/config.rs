@@ -50,8 +50,10 @@ use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
 use holdpoint_engine::floors::{Defaults, EvidenceTable, HoldTable, fault_of, fault_of_key, parse};
 use holdpoint_engine::shell::{Origin, SubmitError};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 pub(crate) use check::{Args, main};
@@ -196,7 +198,11 @@ fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
 fn bytes_of(file: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |error: std::io::Error| unreadable(file, &error);
     expect_file(file)?;
-    let opened = File::open(file).map_err(unreadable)?;
+    // What has nothing to read yet says so at once: another file may stand there by now, and the
+    // kernel has regular files that wait.
+    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or_default();
+    let opened = File::options().read(true).custom_flags(flags).open(file);
+    let opened = opened.map_err(unreadable)?;
     all_within(opened, FILE_BYTES_MAX).map_err(unreadable)?.ok_or_else(|| {
         let name = path(file);
         let message = format!("{name} is longer than {FILE_BYTES_MAX} bytes (1MiB): shorten it");

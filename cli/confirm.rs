@@ -155,9 +155,12 @@ impl<'a> Offer<'a> {
         if !may_be_person() {
             return Ok(Typed::Nobody);
         }
-        let Some(mut conversation) = Conversation::of_session() else {
-            return Ok(Typed::Nobody);
+        // A script whose streams are no terminal is not held up by what nobody asked it for.
+        let conversation = match self.reason {
+            Some(_) => Conversation::open(),
+            None => Conversation::of_session(),
         };
+        let Some(mut conversation) = conversation else { return Ok(Typed::Nobody) };
         self.show(&mut conversation, false)?;
         loop {
             if conversation.heed_stop() {

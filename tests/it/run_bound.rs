@@ -85,18 +85,38 @@ fn two_names_that_change_places_are_not_what_was_approved() {
     assert_eq!(refused(&spend(&place, &id, &["a", "b"])).0, "BINDING_MISMATCH");
 }
 
+fn make_pipe(path: &Path) {
+    let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o700));
+    rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
+}
+
+#[test]
+fn pipes_devices_and_sockets_are_no_program_no_bound_file_and_no_configuration() {
+    let place = Place::new();
+    make_pipe(&file(&place, "pipe"));
+    let _socket = UnixListener::bind(file(&place, "socket")).unwrap();
+    let begun = Instant::now();
+    for name in ["./pipe", "./socket", "/dev/zero", "/dev/tty", "."] {
+        let before = ["run", "--hold", "before", "--no-wait"];
+        for (words, due) in [
+            ([&before[..], &["--", name]].concat(), 126),
+            ([&before[..], &["--bind-file", name, "--", "touch", "made"]].concat(), 125),
+            ([&["--config", name], &before[..], &["--", "touch", "made"]].concat(), 125),
+        ] {
+            let output = run(&place, &words);
+            let said = text(&output.stderr);
+            assert_eq!(status(&output), due, "{words:?}: {said}");
+            assert!(said.contains("the command was not started"), "{words:?}: {said}");
+        }
+    }
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(!file(&place, "made").exists());
+}
+
 #[test]
 fn pipes_devices_and_sockets_are_not_read_and_the_first_screen_lists_them() {
     let place = Place::new();
-    let pipe = file(&place, "pipe");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &pipe,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-        0,
-    )
-    .unwrap();
+    make_pipe(&file(&place, "pipe"));
     let _socket = UnixListener::bind(file(&place, "socket")).unwrap();
     let words = ["run", "--hold", "before", "--", "true", "pipe", "in=socket", "/dev/null"];
     let words = [&words[..], &["/proc/self/status", "/dev/tty"]].concat();
@@ -181,8 +201,11 @@ fn a_name_that_cannot_be_shown_is_not_left_unbound() {
     }
 }
 
-/// What somebody does to a file again and again while it is read.
-fn each_change() -> [(&'static str, fn(&Path)); 4] {
+/// A way to change a file, and its name.
+type Change = (&'static str, fn(&Path));
+
+/// The ways in which somebody changes a file again and again while it is read.
+fn each_change() -> [Change; 4] {
     [
         ("overwritten", |path| {
             fs::File::options().write(true).open(path).unwrap().write_all(b"y").unwrap();
