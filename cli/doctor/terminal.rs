@@ -6,8 +6,8 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::screen::plain_terminal;
 use holdpoint_engine::executor::{terminal_taker, usual_terminal};
-use rustix::process::getpgrp;
-use rustix::termios::{OptionalActions, ioctl_tiocnxcl, tcgetattr, tcgetpgrp, tcsetattr, ttyname};
+use holdpoint_engine::shell::{is_in_front_of, is_of_session};
+use rustix::termios::{OptionalActions, ioctl_tiocnxcl, tcgetattr, tcsetattr, ttyname};
 use serde_json::json;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -26,7 +26,7 @@ pub(super) fn put_back(global: &Global) -> Result<Exit, Failure> {
             "process {pid} asks at this terminal now, and puts it back itself"
         )));
     }
-    if tcgetpgrp(terminal).is_ok_and(|group| group != getpgrp()) {
+    if is_of_session(terminal) && !is_in_front_of(terminal) {
         return Err(failure("this runs in the background of the terminal: run it in front"));
     }
     restore(terminal).map_err(|error| failure(&format!("the terminal cannot be set: {error}")))?;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd, ioctl_fionbio};
-use rustix::process::{Signal, getpgrp, getpid, kill_process};
+use rustix::process::{Signal, getpid, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Winsize, tcgetattr, tcgetpgrp, tcgetwinsize,
@@ -196,7 +196,8 @@ impl OwnTerminal {
 
 /// Whether this process may read from the terminal on its standard input.
 fn is_in_foreground() -> bool {
-    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+    tcgetpgrp(io::stdin())
+        .is_ok_and(|group| group.as_raw_nonzero().get() == nix::unistd::getpgrp().as_raw())
 }
 
 /// The size of the terminal of this process.

@@ -1,12 +1,12 @@
 //! Who else may be behind this process, by what the kernel and programs that change users say of
 //! it. None of it proves who somebody is; each of it can say that somebody is no other person.
 
-use super::origin_of_user::ancestors;
+use super::origin_of_user::{Ancestry, exists};
+use super::own_session::OwnSession;
 use super::raw_file::proc_file;
 use holdpoint_domain::core::actor::{BehindSign, ProcessDoubt};
-use rustix::fs::{Stat, fstat, readlink, stat};
-use rustix::process::getsid;
-use rustix::termios::{isatty, tcgetsid};
+use rustix::fs::{fstat, readlink, stat};
+use rustix::termios::isatty;
 use std::path::Path;
 
 /// What the kernel says where nobody logged in.
@@ -28,58 +28,72 @@ pub(super) fn sudo() -> Option<u32> {
     std::env::var("SUDO_UID").ok()?.trim().parse().ok()
 }
 
-/// Every user number that something says is behind this process, and what says it.
-pub(super) fn signs() -> Vec<(u32, BehindSign)> {
-    let mut found: Vec<(u32, BehindSign)> = Vec::new();
-    found.extend(login().map(|user| (user, BehindSign::Login)));
-    let input = rustix::stdio::stdin();
-    let mut leaders = vec![getsid(None).ok()];
-    let standard = isatty(input).then_some(input);
-    leaders.extend(standard.map(|terminal| tcgetsid(terminal).ok()));
-    let owners = [standard.and_then(|file| fstat(file).ok()), own_terminal()];
-    let owners = owners.into_iter().flatten().map(|device| device.st_uid);
-    found.extend(owners.map(|user| (user, BehindSign::TerminalOwner)));
-    for leader in leaders.into_iter().flatten() {
-        let users = users_of(leader.as_raw_nonzero().get());
-        found.extend(users.map(|user| (user, BehindSign::SessionLeader)));
-    }
-    for pid in ancestors() {
-        found.extend(users_of(pid).map(|user| (user, BehindSign::Ancestor)));
-    }
-    for (name, sign) in CHANGED_FROM {
-        let number = std::env::var(name).ok().and_then(|number| number.trim().parse().ok());
-        found.extend(number.map(|user| (user, sign)));
-    }
-    found
+/// Which users are behind this process, as far as that can be read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Behind {
+    /// Each user that something says is behind it, and what says so.
+    pub(super) signs: Vec<(u32, BehindSign)>,
+    /// A process or a device behind it could not be read: there may be more signs.
+    pub(super) is_hidden: bool,
 }
 
-/// The device of the terminal of this process's session: `/dev/tty` itself is root's, whoever's the
-/// terminal is.
-fn own_terminal() -> Option<Stat> {
-    let stated = proc_file("/proc/self/stat").ok().flatten()?;
-    let (_, behind_name) = stated.rsplit_once(')')?;
-    let number: u64 = behind_name.split_ascii_whitespace().nth(4)?.parse().ok()?;
-    let (kind, place) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xfff00));
-    let path = match kind {
-        136..=143 => format!("/dev/pts/{}", (kind - 136) * 256 + place),
-        4 if place >= 64 => format!("/dev/ttyS{}", place - 64),
-        4 => format!("/dev/tty{place}"),
-        _ => return None,
-    };
-    let found = stat(&*path).ok()?;
-    (rustix::fs::major(found.st_rdev) == u32::try_from(kind).ok()?).then_some(found)
+impl Behind {
+    /// Asks the kernel and the environment.
+    pub(super) fn of_process() -> Self {
+        let mut behind = Self::default();
+        behind.add(login().into_iter(), BehindSign::Login);
+        behind.add_terminal();
+        let ancestry = Ancestry::of_process();
+        behind.is_hidden |= !ancestry.is_whole;
+        for pid in ancestry.pids {
+            behind.add_process(pid, BehindSign::Ancestor);
+        }
+        for (name, sign) in CHANGED_FROM {
+            let number = std::env::var(name).ok().and_then(|number| number.trim().parse().ok());
+            behind.add(number.into_iter(), sign);
+        }
+        behind
+    }
+
+    fn add(&mut self, users: impl Iterator<Item = u32>, sign: BehindSign) {
+        self.signs.extend(users.map(|user| (user, sign)));
+    }
+
+    fn add_process(&mut self, pid: i32, sign: BehindSign) {
+        match users_of(pid) {
+            Some(users) => self.add(users.into_iter(), sign),
+            None => self.is_hidden |= exists(pid),
+        }
+    }
+
+    /// Adds the owners of the terminals, and the leader of the session.
+    fn add_terminal(&mut self) {
+        let input = rustix::stdio::stdin();
+        let input = isatty(input).then(|| fstat(input).ok()).flatten();
+        self.add(input.iter().map(|device| device.st_uid), BehindSign::TerminalOwner);
+        let Ok(own) = OwnSession::of_process() else {
+            self.is_hidden = true;
+            return;
+        };
+        match own.terminal_device() {
+            Ok(device) => {
+                let owner = device.iter().map(|device| device.st_uid);
+                self.add(owner, BehindSign::TerminalOwner);
+            }
+            Err(_) => self.is_hidden = true,
+        }
+        if let Some(leader) = own.leader {
+            self.add_process(leader, BehindSign::SessionLeader);
+        }
+    }
 }
 
-/// The real, effective, saved and file system's user of a process.
-fn users_of(pid: i32) -> impl Iterator<Item = u32> {
-    let status = proc_file(&format!("/proc/{pid}/status")).ok().flatten();
-    let users = status.as_deref().and_then(|status| field(status, "Uid:"));
-    let words: Vec<u32> = users
-        .unwrap_or_default()
-        .split_ascii_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    words.into_iter()
+/// The real, effective, saved and file system's user of a process; `None`: it cannot be read.
+fn users_of(pid: i32) -> Option<Vec<u32>> {
+    let status = proc_file(&format!("/proc/{pid}/status")).ok()??;
+    let users = field(&status, "Uid:")?.split_ascii_whitespace();
+    let users: Vec<u32> = users.filter_map(|word| word.parse().ok()).collect();
+    (!users.is_empty()).then_some(users)
 }
 
 fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
@@ -155,6 +169,7 @@ mod tests {
     #[test]
     fn this_process_is_its_own_and_somebody_is_behind_it() {
         assert_eq!(doubt(), None);
-        assert!(signs().iter().any(|(_, sign)| *sign == BehindSign::Ancestor));
+        let behind = Behind::of_process();
+        assert!(behind.signs.iter().any(|(_, sign)| *sign == BehindSign::Ancestor));
     }
 }

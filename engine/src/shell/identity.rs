@@ -8,12 +8,12 @@
 //! process can make itself any user, under a number that a user may take by way of one, and below a
 //! recorder, where nobody is a person.
 
-use super::behind::{doubt, login, signs};
+use super::behind::{Behind, doubt, login};
 use super::origin_of_user::{below_recorder, in_initial_user_namespace, is_subordinate};
 use super::person_terminal::{TypedLine, user_number};
 use super::user::{UserDatabase, is_system_account, numbers_of, told_of_user, user_database};
 use holdpoint_domain::core::actor::{
-    Actor, Authentication, BehindSign, NamedUser, NotAPerson, Principal, ProcessDoubt, UNKNOWN_USER,
+    Actor, Authentication, NamedUser, NotAPerson, Principal, ProcessDoubt, UNKNOWN_USER,
 };
 use holdpoint_domain::core::refusal::CommonRefusal;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecisionCommand};
@@ -43,8 +43,8 @@ pub struct Identity {
 struct Surroundings {
     /// Who logged in; `None`: not known.
     login: Option<u32>,
-    /// Which users something says are behind it.
-    signs: Vec<(u32, BehindSign)>,
+    /// Which users are behind it.
+    behind: Behind,
     is_system_account: bool,
     /// Whether names have the numbers of this system's users.
     has_database: bool,
@@ -56,7 +56,7 @@ impl Surroundings {
     fn of_process(user: u32) -> Self {
         Self {
             login: login(),
-            signs: signs(),
+            behind: Behind::of_process(),
             is_system_account: is_system_account(user),
             has_database: true,
             is_file_alone: user_database() == UserDatabase::File,
@@ -227,12 +227,13 @@ impl Identity {
             return Ok(());
         }
         let (user, around) = (asked.asked_by, &self.surroundings);
-        let sign = around.signs.iter().find(|(behind, _)| *behind == user);
+        let sign = around.behind.signs.iter().find(|(behind, _)| *behind == user);
         let reason = match sign {
             Some((_, sign)) => NotAPerson::AskerBehind { user, sign: *sign },
             None if around.is_system_account && !asked.names(&self.name) => {
                 NotAPerson::SystemAccount { user: self.user }
             }
+            None if around.behind.is_hidden => NotAPerson::HiddenBehind { user },
             None => return Ok(()),
         };
         Err(CommonRefusal::PersonNeeded { what: "answering what another user asks", reason }.into())

@@ -39,6 +39,7 @@ mod model;
 mod origin;
 mod origin_of_user;
 mod outcome;
+mod own_session;
 mod owner;
 mod person_terminal;
 mod prompter;
@@ -90,7 +91,9 @@ pub use file_limit::file_size_limit_is_an_error;
 pub use fingerprint::FingerprintDistance;
 pub use identity::Identity;
 pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
+pub use origin_of_user::asking_user;
 pub(crate) use origin_of_user::{in_initial_user_namespace, user_outside};
+pub use own_session::{is_in_front_of, is_of_session};
 pub use owner::owner_of;
 pub use person_terminal::{
     AskError, PersonTerminal, TypedLine, lockable, terminal_name, user_number,

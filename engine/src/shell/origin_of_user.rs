@@ -3,6 +3,8 @@
 use super::raw_file::{is_missing, proc_file, read_file};
 use super::user::has_name;
 use crate::executor::{GUARD_NAME, user_namespace_number};
+use rustix::io::Errno;
+use rustix::process::{Pid, getuid, test_kill_process};
 use std::io;
 use std::path::Path;
 
@@ -22,6 +24,10 @@ const SUBORDINATE_USERS: &str = "/etc/subuid";
 const SUBORDINATE_BYTES_MAX: u64 = 1 << 20;
 /// How many ancestors are looked at: more than any system lets processes nest.
 const ANCESTORS_MAX: usize = 4096;
+/// How often ancestors are looked at where one of them ends meanwhile.
+const WALKS_MAX: usize = 3;
+/// Whether the system has a `/proc` that says who started whom.
+const HAS_PROC: bool = cfg!(target_os = "linux");
 
 /// Whether a user may run programs under a number that is not the own one: it is in a range of
 /// subordinate ones (subuid(5)), which tell nothing of who they are. Where the file cannot be read,
@@ -61,6 +67,13 @@ pub(crate) fn in_initial_user_namespace() -> io::Result<bool> {
     }
 }
 
+/// The number of the user as whom this process asks; `None` in a user namespace, where it is not
+/// known.
+#[must_use]
+pub fn asking_user() -> Option<u32> {
+    in_initial_user_namespace().unwrap_or(false).then(|| getuid().as_raw())
+}
+
 fn maps_every_user() -> io::Result<bool> {
     let map = proc_file(USERS_OUTSIDE)?;
     Ok(map.is_some_and(|map| map.split_ascii_whitespace().eq(EVERY_USER)))
@@ -94,13 +107,55 @@ fn number_outside(line: &str, user: u32) -> Option<u32> {
 
 /// Whether a recorder's guard is among the ancestors of this process.
 pub(super) fn below_recorder() -> bool {
-    ancestors().any(is_guard)
+    Ancestry::of_process().pids.into_iter().any(is_guard)
 }
 
-/// The parent of this process, its parent, and so on.
-pub(super) fn ancestors() -> impl Iterator<Item = i32> {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
-    std::iter::successors(parent_of(own), |pid| parent_of(*pid)).take(ANCESTORS_MAX)
+/// The processes that this one descends from.
+#[derive(Debug)]
+pub(super) struct Ancestry {
+    /// The parent, its parent, and so on.
+    pub(super) pids: Vec<i32>,
+    /// The last one has no parent here. Else the next one cannot be read, as where `/proc` is
+    /// mounted with `hidepid`.
+    pub(super) is_whole: bool,
+}
+
+impl Ancestry {
+    /// Reads `/proc`. A process that ends meanwhile leaves its children to another one, so the walk
+    /// begins again.
+    pub(super) fn of_process() -> Self {
+        let mut walk = Self::walk();
+        for _ in 1..WALKS_MAX {
+            match walk {
+                Ok(_) => break,
+                Err(_) => walk = Self::walk(),
+            }
+        }
+        walk.unwrap_or_else(|broken| broken)
+    }
+
+    /// Else what was found until a process was gone.
+    fn walk() -> Result<Self, Self> {
+        let mut pid = rustix::process::getpid().as_raw_nonzero().get();
+        let mut pids = Vec::new();
+        while pids.len() < ANCESTORS_MAX {
+            match parent_of(pid) {
+                Some(0) => return Ok(Self { pids, is_whole: true }),
+                Some(parent) => {
+                    pids.push(parent);
+                    pid = parent;
+                }
+                None if exists(pid) => return Ok(Self { pids, is_whole: !HAS_PROC }),
+                None => return Err(Self { pids, is_whole: !HAS_PROC }),
+            }
+        }
+        Ok(Self { pids, is_whole: false })
+    }
+}
+
+/// Whether there is such a process, also one that `/proc` does not show.
+pub(super) fn exists(pid: i32) -> bool {
+    Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// Whether this is a guard, by the name that it gave itself.
@@ -109,12 +164,12 @@ fn is_guard(pid: i32) -> bool {
     name.ok().flatten().is_some_and(|name| name.trim_end().as_bytes() == GUARD_NAME.to_bytes())
 }
 
+/// The parent of a process, 0 where this process namespace has none; `None`: it cannot be read.
 fn parent_of(pid: i32) -> Option<i32> {
     let stat = proc_file(&format!("/proc/{pid}/stat")).ok()??;
     // The name stands in parentheses and may hold anything, also parentheses.
     let (_, behind_name) = stat.rsplit_once(')')?;
-    let parent: i32 = behind_name.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    (parent > 0).then_some(parent)
+    behind_name.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]

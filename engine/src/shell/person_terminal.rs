@@ -1,12 +1,13 @@
 //! The terminal at which a person sits.
 
+use super::own_session::{is_in_front_of, is_of_session};
 use super::terminal_users::{Others, terminal_number};
 use crate::executor::{KeepError, Keeper, StopRequests};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, major, minor};
 use rustix::io::Errno;
-use rustix::process::{getpgrp, getsid, getuid};
-use rustix::termios::{QueueSelector, isatty, tcflush, tcgetpgrp, tcgetsid, ttyname};
+use rustix::process::getuid;
+use rustix::termios::{QueueSelector, isatty, tcflush, ttyname};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -103,7 +104,7 @@ impl PersonTerminal {
     #[must_use]
     pub fn open() -> Option<Self> {
         let name = terminal_name()?;
-        if !isatty(rustix::stdio::stderr()) || tcgetsid(rustix::stdio::stdin()).is_err() {
+        if !isatty(rustix::stdio::stderr()) || !is_of_session(rustix::stdio::stdin()) {
             return None;
         }
         Some(Self::named(name))
@@ -355,21 +356,15 @@ fn is_for_later(error: &io::Error) -> bool {
 /// Whether this process may read from the terminal of its session, which it has `opened` or not.
 /// While a question stands there only root opens it once more (TIOCEXCL).
 fn is_in_foreground(opened: Option<&File>) -> bool {
-    let has_front = |terminal: BorrowedFd<'_>| tcgetpgrp(terminal).is_ok_and(|it| it == getpgrp());
     let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
     let streams = [input.as_fd(), error.as_fd(), output.as_fd()];
     if let Some(terminal) =
-        opened.map(AsFd::as_fd).or_else(|| streams.into_iter().find(is_of_own_session))
+        opened.map(AsFd::as_fd).or_else(|| streams.into_iter().find(|it| is_of_session(it)))
     {
-        return has_front(terminal);
+        return is_in_front_of(terminal);
     }
     let terminal = File::options().read(true).write(true).open("/dev/tty");
-    terminal.is_ok_and(|terminal| has_front(terminal.as_fd()))
-}
-
-/// Whether a stream is the terminal of this process's session.
-fn is_of_own_session(stream: &BorrowedFd<'_>) -> bool {
-    tcgetsid(stream).is_ok_and(|session| getsid(None) == Ok(session))
+    terminal.is_ok_and(is_in_front_of)
 }
 
 /// Whether the session of this process has lost its terminal, or never had one.
@@ -429,7 +424,7 @@ fn real_device(name: &str) -> String {
 fn session_terminal_name() -> String {
     let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
     let streams = [input.as_fd(), error.as_fd(), output.as_fd()].into_iter();
-    let name = streams.filter(is_of_own_session).find_map(|it| ttyname(it, Vec::new()).ok());
+    let name = streams.filter(|it| is_of_session(it)).find_map(|it| ttyname(it, Vec::new()).ok());
     name.map_or_else(|| "/dev/tty".to_string(), |name| name.to_string_lossy().into_owned())
 }
 

@@ -265,6 +265,15 @@ refusals! {
         /// What says so.
         sign: BehindSign,
     } = "ASKER_BEHIND" in Gating,
+    /// Another user, behind whom somebody may be who cannot be read.
+    #[error(
+        "user {user} asks, and /proc does not show who started the process that answers: mount \
+         /proc without hidepid, or with the group of the approvers as gid=, and answer again"
+    )]
+    HiddenBehind {
+        /// The number of the user who asks.
+        user: u32,
+    } = "ASKER_BEHIND" in Gating,
     /// Another user, who is no person.
     #[error(
         "user {user} is a system account (a number below UID_MIN of /etc/login.defs, or no shell \
