@@ -39,8 +39,8 @@ pub(crate) use answer::{Args as AnswerArgs, answer, give};
 pub(crate) use expire::record_due;
 pub(crate) use reason::check_reason;
 pub(crate) use shown::{
-    ALL_OVER, NamedHumanDecision, RECORDED_NEXT, brief_lines, how_to_answer, left, lines,
-    outcome_line, verbose_lines,
+    ALL_OVER, NamedHumanDecision, RECORDED_NEXT, ROOT_IS_ALL, add_root, brief_lines, how_to_answer,
+    left, lines, outcome_line, verbose_lines,
 };
 
 /// What to do with the questions that wait for a person.

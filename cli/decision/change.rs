@@ -111,7 +111,7 @@ impl Change {
             return Ok(None);
         }
         expect_offered(session, point, &given.response)?;
-        let doubts = Doubts { of_records: session.doubt(point)?, ..Doubts::default() };
+        let doubts = session.look(|world| Doubts::of(world, point))?;
         let answer = (&given.response, given.comment.as_deref());
         Offer::of_decision(global, point, doubts, answer).typed()
     }

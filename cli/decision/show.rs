@@ -41,8 +41,8 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         let columns = columns();
         for (index, round) in rounds.iter().enumerate() {
             (index > 0).then(|| out.line(""));
-            let of_records = look.world().doubt_of_point(round);
-            let doubts = Doubts { of_records, is_log_damaged: look.state.failed() };
+            let is_log_damaged = look.state.failed();
+            let doubts = Doubts { is_log_damaged, ..Doubts::of(look.world(), round) };
             let shown = lines(global, round, (look.now(), columns), doubts);
             shown.iter().for_each(|line| out.line(line));
         }

@@ -4,12 +4,11 @@
 mod start;
 
 use crate::arguments::Global;
-use crate::hold::{ALL_OVER, RECORDED_NEXT};
+use crate::hold::{ALL_OVER, RECORDED_NEXT, add_root};
 use crate::locate::program_words;
 use crate::screen::{Page, columns, columns_of_stderr, named, quoted, quoted_up_to};
 use crate::streams;
 use crate::text::{bytes, moment};
-use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::{
@@ -17,20 +16,37 @@ use holdpoint_domain::decision_point::{
     GivenResponse, OnTimeout, ResolutionKind, Response,
 };
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
-use holdpoint_engine::shell::StartSummary;
+use holdpoint_domain::{Time, World};
+use holdpoint_engine::shell::{StartSummary, asking_user};
 use holdpoint_replay::records_named;
 use std::time::Duration;
 
 /// How much is told at once of a reason.
 const REASON_CHARACTERS: usize = 300;
 
-/// What keeps an approval from being spent, whatever was answered.
+/// Reasons to doubt an answer, whatever it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Doubts {
-    /// Records that are unproven, or lost: it permits nothing.
+    /// Records that are unproven, or lost: the approval cannot be spent.
     pub(crate) of_records: Option<Doubt>,
-    /// The log does not verify, so that nothing is added to it.
+    /// The log does not verify, so nothing is added to it and the approval cannot be spent.
     pub(crate) is_log_damaged: bool,
+    /// The number of the user who asks; root may answer as anybody.
+    pub(crate) asked_by: Option<u32>,
+}
+
+impl Doubts {
+    /// Reads them off the state of the log.
+    pub(crate) fn of(world: &World, point: &DecisionPoint) -> Self {
+        let terms = world.person_for_point(&point.decision_id).filter(|_| point.needs_person());
+        let asked_by = terms.and_then(|terms| terms.asked_by);
+        Self { of_records: world.doubt_of_point(point), is_log_damaged: false, asked_by }
+    }
+
+    /// The same about a question of this process.
+    pub(crate) fn of_own() -> Self {
+        Self { asked_by: asking_user(), ..Self::default() }
+    }
 }
 
 /// The decision in lines, as seen at a time and in so many columns. Its head comes last.
@@ -88,6 +104,7 @@ fn add_rest(
     add_answered_texts(page, point);
     add_title(page, point);
     add_terms(page, point, now);
+    add_root(page, doubts.asked_by);
     add_purpose(page, point);
     more.iter().for_each(|more| page.row("and to", more));
     add_answers(page, point, doubts);

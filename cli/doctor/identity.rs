@@ -1,6 +1,7 @@
 //! Who this user is, and who it may become.
 
 use super::check::Check;
+use crate::hold::ROOT_IS_ALL;
 use holdpoint_engine::floors::FloorFiles;
 use holdpoint_engine::shell::{UserDatabase, user_database, user_number};
 use std::path::Path;
@@ -26,7 +27,7 @@ pub(super) fn check() -> Check {
             .to_string(),
     };
     if user_number() == 0 {
-        let message = format!("this is root, who is every approver; {from}");
+        let message = format!("this is root: {ROOT_IS_ALL}; {from}");
         return Check::ok(IDENTITY, message);
     }
     if names_approvers() && lists_anything() {

@@ -189,7 +189,7 @@ fn open_question(
 ) -> Result<Option<Question>, Failure> {
     let open = engine.query(|world| match world.find_request(request_id)? {
         RequestPlace::Live(entity, held) if held.outcome.is_none() => {
-            Some(Question::of(entity, held))
+            Some(Question::of(entity, held).asked_in(world))
         }
         RequestPlace::Live(..) | RequestPlace::Closed(_) => None,
     });

@@ -63,7 +63,9 @@ fn live(directory: &Directory, wanted: &str) -> Result<Option<(LiveState, Found)
         return Ok(None);
     };
     let found = match state.world().find_request(wanted) {
-        Some(RequestPlace::Live(entity, held)) => (Question::of(entity, held), records_of(entity)),
+        Some(RequestPlace::Live(entity, held)) => {
+            (Question::of(entity, held).asked_in(state.world()), records_of(entity))
+        }
         _ => return Ok(None),
     };
     Ok(Some((state, found)))
@@ -86,7 +88,7 @@ fn find(world: &World, wanted: &str) -> Result<Found, Failure> {
     let (entity, held) = found.ok_or_else(|| unknown(wanted, ids()))?;
     // Answers that come after the loop settled are counted where requests are remembered.
     let held = world.find_request(&id).map_or(held, RequestPlace::held);
-    Ok((Question::of(entity, held), records_of(entity)))
+    Ok((Question::of(entity, held).asked_in(world), records_of(entity)))
 }
 
 /// Of a request whose run is in an archive, what became of it: that is remembered, and what its run

@@ -23,6 +23,12 @@ pub(crate) const ALL_OVER: &str = "its time is over: no answer to it counts any 
 /// What is said behind what becomes of it.
 pub(crate) const RECORDED_NEXT: &str = ", and whoever writes to the log next records that";
 
+/// The number of the user to whom everything is open.
+const ROOT: u32 = 0;
+/// What an answer proves where root asks.
+pub(crate) const ROOT_IS_ALL: &str =
+    "root is every approver; only a signature proves another person";
+
 /// A decision as it is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "UPPER")]
@@ -175,8 +181,16 @@ fn asked(question: &Question, now: Option<Time>, columns: usize) -> Page {
     let reason = decided.and_then(|decided| decided.record.reason.as_deref());
     reason.iter().for_each(|reason| page.foreign("reason", reason));
     add_attempt(&mut page, question);
+    add_root(&mut page, question.asked_by.filter(|_| question.held.is_open()));
     add_answers(&mut page, question, now);
     page
+}
+
+/// Says who may answer where root asks: root is every approver.
+pub(crate) fn add_root(page: &mut Page, asked_by: Option<u32>) {
+    if asked_by == Some(ROOT) {
+        page.row("asked as root", ROOT_IS_ALL);
+    }
 }
 
 /// The command that shows what the attempt printed that a question is about.

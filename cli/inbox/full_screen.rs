@@ -205,7 +205,7 @@ fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
     match item.kind {
         Kind::Hold => match world.find_request(&item.id)? {
             RequestPlace::Live(entity, held) => {
-                let question = Question::of(entity, held);
+                let question = Question::of(entity, held).asked_in(world);
                 let program = program(&log.place.global(false).log);
                 Some(Box::new(move |columns, now| {
                     hold::lines(&question, Some(now), columns, &program)
@@ -215,8 +215,7 @@ fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
         },
         Kind::Decision => {
             let point = world.decision_point(&item.id)?.clone();
-            let of_records = world.doubt_of_point(&point);
-            let doubts = Doubts { of_records, is_log_damaged: state.failed() };
+            let doubts = Doubts { is_log_damaged: state.failed(), ..Doubts::of(world, &point) };
             let global = log.place.global(false);
             Some(Box::new(move |columns, now| {
                 decision::brief_lines(&global, &point, (now, columns), doubts)

@@ -61,7 +61,7 @@ impl<'a> StartPerson<'a> {
             format!("`{DETAILS}` shows here all that is bound, and answers nothing"),
             "holdpoint: nothing has run yet; a person decides whether this starts".to_string(),
         ];
-        let show = |columns| brief_lines(self.global, question, (now, columns), Doubts::default());
+        let show = |columns| brief_lines(self.global, question, (now, columns), Doubts::of_own());
         let around = around(question, &sentences, &prompt);
         let put = terminal.put_question(show, &Around { all: Some(DETAILS), ..around });
         let excuse = put.err().map(|error| error.to_string());
@@ -77,7 +77,7 @@ impl<'a> StartPerson<'a> {
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let seen = |columns| (now, columns);
         let show =
-            |columns| decision::lines(self.global, question, seen(columns), Doubts::default());
+            |columns| decision::lines(self.global, question, seen(columns), Doubts::of_own());
         // Where it cannot be put it is put again.
         if terminal.put_question(show, &around(question, &[], &prompt_line())).is_err() {
             terminal.rest();

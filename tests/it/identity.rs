@@ -310,7 +310,7 @@ fn root_writes_in_another_users_log_as_that_user_and_in_none_with_what_is_not_th
 fn doctor_says_who_may_become_an_approver() {
     let Some(machine) = Machine::new() else { return };
     let said = told(&machine.call(0, &["doctor"]));
-    assert!(said.contains("this is root, who is every approver"), "{said}");
+    assert!(said.contains("this is root: root is every approver"), "{said}");
     machine.floor(&machine.system(), 0, "[hold]\napprovers = [\"bob\"]\n");
     let sudo = machine.script("sudo", "#!/bin/sh\ntest \"$1 $2\" = \"-n -l\"\n");
     let had_none = !Path::new("/usr/bin/sudo").exists();

@@ -3,6 +3,7 @@
 
 use super::{Doubts, approval, time_left, who};
 use crate::arguments::Global;
+use crate::hold::add_root;
 use crate::locate::program;
 use crate::screen::{Page, named};
 use crate::text::{counted, moment};
@@ -44,6 +45,7 @@ pub(super) fn lines(
         page.row("time", &format!("{left}, until {}; then nothing starts", moment(end)));
     }
     point.terms.policy.iter().for_each(|policy| page.row("approval", &approval(policy)));
+    add_root(&mut page, doubts.asked_by);
     add_surroundings(&mut page, summary);
     page.row(APPROVE, "starts it, exactly so and once");
     page.row(DENY, "starts nothing");

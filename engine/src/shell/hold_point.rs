@@ -132,7 +132,9 @@ impl<S: Storage> Runner<'_, S> {
             let outcome =
                 world.find_request(request_id).and_then(|place| place.held().outcome.clone());
             let entity = world.live_loop(&self.loop_id);
-            let open = entity.and_then(|entity| Some(Question::of(entity, entity.open_request()?)));
+            let open = entity.and_then(|entity| {
+                Some(Question::of(entity, entity.open_request()?).asked_in(world))
+            });
             Seen { outcome, open }
         })
     }

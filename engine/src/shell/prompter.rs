@@ -2,12 +2,12 @@
 
 use super::person_terminal::TypedLine;
 use super::watch::Wake;
-use holdpoint_domain::Refusal;
 use holdpoint_domain::governed::{Attempt, ExecutionLoop};
 use holdpoint_domain::human_decision::{
     AnswerMeans, Disclosed, HeldRequest, HoldPolicy, HumanDecision, OverrideField, RequestContext,
     RequestOutcome,
 };
+use holdpoint_domain::{Refusal, World};
 
 /// Puts questions to a person. While it waits nobody holds a lock, and the first answer counts,
 /// whichever process it comes from.
@@ -53,6 +53,8 @@ pub struct Question {
     pub is_reported: bool,
     /// The fields that an override allowed to be shown.
     pub disclosed: Vec<(OverrideField, Disclosed)>,
+    /// The number of the user who asks; `None`: not looked up, or not on record.
+    pub asked_by: Option<u32>,
 }
 
 impl Question {
@@ -77,7 +79,15 @@ impl Question {
             policy: entity.hold.policy,
             targets: targets.filter(|target| !was_asked(target)).map(str::to_string).collect(),
             disclosed: disclosed.collect(),
+            asked_by: None,
         }
+    }
+
+    /// The same with the user who asks, as the state of the log has it.
+    #[must_use]
+    pub fn asked_in(self, world: &World) -> Self {
+        let terms = world.person_for_loop(&self.held.context.loop_id);
+        Self { asked_by: terms.and_then(|terms| terms.asked_by), ..self }
     }
 
     /// The request's id.
