@@ -240,6 +240,12 @@ impl<'g> DecisionSession<'g> {
         self.look(|world| world.doubt_of_point(point))
     }
 
+    /// The run that an approval was spent for.
+    pub(crate) fn run_started_by(&self, point: &DecisionPoint) -> Result<Option<String>, Failure> {
+        let found = self.engine.run_started_by(point);
+        found.map_err(|error| failed(self.global, error))
+    }
+
     /// The decision point with this id, as it is now.
     pub(crate) fn point(&self, decision_id: &str) -> Result<Option<DecisionPoint>, Failure> {
         self.look(|world| world.decision_point(decision_id).cloned())

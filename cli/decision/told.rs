@@ -1,17 +1,22 @@
 //! What became of a change, as it is told.
 
 use super::session::{DecisionSession, is_late, no};
-use super::shown::{how_to_answer, outcome, votes};
+use super::shown::{how_to_answer, outcome, votes, what_starts};
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::screen::{self, named};
+use crate::screen::{self, named, quoted_up_to};
 use crate::verify::warn_permits_nothing;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointRefusal};
 use holdpoint_engine::shell::Submitted;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// The code of a refusal to revoke an approval that was spent.
+const ALREADY_SPENT: &str = "already_spent";
+/// The longest beginning of a command that a refusal names, in characters.
+const COMMAND_CHARACTERS: usize = 300;
 
 /// What a program is told.
 #[derive(Serialize)]
@@ -85,7 +90,10 @@ fn told(
     decision_id: &str,
     submitted: Submitted,
 ) -> Result<Told, Failure> {
-    let (receipt, replayed) = session.carried_out(Some(decision_id), submitted)?;
+    let (receipt, replayed) = match session.carried_out(Some(decision_id), submitted) {
+        Ok(carried_out) => carried_out,
+        Err(failure) => return Err(naming_what_started(session, decision_id, failure)?),
+    };
     let found = session.point(decision_id)?;
     let point = found.ok_or_else(|| no(forgotten(decision_id)))?;
     if is_late(&receipt) {
@@ -101,6 +109,23 @@ fn told(
         replayed,
         doubt: session.doubt(&point)?.filter(|_| !is_spent),
         points: (point, next),
+    })
+}
+
+/// The failure to revoke what was spent, with the run that it started and what that was.
+fn naming_what_started(
+    session: &DecisionSession<'_>,
+    decision_id: &str,
+    failure: Failure,
+) -> Result<Failure, Failure> {
+    let spent = session.point(decision_id)?.filter(|_| failure.code() == ALREADY_SPENT);
+    let Some(point) = spent else { return Ok(failure) };
+    let command = quoted_up_to(COMMAND_CHARACTERS, &what_starts(&point));
+    Ok(match session.run_started_by(&point)? {
+        Some(run) => failure
+            .adding(&format!("; it began run {run}, of {command}: `holdpoint show {run}` has it"))
+            .with("run_id", json!(run)),
+        None => failure.adding(&format!("; it was about {command}")),
     })
 }
 

@@ -23,10 +23,10 @@ pub(crate) struct Args {
     timeout: Option<Duration>,
 }
 
-/// Waits. Exit 0 when it was answered, also by an option that rejects; 5 when the answer is in
-/// doubt, or an approval that is over; 10 when it is still pending at the wait's own timeout, 11
-/// when its default was taken, 12 aborted, 13 cancelled, 14 superseded, 15 when guidance led to
-/// another round; 3 when there is no such decision.
+/// Waits. Exit 0 when it was answered; 5 when the answer is in doubt, or an approval that is over;
+/// 10 when it is still pending at the wait's own timeout, 11 when its default was taken, 12
+/// aborted, 13 cancelled or revoked, 14 superseded, 15 when guidance led to another round, 16 when
+/// the option that was chosen, or taken by default, rejects; 3 when there is no such decision.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if args.ids.len() > 1 && !args.any {
         let message = "several decisions are named: wait for the first that ends with --any, or \

@@ -206,6 +206,8 @@ impl<'g> Wait<'g> {
             WaitOutcome::Answered => {
                 exit_of_answer(point, doubt.is_some() || approval_over.is_some())
             }
+            // Nobody chose it, and it is a no all the same.
+            WaitOutcome::Default if takes_a_no(point) => Exit::SAID_NO,
             outcome => exit_of(outcome),
         };
         Waited { decision, outcome, doubt, approval_over, line, exit }
@@ -238,6 +240,12 @@ fn exit_of_answer(point: &DecisionPoint, permits_nothing: bool) -> Exit {
         false if permits_nothing => Exit::REFUSED,
         false => Exit::DONE,
     }
+}
+
+/// Whether the default that was taken, or is taken once that is recorded, is one that rejects.
+fn takes_a_no(point: &DecisionPoint) -> bool {
+    let due = point.default_at_deadline().and_then(|id| point.terms.proposal.option(id));
+    point.is_rejected() || due.is_some_and(|option| option.reject)
 }
 
 const fn exit_of(outcome: WaitOutcome) -> Exit {

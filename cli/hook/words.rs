@@ -57,8 +57,13 @@ pub(super) fn pending(log: &Path, point: &DecisionPoint, before: Option<&str>) -
     )
 }
 
-/// A person said no.
+/// A person said no, or took the yes back.
 pub(super) fn rejected(point: &DecisionPoint) -> String {
+    if let Some(revoked) = &point.revoked {
+        let why = revoked.reason.as_deref().map(|why| format!(", saying \"{}\"", visible(why)));
+        let (by, why) = (cut(&revoked.by.id, NAME_BYTES_MAX), why.unwrap_or_default());
+        return format!("revoked by {by}, decision {}{why}: {DO_NOT}", point.decision_id);
+    }
     let comment = point.ending.as_ref().and_then(|ending| ending.comment.as_deref());
     let comment = comment.map(|comment| format!(", saying \"{}\"", visible(comment)));
     format!(

@@ -1,7 +1,7 @@
 //! Questions that are open at once are bounded, whoever puts them and by whichever door.
 
 use crate::hook::{ask, call, denied, pre, respond, run};
-use crate::machine::home;
+use crate::machine::{ALICE, Machine, assert_refused, home, told};
 use crate::program::{Place, json, status, text};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -143,4 +143,45 @@ fn the_users_own_file_sets_other_bounds() {
     denied(&place, &[], &call("t", "make more"), "22 questions of this log are open, and 5 may be");
     project(&place, "[questions]\nper_log = 6\n");
     denied(&place, &[], &call("t", "make more"), "questions.per_log");
+}
+
+/// The file of the machine sets other bounds, larger ones too; the user's below it, and the smaller
+/// one counts. A project's file lets no more be open than both.
+#[test]
+fn the_machines_file_sets_other_bounds_and_a_projects_only_smaller_ones() {
+    let Some(machine) = Machine::new() else { return };
+    machine.floor(&machine.system(), 0, "[questions]\nper_log = 3\nper_user = 1500\n");
+    let ask = || {
+        let words = ["decision", "create", "--prompt", "Which?", "--option", "a:A", "--json"];
+        machine.call(ALICE, &words)
+    };
+    for _ in 0..3 {
+        assert_eq!(status(&ask()), 0);
+    }
+    let full = ask();
+    assert_eq!((status(&full), code(&full)), (5, json!("too_many_open")), "{}", told(&full));
+    assert!(told(&full).contains("3 questions of this log are open, and 3 may be"));
+    // The user lets fewer be open, and not more than the machine.
+    machine.floor(&machine.in_home("alice"), ALICE, "[questions]\nper_log = 900\n");
+    assert_eq!(status(&ask()), 5);
+    machine.floor(&machine.system(), 0, "[questions]\nper_log = 5\n");
+    project(&machine.place, "[questions]\nper_log = 6\n");
+    assert_refused(&ask(), 5, &["questions.per_log"]);
+    project(&machine.place, "[questions]\nper_log = 4\n");
+    assert_eq!((status(&ask()), status(&ask())), (0, 5));
+    project(&machine.place, "");
+    assert_eq!((status(&ask()), status(&ask())), (0, 5));
+}
+
+/// Each log has its own questions of a user, and `apply` meets the bound of a log as well.
+#[test]
+fn apply_meets_the_bound_of_a_log() {
+    let place = Place::with_log();
+    let folder = home().join(".config/holdpoint");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), "[questions]\nper_log = 2\n").unwrap();
+    let told = applied(&place, 0, 3);
+    let is_refused = |line: &Value| line.to_string().contains("TOO_MANY_OPEN");
+    assert_eq!(told.iter().map(is_refused).collect::<Vec<_>>(), [false, false, true], "{told:?}");
+    assert!(told[2].to_string().contains("2 questions of this log are open"), "{}", told[2]);
 }

@@ -24,6 +24,7 @@ mod archives_unread;
 mod attack_support;
 mod attacks;
 mod began_twice;
+mod behind;
 mod below_defaults;
 mod bench;
 mod bisect;
@@ -65,6 +66,7 @@ mod identity;
 mod ids;
 mod inbox;
 mod inbox_screen;
+mod inbox_sick;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod injection;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -110,6 +112,7 @@ mod report;
 mod report_asked;
 mod report_browser;
 mod report_support;
+mod revoked;
 mod rules_numbers;
 mod run;
 mod run_before;

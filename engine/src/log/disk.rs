@@ -15,6 +15,7 @@ use rustix::fs::{
 use rustix::process::{Resource, getrlimit};
 use std::fs::{DirBuilder, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -320,8 +321,14 @@ fn set_mode(path: &Path, mode: Mode) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(directory) => Ok(fchmod(directory, mode)?),
-        // A umask took even the owner's own rights away, which root's do not depend on.
-        Err(rustix::io::Errno::ACCESS) => Ok(chmodat(CWD, path, mode, AtFlags::empty())?),
+        // A umask took even the owner's own rights away. What was opened has its mode set, whatever
+        // its name stands for by now.
+        Err(rustix::io::Errno::ACCESS) => {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let directory = rustix::fs::open(path, flags, Mode::empty())?;
+            let opened = format!("/proc/self/fd/{}", directory.as_raw_fd());
+            Ok(chmodat(CWD, opened, mode, AtFlags::empty())?)
+        }
         Err(error) => Err(error.into()),
     }
 }

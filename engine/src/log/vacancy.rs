@@ -2,6 +2,7 @@
 //! that is gone said to git.
 
 use super::disk::IGNORE_ALL;
+use super::owner_identity::AsOwner;
 use holdpoint_log_files::storage::open_regular;
 use holdpoint_log_format::names;
 use rustix::fs::OFlags;
@@ -21,6 +22,8 @@ pub(crate) fn is_free(directory: &Path) -> io::Result<bool> {
 
 /// Gives a log the name of a directory that is free, or of nothing.
 pub(crate) fn take_place(log: &Path, directory: &Path) -> io::Result<()> {
+    // In another user's directory root does it as that user.
+    let _owner = directory.parent().map(AsOwner::of).transpose()?;
     let left = directory.join(names::GITIGNORE);
     if is_of_a_log(&left) && is_free(directory)? {
         std::fs::remove_file(left)?;

@@ -19,6 +19,7 @@ use holdpoint_domain::governed::{ExecutionLoop, RequestPlace};
 use holdpoint_domain::human_decision::{
     Decided, HumanDecision, HumanDecisionRefusal, RequestOutcome,
 };
+use holdpoint_domain::log::RUN_TOOL;
 use holdpoint_domain::{Event, World};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -231,6 +232,27 @@ impl<S: Storage> Engine<S> {
             }
             begun => Ok(begun?.and_then(|begun| begun.approval).map(|id| id.to_string())),
         }
+    }
+
+    /// The run that an approval was spent for, where the log still holds its beginning.
+    ///
+    /// # Errors
+    /// The log failed or cannot be read.
+    pub fn run_started_by(&self, point: &DecisionPoint) -> Result<Option<String>, SubmitError> {
+        let is_of_run = point.binding().is_some_and(|to| *to.tool == *RUN_TOOL);
+        let Some(spent) = point.consumed.as_ref().filter(|_| is_of_run) else { return Ok(None) };
+        if first_kept(self.core())? > spent.sequence {
+            return Ok(None);
+        }
+        find_event(self.core(), spent.sequence, |event| {
+            let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(begun)) =
+                event.envelope.event
+            else {
+                return None;
+            };
+            let is_it = begun.approval.as_deref() == Some(&*point.decision_id);
+            is_it.then(|| String::from(begun.loop_id.as_str()))
+        })
     }
 
     /// The same where the loop's beginning was moved to an archive: an approval is spent by the
