@@ -47,8 +47,7 @@ pub(super) fn lines(
     point.terms.policy.iter().for_each(|policy| page.row("approval", &approval(policy)));
     add_root(&mut page, doubts.asked_by);
     add_surroundings(&mut page, summary);
-    page.row(APPROVE, "starts it, exactly so and once");
-    page.row(DENY, "starts nothing");
+    page.row(APPROVE, &format!("starts it, exactly so and once; {DENY} starts nothing"));
     page.row("and bound to", &rest(global, point, summary));
     let (id, program) = (named(&point.decision_id), program(&global.log));
     page.row("from elsewhere", &format!("`{program} answer {id} {APPROVE}`, or {DENY}"));
