@@ -113,7 +113,9 @@ impl Change {
         expect_offered(session, point, &given.response)?;
         let doubts = session.look(|world| Doubts::of(world, point))?;
         let answer = (&given.response, given.comment.as_deref());
-        Offer::of_decision(global, point, doubts, answer).typed()
+        let line = Offer::of_decision(global, point, doubts, answer).typed()?;
+        expect_as_shown(session, point)?;
+        Ok(line)
     }
 
     /// That the command means the question that was read, which its version names as well as its
@@ -144,6 +146,20 @@ impl Change {
             .and_then(|()| expect_refined_rejecting(point, command, HOW_TO_REJECT));
         meant.or_else(|failure| Err(told(failure)?))
     }
+}
+
+/// Fails where the question was put anew while the word was typed: what was shown is not what it
+/// says now.
+fn expect_as_shown(session: &DecisionSession<'_>, shown: &DecisionPoint) -> Result<(), Failure> {
+    let now = session.find(&shown.decision_id)?;
+    if !now.is_open() || (now.terms == shown.terms && now.state == shown.state) {
+        return Ok(());
+    }
+    let message = format!(
+        "decision {} was put anew while the word was typed: read it again, and answer that",
+        shown.decision_id
+    );
+    Err(Failure::new(Exit::CONFLICT, "changed_meanwhile", message))
 }
 
 /// That an option is one of the question's: nobody types a word that answers nothing.

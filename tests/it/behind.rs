@@ -10,6 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+/// A user whom no policy names.
+const CAROL: u32 = 4005;
 /// Lets another user answer without a terminal.
 const OS_USER: &str = "[hold]\nauthentication = \"os-user\"\n";
 /// What a question says where root asks.
@@ -82,6 +84,61 @@ fn the_login_of_the_asker_refuses_an_answer_under_another_number() {
     assert_refused(&login(4004), 0, &[]);
     let exported = told(&machine.call(BOB, &["export", "--format", "jsonl"]));
     assert!(exported.contains("login of uid 4004"), "{exported}");
+}
+
+/// Whoever may become the approver asks as the approver, or through a third user.
+#[test]
+fn nobody_else_is_behind_the_approver_whom_the_policy_names_whoever_asks() {
+    let Some(machine) = Machine::new() else { return };
+    if !can("echo 4001 >/proc/self/loginuid", "the kernel lets nobody set the login here") {
+        return;
+    }
+    machine.users(&format!("carol:x:{CAROL}:{CAROL}::/etc/homes/carol:/bin/sh\n"));
+    machine.make("homes/carol", CAROL);
+    let policy = "[hold]\napprovers = [\"bob\"]\nauthentication = \"terminal\"\n";
+    machine.floor(&machine.system(), 0, policy);
+    let as_bob = |login: u32, words: &[&str]| {
+        let own = format!(
+            "chmod 666 \"$(tty)\" && chown {BOB} \"$(tty)\" || exit 77
+             echo {login} >/proc/self/loginuid || exit 77"
+        );
+        let bob = machine.bob_after(&own, words);
+        Terminal::start_command(&machine.place, &bob).end()
+    };
+    for asker in [BOB, CAROL] {
+        // Each in a log that the asker begins.
+        let _ = fs::remove_dir_all(&machine.place.log);
+        let asks = ["run", "--hold", "before", "--no-wait", "--", "touch", "made"];
+        let asked = machine.call(asker, &asks);
+        assert_eq!(status(&asked), 122, "{}", told(&asked));
+        let id = text(&asked.stdout).trim().to_string();
+        machine.give_log(BOB);
+        let (code, said) = as_bob(ALICE, &["answer", &id, "approve"]);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(code == 5 && said.contains("user 4001 is behind the process"), "{code} {said}");
+        let (code, said) = as_bob(BOB, &["answer", &id, "approve"]);
+        assert_eq!(code, 0, "{said}");
+    }
+}
+
+/// Who asks in a user namespace is not known: then nobody but root may be behind an answer.
+#[test]
+fn nobody_is_behind_an_answer_to_what_was_asked_in_a_user_namespace() {
+    let Some(machine) = Machine::letting_users_answer() else { return };
+    let inside = ["unshare", "-U", "--map-current-user"];
+    let asks = ["run", "--hold", "after", "--no-wait", "--", "true"];
+    let asked = machine.command(ALICE, &inside, &asks).output().unwrap();
+    if status(&asked) != 122 {
+        return skip("no user namespace can be made here, or no log begun in one");
+    }
+    let listed = json(&machine.call(ALICE, &["hold", "list", "--json"]));
+    let id = listed[0]["request_id"].as_str().unwrap().to_string();
+    machine.give_log(BOB);
+    let own = format!("chmod 666 \"$(tty)\" && chown {ALICE} \"$(tty)\" || exit 77");
+    let bob = machine.bob_after(&own, &typed(&id));
+    let (code, said) = Terminal::start_command(&machine.place, &bob).end();
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code == 5 && said.contains("user 4001 is behind the process"), "{code} {said}");
 }
 
 #[test]

@@ -381,3 +381,15 @@ fn a_file_that_names_no_interpreter_is_given_to_no_shell() {
     assert_eq!(status(&place.run(&["./plain"])), 126);
     assert!(!place.directory.path().join("made").exists());
 }
+
+/// As `timeout` starts what it bounds, and a shell what has `&` behind it.
+#[test]
+fn a_terminal_of_its_own_needs_no_keyboard_in_the_background() {
+    let place = Place::new();
+    let run = line(&place, &["run", "--hold", "never", "--tty", "--", "echo", "done"]);
+    let mut program = Command::new("bash");
+    program.args(["-c", &format!("set -m; {run} & wait $!; echo \"status $?\"")]);
+    let (status, said) = Terminal::start_command(&place, &program).end();
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("done") && said.contains("status 0"), "{said}");
+}

@@ -89,7 +89,7 @@ impl Machine {
         path
     }
 
-    fn users(&self, more: &str) {
+    pub(crate) fn users(&self, more: &str) {
         let path = self.etc.path().join("passwd");
         let users = fs::read_to_string(&path).unwrap();
         fs::write(&path, users + more).unwrap();

@@ -6,12 +6,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd, ioctl_fionbio};
-use rustix::process::{Signal, getpid, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Winsize, tcgetattr, tcgetpgrp, tcgetwinsize,
@@ -26,8 +25,9 @@ use super::keeper::Keeper;
 const TYPED_BYTES: usize = 1024;
 /// The size of a terminal where there is no other one to take it from.
 const USUAL_SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-/// How often the end of input is told to a command at whose terminal nobody can type.
-const END_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the end of input is told to a command at whose terminal nobody can type, and how often
+/// the foreground is looked for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// What Ctrl-C and Ctrl-\ are as bytes.
 const STOPPING_KEYS: [u8; 2] = [0x03, 0x1c];
 
@@ -39,9 +39,12 @@ pub(super) struct OwnTerminal {
     /// The side of the command, open here as long as it runs: until then there is no end of output.
     theirs: Option<OwnedFd>,
     keyboard: Option<Keyboard>,
+    /// The program that keeps the settings of the terminal where somebody may type, in the
+    /// foreground.
+    keeper_program: Option<PathBuf>,
     typed: Vec<u8>,
     has_stopping_key: bool,
-    next_end: Instant,
+    next_look: Instant,
 }
 
 /// The terminal on standard input, at which somebody may type for the command.
@@ -73,9 +76,10 @@ impl OwnTerminal {
             ours,
             theirs: Some(theirs),
             keyboard: None,
+            keeper_program: None,
             typed: Vec::new(),
             has_stopping_key: false,
-            next_end: Instant::now(),
+            next_look: Instant::now(),
         })
     }
 
@@ -90,29 +94,33 @@ impl OwnTerminal {
         Ok(fcntl_dupfd_cloexec(&self.ours, 3)?)
     }
 
-    /// Lets every key that is typed at the terminal of this process reach the command. In the
-    /// background this process stops first, as any that reads from its terminal.
+    /// Lets every key that is typed at the terminal of this process reach the command, as long as
+    /// this process is in its foreground: in the background it goes on without, and the command
+    /// waits where it reads.
     pub(super) fn take_keyboard(&mut self, spec: &CommandSpec) -> io::Result<()> {
         let stdin = io::stdin();
-        let Some(guard) = spec.guard.as_ref().filter(|_| is_terminal(stdin.as_fd())) else {
+        let guard = spec.guard.as_ref().filter(|_| is_terminal(stdin.as_fd()));
+        self.keeper_program = guard.map(|guard| guard.program().to_path_buf());
+        self.come_to_front()?;
+        self.follow_size();
+        Ok(())
+    }
+
+    fn come_to_front(&mut self) -> io::Result<()> {
+        let Some(program) = self.keeper_program.as_ref().filter(|_| is_in_foreground()) else {
             return Ok(());
         };
-        if !is_in_foreground() {
-            let _ = kill_process(getpid(), Signal::TTIN);
-        }
-        if is_in_foreground() {
-            let mut keeper = Keeper::start(guard.program(), stdin.as_fd())?;
-            keeper.take_bytes().map_err(io::Error::other)?;
-            let device = fcntl_dupfd_cloexec(&stdin, 3)?;
-            self.keyboard = Some(Keyboard { device, _keeper: keeper });
-        }
-        self.follow_size();
+        let stdin = io::stdin();
+        let mut keeper = Keeper::start(program, stdin.as_fd())?;
+        keeper.take_bytes().map_err(io::Error::other)?;
+        let device = fcntl_dupfd_cloexec(&stdin, 3)?;
+        self.keyboard = Some(Keyboard { device, _keeper: keeper });
         Ok(())
     }
 
     /// Gives the terminal of this process back as it was.
     pub(super) fn leave_keyboard(&mut self) {
-        self.keyboard = None;
+        (self.keyboard, self.keeper_program) = (None, None);
     }
 
     /// Makes it as wide and high as the terminal of this process.
@@ -132,8 +140,13 @@ impl OwnTerminal {
             // The terminal is gone, and with it whoever would read this.
             Err(_) => self.typed.clear(),
         }
-        if self.keyboard.is_none() && self.theirs.is_some() {
-            self.type_end();
+        if self.due().is_some_and(|due| Instant::now() >= due) {
+            self.next_look = Instant::now() + LOOK_INTERVAL;
+            match self.keeper_program {
+                // Where the terminal is another question's, the next look may find it free.
+                Some(_) => drop(self.come_to_front()),
+                None => self.type_end(),
+            }
         }
     }
 
@@ -145,7 +158,7 @@ impl OwnTerminal {
         let mut keys = [0; TYPED_BYTES];
         match rustix::io::read(&keyboard.device, &mut keys) {
             // It was hung up.
-            Ok(0) | Err(Errno::IO) => self.keyboard = None,
+            Ok(0) | Err(Errno::IO) => (self.keyboard, self.keeper_program) = (None, None),
             Ok(count) => {
                 let keys = keys.get(..count).unwrap_or_default();
                 self.has_stopping_key |= keys.iter().any(|key| STOPPING_KEYS.contains(key));
@@ -157,10 +170,7 @@ impl OwnTerminal {
 
     /// Whoever reads lines where nobody can type reads their end.
     fn type_end(&mut self) {
-        let Some(theirs) = self.theirs.as_ref().filter(|_| Instant::now() >= self.next_end) else {
-            return;
-        };
-        self.next_end = Instant::now() + END_INTERVAL;
+        let Some(theirs) = &self.theirs else { return };
         let Ok(settings) = tcgetattr(&self.ours) else { return };
         let takes_lines = settings.local_modes.contains(LocalModes::ICANON);
         if takes_lines && !is_ready(theirs.as_fd(), PollFlags::IN) {
@@ -177,9 +187,9 @@ impl OwnTerminal {
         }
     }
 
-    /// When the end of input is told again.
+    /// When the end of input is told again, or the foreground looked for.
     pub(super) fn due(&self) -> Option<Instant> {
-        (self.keyboard.is_none() && self.theirs.is_some()).then_some(self.next_end)
+        (self.keyboard.is_none() && self.theirs.is_some()).then_some(self.next_look)
     }
 
     /// The command is over: what it wrote has an end, and nobody types for it.

@@ -4,8 +4,9 @@
 use super::origin_of_user::{Ancestry, exists};
 use super::own_session::OwnSession;
 use super::raw_file::proc_file;
+use super::user::is_systems;
 use holdpoint_domain::core::actor::{BehindSign, ProcessDoubt};
-use rustix::fs::{fstat, readlink, stat};
+use rustix::fs::{fstat, readlink};
 use rustix::termios::isatty;
 use std::path::Path;
 
@@ -14,8 +15,6 @@ const NOT_SET: u32 = u32::MAX;
 /// In which variables programs that change users say for whom they do.
 const CHANGED_FROM: [(&str, BehindSign); 2] =
     [("SUDO_UID", BehindSign::SudoUid), ("PKEXEC_UID", BehindSign::PkexecUid)];
-/// What lets the group and others write.
-const OTHERS_WRITE: u32 = 0o022;
 
 /// The user who logged in, of whose session this process is; `None`: not known.
 pub(super) fn login() -> Option<u32> {
@@ -118,9 +117,14 @@ pub(super) fn doubt() -> Option<ProcessDoubt> {
     let Ok(own) = readlink("/proc/self/exe", Vec::new()) else {
         return Some(ProcessDoubt::Unread);
     };
-    let own = own.to_string_lossy();
-    let is_known = |line: &str| code_of(line).is_none_or(|path| path == own || is_roots(path));
-    (!maps.lines().all(is_known)).then_some(ProcessDoubt::ForeignCode)
+    has_foreign_code(&maps, &own.to_string_lossy()).then_some(ProcessDoubt::ForeignCode)
+}
+
+/// Whether a process can execute more than a program and the system's own libraries, by what the
+/// kernel says it has mapped.
+pub(super) fn has_foreign_code(maps: &str, program: &str) -> bool {
+    let is_known = |path: &str| path == program || is_systems(Path::new(path));
+    !maps.split('\n').all(|line| code_of(line).is_none_or(is_known))
 }
 
 /// The path behind a mapping that can be executed; empty where no file is behind it. `None`: it
@@ -136,15 +140,9 @@ fn code_of(line: &str) -> Option<&str> {
         }
         rest = behind.trim_start();
     }
-    let is_kernels = matches!(rest, "[vdso]" | "[vsyscall]" | "[vectors]" | "[sigpage]");
+    let is_kernels =
+        matches!(rest, "[vdso]" | "[vsyscall]" | "[vectors]" | "[sigpage]" | "[uprobes]");
     (permissions.contains('x') && !is_kernels).then_some(rest)
-}
-
-/// Whether a library is the system's: root's, and nobody else's to change. The kernel says where it
-/// is, and only root can put something else there.
-fn is_roots(path: &str) -> bool {
-    let found = stat(Path::new(path));
-    found.is_ok_and(|found| found.st_uid == 0 && found.st_mode & OTHERS_WRITE == 0)
 }
 
 #[cfg(test)]
@@ -163,7 +161,17 @@ mod tests {
         ] {
             assert_eq!(code_of(line), code, "{line}");
         }
-        assert!(is_roots("/etc/passwd") && !is_roots("") && !is_roots("/tmp"));
+        // The kernel's words for a name with a line break, and for a file that is gone.
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a\\012.so (deleted)");
+        std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
+        let maps = |path: &str| format!("7f00-7f01 r-xp 00000000 08:01 12 {path}\n");
+        assert!(has_foreign_code(&maps(path.to_str().unwrap()), "/bin/sh"));
+        assert!(
+            has_foreign_code(&maps(""), "/bin/sh") && has_foreign_code(&maps("/tmp"), "/bin/sh")
+        );
+        assert!(!has_foreign_code(&maps("/etc/passwd"), "/bin/sh"));
+        assert!(!has_foreign_code(&maps("/tmp/program"), "/tmp/program"));
     }
 
     #[test]

@@ -210,11 +210,12 @@ impl Identity {
         Principal { kind, id: name.into(), authenticated_by: proof.by, means }
     }
 
-    /// Whether an answer is one of another person, where another user asked. Root that asks is
+    /// Checks that the user of this process answers, and nobody else through it: where another user
+    /// asked, or it is not known who did, and where the terms name this user. Root that asks is
     /// everybody, and nothing here says more of it.
     ///
     /// # Errors
-    /// [`NotAPerson`] says behind whom the asker is, or that it is nobody.
+    /// [`NotAPerson`] says who is behind this process, or that it is nobody.
     pub(super) fn check_another(
         &self,
         world: &World,
@@ -222,21 +223,32 @@ impl Identity {
         command: &Command,
     ) -> Result<(), Refusal> {
         let Some(asked) = world.asked_person(command) else { return Ok(()) };
-        let is_same = [self.user, UNKNOWN_USER, ROOT].contains(&asked.asked_by);
-        if self.is_simulated || asked.takes_claims || is_same || actor.kind != Actor::Human {
+        let is_looked_at = !self.is_simulated && !asked.takes_claims && asked.asked_by != ROOT;
+        if !is_looked_at || actor.kind != Actor::Human {
             return Ok(());
         }
         let (user, around) = (asked.asked_by, &self.surroundings);
-        let sign = around.behind.signs.iter().find(|(behind, _)| *behind == user);
+        let (is_other, is_named) = (user != self.user, asked.names(&self.name));
+        // Where this very user is asked for, or it is not known who asks, nobody else may be behind
+        // it: who asks through a third user is not the asker.
+        let is_anybodys = is_named || user == UNKNOWN_USER;
+        let is_one = |behind: u32| match is_anybodys {
+            true => ![self.user, ROOT].contains(&behind),
+            false => is_other && behind == user,
+        };
+        let sign = around.behind.signs.iter().find(|(behind, _)| is_one(*behind));
         let reason = match sign {
-            Some((_, sign)) => NotAPerson::AskerBehind { user, sign: *sign },
-            None if around.is_system_account && !asked.names(&self.name) => {
+            Some((behind, sign)) if *behind == user => {
+                NotAPerson::AskerBehind { user, sign: *sign }
+            }
+            Some((behind, sign)) => NotAPerson::OtherBehind { user: *behind, sign: *sign },
+            None if is_other && around.is_system_account && !is_named => {
                 NotAPerson::SystemAccount { user: self.user }
             }
-            None if around.behind.is_hidden => NotAPerson::HiddenBehind { user },
+            None if is_other && around.behind.is_hidden => NotAPerson::HiddenBehind { user },
             None => return Ok(()),
         };
-        Err(CommonRefusal::PersonNeeded { what: "answering what another user asks", reason }.into())
+        Err(CommonRefusal::PersonNeeded { what: "answering this", reason }.into())
     }
 
     /// The refusal with the reason why nothing is proven, where this process has one.

@@ -48,6 +48,13 @@ impl OwnSession {
         Some(Self { group, leader, terminal: (told != 0).then_some(device) })
     }
 
+    /// The path of the terminal's device; `None` where there is no terminal, or one of a kind that
+    /// is not known.
+    pub(super) fn terminal_path(&self) -> Option<String> {
+        let (kind, number) = self.terminal?;
+        device_path(kind, number).ok()
+    }
+
     /// The device of the terminal; `None` where there is no terminal. `/dev/tty` is root's, whoever
     /// has the terminal.
     ///

@@ -1,10 +1,10 @@
 //! The terminal at which a person sits.
 
-use super::own_session::{is_in_front_of, is_of_session};
-use super::terminal_users::{Others, terminal_number};
+use super::own_session::{OwnSession, is_in_front_of, is_of_session};
+use super::terminal_users::Others;
 use crate::executor::{KeepError, Keeper, StopRequests};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, major, minor};
+use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::process::getuid;
 use rustix::termios::{QueueSelector, isatty, tcflush, ttyname};
@@ -240,7 +240,7 @@ impl PersonTerminal {
         self.typed.clear();
         self.doubted = None;
         // Whoever types from here on runs after this look.
-        self.others = Others::look();
+        self.others = Some(Others::look());
         if let Some(device) = &self.device {
             // Where this fails nothing is lost but the throwing away.
             let _ = tcflush(device, QueueSelector::IFlush);
@@ -412,12 +412,8 @@ pub fn lockable(name: &str) -> io::Result<OwnedFd> {
 
 /// The device behind `/dev/tty`, where the system says so.
 fn real_device(name: &str) -> String {
-    let number = (name == "/dev/tty").then(terminal_number).flatten();
-    match number.map(|number| (major(number), minor(number))) {
-        Some((kind @ 136..=143, number)) => format!("/dev/pts/{}", (kind - 136) * 256 + number),
-        Some((4, number)) => format!("/dev/tty{number}"),
-        _ => name.to_string(),
-    }
+    let own = (name == "/dev/tty").then(OwnSession::of_process).and_then(Result::ok);
+    own.and_then(|own| own.terminal_path()).unwrap_or_else(|| name.to_string())
 }
 
 /// The device of the session's terminal, where one of the standard streams is it.

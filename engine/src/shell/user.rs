@@ -275,14 +275,14 @@ fn account(line: &str) -> Option<Account> {
 pub fn user_database() -> UserDatabase {
     let programs = GETENT.into_iter().map(Path::new);
     let program = programs
-        .filter(|path| is_roots(path))
+        .filter(|path| is_systems(path))
         .find(|path| stat(*path).is_ok_and(|found| is_file(&found) && found.st_mode & 0o111 != 0));
     program.map_or(UserDatabase::File, |path| UserDatabase::Program(path.to_path_buf()))
 }
 
 /// Whether the file and every directory above it are root's to change alone. In a user namespace
 /// root has another number, and nothing is proven there.
-fn is_roots(path: &Path) -> bool {
+pub(super) fn is_systems(path: &Path) -> bool {
     let is_here = super::in_initial_user_namespace().unwrap_or(true);
     path.ancestors().all(|part| {
         let found = stat(part);

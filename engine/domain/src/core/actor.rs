@@ -265,10 +265,22 @@ refusals! {
         /// What says so.
         sign: BehindSign,
     } = "ASKER_BEHIND" in Gating,
+    /// A user, behind whom is another one.
+    #[error(
+        "user {user} is behind the process that answers: {sign}; whoever is asked has to answer at \
+         a terminal and a login of their own"
+    )]
+    OtherBehind {
+        /// The number of the user who is behind it.
+        user: u32,
+        /// What says so.
+        sign: BehindSign,
+    } = "ASKER_BEHIND" in Gating,
     /// Another user, behind whom somebody may be who cannot be read.
     #[error(
-        "user {user} asks, and /proc does not show who started the process that answers: mount \
-         /proc without hidepid, or with the group of the approvers as gid=, and answer again"
+        "{}, and /proc does not show who started the process that answers: mount \
+         /proc without hidepid, or with the group of the approvers as gid=, and answer again",
+        WhoAsks(*.user)
     )]
     HiddenBehind {
         /// The number of the user who asks.
