@@ -13,7 +13,7 @@ use crossterm::terminal::{
     enable_raw_mode, size,
 };
 use holdpoint_engine::executor::{Guard, Keeper};
-use holdpoint_engine::shell::{lockable, terminal_name};
+use holdpoint_engine::shell::{is_in_front_of, lockable, terminal_name};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
@@ -83,10 +83,11 @@ pub(super) struct FullTerminal {
     signal: Arc<AtomicUsize>,
 }
 
-/// Whether there is a terminal that can be filled: somebody types there and sees what is drawn.
+/// Whether there is a terminal that can be filled: somebody types there and sees what is drawn. In
+/// its background there is none.
 pub(super) fn is_there() -> bool {
     let is_plain = std::env::var_os("TERM").is_none_or(|name| name.is_empty() || name == "dumb");
-    stdin().is_terminal() && stdout().is_terminal() && !is_plain
+    stdin().is_terminal() && stdout().is_terminal() && is_in_front_of(stdin()) && !is_plain
 }
 
 impl FullTerminal {

@@ -392,3 +392,15 @@ fn the_inbox_opens_at_no_terminal_at_which_another_question_stands() {
     terminal.end();
     assert!(!place.directory.path().join("made").exists());
 }
+
+#[test]
+fn the_inbox_fills_no_terminal_from_its_background() {
+    let place = Place::new();
+    let asked = place.holdpoint(&["run", "--hold", "before", "--no-wait", "--", "touch", "made"]);
+    let id = crate::program::text(&asked.stdout).trim().to_string();
+    let inbox = line(&place, &["inbox"]);
+    let mut program = Command::new("bash");
+    program.args(["-c", &format!("set -m; {inbox} & wait $!; echo \"status $?\"")]);
+    let (_, said) = Terminal::start_command(&place, &program).end();
+    assert!(said.contains("status 0") && said.contains(&id[..12]), "{said}");
+}
