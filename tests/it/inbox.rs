@@ -104,6 +104,7 @@ fn an_id_of_another_log_of_the_inbox_is_told_with_the_command_that_shows_it() {
 #[test]
 fn readers_list_no_log_and_nothing_waits_is_said_of_so_many() {
     let place = Place::with_log();
+    let adopted = std::fs::read(remembered().join("adopted")).unwrap();
     std::fs::remove_dir_all(remembered()).unwrap();
     for words in [&["decision", "list"][..], &["hold", "list"], &["runs"], &["verify"]] {
         place.holdpoint(words);
@@ -111,6 +112,8 @@ fn readers_list_no_log_and_nothing_waits_is_said_of_so_many() {
     assert!(!remembered().exists());
     let nothing = inbox(&place, &[]);
     assert_eq!(status(&nothing), 3, "no log is known, and that is not nothing");
+    std::fs::create_dir_all(remembered()).unwrap();
+    std::fs::write(remembered().join("adopted"), adopted).unwrap();
     hold(&place);
     place.holdpoint(&["init", place.directory.path().join("second").to_str().unwrap()]);
     let id = questions(&place, &[])[0]["id"].as_str().unwrap().to_string();
