@@ -35,7 +35,7 @@ impl Exit {
     pub(crate) const VERIFICATION_FAILED: Self = Self(6);
     /// Of `decision wait`: nothing had ended when the wait's own time was over.
     pub(crate) const STILL_PENDING: Self = Self(10);
-    /// Of `decision wait`: nobody answered in time, and the default was taken.
+    /// Of `decision wait`: nobody answered in time, and the default was taken, and does not reject.
     pub(crate) const DEFAULT_TAKEN: Self = Self(11);
     /// Of `decision wait`: nobody answered in time, and nothing was decided.
     pub(crate) const ABORTED: Self = Self(12);

@@ -3,7 +3,7 @@
 use super::check::Check;
 use crate::hold::ROOT_IS_ALL;
 use holdpoint_engine::floors::FloorFiles;
-use holdpoint_engine::shell::{UserDatabase, user_database, user_number};
+use holdpoint_engine::shell::{UserDatabase, state_home, user_database, user_number};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -26,6 +26,11 @@ pub(super) fn check() -> Check {
                                alone"
             .to_string(),
     };
+    if let Err(error) = state_home() {
+        let advice = "mend the user database: until it answers, nothing that a policy could hold \
+                      begins, and no answer is a person's";
+        return Check::fail(IDENTITY, format!("{from}, and it does not answer: {error}"), advice);
+    }
     if user_number() == 0 {
         let message = format!("this is root: {ROOT_IS_ALL}; {from}");
         return Check::ok(IDENTITY, message);

@@ -20,15 +20,20 @@ const EVERY_VERB: [(&str, &str); 7] = [
 /// Of `decision wait` and `hold wait`, beside those.
 const WAITS: [(&str, &str); 8] = [
     ("10", "still pending when the wait's own time was over"),
-    ("11", "`decision wait`: nobody answered in time, and the default was taken"),
+    (
+        "11",
+        "`decision wait`: nobody answered in time, and the default was taken, which is no option \
+         that rejects",
+    ),
     ("12", "nobody answered in time, and nothing was decided"),
     ("13", "cancelled, an approval that was revoked, or the run ended before anybody answered"),
     ("14", "`decision wait`: superseded by another decision"),
     ("15", "`decision wait`: guidance was given; the next round is in the JSON"),
     (
         "16",
-        "`decision wait`: an option was chosen that rejects; or approval was asked for, or \
-        something waits for it (`--blocks`), and the answer does not approve; `hold wait`: ABORT",
+        "`decision wait`: an option that rejects was chosen, or taken as the default; or approval \
+         was asked for, or something waits for it (`--blocks`), and the answer does not approve; \
+         `hold wait`: ABORT",
     ),
     ("17", "`hold wait`: RETRY"),
 ];

@@ -5,6 +5,7 @@
 //! does it has it.
 
 use rustix::fs::{FileType, Mode, Stat, lstat, stat};
+use rustix::io::Errno;
 use rustix::process::{Gid, Uid, getegid, geteuid, getgroups};
 use rustix::thread::set_thread_groups;
 use std::cell::Cell;
@@ -34,7 +35,7 @@ impl AsOwner {
         if IS_CHANGED.get() {
             return Ok(unchanged);
         }
-        let Some(owner) = foreign_owner(root) else { return Ok(unchanged) };
+        let Some(owner) = foreign_owner(root)? else { return Ok(unchanged) };
         let before = getgroups()?;
         set_thread_groups(&[])?;
         IS_CHANGED.set(true);
@@ -58,15 +59,22 @@ impl Drop for AsOwner {
     }
 }
 
-fn foreign_owner(root: &Path) -> Option<Stat> {
-    let found = geteuid().is_root().then(|| stat(root).ok()).flatten()?;
-    (!Uid::from_raw(found.st_uid).is_root()).then_some(found)
+/// The owner of a directory, where this process is root and the owner is not.
+fn foreign_owner(root: &Path) -> io::Result<Option<Stat>> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    match stat(root) {
+        Ok(found) => Ok((!Uid::from_raw(found.st_uid).is_root()).then_some(found)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether root may write in this log: where it is another user's, every file in it is a regular
 /// one with one name, and everything is that user's, or, in a log of a group, at least no link.
 pub(super) fn check_owned(root: &Path) -> io::Result<()> {
-    let Some(owner) = foreign_owner(root) else { return Ok(()) };
+    let Some(owner) = foreign_owner(root)? else { return Ok(()) };
     let is_shared = Mode::from_raw_mode(owner.st_mode).contains(Mode::WGRP);
     check_entries(root, (owner.st_uid, is_shared), 0)
 }
@@ -78,7 +86,7 @@ fn check_entries(directory: &Path, owner: (u32, bool), depth: usize) -> io::Resu
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         let found = match lstat(&path) {
-            Err(rustix::io::Errno::NOENT) => continue,
+            Err(Errno::NOENT) => continue,
             found => found?,
         };
         let kind = FileType::from_raw_mode(found.st_mode);
