@@ -371,7 +371,10 @@ mod tests {
         let names =
             ["root", "no such user", "uid 0", "uid 3999999999", "uid 03999999999", "-s", "0", ""];
         let expected = [Some(0), None, None, Some(3_999_999_999), None, None, None, None];
-        assert_eq!(numbers_of(&names).unwrap(), expected);
+        assert_eq!(numbers_that_answer(&names).unwrap(), expected);
+        // The user who has a name is meant all the same.
+        let meant = [expected[0], expected[1], Some(0), expected[3], None, None, None, None];
+        assert_eq!(numbers_of(&names).unwrap(), meant);
     }
 
     #[test]

@@ -224,15 +224,18 @@ pub(super) struct UnboundValue {
     pub(super) value: Option<String>,
 }
 
-/// Whether a variable of this name carries code, by [`CODE_VARIABLES`].
+/// Whether a variable of this name carries code, by [`CODE_VARIABLES`]. One that is never bound
+/// does not, whatever its end is.
 #[must_use]
 pub fn carries_code(name: &OsStr) -> bool {
+    let is_never_bound = never_bound().any(|unbound| *unbound == *name);
     let name = name.as_bytes();
-    CODE_VARIABLES.iter().any(|pattern| match pattern.as_bytes() {
-        [b'*', end @ ..] => name.ends_with(end),
-        [begin @ .., b'*'] => name.starts_with(begin),
-        whole => name == whole,
-    })
+    !is_never_bound
+        && CODE_VARIABLES.iter().any(|pattern| match pattern.as_bytes() {
+            [b'*', end @ ..] => name.ends_with(end),
+            [begin @ .., b'*'] => name.starts_with(begin),
+            whole => name == whole,
+        })
 }
 
 /// Every name of a variable that is never bound.
