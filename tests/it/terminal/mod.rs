@@ -94,10 +94,21 @@ impl Terminal {
                 let rest = self.shown.split_off(at + text.len());
                 return std::mem::replace(&mut self.shown, rest);
             }
-            match self.screen.recv_timeout(PATIENCE) {
-                Ok(piece) => self.shown.push_str(&piece),
-                Err(_) => panic!("{text:?} was not shown, but {:?}", self.shown),
-            }
+            self.show_more(&[text]);
+        }
+    }
+
+    /// Waits for more of what is shown. Where another program of the terminal ran meanwhile, and
+    /// nobody waits for that, the number is typed by which a person says who typed.
+    fn show_more(&mut self, awaited: &[&str]) {
+        if let Some((before, rest)) = self.shown.split_once(OWN_NUMBER) {
+            let number = before.rsplit(' ').next().unwrap().to_string();
+            self.shown = [before, rest].concat();
+            return self.type_line(&number);
+        }
+        match self.screen.recv_timeout(PATIENCE) {
+            Ok(piece) => self.shown.push_str(&piece),
+            Err(_) => panic!("none of {awaited:?} was shown, but {:?}", self.shown),
         }
     }
 
@@ -112,10 +123,7 @@ impl Terminal {
                 self.shown = self.shown.split_off(at + length);
                 return which;
             }
-            match self.screen.recv_timeout(PATIENCE) {
-                Ok(piece) => self.shown.push_str(&piece),
-                Err(_) => panic!("none of {texts:?} was shown, but {:?}", self.shown),
-            }
+            self.show_more(texts);
         }
     }
 
