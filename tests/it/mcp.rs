@@ -262,7 +262,7 @@ fn an_approval_is_bound_to_its_action_and_no_argument_loosens_it() {
         (&decision["allow_agents"], &decision["allow_requester"], &decision["allow_text"]),
         (&false.into(), &false.into(), &false.into())
     );
-    assert_eq!(decision["authentication"], "os-user");
+    assert_eq!(decision["authentication"], "terminal");
     for loose in ["allow_agents", "allow_requester", "default_approves", "authentication"] {
         let arguments = json!({ "prompt": "?", "options": options(), loose: true });
         client.refused("bad_arguments", "decision_create", &arguments);
@@ -298,7 +298,7 @@ fn a_client_asks_whom_the_policy_names_and_neither_loosens_it_nor_answers_as_the
         let (created, id) = asked(&mut client, &more);
         let decision = &created["decision"];
         let found = (&decision["approvers"], &decision["quorum"], &decision["authentication"]);
-        assert_eq!(found, (&json!(["ada", "bob"]), &2.into(), &"os-user".into()), "{more}");
+        assert_eq!(found, (&json!(["ada", "bob"]), &2.into(), &"terminal".into()), "{more}");
         asked_of.push(id);
     }
     client.end();

@@ -155,7 +155,7 @@ fn an_action_is_approved_by_people_alone_and_no_default_approves_it() {
     for loose in ["allow_agents", "allow_requester", "allow_text"] {
         assert_eq!(decision[loose], false, "{loose}");
     }
-    assert_eq!(decision["authentication"], "os-user");
+    assert_eq!(decision["authentication"], "terminal");
     let answer = json!({ "decision_id": decision["id"], "option": "yes" });
     let request = json!({ "name": "decision_respond", "arguments": answer });
     let (is_error, refused) = {
