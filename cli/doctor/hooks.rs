@@ -2,7 +2,7 @@
 
 use super::check::{Check, State};
 use super::command::{Line, OnFailure, is_executable};
-use super::matcher::{self, Names};
+use super::matcher::Matcher;
 use super::script;
 use crate::arguments::{Arguments, Verb};
 use crate::hook::{self, Event, Host};
@@ -114,14 +114,18 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
         Ok(Arguments { given, verb: Verb::Hook(args) }) => {
             let is_for = |event| hook.is_of(event) && args.events().contains(&event);
             let is_meant = is_for(Event::PreToolUse);
-            found.reports = is_for(Event::PostToolUse);
-            found.is_guard = is_meant && matcher::guards(hook.host, hook.matcher, args.tools());
+            let matcher = Matcher::read(hook.host, hook.matcher).ok();
+            let is_met = matcher.as_ref().is_some_and(|it| it.guards(hook.host, args.tools()));
+            found.reports = is_for(Event::PostToolUse) && is_met;
+            found.is_guard = is_meant && is_met;
             found.checks.extend(check_event(hook, &args));
             found.checks.extend(check_host(hook, &args));
             found.checks.extend(check_options(&args));
             found.checks.extend(check_log(given.log.as_deref(), log));
-            found.checks.extend(check_tools(hook, args.tools()));
-            found.checks.extend(check_guard(hook, is_meant && !found.is_guard));
+            if let Some(matcher) = matcher.filter(|_| is_meant || is_for(Event::PostToolUse)) {
+                found.checks.extend(check_tools(hook, &matcher, args.tools()));
+                found.checks.extend(check_idle(&matcher, is_met));
+            }
             found.checks.extend(check_timeout(hook, args.takes_at_most()));
         }
         Ok(_) => return Found::default(),
@@ -185,30 +189,35 @@ fn check_log(log: Option<&Path>, ours: &Path) -> Option<Check> {
 }
 
 /// The matcher says for which tools the host runs the hook, and `--tool` which of them it guards.
-fn check_tools(hook: &Hook<'_>, tools: &[String]) -> Vec<Check> {
-    let Some(Ok(named)) = hook.matcher.map(matcher::names) else { return Vec::new() };
-    let guarded: Vec<Names> = tools.iter().map(|tool| Names::of_tool(tool)).collect();
-    let Some(named) = named.filter(|_| !guarded.is_empty()) else { return Vec::new() };
-    let unmet = guarded.iter().filter(|tool| !named.iter().any(|name| name.meets(tool)));
-    let unguarded = named.iter().filter(|name| !guarded.iter().any(|tool| tool.meets(name)));
-    let unmet = unmet.map(|tool| {
+fn check_tools(hook: &Hook<'_>, matcher: &Matcher, tools: &[String]) -> Vec<Check> {
+    let misnamed = matcher.misnamed(hook.host).into_iter().map(|name| {
+        let message = format!("its matcher names {name}, and {} has no such tool", hook.host);
+        let advice = "write it as the host does: upper and lower case count, and all tools of a \
+                      server are \"mcp__SERVER__.*\"";
+        Check::fail(HOOKS, message, advice)
+    });
+    let unmet = matcher.unmet(tools).into_iter().map(|tool| {
         let message = format!("no tool of its matcher is {tool}, which --tool names");
         Check::fail(HOOKS, message, "name it in the matcher as well: upper and lower case count")
     });
-    let unguarded = unguarded.map(|name| {
+    let unguarded = matcher.unguarded(hook.host, tools).into_iter().map(|name| {
         let message = format!("its matcher has {name}, which no --tool names: that tool just runs");
         Check::warn(HOOKS, message, "name it with --tool, or take it out of the matcher")
     });
-    unmet.chain(unguarded).collect()
+    misnamed.chain(unmet).chain(unguarded).collect()
 }
 
-/// A hook that no tool gets through to. A matcher that is none is told of by itself.
-fn check_guard(hook: &Hook<'_>, is_idle: bool) -> Option<Check> {
-    let is_well_formed = hook.matcher.is_none_or(|matcher| matcher::names(matcher).is_ok());
-    (is_idle && is_well_formed).then(|| {
-        let message = "no tool that is known gets through to it: it guards nothing";
-        Check::warn(HOOKS, message, "name tools as the host does: upper and lower case count")
-    })
+/// A hook that no tool gets through to, as far as its matcher can be read.
+fn check_idle(matcher: &Matcher, is_met: bool) -> Option<Check> {
+    let message = match matcher {
+        Matcher::Unread => {
+            "its matcher looks around or is too large to be read here: it is not \
+                            counted as a guard"
+        }
+        _ => "no tool that is known gets through to it: it guards nothing",
+    };
+    let advice = "name tools as the host does: upper and lower case count";
+    (!is_met).then(|| Check::warn(HOOKS, message, advice))
 }
 
 /// A variable that is set for the hook alone makes it another one than was looked at: another
@@ -279,7 +288,7 @@ fn check_matcher(hook: &Hook<'_>) -> Option<Check> {
         let message = "it has no matcher, so every tool waits for a person, also those that read";
         return is_claude.then(|| Check::warn(HOOKS, message, advice));
     };
-    let reason = matcher::names(matcher).err()?;
+    let reason = Matcher::read(hook.host, Some(matcher)).err()?;
     let message = format!("its matcher {matcher} is no regular expression ({reason})");
     Some(Check::fail(HOOKS, message, advice))
 }

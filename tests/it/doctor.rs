@@ -119,6 +119,9 @@ fn what_fails_open_is_found() {
         (matched("Bash|Write", " --tool Write --tool B*"), "ok", ""),
         (matched("^(Bash)$", " --tool Bash"), "ok", ""),
         (matched("(Bash", ""), "fail", "is no regular expression"),
+        (matched("Bash|mcp__memory", ""), "fail", "its matcher names mcp__memory"),
+        (matched("Bash|write", ""), "fail", "its matcher names write"),
+        (matched("^(?!Read)", ""), "warn", "it is not counted as a guard"),
         (guard("onFailure", None), "fail", "the tool runs"),
         (guard("onFailure", Some("allow".into())), "fail", "the tool runs"),
         (guard("timeout", Some(json!(10))), "fail", "it may take 25 seconds"),
@@ -178,6 +181,14 @@ fn where_a_guard_is_required_there_is_one_for_some_tool() {
         with(Some("bash|write"), ""),
         with(Some("NoSuchTool"), ""),
         with(Some("Ba"), ""),
+        with(Some("mcp__"), ""),
+        with(Some("mcp__memory"), ""),
+        with(Some("mcp__brave-search"), ""),
+        with(Some("mcp__plugin_a_b"), ""),
+        with(Some("mcp__a, mcp__b"), ""),
+        with(Some("^mcp__memory$"), ""),
+        with(Some("mcp__memory__.*"), " --tool mcp__other__*"),
+        with(Some("^(?!Read)"), ""),
         with(Some("Bash"), " --tool Write"),
         with(Some("*"), " --tool bash"),
         with(None, " --tool bash"),
@@ -194,6 +205,9 @@ fn where_a_guard_is_required_there_is_one_for_some_tool() {
         assert_eq!(status(&output), 1, "{settings}");
     }
     assert_eq!(status(&required(&with(None, "").to_string())), 0, "every tool is guarded");
+    for good in ["mcp__memory__.*", "Bash, Write", "mcp__.*__write.*", "mcp__brave-search__web"] {
+        assert_eq!(status(&required(&with(Some(good), "").to_string())), 0, "{good}");
+    }
 }
 
 #[test]
