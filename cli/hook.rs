@@ -10,6 +10,7 @@ mod answer;
 mod ask;
 mod bound_input;
 mod deadline;
+mod drain;
 mod gate;
 mod host;
 mod input;
@@ -164,6 +165,11 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 /// The answer where there is no log to look into, and why.
 pub(crate) fn refuse(args: &Args, reason: &str) -> Exit {
     args.failed()(reason).deliver()
+}
+
+/// Reads what the host still writes to a hook whose command line is not understood.
+pub(crate) fn drain_input() {
+    drain::drain(deadline::left_of_all(), drain::IDLE_MAX);
 }
 
 /// A deadline: some time, and not more than any host waits.

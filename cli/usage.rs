@@ -1,6 +1,7 @@
 //! A command line that is not understood, as a person and a program are told of it.
 
 use crate::exit::{Exit, Failure, complain};
+use crate::hook;
 use crate::locate;
 use crate::output::Output;
 use crate::streams;
@@ -31,7 +32,9 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
         None => drop(streams::mention(repeated(error).trim_end_matches('\n'))),
     }
     let verb = verb(&words);
-    if words.iter().any(|word| word == "--json") && verb != Some(OsStr::new("hook")) {
+    if verb == Some(OsStr::new("hook")) {
+        hook::drain_input();
+    } else if words.iter().any(|word| word == "--json") {
         let failure = Failure::new(Exit::USAGE, "usage", empty.unwrap_or_else(|| sentence(error)));
         let is_of_decisions = verb == Some(OsStr::new("decision"));
         let failure = if is_of_decisions { crate::decision::told_whole(failure) } else { failure };

@@ -6,9 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// What may stand behind the program: it turns every failure into a block.
-const BLOCKS_ON_FAILURE: [&str; 2] = ["|| exit 2", "||exit 2"];
-/// The same with words on stderr, without which some hosts run the tool all the same.
-const SAYS_SO: (&str, &str) = ("|| { echo '", "' >&2; exit 2; }");
+const BLOCKS_ON_FAILURE: [&str; 3] = ["|| exit 2", "||exit 2", "|| { cat >/dev/null; exit 2; }"];
+/// The same with words on stderr, without which some hosts run the tool all the same. `cat` reads
+/// what a program that is not there did not.
+const SAYS_SO: [(&str, &str); 2] =
+    [("|| { echo '", "' >&2; exit 2; }"), ("|| { cat >/dev/null; echo '", "' >&2; exit 2; }")];
 
 /// How the host names the directory of the project.
 const PROJECT: [&str; 2] = ["${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"];
@@ -88,8 +90,9 @@ fn without_end(command: &str) -> (&str, OnFailure) {
     if let Some(bare) = bare {
         return (bare, OnFailure::Blocks);
     }
-    let (before, behind) = SAYS_SO;
-    let said = command.strip_suffix(behind).and_then(|command| command.rsplit_once(before));
+    let said = SAYS_SO.iter().find_map(|(before, behind)| {
+        command.strip_suffix(behind).and_then(|command| command.rsplit_once(before))
+    });
     match said.filter(|(_, words)| !words.is_empty() && !words.contains('\'')) {
         Some((bare, _)) => (bare, OnFailure::BlocksAndSaysSo),
         None => (command, OnFailure::Nothing),
@@ -158,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_command_line_is_taken_apart_as_a_shell_does() {
-        let table: [(&str, &[&str], &str); 9] = [
+        let table: [(&str, &[&str], &str); 11] = [
             ("holdpoint hook stop", &["holdpoint", "hook", "stop"], ""),
             (" A=1  holdpoint\thook ", &["holdpoint", "hook"], ""),
             (
@@ -169,6 +172,16 @@ mod tests {
             ("holdpoint hook stop || exit 2", &["holdpoint", "hook", "stop"], ""),
             (
                 "holdpoint hook stop || { echo 'it failed' >&2; exit 2; }",
+                &["holdpoint", "hook", "stop"],
+                "",
+            ),
+            (
+                "holdpoint hook stop || { cat >/dev/null; exit 2; }",
+                &["holdpoint", "hook", "stop"],
+                "",
+            ),
+            (
+                "holdpoint hook stop || { cat >/dev/null; echo 'it failed' >&2; exit 2; }",
                 &["holdpoint", "hook", "stop"],
                 "",
             ),

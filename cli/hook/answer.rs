@@ -2,6 +2,7 @@
 //! of them need not be where the hook is.
 
 use super::deadline;
+use super::drain::{IDLE_MAX, drain};
 use super::host::Host;
 use crate::advice::pasted_anywhere;
 use crate::exit::{Exit, complain};
@@ -14,6 +15,7 @@ use rustix::stdio::{stderr, stdout};
 use serde_json::{Value, json};
 use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 /// The exit after which the host blocks, whatever is on stdout.
 const BLOCKS: Exit = Exit::USAGE;
@@ -23,6 +25,9 @@ const LINE_BYTES_MAX: usize = 4000;
 
 /// How long a stderr that takes nothing is waited for once the deadline is over.
 const STDERR_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// How long a host has to write more of the input then.
+const IDLE_LATE: Duration = Duration::from_millis(200);
 
 /// What a hook answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +112,8 @@ impl Answer {
             complain(complaint);
         }
         let is_delivered = self.write();
+        // Only now: the host may wait for the answer before it writes on.
+        drain(deadline::left_of_all(), IDLE_MAX);
         match self.if_lost {
             Some(reason) if !is_delivered => {
                 complain(&reason);
@@ -132,6 +139,7 @@ impl Answer {
         if let Some(line) = line.filter(|_| is_writable(stdout())) {
             let _ = rustix::io::write(stdout(), line.as_bytes());
         }
+        drain(deadline::WRITING, IDLE_LATE);
         i32::from(self.exit.code())
     }
 

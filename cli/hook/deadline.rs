@@ -22,7 +22,7 @@ pub(super) const USUAL: Duration = Duration::from_secs(25);
 pub(super) const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// How long an answer that is being written already may take beyond the deadline.
-const WRITING: Duration = Duration::from_secs(1);
+pub(super) const WRITING: Duration = Duration::from_secs(1);
 
 /// What of a call is known so far.
 #[derive(Clone, Debug)]
@@ -45,12 +45,15 @@ struct Progress {
 static PROGRESS: Mutex<Progress> = Mutex::new(Progress { host: None, question: None });
 /// Whether one of the two threads answers by now.
 static IS_ANSWERED: AtomicBool = AtomicBool::new(false);
+/// The deadline that is watched.
+static DEADLINE: OnceLock<Duration> = OnceLock::new();
 /// When this process began, as far as that is known.
 static BEGUN: OnceLock<Instant> = OnceLock::new();
 
 /// Watches over this process from now on: at the deadline `failed` is the answer.
 pub(super) fn watch(deadline: Duration, failed: fn(&str) -> Answer) -> io::Result<()> {
     begun();
+    let deadline = *DEADLINE.get_or_init(|| deadline);
     let work = move || {
         while !left(deadline).is_zero() {
             sleep(left(deadline));
@@ -77,6 +80,11 @@ fn is_first() -> bool {
 /// What is left until the deadline.
 pub(super) fn left(deadline: Duration) -> Duration {
     deadline.saturating_sub(begun().elapsed())
+}
+
+/// What is left until the deadline that is watched; the usual one where none is.
+pub(super) fn left_of_all() -> Duration {
+    left(DEADLINE.get().copied().unwrap_or(USUAL))
 }
 
 /// The host that was recognised.

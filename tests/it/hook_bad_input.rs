@@ -18,8 +18,7 @@ fn hook(place: &Place, words: &[&str], input: &[u8]) -> Output {
     let mut command = place.command(&[&["hook"], words].concat());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // It stops reading what is too long.
-    drop(child.stdin.take().unwrap().write_all(input));
+    child.stdin.take().unwrap().write_all(input).expect("whatever it answers, it reads all");
     child.wait_with_output().unwrap()
 }
 
@@ -199,4 +198,46 @@ fn options_that_cannot_be_read_block() {
         assert_eq!(status(&output), 2, "{words:?}");
         assert!(!output.stderr.is_empty() && !place.log.exists(), "{words:?}");
     }
+}
+
+#[test]
+fn whatever_a_hook_answers_it_reads_all_that_its_host_writes() {
+    let place = Place::with_log();
+    let none = Place::new();
+    let rest = "x".repeat(8 << 20);
+    let long = format!(r#"{{"session_id":"s","stop_hook_active":true,"tool_response":"{rest}"}}"#);
+    let table: [(&Place, &[&str], i32); 9] = [
+        (&place, &["pre-tool-use"], 2),
+        (&place, &["pre-tool-use", "--nope"], 2),
+        (&place, &["pre-tool-use", "--wait", "1h"], 2),
+        (&place, &["pre-tool-use", "--wait", "20s", "--deadline", "10s"], 2),
+        (&place, &["no-such-hook", "--json"], 2),
+        (&none, &["pre-tool-use"], 2),
+        (&none, &["session-start"], 0),
+        (&place, &["stop"], 0),
+        (&place, &["post-tool-use"], 1),
+    ];
+    for (place, words, expected) in table {
+        assert_eq!(status(&hook(place, words, long.as_bytes())), expected, "{words:?}");
+    }
+    let mut named = place.command(&["--config", "/no/such/file", "hook", "pre-tool-use"]);
+    named.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = named.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(long.as_bytes()).expect("it reads all");
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+}
+
+#[test]
+fn an_input_that_never_ends_is_read_within_bounds() {
+    let place = Place::with_log();
+    let words = ["hook", "pre-tool-use", "--wait", "20s", "--deadline", "1s"];
+    let mut endless = place.command(&words);
+    endless.stdin(File::open("/dev/zero").unwrap());
+    assert_undecided(&endless.output().unwrap(), "endless zeros");
+    let mut open = place.command(&words);
+    open.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = open.spawn().unwrap();
+    let stdin = child.stdin.take();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    drop(stdin);
 }
