@@ -285,16 +285,31 @@ fn the_bytes_of_evidence_in_the_database_are_those_that_were_captured() {
 }
 
 #[test]
-fn a_cell_that_begins_like_a_formula_gets_an_apostrophe() {
-    let place = Place::new();
-    let mut lines = apply_support::story(&"1".repeat(32));
-    for line in &mut lines {
-        line["correlation"] = "=cmd()".into();
+fn no_cell_of_an_export_is_computed_by_a_spreadsheet_whatever_separates_its_cells() {
+    let story = |correlation: &str| {
+        let place = Place::new();
+        let mut lines = apply_support::story(&"1".repeat(32));
+        for line in &mut lines {
+            line["correlation"] = correlation.into();
+        }
+        thread_support::accepted(&place, &lines);
+        fs::read_to_string(exported(&place, "csv", &[])).unwrap()
+    };
+    for (correlation, cell) in [
+        ("=cmd()", "'=cmd()"),
+        (" =1+1", "' =1+1"),
+        ("\u{ff1d}1+1", "'\u{ff1d}1+1"),
+        ("\u{ff0b}1", "'\u{ff0b}1"),
+        ("\u{ff0d}1", "'\u{ff0d}1"),
+        ("\u{ff20}x", "'\u{ff20}x"),
+        ("a;=1+1;b", "a;'=1+1;b"),
+        ("a;\"=1\"", "\"a;'\"\"=1\"\"\""),
+        ("'=1", "''=1"),
+    ] {
+        let written = story(correlation);
+        assert!(written.contains(&format!(",{cell},")), "{correlation:?}: {written}");
+        assert!(!written.contains(&format!(",{correlation},")), "{correlation:?}");
     }
-    thread_support::accepted(&place, &lines);
-    let written = fs::read_to_string(exported(&place, "csv", &[])).unwrap();
-    assert!(written.contains(",'=cmd(),"), "{written}");
-    assert!(!written.contains(",=cmd(),"));
 }
 
 // ---- Selections --------------------------------------------------------------------------------

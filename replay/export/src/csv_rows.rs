@@ -1,8 +1,9 @@
 //! CSV (RFC 4180): one record a row under a row of names.
 //!
-//! A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a
-//! formula. Such a cell gets an apostrophe before it, and so does one that begins with an
-//! apostrophe: whoever takes one leading apostrophe away has the text back.
+//! A spreadsheet computes a cell that begins with one of `FORMULA`. Such a cell gets an apostrophe
+//! before it, and so does one that begins with an apostrophe. A spreadsheet that separates cells by
+//! semicolons or tabs begins further cells inside of one: each such place gets an apostrophe as
+//! well. [`original`] takes them away.
 
 use crate::record::Record;
 use crate::stream::{ExportError, Exported, Options, Sink, pour};
@@ -12,6 +13,7 @@ use holdpoint_replay::{Committed, Progress, Reach, ReadOptions};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::iter::once;
 
 /// The names of the columns.
 pub const COLUMNS: [&str; 22] = [
@@ -38,6 +40,14 @@ pub const COLUMNS: [&str; 22] = [
     "event",
     "standing",
 ];
+
+/// The characters with which a computed cell begins: the list of OWASP's page "CSV Injection" with
+/// the full-width forms proposed for it, and the null character of its ASVS 5.0, 1.2.10.
+const FORMULA: [char; 12] =
+    ['=', '+', '-', '@', '\t', '\r', '\n', '\0', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
+/// The characters behind which another cell may begin, besides the comma, which quotes hold.
+const SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
 
 /// Writes the selected records as CSV.
 ///
@@ -115,12 +125,42 @@ fn cells(record: Record, event: String) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// The cell, so that no spreadsheet takes it for a formula.
+/// The cell with an apostrophe at each place where a spreadsheet could begin to compute.
 fn inert(cell: &str) -> Cow<'_, str> {
-    match cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\'']) {
-        true => Cow::Owned(format!("'{cell}")),
-        false => Cow::Borrowed(cell),
+    let (mut inert, mut copied) = (String::new(), 0_usize);
+    let behind = cell.match_indices(SEPARATORS).map(|(at, it)| at.saturating_add(it.len()));
+    for at in once(0).chain(behind) {
+        let (Some(rest), Some(before)) = (cell.get(at..), cell.get(copied..at)) else { continue };
+        if needs_apostrophe(rest) {
+            inert.push_str(before);
+            inert.push('\'');
+            copied = at;
+        }
     }
+    if inert.is_empty() {
+        return Cow::Borrowed(cell);
+    }
+    inert.push_str(cell.get(copied..).unwrap_or_default());
+    Cow::Owned(inert)
+}
+
+/// Whether a place begins like a formula, also behind blanks and quotes, or with an apostrophe.
+fn needs_apostrophe(rest: &str) -> bool {
+    let is_hidden =
+        |c| matches!(c, '"' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');
+    let is_skipped =
+        |c: char| !FORMULA.contains(&c) && (is_hidden(c) || c.is_whitespace() || c.is_control());
+    rest.starts_with('\'') || rest.trim_start_matches(is_skipped).starts_with(FORMULA)
+}
+
+/// The text of a cell that [`export_csv`] wrote: one apostrophe is taken away at its beginning, and
+/// one behind each semicolon, tab, carriage return and line feed.
+#[must_use]
+pub fn original(cell: &str) -> String {
+    let mut begins = true;
+    let is_kept =
+        |c: &char| !(std::mem::replace(&mut begins, SEPARATORS.contains(c)) && *c == '\'');
+    cell.chars().filter(is_kept).collect()
 }
 
 /// Of the same kind: who closed the pipe is told from a full disk by it.
@@ -137,13 +177,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_that_a_spreadsheet_would_run_is_inert_and_can_be_had_back() {
-        for text in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "'"] {
-            let cell = inert(text);
-            assert_eq!(cell.strip_prefix('\''), Some(text), "{text:?}");
+    fn a_cell_that_a_spreadsheet_would_compute_is_inert_and_can_be_had_back() {
+        let starts = FORMULA.map(|c| format!("{c}1+1"));
+        let hidden = ["'=1", "'", " =1", "\u{a0}\u{feff}\u{ff20}1", "\"=1", "\u{1}+1", " \t=1"];
+        for text in starts.iter().map(String::as_str).chain(hidden) {
+            assert!(inert(text).starts_with('\''), "{text:?}");
+            assert_eq!(original(&inert(text)), text);
         }
-        for text in ["", "1", "a=1", "{\"a\":1}", " =1"] {
+        for text in ["", "1", "a=1", "{\"a\":[1,-1]}", "|calc", "a; b", "x'=1", "a;b\nc"] {
             assert_eq!(inert(text), text);
+            assert_eq!(original(text), text);
+        }
+    }
+
+    #[test]
+    fn a_cell_that_other_separators_begin_is_inert_as_well() {
+        for (text, expected) in [
+            ("a;=1+1;b", "a;'=1+1;b"),
+            ("a; =1", "a;' =1"),
+            ("a;\"=1\"", "a;'\"=1\""),
+            ("a\n-1\r\n@x", "a\n'-1\r'\n'@x"),
+            ("a;'=1;''", "a;''=1;'''"),
+            ("=;=;", "'=;'=;"),
+        ] {
+            assert_eq!(inert(text), expected);
+            assert_eq!(original(expected), text);
         }
     }
 }
