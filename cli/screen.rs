@@ -28,6 +28,10 @@ const COLUMNS_MIN: usize = 20;
 const COLUMNS_OF_TERMINAL: usize = 80;
 /// How high a terminal is that does not say so.
 const ROWS_OF_TERMINAL: usize = 24;
+/// The widest and highest screen that is filled: what is drawn is held in memory, and a terminal
+/// may say anything of its size.
+const COLUMNS_MAX: usize = 1000;
+const ROWS_MAX: usize = 500;
 /// How wide lines are that no terminal shows.
 const COLUMNS_OF_PIPE: usize = 100;
 /// How wide a table is that nobody folds: no line of it gets so long.
@@ -81,18 +85,18 @@ fn columns_of_pipe() -> usize {
     stated_columns().unwrap_or(COLUMNS_OF_PIPE).max(COLUMNS_MIN)
 }
 
-/// How wide a terminal is.
+/// How wide lines are that are folded for a terminal.
 pub(crate) fn columns_of(terminal: impl AsFd) -> usize {
-    let size = terminal_size::terminal_size_of(terminal);
-    let columns = size.map(|(width, _)| usize::from(width.0)).filter(|columns| *columns > 0);
-    columns.or_else(stated_columns).unwrap_or(COLUMNS_OF_TERMINAL).max(COLUMNS_MIN)
+    size_of(terminal).1.max(COLUMNS_MIN)
 }
 
-/// How high a terminal is.
-fn rows_of(terminal: impl AsFd) -> usize {
+/// The rows and columns of a terminal, within bounds whatever it says of them.
+pub(crate) fn size_of(terminal: impl AsFd) -> (usize, usize) {
     let size = terminal_size::terminal_size_of(terminal);
     let rows = size.map(|(_, height)| usize::from(height.0)).filter(|rows| *rows > 0);
-    rows.unwrap_or(ROWS_OF_TERMINAL)
+    let columns = size.map(|(width, _)| usize::from(width.0)).filter(|columns| *columns > 0);
+    let columns = columns.or_else(stated_columns).unwrap_or(COLUMNS_OF_TERMINAL);
+    (rows.unwrap_or(ROWS_OF_TERMINAL).min(ROWS_MAX), columns.min(COLUMNS_MAX))
 }
 
 fn stated_columns() -> Option<usize> {

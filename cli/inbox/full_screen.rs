@@ -59,7 +59,7 @@ impl Session<'_> {
     fn look(&mut self, terminal: &mut FullTerminal, notices: &Watch) -> io::Result<()> {
         let mut may_have_grown = false;
         loop {
-            let frame = self.screen.frame(now(), terminal.size()?);
+            let frame = self.screen.frame(now(), terminal.size());
             terminal.draw(&frame)?;
             let rest = BETWEEN_LOOKS.saturating_sub(self.looked.elapsed());
             let at_most = if may_have_grown { rest } else { TICK };
@@ -132,7 +132,7 @@ impl Session<'_> {
             Action::Output(place) => self.output(&place),
             Action::Give(place, typed) => {
                 self.screen.reply("handing it in ..");
-                let frame = self.screen.frame(now(), terminal.size()?);
+                let frame = self.screen.frame(now(), terminal.size());
                 terminal.draw(&frame)?;
                 // Where the answer is a person's, the whole question is shown, and the word typed.
                 terminal.lend(|| self.give(&place, typed))?;

@@ -2,6 +2,7 @@
 //! every way out, a panic and a signal included.
 
 use super::screen::{Frame, Key};
+use crate::screen::size_of;
 use crossterm::cursor::Show;
 use crossterm::event::{
     self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind,
@@ -9,8 +10,7 @@ use crossterm::event::{
 };
 use crossterm::execute;
 use crossterm::terminal::{
-    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
-    enable_raw_mode, size,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use holdpoint_engine::executor::{Guard, Keeper};
 use holdpoint_engine::shell::{is_in_front_of, lockable, terminal_name};
@@ -77,8 +77,8 @@ impl Write for Patient {
 /// The terminal, taken whole.
 pub(super) struct FullTerminal {
     drawn: Terminal<CrosstermBackend<BufWriter<Patient>>>,
-    /// How wide and high it was when it was drawn on; `None`: something else may stand there.
-    size: Option<(u16, u16)>,
+    /// Its rows and columns when it was drawn on; `None`: something else may stand there.
+    size: Option<(usize, usize)>,
     /// The number of the signal that asked for a stop; 0: none.
     signal: Arc<AtomicUsize>,
 }
@@ -111,14 +111,13 @@ impl FullTerminal {
     }
 
     /// How many rows and columns there are.
-    pub(super) fn size(&self) -> io::Result<(usize, usize)> {
-        let (width, height) = size()?;
-        Ok((usize::from(height).max(1), usize::from(width).max(1)))
+    pub(super) fn size(&self) -> (usize, usize) {
+        size_of(stdout())
     }
 
     /// Shows a frame.
     pub(super) fn draw(&mut self, shown: &Frame) -> io::Result<()> {
-        let now = size()?;
+        let now = self.size();
         if self.size != Some(now) {
             execute!(BufWriter::new(Patient), Clear(ClearType::All))?;
             (self.drawn, self.size) = (blank(now)?, Some(now));
@@ -242,9 +241,10 @@ fn read_without_waiting() {
 /// A terminal of this size on which nothing is drawn. Where it is drawn on is stated, so that the
 /// terminal is never asked where its cursor is: not every one answers.
 fn blank(
-    (width, height): (u16, u16),
+    (rows, columns): (usize, usize),
 ) -> io::Result<Terminal<CrosstermBackend<BufWriter<Patient>>>> {
-    let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
+    let cells = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+    let viewport = Viewport::Fixed(Rect::new(0, 0, cells(columns), cells(rows)));
     let backend = CrosstermBackend::new(BufWriter::new(Patient));
     Terminal::with_options(backend, TerminalOptions { viewport })
 }

@@ -1,7 +1,7 @@
 //! Speaking with a person at a terminal, whatever a command has done to it: every question that is
 //! put there goes through here.
 
-use super::{Page, columns_of, follows_controls, plain_terminal, rows_of, width};
+use super::{Page, columns_of, follows_controls, plain_terminal, size_of, width};
 use crate::text::counted;
 use holdpoint_engine::shell::{AskError, PersonTerminal, TypedLine};
 use std::io;
@@ -155,7 +155,7 @@ impl Conversation {
     fn size(&self) -> (usize, usize) {
         let stderr = std::io::stderr();
         let terminal = self.terminal.device().unwrap_or(stderr.as_fd());
-        (rows_of(terminal), columns_of(terminal))
+        (size_of(terminal).0, columns_of(terminal))
     }
 
     /// Each line returns to the first column itself: the command may have told the terminal not to.

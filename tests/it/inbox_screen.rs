@@ -252,3 +252,21 @@ fn a_stopped_inbox_gives_the_terminal_back_and_takes_it_again() {
         run.wait().unwrap();
     }
 }
+
+#[test]
+fn whatever_a_terminal_says_of_its_size_the_inbox_fills_no_more_than_a_screen() {
+    for size in [(0, 0), (1, 1), (2, 3), (24, 0), (0, 80), (u16::MAX, u16::MAX)] {
+        let place = Place::with_log();
+        let mut terminal = inbox(&place, (24, 80));
+        terminal.see("nothing waits in 1 log");
+        terminal.says_it_is(size);
+        let (mut run, _) = waiting(&place, "exit 1");
+        terminal.says_it_is((24, 80));
+        terminal.see("exit 1");
+        terminal.press("q");
+        let (status, is_usual, _) = terminal.end_plain();
+        assert_eq!((status.code(), is_usual), (Some(0), true), "{size:?}");
+        run.kill().unwrap();
+        run.wait().unwrap();
+    }
+}

@@ -159,6 +159,12 @@ impl Terminal {
             .unwrap();
     }
 
+    /// Says another size than what is seen has.
+    pub(crate) fn says_it_is(&self, (ws_row, ws_col): (u16, u16)) {
+        let size = Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.keyboard, size).unwrap();
+    }
+
     /// Sends a signal to the program.
     pub(crate) fn signal(&self, signal: Signal) {
         let child = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
