@@ -17,6 +17,8 @@ mod look;
 #[cfg(feature = "mcp")]
 mod page;
 #[cfg(feature = "mcp")]
+mod progress;
+#[cfg(feature = "mcp")]
 mod result;
 #[cfg(feature = "mcp")]
 mod schema;
@@ -34,7 +36,9 @@ mod wire;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure, settle};
 use crate::hold::LockWaitArgs;
+use crate::run::limits::wait;
 use holdpoint_domain::core::text::check_identifier;
+use std::time::Duration;
 
 /// Options of `mcp`.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,6 +51,9 @@ pub(crate) struct Args {
     /// Record what the agent asks for under this name; else under `mcp:` and the client's own name.
     #[arg(long, value_name = "NAME", value_parser = name)]
     requested_by: Option<String>,
+    /// How often a wait tells its progress to a client that asked for that.
+    #[arg(long, hide = true, value_name = "DURATION", default_value = "10s", value_parser = wait)]
+    progress_every: Duration,
     #[command(flatten)]
     turn: LockWaitArgs,
 }

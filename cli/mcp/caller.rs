@@ -48,6 +48,11 @@ impl ServerContext {
         self.args.allow_respond
     }
 
+    /// How often a call that waits tells its progress.
+    pub(super) fn progress_every(&self) -> Duration {
+        self.args.progress_every
+    }
+
     /// A call of the client that calls itself so: an agent, and nothing proves its name.
     /// It may be given up meanwhile.
     pub(super) fn caller<'s>(

@@ -5,6 +5,7 @@
 //! that say all with every request.
 
 use super::caller::ServerContext;
+use super::progress::Progress;
 use super::result::result_of;
 use super::tools::{Offer, offers};
 use super::waiting::without_waiting;
@@ -173,7 +174,11 @@ impl ServerHandler for Server {
             cancelled.cancelled().await;
             flag.store(true, Ordering::Relaxed);
         });
+        let token = context.meta.get_progress_token().filter(|_| offer.waits());
+        let every = self.server.progress_every();
+        let progress = token.map(|it| Progress::begin(context.peer, it, &arguments, every));
         let outcome = self.call(offer, arguments, client, &given_up).await;
+        drop(progress);
         watching.abort();
         if let Err(failure) = &outcome {
             complain(&format!("{}: {}", offer.name, visible_once(failure.message())));

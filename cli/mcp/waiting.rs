@@ -59,6 +59,12 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
     Ok(told)
 }
 
+/// How long a call with these arguments waits at most, in seconds.
+pub(super) fn seconds_of(arguments: &Map<String, Value>) -> f64 {
+    let given = arguments.get("timeout_seconds").and_then(Value::as_u64).unwrap_or(SECONDS);
+    f64::from(u32::try_from(given.min(SECONDS_MAX)).unwrap_or_default())
+}
+
 /// The arguments of the same call that looks once and waits for nothing. Those that are refused
 /// stay so.
 pub(super) fn without_waiting(mut arguments: Map<String, Value>) -> Map<String, Value> {

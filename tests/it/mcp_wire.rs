@@ -222,3 +222,53 @@ fn schemas_state_the_bounds_of_their_numbers() {
         );
     }
 }
+
+#[test]
+fn a_wait_tells_its_progress_to_a_client_that_gave_a_token_and_none_follows_the_answer() {
+    for era in ERAS {
+        let place = Place::with_log();
+        let mut client = Client::start(&place, era, &["--progress-every", "1ms"]);
+        let decision = asked(&mut client, &json!({}));
+        let id = decision["id"].as_str().unwrap();
+        let arguments = json!({ "decision_id": id, "timeout_seconds": 45 });
+        let call = json!({
+            "name": "decision_wait", "arguments": arguments, "_meta": { "progressToken": "t" },
+        });
+        let waiting = client.send("tools/call", call);
+        let mut before = 0.0;
+        for _ in 0..5 {
+            let notice = client.next_line();
+            assert_eq!(notice["method"], "notifications/progress", "{notice}");
+            let told = &notice["params"];
+            assert_eq!((&told["progressToken"], &told["total"]), (&json!("t"), &json!(45.0)));
+            assert!(told["progress"].as_f64().unwrap() > before, "{notice}");
+            before = told["progress"].as_f64().unwrap();
+        }
+        let answer = ["decision", "respond", id, "--option", "yes"];
+        assert_eq!(status(&place.holdpoint(&answer)), 0);
+        let answered = std::iter::repeat_with(|| client.next_line())
+            .find(|line| line["method"].is_null())
+            .unwrap();
+        assert_eq!(answered["id"], json!(waiting), "{answered}");
+        client.end();
+    }
+}
+
+#[test]
+fn a_call_without_a_token_and_one_that_waits_for_nothing_tell_no_progress() {
+    let place = Place::with_log();
+    let mut client = Client::start(&place, Era::Stateless, &["--progress-every", "1ms"]);
+    let decision = asked(&mut client, &json!({}));
+    let id = decision["id"].as_str().unwrap();
+    let arguments = json!({ "decision_id": id, "timeout_seconds": 1 });
+    let wait = json!({ "name": "decision_wait", "arguments": arguments });
+    let show = json!({
+        "name": "decision_show", "arguments": { "decision_id": id },
+        "_meta": { "progressToken": 7 },
+    });
+    for call in [wait, show] {
+        let sent = client.send("tools/call", call);
+        assert_eq!(client.next_line()["id"], json!(sent));
+    }
+    client.end();
+}

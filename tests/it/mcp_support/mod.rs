@@ -116,11 +116,15 @@ impl Client {
     pub(crate) fn send(&mut self, method: &str, mut params: Value) -> u64 {
         self.last_id += 1;
         if self.era == Era::Stateless {
+            let given = params["_meta"].take();
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": STATELESS,
                 "io.modelcontextprotocol/clientCapabilities": {},
                 "io.modelcontextprotocol/clientInfo": client_info(),
             });
+            if let (Some(meta), Value::Object(given)) = (params["_meta"].as_object_mut(), given) {
+                meta.extend(given);
+            }
         }
         let id = self.last_id;
         self.line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
