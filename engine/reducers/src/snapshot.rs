@@ -111,7 +111,7 @@ impl<F: ReadFile> Snapshot<F> {
         if !is_ours || length > DIRECTORY_BYTES_MAX || ends > file.length().ok()? {
             return None;
         }
-        let mut bytes = vec![0; usize::try_from(length).ok()?];
+        let mut bytes = zeros(usize::try_from(length).ok()?)?;
         exactly(&file, offset, &mut bytes).ok()?;
         let config = bincode::config::standard();
         let (directory, read): (Directory, usize) =
@@ -175,7 +175,7 @@ impl<F: ReadFile> Snapshot<F> {
         if length > MAX_BLOCK_BYTES {
             return Err(self.broken());
         }
-        let mut bytes = vec![0; length];
+        let mut bytes = zeros(length).ok_or_else(|| self.broken())?;
         // It is a cache: whatever cannot be read of it is as if it were not there.
         let is_read = exactly(&self.file, block.offset, &mut bytes).is_ok();
         if is_read && *blake3::hash(&bytes).as_bytes() == block.digest {
@@ -184,6 +184,14 @@ impl<F: ReadFile> Snapshot<F> {
             Err(self.broken())
         }
     }
+}
+
+/// So many zeros; `None` where there is no memory for them.
+fn zeros(length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).ok()?;
+    bytes.resize(length, 0);
+    Some(bytes)
 }
 
 fn exactly<F: ReadFile>(file: &F, offset: u64, into: &mut [u8]) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use crate::finding::{Finding, Place, Problem};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, newer};
+use crate::window::resize;
 use holdpoint_log_format::{Head, names};
 use std::io;
 
@@ -45,7 +46,8 @@ pub fn read_witness<S: ReadStorage>(
 
 fn read_whole(file: &impl ReadFile) -> io::Result<Vec<u8>> {
     let length = file.length()?.min(WITNESS_LENGTH_MAX);
-    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+    let mut bytes = Vec::new();
+    resize(&mut bytes, usize::try_from(length).unwrap_or_default())?;
     let read = file.read_at(0, &mut bytes)?;
     bytes.truncate(read);
     Ok(bytes)

@@ -5,6 +5,7 @@ use crate::follow::{FollowError, Follower};
 use crate::run::{RecordPlace, Run};
 use crate::storage::{EntryKind, ReadFile, ReadStorage};
 use crate::survey::SurveyError;
+use crate::window::resize;
 use holdpoint_log_format::limits::SNAPSHOT_HEADER_LENGTH;
 use holdpoint_log_format::snapshot::SNAPSHOT_MAGIC;
 use holdpoint_log_format::{ChainPosition, LogId, Record, SegmentHeader, SnapshotHeader, names};
@@ -277,7 +278,8 @@ fn read_file<S: ReadStorage>(storage: &S, sequence: u64) -> Result<Vec<u8>, Snap
         return Err(SnapshotFault::NotASnapshot);
     }
     let expected = usize::try_from(length).unwrap_or_default();
-    let mut bytes = vec![0; expected];
+    let mut bytes = Vec::new();
+    resize(&mut bytes, expected)?;
     let found = file.read_at(0, &mut bytes)?;
     if found == expected { Ok(bytes) } else { Err(SnapshotFault::Shorter { expected, found }) }
 }

@@ -16,7 +16,7 @@
 use crate::damage_scan::{link_stored_at, size_at};
 use crate::run::RecordPlace;
 use crate::storage::ReadFile;
-use crate::window::{Window, index};
+use crate::window::{Window, index, resize};
 use holdpoint_log_format::limits::{
     ALIGNMENT, RECORD_HEADER_LENGTH, SEGMENT_HEADER_LENGTH, padded,
 };
@@ -310,7 +310,7 @@ impl<'w, F: ReadFile> Search<'w, F> {
 
     fn read_before(&mut self) -> io::Result<()> {
         let start = self.at.saturating_sub(self.chunk_length).max(self.floor);
-        self.chunk.resize(index(self.at - start + HEADER), 0);
+        resize(&mut self.chunk, index(self.at - start + HEADER))?;
         let read = self.window.file().read_at(start, &mut self.chunk)?;
         self.chunk.truncate(read);
         self.chunk_start = start;
@@ -337,7 +337,7 @@ impl<'w, F: ReadFile> Search<'w, F> {
         match self.chunk.get(at..at.saturating_add(length)) {
             Some(frame) => self.frame.extend_from_slice(frame),
             None => {
-                self.frame.resize(length, 0);
+                resize(&mut self.frame, length)?;
                 let read = self.window.file().read_at(offset, &mut self.frame)?;
                 self.frame.truncate(read);
             }

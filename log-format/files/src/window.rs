@@ -162,7 +162,7 @@ impl<F: ReadFile> Window<F> {
         self.read_ahead = (self.read_ahead * 2).min(READ_AHEAD_MAX);
         self.start = offset;
         // What is there is read over: zeros for every reading took as long as some of its checks.
-        self.bytes.resize(index(target.saturating_sub(offset)), 0);
+        resize(&mut self.bytes, index(target.saturating_sub(offset)))?;
         let read = self.file.read_at(offset, &mut self.bytes);
         self.bytes.truncate(*read.as_ref().unwrap_or(&0));
         read.map(drop)
@@ -205,8 +205,31 @@ fn illegal(announced: ItemLength) -> Fault {
     }
 }
 
+/// Makes `bytes` so long, which a file said: an error where there is no memory for that.
+pub(crate) fn resize(bytes: &mut Vec<u8>, length: usize) -> io::Result<()> {
+    bytes.try_reserve_exact(length.saturating_sub(bytes.len()))?;
+    bytes.resize(length, 0);
+    Ok(())
+}
+
 /// Offsets inside a segment fit in memory's index: a capacity is at most 257 MiB.
 #[inline]
 pub(crate) fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_for_which_there_is_no_memory_is_an_error() {
+        let mut bytes = vec![1, 2];
+        let error = resize(&mut bytes, isize::MAX.unsigned_abs()).unwrap_err();
+        assert_eq!((error.kind(), bytes.len()), (io::ErrorKind::OutOfMemory, 2));
+        resize(&mut bytes, 4).unwrap();
+        assert_eq!(bytes, [1, 2, 0, 0]);
+        resize(&mut bytes, 1).unwrap();
+        assert_eq!(bytes, [1]);
+    }
 }

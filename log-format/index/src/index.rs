@@ -119,7 +119,7 @@ impl<F: ReadFile> Index<F> {
     /// # Errors
     /// As [`Index::new`].
     pub fn copied(&self) -> Result<Index<Vec<u8>>, IndexFault> {
-        let mut bytes = vec![0; usize::try_from(self.header.length()).unwrap_or_default()];
+        let mut bytes = zeros(self.header.length())?;
         let read = self.file.read_at(0, &mut bytes);
         bytes.truncate(read.map_err(|error| IndexFault::unreadable(&error))?);
         Index::new(bytes)
@@ -134,7 +134,7 @@ impl<F: ReadFile> Index<F> {
         let entries = entries.map(|entry| (entry.offset, entry.length));
         let mut copies = Copies { length: self.header.length(), parts: Vec::new() };
         for (offset, length) in entries.chain([(0, INDEX_HEADER_LENGTH as u64)]) {
-            let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+            let mut bytes = zeros(length)?;
             let read = self.file.read_at(offset, &mut bytes);
             bytes.truncate(read.map_err(|error| IndexFault::unreadable(&error))?);
             copies.parts.push((offset, bytes));
@@ -270,7 +270,7 @@ impl<F: ReadFile> Index<F> {
         if let Some(held) = section.held() {
             return Ok(held.into());
         }
-        let mut bytes = vec![0; usize::try_from(section.length()).unwrap_or_default()];
+        let mut bytes = zeros(section.length())?;
         if !section.read(0, &mut bytes)? {
             return Err(IndexFault::Digest { section: Section::Rows });
         }
@@ -359,4 +359,13 @@ impl<F> fmt::Debug for Index<F> {
             .field("digest", &self.digest)
             .finish_non_exhaustive()
     }
+}
+/// As many zeros as a header says that something is long: an error where there is no memory for it.
+fn zeros(length: u64) -> Result<Vec<u8>, IndexFault> {
+    let length = usize::try_from(length).unwrap_or_default();
+    let mut bytes = Vec::new();
+    let room = bytes.try_reserve_exact(length).map_err(std::io::Error::from);
+    room.map_err(|error| IndexFault::unreadable(&error))?;
+    bytes.resize(length, 0);
+    Ok(bytes)
 }

@@ -3,7 +3,7 @@
 use super::BlockLength;
 use crate::run::{RecordPlace, Run};
 use crate::storage::ReadFile;
-use crate::window::{Window, announced, index};
+use crate::window::{Window, announced, index, resize};
 use holdpoint_log_format::limits::RECORD_HEADER_LENGTH;
 use holdpoint_log_format::{
     ChainPosition, Fault, Item, ItemLength, RecordHeader, Seal, SegmentHeader,
@@ -131,7 +131,7 @@ impl<'f, F: ReadFile> Cutter<'f, F> {
     /// The block with so many bytes, or fewer at the end of the file.
     fn filled(&self, mut block: Block, wanted: usize) -> io::Result<Block> {
         let rest = index(self.readable.saturating_sub(self.offset));
-        block.bytes.resize(rest.min(wanted), 0);
+        resize(&mut block.bytes, rest.min(wanted))?;
         let read = self.file.read_at(self.offset, &mut block.bytes)?;
         block.bytes.truncate(read);
         Ok(block)
