@@ -106,9 +106,7 @@ pub fn main() -> ExitCode {
     if let Err(failure) = expect_usable(&global, &verb, refusal) {
         return refuse(&global, &verb, failure).into();
     }
-    if !global.json {
-        zone::tell_unknown();
-    }
+    zone::tell_unknown();
     let passes_on = verb.passes_status_on();
     let exit = match verb {
         Verb::Init(args) => init::main(global, named, &args),
