@@ -167,9 +167,10 @@ fn ctrl_z_stops_the_command_with_all_that_it_started_and_fg_continues_them() {
     }
     terminal.press("\x1a");
     terminal.wait_for("Stopped");
-    terminal.type_line("pid=$(cat pid); grep State: /proc/$pid/status; echo se''en");
-    let state = terminal.wait_for("seen\r\n");
-    assert!(state.contains("T (stopped)"), "{state}");
+    // One that is writing to the disk stops behind that.
+    let is_stopped = "grep -q 'T (stopped)' /proc/$(cat pid)/status";
+    terminal.type_line(&format!("until {is_stopped}; do :; done; echo se''en"));
+    terminal.wait_for("seen\r\n");
     let before = length();
     terminal.type_line("fg");
     while length() == before {
@@ -372,14 +373,41 @@ fn programs_that_fill_a_terminal_work_at_one_of_their_own() {
     }
 }
 
-#[test]
-fn a_file_that_names_no_interpreter_is_given_to_no_shell() {
-    let place = Place::new();
-    let path = place.directory.path().join("plain");
-    fs::write(&path, "touch made\n").unwrap();
+/// An executable file in the directory of a place.
+fn executable(place: &Place, name: &str, bytes: &[u8]) {
+    let path = place.directory.path().join(name);
+    fs::write(&path, bytes).unwrap();
     fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-    assert_eq!(status(&place.run(&["./plain"])), 126);
-    assert!(!place.directory.path().join("made").exists());
+}
+
+#[test]
+fn a_script_without_a_first_line_is_executed_as_it_is_without_us() {
+    let place = Place::new();
+    executable(&place, "plain", b"echo \"plain $0 $1\"\nexit 7\n");
+    executable(&place, "empty", b"");
+    executable(&place, "short-elf", b"\x7fELF\x02\x01");
+    executable(&place, "nameless", b"#!\necho \"nameless $*\"\n");
+    executable(&place, "behind", b"#!./plain\necho \"behind $*\"\n");
+    executable(&place, "foreign", b"\x7fELF\x01\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00");
+    executable(&place, "nothing-to-read", b"#!./none\n");
+    executable(&place, "text-and-bytes", b"echo text; exit 3\n\x00\x01");
+    let names = [
+        "./plain",
+        "./empty",
+        "./short-elf",
+        "./nameless",
+        "./behind",
+        "./foreign",
+        "./nothing-to-read",
+        "./text-and-bytes",
+    ];
+    for name in names {
+        let mut direct = Command::new("env");
+        direct.args([name, "A", "-b"]).current_dir(place.directory.path());
+        let (direct, ours) = (direct.output().unwrap(), place.run(&[name, "A", "-b"]));
+        assert_eq!(ours.status.code(), direct.status.code(), "{name}: {}", text(&ours.stderr));
+        assert_eq!(text(&ours.stdout), text(&direct.stdout), "{name}");
+    }
 }
 
 /// As `timeout` starts what it bounds, and a shell what has `&` behind it.

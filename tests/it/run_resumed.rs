@@ -286,6 +286,26 @@ fn an_interpreter_is_bound_and_shown_like_the_script_that_names_it() {
     place.verified();
 }
 
+#[test]
+fn the_shell_of_a_script_without_a_first_line_is_bound_and_shown_as_its_interpreter() {
+    let place = Place::new();
+    let executable = || std::fs::Permissions::from_mode(0o755);
+    std::fs::write(file(&place, "step"), "echo \"ran $0 $1\" >> runs\nexit 1\n").unwrap();
+    std::fs::set_permissions(file(&place, "step"), executable()).unwrap();
+    let asked = run(&place, &["run", "--hold", "before", "--no-wait", "--", "./step", "A"]);
+    let id = text(&asked.stdout).trim().to_string();
+    let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]))["context"].to_string();
+    let shell = std::fs::canonicalize("/bin/sh").unwrap();
+    let bound = format!("interpreter /bin/sh = {}", shell.display());
+    assert!(shown.contains(&bound), "{shown}");
+    assert_eq!(answer(&place, &id, "approve"), 0);
+    let spend = ["--json", "run", "--hold", "before", "--no-wait", "--approval", &id];
+    let output = run(&place, &[&spend[..], &["--", "./step", "A"]].concat());
+    let ran = std::fs::read_to_string(file(&place, "runs")).unwrap();
+    assert_eq!((status(&output), &*ran), (1, "ran ./step A\n"), "{}", text(&output.stderr));
+    place.verified();
+}
+
 /// Whether a guard below this process is there already.
 #[cfg(target_os = "linux")]
 fn has_guard(recorder: u32) -> bool {

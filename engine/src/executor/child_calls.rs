@@ -30,7 +30,7 @@ use rustix::process::{Pid, Resource, getrlimit, ioctl_tiocsctty, setsid};
 use rustix::termios::tcgetattr;
 use serde::{Deserialize, Serialize};
 
-use super::opened::FileState;
+use super::opened::{FileState, SHELL};
 
 /// What the kernel counted for a child and the descendants that it waited for.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -464,19 +464,32 @@ pub(super) fn execute_instead(command: &mut Command, image: Image) {
     unsafe { command.pre_exec(move || Err(image.replace_process())) };
 }
 
-/// Lets a command's child execute this very path. The C library would start a shell for a file that
-/// names no interpreter.
-pub(super) fn execute_path(command: &mut Command, path: CString, words: Words, variables: Words) {
+/// Lets a command's child execute this very path, and the shell where the system does not know what
+/// the file is: as `execvp` does, but without its search.
+pub(super) fn execute_path(
+    command: &mut Command,
+    path: CString,
+    [words, of_shell]: [Words; 2],
+    variables: Words,
+) {
     let execute = move || {
-        let (words, variables) = (&words, &variables);
-        // SAFETY: the path is a text with its end, both lists end with a null, and every pointer in
-        // them is to such a text; all of it is alive, and execve changes nothing.
-        unsafe { libc::execve(path.as_ptr(), words.0.as_ptr(), variables.0.as_ptr()) };
-        Err(io::Error::last_os_error())
+        let execute = |path: &CStr, words: &Words| {
+            // SAFETY: the path is a text with its end, both lists end with a null, and every
+            // pointer in them is to such a text; all of it is alive, and execve changes nothing.
+            unsafe { libc::execve(path.as_ptr(), words.0.as_ptr(), variables.0.as_ptr()) };
+            io::Error::last_os_error()
+        };
+        let error = execute(&path, &words);
+        Err(if is_unknown(&error) { execute(SHELL, &of_shell) } else { error })
     };
-    // SAFETY: the closure runs between fork and exec. It makes one system call on memory that was
-    // prepared before, and takes nothing from the heap.
+    // SAFETY: the closure runs between fork and exec. It makes system calls alone, on memory that
+    // was prepared before, and takes nothing from the heap.
     unsafe { command.pre_exec(execute) };
+}
+
+/// Whether the system does not know how to execute a file.
+fn is_unknown(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENOEXEC)
 }
 
 impl Image {

@@ -2,10 +2,10 @@
 //!
 //! A name may stand for another file at any moment. So the program is opened once, read through
 //! that descriptor, and the very same descriptor is executed. Of a script that is its interpreter,
-//! with the arguments that the system would give it; the interpreter opens the script by its path,
-//! which is compared once more right before.
+//! with the arguments that the system would give it, or the shell where its first line names none;
+//! the interpreter opens the script by its path, which is compared once more right before.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,8 +27,10 @@ const INTERPRETERS_MAX: usize = 5;
 const HEAD_BYTES: usize = 256;
 /// How much is read at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// What a script begins with.
+/// What a script that names its interpreter begins with.
 const SCRIPT: &[u8] = b"#!";
+/// What executes a script that names none, as `execvp` does it.
+pub(super) const SHELL: &CStr = c"/bin/sh";
 
 /// Why a program was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +92,28 @@ pub(super) struct Plan {
     pub(super) others: Vec<(OsString, FileState)>,
 }
 
+/// What a file is by its first bytes.
+enum Head {
+    /// A script that names its interpreter.
+    Script(Interpreter),
+    /// Without a byte that is no text in its first line: for the shell, where the system does not
+    /// know what it is.
+    Text,
+    /// A program for the system.
+    Binary,
+}
+
+impl Head {
+    fn of(head: &[u8]) -> Self {
+        let mut first_line = head.split(|byte| *byte == b'\n');
+        match interpreter(head) {
+            Some(interpreter) => Self::Script(interpreter),
+            None if first_line.next().is_some_and(|line| line.contains(&0)) => Self::Binary,
+            None => Self::Text,
+        }
+    }
+}
+
 /// What a script is executed by.
 struct Interpreter {
     path: OsString,
@@ -107,9 +131,20 @@ impl OpenedProgram {
         let (mut files, mut words) = (Vec::new(), vec![command.program.clone()]);
         words.extend(command.arguments.iter().cloned());
         let mut next = Some(path.clone().into_os_string());
+        let mut is_shell = false;
         while let Some(named) = next.take() {
-            let (file, interpreter) = OpenedFile::open(named, &command.directory)?;
-            if let Some(interpreter) = interpreter {
+            let (file, found) = OpenedFile::open(named, &command.directory)?;
+            if let Head::Text = found
+                && !is_shell
+            {
+                // Whatever names it as its interpreter, the shell gets the command's own file.
+                let shell = OsString::from_vec(SHELL.to_bytes().to_vec());
+                let interpreter = Interpreter { path: shell.clone(), argument: None };
+                check_interpreter(&interpreter, &file, &command.directory, 0)?;
+                words = vec![shell.clone(), path.clone().into_os_string()];
+                words.extend(command.arguments.iter().cloned());
+                (is_shell, next) = (true, Some(shell));
+            } else if let Head::Script(interpreter) = found {
                 check_interpreter(&interpreter, &file, &command.directory, files.len())?;
                 let first = [Some(interpreter.path.clone()), interpreter.argument];
                 let script = Some(file.named.clone());
@@ -163,10 +198,7 @@ impl OpenedFile {
         self.sha256
     }
 
-    fn open(
-        named: OsString,
-        directory: &Path,
-    ) -> Result<(Self, Option<Interpreter>), OpenProgramError> {
+    fn open(named: OsString, directory: &Path) -> Result<(Self, Head), OpenProgramError> {
         let path = directory.join(&named);
         let failed = |source| OpenProgramError::Io { path: path.clone(), source };
         // A pipe in its place must not be waited for.
@@ -187,7 +219,7 @@ impl OpenedFile {
         if state_of(&file).map_err(failed)? != before || stands_there != Ok(before) {
             return Err(OpenProgramError::Changing { path });
         }
-        Ok((Self { named, place, sha256, state: before, file }, interpreter(&head)))
+        Ok((Self { named, place, sha256, state: before, file }, Head::of(&head)))
     }
 }
 

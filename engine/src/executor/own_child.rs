@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -20,7 +20,7 @@ use super::child_calls::{
 };
 use super::command::{CommandSpec, Stdin};
 use super::leader::{End, Leader, Limit, Limits, Pipes, Program, STOP_GRACE, Streams, start_error};
-use super::opened::Plan;
+use super::opened::{Plan, SHELL};
 use super::process_table::{Among, ProcessTable, count_beyond_reach};
 use super::report::{Containment, ExecuteError};
 
@@ -201,7 +201,8 @@ pub(super) fn execute_opened(
     Ok(())
 }
 
-/// Lets the command execute the file that was found for it, and nothing else.
+/// Lets the command execute the file that was found for it, by the shell where it is a script that
+/// names no interpreter.
 pub(super) fn execute_found(
     command: &mut Command,
     path: &Path,
@@ -209,8 +210,13 @@ pub(super) fn execute_found(
     arguments: &[OsString],
     environment: &[(OsString, OsString)],
 ) -> io::Result<()> {
-    let words = std::iter::once(name.to_os_string()).chain(arguments.iter().cloned());
-    let words = Words::new(words.map(text).collect::<io::Result<_>>()?);
+    let words = |first: &[&OsStr]| {
+        let first = first.iter().map(|word| (*word).to_os_string());
+        let words = first.chain(arguments.iter().cloned()).map(text);
+        Ok::<_, io::Error>(Words::new(words.collect::<io::Result<_>>()?))
+    };
+    let shell = OsStr::from_bytes(SHELL.to_bytes());
+    let words = [words(&[name])?, words(&[shell, path.as_os_str()])?];
     execute_path(command, text(path.as_os_str().to_os_string())?, words, variables(environment)?);
     Ok(())
 }

@@ -72,8 +72,8 @@ pub enum Obstacle {
     /// It is a device, a pipe or a socket.
     #[error("it is not a regular file")]
     SpecialFile,
-    /// It is neither a program of this machine nor a script with a `#!` line.
-    #[error("unknown format; start it with an interpreter, or give it a `#!` line")]
+    /// It is neither a program of this machine nor a script.
+    #[error("unknown format: it is no program of this machine; start it with an interpreter")]
     Format,
     /// Its interpreter is a script, whose interpreter is one, and so on, for too long.
     #[error("too many interpreters, each a script; name a program on the `#!` line of one")]
