@@ -300,11 +300,11 @@ fn a_file_that_may_not_be_executed_never_starts() {
 }
 
 #[test]
-fn a_format_that_only_the_start_reveals_stops_the_loop_too() {
+fn an_interpreter_that_only_the_start_reveals_stops_the_loop_too() {
     let place = Place::new();
-    let script = place.beside("no-format");
-    let make =
-        format!("printf 'neither a program nor a script' > {0} && chmod 700 {0}", script.display());
+    let script = place.beside("no-interpreter");
+    // A directory executes nothing.
+    let make = format!("echo '#!/usr' > {0} && chmod 700 {0}", script.display());
     assert_eq!(finished(&place, &shell(&make)).exit_status, 0);
     let report = finished(&place, &run_of(script.to_str().expect("text"), &[]));
     assert_eq!(End::of(&report), End::stop(126, StopCondition::MissingAuthorization, 1));
