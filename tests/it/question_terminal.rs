@@ -12,9 +12,17 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 const ASKS: &str = "approve, deny? ";
+
+/// A pipe with a name, by which a test says when a script goes on.
+fn fifo(place: &Place) -> PathBuf {
+    let path = place.directory.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
 
 /// Words that ask whether `touch NAME` may start.
 fn asking(name: &str) -> [&str; 6] {
@@ -358,8 +366,7 @@ fn the_questions_of_the_inbox_take_the_terminal_like_every_other() {
     let (inbox, asks) = (line(&place, &["inbox"]), line(&place, &asking("other")));
     let mut program = Command::new("sh");
     let first = format!("exec 3<&0; {inbox} <&3 & read -r go < fifo; {asks}; wait");
-    let fifo = place.directory.path().join("fifo");
-    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let fifo = fifo(&place);
     program.args(["-c", &first]);
     let mut terminal = Terminal::start_command(&place, &program);
     terminal.wait_for("touch made");
@@ -378,8 +385,7 @@ fn the_inbox_opens_at_no_terminal_at_which_another_question_stands() {
     let place = Place::new();
     let (inbox, asks) = (line(&place, &["inbox"]), line(&place, &asking("made")));
     let mut program = Command::new("sh");
-    let fifo = place.directory.path().join("fifo");
-    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let fifo = fifo(&place);
     let script = format!("exec 3<&0; {asks} <&3 & read -r go < fifo; {inbox}; echo ended $?; wait");
     program.args(["-c", &script]);
     let mut terminal = Terminal::start_command(&place, &program);
