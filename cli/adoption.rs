@@ -55,7 +55,7 @@ impl Candidate {
         Ok(self.registry.ground(&floors()?, &self.place))
     }
 
-    /// Where else this user has it here: it is a copy.
+    /// The other directories in which this user has it here, which it is a copy of.
     fn copies(&self) -> Vec<PathBuf> {
         // A list that cannot be read adopts nothing either, and that is said then.
         self.registry.copies_of(&self.place).unwrap_or_default()

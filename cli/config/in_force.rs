@@ -76,7 +76,7 @@ impl Asked {
         less
     }
 
-    /// Whether an option states what this key of a project's file does.
+    /// Says if an option states what this key of a project's file does.
     pub(super) fn states(&self, key: &str) -> bool {
         match key {
             "default" => self.never || self.before.is_some() || self.after.is_some(),

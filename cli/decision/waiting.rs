@@ -242,7 +242,7 @@ fn exit_of_answer(point: &DecisionPoint, permits_nothing: bool) -> Exit {
     }
 }
 
-/// Whether the default that was taken, or is taken once that is recorded, is one that rejects.
+/// Says if the default that was taken, or is taken once that is recorded, rejects.
 fn takes_a_no(point: &DecisionPoint) -> bool {
     let due = point.default_at_deadline().and_then(|id| point.terms.proposal.option(id));
     point.is_rejected() || due.is_some_and(|option| option.reject)
