@@ -89,6 +89,19 @@ fn what(content: &EvidenceContent) -> String {
             cut.head_length,
             cut.whole_sha256
         ),
+        EvidenceContent::OutputPieces(stated) => {
+            let stream = stream_in_words(stated.stream);
+            let kept =
+                format!("{} recorded in {} pieces", bytes(stated.kept_length), stated.pieces);
+            match stated.end {
+                Some(end) => format!(
+                    "{stream} of {}, {kept}; SHA-256 of all of it {}",
+                    bytes(end.true_length),
+                    end.whole_sha256
+                ),
+                None => format!("{stream}, {kept}; the recorder was lost before its end"),
+            }
+        }
         EvidenceContent::Transition { from, to } => {
             format!("{} ({from} to {to})", evidence_in_words(content))
         }

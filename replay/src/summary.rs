@@ -16,7 +16,7 @@ use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::evidence_capture::{
     ChainSealed, EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, ObserverAttached,
-    OutputCut, OutputExtent, ResourceUsage, StopConditionDetected,
+    OutputCut, OutputExtent, OutputPieces, OutputRecorded, ResourceUsage, StopConditionDetected,
 };
 use holdpoint_domain::execution_loop::{
     ExecutionLoopEvent, Exit, LoopDispatched, LoopHalted, LoopInitialized, ResponseEvaluated,
@@ -51,6 +51,7 @@ pub(crate) fn summary(event: &Event) -> String {
             stop_condition_detected(body)
         }
         Event::EvidenceCapture(EvidenceCaptureEvent::ChainSealed(body)) => chain_sealed(body),
+        Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body)) => output_recorded(body),
         Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => fault_reported(body),
         Event::SandboxFault(SandboxFaultEvent::SandboxDecided(body)) => sandbox_decided(body),
         Event::Application(ApplicationEvent::ApplicationRecorded(body)) => recorded(body),
@@ -170,12 +171,35 @@ fn content(body: &EvidenceCaptured) -> String {
         EvidenceContent::Decision(decision) => format!(", {decision}"),
         EvidenceContent::Stop(condition) => format!(", {condition}"),
         EvidenceContent::OutputCut(cut) => output_cut(cut, body.raw_data.length()),
+        EvidenceContent::OutputPieces(stated) => output_pieces(stated),
     }
 }
 
 fn output(extent: &OutputExtent) -> String {
     let cut = if extent.truncated { ", cut" } else { "" };
     format!(", {} of {} bytes{cut}", extent.stream, extent.true_length)
+}
+
+/// How much of a stream is recorded in pieces, and how long it was.
+fn output_pieces(stated: &OutputPieces) -> String {
+    let of = match stated.end {
+        Some(end) => format!("{} bytes", end.true_length),
+        None => String::from("a length that is not known"),
+    };
+    let (stream, kept, pieces) = (stated.stream, stated.kept_length, stated.pieces);
+    format!(", {stream} of {of}: {kept} recorded in {pieces} pieces")
+}
+
+fn output_recorded(body: &OutputRecorded) -> String {
+    let length = body.raw_data.length();
+    let missing = match body.gap {
+        Some(gap) if gap.length > 0 => format!(", {} bytes before it are missing", gap.length),
+        _ => String::new(),
+    };
+    format!(
+        "output of attempt {}: {} from byte {}, {length} bytes{missing}, first read {}",
+        body.attempt, body.stream, body.offset, body.first_byte_at
+    )
 }
 
 /// What is there and what is missing, in the order of the stream.

@@ -133,6 +133,13 @@ fn of_evidence(event: &EvidenceCaptureEvent) -> String {
         EvidenceCaptureEvent::ChainSealed(body) => {
             format!("the evidence of the run is complete: {} pieces", body.length)
         }
+        EvidenceCaptureEvent::OutputRecorded(body) => {
+            format!(
+                "the command printed: {}, {} bytes",
+                stream_in_words(body.stream),
+                body.raw_data.length()
+            )
+        }
     }
 }
 
@@ -144,6 +151,7 @@ pub const fn evidence_in_words(content: &EvidenceContent) -> &'static str {
         EvidenceContent::Instruction => "the exact command with its environment",
         EvidenceContent::Output(extent) => stream_in_words(extent.stream),
         EvidenceContent::OutputCut(cut) => stream_in_words(cut.stream),
+        EvidenceContent::OutputPieces(stated) => stream_in_words(stated.stream),
         EvidenceContent::Resources(_) => "what an attempt used",
         EvidenceContent::Transition { .. } => "a step of the run",
         EvidenceContent::Decision(_) => "what a result counts as",

@@ -50,6 +50,7 @@ use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::{ActionBinding, MAX_CLOSED_DECISION_POINTS};
 use crate::decision_point::view::DecisionPointView;
+use crate::evidence_capture::pieces::{RecordedOutputs, RecordedStream};
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::governed::view::{LoopView, RequestView};
 use crate::interruption_thread::state::{MAX_CLOSED_THREADS, Thread, ThreadView, Threads};
@@ -107,6 +108,8 @@ pub(crate) struct LiveState {
     /// The newest record that says that the wall clock was set back; 0: none.
     pub(crate) set_back: u64,
     pub(crate) streams: Streams,
+    /// What is recorded of the output of attempts that run.
+    pub(crate) outputs: RecordedOutputs,
 }
 
 /// What is known of streams, outside of the state: see [`World::take_streams`].
@@ -132,6 +135,12 @@ impl World {
     #[must_use]
     pub fn live_loop(&self, loop_id: &str) -> Option<&ExecutionLoop> {
         self.hot.loops.get(loop_id)
+    }
+
+    /// The streams of the attempt of a loop that runs, of which pieces are recorded.
+    #[must_use]
+    pub fn recorded_output(&self, loop_id: &str) -> &[RecordedStream] {
+        self.hot.outputs.of(loop_id)
     }
 
     /// Every live loop, by id.
@@ -200,6 +209,7 @@ impl World {
         let has_words = |rules: &Rules| {
             (rules.has_newest_words || !event.has_newest_words())
                 && (rules.has_fourth_words || !event.has_fourth_words())
+                && (rules.has_fifth_words || !event.has_fifth_words())
         };
         let is_checked =
             kind.kind == RULES_ADOPTED || Rules::numbered(number).is_some_and(has_words);

@@ -11,7 +11,8 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::evidence_capture::{
-    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, OutputStream, StopCondition, StopFacts,
+    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, OutputPiece, OutputStream, RecordOutput,
+    StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
     AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
@@ -279,6 +280,18 @@ impl Story {
         }))
     }
 
+    /// Pieces of output of the attempt that runs.
+    pub fn record_output(&self, pieces: Vec<OutputPiece>) -> Command {
+        let attempt = self.world.live_loop(&self.loop_id).map_or(1, ExecutionLoop::attempt_count);
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(RecordOutput {
+            loop_id,
+            entropy,
+            attempt,
+            pieces,
+        }))
+    }
+
     pub fn output(&self, raw: &[u8]) -> Command {
         self.capture(vec![output_item(raw)])
     }
@@ -357,6 +370,23 @@ pub fn output_item(raw: &[u8]) -> EvidenceItem {
         true_length: raw.len() as u64,
         whole_sha256: sha256(raw),
     }
+}
+
+/// A piece of output that begins there.
+pub fn piece(stream: OutputStream, offset: u64, raw: &[u8]) -> OutputPiece {
+    OutputPiece {
+        stream,
+        offset,
+        first_byte_at: Time::from_nanoseconds(1_769_356_800_000_000_001),
+        raw_data: raw.to_vec(),
+        gap: None,
+    }
+}
+
+/// A stream whose bytes are recorded in pieces, which are all of these.
+pub fn pieces_item(stream: OutputStream, whole: &[u8]) -> EvidenceItem {
+    let (true_length, whole_sha256) = (whole.len() as u64, sha256(whole));
+    EvidenceItem::ExecutorOutputPieces { stream, true_length, whole_sha256 }
 }
 
 /// Standard error, of which these bytes are the first ones, as many as said, and the last ones.

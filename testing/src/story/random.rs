@@ -4,7 +4,9 @@
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::sha256;
-use holdpoint_domain::evidence_capture::{EvidenceItem, ResourceUsage, StopCondition, StopFacts};
+use holdpoint_domain::evidence_capture::{
+    EvidenceItem, OutputGap, OutputStream, ResourceUsage, StopCondition, StopFacts,
+};
 use holdpoint_domain::execution_loop::{
     DispatchFacts, ExecutionLoopCommand, ExecutionLoopState, ExecutorIdentityStatus,
     ExecutorResponseType, Exit, InitializeLoop, ReportResponse,
@@ -21,7 +23,7 @@ use holdpoint_domain::sandbox_fault::{
 use quickcheck::{Arbitrary as _, Gen};
 
 use super::held::{terminal, terms, timeout};
-use super::{CLEAR, SECRET, Story, cut_item, output_item};
+use super::{CLEAR, SECRET, Story, cut_item, output_item, piece};
 
 /// The next command for a story. New loops begin now and then, and the story turns to them.
 pub fn next_command(story: &mut Story, random: &mut Gen) -> Command {
@@ -199,12 +201,35 @@ fn stop_facts(random: &mut Gen) -> StopFacts {
 }
 
 fn capture(story: &Story, random: &mut Gen) -> Command {
+    if one_in(random, 3) {
+        return record_output(story, random);
+    }
     let count = usize::arbitrary(random) % 4;
     story.capture((0..count).map(|_| item(random)).collect())
 }
 
+/// A piece that follows the ones before it, or one from anywhere.
+fn record_output(story: &Story, random: &mut Gen) -> Command {
+    let stream = *random.choose(OutputStream::ALL).unwrap();
+    let recorded = story.world.recorded_output(&story.loop_id);
+    let end = recorded.iter().find(|it| it.stream == stream).map_or(0, |it| it.end);
+    let offset = if one_in(random, 6) { u64::arbitrary(random) } else { end };
+    let mut next = piece(stream, offset, &Vec::<u8>::arbitrary(random));
+    if one_in(random, 4) {
+        let length = u64::arbitrary(random) % 100;
+        next.offset = next.offset.saturating_add(length);
+        next.gap = Some(OutputGap { length, running_sha256: sha256(SECRET) });
+    }
+    story.record_output(vec![next])
+}
+
 fn item(random: &mut Gen) -> EvidenceItem {
-    match u8::arbitrary(random) % 6 {
+    match u8::arbitrary(random) % 7 {
+        6 => EvidenceItem::ExecutorOutputPieces {
+            stream: *random.choose(OutputStream::ALL).unwrap(),
+            true_length: if one_in(random, 3) { u64::arbitrary(random) } else { u64::MAX },
+            whole_sha256: sha256(SECRET),
+        },
         0 => EvidenceItem::TimestampEvent(Vec::arbitrary(random)),
         1 => EvidenceItem::ResourceSnapshot(ResourceUsage {
             wall_ns: u64::arbitrary(random),

@@ -132,6 +132,9 @@ closed_enum! {
         ApplicationEvent = "APPLICATION_EVENT",
         /// What is said of an output with a gap fits the bytes that are there.
         OutputExtent = "OUTPUT_EXTENT",
+        /// A piece of output is of the attempt that runs and follows the one before it, and
+        /// evidence states all of them.
+        OutputPiece = "OUTPUT_PIECE",
     }
 }
 
@@ -159,11 +162,16 @@ pub struct Rules {
     /// Whether there are the words that came with number 4: approvals that are revoked, and
     /// policies that root unlocked. Where there are not, no record that says one is checked.
     pub has_fourth_words: bool,
+    /// Whether there are the words that came with number 5: pieces of output, and evidence that
+    /// states them. Where there are not, no record that says one is checked.
+    pub has_fifth_words: bool,
 }
 
 impl Rules {
     /// Those that every new event is made by.
-    pub const NEWEST: &'static Self = &Self { number: 4, has_fourth_words: true, ..*Self::THIRD };
+    pub const NEWEST: &'static Self = &Self { number: 5, has_fifth_words: true, ..*Self::FOURTH };
+
+    const FOURTH: &'static Self = &Self { number: 4, has_fourth_words: true, ..*Self::THIRD };
 
     const THIRD: &'static Self = &Self { number: 3, tells_observed: true, ..*Self::SECOND };
 
@@ -177,12 +185,13 @@ impl Rules {
         has_newest_words: false,
         tells_observed: false,
         has_fourth_words: false,
+        has_fifth_words: false,
     };
 
     /// Those of a number; `None`: this program does not have them.
     #[must_use]
     pub fn numbered(number: u32) -> Option<&'static Self> {
-        let all = [Self::NEWEST, Self::THIRD, Self::SECOND, Self::FIRST];
+        let all = [Self::NEWEST, Self::FOURTH, Self::THIRD, Self::SECOND, Self::FIRST];
         all.into_iter().find(|rules| rules.number == number)
     }
 }

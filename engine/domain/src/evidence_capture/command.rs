@@ -1,4 +1,4 @@
-//! The command that captures evidence (Phase-31).
+//! The commands that capture evidence (Phase-31) and record output while it comes.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::hash::Digest;
 use crate::core::ids::{Entropy, hex};
 use crate::core::{bodies, commands};
+use crate::evidence_capture::pieces::OutputPiece;
 use crate::evidence_capture::types::{OutputStream, ResourceUsage};
 
 commands! {
@@ -15,6 +16,8 @@ commands! {
     EvidenceCaptureCommand {
         /// Capture raw evidence at the observation point that the loop's state stands for.
         "evidence_capture.capture" CaptureEvidence(CaptureEvidence) with entropy;
+        /// Record what a command printed, while a response is awaited.
+        "evidence_capture.record_output" RecordOutput(RecordOutput) with entropy;
     }
 }
 
@@ -29,6 +32,19 @@ bodies! {
         entropy: Entropy,
         /// One to eight items.
         items: Vec<EvidenceItem>,
+    }
+
+    /// See [`EvidenceCaptureCommand::RecordOutput`]. All pieces are recorded, in order, or none.
+    RecordOutput {
+        /// Which loop.
+        loop_id: String,
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+        /// Of which attempt: the one that runs.
+        attempt: u8,
+        /// One to 1,024 pieces, in the order in which they came.
+        pieces: Vec<OutputPiece>,
     }
 }
 
@@ -75,6 +91,16 @@ pub enum EvidenceItem {
         /// SHA-256 of the whole stream.
         whole_sha256: Digest,
     },
+    /// EXECUTOR_OUTPUT: a stream of output whose bytes are recorded in pieces before. Only while a
+    /// response is awaited.
+    ExecutorOutputPieces {
+        /// Which stream.
+        stream: OutputStream,
+        /// Length of the whole stream, in bytes; not below where its last piece ends.
+        true_length: u64,
+        /// SHA-256 of the whole stream.
+        whole_sha256: Digest,
+    },
 }
 
 #[cfg(feature = "arbitrary")]
@@ -95,6 +121,13 @@ crate::core::arbitrary::one_of! {
             stream: input.arbitrary()?,
             raw_data: input.arbitrary()?,
             head_length: input.arbitrary()?,
+            true_length: input.arbitrary()?,
+            whole_sha256: input.arbitrary()?,
+        })
+    },
+    |input| {
+        Ok(EvidenceItem::ExecutorOutputPieces {
+            stream: input.arbitrary()?,
             true_length: input.arbitrary()?,
             whole_sha256: input.arbitrary()?,
         })

@@ -2,9 +2,11 @@
 
 use crate::core::hash::Digest;
 use crate::core::payload::{Raw, Text};
+use crate::core::time::Timestamp;
 use crate::core::{events, recorded};
+use crate::evidence_capture::pieces::OutputGap;
 use crate::evidence_capture::types::{
-    EvidenceContent, EvidenceType, ObservationPoint, Offered, StopCondition,
+    EvidenceContent, EvidenceType, ObservationPoint, Offered, OutputStream, StopCondition,
 };
 
 events! {
@@ -22,6 +24,8 @@ events! {
         66 v 1 "evidence_capture.stop_condition_detected" => StopConditionDetected;
         /// A chain was sealed.
         67 v 1 "evidence_capture.chain_sealed" => ChainSealed;
+        /// A piece of output was recorded while its command ran.
+        68 v 1 "evidence_capture.output_recorded" => OutputRecorded;
     }
     /// The loop that the event is about.
     pub fn loop_id(body) -> &str { &body.loop_id }
@@ -85,6 +89,25 @@ recorded! {
         condition: StopCondition,
         /// The details, in words.
         details: Text,
+    }
+
+    /// A piece of what a command printed. Its bytes are recorded here and nowhere else: the
+    /// evidence of the attempt states the pieces.
+    OutputRecorded {
+        /// The loop.
+        loop_id: Text,
+        /// The attempt that runs, from 1.
+        attempt: u8,
+        /// Which stream.
+        stream: OutputStream,
+        /// Where in the stream it begins, in bytes.
+        offset: u64,
+        /// When its first byte was read: a claim of the recorder's clock.
+        first_byte_at: Timestamp,
+        /// The bytes, 1 to 64 KiB, never parsed.
+        raw_data: Raw,
+        /// What is missing before it, once bytes are left out.
+        gap: Option<OutputGap>,
     }
 
     /// A chain ended with its loop. Nothing is captured after the seal.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::hash::Digest;
 use crate::core::payload::{Raw, RawData};
 use crate::core::{bodies, closed_enum, recorded};
+use crate::evidence_capture::pieces::OutputPieces;
 use crate::execution_loop::types::{ExecutionLoopState, ResponseDecision};
 
 closed_enum! {
@@ -201,6 +202,9 @@ pub enum EvidenceContent {
     Stop(StopCondition),
     /// The beginning and the end of a stream of an executor's output; what lay between is missing.
     OutputCut(OutputCut),
+    /// A stream of an executor's output whose bytes are recorded in pieces; the raw bytes spell out
+    /// the same.
+    OutputPieces(OutputPieces),
 }
 
 impl EvidenceContent {
@@ -210,6 +214,7 @@ impl EvidenceContent {
         match self {
             Self::Output(extent) => Some(extent.clone()),
             Self::OutputCut(cut) => Some(cut.extent()),
+            Self::OutputPieces(pieces) => pieces.extent(),
             Self::Opaque
             | Self::Instruction
             | Self::Resources(_)
@@ -337,4 +342,5 @@ crate::core::arbitrary::one_of! {
     |input| input.arbitrary().map(EvidenceContent::Decision),
     |input| input.arbitrary().map(EvidenceContent::Stop),
     |input| input.arbitrary().map(EvidenceContent::OutputCut),
+    |input| input.arbitrary().map(EvidenceContent::OutputPieces),
 }

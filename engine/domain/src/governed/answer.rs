@@ -49,7 +49,7 @@ pub(crate) fn answer(
     match (place, &place.held().outcome) {
         (_, Some(outcome)) => repeated(command, place.held(), outcome),
         (RequestPlace::Live(entity, held), None) => {
-            on_loop(Some(entity), entity.loop_id(), command.entropy, at, |entity, batch| {
+            on_loop((Some(entity), &[]), entity.loop_id(), command.entropy, at, |entity, batch| {
                 answer_open(entity, batch, held, command)
             })
         }

@@ -232,6 +232,7 @@ fn evaluate(
     let evaluation = evaluate_executor_response(accepted, error.as_deref());
     let evidence = format!("{AwaitingResponse} -> {Evaluated}, attempt {attempt}");
     let content = EvidenceContent::Transition { from: AwaitingResponse, to: Evaluated };
+    batch.state_output()?;
     batch.capture(LoopStep::Evaluated, evidence.into_bytes(), content)?;
     batch.push(ResponseEvaluated {
         loop_id: batch.loop_id(),

@@ -16,6 +16,7 @@ use crate::core::time::{Timestamp, check_follows};
 use crate::evidence_capture::chain::{ChainHead, RecordView, SessionHash};
 use crate::evidence_capture::event::{ChainSealed, EvidenceCaptured, StopConditionDetected};
 use crate::evidence_capture::integration::{LoopStep, capture_place};
+use crate::evidence_capture::pieces::{OutputPieces, RecordedStream};
 use crate::evidence_capture::rules::{capture_evidence, check_stop};
 use crate::evidence_capture::state::Chain;
 use crate::evidence_capture::types::{
@@ -27,6 +28,7 @@ use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
 use crate::governed::GovernedEvent;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::attempt::wrong_state;
+use crate::governed::pieces;
 use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::held_back;
 use crate::human_decision::event::RequestWithdrawn;
@@ -34,7 +36,7 @@ use crate::sandbox_fault::types::ExecutionFaultType;
 
 /// Every command on a loop: the loop is live, and its evidence so far is sound; else it stops.
 pub(crate) fn on_loop(
-    live: Option<&ExecutionLoop>,
+    (live, recorded): (Option<&ExecutionLoop>, &[RecordedStream]),
     loop_id: &str,
     entropy: Entropy,
     at: Timestamp,
@@ -45,6 +47,7 @@ pub(crate) fn on_loop(
         return Err(LoopRefusal::LoopNotLive { loop_id: shown(loop_id) });
     };
     let mut batch = Batch::of(entity, entropy, at);
+    batch.unstated = pieces::unstated(recorded);
     match continuity_fault(entity, at) {
         Some((condition, details)) => batch.stop(entity.state(), condition, &details)?,
         None => act(entity, &mut batch)?,
@@ -67,6 +70,8 @@ pub(crate) struct Batch<'a> {
     captured: u64,
     /// The request that waits for an answer, if one does.
     open_request: Option<Text>,
+    /// Streams of which pieces are recorded and no evidence states them yet.
+    unstated: Vec<OutputPieces>,
     events: Vec<GovernedEvent>,
 }
 
@@ -106,6 +111,7 @@ impl<'a> Batch<'a> {
             session: None,
             captured: 0,
             open_request: None,
+            unstated: Vec::new(),
             events: Vec::new(),
         }
     }
@@ -196,7 +202,8 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Withdraws an open request, captures the halt, halts, and seals the chain.
+    /// Withdraws an open request, captures what is recorded of output that no evidence states yet
+    /// and the halt, halts, and seals the chain.
     pub(crate) fn halt(&mut self, ending: Ending) -> Result<(), LoopRefusal> {
         let content = match ending.stop_condition {
             Some(condition) => EvidenceContent::Stop(condition),
@@ -207,6 +214,7 @@ impl<'a> Batch<'a> {
         if let Some(request_id) = self.open_request.take() {
             self.push(RequestWithdrawn { loop_id: self.loop_id(), request_id });
         }
+        self.state_output()?;
         self.capture(ending.reason.step(), ending.details.into_bytes(), content)?;
         self.push(LoopHalted {
             loop_id: self.loop_id(),
@@ -217,6 +225,16 @@ impl<'a> Batch<'a> {
             fault_type: ending.fault_type,
         });
         self.seal();
+        Ok(())
+    }
+
+    /// Captures what is recorded of streams that no evidence states yet: their end is not known.
+    pub(crate) fn state_output(&mut self) -> Result<(), LoopRefusal> {
+        for stated in core::mem::take(&mut self.unstated) {
+            let raw_data = stated.spelled_out();
+            let content = EvidenceContent::OutputPieces(stated);
+            self.capture(LoopStep::OutputReceived, raw_data, content)?;
+        }
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use crate::evidence_capture::event::{
     ChainSealed, EvidenceCaptured, ObserverAttached, StopConditionDetected,
 };
 use crate::evidence_capture::integration::{LoopStep, may_capture};
+use crate::evidence_capture::pieces::{OutputEnd, RecordedStream};
 use crate::evidence_capture::rules::attach_own;
 use crate::evidence_capture::state::{Chain, ChainRecord};
 use crate::evidence_capture::types::{
@@ -28,12 +29,14 @@ use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, StopDetected};
 use crate::governed::attempt::wrong_state;
 use crate::governed::batch::Batch;
+use crate::governed::pieces;
 use crate::governed::refusal::LoopRefusal;
 
 /// The table allows free captures only in AWAITING_RESPONSE; what belongs to a transition is
 /// captured with the transition.
 pub(crate) fn capture(
     entity: &ExecutionLoop,
+    recorded: &[RecordedStream],
     batch: &mut Batch<'_>,
     command: &CaptureEvidence,
 ) -> Result<(), LoopRefusal> {
@@ -45,8 +48,9 @@ pub(crate) fn capture(
         return Err(LoopRefusal::ItemCount { found: command.items.len() });
     }
     check_room(entity, command.items.len())?;
+    let mut streams = recorded.to_vec();
     for item in &command.items {
-        let (step, raw_data, content) = described(item)?;
+        let (step, raw_data, content) = described(entity, &mut streams, item)?;
         batch.capture(step, raw_data, content)?;
     }
     Ok(())
@@ -62,7 +66,11 @@ fn check_room(entity: &ExecutionLoop, items: usize) -> Result<(), LoopRefusal> {
     Ok(())
 }
 
-fn described(item: &EvidenceItem) -> Result<(LoopStep, Raw, EvidenceContent), LoopRefusal> {
+fn described(
+    entity: &ExecutionLoop,
+    streams: &mut Vec<RecordedStream>,
+    item: &EvidenceItem,
+) -> Result<(LoopStep, Raw, EvidenceContent), LoopRefusal> {
     match item {
         EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 } => {
             let extent = OutputExtent {
@@ -103,6 +111,12 @@ fn described(item: &EvidenceItem) -> Result<(LoopStep, Raw, EvidenceContent), Lo
         EvidenceItem::TimestampEvent(raw_data) => {
             check_size(raw_data)?;
             Ok((LoopStep::TimeObserved, raw_data.clone().into(), EvidenceContent::Opaque))
+        }
+        EvidenceItem::ExecutorOutputPieces { stream, true_length, whole_sha256 } => {
+            let end = OutputEnd { true_length: *true_length, whole_sha256: *whole_sha256 };
+            let stated = pieces::stated(entity, streams, *stream, end)?;
+            let raw_data = Raw::hashed(stated.spelled_out());
+            Ok((LoopStep::OutputReceived, raw_data, EvidenceContent::OutputPieces(stated)))
         }
     }
 }

@@ -5,6 +5,7 @@ use alloc::string::String;
 use crate::core::limits::{MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES};
 use crate::core::refusal::{CommonRefusal, refusals, through};
 use crate::core::text::IdentifierFault;
+use crate::evidence_capture::pieces::MAX_PIECES_PER_COMMAND;
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::human_decision::terms::TermsFault;
@@ -111,6 +112,22 @@ refusals! {
         /// What was said.
         found: String,
     } = "OUTPUT_CONTRADICTED",
+    /// A piece of output does not follow the ones before it, or what is stated of them is not so.
+    #[error("the output's {field} is {found}, but should be {expected}; record pieces in order")]
+    PieceContradicted {
+        /// Which part.
+        field: &'static str,
+        /// What follows from the pieces.
+        expected: String,
+        /// What was said.
+        found: String,
+    } = "PIECE_CONTRADICTED",
+    /// No piece, or too many, in one command.
+    #[error("{found} pieces of output are offered; offer 1 to {MAX_PIECES_PER_COMMAND} at once")]
+    PieceCount {
+        /// How many are offered.
+        found: usize,
+    } = "PIECE_COUNT",
     /// The chain is as long as it may be, but for the records that a halt needs.
     #[error(
         "the evidence chain of loop {loop_id} is full ({MAX_CHAIN_RECORDS} records, some \

@@ -190,7 +190,7 @@ pub(crate) fn expire(
     if at < next {
         return Err(not_due(held));
     }
-    on_loop(Some(entity), entity.loop_id(), command.entropy, at, |entity, batch| {
+    on_loop((Some(entity), &[]), entity.loop_id(), command.entropy, at, |entity, batch| {
         if held.request.is_expired(at) {
             return time_out(entity, batch, held, command.entropy);
         }
@@ -258,7 +258,7 @@ pub(crate) fn override_visibility(
         return Err(HumanDecisionRefusal::UnknownRequest { request_id }.into());
     };
     let event = overridden(entity, held, command, at)?;
-    on_loop(Some(entity), entity.loop_id(), Entropy::default(), at, |_, batch| {
+    on_loop((Some(entity), &[]), entity.loop_id(), Entropy::default(), at, |_, batch| {
         batch.push(event);
         Ok(())
     })

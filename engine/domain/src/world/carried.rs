@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
 }
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 19] = [
+const ROOMS: [Room; 20] = [
     Room {
         name: "execution_loop",
         version: 3,
@@ -325,6 +325,13 @@ const ROOMS: [Room; 19] = [
         version: 1,
         write: |hot, to| to.add(&hot.gates.people),
         read: |room, hot| room.decoded().map(|people| hot.gates.people = people),
+        older: &[],
+    },
+    Room {
+        name: "output",
+        version: 1,
+        write: |hot, to| to.add(&hot.outputs),
+        read: |room, hot| room.decoded().map(|outputs| hot.outputs = outputs),
         older: &[],
     },
 ];

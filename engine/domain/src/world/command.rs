@@ -210,6 +210,7 @@ impl Command {
         match self {
             Self::ExecutionLoop(command) => command.loop_id(),
             Self::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => Some(&c.loop_id),
+            Self::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(c)) => Some(&c.loop_id),
             Self::SandboxFault(SandboxFaultCommand::ReportFault(c)) => Some(&c.loop_id),
             Self::HumanDecision(HumanDecisionCommand::RequestHumanDecision(c)) => Some(&c.loop_id),
             Self::HumanDecision(_)

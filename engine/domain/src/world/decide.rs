@@ -27,7 +27,7 @@ use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::aggregate::RequestPlace;
 use crate::governed::batch::Batch;
 use crate::governed::refusal::LoopRefusal;
-use crate::governed::{answer, attempt, batch, capture, initialization, request};
+use crate::governed::{answer, attempt, batch, capture, initialization, pieces, request};
 use crate::human_decision::command::HumanDecisionCommand;
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::human_decision::refusal::HumanDecisionRefusal;
@@ -151,7 +151,12 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
             on_loop(world, &c.loop_id, c.entropy, at, attempt::await_response)
         }
         Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| capture::capture(l, b, c))
+            let recorded = world.recorded_output(&c.loop_id);
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| capture::capture(l, recorded, b, c))
+        }
+        Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(c)) => {
+            let recorded = world.recorded_output(&c.loop_id);
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| pieces::record(l, recorded, b, c))
         }
         Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::report_response(l, b, c))
@@ -228,7 +233,8 @@ fn on_loop(
     at: Timestamp,
     act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), LoopRefusal>,
 ) -> Result<Vec<Event>, Refusal> {
-    all(batch::on_loop(world.live_loop(loop_id), loop_id, entropy, at, act)?)
+    let live = (world.live_loop(loop_id), world.recorded_output(loop_id));
+    all(batch::on_loop(live, loop_id, entropy, at, act)?)
 }
 
 /// A registration, and what becomes of everything that a session which is closed leaves behind,

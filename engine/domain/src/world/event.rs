@@ -189,6 +189,14 @@ impl Event {
         )
     }
 
+    /// Whether the event says what the rules before number 5 had no words for.
+    pub(crate) const fn has_fifth_words(&self) -> bool {
+        if let Self::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = self {
+            return matches!(body.content, EvidenceContent::OutputPieces(_));
+        }
+        matches!(self, Self::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(_)))
+    }
+
     /// Tenant and correlation of the interruption thread that the event is about; `None` for events
     /// of other systems, and for registrations, which are about a tenant.
     #[must_use]

@@ -18,9 +18,11 @@ use crate::core::time::Timestamp;
 use crate::decision_point::event::DecisionPointEvent;
 use crate::evidence_capture::chain::EvidenceHashes;
 use crate::evidence_capture::event::EvidenceCaptureEvent;
+use crate::evidence_capture::pieces::RecordedOutputs;
 use crate::execution_loop::event::{ExecutionLoopEvent, LoopInitialized};
+use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::ExecutionLoop;
-use crate::governed::{apply_question, capture};
+use crate::governed::{apply_question, capture, pieces};
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::interruption_thread::apply::Context;
 use crate::interruption_thread::event::InterruptionThreadEvent;
@@ -314,7 +316,7 @@ fn apply_to_loops(hot: &mut LiveState, record: Record<'_>, event: &Event) -> Tou
         begin(hot, record, body);
     }
     let is_taken = asks_under_taken_id(hot, event).is_some();
-    let LiveState { loops, requests, gates, .. } = hot;
+    let LiveState { loops, requests, gates, outputs, .. } = hot;
     let mut live = loops.get_mut(loop_id);
     if let Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) = event {
         let live = live.as_deref_mut().and_then(|entity| entity.request_mut(&body.request_id));
@@ -324,9 +326,12 @@ fn apply_to_loops(hot: &mut LiveState, record: Record<'_>, event: &Event) -> Tou
     let Some(entity) = live else { return Touched::Lives };
     if !is_taken {
         let person = || gates.of_loop_for(loop_id, &record.actor.id);
-        apply_to_loop(entity, person, record, event);
+        apply_to_loop(entity, outputs, person, record, event);
     }
     entity.version = record.sequence;
+    if entity.state() != ExecutionLoopState::AwaitingResponse {
+        outputs.forget(loop_id);
+    }
     // Nothing else changes what is asked about a loop.
     if let Event::HumanDecision(_) = event {
         requests.follow(entity);
@@ -349,7 +354,7 @@ fn judge_loops(hot: &LiveState, record: Record<'_>, event: &Event, checks: &mut 
         checks.forbid(Rule::HumanDecisionRequest, "a request id that is new", found);
     } else if let Some(entity) = live {
         let person = || hot.gates.of_loop_for(loop_id, &record.actor.id);
-        judge_loop(entity, person, record, event, checks);
+        judge_loop(entity, &hot.outputs, person, record, event, checks);
     } else {
         checks.forbid(Rule::LoopIsLive, "a live loop", "none with this id");
     }
@@ -380,11 +385,12 @@ fn asks_under_taken_id<'e>(hot: &LiveState, event: &'e Event) -> Option<&'e str>
 /// Every event about a live loop: how it is applied, then how it is judged.
 macro_rules! on_live_loops {
     (
-        ($entity:ident, $person:ident, $record:ident, $checks:ident)
+        ($entity:ident, $outputs:ident, $person:ident, $record:ident, $checks:ident)
         $($System:ident($Event:ident) { $($Body:ident($body:ident) $apply:expr, $judge:expr;)+ })+
     ) => {
         fn apply_to_loop(
             $entity: &mut ExecutionLoop,
+            $outputs: &mut RecordedOutputs,
             $person: impl FnOnce() -> Option<PersonTerms>,
             $record: Record<'_>,
             event: &Event,
@@ -401,6 +407,7 @@ macro_rules! on_live_loops {
 
         fn judge_loop(
             $entity: &ExecutionLoop,
+            $outputs: &RecordedOutputs,
             $person: impl FnOnce() -> Option<PersonTerms>,
             $record: Record<'_>,
             event: &Event,
@@ -421,7 +428,7 @@ macro_rules! on_live_loops {
 }
 
 on_live_loops! {
-    (entity, person, record, checks)
+    (entity, outputs, person, record, checks)
     ExecutionLoop(ExecutionLoopEvent) {
         // It began the loop.
         LoopInitialized(_body) {}, {};
@@ -437,12 +444,19 @@ on_live_loops! {
     EvidenceCapture(EvidenceCaptureEvent) {
         ObserverAttached(body) capture::observer_attached(entity, body),
             capture::judge_observer_attached(entity, record, body, checks);
-        EvidenceCaptured(body) capture::captured(entity, record, body),
+        EvidenceCaptured(body) {
+            pieces::captured(entity, outputs, body);
+            capture::captured(entity, record, body);
+        }, {
+            pieces::judge_captured(entity, outputs, body, checks);
             capture::judge_captured(entity, record, body, checks);
+        };
         StopConditionDetected(body) capture::stop_detected(entity, body),
             capture::judge_stop_detected(entity, body, checks);
         ChainSealed(_body) capture::sealed(entity),
             capture::judge_sealed(entity, _body, checks);
+        OutputRecorded(body) pieces::recorded(entity, outputs, body),
+            pieces::judge_recorded(entity, outputs, body, checks);
     }
     SandboxFault(SandboxFaultEvent) {
         FaultReported(body) governed::apply::reported(entity, body),

@@ -47,6 +47,10 @@ fn golden_bytes_of_every_kind_are_pinned() {
     for (found, pinned) in found.iter().zip(&pinned) {
         assert_eq!(found, pinned);
     }
+    if std::env::var_os("HOLDPOINT_WRITE_GOLDEN").is_some() && found.len() > pinned.len() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/events_v5.txt");
+        std::fs::write(file, found.join("\n") + "\n").unwrap();
+    }
     assert_eq!(found.len(), pinned.len());
 }
 
@@ -96,6 +100,7 @@ const PINNED: &[(u16, &str)] = &[
     (65, "evidence_capture.evidence_captured"),
     (66, "evidence_capture.stop_condition_detected"),
     (67, "evidence_capture.chain_sealed"),
+    (68, "evidence_capture.output_recorded"),
     (96, "sandbox_fault.fault_reported"),
     (97, "sandbox_fault.sandbox_decided"),
     (128, "human_decision.requested"),
@@ -436,7 +441,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
             LoopInitialized LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted
         }
         EvidenceCapture EvidenceCaptureEvent {
-            ObserverAttached EvidenceCaptured StopConditionDetected ChainSealed
+            ObserverAttached EvidenceCaptured StopConditionDetected ChainSealed OutputRecorded
         }
         SandboxFault SandboxFaultEvent {
             FaultReported SandboxDecided

@@ -7,7 +7,9 @@ use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
     CreateDecisionPoint, DecisionPointCommand, EvidenceAttachment, OnTimeout, Response, Urgency,
 };
-use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::evidence_capture::{
+    OutputGap, OutputPiece, OutputStream, StopCondition, StopFacts,
+};
 use holdpoint_domain::execution_loop::{
     ExecutionLoopCommand, ExecutionLoopState, ExecutorResponseType,
 };
@@ -24,7 +26,7 @@ use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Time};
 use holdpoint_testing::story::commands::Generator;
 use holdpoint_testing::story::points::{binding, person, two_people};
-use holdpoint_testing::story::{SECRET, Story, cut_item, output_item, seed};
+use holdpoint_testing::story::{SECRET, Story, cut_item, output_item, piece, seed};
 use serde_json::{Value, json};
 
 /// One command of each name that can be read.
@@ -60,6 +62,13 @@ fn samples_of_loops() -> Vec<Command> {
         )),
         Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})),
         story.interrupt(15, Some((4_711, 1_000))),
+        story.record_output(vec![
+            piece(OutputStream::Stdout, 0, SECRET),
+            OutputPiece {
+                gap: Some(OutputGap { length: 7, running_sha256: sha256(SECRET) }),
+                ..piece(OutputStream::Stderr, 7, SECRET)
+            },
+        ]),
     ]
 }
 

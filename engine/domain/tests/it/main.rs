@@ -42,6 +42,7 @@ mod integration;
 mod log_events;
 mod lost;
 mod map_sequences;
+mod output_pieces;
 mod payload_document;
 mod people;
 mod persons;
