@@ -8,7 +8,7 @@
 
 use crate::program::{Place, json, skip, status, terminal, text};
 use holdpoint_engine::executor::{
-    CommandSpec, Containment, Discard, ExecuteError, Guard, NoSignals, Stdin, execute,
+    CommandSpec, Containment, Discard, ExecuteError, Guard, NoSignals, Outcome, Stdin, execute,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 use std::fs::{self, File, Permissions};
@@ -258,6 +258,78 @@ fn a_command_that_kills_its_guard_is_killed_with_all_that_it_started() {
 }
 
 #[test]
+fn a_command_that_kills_its_guard_at_once_is_never_said_not_to_have_started() {
+    for _ in 0..20 {
+        let place = Place::new();
+        let output = place.run(&["sh", "-c", "kill -KILL $PPID; echo > ran; sleep 300"]);
+        let told = text(&output.stderr);
+        assert!(told.contains("how it ended is unknown"), "{told}");
+        assert_eq!(status(&output), 137);
+        let attempt = place.newest_loop()["attempts"][0].clone();
+        assert_eq!(attempt["fault"]["fault_type"], "CRASH", "{attempt:#}");
+    }
+}
+
+#[test]
+fn in_an_embedders_process_too_a_command_that_kills_its_guard_is_killed_with_all_that_it_started() {
+    let (place, reader) = place();
+    let guard = Guard::new(env!("CARGO_BIN_EXE_holdpoint"));
+    let spec = guarded(&place, guard, &format!("{RUNAWAYS} kill -KILL $PPID; sleep 300"));
+    let report = execute(&spec, &mut Discard, &mut NoSignals).unwrap();
+    assert_eq!((report.outcome, report.exit_status), (Outcome::GuardLost, 137));
+    assert_gone(&place, reader);
+}
+
+/// A run whose recorder is stopped once its command says `ready`. How it ends once nobody of the
+/// command is left and the recorder goes on.
+fn stopped_once_ready(options: &[&str], script: &str) -> (Place, Option<i32>) {
+    let (place, reader) = place();
+    let words = [&["run", "--hold", "never"], options, &["--", "sh", "-c", script]].concat();
+    let mut child = place.command(&words).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+    until(|| reader.is_finished());
+    assert_gone(&place, reader);
+    kill_process(Pid::from_child(&child), Signal::CONT).unwrap();
+    let code = child.wait().unwrap().code();
+    (place, code)
+}
+
+#[test]
+fn a_stopped_recorder_lengthens_no_time() {
+    let script = format!("{RUNAWAYS} echo ready; sleep 300");
+    let (place, code) = stopped_once_ready(&["--timeout", "2s"], &script);
+    assert_eq!(code, Some(124));
+    assert_eq!(place.newest_loop()["attempts"][0]["fault"]["fault_type"], "TIMEOUT");
+}
+
+#[test]
+fn a_stopped_recorder_widens_no_memory() {
+    let hog = "head -c 400000000 /dev/zero | tail -n 1 | wc -c; sleep 300";
+    let script = format!("exec 3> alive; echo ready; sleep 1; setsid sh -c '{hog}' & sleep 300");
+    let (place, code) = stopped_once_ready(&["--max-memory", "64MiB"], &script);
+    assert_eq!(code, Some(137));
+    assert_eq!(place.newest_loop()["attempts"][0]["fault"]["fault_type"], "RESOURCE_EXHAUSTED");
+}
+
+#[test]
+fn a_command_that_ended_in_time_while_its_recorder_was_stopped_did_not_time_out() {
+    let begun = Instant::now();
+    let script = "exec 3> alive; echo ready; exit 3";
+    let (place, reader) = place();
+    let run = ["run", "--hold", "never", "--timeout", "3s", "--", "sh", "-c", script];
+    let mut child = place.command(&run).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+    assert_gone(&place, reader);
+    until(|| begun.elapsed() > Duration::from_secs(5));
+    kill_process(Pid::from_child(&child), Signal::CONT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+#[test]
 fn a_command_that_stops_its_guard_does_not_outlive_its_time() {
     let (place, reader) = place();
     let script = format!("{RUNAWAYS} kill -STOP $PPID; sleep 300");
@@ -291,7 +363,7 @@ fn a_guard_is_known_by_its_name_and_shows_nothing_of_the_command() {
     let place = Place::new();
     let script = "cat /proc/$PPID/comm; tr '\\0' ' ' < /proc/$PPID/cmdline";
     let output = place.run(&["sh", "-c", script, "sh", "hidden word"]);
-    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 4 ");
+    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 5 ");
 }
 
 #[test]
@@ -303,6 +375,7 @@ fn the_guard_is_nothing_that_a_person_is_offered() {
         &["__guard", "2"],
         &["__guard", "3"],
         &["__guard", "4"],
+        &["__guard", "5"],
         &["__terminal"],
         &["__terminal", "1"],
     ] {

@@ -22,27 +22,21 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
 use std::sync::{OnceLock, atomic::AtomicU64};
-use std::time::Duration;
 
 use rustix::fs::{FileType, fstat, major, stat};
 use rustix::io::{Errno, FdFlags, fcntl_getfd};
+#[cfg(target_os = "linux")]
+use rustix::process::getpid;
 use rustix::process::{Pid, Resource, getrlimit, ioctl_tiocsctty, setsid};
 use rustix::termios::tcgetattr;
-use serde::{Deserialize, Serialize};
 
+use super::again::again;
 use super::opened::{FileState, SHELL};
+use super::usage::Usage;
 
-/// What the kernel counted for a child and the descendants that it waited for.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct Usage {
-    /// Time in user mode.
-    pub(super) user_cpu: Duration,
-    /// Time in the kernel.
-    pub(super) system_cpu: Duration,
-    /// The largest resident size of one of these processes, in bytes. At least the size that this
-    /// process had when it started the child.
-    pub(super) max_resident_bytes: u64,
-}
+/// The status of a child whose gate closed before it was to execute: nobody sees it but its guard.
+#[cfg(target_os = "linux")]
+const EXIT_NOT_STARTED: i32 = 125;
 
 /// What happens in this process when a signal arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,22 +53,17 @@ pub(super) enum Disposition {
 pub(super) fn wait_with_usage(child: Pid) -> io::Result<(ExitStatus, Usage)> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    loop {
-        let pid = child.as_raw_nonzero().get();
+    let pid = child.as_raw_nonzero().get();
+    again(|| {
         // SAFETY: both pointers are to live, writable values of the types that wait4 fills in;
         // it keeps neither after it returns.
         let waited = unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) };
-        if waited == pid {
-            // SAFETY: rusage is made of plain integers, for which the zeroes it was created with
-            // are valid; wait4 has only replaced them.
-            let usage = unsafe { usage.assume_init() };
-            return Ok((ExitStatus::from_raw(status), usage_of(&usage)));
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
+        if waited == pid { Ok(()) } else { Err(io::Error::last_os_error()) }
+    })?;
+    // SAFETY: rusage is made of plain integers, for which the zeroes it was created with are valid;
+    // wait4 has only replaced them.
+    let usage = unsafe { usage.assume_init() };
+    Ok((ExitStatus::from_raw(status), Usage::from(&usage)))
 }
 
 /// A child of this process that has ended and is not reaped yet, if there is one. Does not wait and
@@ -83,11 +72,14 @@ pub(super) fn wait_with_usage(child: Pid) -> io::Result<(ExitStatus, Usage)> {
 pub(super) fn ended_child() -> io::Result<Option<Pid>> {
     let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: the pointer is to a live, writable value of the type that waitid fills in, which it
-    // does not keep.
-    if unsafe { libc::waitid(libc::P_ALL, 0, found.as_mut_ptr(), options) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    again(|| {
+        // SAFETY: the pointer is to a live, writable value of the type that waitid fills in, which
+        // it does not keep.
+        match unsafe { libc::waitid(libc::P_ALL, 0, found.as_mut_ptr(), options) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    })?;
     // SAFETY: the zeroes that it was created with are valid for its integers, and waitid has only
     // replaced them.
     let found = unsafe { found.assume_init() };
@@ -154,6 +146,30 @@ pub(super) fn separate_from_terminals(command: &mut Command, has_terminal: bool)
     // SAFETY: the closure runs between fork and exec. It makes system calls alone, takes no lock,
     // and nothing from the heap.
     unsafe { command.pre_exec(separate) };
+}
+
+/// Lets a command's child wait before it executes: it writes its number to `ready`, and goes on
+/// once a byte comes out of `gate`. It ends with [`EXIT_NOT_STARTED`] where the gate closes.
+/// `opener` is the number of the other end of the gate, of which the child has a copy.
+///
+/// Of the hooks of a command this is the last before the one that executes.
+#[cfg(target_os = "linux")]
+pub(super) fn wait_at_gate(command: &mut Command, ready: OwnedFd, gate: OwnedFd, opener: i32) {
+    let wait = move || {
+        // SAFETY: the child's own copy, which would keep the gate from closing. The value that owns
+        // the number is in the parent.
+        unsafe { libc::close(opener) };
+        let pid = getpid().as_raw_nonzero().get().to_ne_bytes();
+        again(|| Ok(rustix::io::write(&ready, &pid)?))?;
+        match again(|| Ok(rustix::io::read(&gate, &mut [0; 1])?)) {
+            Ok(1) => Ok(()),
+            // SAFETY: it ends this process, and runs nothing of its parent's.
+            _ => unsafe { libc::_exit(EXIT_NOT_STARTED) },
+        }
+    };
+    // SAFETY: the closure runs between fork and exec. It makes system calls alone, takes no lock,
+    // and nothing from the heap.
+    unsafe { command.pre_exec(wait) };
 }
 
 /// The descriptors of terminals that a child would get from this process, other than the standard
@@ -372,26 +388,6 @@ pub(super) fn share_memory(one: i32, other: i32) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn share_memory(_: i32, _: i32) -> bool {
     false
-}
-
-fn usage_of(usage: &libc::rusage) -> Usage {
-    Usage {
-        user_cpu: duration_of(&usage.ru_utime),
-        system_cpu: duration_of(&usage.ru_stime),
-        max_resident_bytes: max_resident_bytes(usage),
-    }
-}
-
-fn duration_of(time: &libc::timeval) -> Duration {
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let microseconds = u64::try_from(time.tv_usec).unwrap_or(0);
-    Duration::from_secs(seconds).saturating_add(Duration::from_micros(microseconds))
-}
-
-/// The kernel counts kibibytes, Apple's counts bytes.
-fn max_resident_bytes(usage: &libc::rusage) -> u64 {
-    let counted = u64::try_from(usage.ru_maxrss).unwrap_or(0);
-    if cfg!(target_vendor = "apple") { counted } else { counted.saturating_mul(1024) }
 }
 
 /// The number of this process's user namespace, asked of the kernel. `None` where it is too old to

@@ -12,7 +12,10 @@ use std::sync::Arc;
 pub(super) const GUARD_VERB: &str = "__guard";
 #[cfg(target_os = "linux")]
 /// The second one: what a recorder and a guard say to each other, by number.
-pub(super) const GUARD_VERSION: &str = "4";
+pub(super) const GUARD_VERSION: &str = "5";
+#[cfg(target_os = "linux")]
+/// The third one of the process above a guard.
+pub(super) const GUARD_ABOVE: &str = "above";
 /// The name that a guard shows in the table of processes: a process with a guard among its
 /// ancestors runs under a recorder.
 pub const GUARD_NAME: &CStr = c"holdpoint-guard";
@@ -54,7 +57,8 @@ impl Guard {
 
     /// Makes this process the one to which the system gives the orphans below it, so that it can
     /// kill them all if somebody kills the guard. Everything below this process is then taken for
-    /// the command's: only for a program that starts nothing but one command at a time.
+    /// the command's: only for a program that starts nothing but one command at a time. For others
+    /// one more process, above the guard, does the same.
     #[must_use]
     pub fn adopting(mut self) -> Self {
         self.adopts = true;

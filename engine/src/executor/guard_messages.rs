@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -16,10 +17,11 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::child_calls::Usage;
+use super::again::again;
 use super::leader::{Limit, Limits};
 use super::opened::Plan;
 use super::report::Survivor;
+use super::usage::Usage;
 
 /// How many descriptors can travel with a message.
 const DESCRIPTORS_MAX: usize = 16;
@@ -50,13 +52,14 @@ pub(super) struct Order {
 /// What a recorder asks for later.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) enum Request {
+    /// Let the command execute, and end it once it exceeds one of these, also where the recorder
+    /// does not ask for it. Before this the command has certainly not run.
+    Open(Limits),
+    /// The command is being ended: kill it with everything that it started after this time, also
+    /// where the recorder does not ask for it.
+    KillAfter(Duration),
     /// Kill the command with everything that it started.
     Kill,
-    /// The recorder stops with the command: kill the command with everything that it started once
-    /// it exceeds one of these.
-    KeepLimits(Limits),
-    /// The recorder goes on, and keeps the limits itself.
-    LeaveLimits,
     /// The command is over: say how it ended, and leave alone what it left behind.
     Finish,
 }
@@ -64,13 +67,13 @@ pub(super) enum Request {
 /// What a guard tells.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Report {
-    /// The command was started.
-    Started { pid: i32 },
-    /// It was not, by the system's error number where there is one.
+    /// The process of the command waits at the gate: its number, and that of the guard.
+    Ready { leader: i32, guard: i32 },
+    /// The command is not executed, by the system's error number where there is one.
     NotStarted { errno: Option<i32>, message: String },
     /// Its first process has ended. It is not reaped.
     Ended,
-    /// The command exceeded a limit while the recorder was stopped: the guard killed it.
+    /// The command exceeded a limit: the guard ends it.
     Exceeded(Limit),
     /// Whatever could be killed is gone, and reaped.
     Killed,
@@ -79,11 +82,13 @@ pub(super) enum Report {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Finished {
     /// The status as the system gives it.
     pub(super) status: i32,
     pub(super) usage: Usage,
+    /// The time from the opening of the gate until its first process was seen to have ended.
+    pub(super) ran: Duration,
     /// The peak of the guard, out of which the command was started.
     pub(super) own_peak: Option<u64>,
     pub(super) survivors: Vec<Survivor>,
@@ -102,13 +107,21 @@ pub(super) struct Incoming {
 }
 
 /// Sends a message, and waits until the other side has room for it.
-pub(super) fn send<T: Serialize>(mut channel: &UnixStream, message: &T) -> io::Result<()> {
-    channel.write_all(&framed(message)?)
+pub(super) fn send<T: Serialize>(channel: &UnixStream, message: &T) -> io::Result<()> {
+    write_all(channel, &framed(message)?)
+}
+
+fn write_all(mut channel: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let count = again(|| channel.write(bytes))?;
+        bytes = bytes.get(count..).filter(|_| count > 0).ok_or(ErrorKind::WriteZero)?;
+    }
+    Ok(())
 }
 
 /// Sends a message with descriptors.
 pub(super) fn send_with<T: Serialize>(
-    mut channel: &UnixStream,
+    channel: &UnixStream,
     message: &T,
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
@@ -119,8 +132,8 @@ pub(super) fn send_with<T: Serialize>(
         return Err(io::Error::new(ErrorKind::InvalidInput, "too many descriptors to hand over"));
     }
     let parts = [IoSlice::new(&bytes)];
-    let sent = retried(|| sendmsg(channel, &parts, &mut ancillary, SendFlags::NOSIGNAL))?;
-    channel.write_all(bytes.get(sent..).unwrap_or_default())
+    let sent = again(|| Ok(sendmsg(channel, &parts, &mut ancillary, SendFlags::NOSIGNAL)?))?;
+    write_all(channel, bytes.get(sent..).unwrap_or_default())
 }
 
 impl Incoming {
@@ -132,7 +145,7 @@ impl Incoming {
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [IoSliceMut::new(&mut buffer)];
         let flags = flags | RecvFlags::CMSG_CLOEXEC;
-        let received = match retried(|| recvmsg(channel, &mut parts, &mut ancillary, flags)) {
+        let received = match again(|| Ok(recvmsg(channel, &mut parts, &mut ancillary, flags)?)) {
             Ok(received) => received.bytes,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
@@ -172,15 +185,6 @@ fn framed<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
         return Err(too_long());
     }
     Ok([&length.to_le_bytes()[..], &encoded].concat())
-}
-
-fn retried<T>(mut call: impl FnMut() -> Result<T, Errno>) -> io::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            answer => return Ok(answer?),
-        }
-    }
 }
 
 fn not_understood() -> io::Error {

@@ -12,33 +12,35 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
+use rustix::process::{Pid, Signal, getpid, kill_process_group, set_child_subreaper};
 
-use super::child_calls::{
-    Usage, close_inherited, ended_child, separate_from_terminals, wait_with_usage,
-};
-use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION};
+use super::child_calls::{close_inherited, ended_child, wait_with_usage};
+use super::gate::Gate;
+use super::guard::{GUARD_ABOVE, GUARD_NAME, GUARD_VERB, GUARD_VERSION};
+use super::guard_above::serve_above;
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
 use super::guard_signals::outlive_signals;
 use super::keeper::serve_as_keeper;
 use super::leader::{Limit, Limits};
 use super::memory::MemoryWatch;
-use super::own_child::{command, execute_found, execute_opened};
 use super::process_table::{Among, ProcessTable};
 use super::run::TERMINATE_GRACE;
 use super::tree::Tree;
+use super::usage::Usage;
 
 /// How long the recorder waits at most for the answer that all were killed.
 const KILLING_MAX: Duration = Duration::from_millis(500);
+/// How much later than its recorder a guard ends a command that exceeds its time.
+const LATENESS: Duration = Duration::from_millis(250);
 /// How long it is waited for what was killed before it is looked for again.
 const KILLING_PAUSE: Duration = Duration::from_millis(2);
 /// How often it is tried again to kill what belongs to another user, once nobody records it.
@@ -60,7 +62,12 @@ pub fn serve_as_guard() -> Option<io::Result<()>> {
         return serve_as_keeper();
     }
     let is_ours = arguments.next().as_deref() == Some(OsStr::new(GUARD_VERSION));
-    Some(if is_ours { serve() } else { Err(not_by_hand()) })
+    let is_above = arguments.next().as_deref() == Some(OsStr::new(GUARD_ABOVE));
+    Some(match (is_ours, is_above) {
+        (true, false) => serve(),
+        (true, true) => serve_above(),
+        (false, _) => Err(not_by_hand()),
+    })
 }
 
 fn serve() -> io::Result<()> {
@@ -71,18 +78,36 @@ fn serve() -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
     let bell = outlive_signals()?;
     let table = ProcessTable::find().ok_or(ErrorKind::Unsupported)?;
-    let Some((order, incoming)) = receive_order(&channel)? else { return Ok(()) };
-    let Some((leader, held)) = start(&channel, order, incoming.descriptors)? else { return Ok(()) };
+    let Some((order, mut incoming)) = receive_order(&channel)? else { return Ok(()) };
+    let descriptors = std::mem::take(&mut incoming.descriptors);
+    let (mut gate, held) = match Gate::begin(order, descriptors) {
+        Ok(begun) => begun,
+        Err(error) => return send(&channel, &not_started(&error)),
+    };
+    let opened = open_gate(&channel, &mut incoming, &mut gate);
+    let Ok(Some((leader, limits))) = opened else {
+        gate.close();
+        // Somebody may have stopped the process of the command.
+        Tree::of(table, getpid()).kill_from_above();
+        return opened.map(drop);
+    };
+    let opened = Instant::now();
+    let deadline = limits.time.and_then(|time| opened.checked_add(time)?.checked_add(LATENESS));
     let guard = GuardProcess {
         channel,
         bell,
-        incoming: Incoming::default(),
+        incoming,
         table,
         tree: Tree::of(table, getpid()),
         leader,
+        gate: Some(gate),
+        failure: None,
+        opened,
+        ran: None,
         has_ended: false,
-        deadline: None,
-        memory: None,
+        deadline,
+        kill_at: None,
+        memory: limits.memory.map(|it| MemoryWatch::new(Some(table), Some(it))),
         was_told_to_kill: false,
         reaped: None,
         held,
@@ -101,56 +126,57 @@ fn receive_order(channel: &UnixStream) -> io::Result<Option<(Order, Incoming)>> 
     Ok(None)
 }
 
-/// Starts the command: its number, and what is to be kept open.
-fn start(
+/// Tells the recorder that the command is ready, and opens the gate once it says so: the number of
+/// the command and its limits. `None` if it is not to run, or cannot.
+fn open_gate(
     channel: &UnixStream,
-    order: Order,
-    descriptors: Vec<OwnedFd>,
-) -> io::Result<Option<(Pid, Vec<OwnedFd>)>> {
-    let mut descriptors = descriptors.into_iter();
-    let mut stream = || descriptors.next().map(Stdio::from).ok_or(ErrorKind::InvalidData);
-    let (stdout, stderr) = (stream()?, stream()?);
-    let stdin = if order.has_stdin { stream()? } else { Stdio::null() };
-    let mut command = command(
-        order.path.as_ref(),
-        &order.name,
-        &order.arguments,
-        order.directory.as_ref(),
-        &order.environment,
-    );
-    separate_from_terminals(&mut command, order.has_terminal);
-    command.stdin(stdin).stdout(stdout).stderr(stderr);
-    let planned = match order.plan {
-        Some(plan) => {
-            let opened = descriptors.next().ok_or(ErrorKind::InvalidData)?;
-            execute_opened(&mut command, plan, opened.as_fd(), &order.environment)
+    incoming: &mut Incoming,
+    gate: &mut Gate,
+) -> io::Result<Option<(Pid, Limits)>> {
+    let mut arrived = None;
+    loop {
+        if arrived.is_none() {
+            // Looked at first: a process that failed at the gate has said all that it will.
+            let result = gate.result();
+            arrived = gate.arrived()?;
+            match (arrived, result) {
+                (Some(leader), _) => {
+                    let (leader, guard) = (number(leader), number(getpid()));
+                    send(channel, &Report::Ready { leader, guard })?;
+                }
+                (None, Some(result)) => {
+                    let error = result.err().unwrap_or_else(|| ErrorKind::UnexpectedEof.into());
+                    send(channel, &not_started(&error))?;
+                    return Ok(None);
+                }
+                (None, None) => {}
+            }
         }
-        None => execute_found(
-            &mut command,
-            order.path.as_ref(),
-            &order.name,
-            &order.arguments,
-            &order.environment,
-        ),
-    };
-    let started = planned.and_then(|()| command.spawn());
-    // The ends of the pipes that only the command is to hold, and its program.
-    drop(command);
-    match started {
-        Ok(child) => {
-            let leader = Pid::from_child(&child);
-            send(channel, &Report::Started { pid: leader.as_raw_nonzero().get() })?;
-            Ok(Some((leader, descriptors.collect())))
+        match (incoming.take()?, arrived) {
+            (Some(Request::Open(limits)), Some(leader)) => {
+                gate.open()?;
+                return Ok(Some((leader, limits)));
+            }
+            (Some(_), _) => return Ok(None),
+            (None, _) => {}
         }
-        Err(error) => {
-            let (errno, message) = (error.raw_os_error(), error.to_string());
-            send(channel, &Report::NotStarted { errno, message })?;
-            Ok(None)
+        let arrival = arrived.is_none().then(|| [gate.arrival(), gate.news()]);
+        wait_for([channel.as_fd()].into_iter().chain(arrival.into_iter().flatten()), None);
+        if !incoming.read(channel, RecvFlags::DONTWAIT)? {
+            return Ok(None);
         }
     }
 }
 
-/// A guard whose command was started.
+fn number(pid: Pid) -> i32 {
+    pid.as_raw_nonzero().get()
+}
+
+fn not_started(error: &io::Error) -> Report {
+    Report::NotStarted { errno: error.raw_os_error(), message: error.to_string() }
+}
+
+/// A guard whose command was let through its gate.
 struct GuardProcess {
     channel: UnixStream,
     bell: UnixStream,
@@ -158,11 +184,21 @@ struct GuardProcess {
     table: ProcessTable,
     tree: Tree,
     leader: Pid,
+    /// Until it is known whether the system executes the command.
+    gate: Option<Gate>,
+    /// Why it does not.
+    failure: Option<io::Error>,
+    opened: Instant,
+    /// How long the leader ran, as far as this process saw it.
+    ran: Option<Duration>,
     /// Whether the recorder was told that the leader has ended.
     has_ended: bool,
-    /// When the command is killed although the recorder, which is stopped, cannot ask for it.
+    /// When the command is asked to end, and killed a little later, although the recorder has not
+    /// asked for it: it may be stopped.
     deadline: Option<Instant>,
-    /// The memory of the command, while the recorder is stopped.
+    /// When the command is killed although the recorder has not asked for it.
+    kill_at: Option<Instant>,
+    /// The memory of the command, where that has a limit.
     memory: Option<MemoryWatch>,
     was_told_to_kill: bool,
     reaped: Option<(ExitStatus, Usage)>,
@@ -170,32 +206,35 @@ struct GuardProcess {
     held: Vec<OwnedFd>,
 }
 
+/// Why a guard has nothing more to attend to.
+enum Attended {
+    Asked(Request),
+    RecorderGone,
+    NotStarted,
+}
+
 impl GuardProcess {
     /// Does what the recorder asks, until it has what it wants or is gone.
     fn watch(mut self) -> io::Result<()> {
         loop {
             let request = match self.attend() {
-                Ok(Some(request)) => request,
+                Ok(Attended::Asked(request)) => request,
+                Ok(Attended::NotStarted) => return Ok(()),
                 // Whatever is wrong with the channel, nobody records the command any more.
-                Ok(None) | Err(_) => return self.end_alone(),
+                Ok(Attended::RecorderGone) | Err(_) => return self.end_alone(),
             };
             let answered = match request {
                 Request::Kill => {
-                    self.was_told_to_kill = true;
-                    self.kill_tree(Some(Instant::now() + KILLING_MAX));
-                    self.tell_end().and_then(|()| send(&self.channel, &Report::Killed))
+                    self.kill_all().and_then(|()| send(&self.channel, &Report::Killed))
                 }
-                Request::KeepLimits(Limits { time, memory }) => {
-                    self.deadline = time.and_then(|time| Instant::now().checked_add(time));
-                    let limited = memory.map(|it| MemoryWatch::new(Some(self.table), Some(it)));
-                    self.memory = limited;
-                    Ok(())
-                }
-                Request::LeaveLimits => {
+                Request::KillAfter(time) => {
+                    let kill_at = Instant::now().checked_add(time);
+                    self.kill_at = kill_at.and_then(|kill_at| kill_at.checked_add(LATENESS));
                     (self.deadline, self.memory) = (None, None);
                     Ok(())
                 }
                 Request::Finish => return self.finish(),
+                Request::Open(_) => Ok(()),
             };
             if answered.is_err() {
                 return self.end_alone();
@@ -203,57 +242,72 @@ impl GuardProcess {
         }
     }
 
-    /// Tells of the command until something is asked; `None` when the recorder is gone.
-    fn attend(&mut self) -> io::Result<Option<Request>> {
+    /// Tells of the command until something is asked.
+    fn attend(&mut self) -> io::Result<Attended> {
         loop {
+            self.heed_start();
             self.look_at_children()?;
+            if let Some(error) = &self.failure {
+                // A recorder that is gone has nothing to be told.
+                let _ = send(&self.channel, &not_started(error));
+                return Ok(Attended::NotStarted);
+            }
             if let Some(request) = self.incoming.take()? {
-                return Ok(Some(request));
+                return Ok(Attended::Asked(request));
             }
-            let now = Instant::now();
-            if self.deadline.is_some_and(|deadline| now >= deadline) {
-                self.run_out()?;
-                continue;
-            }
-            let among = Among::Descendants(getpid());
-            let seen = self.memory.as_mut().and_then(|it| it.look(self.leader, among, now));
-            if let Some(seen) = seen {
-                self.run_over(seen)?;
-                continue;
-            }
-            let due = [self.deadline, self.memory.as_ref().and_then(MemoryWatch::due)];
-            let due = due.into_iter().flatten().min();
+            self.keep_limits()?;
+            let memory = self.memory.as_ref().filter(|_| !self.has_ended);
+            let memory = memory.and_then(MemoryWatch::due);
+            let due = [self.deadline, self.kill_at, memory].into_iter().flatten().min();
             let left = due.map(|due| due.saturating_duration_since(Instant::now()));
-            wait_for(&[&self.channel, &self.bell], left);
-            self.silence_bell();
+            let start = self.gate.as_ref().map(Gate::news);
+            wait_for([self.channel.as_fd(), self.bell.as_fd()].into_iter().chain(start), left);
+            silence(&self.bell);
             if !self.incoming.read(&self.channel, RecvFlags::DONTWAIT)? {
-                return Ok(None);
+                return Ok(Attended::RecorderGone);
             }
         }
     }
 
-    /// The command's time is over while the recorder is stopped. Its processes are stopped too, and
-    /// get the time that the recorder would give them to end by themselves.
-    fn run_out(&mut self) -> io::Result<()> {
+    /// Ends the command that exceeds a limit, a little after the recorder would: it may be stopped.
+    fn keep_limits(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.run_out(now)?;
+        }
+        let among = Among::Descendants(getpid());
+        let memory = self.memory.as_mut().filter(|_| !self.has_ended);
+        if let Some(seen) = memory.and_then(|it| it.look(self.leader, among, now)) {
+            send(&self.channel, &Report::Exceeded(Limit::Memory { seen }))?;
+            self.kill_at = Some(now);
+        }
+        if self.kill_at.is_some_and(|kill_at| now >= kill_at) {
+            (self.deadline, self.kill_at, self.memory) = (None, None, None);
+            self.kill_all()?;
+            let is_left = !self.tree.living().is_empty() && !self.tree.is_beyond_us();
+            self.kill_at = is_left.then(|| Instant::now() + KILLING_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// The time of the command is over. A command that ended in time leaves nobody in its group.
+    fn run_out(&mut self, now: Instant) -> io::Result<()> {
         (self.deadline, self.memory) = (None, None);
+        if self.has_ended {
+            if self.reaped.is_none() {
+                let _ = kill_process_group(self.leader, Signal::KILL);
+            }
+            return Ok(());
+        }
+        self.kill_at = Some(now + TERMINATE_GRACE);
         send(&self.channel, &Report::Exceeded(Limit::Time))?;
         self.tree.signal(Signal::TERM);
+        // They may be stopped with the recorder.
         self.tree.signal(Signal::CONT);
-        let until = Instant::now() + TERMINATE_GRACE;
-        while !self.tree.living().is_empty() && Instant::now() < until {
-            wait_for(&[&self.bell], Some(until.saturating_duration_since(Instant::now())));
-            self.silence_bell();
-        }
-        self.was_told_to_kill = true;
-        self.kill_tree(Some(Instant::now() + KILLING_MAX));
-        self.tell_end()
+        Ok(())
     }
 
-    /// The command holds too much memory while the recorder is stopped: somebody continued a part
-    /// of it, or it held too much already.
-    fn run_over(&mut self, seen: u64) -> io::Result<()> {
-        (self.deadline, self.memory) = (None, None);
-        send(&self.channel, &Report::Exceeded(Limit::Memory { seen }))?;
+    fn kill_all(&mut self) -> io::Result<()> {
         self.was_told_to_kill = true;
         self.kill_tree(Some(Instant::now() + KILLING_MAX));
         self.tell_end()
@@ -274,36 +328,47 @@ impl GuardProcess {
     fn tell_end(&mut self) -> io::Result<()> {
         let is_over =
             self.reaped.is_some() || ended_child().is_ok_and(|it| it == Some(self.leader));
-        if !is_over || self.has_ended {
+        if !is_over || self.has_ended || !self.was_executed() {
             return Ok(());
         }
+        self.note_end();
         self.has_ended = true;
         send(&self.channel, &Report::Ended)
+    }
+
+    fn note_end(&mut self) {
+        self.ran.get_or_insert_with(|| self.opened.elapsed());
+    }
+
+    /// Notes whether the system executes the command, as soon as that is known.
+    fn heed_start(&mut self) {
+        if let Some(result) = self.gate.as_ref().and_then(Gate::result) {
+            (self.gate, self.failure) = (None, result.err());
+        }
+    }
+
+    /// Whether the system executed the command, whose process has ended: so this is known at once.
+    /// Where it did not, whoever made the process reaps it.
+    fn was_executed(&mut self) -> bool {
+        if let Some(gate) = self.gate.take() {
+            self.failure = gate.wait().err();
+        }
+        self.failure.is_none()
     }
 
     /// Kills all that is below this process, until nothing is left or only what it may not kill,
     /// or until the recorder wants an answer.
     fn kill_tree(&mut self, until: Option<Instant>) {
         loop {
-            self.signal_children(Signal::STOP);
-            self.tree.kill();
-            self.signal_children(Signal::KILL);
+            self.tree.kill_from_above();
             if self.reap_all() || self.tree_is_beyond_us() {
                 return;
             }
             if until.is_some_and(|until| Instant::now() >= until) {
                 return;
             }
-            wait_for(&[&self.bell], Some(KILLING_PAUSE));
-            self.silence_bell();
-        }
-    }
-
-    /// Children of this very process cannot vanish, so their numbers are safe; and a process that
-    /// forks and ends without pause becomes one each time.
-    fn signal_children(&self, signal: Signal) {
-        for child in self.table.own_children().into_iter().filter_map(Pid::from_raw) {
-            let _ = kill_process(child, signal);
+            wait_for([self.bell.as_fd()], Some(KILLING_PAUSE));
+            silence(&self.bell);
         }
     }
 
@@ -316,12 +381,13 @@ impl GuardProcess {
     fn reap_all(&mut self) -> bool {
         loop {
             match ended_child() {
-                Ok(Some(child)) => {
-                    let reaped = wait_with_usage(child);
-                    if child == self.leader {
-                        self.reaped = reaped.ok();
-                    }
+                Ok(Some(child)) if child != self.leader => drop(wait_with_usage(child)),
+                Ok(Some(leader)) if self.was_executed() => {
+                    self.note_end();
+                    self.reaped = wait_with_usage(leader).ok();
                 }
+                // Whoever made it has reaped it by now.
+                Ok(Some(_)) => {}
                 Ok(None) => return false,
                 Err(error) => return error.raw_os_error() == Some(libc::ECHILD),
             }
@@ -330,14 +396,20 @@ impl GuardProcess {
 
     /// The command is over. What it left behind goes on.
     fn finish(mut self) -> io::Result<()> {
+        if !self.was_executed() {
+            let failure = self.failure.take().unwrap_or_else(|| ErrorKind::Other.into());
+            return send(&self.channel, &not_started(&failure));
+        }
         let (status, usage) = match self.reaped.take() {
             Some(reaped) => reaped,
             None => wait_with_usage(self.leader)?,
         };
+        self.note_end();
         let lives_on = !self.reap_all();
         let finished = Finished {
             status: status.into_raw(),
             usage,
+            ran: self.ran.unwrap_or_default(),
             own_peak: self.table.own_peak_resident_bytes(),
             survivors: self.tree.survivors(),
             beyond_reach: self.tree.beyond_reach(self.group_to_end()),
@@ -361,8 +433,8 @@ impl GuardProcess {
         self.let_go();
         while !self.reap_all() {
             self.kill_tree(None);
-            wait_for(&[&self.bell], Some(UNKILLABLE_PAUSE));
-            self.silence_bell();
+            wait_for([self.bell.as_fd()], Some(UNKILLABLE_PAUSE));
+            silence(&self.bell);
         }
         Ok(())
     }
@@ -372,8 +444,8 @@ impl GuardProcess {
     fn outlast(mut self) {
         self.let_go();
         while !self.reap_all() {
-            wait_for(&[&self.bell], None);
-            self.silence_bell();
+            wait_for([self.bell.as_fd()], None);
+            silence(&self.bell);
         }
     }
 
@@ -389,23 +461,28 @@ impl GuardProcess {
         let _ = rustix::process::chdir("/");
         let _ = close_inherited();
     }
-
-    fn silence_bell(&mut self) {
-        let mut rings = [0; 64];
-        while self.bell.read(&mut rings).is_ok_and(|count| count == rings.len()) {}
-    }
 }
 
 /// Waits until one of them is readable, or for so long.
-fn wait_for(channels: &[&UnixStream], at_most: Option<Duration>) {
+pub(super) fn wait_for<'a>(
+    awaited: impl IntoIterator<Item = BorrowedFd<'a>>,
+    at_most: Option<Duration>,
+) {
+    let awaited = awaited.into_iter();
     let mut watched: Vec<PollFd<'_>> =
-        channels.iter().map(|channel| PollFd::new(*channel, PollFlags::IN)).collect();
+        awaited.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)).collect();
     let at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
-    // An error other than an interruption would only make this busy, and nothing can cause one.
+    // Whoever waits looks again, whatever ended the wait.
     let _: Result<usize, Errno> = poll(&mut watched, at_most.as_ref());
 }
 
-fn not_by_hand() -> io::Error {
+/// Takes in that children have changed.
+pub(super) fn silence(mut bell: &UnixStream) {
+    let mut rings = [0; 64];
+    while bell.read(&mut rings).is_ok_and(|count| count == rings.len()) {}
+}
+
+pub(super) fn not_by_hand() -> io::Error {
     let advice = "a guard is started by the recorder of a command, of the same version";
     io::Error::new(ErrorKind::InvalidInput, advice)
 }

@@ -14,22 +14,27 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper,
-    waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, kill_process_group, pidfd_open,
+    pidfd_send_signal, set_child_subreaper, waitpid,
 };
 
-use super::child_calls::{Usage, separate_from_terminals};
+use super::child_calls::separate_from_terminals;
 use super::command::{CommandSpec, Stdin};
-use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION, Guard};
+use super::guard::{GUARD_ABOVE, GUARD_NAME, GUARD_VERB, GUARD_VERSION, Guard};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send, send_with};
-use super::leader::{End, Leader, Limit, Limits, Pipes, Program, STOP_GRACE, Streams, start_error};
+use super::leader::{
+    Attempt, End, Leader, Limit, Limits, LostGuard, Pipes, Program, STOP_GRACE, Streams,
+};
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError};
 use super::tree::Tree;
+use super::usage::Usage;
 
+/// How long a guard has until the process of the command is there. Nothing runs before.
+const READY_MAX: Duration = Duration::from_secs(60);
 /// How long a guard has for an answer before it counts as dead. The answer to a request to kill
-/// comes within half a second.
-const ANSWER_MAX: Duration = Duration::from_secs(2);
+/// comes within half a second on a machine that does little else.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// How often a guard that has yet to answer is set going, in case somebody stopped it.
 const CONTINUE_INTERVAL: Duration = Duration::from_millis(50);
 /// How long those are looked for at most that a dead guard left behind.
@@ -47,10 +52,18 @@ static OUTLASTING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 ///
 /// The guard reaps the command only when it is asked for the end of it, or to kill: until then a
 /// signal to the group cannot hit a stranger. If this value is dropped before, the guard kills all.
+///
+/// Once the gate was opened, a guard that is silent says nothing about what became of the command:
+/// that is unknown then.
 pub(super) struct Guarded {
+    /// The guard, or the process above it.
     process: Child,
     guard: Pid,
+    /// The guard, by what cannot become another process.
+    guard_handle: Option<OwnedFd>,
     leader: Pid,
+    /// Readable once the leader has ended, whether or not the guard says so.
+    leader_handle: Option<OwnedFd>,
     channel: UnixStream,
     incoming: Incoming,
     table: ProcessTable,
@@ -58,19 +71,25 @@ pub(super) struct Guarded {
     tree: Tree,
     /// Whether orphans come to this process once the guard is dead, and nobody else is below it.
     adopts: bool,
+    attempt: Attempt,
     has_ended: bool,
-    /// The limit for which the guard killed the command while this process was stopped.
+    /// The limit that the command exceeded, as its guard saw it.
     exceeded: Option<Limit>,
     /// Whether the guard was asked to kill, and so may have reaped the leader.
     is_reaped: bool,
     awaits_killing: bool,
     finished: Option<Finished>,
-    /// Whether the guard is gone or silent without having said how the command ended.
-    is_lost: bool,
+    /// Why the system did not execute the command.
+    failure: Option<io::Error>,
+    /// The guard is gone or silent without having said how the command ended.
+    lost: Option<LostGuard>,
 }
 
 impl Guarded {
     /// Starts the guard, and by it the command.
+    ///
+    /// The command runs only once the guard has said that it is ready, and was answered: an error
+    /// means that it has not run.
     pub(super) fn start(
         guard: &Guard,
         spec: &CommandSpec,
@@ -83,60 +102,101 @@ impl Guarded {
         let mut guarded = Self {
             process,
             guard: guard_pid,
+            guard_handle: None,
             // Until it is known: nothing is signalled before.
             leader: guard_pid,
+            leader_handle: None,
             channel,
             incoming: Incoming::default(),
             tree: Tree::of(table, guard_pid),
+            attempt: Attempt::of(spec, program),
             has_ended: false,
             exceeded: None,
             is_reaped: true,
             awaits_killing: false,
             finished: None,
-            is_lost: false,
+            failure: None,
+            lost: None,
             adopts: guard.adopts(),
             table,
         };
         let pipes = order(&guarded.channel, guard, spec, program).map_err(failed)?;
         match guarded.first_report().map_err(failed)? {
-            Report::Started { pid } => {
-                let unknown = || failed(ErrorKind::InvalidData.into());
-                guarded.leader = Pid::from_raw(pid).ok_or_else(unknown)?;
-                guarded.is_reaped = false;
-                Ok((guarded, pipes))
-            }
+            Report::Ready { leader, guard } => guarded.meet(leader, guard).map_err(failed)?,
             Report::NotStarted { errno, message } => {
-                let other = || io::Error::new(ErrorKind::InvalidInput, message);
-                let error = errno.map_or_else(other, io::Error::from_raw_os_error);
-                Err(start_error(spec, program, error))
+                return Err(guarded.attempt.failed(cause(errno, message)));
             }
-            _ => Err(failed(ErrorKind::InvalidData.into())),
+            _ => return Err(failed(ErrorKind::InvalidData.into())),
         }
+        let limits = Limits { time: spec.timeout, memory: spec.max_memory_bytes };
+        // What cannot be sent opens no gate.
+        send(&guarded.channel, &Request::Open(limits)).map_err(failed)?;
+        guarded.is_reaped = false;
+        Ok((guarded, pipes))
     }
 
-    /// Whether the command started: the guard answers as soon as the system does.
+    /// What the guard says once the process of the command is there. A guard that was stopped is
+    /// set going.
     fn first_report(&mut self) -> io::Result<Report> {
+        let until = Instant::now() + READY_MAX;
         loop {
             if let Some(report) = self.incoming.take()? {
                 return Ok(report);
             }
-            if !self.incoming.read(&self.channel, RecvFlags::empty())? {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::Error::new(ErrorKind::TimedOut, "it did not start the command"));
+            }
+            wait_for_news(&self.channel, left.min(CONTINUE_INTERVAL));
+            if !self.incoming.read(&self.channel, RecvFlags::DONTWAIT)? {
                 let what = "it ended before it had started the command";
                 return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
             }
+            let _ = kill_process(Pid::from_child(&self.process), Signal::CONT);
         }
+    }
+
+    /// Takes note of who is who. Neither process is reaped before it is asked for.
+    fn meet(&mut self, leader: i32, guard: i32) -> io::Result<()> {
+        let unknown = || io::Error::from(ErrorKind::InvalidData);
+        let (leader, guard) = (Pid::from_raw(leader), Pid::from_raw(guard));
+        let (leader, guard) = leader.zip(guard).ok_or_else(unknown)?;
+        let started = Pid::from_child(&self.process);
+        if guard != started && !self.table.is_child(guard, started) {
+            return Err(unknown());
+        }
+        let handle = |pid| pidfd_open(pid, PidfdFlags::empty()).ok();
+        (self.leader_handle, self.guard_handle) = (handle(leader), handle(guard));
+        (self.leader, self.guard, self.tree) = (leader, guard, Tree::of(self.table, guard));
+        Ok(())
+    }
+
+    fn signal_guard(&self, signal: Signal) {
+        let _ = match &self.guard_handle {
+            Some(handle) => pidfd_send_signal(handle, signal),
+            // A child that is not reaped.
+            None if self.guard == Pid::from_child(&self.process) => {
+                kill_process(self.guard, signal)
+            }
+            None => Ok(()),
+        };
+    }
+
+    /// Whether the guard has yet to say something.
+    fn is_listened_to(&self) -> bool {
+        self.lost.is_none() && self.finished.is_none() && self.failure.is_none()
     }
 
     /// Takes in what the guard has told. Does not wait.
     fn listen(&mut self) {
-        if self.is_lost || self.finished.is_some() {
+        if !self.is_listened_to() {
             return;
         }
         let is_open = self.incoming.read(&self.channel, RecvFlags::DONTWAIT).unwrap_or(false);
         while let Ok(Some(report)) = self.incoming.take() {
             self.note(report);
         }
-        if !is_open && self.finished.is_none() {
+        if !is_open && self.is_listened_to() {
             self.lose_guard();
         }
     }
@@ -147,61 +207,98 @@ impl Guarded {
             Report::Exceeded(limit) => self.exceeded = Some(limit),
             Report::Finished(finished) => self.finished = Some(finished),
             Report::Killed => self.awaits_killing = false,
-            Report::Started { .. } | Report::NotStarted { .. } => {}
+            Report::NotStarted { errno, message } => {
+                (self.has_ended, self.is_reaped, self.awaits_killing) = (true, true, false);
+                self.failure = Some(cause(errno, message));
+            }
+            Report::Ready { .. } => {}
         }
     }
 
     /// Asks, and waits for what shows the answer. A guard that was stopped is set going.
     fn ask(&mut self, request: Request, is_answered: impl Fn(&Self) -> bool) {
         let until = Instant::now() + ANSWER_MAX;
-        if !self.is_lost && send(&self.channel, &request).is_err() {
-            self.lose_guard();
-        }
-        while !self.is_lost && !is_answered(self) {
+        self.tell(request);
+        while self.is_listened_to() && !is_answered(self) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 self.lose_guard();
                 return;
             }
-            let _ = kill_process(self.guard, Signal::CONT);
+            self.signal_guard(Signal::CONT);
             wait_for_news(&self.channel, left.min(CONTINUE_INTERVAL));
             self.listen();
         }
     }
 
+    fn tell(&mut self, request: Request) {
+        // What a dead guard said before stands.
+        if self.is_listened_to() && send(&self.channel, &request).is_err() {
+            self.listen();
+            if self.is_listened_to() {
+                self.lose_guard();
+            }
+        }
+    }
+
     /// The guard has said its last word.
     fn part_from_guard(&mut self, lives_on: bool) {
-        if lives_on {
-            // Somebody may have stopped it.
-            let _ = kill_process(self.guard, Signal::CONT);
-            OUTLASTING.lock().push(self.guard);
-        } else {
+        if !lives_on {
+            self.signal_guard(Signal::KILL);
             let _ = self.process.kill();
             let _ = self.process.wait();
+            return;
         }
+        // Somebody may have stopped it.
+        self.signal_guard(Signal::CONT);
+        OUTLASTING.lock().push(Pid::from_child(&self.process));
     }
 
     /// How many are known to live on of what a dead guard left behind.
     fn lost_beyond_reach(&self) -> u32 {
-        let group = (!self.adopts).then_some(self.leader);
-        Tree::of(self.table, getpid()).beyond_reach(group)
+        let adopter = if self.adopts { getpid() } else { Pid::from_child(&self.process) };
+        Tree::of(self.table, adopter).beyond_reach(None)
     }
 
-    /// The guard is dead, or does not answer: what can be found is killed from here.
+    /// The guard is dead, or does not answer: all that descends from it is killed from here, or by
+    /// the process above it.
     fn lose_guard(&mut self) {
-        (self.is_lost, self.has_ended) = (true, true);
+        self.lost = Some(LostGuard { outlived: !self.leader_has_ended(), at: Instant::now() });
+        self.has_ended = true;
         self.tree.kill();
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.signal_guard(Signal::KILL);
         if !self.is_reaped {
             let _ = kill_process_group(self.leader, Signal::KILL);
         }
-        let own = Tree::of(self.table, getpid());
         let until = Instant::now() + KILLING_MAX;
-        while self.adopts && !own.living().is_empty() && Instant::now() < until {
-            own.kill();
-            wait_for_news(&self.channel, KILLING_PAUSE);
+        if !self.adopts {
+            while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < until {
+                wait_a_little();
+            }
+            self.part_from_above();
+            return;
         }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let own = Tree::of(self.table, getpid());
+        while !own.living().is_empty() && Instant::now() < until {
+            own.kill_from_above();
+            wait_a_little();
+        }
+    }
+
+    /// The process above the guard ends by itself once all is killed, unless that takes long.
+    fn part_from_above(&mut self) {
+        if !matches!(self.process.try_wait(), Ok(Some(_))) {
+            OUTLASTING.lock().push(Pid::from_child(&self.process));
+        }
+    }
+
+    /// Whether the leader has ended, as the system says. Without that, nobody knows but the guard.
+    fn leader_has_ended(&self) -> bool {
+        let Some(handle) = &self.leader_handle else { return false };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&at_once)).is_ok_and(|it| it > 0)
     }
 }
 
@@ -218,12 +315,27 @@ impl Leader for Guarded {
         Among::Descendants(self.guard)
     }
 
-    fn notice(&self) -> Option<BorrowedFd<'_>> {
-        (!self.is_lost).then(|| self.channel.as_fd())
+    fn group(&self) -> Among {
+        Among::GroupBelow { group: self.leader, of: self.guard }
+    }
+
+    fn notices(&self) -> Vec<BorrowedFd<'_>> {
+        let channel = self.is_listened_to().then(|| self.channel.as_fd());
+        channel.into_iter().chain(self.leader_handle.as_ref().map(AsFd::as_fd)).collect()
+    }
+
+    fn exceeded(&self) -> Option<Limit> {
+        self.exceeded
+    }
+
+    fn will_be_killed(&mut self, after: Duration) {
+        if !self.has_ended {
+            self.tell(Request::KillAfter(after));
+        }
     }
 
     fn signal_group(&self, signal: Signal) {
-        if !self.is_reaped && !self.is_lost {
+        if !self.is_reaped && self.lost.is_none() {
             let _ = kill_process_group(self.leader, signal);
         }
     }
@@ -240,11 +352,12 @@ impl Leader for Guarded {
 
     fn has_ended(&mut self) -> Result<bool, ExecuteError> {
         self.listen();
+        self.has_ended = self.has_ended || self.leader_has_ended();
         Ok(self.has_ended)
     }
 
-    fn suspend(&mut self, limits: Limits) {
-        if self.is_lost || self.is_reaped {
+    fn suspend(&mut self) {
+        if self.lost.is_some() || self.is_reaped {
             return;
         }
         self.tree.signal(Signal::TSTP);
@@ -253,26 +366,25 @@ impl Leader for Guarded {
             wait_for_news(&self.channel, STOP_PAUSE);
         }
         self.tree.stop();
-        if send(&self.channel, &Request::KeepLimits(limits)).is_err() {
-            self.lose_guard();
-        }
     }
 
-    fn resume(&mut self) -> Option<Limit> {
-        if !self.is_lost && send(&self.channel, &Request::LeaveLimits).is_err() {
-            self.lose_guard();
-        }
+    fn resume(&mut self) {
         self.listen();
         self.tree.signal(Signal::CONT);
-        self.exceeded
     }
 
     fn group_survives(&mut self) -> Result<bool, ExecuteError> {
-        Ok(!self.table.living_members(self.leader).is_empty())
+        Ok(!self.table.living(self.group()).is_empty())
     }
 
     fn finish(&mut self) -> Result<End, ExecuteError> {
         self.ask(Request::Finish, |guarded| guarded.finished.is_some());
+        if let Some(failure) = self.failure.take() {
+            // Nothing is left to be dropped: the guard ends by itself.
+            self.finished = Some(Finished::default());
+            self.part_from_guard(false);
+            return Err(self.attempt.failed(failure));
+        }
         let Some(finished) = self.finished.clone() else {
             return Ok(End {
                 status: ExitStatus::from_raw(libc::SIGKILL),
@@ -280,7 +392,8 @@ impl Leader for Guarded {
                 survivors: Vec::new(),
                 beyond_reach: self.lost_beyond_reach(),
                 starters_peak: None,
-                lost_guard: true,
+                ran: None,
+                lost_guard: self.lost,
             });
         };
         self.part_from_guard(finished.lives_on);
@@ -290,14 +403,15 @@ impl Leader for Guarded {
             survivors: finished.survivors,
             beyond_reach: finished.beyond_reach,
             starters_peak: finished.own_peak,
-            lost_guard: false,
+            ran: Some(finished.ran),
+            lost_guard: None,
         })
     }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        if self.is_lost || self.finished.is_some() {
+        if self.lost.is_some() || self.finished.is_some() {
             return;
         }
         // To the guard this is the end of its recorder. It closes its side when all are killed.
@@ -309,11 +423,17 @@ impl Drop for Guarded {
                 self.tree.kill();
                 break;
             }
-            let _ = kill_process(self.guard, Signal::CONT);
+            self.signal_guard(Signal::CONT);
             wait_for_news(&self.channel, left.min(CONTINUE_INTERVAL));
         }
         self.part_from_guard(!self.tree.living().is_empty());
     }
+}
+
+/// What the system answered, as a guard tells it.
+fn cause(errno: Option<i32>, message: String) -> io::Error {
+    let other = || io::Error::new(ErrorKind::InvalidInput, message);
+    errno.map_or_else(other, io::Error::from_raw_os_error)
 }
 
 /// Reaps the guards that have ended since.
@@ -333,6 +453,7 @@ fn spawn(guard: &Guard) -> io::Result<(Child, UnixStream)> {
     command
         .arg0(OsStr::from_bytes(GUARD_NAME.to_bytes()))
         .args([GUARD_VERB, GUARD_VERSION])
+        .args((!guard.adopts()).then_some(GUARD_ABOVE))
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
@@ -374,4 +495,8 @@ fn wait_for_news(channel: &UnixStream, at_most: Duration) {
     let at_most = Timespec::try_from(at_most).ok();
     // Whoever waits looks at the clock and asks again.
     let _ = poll(&mut watched, at_most.as_ref());
+}
+
+fn wait_a_little() {
+    std::thread::sleep(KILLING_PAUSE);
 }

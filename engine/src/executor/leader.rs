@@ -1,15 +1,16 @@
 //! The command's first process, which leads its process group.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
-use super::child_calls::{Usage, is_terminal};
+use super::child_calls::is_terminal;
 use super::command::{CommandSpec, Stdin};
 use super::opened::OpenedProgram;
 use super::own_child::OwnChild;
@@ -17,6 +18,7 @@ use super::own_terminal::OwnTerminal;
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError, Survivor};
 use super::resolve::refusal_of_exec;
+use super::usage::Usage;
 
 /// From SIGTSTP, on which a process may put its things in order, to SIGSTOP.
 pub(super) const STOP_GRACE: Duration = Duration::from_millis(100);
@@ -32,8 +34,14 @@ pub(super) trait Leader {
     /// The processes that are the command's.
     fn among(&self) -> Among;
 
-    /// A descriptor that becomes readable when there is news of it, where the system has that.
-    fn notice(&self) -> Option<BorrowedFd<'_>>;
+    /// Those of them that are in its group.
+    fn group(&self) -> Among {
+        Among::Group(self.pid())
+    }
+
+    /// Descriptors that become readable when there is news of it: none where the system has no
+    /// such thing.
+    fn notices(&self) -> Vec<BorrowedFd<'_>>;
 
     /// Sends a signal to the whole group. A group without processes, or one that only another
     /// user may signal, is no error here: whether it ended is seen by watching it.
@@ -48,11 +56,19 @@ pub(super) trait Leader {
     /// Whether the process has ended.
     fn has_ended(&mut self) -> Result<bool, ExecuteError>;
 
-    /// Stops all that is contained. Its guard, if it has one, keeps the limits meanwhile.
-    fn suspend(&mut self, limits: Limits);
+    /// The limit that it exceeded as its guard saw it, which ends it as well.
+    fn exceeded(&self) -> Option<Limit> {
+        None
+    }
 
-    /// Continues what was stopped. Returns the limit that it exceeded meanwhile.
-    fn resume(&mut self) -> Option<Limit>;
+    /// It is being ended, and killed after this time: its guard does so even if this process stops.
+    fn will_be_killed(&mut self, _after: Duration) {}
+
+    /// Stops all that is contained. Its guard, if it has one, keeps the limits meanwhile.
+    fn suspend(&mut self);
+
+    /// Continues what was stopped.
+    fn resume(&mut self);
 
     /// Whether the group still has processes once its leader has ended. For systems without a
     /// process table to look it up in.
@@ -62,10 +78,10 @@ pub(super) trait Leader {
     fn finish(&mut self) -> Result<End, ExecuteError>;
 }
 
-/// The limits of a command that are left when its recorder stops.
+/// The limits of a command.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Limits {
-    /// The time until the command is killed.
+    /// How long it may run.
     pub(super) time: Option<Duration>,
     /// The most resident memory that it may hold, in bytes.
     pub(super) memory: Option<u64>,
@@ -89,8 +105,19 @@ pub(super) struct End {
     pub(super) beyond_reach: u32,
     /// The peak of the process out of which it was started, where that was not this one.
     pub(super) starters_peak: Option<u64>,
-    /// Whether the guard died before it could say how the command ended.
-    pub(super) lost_guard: bool,
+    /// How long it ran, as its guard saw it.
+    pub(super) ran: Option<Duration>,
+    /// The guard died before it could say how the command ended.
+    pub(super) lost_guard: Option<LostGuard>,
+}
+
+/// A guard that died, or does not answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LostGuard {
+    /// Whether the command still ran when that was seen.
+    pub(super) outlived: bool,
+    /// When it was seen.
+    pub(super) at: Instant,
 }
 
 /// The reading ends of the command's output.
@@ -150,7 +177,7 @@ pub(super) fn start(
     program: Program<'_>,
     table: Option<ProcessTable>,
 ) -> Result<(Box<dyn Leader>, Pipes), ExecuteError> {
-    check_directory(spec)?;
+    check_directory(&spec.directory)?;
     if spec.stdin == Stdin::Inherit && is_terminal(io::stdin().as_fd()) {
         return Err(ExecuteError::InputIsTerminal);
     }
@@ -166,30 +193,46 @@ pub(super) fn start(
 }
 
 /// Looked at first, because afterwards a missing directory looks like a missing program.
-fn check_directory(spec: &CommandSpec) -> Result<(), ExecuteError> {
-    let error = match spec.directory.metadata() {
+fn check_directory(directory: &Path) -> Result<(), ExecuteError> {
+    let error = match directory.metadata() {
         Ok(metadata) if metadata.is_dir() => return Ok(()),
         Ok(_) => io::ErrorKind::NotADirectory.into(),
         Err(error) => error,
     };
-    Err(ExecuteError::Directory { directory: spec.directory.clone(), source: error })
+    Err(ExecuteError::Directory { directory: directory.to_path_buf(), source: error })
 }
 
-/// Why a command was not started, from what the system answered.
-pub(super) fn start_error(
-    spec: &CommandSpec,
-    program: Program<'_>,
-    error: io::Error,
-) -> ExecuteError {
-    let path = program.path;
-    if let Err(error) = check_directory(spec) {
-        return error;
+/// What was to be started, as far as an error tells of it.
+#[derive(Debug, Clone)]
+pub(super) struct Attempt {
+    name: OsString,
+    path: PathBuf,
+    directory: PathBuf,
+    was_opened: bool,
+}
+
+impl Attempt {
+    pub(super) fn of(spec: &CommandSpec, program: Program<'_>) -> Self {
+        Self {
+            name: spec.program.clone(),
+            path: program.path.to_path_buf(),
+            directory: spec.directory.clone(),
+            was_opened: program.opened.is_some(),
+        }
     }
-    if program.opened.is_some() && error.raw_os_error() == Some(libc::ESTALE) {
-        return ExecuteError::Replaced { program: path.to_path_buf() };
+
+    /// Why the command was not started, from what the system answered.
+    pub(super) fn failed(&self, error: io::Error) -> ExecuteError {
+        if let Err(error) = check_directory(&self.directory) {
+            return error;
+        }
+        let program = self.path.clone();
+        if self.was_opened && error.raw_os_error() == Some(libc::ESTALE) {
+            return ExecuteError::Replaced { program };
+        }
+        if let Some(refusal) = refusal_of_exec(&self.name, &program, &self.directory, &error) {
+            return ExecuteError::Refused(refusal);
+        }
+        ExecuteError::Start { program, source: error }
     }
-    if let Some(refusal) = refusal_of_exec(&spec.program, path, &spec.directory, &error) {
-        return ExecuteError::Refused(refusal);
-    }
-    ExecuteError::Start { program: path.to_path_buf(), source: error }
 }

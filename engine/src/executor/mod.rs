@@ -20,12 +20,17 @@
 //!
 //! Architecture invariant: the executor neither reads nor writes the log, and knows no event.
 
+mod again;
 mod capture;
 mod child_calls;
 mod command;
 mod envelope;
 mod environment;
+#[cfg(target_os = "linux")]
+mod gate;
 mod guard;
+#[cfg(target_os = "linux")]
+mod guard_above;
 #[cfg(target_os = "linux")]
 mod guard_messages;
 #[cfg(target_os = "linux")]
@@ -51,6 +56,7 @@ mod signals;
 mod stream;
 #[cfg(target_os = "linux")]
 mod tree;
+mod usage;
 mod visible;
 
 pub use capture::CapturedOutput;

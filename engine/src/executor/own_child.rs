@@ -9,20 +9,21 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, test_kill_process_group,
     waitid,
 };
 
+use super::again::again;
 use super::child_calls::{
-    Image, Usage, Words, execute_instead, execute_path, separate_from_terminals, wait_with_usage,
+    Image, Words, execute_instead, execute_path, separate_from_terminals, wait_with_usage,
 };
 use super::command::{CommandSpec, Stdin};
-use super::leader::{End, Leader, Limit, Limits, Pipes, Program, STOP_GRACE, Streams, start_error};
+use super::leader::{Attempt, End, Leader, Pipes, Program, STOP_GRACE, Streams};
 use super::opened::{Plan, SHELL};
 use super::process_table::{Among, ProcessTable, count_beyond_reach};
 use super::report::{Containment, ExecuteError};
+use super::usage::Usage;
 
 /// A started command.
 ///
@@ -47,7 +48,8 @@ impl OwnChild {
         let mut command =
             command(path, &spec.program, &spec.arguments, directory, &spec.environment);
         separate_from_terminals(&mut command, spec.stdin == Stdin::Terminal);
-        let failed = |error| start_error(spec, program, error);
+        let attempt = Attempt::of(spec, program);
+        let failed = |error| attempt.failed(error);
         let (arguments, environment) = (&spec.arguments, &spec.environment);
         match program.opened.and_then(|opened| opened.plan(spec)) {
             Some((plan, opened)) => execute_opened(&mut command, plan, opened, environment),
@@ -80,11 +82,7 @@ impl OwnChild {
 
     fn state(&self, kind: WaitIdOptions) -> Result<Option<WaitIdStatus>, ExecuteError> {
         let options = kind | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        match waitid(WaitId::Pid(self.pid), options) {
-            Ok(status) => Ok(status),
-            Err(Errno::INTR) => Ok(None),
-            Err(errno) => Err(lost(errno.into())),
-        }
+        again(|| Ok(waitid(WaitId::Pid(self.pid), options)?)).map_err(lost)
     }
 }
 
@@ -101,8 +99,8 @@ impl Leader for OwnChild {
         Among::Group(self.pid)
     }
 
-    fn notice(&self) -> Option<BorrowedFd<'_>> {
-        self.exit_notice.as_ref().map(AsFd::as_fd)
+    fn notices(&self) -> Vec<BorrowedFd<'_>> {
+        self.exit_notice.as_ref().map(AsFd::as_fd).into_iter().collect()
     }
 
     fn signal_group(&self, signal: Signal) {
@@ -121,15 +119,14 @@ impl Leader for OwnChild {
         self.is_over()
     }
 
-    fn suspend(&mut self, _limits: Limits) {
+    fn suspend(&mut self) {
         self.signal_group(Signal::TSTP);
         std::thread::sleep(STOP_GRACE);
         self.signal_group(Signal::STOP);
     }
 
-    fn resume(&mut self) -> Option<Limit> {
+    fn resume(&mut self) {
         self.signal_group(Signal::CONT);
-        None
     }
 
     fn group_survives(&mut self) -> Result<bool, ExecuteError> {
@@ -147,7 +144,8 @@ impl Leader for OwnChild {
             survivors: Vec::new(),
             beyond_reach: count_beyond_reach(&members.unwrap_or_default()),
             starters_peak: None,
-            lost_guard: false,
+            ran: None,
+            lost_guard: None,
         })
     }
 }

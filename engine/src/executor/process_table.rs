@@ -12,18 +12,33 @@ use super::child_calls::share_memory;
 /// The kernel's mark on a process that was forked and has not yet executed a program.
 const FORKED_WITHOUT_EXEC: u64 = 0x40;
 
+/// How often descendants are looked for at most until two looks in a row find the same.
+const LOOKS_MAX: usize = 8;
+
 /// A `/proc` that shows this process under the number by which it knows itself.
 ///
 /// There is none on systems without `/proc`, nor inside a namespace of processes that sees the
 /// `/proc` of another one: what it says there is about other processes.
+///
+/// Descendants are read from the lists of children that the kernel keeps for each thread. The
+/// whole of `/proc` is walked only where the kernel was built without them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ProcessTable(());
+pub(super) struct ProcessTable {
+    lists_children: bool,
+}
 
 /// Which processes are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Among {
-    /// Those of a group.
+    /// Those of a group, wherever they are.
     Group(Pid),
+    /// Those of a group that descend from a process.
+    GroupBelow {
+        /// The group.
+        group: Pid,
+        /// The process.
+        of: Pid,
+    },
     /// What a process started, and what that started, wherever it went.
     Descendants(Pid),
 }
@@ -42,12 +57,21 @@ pub(super) struct Process {
     resident_bytes: u64,
 }
 
+impl Process {
+    /// Whether both are the same process.
+    fn is(&self, other: &Self) -> bool {
+        (self.pid, self.started) == (other.pid, other.started)
+    }
+}
+
 impl ProcessTable {
     /// Looks for a usable `/proc`.
     pub(super) fn find() -> Option<Self> {
         let own = fs::read_link("/proc/self").ok()?;
         let expected = PathBuf::from(rustix::process::getpid().as_raw_nonzero().to_string());
-        (own == expected).then_some(Self(()))
+        let own_thread = rustix::thread::gettid().as_raw_nonzero();
+        let children = format!("/proc/self/task/{own_thread}/children");
+        (own == expected).then(|| Self { lists_children: fs::metadata(children).is_ok() })
     }
 
     /// The processes among some that have not ended.
@@ -55,39 +79,97 @@ impl ProcessTable {
         match among {
             Among::Group(group) => self.living_members(group),
             Among::Descendants(of) => self.living_descendants(of),
+            Among::GroupBelow { group, of } => {
+                let mut found = self.living_descendants(of);
+                found.retain(|process| process.group == group.as_raw_nonzero().get());
+                found
+            }
         }
     }
 
-    /// The processes of a group that have not ended.
+    /// The processes of a group that have not ended. Walks all of `/proc`: nothing lists them.
     pub(super) fn living_members(self, group: Pid) -> Vec<Process> {
         let group = group.as_raw_nonzero().get();
         let is_member = |process: &Process| process.group == group && !process.has_ended;
         self.all().filter(is_member).collect()
     }
 
-    /// What a process started and what that started, as far as it has not ended. One that lost its
-    /// parent while this looked can be missing: look again.
+    /// What a process started and what that started, as far as it has not ended. Looks until it
+    /// finds the same twice: one that lost its parent during a look can be missing from it.
     fn living_descendants(self, of: Pid) -> Vec<Process> {
-        let mut by_parent: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
-        self.all().for_each(|process| by_parent.entry(process.parent).or_default().push(process));
-        let mut parents = vec![of.as_raw_nonzero().get()];
-        let mut found = Vec::new();
-        // Each list of children is taken out, so that no process is met twice.
-        while let Some(children) = parents.pop().map(|parent| by_parent.remove(&parent)) {
-            let children = children.unwrap_or_default();
-            parents.extend(children.iter().map(|child| child.pid));
-            found.extend(children.into_iter().filter(|child| !child.has_ended));
+        let mut found = self.glance(of);
+        for _ in 0..LOOKS_MAX {
+            let again = self.glance(of);
+            let is_same = again.len() == found.len()
+                && again.iter().zip(&found).all(|(one, other)| one.is(other));
+            found = again;
+            if is_same {
+                break;
+            }
+        }
+        found.retain(|process| !process.has_ended);
+        found
+    }
+
+    /// The descendants of a process as one look finds them, in the order of their numbers.
+    fn glance(self, of: Pid) -> Vec<Process> {
+        let of = of.as_raw_nonzero().get();
+        let mut found = match self.lists_children {
+            true => self.listed_descendants(of),
+            false => self.walked_descendants(of),
+        };
+        found.sort_unstable_by_key(|process| process.pid);
+        found
+    }
+
+    fn listed_descendants(self, of: i32) -> Vec<Process> {
+        let (mut parents, mut seen, mut found) = (vec![of], BTreeSet::from([of]), Vec::new());
+        while let Some(parent) = parents.pop() {
+            // A number whose process has another parent by now may be a stranger's.
+            let children = self.children(parent).into_iter().filter_map(|pid| self.process(pid));
+            for child in children.filter(|child| child.parent == parent) {
+                if seen.insert(child.pid) {
+                    parents.push(child.pid);
+                    found.push(child);
+                }
+            }
         }
         found
     }
 
-    /// The direct children of this process, of one thread, as the kernel lists them. Empty where it
-    /// does not.
-    pub(super) fn own_children(self) -> BTreeSet<i32> {
-        let pid = rustix::process::getpid().as_raw_nonzero();
-        let listed = fs::read_to_string(format!("/proc/self/task/{pid}/children"));
-        let listed = listed.unwrap_or_default();
-        listed.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect()
+    fn walked_descendants(self, of: i32) -> Vec<Process> {
+        let mut by_parent: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
+        self.all().for_each(|process| by_parent.entry(process.parent).or_default().push(process));
+        let (mut parents, mut found) = (vec![of], Vec::new());
+        // Each list of children is taken out, so that no process is met twice.
+        while let Some(parent) = parents.pop() {
+            let children = by_parent.remove(&parent).unwrap_or_default();
+            parents.extend(children.iter().map(|child| child.pid));
+            found.extend(children);
+        }
+        found
+    }
+
+    /// The direct children of this process. Empty where the kernel does not list them.
+    pub(super) fn own_children(self) -> Vec<i32> {
+        self.children(rustix::process::getpid().as_raw_nonzero().get())
+    }
+
+    /// The direct children of all threads of a process, as the kernel lists them.
+    fn children(self, of: i32) -> Vec<i32> {
+        let threads = fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
+        let lists = threads.filter_map(|it| fs::read_to_string(it.path().join("children")).ok());
+        let pids = lists.flat_map(|list| {
+            let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+            pids.collect::<Vec<i32>>()
+        });
+        pids.collect()
+    }
+
+    /// Whether one process is a child of another.
+    pub(super) fn is_child(self, pid: Pid, of: Pid) -> bool {
+        let [pid, of] = [pid, of].map(|pid| pid.as_raw_nonzero().get());
+        self.process(pid).is_some_and(|process| process.parent == of)
     }
 
     /// Whether a process is still the one that was seen.

@@ -6,14 +6,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
+use super::again::again;
 use super::child_calls::{StopRequests, inherited_terminals};
 use super::command::CommandSpec;
-use super::leader::{End, Leader, Limit, Limits, Program, start};
+use super::leader::{End, Leader, Limit, LostGuard, Program, start};
 use super::memory::MemoryWatch;
 use super::opened::OpenedProgram;
 use super::output::{Notice, OutputSink, OutputStream};
 use super::own_terminal::OwnTerminal;
-use super::process_table::{Among, ProcessTable};
+use super::process_table::ProcessTable;
 use super::report::{Containment, ExecuteError, ExecutionReport, Outcome, exit_status};
 use super::signals::{ForwardedSignal, ReceivedSignal, SignalOrigin, SignalSource};
 use super::stream::{Awaits, READ_BYTES, Stream};
@@ -113,6 +114,11 @@ struct Run {
     memory: MemoryWatch,
     memory_limit: Option<u64>,
     started: Instant,
+    /// When the command was let go.
+    opened: Instant,
+    timeout: Option<Duration>,
+    /// How long it ran, as far as this process saw it.
+    seen_to_run: Option<Duration>,
     deadline: Option<Instant>,
     stage: Stage,
     cause: Option<Cause>,
@@ -129,6 +135,7 @@ impl Run {
         let closed = inherited_terminals();
         let started = Instant::now();
         let (leader, pipes) = start(spec, program, table)?;
+        let opened = Instant::now();
         let stream = |name, pipe| {
             Stream::new(name, pipe, spec.max_output_bytes)
                 .map_err(|source| ExecuteError::Watch { during: "preparing its output", source })
@@ -147,7 +154,10 @@ impl Run {
             memory,
             memory_limit: spec.max_memory_bytes,
             started,
-            deadline: spec.timeout.and_then(|timeout| started.checked_add(timeout)),
+            opened,
+            timeout: spec.timeout,
+            seen_to_run: None,
+            deadline: spec.timeout.and_then(|timeout| opened.checked_add(timeout)),
             stage: Stage::Running,
             cause: None,
             kill_at: None,
@@ -223,9 +233,26 @@ impl Run {
         }
     }
 
+    /// Whether the command has ended. Takes in what its guard did to it.
+    fn has_ended(&mut self) -> Result<bool, ExecuteError> {
+        let has_ended = self.leader.has_ended()?;
+        if has_ended {
+            self.seen_to_run.get_or_insert_with(|| self.opened.elapsed());
+        }
+        match self.leader.exceeded().filter(|_| self.cause.is_none()) {
+            Some(Limit::Time) => self.stop(Cause::TimedOut, TERMINATE_GRACE),
+            Some(Limit::Memory { seen }) => {
+                self.stop(Cause::MemoryExceeded { seen }, Duration::ZERO);
+            }
+            None => {}
+        }
+        Ok(has_ended)
+    }
+
     fn next_stage(&mut self, now: Instant) -> Result<Stage, ExecuteError> {
+        let has_ended = self.stage == Stage::Running && self.has_ended()?;
         Ok(match self.stage {
-            Stage::Running if self.leader.has_ended()? => {
+            Stage::Running if has_ended => {
                 self.terminal.iter_mut().for_each(OwnTerminal::end);
                 Stage::Settling { until: now + STRAY_GRACE }
             }
@@ -281,22 +308,14 @@ impl Run {
     fn heed_stop(&mut self, spec: &CommandSpec) -> Result<(), ExecuteError> {
         let Some(stops) = self.stops.take_if(|stops| stops.take()) else { return Ok(()) };
         self.terminal.iter_mut().for_each(OwnTerminal::leave_keyboard);
-        let due = earliest([self.deadline.filter(|_| self.cause.is_none()), self.kill_at]);
-        let time = due.map(|due| due.saturating_duration_since(Instant::now()));
         let is_running = self.stage == Stage::Running;
         if is_running {
-            self.leader.suspend(Limits { time, memory: self.memory_limit });
+            self.leader.suspend();
         }
         self.stops = stops.stop();
         if is_running {
             self.take_keyboard(spec)?;
-        }
-        match is_running.then(|| self.leader.resume()).flatten() {
-            Some(Limit::Time) => self.stop(Cause::TimedOut, TERMINATE_GRACE),
-            Some(Limit::Memory { seen }) => {
-                self.stop(Cause::MemoryExceeded { seen }, Duration::ZERO);
-            }
-            None => {}
+            self.leader.resume();
         }
         Ok(())
     }
@@ -310,36 +329,38 @@ impl Run {
 
     /// Waits until something happens or is due.
     fn wait(&self, sink: &dyn OutputSink, signals: &dyn SignalSource) -> Result<(), ExecuteError> {
-        let mut watched: Vec<PollFd<'_>> = Vec::with_capacity(5);
+        let mut watched: Vec<PollFd<'_>> = Vec::with_capacity(6);
         if self.stage == Stage::Running {
-            let notice = self.leader.notice();
-            watched.extend(notice.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)));
+            let notices = self.leader.notices().into_iter();
+            watched.extend(notices.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)));
         }
         let wake = signals.wake();
         watched.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
         watched.extend(self.terminal.as_ref().and_then(OwnTerminal::interest));
         watched.extend(self.streams.iter().filter_map(|stream| stream.interest(sink)));
         let timeout = self.next_due().map(|due| timespec(due, Instant::now()));
-        match poll(&mut watched, timeout.as_ref()) {
+        let ready = again(|| match poll(&mut watched, timeout.as_ref()) {
+            // A signal is news.
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => {
-                Err(ExecuteError::Watch { during: "waiting for events", source: errno.into() })
-            }
-        }
+            Err(errno) => Err(errno.into()),
+        });
+        ready.map_err(|source| ExecuteError::Watch { during: "waiting for events", source })
     }
 
     /// Puts the facts together.
     fn report(mut self) -> Result<ExecutionReport, ExecuteError> {
         let containment = self.leader.containment();
-        let End { status, usage, survivors, beyond_reach, starters_peak, lost_guard } =
+        let End { status, usage, survivors, beyond_reach, starters_peak, ran, lost_guard } =
             self.leader.finish()?;
+        self.judge_time(ran, lost_guard);
         let wall = self.started.elapsed();
         self.memory.started_by(starters_peak);
         let peak_memory_bytes = self.memory.peak(usage.max_resident_bytes);
-        let outcome = match lost_guard {
-            true => Outcome::GuardLost,
-            false => self.outcome(Outcome::of_status(status), peak_memory_bytes),
+        let of_status = match lost_guard {
+            Some(_) => Outcome::GuardLost,
+            None => Outcome::of_status(status),
         };
+        let outcome = self.outcome(of_status, peak_memory_bytes);
         let [stdout, stderr] = self.streams;
         let (stdout, stdout_failure) = stdout.finish();
         let (stderr, stderr_failure) = stderr.finish();
@@ -360,6 +381,21 @@ impl Run {
         })
     }
 
+    /// A command that ran longer than it may has timed out, however late this process heard of it.
+    /// Of two who saw its end the first is closer to the truth.
+    fn judge_time(&mut self, ran: Option<Duration>, lost_guard: Option<LostGuard>) {
+        let ran_at_least = match (ran, lost_guard) {
+            (_, Some(lost)) if lost.outlived => lost.at.checked_duration_since(self.opened),
+            (_, Some(_)) => None,
+            (Some(ran), None) => Some(self.seen_to_run.map_or(ran, |seen| seen.min(ran))),
+            (None, None) => None,
+        };
+        let is_over_time = ran_at_least.zip(self.timeout).is_some_and(|(ran, limit)| ran > limit);
+        if is_over_time {
+            self.cause.get_or_insert(Cause::TimedOut);
+        }
+    }
+
     fn outcome(&self, of_status: Outcome, peak: Option<u64>) -> Outcome {
         let limit = self.memory_limit.unwrap_or(u64::MAX);
         match self.cause {
@@ -372,6 +408,7 @@ impl Run {
                 (Outcome::Signaled { signal, .. }, _) if self.was_typed(signal) => {
                     Outcome::Interrupted { signal, origin: SignalOrigin::Terminal }
                 }
+                (Outcome::GuardLost, _) => of_status,
                 (_, Some(seen)) if seen > limit => Outcome::MemoryExceeded { limit, seen },
                 _ => of_status,
             },
@@ -401,6 +438,7 @@ impl Run {
         self.cause.get_or_insert(cause);
         self.kill_at = Some(kill_at);
         self.patience_until = Some(kill_at + SINK_GRACE);
+        self.leader.will_be_killed(grace);
         self.leader.signal_group(Signal::CONT);
     }
 
@@ -436,7 +474,7 @@ impl Run {
         let Some(table) = self.table else { return self.leader.group_survives() };
         let among = match self.cause {
             Some(_) => self.leader.among(),
-            None => Among::Group(self.leader.pid()),
+            None => self.leader.group(),
         };
         Ok(!table.living(among).is_empty())
     }
@@ -465,7 +503,7 @@ impl Run {
     }
 
     fn due_while_running(&self, now: Instant) -> Option<Instant> {
-        let look = self.leader.notice().is_none().then_some(now + LOOK_INTERVAL);
+        let look = self.leader.notices().is_empty().then_some(now + LOOK_INTERVAL);
         let deadline = self.deadline.filter(|_| self.cause.is_none());
         let end = self.terminal.as_ref().and_then(OwnTerminal::due);
         earliest([look, end, deadline, self.kill_at, self.memory.due()])

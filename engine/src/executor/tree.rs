@@ -53,6 +53,19 @@ impl Tree {
         self.signal(Signal::KILL);
     }
 
+    /// As [`Tree::kill`], for the tree of this very process: its children cannot vanish, so their
+    /// numbers are safe, and a process that forks and ends without pause becomes one each time.
+    pub(super) fn kill_from_above(self) {
+        let signal_children = |signal| {
+            for child in self.table.own_children().into_iter().filter_map(Pid::from_raw) {
+                let _ = kill_process(child, signal);
+            }
+        };
+        signal_children(Signal::STOP);
+        self.kill();
+        signal_children(Signal::KILL);
+    }
+
     /// Stops all, also those that are forked meanwhile.
     pub(super) fn stop(self) {
         let mut stopped = BTreeSet::new();
@@ -76,7 +89,7 @@ impl Tree {
     /// How many are left that belong to another user, of a group or of all.
     pub(super) fn beyond_reach(self, group: Option<Pid>) -> u32 {
         count_beyond_reach(&match group {
-            Some(group) => self.table.living_members(group),
+            Some(group) => self.table.living(Among::GroupBelow { group, of: self.root }),
             None => self.living(),
         })
     }

@@ -7,7 +7,7 @@ use super::error::SubmitError;
 use super::hold_point::Next;
 use super::instruction::{drop_raw, evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
-use super::outcome::{Told, exit, exit_status, told};
+use super::outcome::{Told, exit, exit_status, status_of_unknown, told};
 use super::prompter::{Prompter, Question};
 use super::run::{
     ASKING, BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, FaultOutcome,
@@ -275,6 +275,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             Err(error @ ExecuteError::Replaced { .. }) => {
                 self.stop_replaced(&error.to_string()).map(|()| false)?
             }
+            Err(error @ ExecuteError::Watch { .. }) => self.lost_sight(&error)?,
             Err(error) => self.not_executed(&error).map(|()| false)?,
         };
         self.is_recorded = true;
@@ -438,6 +439,13 @@ impl<'a, S: Storage> Runner<'a, S> {
             (0, SandboxDecision::Terminate) if is_held => EXIT_FAULT_TERMINATED,
             (status, _) => status,
         }
+    }
+
+    /// The command ran, and nobody can tell how it ended.
+    fn lost_sight(&mut self, error: &ExecuteError) -> Result<bool, RunError> {
+        self.exit_status = status_of_unknown();
+        self.details = Some(error.to_string());
+        self.report_fault(ExecutionFaultType::Crash, error.to_string(), Exit::Unknown)
     }
 
     /// The command could not be started after all.

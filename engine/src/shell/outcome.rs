@@ -9,7 +9,8 @@
 //! | killed by another signal n | fault CRASH | 128 + n |
 //! | timed out | fault TIMEOUT | 124 |
 //! | over the memory limit | fault RESOURCE_EXHAUSTED | 137 |
-//! | lost its guard and was killed | fault CRASH | 137 |
+//! | lost its guard and was killed, so that its outcome is unknown | fault CRASH | 137 |
+//! | could not be watched to its end and was killed: the same | fault CRASH | 137 |
 //! | Ctrl-C or Ctrl-\ at the terminal: signal n | stop condition HUMAN_ABORT | 128 + n |
 //! | interrupted by any other signal n | halt INTERRUPTED | 128 + n |
 //!
@@ -64,8 +65,8 @@ pub(super) fn told(report: &ExecutionReport) -> Told {
         }
         Outcome::GuardLost => fault(
             ExecutionFaultType::Crash,
-            "its guard was killed or gave no answer: it was killed too, with what was found of \
-             what it had started"
+            "its guard was killed or gave no answer, so how it ended is unknown: it was killed \
+             too, with what was found of what it had started"
                 .to_string(),
         ),
         Outcome::Exited { code } if is_partial(report) => fault(
@@ -87,9 +88,14 @@ pub(super) fn exit_status(report: &ExecutionReport) -> u8 {
     match report.outcome {
         Outcome::Exited { .. } | Outcome::Signaled { .. } => report.exit_status,
         Outcome::TimedOut => EXIT_TIMED_OUT,
-        Outcome::MemoryExceeded { .. } | Outcome::GuardLost => of_signal(libc::SIGKILL),
+        Outcome::MemoryExceeded { .. } | Outcome::GuardLost => status_of_unknown(),
         Outcome::Interrupted { signal, .. } => of_signal(signal),
     }
+}
+
+/// The status of a run whose command was killed because nobody could tell how it ended.
+pub(super) fn status_of_unknown() -> u8 {
+    of_signal(libc::SIGKILL)
 }
 
 /// What a shell makes of a signal that ended a command.

@@ -1,0 +1,151 @@
+//! Starting a command in two steps: its process is there, and only then may it execute.
+//!
+//! The process of the command waits at a gate before it executes: it reads one byte of a pipe. So
+//! a command whose gate was never opened has certainly not run.
+
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::io::ioctl_fionbio;
+use rustix::process::Pid;
+
+use super::again::again;
+use super::child_calls::{separate_from_terminals, wait_at_gate};
+use super::guard_messages::Order;
+use super::guard_process::wait_for;
+use super::own_child::{command, execute_found, execute_opened};
+
+/// How many bytes the number of a process has.
+const NUMBER_BYTES: usize = size_of::<i32>();
+
+/// How long it is waited for the end of a process whose gate was closed.
+const CLOSING_MAX: Duration = Duration::from_millis(500);
+
+/// A command that is being started.
+///
+/// If this is dropped before the gate was opened, the command does not run.
+#[derive(Debug)]
+pub(super) struct Gate {
+    /// Here the process of the command says its number.
+    ready: PipeReader,
+    number: Vec<u8>,
+    /// The byte that opens the gate is written here.
+    opener: Option<PipeWriter>,
+    /// Becomes readable once it is known whether the system executes the command.
+    done: PipeReader,
+    result: Receiver<io::Result<()>>,
+}
+
+impl Gate {
+    /// Makes the process of a command. Its number, and what else was handed over.
+    ///
+    /// A thread waits until the command executes, for that may take long: the file may be on a disk
+    /// that does not answer, or somebody stops the process.
+    pub(super) fn begin(
+        order: Order,
+        descriptors: Vec<OwnedFd>,
+    ) -> io::Result<(Self, Vec<OwnedFd>)> {
+        let (ready, at_gate) = io::pipe()?;
+        let (gate, opener) = io::pipe()?;
+        let (done, ended) = io::pipe()?;
+        ioctl_fionbio(&ready, true)?;
+        let (mut command, held) = prepare(order, descriptors, |command| {
+            wait_at_gate(command, at_gate.into(), gate.into(), opener.as_raw_fd());
+        })?;
+        let (sender, result) = channel();
+        thread::Builder::new().spawn(move || {
+            let started = command.spawn().map(drop);
+            // The ends of the pipes that only the command is to hold, and its program.
+            drop(command);
+            // Whoever waits for it may have ended.
+            let _ = sender.send(started);
+            drop(ended);
+        })?;
+        Ok((Self { ready, number: Vec::new(), opener: Some(opener), done, result }, held))
+    }
+
+    /// The number of the command's process, once that waits at the gate. Does not wait.
+    pub(super) fn arrived(&mut self) -> io::Result<Option<Pid>> {
+        let mut bytes = [0; NUMBER_BYTES];
+        let left = NUMBER_BYTES.saturating_sub(self.number.len());
+        match again(|| self.ready.read(bytes.get_mut(..left).unwrap_or_default())) {
+            Ok(count) => self.number.extend(bytes.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        let Ok(number) = <[u8; NUMBER_BYTES]>::try_from(&*self.number) else { return Ok(None) };
+        Ok(Pid::from_raw(i32::from_ne_bytes(number)))
+    }
+
+    /// Lets the command execute.
+    pub(super) fn open(&mut self) -> io::Result<()> {
+        let Some(mut opener) = self.opener.take() else { return Ok(()) };
+        again(|| opener.write(&[1])).map(drop)
+    }
+
+    /// Closes the gate, at which the command's process ends, and waits for that, but not for long.
+    pub(super) fn close(&mut self) {
+        self.opener = None;
+        wait_for([self.done.as_fd()], Some(CLOSING_MAX));
+    }
+
+    /// Whether the system executes the command, once that is known. Does not wait.
+    pub(super) fn result(&self) -> Option<io::Result<()>> {
+        match self.result.try_recv() {
+            Ok(result) => Some(result),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(no_answer())),
+        }
+    }
+
+    /// Whether the system executes the command. Waits for it: not for long where the process of the
+    /// command has ended.
+    pub(super) fn wait(&self) -> io::Result<()> {
+        self.result.recv().unwrap_or_else(|_| Err(no_answer()))
+    }
+
+    /// What to wait for until the process of the command is at the gate.
+    pub(super) fn arrival(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+
+    /// What to wait for until it is known whether the command is executed.
+    pub(super) fn news(&self) -> BorrowedFd<'_> {
+        self.done.as_fd()
+    }
+}
+
+/// The command as an order says, with one more step before it executes. What of the descriptors is
+/// not the command's is given back.
+fn prepare(
+    order: Order,
+    descriptors: Vec<OwnedFd>,
+    before_it_executes: impl FnOnce(&mut Command),
+) -> io::Result<(Command, Vec<OwnedFd>)> {
+    let mut descriptors = descriptors.into_iter();
+    let mut stream = || descriptors.next().map(Stdio::from).ok_or(ErrorKind::InvalidData);
+    let (stdout, stderr) = (stream()?, stream()?);
+    let stdin = if order.has_stdin { stream()? } else { Stdio::null() };
+    let (path, name, arguments) = (order.path.as_ref(), &order.name, &order.arguments);
+    let environment = &order.environment;
+    let mut command = command(path, name, arguments, order.directory.as_ref(), environment);
+    command.stdin(stdin).stdout(stdout).stderr(stderr);
+    separate_from_terminals(&mut command, order.has_terminal);
+    before_it_executes(&mut command);
+    match order.plan {
+        Some(plan) => {
+            let opened = descriptors.next().ok_or(ErrorKind::InvalidData)?;
+            execute_opened(&mut command, plan, opened.as_fd(), environment)?;
+        }
+        None => execute_found(&mut command, path, name, arguments, environment)?,
+    }
+    Ok((command, descriptors.collect()))
+}
+
+fn no_answer() -> io::Error {
+    io::Error::other("its start gave no answer")
+}
