@@ -10,7 +10,7 @@ use crate::text::path;
 use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::{Extent, Survey, SurveyOptions, survey};
-use holdpoint_log_format::recovery::Verdict;
+use holdpoint_log_format::recovery::{Row, Verdict};
 use serde_json::json;
 use std::path::{PathBuf, absolute};
 
@@ -73,10 +73,14 @@ fn expect_usable(directory: &Directory, found: &Survey) -> Result<(), Failure> {
         let message = format!("{shown} is an archive, and nothing is added to it: name another");
         return Err(Failure::new(Exit::FAILED, "archive", message));
     }
-    let finding = found.findings.first().filter(|_| found.row.verdict() == Verdict::Corrupt);
+    let finding = found.findings.first().filter(|_| found.row.verdict().has_failed());
     finding.map_or(Ok(()), |finding| {
         let said = finding.to_string();
-        let message = format!("{shown} is a damaged log: {}; {VERIFY_TELLS}", visible(&said));
+        let is = match found.row {
+            Row::ShortOfHead => "short of HEAD",
+            _ => "a damaged log",
+        };
+        let message = format!("{shown} is {is}: {}; {VERIFY_TELLS}", visible(&said));
         Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message))
     })
 }

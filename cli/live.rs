@@ -10,9 +10,7 @@ use crate::reach::{as_carried, no_witness};
 use crate::verify::{exit_of, lost_before, refuse_damaged, warn, warn_unproven};
 use holdpoint_domain::World;
 use holdpoint_domain::core::doubt::Doubt;
-use holdpoint_replay::{
-    Head, Rebuilt, Report, Stated, Tells, Unproven, Verdict, rebuild_live, stated,
-};
+use holdpoint_replay::{Head, Rebuilt, Report, Stated, Tells, Unproven, rebuild_live, stated};
 use serde::Serialize;
 
 /// The option that lets a verb read the whole log.
@@ -164,7 +162,7 @@ impl LiveState {
     pub(crate) fn standing(&self, (first, version): (u64, u64)) -> Standing {
         let stated_by = self.known_by(first);
         let no_witness_from = self.first_unwitnessed().filter(|first| version >= *first);
-        let is_corrupt = self.report().is_some_and(|report| report.verdict == Verdict::Corrupt);
+        let is_corrupt = self.report().is_some_and(|report| report.verdict.is_of_damage());
         let is_taken_over = match self {
             Self::Stated(stated) => stated.world.unproven_records().among(first, version).is_some(),
             Self::Whole(rebuilt) => rebuilt.report.reach.says_unproven(first, version),

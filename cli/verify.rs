@@ -61,6 +61,10 @@ pub(crate) struct Args {
     map: bool,
 }
 
+/// What is to be done about a log that ends before HEAD.
+const SHORT_OF_HEAD_ADVICE: &str = "copy the log anew, HEAD and LOCK before its segments; or go on \
+    in a new log that `holdpoint salvage OLD NEW` makes of what is here";
+
 /// Where everything that was found wrong stands.
 pub(crate) const VERIFY_TELLS: &str = "`holdpoint verify` tells all";
 
@@ -334,7 +338,7 @@ fn show(global: &Global, shown: &Shown<'_>) -> Result<(), Failure> {
 }
 
 fn show_to_person(out: &mut Output, report: &Report) {
-    let verdict = out.paint(style_of(report), report.verdict);
+    let verdict = out.paint(style_of(report), report.verdict_line());
     out.line(format_args!("verdict         {verdict}"));
     report.axes.all().iter().for_each(|(name, axis)| show_axis(out, name, axis));
     show_reach(out, report);
@@ -423,7 +427,7 @@ pub(crate) fn show_reach(out: &mut Output, report: &Report) {
         out.line(format_args!(
             "tail            {} of {} in {} from byte {}",
             counted(tail.bytes, "byte"),
-            if report.verdict == Verdict::Corrupt { "no valid run" } else { "an unfinished write" },
+            if report.verdict.is_of_damage() { "no valid run" } else { "an unfinished write" },
             tail.segment,
             tail.offset
         ));
@@ -446,6 +450,8 @@ fn show_findings(out: &mut Output, report: &Report) {
     if report.findings.iter().all(is_head) {
         out.line("what to do      find out which is the older history, this log or what it was");
         out.line("                copied from; nothing inside of this log tells");
+    } else if report.verdict == Verdict::ShortOfHead {
+        out.line(format_args!("what to do      {SHORT_OF_HEAD_ADVICE}"));
     } else if report.verdict == Verdict::Corrupt {
         out.line("what to do      keep a copy of the directory as it is; do not write to it;");
         out.line("                `holdpoint salvage OLD NEW` copies what verifies into a new log");
@@ -532,7 +538,9 @@ pub(super) fn colour_of(verdict: Verdict) -> Style {
         Verdict::TailUnproven | Verdict::UnprovenRecords | Verdict::NothingHere => {
             AnsiColor::Yellow
         }
-        Verdict::Corrupt | Verdict::ForbiddenEvents | Verdict::Unknown => AnsiColor::Red,
+        Verdict::ShortOfHead | Verdict::Corrupt | Verdict::ForbiddenEvents | Verdict::Unknown => {
+            AnsiColor::Red
+        }
     };
     colour.on_default().bold()
 }

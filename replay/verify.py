@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """Verifies a Holdpoint log with Python's standard library alone: `verify.py [--json] DIR`.
 
-`--archive DIR` verifies the archive of the records before the first one as well, and that both fit.
-Written from log-format/FORMAT.md alone; numbers in parentheses name its sections. It never writes,
-and knows the events that state where a log begins and what is unproven. Exit codes: 0 nothing
-failed, 3 nothing here, 6 corrupt or forbidden events, 1 unreadable, 2 usage."""
+Written from log-format/FORMAT.md alone: numbers in parentheses name its sections. It never writes.
+Exit codes: 6 short of HEAD, corrupt, forbidden events, 3 nothing here, 1 unreadable, 2 usage."""
 import argparse, fcntl, hashlib, json, os, pathlib, signal, stat, struct, sys, zlib
 from collections import namedtuple
 PAGE, CAPACITY_MAX, NO_CLAIM, READINGS, MORE_FOLLOWS, WITHHELD = 4096, 268443648, 2**32-1, 4, 1, 4
 IDLE, IN_TRANSACTION, RECOVERING, REPORT, ARCHIVED, TAKEN = 1, 2, 3, 7, 9, 13
-NOTHING, INTACT, UNPROVEN = "nothing here", "intact", "intact, tail unproven"
+NOTHING, INTACT, CUT, UNPROVEN = "nothing here", "intact", "short of HEAD", "intact, tail unproven"
 SALVAGED, CORRUPT, FORBIDDEN = "intact, with unproven records", "corrupt", "forbidden events"
 Place, Head = namedtuple("Place", "sequence link time"), namedtuple("Head", "log anchor newest end")
 Header = namedtuple("Header", "log first capacity before seal_offset seed")
@@ -323,24 +321,26 @@ class Survey:
                     at = first_byte(data, run.end) if run.stop == "nothing" else run.at
                     self.find(file, at, run.due, "no interrupted write left this")
         if self.durable >= due: self.mark = max(self.mark, self.durable)
+        if max(header.before[0], run.mark) < due and not blank: self.faults.add("whole")
         stated = 0 if os.path.lexists(self.root / "ARCHIVE") else self.due
         if run.place.sequence < max(stated, "last" not in self.faults and self.mark):
             self.find(file, run.at, run.due, "records behind it were durable")
     def judge(self, has_head):
         """The first row of the table (20) that matches, and its verdict."""
-        faults, ahead = self.faults, self.newest.sequence - self.mark if self.run else 0
+        by, ahead = self.faults, self.newest.sequence - self.mark if self.run else 0
         nothing = None if self.durable else NOTHING
         unwritten = nothing if self.head and not self.head.newest[0] else None
-        rows = [(not has_head and not self.is_there, 0, nothing), ("layout" in faults, 1, None),
+        rows = [(not has_head and not self.is_there, 0, nothing), ("layout" in by, 1, None),
                 (not self.head and self.is_there, 2, None), (not self.is_there, 3, unwritten),
-                ("last" in faults, 4, None), ("earlier" in faults, 5, None),
-                ("rewritten" in faults, 6, None), (ahead < 0, 7, None),
-                ("shape" in faults, 8, None), ("damaged" in faults, 11, None),
-                ("blank" in faults, 4, INTACT), (self.run and self.run.sealed, 9, INTACT),
-                (self.tail, 12, UNPROVEN), (ahead > 0, 10, UNPROVEN), (True, 10, INTACT)]
+                ("last" in by, 4, None), ("earlier" in by, 5, None), ("rewritten" in by, 6, None),
+                (ahead < 0, 7, None if by ^ {"whole"} or self.tail else CUT),
+                ("shape" in by, 8, None), ("damaged" in by, 11, None), ("blank" in by, 4, INTACT),
+                (self.run and self.run.sealed, 9, INTACT), (self.tail, 12, UNPROVEN),
+                (ahead > 0, 10, UNPROVEN), (True, 10, INTACT)]
         row, verdict = next((row, verdict) for holds, row, verdict in rows if holds)
         later = verdict == INTACT and not self.busy and self.tells_of() > self.newest.sequence
-        return row, CORRUPT if self.findings and row else UNPROVEN if later else verdict or CORRUPT
+        is_bad = row and self.findings[verdict == CUT:]
+        return row, CORRUPT if is_bad else UNPROVEN if later else verdict or CORRUPT
 def settled(root, asked=None, now=None):
     """Reads again while the log changes (23); at last, what follows the records is "not yet"."""
     for reading in range(READINGS):
@@ -362,8 +362,8 @@ class Together:
             if last > anchor and settled(log.root, last).link != newest:
                 found.append(f"its record {last} is not the log's")
         self.findings = [Finding("HEAD", 0, anchor, f"archive_differs: {what}") for what in found]
-        worst = [one for one in (CORRUPT, NOTHING, FORBIDDEN, SALVAGED, UNPROVEN) if one in both]
-        self.verdict = CORRUPT if self.findings else [*worst, INTACT][0]
+        worst = CORRUPT, CUT, NOTHING, FORBIDDEN, SALVAGED, UNPROVEN, INTACT
+        self.verdict = CORRUPT if self.findings else min(both, key=worst.index)
         self.first = min(archive.anchor[0], log.anchor[0]) + 1
 def tied(data, header, sequence, link, end):
     """From which record on a segment is tied to one that a witness names (33), and the withheld."""
@@ -446,5 +446,5 @@ def main():
         lines = ["archive:", *of_lines, "log:", *lines, *map(first_bad, both.findings[:1]),
                  f"together: {verdict}, from record {both.first} on"]
     print(json.dumps(found) if arguments.json else "\n".join(lines))
-    sys.exit({NOTHING: 3, CORRUPT: 6, FORBIDDEN: 6}.get(verdict, 0))
+    sys.exit({NOTHING: 3, CUT: 6, CORRUPT: 6, FORBIDDEN: 6}.get(verdict, 0))
 if __name__ == "__main__": signal.signal(signal.SIGPIPE, signal.SIG_DFL); main()

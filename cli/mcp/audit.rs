@@ -116,7 +116,7 @@ fn damaged_at(
     searched: &Searched,
     filter: &Filter,
 ) -> Result<Option<(u64, u64)>, Failure> {
-    if verdict_of(searched) != Some(Verdict::Corrupt) {
+    if !verdict_of(searched).is_some_and(Verdict::is_of_damage) {
         return Ok(None);
     }
     let (reach, first) = (searched.reach(), filter.first.unwrap_or(0));

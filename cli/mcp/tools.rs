@@ -125,7 +125,8 @@ const OFFERS: [Offer; 9] = [
         name: "audit_verify",
         title: "Verify the log",
         description: "Prove that nothing recorded was changed, lost or forbidden. verdict: intact; \
-            intact, tail unproven; intact, with unproven records; corrupt; forbidden events.",
+            intact, tail unproven; intact, with unproven records; short of HEAD; corrupt; \
+            forbidden events.",
         changes: Changes::Nothing,
         input: of_arguments::<Verify>,
         output: || {

@@ -17,7 +17,7 @@ use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_replay::{
     Asked, Begun, Extract, Extracted, Filter, Finding, Listed, OneOf, Order, Report, Run, Searched,
-    Taken, Verdict, begun, decision_points, extract, leading, runs_of, search, span, verify_asked,
+    Taken, begun, decision_points, extract, leading, runs_of, search, span, verify_asked,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -207,7 +207,7 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
         run_id::expect_sound(&searched)?;
         return Err(nothing_there(directory)?);
     }
-    if let Some((_, newest)) = range.as_mut().filter(|_| report.verdict == Verdict::Corrupt) {
+    if let Some((_, newest)) = range.as_mut().filter(|_| report.verdict.is_of_damage()) {
         *newest = (*newest).max(due(report, last, until));
     }
     let mut chosen = Chosen { range, ..Chosen::default() };

@@ -11,7 +11,7 @@ use base64ct::{Base64, Encoding};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{TakenRecord, Unproven, Verdict, records_named};
+use holdpoint_replay::{TakenRecord, Unproven, records_named};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -127,7 +127,7 @@ fn missing(told: &Told) -> String {
         return "What was asked for may lie behind the damage.".to_string();
     };
     match told.last() {
-        carried if carried >= last && told.report.verdict == Verdict::Corrupt => {
+        carried if carried >= last && told.report.verdict.is_of_damage() => {
             "The records that were found are all here; others may lie behind the damage."
                 .to_string()
         }

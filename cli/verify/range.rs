@@ -31,7 +31,7 @@ pub(super) fn verify(global: &Global, range: Range, heads: &[PathBuf]) -> Result
     }
     out.finish()?;
     Ok(match report.verdict {
-        Verdict::Corrupt => Exit::VERIFICATION_FAILED,
+        verdict if verdict.is_of_damage() => Exit::VERIFICATION_FAILED,
         _ => Exit::DONE,
     })
 }

@@ -68,6 +68,8 @@ pub struct Evidence {
     pub is_rewritten: bool,
     /// V compared with M.
     pub run_to_mark: Ordering,
+    /// HEAD or LOCK alone says that records above V were durable: nothing in the segments does.
+    pub is_marked_outside: bool,
     /// The last file's length is not its capacity, bytes follow a seal, or the search behind the
     /// run spent its budget.
     pub has_shape_fault: bool,
@@ -102,7 +104,10 @@ pub enum Row {
     EarlierSegment,
     /// Row 6.
     Rewritten,
-    /// Row 7.
+    /// Row 7, what is here is whole: a copy that was made while the log was written, or its end was
+    /// cut off.
+    ShortOfHead,
+    /// Row 7 otherwise.
     BelowMark,
     /// Row 8.
     Shape,
@@ -149,8 +154,18 @@ pub enum Verdict {
     /// Nothing recorded is damaged; the newest records have no durable mark, or an interrupted
     /// write follows them.
     TailUnproven,
+    /// What is here is whole, and ends before the record that HEAD, or LOCK, names.
+    ShortOfHead,
     /// Something recorded is damaged or missing.
     Corrupt,
+}
+
+impl Verdict {
+    /// Whether something that was recorded is damaged or not there.
+    #[must_use]
+    pub const fn has_failed(self) -> bool {
+        matches!(self, Self::ShortOfHead | Self::Corrupt)
+    }
 }
 
 /// The first row of the table that matches.
@@ -181,13 +196,23 @@ pub fn row_without_witness(evidence: &Evidence) -> Row {
     } else if evidence.is_rewritten {
         Row::Rewritten
     } else if evidence.run_to_mark == Ordering::Less {
-        Row::BelowMark
+        row_below_mark(evidence)
     } else if evidence.has_shape_fault {
         Row::Shape
     } else if evidence.is_sealed {
         Row::SealedLast
     } else {
         row_of_tail(evidence)
+    }
+}
+
+/// Whoever copies segments and reads HEAD last has segments that hold and end before HEAD. So has
+/// whoever lost the end of a log, and the two cannot be told apart.
+fn row_below_mark(evidence: &Evidence) -> Row {
+    let is_whole = !evidence.has_shape_fault && evidence.tail == TailShape::Zero;
+    match evidence.is_marked_outside && is_whole {
+        true => Row::ShortOfHead,
+        false => Row::BelowMark,
     }
 }
 
@@ -229,7 +254,7 @@ impl Row {
             Self::BlankSegment | Self::LastHeaderBad => 4,
             Self::EarlierSegment => 5,
             Self::Rewritten => 6,
-            Self::BelowMark => 7,
+            Self::ShortOfHead | Self::BelowMark => 7,
             Self::Shape => 8,
             Self::SealedLast => 9,
             Self::Clean | Self::CleanUnproven => 10,
@@ -255,6 +280,7 @@ impl Row {
             | Self::LastHeaderBad
             | Self::EarlierSegment
             | Self::Rewritten
+            | Self::ShortOfHead
             | Self::BelowMark
             | Self::Shape
             | Self::DamagedTail => OpenAction::Refuse,
@@ -268,6 +294,7 @@ impl Row {
             Self::Nothing | Self::Foreign | Self::UnfinishedCreation => Verdict::NothingHere,
             Self::BlankSegment | Self::SealedLast | Self::Clean => Verdict::Intact,
             Self::CleanUnproven | Self::TornTail => Verdict::TailUnproven,
+            Self::ShortOfHead => Verdict::ShortOfHead,
             Self::Layout
             | Self::NoWitness
             | Self::NoSegments
@@ -304,7 +331,7 @@ mod tests {
     /// Every combination of evidence.
     fn product() -> Vec<Evidence> {
         let mut all = Vec::new();
-        for bits in 0..128_u32 {
+        for bits in 0..256_u32 {
             let bit = |n: u32| BOOLS[(bits >> n & 1) as usize];
             for (head, last_header) in pairs(&HEADS, &HEADERS) {
                 for (run_to_mark, tail) in pairs(&ORDERINGS, &TAILS) {
@@ -319,6 +346,7 @@ mod tests {
                         run_to_mark,
                         has_shape_fault: bit(5),
                         is_sealed: bit(6),
+                        is_marked_outside: bit(7),
                         tail,
                         last_owner,
                     }));
@@ -367,7 +395,7 @@ mod tests {
     #[test]
     fn table_the_first_matching_row_wins_over_the_whole_product() {
         let all = product();
-        assert_eq!(all.len(), 128 * 4 * 3 * 3 * 3 * 5);
+        assert_eq!(all.len(), 256 * 4 * 3 * 3 * 3 * 5);
         for evidence in all {
             let expected = matching_rows(&evidence).into_iter().min();
             assert_eq!(Some(row(&evidence).number()), expected, "{evidence:?}");
@@ -375,17 +403,17 @@ mod tests {
     }
 
     #[test]
-    fn table_every_row_is_reached_and_a_corrupt_log_is_never_written() {
+    fn table_every_row_is_reached_and_a_log_that_failed_is_never_written() {
         let mut seen: Vec<Row> = product().iter().map(row).collect();
         seen.sort_unstable();
         seen.dedup();
-        assert_eq!(seen.len(), 17);
+        assert_eq!(seen.len(), 18);
         for row in seen {
             let refuses =
                 matches!(row.action(), OpenAction::Refuse | OpenAction::RefuseUnlessWithoutHead);
-            let corrupt = row.verdict() == Verdict::Corrupt;
-            assert!(!corrupt || refuses, "{row:?}");
-            assert!(!refuses || corrupt || row == Row::Foreign, "{row:?}");
+            let failed = row.verdict().has_failed();
+            assert!(!failed || refuses, "{row:?}");
+            assert!(!refuses || failed || row == Row::Foreign, "{row:?}");
         }
     }
 
@@ -394,7 +422,10 @@ mod tests {
         for evidence in product() {
             let below = evidence.run_to_mark == Ordering::Less;
             if evidence.has_segments && evidence.last_header == LastHeader::Good && below {
-                assert_eq!(row(&evidence).verdict(), Verdict::Corrupt, "{evidence:?}");
+                assert!(row(&evidence).verdict().has_failed(), "{evidence:?}");
+            }
+            if row(&evidence) == Row::ShortOfHead {
+                assert!(below && evidence.is_marked_outside && evidence.tail == TailShape::Zero);
             }
             if row(&evidence).action() == OpenAction::CutTail {
                 assert_ne!(evidence.run_to_mark, Ordering::Less);

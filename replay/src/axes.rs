@@ -10,7 +10,7 @@ use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::core::forbidden::Rules;
 use holdpoint_log_files::later::Later;
 use holdpoint_log_files::{Place, Problem as LogProblem, records_named};
-use holdpoint_log_format::recovery::Verdict as LogVerdict;
+use holdpoint_log_format::recovery::{Row, Verdict as LogVerdict};
 
 const NO_LOG: &str = "there is no log here";
 
@@ -121,6 +121,7 @@ impl Verdict {
         let is_of_bytes = findings.iter().any(|it| is_change(it) || is_loss(it));
         match findings.iter().all(Finding::is_of_unknown_kind) {
             true => Self::Unknown,
+            false if findings.iter().all(is_short) => Self::ShortOfHead,
             false if is_of_bytes => Self::Corrupt,
             false => Self::ForbiddenEvents,
         }
@@ -215,6 +216,9 @@ fn verdict(reading: &Reading, axes: &Axes) -> Verdict {
     let failed = |axis: &Axis| axis.state == AxisState::Failed;
     match Verdict::of_log(reading.survey.row.verdict()) {
         Verdict::NothingHere if !failed(&axes.completeness) => Verdict::NothingHere,
+        Verdict::ShortOfHead if !failed(&axes.integrity) && short_by(reading).is_some() => {
+            Verdict::ShortOfHead
+        }
         _ if failed(&axes.integrity) || failed(&axes.completeness) => Verdict::Corrupt,
         _ if failed(&axes.meaning) => Verdict::ForbiddenEvents,
         _ if !reading.unproven_here().is_empty() => Verdict::UnprovenRecords,
@@ -234,6 +238,11 @@ fn integrity(reading: &Reading, findings: &[Finding]) -> Axis {
             failed("the files of the log do not fit together".to_string())
         }
         None if is_corrupt(reading) => not_checked("what is missing cannot be checked for changes"),
+        None if short_by(reading).is_some() => not_checked(format!(
+            "the records up to {} follow from each other, and the one that would tie them to HEAD \
+             is not here",
+            newest(reading)
+        )),
         None => proven(format!(
             "every header, record and seal hashes to what the chain says, up to record {}{}",
             newest(reading),
@@ -252,6 +261,18 @@ fn taken_over(unproven: &[Unproven]) -> String {
             if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) }
         ),
     }
+}
+
+/// How many records HEAD, or LOCK, states behind the newest one here, where no other is missing.
+pub(crate) fn short_by(reading: &Reading) -> Option<u64> {
+    let has_others = reading
+        .survey
+        .findings
+        .iter()
+        .any(|found| !matches!(found.problem, LogProblem::ShortOfHead { .. }));
+    let is_alone = !has_others && reading.withheld.is_empty();
+    let is_short = reading.survey.row == Row::ShortOfHead && is_alone;
+    is_short.then(|| reading.survey.mark.saturating_sub(newest(reading)))
 }
 
 fn completeness(reading: &Reading, findings: &[Finding], meaning: Option<&Meaning>) -> Axis {
@@ -491,6 +512,11 @@ pub(crate) fn is_loss(finding: &Finding) -> bool {
         || matches!(problem, LogProblem::BelowMark { .. } | LogProblem::Length { .. })
 }
 
+/// Whether all that is wrong is that the log ends before HEAD.
+fn is_short(finding: &Finding) -> bool {
+    matches!(finding.problem, Problem::Log(LogProblem::ShortOfHead { .. }))
+}
+
 fn is_loss_alone(problem: &LogProblem) -> bool {
     matches!(
         problem,
@@ -498,6 +524,7 @@ fn is_loss_alone(problem: &LogProblem) -> bool {
             | LogProblem::HeadMissing
             | LogProblem::NotTheAnchor { .. }
             | LogProblem::SegmentsGone { .. }
+            | LogProblem::ShortOfHead { .. }
             | LogProblem::UnsealedArchive { .. }
             | LogProblem::SealMissing { .. }
             | LogProblem::Withheld

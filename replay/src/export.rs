@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::reach::{Reach, tie_whole};
 use crate::read::{Committed, ReadError, ReadOptions, read, steadily};
 use crate::rebuild::Until;
-use crate::report::{Report, Verdict};
+use crate::report::Report;
 use holdpoint_domain::World;
 use holdpoint_log_files::ReadStorage;
 use holdpoint_log_format::{RecordHeader, names};
@@ -85,7 +85,7 @@ pub fn export<S: ReadStorage>(
     }
     let mut report = report(reading, Some(&meaning));
     report.take_unread(meaning.unknown.as_ref());
-    if report.verdict == Verdict::Corrupt {
+    if report.verdict.is_of_damage() {
         report.reach.segments_tied = reach.segments_tied;
     } else if report.reach.tied_from != reach.tied_from {
         // What was said to be unproven holds: what was read for that was not there any more.

@@ -87,7 +87,7 @@ impl Reach {
     /// by [`tie`].
     pub(crate) fn of_whole(survey: &Survey, first: u64, newest: u64, verdict: Verdict) -> Self {
         let witnessed_to = survey.head.valid().map(|head| head.newest_sequence);
-        let is_tied = verdict != Verdict::Corrupt && witnessed_to.is_some_and(|to| to >= first);
+        let is_tied = !verdict.is_of_damage() && witnessed_to.is_some_and(|to| to >= first);
         let segments = survey.segments.len() as u64;
         let mut reach = Self {
             whole: true,
@@ -266,7 +266,7 @@ pub(crate) fn tie_whole<S: ReadStorage>(storage: &S) -> Result<Reach, ReadError>
 /// # Errors
 /// The log cannot be read.
 pub(crate) fn tie<S: ReadStorage>(storage: &S, report: &mut Report) -> Result<(), ReadError> {
-    if report.verdict == Verdict::Corrupt {
+    if report.verdict.is_of_damage() {
         let Reach { tied_from, segments_tied, .. } = tie_whole(storage)?;
         (report.reach.tied_from, report.reach.segments_tied) = (tied_from, segments_tied);
     }

@@ -1,6 +1,7 @@
 //! What a reading says of a log: the verdict, the four axes, how far it reaches, every finding.
 
 use crate::anchor::Archived;
+use crate::axes::short_by;
 use crate::damage::DamageMap;
 use crate::finding::Finding;
 use crate::reach::Reach;
@@ -51,6 +52,10 @@ pub struct Report {
     pub followed_to: Option<Head>,
     /// The highest sequence with durable evidence: up to here nothing can be missing unseen.
     pub mark: u64,
+    /// How many records HEAD, or LOCK, states behind the newest one here, where the verdict is
+    /// [`Verdict::ShortOfHead`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short_by: Option<u64>,
     /// Records above the mark.
     pub unproven: Option<Unproven>,
     /// Records that the log says were taken over from a damaged one without proof: those here, and
@@ -145,6 +150,10 @@ pub enum Verdict {
     /// Nothing failed; some records were taken over from a damaged log without proof.
     #[serde(rename = "intact, with unproven records")]
     UnprovenRecords,
+    /// What is here is whole and ends before the record that HEAD, or LOCK, names: a copy made
+    /// while the log was written, or its end was cut off. Nothing ties the records here to HEAD.
+    #[serde(rename = "short of HEAD")]
+    ShortOfHead,
     /// Something recorded is changed or missing.
     #[serde(rename = "corrupt")]
     Corrupt,
@@ -237,12 +246,14 @@ impl Report {
     /// Whether some axis failed, or what was asked for is not known.
     #[must_use]
     pub fn failed(&self) -> bool {
-        matches!(self.verdict, Verdict::Corrupt | Verdict::ForbiddenEvents | Verdict::Unknown)
+        let is_of_events = matches!(self.verdict, Verdict::ForbiddenEvents | Verdict::Unknown);
+        is_of_events || self.verdict.is_of_damage()
     }
 
     /// Everything that a reading says besides its findings, which are added by [`crate::axes`].
     pub(crate) fn of_reading(reading: Reading, axes: Axes, verdict: Verdict) -> Self {
         let unproven_records = reading.unproven_here();
+        let short_by = short_by(&reading).filter(|_| verdict == Verdict::ShortOfHead);
         let first = reading.anchor.position.sequence.saturating_add(1);
         let followed_to = Head::at(&reading.handed_on);
         let survey = reading.survey;
@@ -252,7 +263,7 @@ impl Report {
         reach.unproven_records.clone_from(&unproven_records);
         let tail = survey.last.as_ref().and_then(tail_of);
         // In a corrupt log it is what the damage left unreadable.
-        let is_damage = verdict == Verdict::Corrupt;
+        let is_damage = verdict.is_of_damage();
         reach.followed = tail.is_some() && !reading.is_being_written && !is_damage;
         Self {
             verdict,
@@ -266,6 +277,7 @@ impl Report {
             head: Head::at(&newest),
             followed_to,
             mark: survey.mark,
+            short_by,
             unproven: is_unproven
                 .then(|| Unproven { first: survey.mark.saturating_add(1), last: newest.sequence }),
             unproven_records,
@@ -313,6 +325,17 @@ impl Report {
         self.reach.unproven_records.clone_from(&self.unproven_records);
     }
 
+    /// The verdict in words: with how many records are missing, where it is that.
+    #[must_use]
+    pub fn verdict_line(&self) -> String {
+        let Some(missing) = self.short_by else { return self.verdict.to_string() };
+        let records = if missing == 1 { "record" } else { "records" };
+        format!(
+            "{} by {missing} {records} (a copy made while it was written, or cut)",
+            self.verdict
+        )
+    }
+
     /// The newest record that a head kept outside proves; 0 without one.
     #[must_use]
     pub fn proven_outside(&self) -> u64 {
@@ -333,12 +356,19 @@ impl Head {
 }
 
 impl Verdict {
+    /// Whether something that was recorded is changed, or is not here.
+    #[must_use]
+    pub const fn is_of_damage(self) -> bool {
+        matches!(self, Self::ShortOfHead | Self::Corrupt)
+    }
+
     /// What the recovery table says, before meaning is looked at.
     pub(crate) fn of_log(verdict: LogVerdict) -> Self {
         match verdict {
             LogVerdict::NothingHere => Self::NothingHere,
             LogVerdict::Intact => Self::Intact,
             LogVerdict::TailUnproven => Self::TailUnproven,
+            LogVerdict::ShortOfHead => Self::ShortOfHead,
             LogVerdict::Corrupt => Self::Corrupt,
         }
     }
@@ -360,7 +390,7 @@ impl Axes {
 /// The verdict, the four axes, and what was found: `holdpoint verify` begins with the same lines.
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "verdict         {}", self.verdict)?;
+        write!(out, "verdict         {}", self.verdict_line())?;
         for (name, axis) in self.axes.all() {
             let (state, reason) = (axis.state.to_string(), visible(&axis.reason));
             write!(out, "\n  {name:<14}{state:<11}  {reason}")?;
@@ -382,6 +412,7 @@ impl fmt::Display for Verdict {
             Self::Intact => "intact",
             Self::TailUnproven => "intact, tail unproven",
             Self::UnprovenRecords => "intact, with unproven records",
+            Self::ShortOfHead => "short of HEAD",
             Self::Corrupt => "corrupt",
             Self::ForbiddenEvents => "forbidden events",
             Self::Unknown => "not known to its end",

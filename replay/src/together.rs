@@ -36,7 +36,7 @@ impl Together {
     /// Whether something failed.
     #[must_use]
     pub fn failed(&self) -> bool {
-        matches!(self.verdict, Verdict::Corrupt | Verdict::ForbiddenEvents)
+        self.verdict.is_of_damage() || self.verdict == Verdict::ForbiddenEvents
     }
 }
 
@@ -199,6 +199,9 @@ fn verdict(archive: &Report, log: &Report, differs: bool) -> Verdict {
     let either = |verdict| archive.verdict == verdict || log.verdict == verdict;
     if either(Verdict::Corrupt) || differs {
         return Verdict::Corrupt;
+    }
+    if either(Verdict::ShortOfHead) {
+        return Verdict::ShortOfHead;
     }
     let (unproven, tail) = (Verdict::UnprovenRecords, Verdict::TailUnproven);
     let worst = [Verdict::NothingHere, Verdict::ForbiddenEvents, unproven, tail];

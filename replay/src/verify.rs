@@ -17,7 +17,7 @@ use crate::rebuild::Until;
 use crate::report::{Report, Verdict};
 use holdpoint_log_files::later::later_than;
 use holdpoint_log_files::{Extent, LogReader, ReadStorage};
-use holdpoint_log_format::{Head, names, recovery};
+use holdpoint_log_format::{Head, names};
 use outside::Comparison;
 
 /// What is asked of a verification besides the log itself.
@@ -60,7 +60,7 @@ pub fn verify_asked<S: ReadStorage>(
     let (reading, meaning, compared) = judge_asked(storage, Until::End, options, asked, progress)?;
     let proven = compared.proven_to();
     let (head, being_written) = (reading.survey.head.valid().copied(), reading.is_being_written);
-    let is_ended = reading.survey.row.verdict() != recovery::Verdict::Corrupt && !being_written;
+    let is_ended = !reading.survey.row.verdict().has_failed() && !being_written;
     let end = is_ended.then_some(reading.handed_on.sequence);
     let witnessed = compared.finish(reading.survey.log, end);
     let damage = match asked.map {

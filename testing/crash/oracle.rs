@@ -53,12 +53,12 @@ pub(crate) fn judge(
     check_reach(case, &report)?;
     if let Err(why) = check_served(case, &log, newest) {
         // Opening reads no history: what lies before HEAD is found when it is read or verified.
-        let is_located = seen.row.verdict() == Verdict::Corrupt && !seen.findings.is_empty();
+        let is_located = seen.row.verdict().has_failed() && !seen.findings.is_empty();
         return if !case.is_honest && is_located { Ok(()) } else { Err(why) };
     }
     if case.is_honest {
         check_served_is_durable(&image, newest)?;
-    } else if seen.row.verdict() == Verdict::Corrupt {
+    } else if seen.row.verdict().has_failed() {
         return Ok(());
     }
     check_goes_on(&image, (log, report), random)
@@ -73,7 +73,7 @@ fn judge_refusal(case: &Case<'_>, seen: &Survey, error: &OpenError) -> Result<()
         OpenError::Refused { row, findings, .. } => *row == Row::NoWitness || !findings.is_empty(),
         _ => true,
     };
-    let is_corrupt = matches!(seen.row.verdict(), Verdict::Corrupt | Verdict::NothingHere);
+    let is_corrupt = seen.row.verdict().has_failed() || seen.row.verdict() == Verdict::NothingHere;
     if says_where && is_corrupt {
         Ok(())
     } else {

@@ -34,6 +34,7 @@ mod command_session;
 mod completions;
 mod config;
 mod contained;
+mod copied_by_others;
 mod damage_map;
 mod damaged_indexed;
 mod decision;

@@ -329,7 +329,9 @@ fn a_file_that_tells_of_later_records_leaves_completeness_unproven() {
                               tells of record {sequence}",
                 head.newest_sequence
             ),
-            true => format!("records {} to {sequence} were durable", head.newest_sequence + 1),
+            true => {
+                format!("records {} to {sequence}, which are not here", head.newest_sequence + 1)
+            }
         };
         assert_eq!(code, if is_proof { 6 } else { 0 }, "{stdout}");
         assert!(stdout.contains(&told), "{file}: {stdout}");

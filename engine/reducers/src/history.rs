@@ -266,7 +266,7 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
         let options = ReadOptions::new(this_boot(), &is_locked);
         let searched = search(&self.storage, filter, order, options, &mut |_| {}, visit)?;
         match &searched {
-            Searched::Whole(report) if report.verdict == Verdict::Corrupt => {
+            Searched::Whole(report) if report.verdict.is_of_damage() => {
                 Err(ReducerError::NotIntact)
             }
             Searched::Part(part) if let Some(finding) = part.findings.first() => {

@@ -440,7 +440,7 @@ fn reached_by_archive<W: Storage>(
     if survey.log.is_some_and(|found| found != log) {
         return other("it belongs to another log");
     }
-    if survey.row.verdict() == Verdict::Corrupt {
+    if survey.row.verdict().has_failed() {
         let finding = survey.findings.first().map(ToString::to_string).unwrap_or_default();
         return match survey.is_archive {
             true => Err(ArchiveError::Damaged { place: place(), finding }),

@@ -183,7 +183,9 @@ fn look<R: ReadStorage>(
     })?;
     match survey.row.verdict() {
         Verdict::NothingHere => return Err(CopyError::NothingHere),
-        Verdict::Corrupt => return Err(CopyError::Damaged { findings: survey.findings }),
+        Verdict::ShortOfHead | Verdict::Corrupt => {
+            return Err(CopyError::Damaged { findings: survey.findings });
+        }
         Verdict::Intact | Verdict::TailUnproven => {}
     }
     let (Some(head), Some(last)) = (survey.head.valid().copied(), survey.last.clone()) else {

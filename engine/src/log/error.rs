@@ -79,9 +79,9 @@ pub enum OpenError {
     },
     /// The log is damaged.
     #[error(
-        "{path} is damaged, and nothing was written: {}. Look at it with `holdpoint verify`, and \
+        "{path} is {}, and nothing was written: {}. Look at it with `holdpoint verify`, and \
          go on in a new log that `holdpoint salvage` makes of what holds",
-        first(.findings)
+        state_of(*.row), first(.findings)
     )]
     Refused {
         /// The log.
@@ -132,6 +132,14 @@ fn holder(pid: u32) -> String {
     match pid {
         0 => "a process that the system does not name".to_string(),
         pid => format!("process {pid}"),
+    }
+}
+
+/// What the log is that is not opened for writing.
+fn state_of(row: Row) -> &'static str {
+    match row {
+        Row::ShortOfHead => "short of HEAD",
+        _ => "damaged",
     }
 }
 

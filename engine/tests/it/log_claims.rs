@@ -116,6 +116,8 @@ impl Log {
         let mut behind = self.records.iter().filter(|stored| stored.header.sequence > run);
         let is_tail_zero = behind.all(|stored| harm == Harm::Zeroed && !is_whole(&stored));
         let row = match () {
+            // A claim of a record that is here lies behind the run, which is then not the end.
+            () if run < mark && is_tail_zero => Row::ShortOfHead,
             () if run < mark => Row::BelowMark,
             () if is_tail_zero && run == mark => Row::Clean,
             () if is_tail_zero => Row::CleanUnproven,
@@ -157,7 +159,14 @@ fn table_whatever_is_harmed_below_a_claim_is_refused_and_above_every_claim_is_cu
             }
         }
     }
-    let all = [Row::BelowMark, Row::Clean, Row::CleanUnproven, Row::DamagedTail, Row::TornTail];
+    let all = [
+        Row::ShortOfHead,
+        Row::BelowMark,
+        Row::Clean,
+        Row::CleanUnproven,
+        Row::DamagedTail,
+        Row::TornTail,
+    ];
     assert_eq!(rows, BTreeSet::from(all));
 }
 
@@ -173,7 +182,7 @@ fn what_an_owner_of_this_boot_knew_to_be_durable_is_missed_where_it_is_gone() {
             image.set_owner(state, boot);
             image.set_durable(durable);
             let (mark, row) = match boot == this_boot() && durable > 7 {
-                true => (durable, Row::BelowMark),
+                true => (durable, Row::ShortOfHead),
                 false => (3, Row::CleanUnproven),
             };
             assert_met(&image, &Verdict { run: 7, mark, row });
@@ -206,7 +215,12 @@ fn assert_surveyed(directory: &Path, due: &Verdict) {
     let survey = read_storage(&storage, this_boot()).0;
     let run = survey.last.as_ref().unwrap().run.chain.sequence;
     assert_eq!(Verdict { run, mark: survey.mark, row: survey.row }, *due);
-    let named = Problem::BelowMark { first: due.run + 1, last: due.mark };
-    let is_named = survey.findings.iter().any(|finding| finding.problem == named);
-    assert_eq!(is_named, due.row == Row::BelowMark, "{:?}", survey.findings);
+    let (first, last) = (due.run + 1, due.mark);
+    for (named, row) in [
+        (Problem::BelowMark { first, last }, Row::BelowMark),
+        (Problem::ShortOfHead { first, last }, Row::ShortOfHead),
+    ] {
+        let is_named = survey.findings.iter().any(|finding| finding.problem == named);
+        assert_eq!(is_named, due.row == row, "{:?}", survey.findings);
+    }
 }

@@ -300,7 +300,7 @@ fn head_follows_at_opening_also_when_the_newest_record_is_in_the_segment_before(
     let mut cut = image.clone();
     cut.remove("segments/00000000000000000002.seg");
     cut.file(FIRST)[4_096..].fill(0);
-    assert_refused(&cut, Row::BelowMark);
+    assert_refused(&cut, Row::ShortOfHead);
 }
 
 // ---- Every row of the table --------------------------------------------------------------------
@@ -472,11 +472,11 @@ fn with_damage() -> Vec<Case> {
             let newest_link = holdpoint_log_format::Link([9; 32]);
             change_head(image, |head| Head { newest_link, ..head });
         }),
-        (Row::BelowMark, "the newest record is zero", |image| {
+        (Row::ShortOfHead, "the newest record is zero", |image| {
             let at = usize_of(records_in(image)[4].offset);
             image.file(SECOND)[at..].fill(0);
         }),
-        (Row::BelowMark, "the last segment is gone", |image| image.remove(SECOND)),
+        (Row::ShortOfHead, "the last segment is gone", |image| image.remove(SECOND)),
         (Row::Shape, "a longer last segment", |image| image.file(SECOND).push(0)),
         (Row::Shape, "a shorter last segment", |image| image.file(SECOND).truncate(131_071)),
         (Row::Shape, "bytes behind the last seal", |image| {

@@ -35,6 +35,14 @@ fn were_durable(first: u64, last: u64) -> String {
     format!("{} {were} durable and {are} damaged or missing", records_named(first, last))
 }
 
+fn short_of_head(first: u64, last: u64) -> String {
+    let is = if first == last { "is" } else { "are" };
+    format!(
+        "HEAD or LOCK states {}, which {is} not here: a copy made while it was written, or cut",
+        records_named(first, last)
+    )
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}, byte {}, sequence {}", self.file, self.offset, self.sequence)
@@ -163,6 +171,14 @@ pub enum Problem {
         /// The last of them.
         last: u64,
     },
+    /// The log ends before the record that HEAD, or LOCK, names, and what is here of it is whole.
+    #[error("{}", short_of_head(*first, *last))]
+    ShortOfHead {
+        /// The first record that is not here.
+        first: u64,
+        /// The newest one that HEAD, or LOCK, names.
+        last: u64,
+    },
     /// A file that was cut or grew.
     #[error("the file is {found} bytes long, and its header says {expected}")]
     Length {
@@ -209,6 +225,7 @@ impl Problem {
             Self::Rewritten { .. } => "rewritten",
             Self::WitnessInBatch => "witness_in_batch",
             Self::BelowMark { .. } => "below_mark",
+            Self::ShortOfHead { .. } => "short_of_head",
             Self::Length { .. } => "length",
             Self::DamagedTail { .. } => "damaged_tail",
             Self::SearchStopped => "search_stopped",
@@ -234,6 +251,7 @@ impl Problem {
             Self::Rewritten { expected, .. } => expected.to_string(),
             Self::WitnessInBatch => "the end of a batch".into(),
             Self::BelowMark { first, last } => format!("valid {}", records_named(*first, *last)),
+            Self::ShortOfHead { last, .. } => format!("records up to {last}"),
             Self::Length { expected, .. } => format!("{expected} bytes"),
             Self::DamagedTail { .. } => "00".into(),
             Self::SearchStopped => "a search within four segment lengths".into(),
@@ -260,6 +278,7 @@ impl Problem {
             Self::BelowMark { first, .. } => {
                 format!("valid records up to {}", first.saturating_sub(1))
             }
+            Self::ShortOfHead { first, .. } => format!("records up to {}", first.saturating_sub(1)),
             Self::Length { found, .. } => format!("{found} bytes"),
             Self::DamagedTail { found } => format!("{found:02x}"),
             Self::SearchStopped => "more candidates than that".into(),

@@ -350,6 +350,7 @@ fn table_recovery_rows_have_the_numbers_actions_and_verdicts_of_the_code() {
         Row::LastHeaderBad,
         Row::EarlierSegment,
         Row::Rewritten,
+        Row::ShortOfHead,
         Row::BelowMark,
         Row::Shape,
         Row::SealedLast,
@@ -391,6 +392,7 @@ fn verdict_of(verdict: Verdict) -> &'static str {
         Verdict::NothingHere => "nothing here",
         Verdict::Intact => "intact",
         Verdict::TailUnproven => "intact, tail unproven",
+        Verdict::ShortOfHead => "short of HEAD",
         Verdict::Corrupt => "corrupt",
     }
 }

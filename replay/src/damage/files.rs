@@ -473,6 +473,7 @@ fn is_consequence(problem: &Problem) -> bool {
             | Problem::NotTheAnchor { .. }
             | Problem::SegmentsGone { .. }
             | Problem::BelowMark { .. }
+            | Problem::ShortOfHead { .. }
             | Problem::ForeignLog { .. }
             | Problem::Rewritten { .. }
             | Problem::Fault(Fault::Link { .. })

@@ -178,7 +178,9 @@ fn end_from_head<S: ReadStorage>(
 ) -> Result<(Vec<LogFinding>, bool), SurveyError> {
     let options = SurveyOptions::new(Extent::FromHead, boot);
     let Survey { mut findings, last, .. } = survey(storage, options, &mut |_, _| {})?;
-    findings.retain(|finding| matches!(finding.problem, Problem::BelowMark { .. }));
+    findings.retain(|finding| {
+        matches!(finding.problem, Problem::BelowMark { .. } | Problem::ShortOfHead { .. })
+    });
     Ok((findings, last.is_some_and(|last| last.tail_end.is_some())))
 }
 

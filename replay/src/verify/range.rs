@@ -262,7 +262,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         let authenticity = authenticity_by(&heads);
         let is_refuted = authenticity.state == AxisState::Failed;
         let verdict = match findings.first().or(witness.as_ref()).or(withheld.first()) {
-            Some(_) => Verdict::Corrupt,
+            Some(first) => Verdict::by(std::slice::from_ref(first)),
             None if is_refuted => Verdict::Corrupt,
             None if is_here && !unproven_records.is_empty() => Verdict::UnprovenRecords,
             None if is_here => Verdict::Intact,

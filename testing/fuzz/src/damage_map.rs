@@ -6,7 +6,7 @@ use super::written::Written;
 use arbitrary::Unstructured;
 use holdpoint_engine::log::Storage;
 use holdpoint_replay::damage::{Cause, REGIONS_MAX};
-use holdpoint_replay::{Asked, ReadError, ReadOptions, Report, Verdict, verify, verify_asked};
+use holdpoint_replay::{Asked, ReadError, ReadOptions, Report, verify, verify_asked};
 
 /// Most bytes of a map as JSON: each region and each stretch takes less than this.
 const ENTRY_BYTES_MAX: usize = 2_048;
@@ -31,7 +31,7 @@ fn try_read(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     check_map(&report, &written, is_forged);
     let asked = Asked { fail_fast: true, ..Asked::default() };
     let first = must(verify_asked(&disk, options, &asked, &mut |_| {}));
-    assert_eq!(first.verdict == Verdict::Corrupt, report.verdict == Verdict::Corrupt);
+    assert_eq!(first.verdict.is_of_damage(), report.verdict.is_of_damage());
     assert!(first.findings.len() <= 1);
     Ok(())
 }
@@ -48,7 +48,7 @@ fn check_report(mapped: &Report, mut plain: Report) {
 
 fn check_map(report: &Report, written: &Written, is_forged: bool) {
     let map = report.damage.as_ref().expect("it was asked for");
-    assert!(report.verdict != Verdict::Corrupt || !map.is_whole(), "{:?}", report.findings);
+    assert!(!report.verdict.is_of_damage() || !map.is_whole(), "{:?}", report.findings);
     assert!(map.regions.len() <= REGIONS_MAX && map.stretches.len() <= REGIONS_MAX);
     let length = serde_json::to_string(map).map_or(usize::MAX, |json| json.len());
     let entries = map.regions.len() + map.stretches.len() + map.segments.len() + 1;

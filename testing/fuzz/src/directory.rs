@@ -48,7 +48,7 @@ struct Found {
 
 impl Found {
     fn is_corrupt(&self) -> bool {
-        self.report.verdict == holdpoint_replay::Verdict::Corrupt
+        self.report.verdict.is_of_damage()
     }
 }
 
@@ -100,8 +100,8 @@ fn check_findings(image: &Image, found: &Found) {
     assert_eq!(report.row, survey.row.number());
     assert_eq!(links.len() as u64, survey.records);
     let of_log = survey.row.verdict();
-    assert!(of_log != Verdict::Corrupt || found.is_corrupt());
-    assert!(of_log != Verdict::Corrupt || !survey.findings.is_empty(), "{:?}", survey.row);
+    assert!(!of_log.has_failed() || found.is_corrupt());
+    assert!(!of_log.has_failed() || !survey.findings.is_empty(), "{:?}", survey.row);
     assert!(found.is_corrupt() || survey.findings.is_empty() || of_log == Verdict::NothingHere);
     for finding in &survey.findings {
         let (place, problem) = (&finding.place, &finding.problem);
@@ -148,7 +148,7 @@ fn check_opening(image: &Image, disk: &SimulatedDisk, found: &Found) {
     let seen = seen.unwrap_or_else(|error| unreachable!("it was read from the anchor: {error}"));
     match Log::open(disk.clone(), options()) {
         Ok((log, report)) => {
-            assert_ne!(seen.row.verdict(), Verdict::Corrupt, "opened what the table refuses");
+            assert!(!seen.row.verdict().has_failed(), "opened what the table refuses");
             check_opened(image, disk, found, log, &report);
         }
         Err(OpenError::Refused { .. }) => {

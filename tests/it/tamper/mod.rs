@@ -23,7 +23,7 @@ type Structure = (&'static str, Range<usize>);
 /// Asserts that the log is corrupt and that a finding lies in the structure.
 fn assert_found(image: &Image, (file, bytes): &Structure, what: &str) -> Survey {
     let survey = image.survey();
-    assert_eq!(survey.row.verdict(), Verdict::Corrupt, "{what}: {:?}", survey.row);
+    assert!(survey.row.verdict().has_failed(), "{what}: {:?}", survey.row);
     let is_there = survey.findings.iter().any(|finding| {
         finding.place.file == *file && bytes.contains(&(finding.place.offset as usize))
     });
@@ -273,7 +273,9 @@ fn tamper_every_cut_and_every_zeroing_of_the_end_of_the_newest_segment_is_found(
         let mut zeroed = image.clone();
         zeroed.bytes_mut(ACTIVE)[at..].fill(0);
         let survey = assert_found(&zeroed, &(ACTIVE, 0..at + 1), &format!("zero from {at}"));
-        assert_eq!(survey.row, Row::BelowMark);
+        let is_whole = survey.last.as_ref().unwrap().tail_end.is_none();
+        let row = if is_whole { Row::ShortOfHead } else { Row::BelowMark };
+        assert_eq!(survey.row, row, "zero from {at}");
     }
 }
 

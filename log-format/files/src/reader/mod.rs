@@ -12,6 +12,7 @@ use crate::run::{RecordPlace, Run, Stop, walk};
 use crate::storage::ReadStorage;
 use crate::survey::{SurveyError, durable_by, gone, io_error, newer, segment_path};
 use crate::window::Window;
+use holdpoint_log_format::limits::SEAL_LENGTH;
 use holdpoint_log_format::{
     BootId, ChainPosition, Fault, Head, Item, Link, LogId, Record, SegmentHeader, names,
 };
@@ -141,10 +142,10 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         let from = self.behind_head(&mut segment)?;
         let run = self.walk(&mut segment, from, found, &mut |_, _| ControlFlow::Continue(()))?;
         if run.chain.sequence < durable {
-            let first = run.chain.sequence.saturating_add(1);
             let (offset, sequence) = (run.stop_offset, run.stop_sequence);
             let place = Place { file: segment_path(*last), offset, sequence };
-            found.extend([Finding { place, problem: Problem::BelowMark { first, last: durable } }]);
+            let problem = self.missing_at_end(*last, &run, durable)?;
+            found.extend([Finding { place, problem }]);
         }
         Ok(())
     }
@@ -324,6 +325,9 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
                 return Ok(blank.and_then(|blank| gap(newest, blank)));
             }
             Stop::Fault(fault) => Problem::Fault(fault.clone()),
+            Stop::Nothing | Stop::Seal(_) if is_last && blank.is_none() => {
+                self.missing_at_end(first, run, expected)?
+            }
             Stop::Nothing | Stop::Seal(_) if is_last => {
                 Problem::BelowMark { first: newest.saturating_add(1), last: expected }
             }
@@ -332,6 +336,33 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         let (offset, sequence) = (run.stop_offset, run.stop_sequence);
         let place = Place { file: segment_path(first), offset, sequence };
         Ok(Some(Finding { place, problem }))
+    }
+
+    /// Records behind the newest one are missing, as HEAD or LOCK says: damaged, or nowhere in the
+    /// last segment, as the survey tells them apart.
+    fn missing_at_end(&self, segment: u64, run: &Run, last: u64) -> Result<Problem, SurveyError> {
+        let first = run.chain.sequence.saturating_add(1);
+        let whole = self.is_whole_to(segment, run).map_err(io_error(&segment_path(segment)))?;
+        Ok(match whole {
+            true => Problem::ShortOfHead { first, last },
+            false => Problem::BelowMark { first, last },
+        })
+    }
+
+    /// Whether nothing lies behind the run in the last segment, whose file is as long as it says.
+    fn is_whole_to(&self, segment: u64, run: &Run) -> io::Result<bool> {
+        let Some(file) = self.storage.open(&segment_path(segment))? else { return Ok(false) };
+        let mut window = Window::new(file)?;
+        let behind = match &run.stop {
+            Stop::Seal(seal) => seal.offset + SEAL_LENGTH as u64,
+            _ => run.end_offset,
+        };
+        let capacity = window.header()?.map_or(0, |header| header.capacity);
+        let is_log = self.storage.open(names::ARCHIVE)?.is_none();
+        Ok(is_log
+            && run.mark <= run.chain.sequence
+            && window.length() == capacity
+            && window.nonzero_end(behind)?.is_none())
     }
 
     fn wrong_successor(

@@ -390,6 +390,7 @@ fn blank_evidence() -> Evidence {
         has_earlier_fault: false,
         is_rewritten: false,
         run_to_mark: Ordering::Equal,
+        is_marked_outside: false,
         has_shape_fault: false,
         is_sealed: false,
         tail: TailShape::Zero,

@@ -8,7 +8,7 @@ use crate::run::{Run, Stop};
 use crate::storage::ReadStorage;
 use crate::window::Window;
 use holdpoint_log_format::limits::{PIECE_LENGTH, RESYNC_BUDGET_SEGMENTS, SEAL_LENGTH};
-use holdpoint_log_format::recovery::{LastHeader, LastOwner};
+use holdpoint_log_format::recovery::{self, LastHeader, LastOwner, Row};
 use holdpoint_log_format::tail::{Tail, TailShape};
 use holdpoint_log_format::{Lock, OwnerState, SegmentHeader, names};
 use std::io;
@@ -37,7 +37,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         let from = self.start_of_last(&header)?;
         let began = from.clone();
         let run = self.walk_and_count(&window, &header, from, records)?;
-        self.raise_mark(header.previous.sequence.max(run.mark));
+        let marked_inside = header.previous.sequence.max(run.mark);
+        self.raise_mark(marked_inside);
         self.check_last_length(&header, window.length());
         let tail_end = match &run.stop {
             Stop::Seal(seal) => {
@@ -50,13 +51,16 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         if durable > run.chain.sequence {
             self.raise_mark(durable);
         }
-        self.compare_run_to_mark(&header, &run);
+        // A blank file behind the run stands for a mark, and so may what a search behind it finds.
+        self.survey.evidence.is_marked_outside = marked_inside <= run.chain.sequence
+            && self.survey.evidence.last_header == LastHeader::Good;
         let is_sealed = matches!(run.stop, Stop::Seal(_));
         if self.survey.is_archive && !is_sealed {
             let problem = Problem::UnsealedArchive { expected: run.chain.sequence };
             self.find_in_segment(name, run.stop_offset, run.stop_sequence, problem);
             self.survey.evidence.has_shape_fault = true;
         }
+        self.compare_run_to_mark(&header, &run);
         self.survey.last = Some(LastSegment { header, began, run, is_sealed, tail_end });
         self.name_head_faults();
         Ok(())
@@ -241,7 +245,11 @@ impl<S: ReadStorage> Surveyor<'_, S> {
             self.find_in_segment(name, run.stop_offset, run.stop_sequence, fault.clone().into());
         }
         let first = reached.saturating_add(1);
-        let problem = Problem::BelowMark { first, last: self.survey.mark };
+        let last = self.survey.mark;
+        let problem = match recovery::row_without_witness(&self.survey.evidence) {
+            Row::ShortOfHead => Problem::ShortOfHead { first, last },
+            _ => Problem::BelowMark { first, last },
+        };
         self.find_in_segment(name, run.stop_offset, run.stop_sequence, problem);
     }
 

@@ -83,9 +83,10 @@ fn without_a_head_that_names_a_segment_everything_is_read() {
     garbage.files.get_mut(names::HEAD).unwrap()[20] ^= 1;
     let mut gone = whole.clone();
     gone.files.remove(&path(16));
-    for image in [missing, garbage, gone] {
+    let (corrupt, short) = (Verdict::Corrupt, Verdict::ShortOfHead);
+    for (image, verdict) in [(missing, corrupt), (garbage, corrupt), (gone, short)] {
         let survey = surveyed(&image, Extent::FromHead);
-        assert_eq!(survey.row.verdict(), Verdict::Corrupt);
+        assert_eq!(survey.row.verdict(), verdict);
         assert!(survey.segments.iter().all(|s| s.header != HeaderBlock::NotRead));
     }
 }
@@ -133,7 +134,7 @@ fn unused_space_is_looked_through_whole_unless_its_owner_left_it_and_said_so() {
     }
     // Where records are missing that were durable, there is nothing to rely on.
     let image = with_unused_space(OwnerState::Idle, 4);
-    assert_eq!(surveyed(&image, Extent::FromHead).row, Row::BelowMark);
+    assert_eq!(surveyed(&image, Extent::FromHead).row, Row::ShortOfHead);
 }
 
 #[test]
