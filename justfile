@@ -16,6 +16,14 @@ test:
 promise NAME:
     cargo test --locked --test it {{NAME}}
 
+# Every status and signal of a command, with every kind of stream: some 6 minutes.
+streams:
+    HOLDPOINT_TIMES=64 cargo test --locked --test it statuses::
+
+# 2,000 random schedules of stopped, killed and slowed processes: some 25 minutes.
+outcomes:
+    HOLDPOINT_TIMES=20 cargo test --locked --test it outcomes::
+
 # What a change must pass.
 ci:
     .ci/run

@@ -92,6 +92,7 @@ mod mcp_ended;
 mod mcp_support;
 #[cfg(feature = "mcp")]
 mod mcp_wire;
+mod outcomes;
 mod pager;
 mod past_a_hold;
 mod policy;
@@ -139,11 +140,12 @@ mod scrolled;
 mod session;
 mod shape;
 mod standing;
+#[cfg(target_os = "linux")]
+mod statuses;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod strange_files;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod strange_support;
-#[cfg(target_os = "linux")]
 mod streams;
 mod tamper;
 mod terminal;

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 /// How often a call that fails is made again.
 const TRIES_MORE: u32 = 3;
 
-/// Makes a call again that was interrupted, and a few times more where it fails otherwise. What
-/// would have to wait, and an end of the other side, are answers.
+/// Makes a call again that was interrupted, and a few times more where it fails otherwise. The end
+/// of the other side is an answer.
 ///
 /// Takes nothing from the heap: a child asks as well that may not.
 pub(super) fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
@@ -18,9 +18,7 @@ pub(super) fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T>
         };
         match error.kind() {
             ErrorKind::Interrupted => {}
-            ErrorKind::WouldBlock | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
-                return Err(error);
-            }
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return Err(error),
             _ if left == 0 => return Err(error),
             _ => left = left.saturating_sub(1),
         }

@@ -72,11 +72,11 @@ impl Gate {
     pub(super) fn arrived(&mut self) -> io::Result<Option<Pid>> {
         let mut bytes = [0; NUMBER_BYTES];
         let left = NUMBER_BYTES.saturating_sub(self.number.len());
-        match again(|| self.ready.read(bytes.get_mut(..left).unwrap_or_default())) {
-            Ok(count) => self.number.extend(bytes.get(..count).unwrap_or_default()),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
+        let count = again(|| match self.ready.read(bytes.get_mut(..left).unwrap_or_default()) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+            read => read,
+        })?;
+        self.number.extend(bytes.get(..count).unwrap_or_default());
         let Ok(number) = <[u8; NUMBER_BYTES]>::try_from(&*self.number) else { return Ok(None) };
         Ok(Pid::from_raw(i32::from_ne_bytes(number)))
     }

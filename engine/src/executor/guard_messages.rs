@@ -145,12 +145,13 @@ impl Incoming {
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [IoSliceMut::new(&mut buffer)];
         let flags = flags | RecvFlags::CMSG_CLOEXEC;
-        let received = match again(|| Ok(recvmsg(channel, &mut parts, &mut ancillary, flags)?)) {
-            Ok(received) => received.bytes,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
-            Err(error) => return Err(error),
-        };
+        let received = again(|| match recvmsg(channel, &mut parts, &mut ancillary, flags) {
+            Ok(received) => Ok(Some(received.bytes)),
+            Err(Errno::AGAIN) => Ok(None),
+            Err(Errno::CONNRESET) => Ok(Some(0)),
+            Err(error) => Err(error.into()),
+        })?;
+        let Some(received) = received else { return Ok(true) };
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(descriptors) = message {
                 self.descriptors.extend(descriptors);

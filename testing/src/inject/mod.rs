@@ -6,9 +6,11 @@
 //! path in its arguments, or by the file behind its descriptor.
 
 mod listener;
+mod steps;
 
 use listener::Waiting;
 pub use rustix::io::Errno;
+pub use steps::{Answer, Step, run_stepwise};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
