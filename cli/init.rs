@@ -9,8 +9,10 @@ use crate::output::Output;
 use crate::text::path;
 use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
-use holdpoint_log_files::{Extent, Survey, SurveyOptions, survey};
+use holdpoint_log_files::{Extent, READINGS_MAX, ReadStorage, Survey, SurveyOptions, survey};
+use holdpoint_log_format::BootId;
 use holdpoint_log_format::recovery::{Row, Verdict};
+use holdpoint_replay::ReadError;
 use serde_json::json;
 use std::path::{PathBuf, absolute};
 
@@ -57,13 +59,31 @@ fn init(global: &Global, turn: &LockWaitArgs) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
-/// What is there, as far as the newest records tell.
+/// What is there, as far as the newest records tell. A writer may begin and end while this looks:
+/// what is wrong stays wrong at the next look.
 fn look(directory: &Directory) -> Result<Survey, Failure> {
     directory.read(|storage, options| {
-        let (boot, is_being_written) = (options.boot, options.is_being_written()?);
-        let options = SurveyOptions::new(Extent::FromHead, boot).being_written(is_being_written);
-        Ok(survey(storage, options, &mut |_, _| {})?)
+        let mut before = Vec::new();
+        for _ in 1..READINGS_MAX {
+            let is_being_written = options.is_being_written()?;
+            let found = look_at(storage, options.boot, is_being_written)?;
+            let has_failed = found.row.verdict().has_failed() && !is_being_written;
+            if !has_failed || before == found.findings {
+                return Ok(found);
+            }
+            before = found.findings;
+        }
+        look_at(storage, options.boot, true)
     })
+}
+
+fn look_at<S: ReadStorage>(
+    storage: &S,
+    boot: BootId,
+    is_being_written: bool,
+) -> Result<Survey, ReadError> {
+    let options = SurveyOptions::new(Extent::FromHead, boot).being_written(is_being_written);
+    Ok(survey(storage, options, &mut |_, _| {})?)
 }
 
 /// That somebody can go on with the log that is there.

@@ -27,6 +27,7 @@ mod began_twice;
 mod behind;
 mod below_defaults;
 mod bench;
+mod beside_writers;
 mod bisect;
 mod callers;
 mod claims_shown;
