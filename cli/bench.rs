@@ -2,7 +2,7 @@
 //! can do faster here.
 
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure, settle};
+use crate::exit::{Exit, Failure, complain, settle};
 use crate::output::Output;
 use crate::text::{aligned, bytes, path};
 use holdpoint_disk_bench::Effort;
@@ -64,10 +64,10 @@ fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let place = Place::inside(&args.dir)?;
     let effort = if args.smoke { Effort::Smoke } else { Effort::Quick };
     let said = format!("writes about {} below", bytes(WRITES_ABOUT_BYTES));
-    eprintln!("holdpoint: {said} {} and removes it again", path(&args.dir));
+    complain(&format!("{said} {} and removes it again", path(&args.dir)));
     let (machine, hashing) = (Machine::of(&args.dir), Hashing::here());
     if let Some(in_vain) = hashing.in_vain() {
-        eprintln!("holdpoint: {in_vain}");
+        complain(&in_vain.to_string());
     }
     let bar = progress();
     let heard = Arc::clone(&signal);
@@ -101,7 +101,7 @@ fn tell_absent(gauges: &[Gauge]) -> bool {
     let mut is_any = false;
     for gauge in gauges {
         for absent in gauge.absent.iter().chain(&gauge.floors_absent) {
-            eprintln!("holdpoint: {}: {absent}", gauge.title);
+            complain(&format!("{}: {absent}", gauge.title));
             is_any = true;
         }
     }
@@ -176,13 +176,13 @@ fn remove_leftovers(directory: &Path) {
         match locked {
             Some(Ok(())) if is_of_a_run(&left) => {
                 let said = "removes what a run that was killed has left";
-                eprintln!("holdpoint: {said}: {}", path(&left));
+                complain(&format!("{said}: {}", path(&left)));
                 remove(&left);
             }
             Some(Err(TryLockError::WouldBlock)) => {
-                eprintln!("holdpoint: another run is under way: {}", path(&left));
+                complain(&format!("another run is under way: {}", path(&left)));
             }
-            _ => eprintln!("holdpoint: {} may be a leftover; look, and remove it", path(&left)),
+            _ => complain(&format!("{} may be a leftover; look, and remove it", path(&left))),
         }
     }
 }
@@ -199,7 +199,7 @@ fn is_of_a_run(directory: &Path) -> bool {
 
 fn remove(directory: &Path) {
     if let Err(error) = std::fs::remove_dir_all(directory) {
-        eprintln!("holdpoint: cannot remove {}: {error}; remove it", path(directory));
+        complain(&format!("cannot remove {}: {error}; remove it", path(directory)));
     }
 }
 

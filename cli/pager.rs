@@ -1,6 +1,7 @@
 //! The program that shows a long text page by page on a terminal, as git starts it.
 
 use crate::exit::complain;
+use crate::streams;
 use rustix::fs::OFlags;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use signal_hook::consts::SIGINT;
@@ -130,7 +131,7 @@ impl Pager {
         match kept.filter(|kept| other_end.is_some_and(|end| holds(end, kept))) {
             Some(kept) => {
                 self.is_direct = true;
-                io::stdout().write_all(&kept)?;
+                streams::stdout().write_all(&kept)?;
             }
             None if !status.success() => complain(&format!(
                 "the pager ended with {}, and may not have shown all: `--no-pager` does without it",
@@ -171,7 +172,7 @@ impl Write for Pager {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(pipe) = self.pipe.as_mut() else {
             return match self.is_direct {
-                true => io::stdout().write(bytes),
+                true => streams::stdout().write(bytes),
                 false => Err(ErrorKind::BrokenPipe.into()),
             };
         };
@@ -182,7 +183,7 @@ impl Write for Pager {
             }
             // Quit, or never started.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => match self.gives_up()? {
-                true => io::stdout().write(bytes),
+                true => streams::stdout().write(bytes),
                 false => Err(error),
             },
             Err(error) => Err(error),
@@ -190,7 +191,7 @@ impl Write for Pager {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.is_direct { io::stdout().flush() } else { Ok(()) }
+        Ok(())
     }
 }
 

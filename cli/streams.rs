@@ -1,10 +1,14 @@
-//! The standard streams. One that was closed when this program was started takes nothing.
+//! The standard streams. One that was closed when this program was started takes nothing; one that
+//! takes nothing now is waited for, whether or not it blocks: whoever shares a pipe may have it not
+//! block.
 //!
 //! This is the only file of the crate that holds unsafe code.
 #![expect(unsafe_code, reason = "the linker is told what is called before `main`")]
 
-use rustix::io::{Errno, fcntl_getfd};
-use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, fcntl_getfd, retry_on_intr};
+use std::io::{self, ErrorKind, IsTerminal, StderrLock, StdoutLock, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -38,7 +42,20 @@ fn unless(is_closed: &AtomicBool) -> io::Result<()> {
     }
 }
 
-/// Standard output, until it is dropped.
+/// Writes some of the bytes as soon as the stream takes any.
+fn write_waiting(stream: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        match retry_on_intr(|| rustix::io::write(&stream, bytes)) {
+            Err(Errno::AGAIN) => {
+                let mut full = [PollFd::new(&stream, PollFlags::OUT)];
+                retry_on_intr(|| poll(&mut full, None))?;
+            }
+            written => return Ok(written?),
+        }
+    }
+}
+
+/// Standard output, until it is dropped. Nothing is kept here: what was written is with the system.
 pub(crate) struct Stdout(StdoutLock<'static>);
 
 pub(crate) fn stdout() -> Stdout {
@@ -48,12 +65,30 @@ pub(crate) fn stdout() -> Stdout {
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         unless(&IS_STDOUT_CLOSED)?;
-        self.0.write(bytes)
+        write_waiting(&self.0, bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        Ok(())
     }
+}
+
+/// Standard error, of which the same holds.
+struct Stderr(StderrLock<'static>);
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        write_waiting(&self.0, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a line to stderr at once, so that none of another process comes in between.
+fn write_line(line: &str) -> io::Result<()> {
+    Stderr(io::stderr().lock()).write_all(format!("{line}\n").as_bytes())
 }
 
 /// How long a terminal has to take a line.
@@ -75,7 +110,7 @@ pub(crate) fn mention(line: &str) -> io::Result<()> {
     unless(&IS_STDERR_CLOSED)?;
     match io::stderr().is_terminal() {
         true => tell_terminal(line),
-        false => writeln!(io::stderr().lock(), "{line}"),
+        false => write_line(line),
     }
 }
 
@@ -85,7 +120,7 @@ fn tell_terminal(line: &str) -> io::Result<()> {
     unless(&IS_STUCK)?;
     let (line, (sender, told)) = (line.to_string(), channel());
     std::thread::Builder::new().name("holdpoint-tells".into()).spawn(move || {
-        let written = writeln!(io::stderr().lock(), "{line}");
+        let written = write_line(&line);
         // Where nobody waits any more, nobody is to know.
         let _ = sender.send(written);
     })?;

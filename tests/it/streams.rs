@@ -2,9 +2,12 @@
 
 use crate::program::{Place, status, text};
 use holdpoint_testing::hand_made::HandMade;
+use rustix::pipe::fcntl_setpipe_size;
 use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// The program on a log, with its streams redirected as a shell does it.
 fn redirected(place: &Place, words: &[&str], how: &str) -> Output {
@@ -97,4 +100,58 @@ fn a_command_that_was_run_ends_as_it_ended_whatever_was_lost_of_what_is_said_of_
         let output = redirected(&place, &words, "2>/dev/full >&-");
         assert_eq!(status(&output).to_string(), script[5..], "{}", text(&output.stderr));
     }
+}
+
+/// All that comes out of a pipe that does not block, once it was full.
+fn through_full_pipe(command: &mut Command, is_stdout: bool) -> (Option<i32>, Vec<u8>) {
+    let (mut ours, theirs) = std::io::pipe().unwrap();
+    fcntl_setpipe_size(&theirs, 4_096).unwrap();
+    rustix::io::ioctl_fionbio(&theirs, true).unwrap();
+    let theirs = OwnedFd::from(theirs);
+    let (stdout, stderr) = match is_stdout {
+        true => (Stdio::from(theirs), Stdio::null()),
+        false => (Stdio::null(), Stdio::from(theirs)),
+    };
+    let mut child = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn().unwrap();
+    // The command's own copies of the end would keep the pipe open.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    while rustix::io::ioctl_fionread(&ours).unwrap() < 4_096 {
+        assert!(child.try_wait().unwrap().is_none(), "it printed less than the pipe holds");
+        std::thread::yield_now();
+    }
+    let mut printed = Vec::new();
+    ours.read_to_end(&mut printed).unwrap();
+    (child.wait().unwrap().code(), printed)
+}
+
+#[test]
+fn a_stream_that_does_not_block_and_is_full_is_waited_for_and_gets_all() {
+    let place = Place::with_log();
+    place.run(&["head", "-c", "60000", "/dev/zero"]);
+    let run = place.newest_loop()["loop_id"].as_str().unwrap().to_string();
+    for number in 0..20 {
+        let stream = format!("stream-{number}");
+        place.command(&["record", "--stream", &stream, "--type", "t"]).output().unwrap();
+    }
+    for words in [
+        &["log", "show", "--json"][..],
+        &["log", "show"],
+        &["export"],
+        &["output", &run],
+        &["man"],
+        &["completions", "bash"],
+    ] {
+        let whole = place.command(words).output().unwrap();
+        assert!(whole.stdout.len() > 4_096, "{words:?} fills no pipe");
+        let printed = through_full_pipe(&mut place.command(words), true);
+        assert_eq!(printed.0, whole.status.code(), "{words:?}");
+        assert!(printed.1 == whole.stdout, "{words:?}: {} bytes", printed.1.len());
+    }
+    let words = ["run", "--", "head", "-c", "1000000", "/dev/zero"];
+    let (code, printed) = through_full_pipe(&mut place.command(&words), true);
+    assert_eq!((code, printed.len()), (Some(0), 1_000_000));
+    // What is said beside it is not lost either.
+    let words = ["run", "--", "sh", "-c", "head -c 20000 /dev/zero >&2"];
+    let (code, told) = through_full_pipe(&mut place.command(&words), false);
+    assert_eq!((code, told.len()), (Some(0), 20_000));
 }
