@@ -49,6 +49,9 @@ use terms::{HoldArgs, StartArgs, attempts, expect_asked, names_somebody};
 /// What is true of a run whose log was not closed well.
 const RECORDED: &str = "the run is on record";
 /// What is true of a run that cannot be told of on stdout.
+const SAFE: &str = "the end of the run is safe in its own file";
+/// The same behind another sentence.
+const WAITS: &str = "; the end of the run is safe in its own file, and the next writer records it";
 const ON_RECORD: &str = "; the run is on record, and `holdpoint replay` shows it";
 /// What is true of one that a person was asked about.
 const NOT_STARTED: &str = "; the command was not started, and `holdpoint decision list --state \
@@ -165,8 +168,17 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let mut carried =
         Carried { global, engine: engine_of, in_force, hold, origin, conditions, run };
     let outcome = carried.out(&start, &mut screen, &mut signals);
-    let closed = engine.close();
+    let closed = match &outcome {
+        Ok(Outcome::Run(HeldRun::EndWaits(_))) => engine.close_without_waiting(),
+        _ => engine.close(),
+    };
     match outcome? {
+        Outcome::Run(HeldRun::EndWaits(end)) => {
+            let exit = exit_of(global, SAFE, told::status_of_waiting(&end), closed);
+            let told = told::tell_waiting(global, &end, exit);
+            told::hint(is_tty, exit);
+            told.map(|()| exit).map_err(|failure| failure.of_told_run(WAITS))
+        }
         Outcome::Run(HeldRun::Ended(report)) => {
             let exit = exit_of(global, RECORDED, report.exit_status, closed);
             let told = told::tell(global, &report, exit);

@@ -13,7 +13,7 @@ use holdpoint_domain::execution_loop::HaltReason;
 use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionRecord};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
 use holdpoint_engine::executor::{CapturedOutput, ExecutionReport, command_line};
-use holdpoint_engine::shell::{LeftOpen, RunReport};
+use holdpoint_engine::shell::{EXIT_LEFT_WAITING, EndWaits, LeftOpen, RunReport};
 use holdpoint_replay::words::code_in_words;
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -62,6 +62,38 @@ pub(super) fn tell_open(global: &Global, open: &LeftOpen, exit: Exit) -> Result<
         return out.finish();
     }
     Ok(())
+}
+
+/// The status of a run whose end waits in its own file: the command's own, unless a person is to be
+/// asked.
+pub(super) fn status_of_waiting(end: &EndWaits) -> u8 {
+    if end.may_be_asked { EXIT_LEFT_WAITING } else { end.exit_status }
+}
+
+/// Tells that the end of a run waits in its own file.
+pub(super) fn tell_waiting(global: &Global, end: &EndWaits, exit: Exit) -> Result<(), Failure> {
+    tell_left_behind(end.execution.as_ref());
+    let warning = waiting(end);
+    if global.json {
+        let mut out = Output::stdout();
+        out.json(&Told::of_waiting(global, end, (exit, &warning)));
+        return out.finish();
+    }
+    complain(&warning);
+    Ok(())
+}
+
+/// One line about an end that is safe, and not on the log yet.
+fn waiting(end: &EndWaits) -> String {
+    let then = match end.may_be_asked {
+        true => "then a person is asked, if the hold applies",
+        false => "nothing is lost",
+    };
+    format!(
+        "another process keeps the log locked: how the command ended (status {}) is safe in \
+         runs/{}, and the next writer puts it on the log; {then}",
+        end.exit_status, end.loop_id
+    )
 }
 
 /// One line when anything but an answer of the command ended the loop.
@@ -116,6 +148,10 @@ struct Told<'a> {
     evidence_dropped: bool,
     /// What would have ended with this program, of the last attempt.
     containment: Option<&'static str>,
+    /// Whether the end waits in the run's own file: the next writer puts it on the log.
+    end_waits: bool,
+    /// What a person would be warned of.
+    warning: Option<&'a str>,
     /// Who lives on after the last attempt.
     left_behind: Vec<LeftBehind<'a>>,
     /// How many of them were to be stopped, and could not be.
@@ -180,6 +216,8 @@ impl<'a> Told<'a> {
                 .map(|execution| Stream::of(&execution.stderr, report.is_evidence_dropped)),
             evidence_dropped: report.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
+            end_waits: false,
+            warning: None,
             left_behind: left_behind(execution),
             could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
@@ -208,6 +246,39 @@ impl<'a> Told<'a> {
                 .map(|execution| Stream::of(&execution.stderr, open.is_evidence_dropped)),
             evidence_dropped: open.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
+            end_waits: false,
+            warning: None,
+            left_behind: left_behind(execution),
+            could_not_be_stopped: beyond_reach(execution),
+            log: absolute(global),
+        }
+    }
+}
+
+impl<'a> Told<'a> {
+    fn of_waiting(global: &Global, end: &'a EndWaits, (exit, warning): (Exit, &'a str)) -> Self {
+        let execution = end.execution.as_ref();
+        let stream = |of: &CapturedOutput| Stream::of(of, end.is_evidence_dropped);
+        Self {
+            loop_id: &end.loop_id,
+            exit_status: exit,
+            reason: None,
+            stop_condition: None,
+            fault_type: None,
+            fault_code: None,
+            sandbox_decision: None,
+            details: end.details.as_deref(),
+            decision: None,
+            request_id: None,
+            attempts: end.attempts,
+            records: Records { first: end.first_sequence, last: end.last_sequence },
+            wall_ms: u64::try_from(end.wall.as_millis()).unwrap_or(u64::MAX),
+            stdout: execution.map(|execution| stream(&execution.stdout)),
+            stderr: execution.map(|execution| stream(&execution.stderr)),
+            evidence_dropped: end.is_evidence_dropped,
+            containment: execution.map(|execution| execution.containment.name()),
+            end_waits: true,
+            warning: Some(warning),
             left_behind: left_behind(execution),
             could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),

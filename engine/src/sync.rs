@@ -5,7 +5,7 @@
 #[cfg(feature = "model")]
 pub(crate) use modelled as crowd;
 #[cfg(feature = "model")]
-pub(crate) use modelled::{Condvar, Mutex, MutexGuard, now, thread};
+pub(crate) use modelled::{Condvar, Mutex, MutexGuard, lock_within, now, thread};
 #[cfg(not(feature = "model"))]
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 #[cfg(not(feature = "model"))]
@@ -18,8 +18,17 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) use std::thread;
 
 #[cfg(not(feature = "model"))]
+pub(crate) use real::lock_within;
+
+#[cfg(not(feature = "model"))]
 mod real {
-    use std::time::Instant;
+    use super::{Mutex, MutexGuard};
+    use std::time::{Duration, Instant};
+
+    /// The held lock, where it is free within `wait`.
+    pub(crate) fn lock_within<T>(mutex: &Mutex<T>, wait: Duration) -> Option<MutexGuard<'_, T>> {
+        mutex.try_lock_for(wait)
+    }
 
     /// The moment by which deadlines are met.
     pub(crate) fn now() -> Instant {
@@ -149,6 +158,11 @@ pub(crate) mod modelled {
     /// A lock whose every acquisition is a choice of the checker.
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+    /// The held lock: nobody in a model keeps one for long.
+    pub(crate) fn lock_within<T>(mutex: &Mutex<T>, _: Duration) -> Option<MutexGuard<'_, T>> {
+        Some(mutex.lock())
+    }
 
     /// The held lock; empty only while a condition is waited for.
     #[derive(Debug)]

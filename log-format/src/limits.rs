@@ -21,6 +21,15 @@ pub const HEAD_LENGTH: usize = 152;
 /// Length of the header of a snapshot, in bytes.
 pub const SNAPSHOT_HEADER_LENGTH: usize = 128;
 
+/// Length of the header of an entry of a run's file, its signature included.
+pub const RUN_ENTRY_HEADER_LENGTH: usize = 192;
+
+/// Largest payload of an entry of a run's file: 64 MiB.
+pub const RUN_ENTRY_PAYLOAD_MAX: usize = 64 * 1_024 * 1_024;
+
+/// Most bytes of the line for people that a run's file begins with, its end of line included.
+pub const RUN_FILE_LINE_MAX: usize = 256;
+
 /// Length of the file `LOCK`.
 pub const LOCK_LENGTH: usize = 64;
 

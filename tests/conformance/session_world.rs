@@ -286,7 +286,11 @@ impl<'a> Told<'a> {
     /// DISPATCHED to AWAITING_RESPONSE.
     pub(crate) fn await_response(&mut self) -> Came {
         let (loop_id, entropy) = (self.story.loop_id.clone(), self.entropy());
-        self.give(ExecutionLoopCommand::AwaitResponse(AwaitResponse { loop_id, entropy }))
+        self.give(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
+            loop_id,
+            entropy,
+            recorder_key: None,
+        }))
     }
 
     /// The executor's output, before anybody looks at it.

@@ -121,6 +121,7 @@ mod run;
 mod run_before;
 mod run_bound;
 mod run_bound_formerly;
+mod run_ending;
 mod run_prompt;
 mod run_refused;
 mod run_resumed;

@@ -114,6 +114,7 @@ impl LoopLife {
                 Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
                     loop_id,
                     entropy,
+                    recorder_key: None,
                 }))
             }
             Step::Capture => {

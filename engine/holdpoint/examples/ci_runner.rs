@@ -77,6 +77,9 @@ fn once(
             (report.halted.reason.to_string(), report.exit_status)
         }
         KeyedRun::Now(HeldRun::LeftOpen(_)) => ("waits for a person".to_string(), NOT_APPROVED),
+        KeyedRun::Now(HeldRun::EndWaits(end)) => {
+            ("ended, which the next writer records".to_string(), end.exit_status)
+        }
         KeyedRun::Before(earlier) => match earlier.halted.map(|end| end.reason) {
             Some(HaltReason::Completed) => ("done before".to_string(), 0),
             Some(reason) => (format!("tried before, {reason}"), 1),
@@ -108,5 +111,8 @@ fn deploy(
     match engine.run_approved(origin, &start, &mut NoPrompt, &mut Discard, &mut NoSignals)? {
         HeldRun::Ended(report) => Ok((report.halted.reason.to_string(), report.exit_status)),
         HeldRun::LeftOpen(_) => Ok(("waits for a person".to_string(), NOT_APPROVED)),
+        HeldRun::EndWaits(end) => {
+            Ok(("ended, which the next writer records".to_string(), end.exit_status))
+        }
     }
 }

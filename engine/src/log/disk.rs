@@ -1,11 +1,11 @@
 //! The real disk.
 
 use super::owner_identity::{AsOwner, check_owned};
-use super::run_file::{self, RunFile};
+use super::run_file::{self, RunFile, RunFileStamp};
 use super::storage::{LockFile, RootState, Storage, WriteFile};
 use crate::executor::begin_write_out;
 use holdpoint_log_files::storage::{is_locked, open_regular};
-use holdpoint_log_files::{DirectoryStorage, ReadFile, file_system};
+use holdpoint_log_files::{DirectoryStorage, ReadFile, RunEntries, RunFileFault, file_system};
 use holdpoint_log_format::limits::PAGE;
 use holdpoint_log_format::{BootId, names};
 use rustix::fs::{
@@ -186,6 +186,20 @@ impl Storage for DirectoryStorage {
     fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
         let _owner = AsOwner::of(self.root())?;
         run_file::take(self, loop_id)
+    }
+
+    fn runs_changed(&self) -> io::Result<Option<(i64, i64)>> {
+        run_file::changed(self)
+    }
+
+    fn run_stamp(&self, loop_id: &str) -> io::Result<Option<RunFileStamp>> {
+        let _owner = AsOwner::of(self.root())?;
+        run_file::stamp(self, loop_id)
+    }
+
+    fn run_entries(&self, loop_id: &str) -> Result<Option<RunEntries>, RunFileFault> {
+        let _owner = AsOwner::of(self.root())?;
+        run_file::entries(self, loop_id)
     }
 
     fn boot(&self) -> BootId {

@@ -15,6 +15,7 @@ use holdpoint_log_files::{DirectoryStorage, FollowError, Follower, LogReader, Re
 use holdpoint_log_format::{ChainPosition, Record};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A log open for writing. It may be used from several threads; a forked child must open it again.
 pub struct Log<S: Storage = DirectoryStorage> {
@@ -138,6 +139,18 @@ impl<S: Storage> Log<S> {
         Ok(turn)
     }
 
+    /// As [`Log::begin`], where the lock is waited for no longer than `wait`.
+    pub(crate) fn begin_within(
+        &self,
+        wait: Duration,
+    ) -> Result<WriteTransaction<'_, S>, AppendError> {
+        self.shared.check_owner()?;
+        let state = self.shared.state.lock();
+        let mut turn = WriteTransaction::begin_within(&self.shared, state, wait)?;
+        turn.hash_staged();
+        Ok(turn)
+    }
+
     /// The place before the first record that the log holds: where a reader begins that then goes
     /// on with [`WriteTransaction::catch_up`].
     ///
@@ -225,10 +238,15 @@ impl<S: Storage> Log<S> {
     /// # Errors
     /// The handle is poisoned, the sync fails, or HEAD cannot be replaced.
     pub fn close(mut self) -> Result<(), CloseError> {
-        self.end()
+        self.end(None)
     }
 
-    fn end(&mut self) -> Result<(), CloseError> {
+    /// As [`Log::close`], where the lock is waited for no longer than `wait`.
+    pub(crate) fn close_within(mut self, wait: Duration) -> Result<(), CloseError> {
+        self.end(Some(wait))
+    }
+
+    fn end(&mut self, wait: Option<Duration>) -> Result<(), CloseError> {
         let Some(flusher) = self.flusher.take() else { return Ok(()) };
         if let Err(forked) = self.shared.check_owner() {
             // The flusher is a thread that this process does not have: nobody can wait for it.
@@ -238,7 +256,7 @@ impl<S: Storage> Log<S> {
         // Waited for before the lock is given back: it may be about to replace HEAD.
         self.shared.schedule.close();
         drop(flusher);
-        close(&self.shared)
+        close(&self.shared, wait)
     }
 }
 
@@ -247,7 +265,7 @@ impl<S: Storage> Drop for Log<S> {
     /// was acknowledged is durable either way.
     fn drop(&mut self) {
         // Who wants to know closes.
-        let _ = self.end();
+        let _ = self.end(None);
     }
 }
 
@@ -265,18 +283,18 @@ fn place_before<S: Storage>(storage: &S, sequence: u64) -> Result<Follower, Foll
 }
 
 /// Syncs, replaces HEAD, releases the lock.
-fn close<S: Storage>(shared: &Arc<Shared<S>>) -> Result<(), CloseError> {
+fn close<S: Storage>(shared: &Arc<Shared<S>>, wait: Option<Duration>) -> Result<(), CloseError> {
     let is_done = {
         let state = shared.state.lock();
         shared.check_usable()?;
         let newest = state.active.sequence();
         state.lock.is_none() && shared.commit.reached().covers(Goal::Witnessed(newest))
     };
-    if is_done { Ok(()) } else { close_turn(shared) }
-}
-
-fn close_turn<S: Storage>(shared: &Arc<Shared<S>>) -> Result<(), CloseError> {
-    let mut turn = WriteTransaction::begin(shared)?;
+    if is_done {
+        return Ok(());
+    }
+    let wait = wait.unwrap_or(shared.options.lock_wait);
+    let mut turn = WriteTransaction::begin_within(shared, shared.state.lock(), wait)?;
     turn.sync()?;
     let witnessed = turn.write_head();
     turn.release_for_good();

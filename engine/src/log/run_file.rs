@@ -1,20 +1,27 @@
 //! The file of a run under way: locked for as long as the process that records the run lives, or
 //! its guard. Whoever can take the lock knows that both are gone.
 //!
+//! Its recorder, and its guard after it, append to it what the log's lock did not let them put on
+//! the log: signed entries, which the next writer takes up.
+//!
 //! # Invariants
 //!
 //! - A file is made, and its lock tried by others, within turns only: nobody comes between the
 //!   making and the locking of one.
-//! - What is written in it is for people and never believed.
+//! - Its first line is for people and never believed; what follows it counts as far as it is signed.
 //! - Links are not followed, and what is no regular file of one name is not opened.
+//! - An entry is durable, and reachable under the file's name, before its writer relies on it.
 
-use super::disk::{boot_id, file_mode};
+use super::disk::boot_id;
 use super::owner_identity::AsOwner;
 use super::storage::Storage;
-use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::storage::open_regular;
-use holdpoint_log_format::names;
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, lstat};
+use holdpoint_log_files::{DirectoryStorage, RunEntries, RunFileFault};
+use holdpoint_log_format::{EntryHeader, EntryKind, RunKey, RunStart, names};
+use rustix::fs::{
+    FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW,
+    fallocate, fchmod, fdatasync, flock, fstat, ftruncate, futimens, lstat,
+};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,11 +35,25 @@ const TRIES: u32 = 100;
 /// How long between two tries.
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
+/// Space that a run's file holds from the beginning, for an end on a disk that is full by then.
+const RESERVED: u64 = 64 * 1024;
+
 /// A run's own file, locked.
 #[derive(Debug)]
 pub struct RunFile {
     file: Arc<OwnedFd>,
+    /// The directory that it lies in: touched with each entry, so that other writers notice.
+    directory: Arc<OwnedFd>,
     path: PathBuf,
+}
+
+/// A name in the directory of the runs' files, without a look into the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunFileStamp {
+    /// The inode: another file under the same name has another one.
+    pub inode: u64,
+    /// Its length in bytes.
+    pub length: u64,
 }
 
 impl RunFile {
@@ -42,15 +63,163 @@ impl RunFile {
         Arc::clone(&self.file)
     }
 
-    /// Removes the file of a run whose end is on the log. Where that fails, the next writer does
-    /// it.
+    /// The directory of the runs' files, for whoever appends through a descriptor alone: see
+    /// [`append_entry`].
+    #[must_use]
+    pub fn directory(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.directory)
+    }
+
+    /// Appends an entry, syncs it, and lets other writers notice.
+    ///
+    /// # Errors
+    /// What the disk says; and that the name stands for another file by now, so that nobody would
+    /// find the entry. Nothing was kept then.
+    pub fn append(
+        &self,
+        key: &RunKey,
+        start: &RunStart,
+        (kind, number): (EntryKind, u64),
+        payload: &[u8],
+    ) -> io::Result<()> {
+        let before = fstat(&*self.file)?.st_size;
+        let appended =
+            append_at_end(&self.file, &self.directory, key, start, (kind, number), payload)
+                .and_then(|()| self.check_named());
+        appended.inspect_err(|_| {
+            let _ = ftruncate(&*self.file, u64::try_from(before).unwrap_or(0));
+        })
+    }
+
+    /// Whether the file's name still stands for it, and nothing else does.
+    fn check_named(&self) -> io::Result<()> {
+        let (own, named) = (fstat(&*self.file)?, lstat(&self.path)?);
+        let is_it = (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) && own.st_nlink == 1;
+        let swapped = || io::Error::other("somebody put another file in its place");
+        is_it.then_some(()).ok_or_else(swapped)
+    }
+
+    /// Takes away all entries: the log has them, durably.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn clear(&self) -> io::Result<()> {
+        let entries = RunEntries::of(File::from(self.file.try_clone()?));
+        let entries = entries.map_err(io::Error::other)?;
+        if !entries.is_at_end() {
+            ftruncate(&*self.file, entries.offset())?;
+        }
+        Ok(())
+    }
+
+    /// The entries in it.
+    ///
+    /// # Errors
+    /// It has other names, or the disk does not give it.
+    pub fn entries(&self) -> Result<RunEntries, RunFileFault> {
+        RunEntries::of(File::from(self.file.try_clone()?))
+    }
+
+    /// Removes the file of a run whose end is on the log, where its name stands for nothing else by
+    /// now. Where that fails, the next writer does it.
     pub fn remove(self) {
         let log = self.path.parent().and_then(Path::parent);
         let owner = log.map(AsOwner::of).transpose();
-        if owner.is_ok() {
+        if owner.is_ok() && self.check_named().is_ok() {
             let _ = std::fs::remove_file(&self.path);
         }
     }
+}
+
+/// Appends one entry of a guard, behind the last one that its recorder wrote whole.
+///
+/// A guard has no path and knows no rule: it is handed, while the recorder lives, the descriptors
+/// of [`RunFile::descriptor`] and [`RunFile::directory`] (with
+/// [`Guard::holding`](crate::executor::Guard::holding)), the key's seed and the start, as the run's
+/// seat gives them when it makes the command. Once its recorder is gone it ends what still runs,
+/// encodes [`GuardFacts`](holdpoint_log_format::GuardFacts), and calls this with
+/// [`EntryKind::GuardFacts`] before it gives up the file's lock.
+///
+/// # Errors
+/// What the disk says: then the end is lost.
+pub fn append_entry(
+    file: &Arc<OwnedFd>,
+    directory: impl AsFd,
+    key: &RunKey,
+    start: &RunStart,
+    kind: EntryKind,
+    payload: &[u8],
+) -> io::Result<()> {
+    let entries = RunEntries::of(File::from(file.try_clone()?));
+    let mut entries = entries.map_err(io::Error::other)?;
+    let (mut number, public) = (1_u64, key.public());
+    while let Some(entry) = entries.next(start, &public).map_err(io::Error::other)? {
+        number = entry.number.saturating_add(1);
+    }
+    if !entries.is_at_end() {
+        // Its recorder was killed while it wrote.
+        ftruncate(file, entries.offset())?;
+    }
+    append_at_end(file, directory, key, start, (kind, number), payload)
+}
+
+fn append_at_end(
+    file: &Arc<OwnedFd>,
+    directory: impl AsFd,
+    key: &RunKey,
+    start: &RunStart,
+    (kind, number): (EntryKind, u64),
+    payload: &[u8],
+) -> io::Result<()> {
+    let too_long = || io::Error::from(io::ErrorKind::FileTooLarge);
+    let header = EntryHeader::of(kind, number, *start, payload).ok_or_else(too_long)?;
+    let entry = [&header.encode(key)[..], payload].concat();
+    // One call: a writer that is killed leaves all of it or a beginning.
+    let mut file = File::from(file.try_clone()?);
+    file.write_all(&entry)?;
+    fdatasync(&file)?;
+    touch(directory)
+}
+
+/// Says that something in a directory changed, where no name in it does.
+fn touch(directory: impl AsFd) -> io::Result<()> {
+    // Both times: then whoever may write in the directory may do this, and not its owner alone.
+    let now = || Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    Ok(futimens(directory, &Timestamps { last_access: now(), last_modification: now() })?)
+}
+
+/// When something in the directory of the runs' files changed last; `None` where there is none.
+pub(super) fn changed(storage: &DirectoryStorage) -> io::Result<Option<(i64, i64)>> {
+    match lstat(storage.path(names::RUNS)) {
+        Ok(place) => {
+            #[allow(clippy::useless_conversion, reason = "its width differs between systems")]
+            let nanoseconds = i64::try_from(place.st_mtime_nsec).unwrap_or(0);
+            Ok(Some((place.st_mtime, nanoseconds)))
+        }
+        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The stamp of a run's file; `None` where there is none.
+pub(super) fn stamp(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Option<RunFileStamp>> {
+    match lstat(storage.path(&names::run(loop_id))) {
+        Ok(stat) => {
+            let length = u64::try_from(stat.st_size).unwrap_or(0);
+            Ok(Some(RunFileStamp { inode: stat.st_ino, length }))
+        }
+        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The entries of a run's file that somebody else may hold; `None` where there is none.
+pub(super) fn entries(
+    storage: &DirectoryStorage,
+    loop_id: &str,
+) -> Result<Option<RunEntries>, RunFileFault> {
+    check_place(storage)?;
+    RunEntries::open(&storage.path(&names::run(loop_id)))
 }
 
 /// Makes a run's file and takes its lock.
@@ -60,12 +229,20 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
     }
     check_place(storage)?;
     let path = storage.path(&names::run(loop_id));
-    let mode = file_mode(storage.root())?;
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let flags = OFlags::RDWR
+        | OFlags::APPEND
+        | OFlags::CREATE
+        | OFlags::EXCL
+        | OFlags::NOFOLLOW
+        | OFlags::CLOEXEC;
+    let directory = open_directory(storage)?;
     let mut file = File::from(rustix::fs::open(&path, flags, mode)?);
     let made = finish(&mut file, mode).and_then(|()| storage.sync_directory(names::RUNS));
     made.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
-    Ok(RunFile { file: Arc::new(file.into()), path })
+    // A file system that reserves nothing, or has nothing left, says so when the room is made.
+    let _ = fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVED);
+    Ok(RunFile { file: Arc::new(file.into()), directory, path })
 }
 
 /// A link in the directory's place is not followed.
@@ -75,6 +252,11 @@ fn check_place(storage: &DirectoryStorage) -> io::Result<()> {
         FileType::Directory => Ok(()),
         _ => Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not in a directory")),
     }
+}
+
+fn open_directory(storage: &DirectoryStorage) -> io::Result<Arc<OwnedFd>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(Arc::new(rustix::fs::open(storage.path(names::RUNS), flags, Mode::empty())?))
 }
 
 fn finish(file: &mut File, mode: Mode) -> io::Result<()> {
@@ -99,8 +281,11 @@ pub(super) fn take(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Opti
     if fstat(&file)?.st_nlink != 1 {
         return Err(io::Error::other("it has other names, or none any more"));
     }
-    let is_taken = try_lock(&file)?;
-    Ok(is_taken.then(|| RunFile { file: Arc::new(file.into()), path }))
+    if !try_lock(&file)? {
+        return Ok(None);
+    }
+    let directory = open_directory(storage)?;
+    Ok(Some(RunFile { file: Arc::new(file.into()), directory, path }))
 }
 
 fn try_lock(file: impl AsFd) -> io::Result<bool> {

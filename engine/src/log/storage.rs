@@ -1,8 +1,8 @@
 //! The few calls made on a disk to write a log. Everything the engine does to files goes through
 //! this trait, so that a simulated disk can stand in for a real one.
 
-use super::run_file::RunFile;
-use holdpoint_log_files::{ReadFile, ReadStorage};
+use super::run_file::{RunFile, RunFileStamp};
+use holdpoint_log_files::{ReadFile, ReadStorage, RunEntries, RunFileFault};
 use holdpoint_log_format::BootId;
 use std::io;
 use std::path::Path;
@@ -200,6 +200,32 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// # Errors
     /// What the disk says, and that something else than a run's own file stands there.
     fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
+        let _ = loop_id;
+        Ok(None)
+    }
+
+    /// When something in the directory of the runs' files changed last; `None` where there is none.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn runs_changed(&self) -> io::Result<Option<(i64, i64)>> {
+        Ok(None)
+    }
+
+    /// The stamp of a run's file; `None` where there is none.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn run_stamp(&self, loop_id: &str) -> io::Result<Option<RunFileStamp>> {
+        let _ = loop_id;
+        Ok(None)
+    }
+
+    /// The entries of a run's file, whoever holds its lock; `None` where there is none.
+    ///
+    /// # Errors
+    /// A [`RunFileFault`].
+    fn run_entries(&self, loop_id: &str) -> Result<Option<RunEntries>, RunFileFault> {
         let _ = loop_id;
         Ok(None)
     }

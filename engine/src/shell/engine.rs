@@ -7,7 +7,7 @@ use super::entropy::{Drawn, EntropySource};
 use super::error::{EngineError, SubmitError};
 use super::fingerprint::FingerprintDistance;
 use super::identity::Identity;
-use super::lost::Settled;
+use super::lost::{SeenRuns, Settled};
 use super::metrics::{Meter, NoMetrics};
 use super::metrics_storage::Measured;
 use super::person_terminal::TypedLine;
@@ -25,7 +25,7 @@ use super::ticket::Ticket;
 use super::transaction::{Transaction, TransactionDraft};
 use crate::adoption::{Adoption, LogRegistry, RegistryError};
 use crate::floors::{FloorFiles, Floors, FloorsError, asks, is_governed};
-use crate::log::{CloseError, Level, Log, OpenReport, Storage};
+use crate::log::{AppendError, CloseError, Level, Log, OpenReport, Storage};
 use crate::sync::Mutex;
 use holdpoint_domain::application::RecordEvent;
 use holdpoint_domain::core::actor::Actor;
@@ -40,7 +40,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A log open for writing and the state that follows it. `Send` and `Sync`: submissions from
 /// several threads take turns.
@@ -90,7 +90,10 @@ pub(super) struct Core<S: Storage> {
     pub(super) identity: Identity,
     /// Whether this engine has looked for runs whose recorder is gone.
     pub(super) has_looked_for_lost: AtomicBool,
+    /// Whether whoever closes it does not wait for the log's lock.
+    is_hurried: AtomicBool,
     pub(super) settled: Mutex<Settled>,
+    pub(super) seen_runs: Mutex<SeenRuns>,
     pub(super) recorders: Mutex<Recorders>,
     /// Read anew for whatever they govern.
     pub(super) floors: FloorFiles,
@@ -169,7 +172,9 @@ impl<S: Storage> Engine<S> {
             fingerprints: options.fingerprints,
             identity: options.identity,
             has_looked_for_lost: AtomicBool::new(false),
+            is_hurried: AtomicBool::new(false),
             settled: Mutex::new(Settled::new()),
+            seen_runs: Mutex::new(SeenRuns::default()),
             recorders: Mutex::new(Recorders::default()),
             floors: options.floors,
             open_bounds: options.open_bounds,
@@ -410,6 +415,20 @@ impl<S: Storage> Engine<S> {
         closed
     }
 
+    /// As [`Engine::close`], where another process may keep the log's lock: it is not waited for.
+    /// What was acknowledged is durable; HEAD, and what a last record would have told, are left to
+    /// the next writer where the lock is not free.
+    ///
+    /// # Errors
+    /// As [`Engine::close`], but for the lock.
+    pub fn close_without_waiting(self) -> Result<(), CloseError> {
+        self.core.is_hurried.store(true, Ordering::Relaxed);
+        match self.close() {
+            Err(CloseError::Append(AppendError::Locked { .. })) => Ok(()),
+            closed => closed,
+        }
+    }
+
     pub(super) fn core(&self) -> &Core<Measured<S>> {
         &self.core
     }
@@ -435,6 +454,9 @@ impl<S: Storage> Core<S> {
     }
 
     fn close(self) -> Result<(), CloseError> {
+        if self.is_hurried.load(Ordering::Relaxed) {
+            return self.log.close_within(Duration::ZERO);
+        }
         if let Some(hot) = self.hot.lock().as_mut() {
             hot.lookup.indexer.finish();
         }

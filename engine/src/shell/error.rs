@@ -102,6 +102,15 @@ pub enum SubmitError {
         /// What the disk said.
         source: io::Error,
     },
+    /// Neither the log nor the run's own file takes what follows the end of a run.
+    #[error(
+        "the log is locked, and the run's own file takes no more: {source}; how the command ended \
+         waits in that file, and the next writer takes it up"
+    )]
+    EndNotKept {
+        /// What the disk said.
+        source: io::Error,
+    },
     /// The system has no entropy.
     #[error("no random bits for an id: {0}")]
     Entropy(String),

@@ -10,7 +10,7 @@ use super::interrupt::Interrupt;
 use super::outcome::{Told, exit, exit_status, status_of_unknown, told};
 use super::prompter::{Prompter, Question};
 use super::run::{
-    ASKING, BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, FaultOutcome,
+    ASKING, BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EndWaits, FaultOutcome,
     GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
 };
 use super::run_seat::RunSeat;
@@ -22,20 +22,19 @@ use crate::executor::{
     execute, execute_opened,
 };
 use crate::log::{AppendError, Storage};
-use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::evidence_capture::{
     CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
-    ExecutionLoopEvent, ExecutorResponseType, Exit, LoopHalted, ReportResponse, StopLoop,
+    CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand, ExecutionLoopEvent,
+    ExecutorResponseType, Exit, LoopHalted, ReportResponse,
 };
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::{Decided, HoldPolicy, HoldTerms, HumanDecisionRecord};
 use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, ReportFault, SandboxDecision, SandboxFaultCommand, SandboxFaultEvent,
 };
-use holdpoint_domain::{ActorId, Command, Event, Proof};
+use holdpoint_domain::{ActorId, Command, Event};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -43,13 +42,13 @@ use std::time::Duration;
 /// A run under way.
 pub(super) struct Runner<'a, S: Storage> {
     pub(super) engine: &'a Engine<S>,
-    run: &'a GovernedRun,
+    pub(super) run: &'a GovernedRun,
     pub(super) terms: &'a HoldTerms,
     pub(super) origin: Origin,
-    seat: RunSeat<'a, S>,
+    pub(super) seat: RunSeat<'a, S>,
     envelope_hash: String,
     pub(super) loop_id: String,
-    attempts: u8,
+    pub(super) attempts: u8,
     first_sequence: u64,
     pub(super) halted: Option<LoopHalted>,
     fault: Option<FaultOutcome>,
@@ -67,6 +66,14 @@ pub(super) struct Runner<'a, S: Storage> {
     approved_program: Option<ApprovedProgram>,
     /// The files that were approved for the start: the first attempt finds them as they were.
     approved_files: Option<BoundFiles>,
+    /// Whether Phase-21 permits another attempt after a fault that waited.
+    pub(super) is_permitted: bool,
+    /// Whether the last attempt ended as it should: no other response completes a loop.
+    pub(super) is_well: bool,
+    /// Whether the last attempt ended in a fault.
+    pub(super) is_faulted: bool,
+    /// Whether a question may follow when what waits is taken up.
+    pub(super) may_be_asked: bool,
 }
 
 impl<'a, S: Storage> Runner<'a, S> {
@@ -145,6 +152,10 @@ impl<'a, S: Storage> Runner<'a, S> {
             exit_status: EXIT_HOLDPOINT_FAILED,
             approved_program: None,
             approved_files: None,
+            is_permitted: false,
+            is_well: false,
+            is_faulted: false,
+            may_be_asked: false,
         })
     }
 
@@ -219,17 +230,18 @@ impl<'a, S: Storage> Runner<'a, S> {
             if self.halted.is_some() {
                 return Ok(());
             }
+            if self.seat.is_waiting() && !self.catch_up()? {
+                return Ok(());
+            }
+            let is_permitted = is_permitted || std::mem::take(&mut self.is_permitted);
             match self.pass_hold_point(is_permitted, prompter, signals)? {
                 Next::Again => {}
                 Next::Stop => return Ok(()),
                 Next::Complete => {
                     let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
                     let complete = CompleteLoop { loop_id, entropy };
-                    return self
-                        .submit(&Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(
-                            complete,
-                        )))
-                        .map(drop);
+                    let complete = ExecutionLoopCommand::CompleteLoop(complete);
+                    return self.record(&Command::ExecutionLoop(complete)).map(drop);
                 }
             }
         }
@@ -247,11 +259,8 @@ impl<'a, S: Storage> Runner<'a, S> {
             self.refused_to_start(refusal.as_ref());
             return Ok(false);
         }
-        let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
-        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
-            loop_id,
-            entropy,
-        })))?;
+        let started = self.seat.start(&self.origin)?;
+        self.follow(started)?;
         if self.halted.is_some() || !self.has_room()? {
             return Ok(false);
         }
@@ -347,6 +356,9 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.is_evidence_dropped = false;
         self.wall = self.wall.saturating_add(report.wall);
         let (told, exit, evidence) = (told(&report), exit(&report), evidence(self.run, &report));
+        self.is_faulted = matches!(told, Told::Fault { .. });
+        self.is_well =
+            matches!(told, Told::Response { reported: ExecutorResponseType::Success, .. });
         self.execution = Some(report);
         self.capture(evidence)?;
         Ok(match told {
@@ -377,7 +389,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             error,
             exit,
         };
-        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(response)))
+        self.record(&Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(response)))
             .map(drop)
     }
 
@@ -396,9 +408,9 @@ impl<'a, S: Storage> Runner<'a, S> {
             fault_message,
             exit,
         };
-        let receipt =
-            self.submit(&Command::SandboxFault(SandboxFaultCommand::ReportFault(fault)))?;
-        Ok(self.sandbox_permits(fault_type, &receipt))
+        let recorded =
+            self.record(&Command::SandboxFault(SandboxFaultCommand::ReportFault(fault)))?;
+        Ok(recorded.is_some_and(|receipt| self.sandbox_permits(&receipt)))
     }
 
     fn capture(&mut self, items: Vec<EvidenceItem>) -> Result<(), RunError> {
@@ -406,18 +418,23 @@ impl<'a, S: Storage> Runner<'a, S> {
         let capture = CaptureEvidence { loop_id, entropy, items };
         let mut command =
             Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(capture));
-        match self.submit(&command) {
+        match self.record(&command) {
             Err(RunError::Submit(SubmitError::Append(AppendError::NoSpace { .. }))) => {
                 self.is_evidence_dropped = drop_raw(&mut command);
-                self.submit(&command).map(drop)
+                self.record(&command).map(drop)
             }
             captured => captured.map(drop),
         }
     }
 
     /// What Phase-21 decided of the fault: only RETRY permits another attempt.
-    fn sandbox_permits(&mut self, fault_type: ExecutionFaultType, receipt: &Receipt) -> bool {
+    pub(super) fn sandbox_permits(&mut self, receipt: &Receipt) -> bool {
         let mut permits = false;
+        let reported = receipt.events.iter().find_map(|event| match event {
+            Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => Some(body.fault_type),
+            _ => None,
+        });
+        let Some(fault_type) = reported else { return false };
         for event in &receipt.events {
             if let Event::SandboxFault(SandboxFaultEvent::SandboxDecided(decided)) = event {
                 permits = decided.sandbox_decision == SandboxDecision::Retry;
@@ -473,50 +490,13 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.stop(condition, facts, error.to_string())
     }
 
-    fn stop(
-        &mut self,
-        condition: StopCondition,
-        facts: StopFacts,
-        details: String,
-    ) -> Result<(), RunError> {
-        let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
-        let stop = StopLoop { loop_id, entropy, condition, facts, details };
-        self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(stop))).map(drop)
-    }
-
-    /// Halts for a signal that asked for the end.
-    pub(super) fn interrupt(&mut self, interrupt: Interrupt) -> Result<(), RunError> {
-        let details = self.details.get_or_insert_with(|| interrupt.details()).clone();
-        let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
-        let command = interrupt.command(loop_id, entropy, details);
-        match interrupt.is_typed() {
-            true => self.submit_as_typed(&command).map(drop),
-            false => self.submit(&command).map(drop),
-        }
-    }
-
     /// Each step is caused by the last record of the step before.
     pub(super) fn submit(&mut self, command: &Command) -> Result<Receipt, RunError> {
         let submitted = self.engine.submit(&self.origin, command)?;
         self.follow(submitted)
     }
 
-    /// As [`Runner::submit`], for what a person at this process's terminal did, as the terminal's
-    /// driver says.
-    pub(super) fn submit_as_typed(&mut self, command: &Command) -> Result<Receipt, RunError> {
-        let core = self.engine.core();
-        let name = core.identity.name().to_string();
-        let origin =
-            Origin { actor: ActorId { kind: Actor::Human, id: name }, ..self.origin.clone() };
-        let user = core.identity.proof_of(&origin.actor).user;
-        let proof = Proof { user, by: Authentication::Terminal };
-        let begun =
-            core.begin_proven(&origin, (&core.identity, proof), &Conditions::default(), command)?;
-        let submitted = begun.acknowledged()?;
-        self.follow(submitted)
-    }
-
-    fn follow(&mut self, submitted: Submitted) -> Result<Receipt, RunError> {
+    pub(super) fn follow(&mut self, submitted: Submitted) -> Result<Receipt, RunError> {
         let receipt = match submitted {
             Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => receipt,
             Submitted::Refused(refusal) => return Err(RunError::Refused(refusal)),
@@ -554,6 +534,7 @@ impl<'a, S: Storage> Runner<'a, S> {
     }
 
     fn into_outcome(self) -> Result<HeldRun, RunError> {
+        let is_waiting = self.seat.is_waiting();
         if self.halted.is_some() || self.left_open.is_some() {
             self.seat.leave();
         }
@@ -571,7 +552,21 @@ impl<'a, S: Storage> Runner<'a, S> {
             })));
         }
         let Some(halted) = self.halted else {
-            return Err(RunError::Unfinished { loop_id: self.loop_id });
+            if !is_waiting {
+                return Err(RunError::Unfinished { loop_id: self.loop_id });
+            }
+            return Ok(HeldRun::EndWaits(Box::new(EndWaits {
+                loop_id: self.loop_id,
+                exit_status: self.exit_status,
+                may_be_asked: self.may_be_asked,
+                attempts: self.attempts,
+                first_sequence: self.first_sequence,
+                last_sequence,
+                wall: self.wall,
+                execution: self.execution,
+                is_evidence_dropped: self.is_evidence_dropped,
+                details: self.details,
+            })));
         };
         Ok(HeldRun::Ended(Box::new(RunReport {
             loop_id: self.loop_id,

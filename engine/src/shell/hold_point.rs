@@ -119,7 +119,7 @@ impl<S: Storage> Runner<'_, S> {
                 return Ok(Next::Stop);
             }
             self.wait(&watch, &question, prompter, signals)?;
-            if self.halted.is_some() {
+            if self.halted.is_some() || self.is_ending_waiting() {
                 return Ok(Next::Stop);
             }
             request_id = question.request_id().to_string();

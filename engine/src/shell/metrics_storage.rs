@@ -1,8 +1,8 @@
 //! The log's storage with the hooks of [`Metrics`] around its writes and syncs.
 
 use super::metrics::Metrics;
-use crate::log::{RootState, RunFile, Storage};
-use holdpoint_log_files::{Entry, Mapped, ReadStorage};
+use crate::log::{RootState, RunFile, RunFileStamp, Storage};
+use holdpoint_log_files::{Entry, Mapped, ReadStorage, RunEntries, RunFileFault};
 use holdpoint_log_format::BootId;
 use std::io;
 use std::path::Path;
@@ -143,6 +143,18 @@ impl<S: Storage> Storage for Measured<S> {
 
     fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
         self.disk.take_run(loop_id)
+    }
+
+    fn runs_changed(&self) -> io::Result<Option<(i64, i64)>> {
+        self.disk.runs_changed()
+    }
+
+    fn run_stamp(&self, loop_id: &str) -> io::Result<Option<RunFileStamp>> {
+        self.disk.run_stamp(loop_id)
+    }
+
+    fn run_entries(&self, loop_id: &str) -> Result<Option<RunEntries>, RunFileFault> {
+        self.disk.run_entries(loop_id)
     }
 
     fn boot(&self) -> BootId {

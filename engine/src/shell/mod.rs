@@ -25,6 +25,7 @@ mod error;
 mod file_limit;
 mod fingerprint;
 mod governed;
+mod governed_ending;
 mod hold_point;
 mod identity;
 mod indexer;
@@ -63,6 +64,7 @@ mod submit_queue;
 mod subscription;
 mod subscription_notifier;
 mod subscription_reader;
+mod take_up;
 mod terminal_users;
 mod threads;
 mod ticket;
@@ -105,8 +107,8 @@ pub use reducer_access::{LogPosition, ReducerAccess};
 pub use resume::ResumeError;
 pub use run::{
     EXIT_ABORTED, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING,
-    EXIT_NOBODY_ANSWERED, EarlierRun, FaultOutcome, GovernedRun, HeldRun, KeyedRun, LeftOpen,
-    RunError, RunReport,
+    EXIT_NOBODY_ANSWERED, EarlierRun, EndWaits, FaultOutcome, GovernedRun, HeldRun, KeyedRun,
+    LeftOpen, RunError, RunReport,
 };
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
 pub use start::{

@@ -136,7 +136,8 @@ mod tests {
             correlation: "a story".into(),
             causation: None,
             idempotency: None,
-            event: ResponseAwaited { loop_id: loop_id.into(), attempt: 1 }.into(),
+            event: ResponseAwaited { loop_id: loop_id.into(), attempt: 1, recorder_key: None }
+                .into(),
         }
     }
 

@@ -25,6 +25,11 @@ impl<S: Storage> Engine<S> {
         });
     }
 
+    /// As [`Engine::keep_retry_key`], where the log cannot be asked which keys are over.
+    pub(super) fn keep_retry_key_unasked(&self, loop_id: &str) {
+        let _ = self.retry_keys().and_then(|keys| keys.keep_retry(loop_id, &self.place()?));
+    }
+
     /// Takes the key of a loop away, which one can do, where it is for this log in this place.
     pub(super) fn take_retry_key(&self, request: &str, loop_id: &str) -> Result<(), ResumeError> {
         let keys = self.retry_keys()?;

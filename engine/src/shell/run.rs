@@ -123,6 +123,36 @@ pub enum HeldRun {
     Ended(Box<RunReport>),
     /// Nobody waits for the answer.
     LeftOpen(Box<LeftOpen>),
+    /// The command ended, and another process kept the log's lock: what came of it waits, durably,
+    /// in the run's own file, and the next writer takes it up.
+    EndWaits(Box<EndWaits>),
+}
+
+/// A run whose end waits in its own file. What became of the loop is known when a writer has taken
+/// it up.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct EndWaits {
+    /// The loop.
+    pub loop_id: String,
+    /// The status to exit with, as a shell sees it: the command's own.
+    pub exit_status: u8,
+    /// Whether a person may be asked when it is taken up: the question is then left open.
+    pub may_be_asked: bool,
+    /// How many attempts were dispatched.
+    pub attempts: u8,
+    /// Sequence of the run's first record.
+    pub first_sequence: u64,
+    /// Sequence of the last one that is on the log.
+    pub last_sequence: u64,
+    /// How long the attempts took together, by the monotonic clock.
+    pub wall: Duration,
+    /// The last execution.
+    pub execution: Option<ExecutionReport>,
+    /// As [`RunReport::is_evidence_dropped`].
+    pub is_evidence_dropped: bool,
+    /// As [`RunReport::details`].
+    pub details: Option<String>,
 }
 
 /// A run whose question to a person was left open: the command ran, and what becomes of the loop
@@ -214,6 +244,17 @@ pub enum RunError {
         exit_status: u8,
         /// Why not.
         source: Box<RunError>,
+    },
+    /// The command ran, and what came of it waits in the run's own file: nothing is lost.
+    #[error(
+        "the command ran and ended with status {exit_status}; the log was locked by another \
+         process, so that waits in the file of run {loop_id}, and the next writer takes it up"
+    )]
+    EndWaits {
+        /// The loop.
+        loop_id: String,
+        /// The status of the last attempt, as a shell sees it.
+        exit_status: u8,
     },
     /// The loop ended otherwise than by a decision, and what says how was moved to an archive
     /// before this process looked.

@@ -1,24 +1,48 @@
 //! What a run holds on the disk from before its loop is initialized until its end is on the log:
 //! its own file, whose lock says that its recorder lives, and room for its ending.
+//!
+//! After the command began, all that its recorder says goes through one door: to the log where its
+//! lock is free soon, else to the run's own file, from which the next writer takes it up.
+//!
+//! # Invariants
+//!
+//! - Once something waits in the file, what is said later follows it there, or is decided behind it
+//!   in a turn that takes it up first.
+//! - The private key of an attempt is in the memory of its recorder and its guard alone.
 
+use super::conditions::Conditions;
 use super::engine::Core;
 use super::error::SubmitError;
 use super::metrics_storage::Measured;
-use super::submit::with_turn;
+use super::origin::Origin;
+use super::rebuild::LiveState;
+use super::receipt::Submitted;
+use super::submit::{Answer, By, begin_around, come_up_to_date, with_turn};
+use super::take_up::{NotTakenUp, Start, WaitingCommand, take_up};
 use crate::executor::CommandSpec;
-use crate::log::{AppendError, RunFile, Storage};
-use holdpoint_domain::{Command, Refusal, World};
-use holdpoint_log_format::names;
-use std::collections::BTreeSet;
+use crate::log::{AppendError, RunFile, Storage, WriteTransaction};
+use crate::sync::Mutex;
+use holdpoint_domain::core::actor::Proof;
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::execution_loop::{AwaitResponse, ExecutionLoopCommand, ExecutionLoopEvent};
+use holdpoint_domain::{Command, Event, Refusal, World};
+use holdpoint_log_format::{ChainPosition, EntryKind, RunKey, RunStart, names};
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::io;
+use std::time::Duration;
 
 /// So many loops are known at most to be recorded by nobody: they are looked at again.
 const UNRECORDED_MAX: usize = 128;
 
+/// How long whoever records a command that began waits for the log's lock.
+const AT_DOOR: Duration = Duration::from_millis(200);
+
 /// Who records the runs of loops, as far as this engine knows.
 #[derive(Default)]
 pub(super) struct Recorders {
-    /// The loops of the runs that this engine records.
-    here: BTreeSet<String>,
+    /// The loops of the runs that this engine records, with the start of the attempt under way.
+    here: BTreeMap<String, Option<Start>>,
     /// Loops whose runs have no file, and get none but here: files are made in turns, and nobody
     /// else has one while this engine keeps the lock.
     unrecorded: BTreeSet<String>,
@@ -28,7 +52,7 @@ impl Recorders {
     /// This engine makes the file of a run.
     fn begin(&mut self, loop_id: &str) {
         self.unrecorded.remove(loop_id);
-        self.here.insert(loop_id.to_string());
+        self.here.insert(loop_id.to_string(), None);
     }
 
     /// A run has no file, and every other process waits for this engine to give the lock back.
@@ -41,8 +65,36 @@ impl Recorders {
 
     /// Whether it is known without a look that nobody else records a run.
     fn excludes_others(&self, loop_id: &str) -> bool {
-        self.here.contains(loop_id) || self.unrecorded.contains(loop_id)
+        self.here.contains_key(loop_id) || self.unrecorded.contains(loop_id)
     }
+
+    /// The start of the attempt of a run that this engine records.
+    pub(super) fn start_of(&self, loop_id: &str) -> Option<Start> {
+        self.here.get(loop_id).cloned().flatten()
+    }
+}
+
+/// What became of something that a recorder said.
+pub(super) enum Recorded {
+    /// It is on the log, behind what waited.
+    OnLog {
+        /// What became of what waited, but for evidence.
+        before: Vec<Submitted>,
+        submitted: Submitted,
+    },
+    /// It waits in the run's own file, durably.
+    InFile,
+}
+
+/// What is said once the command began.
+#[derive(Default)]
+struct Door {
+    /// What signs for the attempt under way, once its start is on the log.
+    signing: Option<(RunKey, Start)>,
+    /// The number of the newest entry.
+    number: u64,
+    /// Whether an entry waits.
+    is_waiting: bool,
 }
 
 /// The place of a run. Without a word its file stays, unlocked: then the recorder is lost.
@@ -51,6 +103,7 @@ pub(super) struct RunSeat<'a, S: Storage> {
     loop_id: String,
     /// `None` on a disk that keeps no such files.
     file: Option<RunFile>,
+    door: Mutex<Door>,
 }
 
 impl<'a, S: Storage> RunSeat<'a, S> {
@@ -58,7 +111,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
     pub(super) fn take(core: &'a Core<Measured<S>>, loop_id: String) -> Result<Self, SubmitError> {
         core.recorders.lock().begin(&loop_id);
         let file = begin(core, &loop_id).inspect_err(|_| forget(core, &loop_id))?;
-        let seat = Self { core, loop_id, file };
+        let seat = Self { core, loop_id, file, door: Mutex::new(Door::default()) };
         match seat.reserve_room() {
             Ok(()) => Ok(seat),
             Err(error) => {
@@ -86,11 +139,187 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         command
     }
 
+    /// Puts the start of an attempt on the log, with a new key. From here on what is recorded may
+    /// wait in the run's own file.
+    pub(super) fn start(&self, origin: &Origin) -> Result<Submitted, SubmitError> {
+        let core = self.core;
+        let mut door = self.door.lock();
+        let key = self.new_key()?;
+        let public = key.as_ref().map(RunKey::public);
+        let command = Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
+            loop_id: self.loop_id.clone(),
+            entropy: core.entropy()?,
+            recorder_key: public.map(Digest::from_bytes),
+        }));
+        let proof = core.identity.proof_of(&origin.actor);
+        let by = By { origin, proof: Some(proof) };
+        let Ok(begun) =
+            begin_around(core, by, &Conditions::default(), &command, None, |_, _, _| {
+                Ok(Ok::<(), Infallible>(()))
+            })?;
+        let newest = begun.newest;
+        let submitted = begun.acknowledged()?;
+        let place = newest.and_then(|ChainPosition { sequence, link, .. }| {
+            let attempt = awaited(&submitted, sequence)?;
+            let loop_digits = RunStart::digits_of(&self.loop_id)?;
+            Some(RunStart { log: core.log_id, loop_digits, attempt, sequence, link })
+        });
+        *door = Door::default();
+        if let (Some(key), Some(public), Some(place)) = (key, public, place) {
+            let start = Start { place, public, user: proof.user };
+            core.recorders.lock().here.insert(self.loop_id.clone(), Some(start.clone()));
+            door.signing = Some((key, start));
+        }
+        Ok(submitted)
+    }
+
+    /// A key of an attempt, and a file without entries of the attempt before: the log has them.
+    fn new_key(&self) -> Result<Option<RunKey>, SubmitError> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let path = || self.core.caches.root().join(names::RUNS);
+        file.clear().map_err(|source| SubmitError::RunFile { path: path(), source })?;
+        let mut seed = [0; 32];
+        let drawn = getrandom::fill(&mut seed);
+        drawn.map_err(|error| SubmitError::Entropy(error.to_string()))?;
+        Ok(Some(RunKey::from_seed(&seed)))
+    }
+
+    /// Records what a recorder says once its command began: on the log where its lock is free
+    /// within 200 ms, else in the run's own file. From any thread.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`](super::Engine::submit). Where neither the log's lock is to be had
+    /// within the log's own wait nor the file takes the entry, the lock's error.
+    pub(super) fn record(
+        &self,
+        origin: &Origin,
+        proof: Proof,
+        command: &Command,
+    ) -> Result<Recorded, SubmitError> {
+        let mut door = self.door.lock();
+        let may_wait = self.file.is_some() && door.signing.is_some();
+        let told = self.on_log(&mut door, (origin, proof), command, may_wait.then_some(AT_DOOR));
+        if !may_wait || !is_locked(&told) {
+            return told;
+        }
+        match self.in_file(&mut door, (origin, proof), command) {
+            Ok(_) => Ok(Recorded::InFile),
+            Err(_) => self.on_log(&mut door, (origin, proof), command, None),
+        }
+    }
+
+    /// Lets something wait in the run's own file, behind what waits there, without a look at the
+    /// log's lock.
+    pub(super) fn record_behind(
+        &self,
+        origin: &Origin,
+        proof: Proof,
+        command: &Command,
+    ) -> io::Result<u64> {
+        self.in_file(&mut self.door.lock(), (origin, proof), command)
+    }
+
+    /// Takes up what waits, first, and gives what became of it.
+    pub(super) fn settle(&self) -> Result<Vec<Submitted>, SubmitError> {
+        let mut door = self.door.lock();
+        if !door.is_waiting {
+            return Ok(Vec::new());
+        }
+        let answers = with_turn(self.core, |core, hot, turn| {
+            come_up_to_date(core, hot, turn)?;
+            self.take_up_own(core, &door, hot, turn)
+        })?;
+        door.is_waiting = false;
+        answers.into_iter().map(|answer| answer.submitted(self.core)).collect()
+    }
+
+    /// Whether something waits in the run's own file.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.door.lock().is_waiting
+    }
+
+    fn on_log(
+        &self,
+        door: &mut Door,
+        (origin, proof): (&Origin, Proof),
+        command: &Command,
+        wait: Option<Duration>,
+    ) -> Result<Recorded, SubmitError> {
+        let core = self.core;
+        let command = &*core.identity.proven(command, proof);
+        let by = By { origin, proof: Some(proof) };
+        let mut answers = Vec::new();
+        let state = &*door;
+        let conditions = Conditions::default();
+        let Ok(begun) = begin_around(core, by, &conditions, command, wait, |core, hot, turn| {
+            if state.is_waiting {
+                answers = self.take_up_own(core, state, hot, turn)?;
+            }
+            Ok(Ok::<(), Infallible>(()))
+        })?;
+        let submitted = begun.acknowledged()?;
+        door.is_waiting = false;
+        let before: Result<Vec<_>, _> =
+            answers.into_iter().map(|answer| answer.submitted(core)).collect();
+        Ok(Recorded::OnLog { before: before?, submitted })
+    }
+
+    fn take_up_own(
+        &self,
+        core: &Core<Measured<S>>,
+        door: &Door,
+        hot: &mut LiveState,
+        turn: &mut WriteTransaction<'_, Measured<S>>,
+    ) -> Result<Vec<Answer>, SubmitError> {
+        let (Some(file), Some((_, start))) = (&self.file, &door.signing) else {
+            return Ok(Vec::new());
+        };
+        let Ok(entries) = file.entries() else { return Ok(Vec::new()) };
+        // What somebody else wrote into it counts for nothing, and is told by who verifies the log.
+        match take_up(core, hot, turn, &self.loop_id, entries, Some(start.clone()))? {
+            Ok(taken) | Err(NotTakenUp::Fault(_, taken)) => Ok(taken.answers),
+            Err(NotTakenUp::StartArchived) => Ok(Vec::new()),
+        }
+    }
+
+    /// Appends an entry, durably; its number.
+    fn in_file(
+        &self,
+        door: &mut Door,
+        (origin, proof): (&Origin, Proof),
+        command: &Command,
+    ) -> io::Result<u64> {
+        let (Some(file), Some((key, start))) = (&self.file, &door.signing) else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let number = door.number.saturating_add(1);
+        let (actor, command) = (origin.actor.clone(), command.clone());
+        let waiting = WaitingCommand { actor, proven_by: proof.by, command };
+        let payload = serde_json::to_vec(&waiting).map_err(io::Error::other)?;
+        file.append(key, &start.place, (EntryKind::Command, number), &payload)?;
+        (door.number, door.is_waiting) = (number, true);
+        Ok(number)
+    }
+
     /// The end is on the log, or the question is left to whoever answers.
     pub(super) fn leave(mut self) {
         if let Some(file) = self.file.take() {
             file.remove();
         }
+    }
+}
+
+/// The log's lock is somebody else's.
+fn is_locked<T>(told: &Result<T, SubmitError>) -> bool {
+    matches!(told, Err(SubmitError::Append(AppendError::Locked { .. })))
+}
+
+/// The attempt whose response is awaited by the record with this sequence.
+fn awaited(submitted: &Submitted, sequence: u64) -> Option<u8> {
+    let receipt = submitted.receipt().filter(|receipt| receipt.last_sequence == sequence)?;
+    match receipt.events.last()? {
+        Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) => Some(body.attempt),
+        _ => None,
     }
 }
 

@@ -7,7 +7,7 @@ use super::error::SubmitError;
 use super::governed::Runner;
 use super::prompter::{NoPrompt, Prompter};
 use super::receipt::Receipt;
-use super::run::{EarlierRun, GovernedRun, HeldRun, KeyedRun, RunError, RunReport};
+use super::run::{EarlierRun, EndWaits, GovernedRun, HeldRun, KeyedRun, RunError, RunReport};
 use super::submit::Origin;
 use crate::executor::{OutputSink, SignalSource};
 use crate::log::Storage;
@@ -35,6 +35,10 @@ impl<S: Storage> Engine<S> {
         match self.run_held(origin, run, &HoldTerms::never(), &mut NoPrompt, sink, signals)? {
             HeldRun::Ended(report) => Ok(*report),
             HeldRun::LeftOpen(open) => Err(RunError::Unfinished { loop_id: open.loop_id }),
+            HeldRun::EndWaits(end) => {
+                let EndWaits { loop_id, exit_status, .. } = *end;
+                Err(RunError::EndWaits { loop_id, exit_status })
+            }
         }
     }
 

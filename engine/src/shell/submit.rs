@@ -19,11 +19,14 @@ use super::snapshot::{self, Snapshot};
 use super::writers_own::{note_clock_step, note_recoveries, record_in_turn};
 use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, Storage, WriteTransaction};
+use crate::sync::MutexGuard;
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::world::{Recalled, Term};
 use holdpoint_domain::{Command, Event, Proof, Refusal, Time, World, WriterCommand, decide};
+use holdpoint_log_format::ChainPosition;
 use std::borrow::Cow;
 use std::convert::Infallible;
+use std::time::Duration;
 
 /// Who acts within a story, and what proves it.
 #[derive(Clone, Copy)]
@@ -53,6 +56,8 @@ pub(super) enum Answer {
 pub(super) struct Begun<'a, S: Storage> {
     engine: &'a Core<S>,
     answer: Answer,
+    /// The newest record behind the command's own.
+    pub(super) newest: Option<ChainPosition>,
     /// `None` where nothing of the state is in the answer.
     pending: Option<Pending<'a, S>>,
 }
@@ -80,7 +85,25 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     command: &Command,
     is_allowed: impl FnOnce(&World) -> Result<(), E>,
 ) -> Result<Result<Begun<'a, S>, E>, SubmitError> {
-    if let Err(refusal) = check(origin, conditions, command) {
+    let by = By { origin, proof: Some(proof) };
+    begin_around(engine, by, conditions, command, None, |_, hot, _| Ok(is_allowed(&hot.world)))
+}
+
+/// As [`begin_where`], where the log's lock is waited for no longer than `wait`, and `before` may
+/// do more in the same turn than look.
+pub(super) fn begin_around<'a, S: Storage, E>(
+    engine: &'a Core<S>,
+    by: By<'_>,
+    conditions: &Conditions,
+    command: &Command,
+    wait: Option<Duration>,
+    before: impl FnOnce(
+        &Core<S>,
+        &mut LiveState,
+        &mut WriteTransaction<'_, S>,
+    ) -> Result<Result<(), E>, SubmitError>,
+) -> Result<Result<Begun<'a, S>, E>, SubmitError> {
+    if let Err(refusal) = check(by.origin, conditions, command) {
         return Ok(Ok(Begun::refused(engine, refusal)));
     }
     // Files are read before the turn, and users looked up: nobody waits for them.
@@ -89,19 +112,19 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     if let Err(refusal) = engine.check_adopted(command)? {
         return Ok(Ok(Begun::refused(engine, refusal)));
     }
-    let by = By { origin, proof: Some(proof) };
     let level = engine.level_of(command);
-    let (answer, pending) = in_turn(engine, level, |engine, hot, turn| {
+    let (answer, pending) = in_turn(engine, level, wait, |engine, hot, turn| {
         let now = come_up_to_date(engine, hot, turn)?;
-        if let Err(objection) = is_allowed(&hot.world) {
+        if let Err(objection) = before(engine, hot, turn)? {
             return Ok(Err(objection));
         }
         let at = time_of_next(now, turn);
-        let asked = Asked { by, command, floors: &floors };
-        carry_out(engine, hot, turn, asked, conditions, at).map(Ok)
+        let asked = Asked { by, command, floors: &floors, is_taken_up: false };
+        let answer = carry_out(engine, hot, turn, asked, conditions, at)?;
+        Ok(Ok((answer, Some(turn.position()))))
     })?;
     match answer {
-        Ok(answer) => Ok(Ok(Begun { engine, answer, pending: Some(pending) })),
+        Ok((answer, newest)) => Ok(Ok(Begun { engine, answer, newest, pending: Some(pending) })),
         Err(objection) => pending.wait().map(|()| Err(objection)),
     }
 }
@@ -109,7 +132,7 @@ pub(super) fn begin_where<'a, S: Storage, E>(
 impl<'a, S: Storage> Begun<'a, S> {
     /// Refused without a look at the state.
     pub(super) const fn refused(engine: &'a Core<S>, refusal: Refusal) -> Self {
-        Self { engine, answer: Answer::Refused(refusal), pending: None }
+        Self { engine, answer: Answer::Refused(refusal), newest: None, pending: None }
     }
 
     /// What a turn came to.
@@ -122,8 +145,8 @@ impl<'a, S: Storage> Begun<'a, S> {
             &mut WriteTransaction<S>,
         ) -> Result<Answer, SubmitError>,
     ) -> Result<Self, SubmitError> {
-        let (answer, pending) = in_turn(engine, level, work)?;
-        Ok(Self { engine, answer, pending: Some(pending) })
+        let (answer, pending) = in_turn(engine, level, None, work)?;
+        Ok(Self { engine, answer, newest: None, pending: Some(pending) })
     }
 
     /// The commit point. A crash before the sync inside returns loses or tears what the turn wrote,
@@ -131,11 +154,18 @@ impl<'a, S: Storage> Begun<'a, S> {
     /// the state, so what the state depends on is synced before it leaves.
     pub(super) fn acknowledged(self) -> Result<Submitted, SubmitError> {
         self.pending.map_or(Ok(()), Pending::wait)?;
-        Ok(match self.answer {
-            Answer::Accepted(receipt) => Submitted::Accepted(receipt),
-            Answer::Repeated(receipt) => Submitted::Repeated(receipt),
-            Answer::Refused(refusal) => Submitted::Refused(refusal),
-            Answer::DoneBefore(done) => Submitted::Repeated(receipt_again(self.engine, done)?),
+        self.answer.submitted(self.engine)
+    }
+}
+
+impl Answer {
+    /// The answer as its caller gets it, once what it depends on is durable.
+    pub(super) fn submitted<S: Storage>(self, engine: &Core<S>) -> Result<Submitted, SubmitError> {
+        Ok(match self {
+            Self::Accepted(receipt) => Submitted::Accepted(receipt),
+            Self::Repeated(receipt) => Submitted::Repeated(receipt),
+            Self::Refused(refusal) => Submitted::Refused(refusal),
+            Self::DoneBefore(done) => Submitted::Repeated(receipt_again(engine, done)?),
         })
     }
 }
@@ -146,10 +176,12 @@ pub(super) struct Asked<'a> {
     pub(super) by: By<'a>,
     pub(super) command: &'a Command,
     pub(super) floors: &'a Floors,
+    /// Whether it waited in a run's own file: whoever takes it up is not the run's recorder.
+    pub(super) is_taken_up: bool,
 }
 
 /// Decides, and appends what was decided, or that the command was refused.
-fn carry_out<S: Storage>(
+pub(super) fn carry_out<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
@@ -210,7 +242,10 @@ pub(super) fn demanded<S: Storage>(
     bounds.check(world, asked.command, asked.by.proof, at)?;
     check_owner(world, log, asked.command)?;
     engine.identity.check_another(world, &asked.by.origin.actor, asked.command)?;
-    check_recorder(engine, world, asked.command)
+    match asked.is_taken_up {
+        true => Ok(()),
+        false => check_recorder(engine, world, asked.command),
+    }
 }
 
 /// The first receipt, where an index says where its records lie; else they are looked for when the
@@ -271,7 +306,7 @@ pub(super) fn before_close<S: Storage>(engine: &Core<S>) -> Result<(), SubmitErr
     if !engine.hot.lock().as_deref().is_some_and(is_worth_it) {
         return Ok(());
     }
-    let (snapshot, pending) = in_turn(engine, engine.level, fingerprint::record_at_close)?;
+    let (snapshot, pending) = in_turn(engine, engine.level, None, fingerprint::record_at_close)?;
     pending.wait()?;
     engine.keep(snapshot);
     Ok(())
@@ -352,7 +387,7 @@ pub(super) fn with_turn<S: Storage, T>(
     engine: &Core<S>,
     work: impl FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<S>) -> Result<T, SubmitError>,
 ) -> Result<T, SubmitError> {
-    let (result, pending) = in_turn(engine, engine.level, work)?;
+    let (result, pending) = in_turn(engine, engine.level, None, work)?;
     pending.wait()?;
     Ok(result)
 }
@@ -389,17 +424,24 @@ impl<S: Storage> Pending<'_, S> {
 /// Takes the turn, brings the state up to the newest record, and leaves with the state evolved.
 /// After a failure the state is discarded: it may be ahead of what the disk holds. Where the
 /// failure comes while others go on, the log is poisoned, and the next turn discards it.
+///
+/// Without a `wait` of its own it waits for the log's lock as long as the log's options say.
 fn in_turn<'a, S: Storage, T>(
     engine: &'a Core<S>,
     level: Level,
+    wait: Option<Duration>,
     work: impl FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<S>) -> Result<T, SubmitError>,
 ) -> Result<(T, Pending<'a, S>), SubmitError> {
     let mut watch = engine.meter.turn();
-    let mut held = engine.hot.lock();
+    let mut held = match wait {
+        Some(wait) => hot_within(engine, wait)?,
+        None => engine.hot.lock(),
+    };
     watch.has_thread();
     // Taken out meanwhile: a panic leaves no state behind that may be half evolved.
     let mut hot = held.take().ok_or_else(|| discarded(engine))?;
-    let result = engine.log.begin().map_err(SubmitError::from).and_then(|mut turn| {
+    let begun = wait.map_or_else(|| engine.log.begin(), |wait| engine.log.begin_within(wait));
+    let result = begun.map_err(SubmitError::from).and_then(|mut turn| {
         watch.began();
         let before = hot.place.run.chain.sequence;
         hot.catch_up(&turn)?;
@@ -428,6 +470,17 @@ fn in_turn<'a, S: Storage, T>(
     drop(held);
     let (result, snapshot, acknowledgement) = result?;
     Ok((result, Pending { engine, watch, acknowledgement, snapshot, newest, level }))
+}
+
+/// The state, where this engine's other threads give it back within `wait`: one of them may be
+/// waiting for the log's lock.
+fn hot_within<S: Storage>(
+    engine: &Core<S>,
+    wait: Duration,
+) -> Result<MutexGuard<'_, Option<Box<LiveState>>>, SubmitError> {
+    let held = crate::sync::lock_within(&engine.hot, wait);
+    let pid = std::process::id();
+    held.ok_or_else(|| crate::log::AppendError::Locked { pid, waited: wait }.into())
 }
 
 /// The state, from the records alone. The snapshots are removed: one of them is of no use, and
@@ -497,6 +550,7 @@ pub(super) fn come_up_to_date<S: Storage>(
     let now = note_clock_step(engine, hot, turn)?;
     record_due(engine, hot, turn, now)?;
     lost::record_lost_once(engine, hot, turn)?;
+    lost::take_up_waiting(engine, hot, turn)?;
     Ok(now)
 }
 

@@ -418,7 +418,7 @@ impl Batch<'_> {
         let free = Conditions::default();
         recall::recall(engine, hot, turn, origin, free.seen(None), command)?;
         let known = Known { idempotency: None, recalled: None };
-        let asked = Asked { by: self.by, command, floors: &member.floors };
+        let asked = Asked { by: self.by, command, floors: &member.floors, is_taken_up: false };
         let admitted = free.admit(&hot.world, origin, proof, command, known).and_then(|done| {
             let done = done.map(|DoneBefore { first_sequence: sequence, .. }| sequence);
             let done = done.map(|sequence| CommonRefusal::AlreadyDone { sequence }.into());

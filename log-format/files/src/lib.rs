@@ -27,6 +27,7 @@ pub mod map;
 mod mapped;
 pub mod reader;
 pub mod run;
+pub mod run_entries;
 pub mod snapshot;
 pub mod storage;
 pub mod survey;
@@ -39,6 +40,7 @@ pub use joined::{ArchivePlaces, JoinedLog};
 pub use mapped::Mapped;
 pub use reader::{LogReader, Standing, Ties};
 pub use run::{RecordPlace, Run, Stop};
+pub use run_entries::{RunEntries, RunEntry, RunFileFault};
 pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage, Stamp};
 pub use survey::{
     Extent, READINGS_MAX, Survey, SurveyError, SurveyOptions, survey, survey_completing,

@@ -145,6 +145,7 @@ impl HandMade {
         self.command(&Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
             loop_id: loop_id.clone(),
             entropy,
+            recorder_key: None,
         })));
         let entropy = self.entropy();
         let items = vec![stdout()];

@@ -87,6 +87,7 @@ pub fn await_response(loop_id: &str) -> Command {
     Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
         loop_id: loop_id.to_string(),
         entropy: fresh(),
+        recorder_key: None,
     }))
 }
 

@@ -268,6 +268,7 @@ impl Story {
         Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
             loop_id,
             entropy,
+            recorder_key: None,
         }))
     }
 

@@ -412,7 +412,12 @@ fn loop_events(turn: usize) -> Vec<Event> {
             permitted_by_decision: (attempt > 2).then(|| "DEC-1".into()),
         }
         .into(),
-        ResponseAwaited { loop_id: LOOP.into(), attempt }.into(),
+        ResponseAwaited {
+            loop_id: LOOP.into(),
+            attempt,
+            recorder_key: (attempt > 1).then(|| sha256(b"a key")),
+        }
+        .into(),
         ResponseEvaluated {
             loop_id: LOOP.into(),
             attempt,

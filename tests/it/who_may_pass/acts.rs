@@ -450,6 +450,7 @@ impl Try<'_> {
                 Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
                     loop_id,
                     entropy,
+                    recorder_key: None,
                 }))
             }
             Some((ExecutionLoopState::AwaitingResponse, attempt)) => self.result(loop_id, attempt),

@@ -124,6 +124,7 @@ impl OpenEngine {
         self.submit(&Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(AwaitResponse {
             loop_id,
             entropy: current.entropy(),
+            recorder_key: None,
         })))
     }
 

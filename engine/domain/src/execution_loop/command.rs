@@ -165,6 +165,9 @@ bodies! {
         /// Fresh random bits.
         #[serde(default)]
         entropy: Entropy,
+        /// The public half of the key by which the recorder signs what waits for the log's lock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        recorder_key: Option<Digest>,
     }
 
     /// See [`ExecutionLoopCommand::ReportResponse`]. The attempt's raw output

@@ -2,6 +2,7 @@
 
 use crate::core::actor::NamedUsers;
 use crate::core::confidence::Confidence;
+use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::{before, events, recorded};
 use crate::evidence_capture::types::StopCondition;
@@ -26,7 +27,8 @@ events! {
         /// An attempt was dispatched.
         33 v 1 "execution_loop.dispatched" => LoopDispatched;
         /// An attempt's response is awaited.
-        34 v 1 "execution_loop.response_awaited" => ResponseAwaited;
+        34 v 2 "execution_loop.response_awaited"
+            => ResponseAwaited, before 1 => ResponseAwaitedV1;
         /// An attempt's response was evaluated.
         35 v 1 "execution_loop.response_evaluated" => ResponseEvaluated;
         /// A loop halted.
@@ -106,6 +108,14 @@ before! {
     } with {
         people: None,
     }
+
+    /// [`ResponseAwaited`] as it was recorded before its recorder had a key.
+    ResponseAwaitedV1 => ResponseAwaited {
+        loop_id: Text,
+        attempt: u8,
+    } with {
+        recorder_key: None,
+    }
 }
 
 recorded! {
@@ -128,6 +138,10 @@ recorded! {
         loop_id: Text,
         /// Which attempt.
         attempt: u8,
+        /// The public half of the key by which the attempt's recorder signs what it could not put on
+        /// the log at once (Ed25519, RFC 8032). `None` where nothing is signed, and in records that
+        /// were made before there were keys.
+        recorder_key: Option<Digest>,
     }
 
     /// AWAITING_RESPONSE became EVALUATED: the response was normalized (Phase-30) and evaluated

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::core::hash::Digest;
 use crate::core::ids::id;
 use crate::core::payload::RawData;
 use crate::core::text::shown;
@@ -73,12 +74,13 @@ pub(crate) fn retry(
 pub(crate) fn await_response(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
+    recorder_key: Option<Digest>,
 ) -> Result<(), LoopRefusal> {
     if entity.state() != Dispatched {
         return batch.illegal(entity.state(), AwaitingResponse);
     }
     let attempt = entity.attempt_count();
-    batch.push(ResponseAwaited { loop_id: batch.loop_id(), attempt });
+    batch.push(ResponseAwaited { loop_id: batch.loop_id(), attempt, recorder_key });
     batch.capture(LoopStep::Awaiting, Vec::new(), EvidenceContent::Opaque)
 }
 

@@ -148,7 +148,9 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
             })
         }
         Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, attempt::await_response)
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
+                attempt::await_response(l, b, c.recorder_key)
+            })
         }
         Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => {
             let recorded = world.recorded_output(&c.loop_id);

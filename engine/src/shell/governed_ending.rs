@@ -1,0 +1,147 @@
+//! What a run records once its command began: on the log, or in the run's own file while another
+//! process keeps the log's lock.
+
+use super::conditions::Conditions;
+use super::error::SubmitError;
+use super::governed::Runner;
+use super::interrupt::Interrupt;
+use super::origin::Origin;
+use super::receipt::{Receipt, Submitted};
+use super::run::RunError;
+use super::run_seat::Recorded;
+use crate::log::{AppendError, Storage};
+use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
+use holdpoint_domain::execution_loop::{CompleteLoop, ExecutionLoopCommand, StopLoop};
+use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionCommand, RequestHumanDecision};
+use holdpoint_domain::{ActorId, Command, Proof};
+
+impl<S: Storage> Runner<'_, S> {
+    /// As [`Runner::submit`], once the attempt's start is on the log: what is recorded may wait in
+    /// the run's own file. `None`: it does.
+    pub(super) fn record(&mut self, command: &Command) -> Result<Option<Receipt>, RunError> {
+        let proof = self.engine.core().identity.proof_of(&self.origin.actor);
+        let recorded = self.seat.record(&self.origin, proof, command)?;
+        self.take_note(recorded)
+    }
+
+    /// Whether how the run ended waits in its own file.
+    pub(super) fn is_ending_waiting(&self) -> bool {
+        self.seat.is_waiting()
+    }
+
+    pub(super) fn take_note(&mut self, recorded: Recorded) -> Result<Option<Receipt>, RunError> {
+        match recorded {
+            Recorded::InFile => Ok(None),
+            Recorded::OnLog { before, submitted } => {
+                self.follow_waited(before);
+                self.follow(submitted).map(Some)
+            }
+        }
+    }
+
+    /// What waited is on the log. A refusal among it says that the run ended meanwhile.
+    fn follow_waited(&mut self, waited: Vec<Submitted>) {
+        for submitted in waited {
+            if let Ok(receipt) = self.follow(submitted) {
+                self.is_permitted |= self.sandbox_permits(&receipt);
+            }
+        }
+    }
+
+    /// How the attempt ended waits in the run's own file. Whether the run can go on: where a
+    /// question or another attempt may follow, the log is waited for as for any start; if that
+    /// is not enough, the question is left to be asked by whoever takes up the end.
+    pub(super) fn catch_up(&mut self) -> Result<bool, RunError> {
+        let may_be_tried_again = self.is_faulted && self.attempts < self.run.max_attempts;
+        if !self.is_held() && !may_be_tried_again {
+            return Ok(true);
+        }
+        match self.seat.settle() {
+            Ok(waited) => {
+                self.follow_waited(waited);
+                Ok(self.halted.is_none())
+            }
+            Err(SubmitError::Append(AppendError::Locked { .. })) => {
+                self.leave_the_rest().map(|()| false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a hold applies to how the attempt ended, unless its fault ends the loop at once.
+    fn is_held(&self) -> bool {
+        match self.terms.policy {
+            HoldPolicy::Never => false,
+            HoldPolicy::OnFailure => !self.is_well,
+            HoldPolicy::After => true,
+        }
+    }
+
+    /// Where a hold applies only the question counts, and where none does only the completion: the
+    /// rules refuse the other one.
+    fn leave_the_rest(&mut self) -> Result<(), RunError> {
+        let proof = self.engine.core().identity.proof_of(&self.origin.actor);
+        let loop_id = || self.loop_id.clone();
+        let ask = RequestHumanDecision { loop_id: loop_id(), entropy: self.engine.entropy()? };
+        let complete = CompleteLoop { loop_id: loop_id(), entropy: self.engine.entropy()? };
+        let ask = HumanDecisionCommand::RequestHumanDecision(ask);
+        let complete = ExecutionLoopCommand::CompleteLoop(complete);
+        let held = self.is_held().then_some(Command::HumanDecision(ask));
+        self.may_be_asked = held.is_some();
+        for command in held.into_iter().chain([Command::ExecutionLoop(complete)]) {
+            let kept = self.seat.record_behind(&self.origin, proof, &command);
+            kept.map_err(|source| SubmitError::EndNotKept { source })?;
+        }
+        if self.may_be_asked {
+            self.engine.keep_retry_key_unasked(&self.loop_id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn stop(
+        &mut self,
+        condition: StopCondition,
+        facts: StopFacts,
+        details: String,
+    ) -> Result<(), RunError> {
+        let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
+        let stop = StopLoop { loop_id, entropy, condition, facts, details };
+        self.record(&Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(stop))).map(drop)
+    }
+
+    /// Halts for a signal that asked for the end.
+    pub(super) fn interrupt(&mut self, interrupt: Interrupt) -> Result<(), RunError> {
+        let details = self.details.get_or_insert_with(|| interrupt.details()).clone();
+        let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
+        let command = interrupt.command(loop_id, entropy, details);
+        match interrupt.is_typed() {
+            true => {
+                let (origin, proof) = self.as_typed();
+                let recorded = self.seat.record(&origin, proof, &command)?;
+                self.take_note(recorded).map(drop)
+            }
+            false => self.record(&command).map(drop),
+        }
+    }
+
+    /// As [`Runner::submit`], for what a person at this process's terminal did, as the terminal's
+    /// driver says.
+    pub(super) fn submit_as_typed(&mut self, command: &Command) -> Result<Receipt, RunError> {
+        let (origin, proof) = self.as_typed();
+        let core = self.engine.core();
+        let conditions = Conditions::default();
+        let begun = core.begin_proven(&origin, (&core.identity, proof), &conditions, command)?;
+        let submitted = begun.acknowledged()?;
+        self.follow(submitted)
+    }
+
+    /// The person at this process's terminal.
+    fn as_typed(&self) -> (Origin, Proof) {
+        let identity = &self.engine.core().identity;
+        let actor = ActorId { kind: Actor::Human, id: identity.name().to_string() };
+        let user = identity.proof_of(&actor).user;
+        let origin = Origin { actor, ..self.origin.clone() };
+        (origin, Proof { user, by: Authentication::Terminal })
+    }
+}

@@ -1,0 +1,223 @@
+//! What waits in a run's own file, decided anew and put on the log, once and in order.
+//!
+//! # Invariants
+//!
+//! - An entry counts only where its file belongs to the run's recorder and the key in the record of
+//!   the start signed it.
+//! - Each command has a key of its own on the log: whoever comes upon it again is told that it was
+//!   taken up.
+//! - A command that the rules refuse by now is settled by that, as it would have been at once.
+
+use super::conditions::{Conditions, IdempotencyKey};
+use super::engine::Core;
+use super::error::SubmitError;
+use super::rebuild::{LiveState, recorded};
+use super::submit::{Answer, Asked, By, Origin, carry_out, time_of_next};
+use crate::log::{Storage, WriteTransaction};
+use holdpoint_domain::core::actor::{Authentication, Proof};
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::human_decision::HumanDecisionCommand;
+use holdpoint_domain::{ActorId, Command, Event};
+use holdpoint_log_files::{FollowError, Follower, LogReader, RunEntries, RunFileFault};
+use holdpoint_log_format::{EntryFault, EntryKind, GuardFacts, Link, RunStart};
+use serde::{Deserialize, Serialize};
+
+/// Whose keys those of entries are.
+const KEY_TENANT: &str = "holdpoint";
+const KEY_ENGINE: &str = "holdpoint.run-file";
+
+/// A command as it waits: by whom, and what proved it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WaitingCommand {
+    pub(super) actor: ActorId,
+    pub(super) proven_by: Authentication,
+    pub(super) command: Command,
+}
+
+/// The start of an attempt: what its entries are tied to, who records it, and what signs for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Start {
+    pub(super) place: RunStart,
+    /// The public half of the recorder's key.
+    pub(super) public: [u8; 32],
+    /// The recorder's user number.
+    pub(super) user: u32,
+}
+
+/// What taking up came to.
+#[derive(Default)]
+pub(super) struct TakenUp {
+    /// What each command came to, but for evidence.
+    pub(super) answers: Vec<Answer>,
+    /// What the guard saw of the command's end.
+    pub(super) guard: Option<GuardFacts>,
+    /// Whether the recorder left a question open.
+    pub(super) is_left_open: bool,
+}
+
+/// Why nothing was taken up.
+pub(super) enum NotTakenUp {
+    /// The file is not the recorder's, or holds something that is not: what precedes that counts.
+    Fault(RunFileFault, TakenUp),
+    /// The record of the start is in an archive: nothing can be said here.
+    StartArchived,
+}
+
+/// Takes up what waits in the file of a loop, in a turn.
+pub(super) fn take_up<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
+    loop_id: &str,
+    mut entries: RunEntries,
+    known: Option<Start>,
+) -> Result<Result<TakenUp, NotTakenUp>, SubmitError> {
+    let mut taken = TakenUp::default();
+    let claimed = match entries.claimed_start() {
+        Ok(Some(claimed)) => claimed,
+        Ok(None) => return Ok(Ok(taken)),
+        Err(fault) => return Ok(Err(NotTakenUp::Fault(fault, taken))),
+    };
+    let start = match known.filter(|known| known.place == claimed) {
+        Some(known) => known,
+        None => match find_start(engine, turn, loop_id, &claimed)? {
+            Ok(found) => found,
+            Err(none) => return Ok(Err(none)),
+        },
+    };
+    if let Err(fault) = check_owner(engine, &entries, &start) {
+        return Ok(Err(NotTakenUp::Fault(fault, taken)));
+    }
+    loop {
+        match entries.next(&start.place, &start.public) {
+            Ok(Some(entry)) if entry.kind == EntryKind::GuardFacts => {
+                taken.guard = GuardFacts::decode(&entry.payload);
+            }
+            Ok(Some(entry)) => {
+                let Ok(waiting) = serde_json::from_slice(&entry.payload) else {
+                    let fault = unreadable(entry.number, &entries);
+                    return Ok(Err(NotTakenUp::Fault(fault, taken)));
+                };
+                taken.decide(engine, hot, turn, (loop_id, &start, entry.number), waiting)?;
+            }
+            Ok(None) => return Ok(Ok(taken)),
+            Err(fault) => return Ok(Err(NotTakenUp::Fault(fault, taken))),
+        }
+    }
+}
+
+/// Signed by the recorder, and no command that this program knows: a newer one wrote it.
+fn unreadable(number: u64, entries: &RunEntries) -> RunFileFault {
+    let source = EntryFault::Unreadable;
+    RunFileFault::Entry { before: number.saturating_sub(1), offset: entries.offset(), source }
+}
+
+/// Root that records in another user's log makes the file as that user.
+fn check_owner<S: Storage>(
+    engine: &Core<S>,
+    entries: &RunEntries,
+    start: &Start,
+) -> Result<(), RunFileFault> {
+    let (expected, found) = (start.user, entries.owner());
+    let of_log = || std::fs::metadata(engine.caches.root()).is_ok_and(|log| is_of(&log, found));
+    match found == expected || (expected == 0 && of_log()) {
+        true => Ok(()),
+        false => Err(RunFileFault::Owner { expected, found }),
+    }
+}
+
+fn is_of(file: &std::fs::Metadata, user: u32) -> bool {
+    std::os::unix::fs::MetadataExt::uid(file) == user
+}
+
+impl TakenUp {
+    /// Decides one command with the recorder's origin.
+    fn decide<S: Storage>(
+        &mut self,
+        engine: &Core<S>,
+        hot: &mut LiveState,
+        turn: &mut WriteTransaction<'_, S>,
+        (loop_id, start, number): (&str, &Start, u64),
+        waiting: WaitingCommand,
+    ) -> Result<(), SubmitError> {
+        let WaitingCommand { actor, proven_by, command } = waiting;
+        let Some(entity) = hot.world.live_loop(loop_id) else { return Ok(()) };
+        if !is_about(&command, loop_id) || entity.attempt_count() != start.place.attempt {
+            return Ok(());
+        }
+        let (correlation, causation) = (entity.correlation.clone(), Some(entity.version));
+        let origin = Origin { actor, correlation, causation };
+        let key = format!("{loop_id} {} {number}", start.place.attempt);
+        let key = IdempotencyKey::new(KEY_TENANT, KEY_ENGINE, key);
+        let conditions = Conditions::once(key);
+        let floors = engine.floors_for(&command)?;
+        let by = By { origin: &origin, proof: Some(Proof { user: start.user, by: proven_by }) };
+        let at = time_of_next(engine.now(), turn);
+        let asked = Asked { by, command: &command, floors: &floors, is_taken_up: true };
+        let answer = carry_out(engine, hot, turn, asked, &conditions, at)?;
+        let is_question = matches!(
+            command,
+            Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(_))
+        );
+        self.is_left_open |= is_question && !matches!(answer, Answer::Refused(_));
+        if !matches!(command, Command::EvidenceCapture(_)) {
+            self.answers.push(answer);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a command is one by which a recorder of this loop says what came of its attempt.
+fn is_about(command: &Command, loop_id: &str) -> bool {
+    command.driven_loop() == Some(loop_id)
+}
+
+/// The record that entries name as their start, where it is one: of this loop, with a key.
+fn find_start<S: Storage>(
+    engine: &Core<S>,
+    turn: &WriteTransaction<'_, S>,
+    loop_id: &str,
+    claimed: &RunStart,
+) -> Result<Result<Start, NotTakenUp>, SubmitError> {
+    let sequence = claimed.sequence;
+    let fault = || NotTakenUp::Fault(RunFileFault::Start { sequence }, TakenUp::default());
+    let is_there = (1..=turn.position().sequence).contains(&sequence);
+    if !is_there || claimed.log != engine.log_id {
+        return Ok(Err(fault()));
+    }
+    let storage = &*engine.caches;
+    let reader = LogReader::of(storage).map_err(FollowError::from)?;
+    let holding = reader.holding(sequence).and_then(|at| reader.firsts().get(at).copied());
+    let Some(first) = holding else { return Ok(Err(NotTakenUp::StartArchived)) };
+    let mut follower = Follower::at_segment(storage, first)?;
+    let mut found = None;
+    follower.catch_up_to(storage, sequence, &mut |_, record| {
+        if record.header.sequence == sequence {
+            found = Some((record.header.link, recorded(record)));
+        }
+    })?;
+    let Some((link, event)) = found else { return Ok(Err(fault())) };
+    Ok(start_of(claimed, loop_id, link, event?).ok_or_else(fault))
+}
+
+fn start_of(
+    claimed: &RunStart,
+    loop_id: &str,
+    link: Link,
+    record: Option<super::rebuild::Recorded>,
+) -> Option<Start> {
+    let envelope = record?.envelope;
+    let Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) = envelope.event else {
+        return None;
+    };
+    let place = RunStart {
+        log: claimed.log,
+        loop_digits: RunStart::digits_of(&body.loop_id)?,
+        attempt: body.attempt,
+        sequence: claimed.sequence,
+        link,
+    };
+    let (key, proof) = (body.recorder_key?, envelope.proof?);
+    let is_it = *body.loop_id == *loop_id && place == *claimed;
+    is_it.then(|| Start { place, public: *key.as_bytes(), user: proof.user })
+}
