@@ -93,6 +93,7 @@ pub fn samples() -> Vec<Envelope> {
     samples.extend(decision_points::revocations().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.push(enveloped(0, policy_unlocked()));
     samples.extend(output_pieces().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
+    samples.push(enveloped(5, awaited_with_key()));
     samples
 }
 
@@ -386,6 +387,12 @@ fn with_numbers() -> Vec<Event> {
     began.chain(changed).chain(asked).map(numbered).collect()
 }
 
+/// A start whose recorder signs what waits for the log's lock.
+fn awaited_with_key() -> Event {
+    let recorder_key = Some(sha256(b"a key"));
+    ResponseAwaited { loop_id: LOOP.into(), attempt: 1, recorder_key }.into()
+}
+
 fn loop_events(turn: usize) -> Vec<Event> {
     let attempt = 1 + (turn % 3) as u8;
     vec![
@@ -412,12 +419,7 @@ fn loop_events(turn: usize) -> Vec<Event> {
             permitted_by_decision: (attempt > 2).then(|| "DEC-1".into()),
         }
         .into(),
-        ResponseAwaited {
-            loop_id: LOOP.into(),
-            attempt,
-            recorder_key: (attempt > 1).then(|| sha256(b"a key")),
-        }
-        .into(),
+        ResponseAwaited { loop_id: LOOP.into(), attempt, recorder_key: None }.into(),
         ResponseEvaluated {
             loop_id: LOOP.into(),
             attempt,
