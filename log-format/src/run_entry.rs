@@ -227,7 +227,7 @@ impl EntryHeader {
         Ok(Self { kind, number, length, payload_sha256: fields.array(), start })
     }
 
-    /// Reads a header that the recorder of this start signed, with this number.
+    /// Reads a header that the recorder of this start signed, with this number; `None`: with any.
     ///
     /// # Errors
     /// An [`EntryFault`], before anything is allocated for the payload.
@@ -235,17 +235,19 @@ impl EntryHeader {
         bytes: &[u8; RUN_ENTRY_HEADER_LENGTH],
         start: &RunStart,
         public: &[u8; 32],
-        number: u64,
+        number: Option<u64>,
     ) -> Result<Self, EntryFault> {
         let header = Self::read(bytes)?;
         if header.start != *start {
             return Err(EntryFault::OtherStart);
         }
         header.check_signature(bytes, public)?;
-        if header.number != number {
-            return Err(EntryFault::Number { expected: number, found: header.number });
+        match number {
+            Some(expected) if expected != header.number => {
+                Err(EntryFault::Number { expected, found: header.number })
+            }
+            _ => Ok(header),
         }
-        Ok(header)
     }
 
     fn check_signature(
@@ -335,13 +337,13 @@ mod tests {
         let key = RunKey::from_seed(&[7; 32]);
         let header = EntryHeader::of(EntryKind::Command, 1, start(), b"a command").unwrap();
         let bytes = header.encode(&key);
-        assert_eq!(EntryHeader::decode(&bytes, &start(), &key.public(), 1), Ok(header));
+        assert_eq!(EntryHeader::decode(&bytes, &start(), &key.public(), Some(1)), Ok(header));
         assert_eq!(header.check_payload(b"a command"), Ok(()));
         assert_eq!(header.check_payload(b"a Command"), Err(EntryFault::Payload));
         let other = RunKey::from_seed(&[8; 32]).public();
         let public = key.public();
         let read = |start: RunStart, public: &[u8; 32], number| {
-            EntryHeader::decode(&bytes, &start, public, number).map(drop)
+            EntryHeader::decode(&bytes, &start, public, Some(number)).map(drop)
         };
         assert_eq!(read(start(), &other, 1), Err(EntryFault::Signature));
         let number = EntryFault::Number { expected: 2, found: 1 };
@@ -351,7 +353,7 @@ mod tests {
         for position in 0..bytes.len() * 8 {
             let mut changed = bytes;
             changed[position / 8] ^= 1 << (position % 8);
-            let read = EntryHeader::decode(&changed, &start(), &key.public(), 1);
+            let read = EntryHeader::decode(&changed, &start(), &key.public(), Some(1));
             assert!(read.is_err(), "bit {position}");
         }
     }
@@ -366,7 +368,7 @@ mod tests {
         bytes[128] = 1;
         let mut identity = [0; 32];
         identity[0] = 1;
-        let read = EntryHeader::decode(&bytes, &start(), &identity, 1);
+        let read = EntryHeader::decode(&bytes, &start(), &identity, Some(1));
         assert_eq!(read, Err(EntryFault::Signature));
     }
 

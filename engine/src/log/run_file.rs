@@ -104,8 +104,7 @@ impl RunFile {
     /// # Errors
     /// What the disk says.
     pub fn clear(&self) -> io::Result<()> {
-        let entries = RunEntries::of(File::from(self.file.try_clone()?));
-        let entries = entries.map_err(io::Error::other)?;
+        let entries = self.entries().map_err(io::Error::other)?;
         if !entries.is_at_end() {
             ftruncate(&*self.file, entries.offset())?;
         }

@@ -229,7 +229,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             come_up_to_date(core, hot, turn)?;
             self.take_up_own(core, &door, hot, turn)
         })?;
-        door.is_waiting = false;
+        self.is_taken_up(&mut door);
         answers.into_iter().map(|answer| answer.submitted(self.core)).collect()
     }
 
@@ -258,10 +258,20 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             Ok(Ok::<(), Infallible>(()))
         })?;
         let submitted = begun.acknowledged()?;
-        door.is_waiting = false;
+        self.is_taken_up(door);
         let before: Result<Vec<_>, _> =
             answers.into_iter().map(|answer| answer.submitted(core)).collect();
         Ok(Recorded::OnLog { before: before?, submitted })
+    }
+
+    /// What waited is on the log: it is taken out of the file, so that nobody takes it for waiting.
+    /// Where that fails, its keys on the log say so.
+    fn is_taken_up(&self, door: &mut Door) {
+        if std::mem::take(&mut door.is_waiting)
+            && let Some(file) = &self.file
+        {
+            let _ = file.clear();
+        }
     }
 
     fn take_up_own(

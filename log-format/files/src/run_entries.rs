@@ -94,6 +94,9 @@ pub struct RunEntries<F = File> {
     at: u64,
     /// How many were read.
     before: u64,
+    /// The number of the next one: any, where none was read. Those before were taken up, and taken
+    /// away by their recorder.
+    expected: Option<u64>,
 }
 
 impl RunEntries {
@@ -132,10 +135,10 @@ impl<F: ReadFile> RunEntries<F> {
         let line = line.get(..read).unwrap_or_default();
         let end = line.iter().position(|byte| *byte == b'\n').map(|end| end as u64 + 1);
         match end {
-            Some(at) => Ok(Self { file, owner, length, at, before: 0 }),
+            Some(at) => Ok(Self { file, owner, length, at, before: 0, expected: None }),
             // Its maker was killed before it had written the line.
             None if length < RUN_FILE_LINE_MAX as u64 => {
-                Ok(Self { file, owner, length, at: length, before: 0 })
+                Ok(Self { file, owner, length, at: length, before: 0, expected: None })
             }
             None => Err(RunFileFault::Entry { before: 0, offset: 0, source: EntryFault::Magic }),
         }
@@ -179,8 +182,8 @@ impl<F: ReadFile> RunEntries<F> {
         start: &RunStart,
         public: &[u8; 32],
     ) -> Result<Option<RunEntry>, RunFileFault> {
-        let number = self.before.saturating_add(1);
-        let look = self.look(|bytes| EntryHeader::decode(bytes, start, public, number))?;
+        let expected = self.expected;
+        let look = self.look(|bytes| EntryHeader::decode(bytes, start, public, expected))?;
         let Look::Entry(header) = look else { return Ok(None) };
         let begins = self.at.saturating_add(RUN_ENTRY_HEADER_LENGTH as u64);
         let ends = begins.saturating_add(u64::from(header.length));
@@ -193,11 +196,12 @@ impl<F: ReadFile> RunEntries<F> {
         payload.resize(header.length as usize, 0);
         let read = self.file.read_at(begins, &mut payload)?;
         if let Err(source) = header.check_payload(payload.get(..read).unwrap_or_default()) {
-            let is_torn = ends == self.length && payload.last() == Some(&0);
+            let is_torn = payload.last() == Some(&0) && self.is_zero_from(ends)?;
             return if is_torn { Ok(None) } else { Err(self.fault(source)) };
         }
-        (self.at, self.before) = (ends, number);
-        Ok(Some(RunEntry { number, kind: header.kind, payload }))
+        (self.at, self.before) = (ends, self.before.saturating_add(1));
+        self.expected = Some(header.number.saturating_add(1));
+        Ok(Some(RunEntry { number: header.number, kind: header.kind, payload }))
     }
 
     /// Reads the next header.
@@ -223,12 +227,16 @@ impl<F: ReadFile> RunEntries<F> {
     /// Whether a header was not written to its end: it ends in a zero, and nothing but zeros
     /// follows.
     fn is_torn(&self, header: &[u8; RUN_ENTRY_HEADER_LENGTH]) -> io::Result<bool> {
-        let rest = self.length.saturating_sub(self.at);
+        let behind = self.at.saturating_add(RUN_ENTRY_HEADER_LENGTH as u64);
+        Ok(header.last() == Some(&0) && self.is_zero_from(behind)?)
+    }
+
+    /// Whether nothing but zeros follows, and no more of them than a writer can have left.
+    fn is_zero_from(&self, mut at: u64) -> io::Result<bool> {
         let longest = (RUN_ENTRY_HEADER_LENGTH + RUN_ENTRY_PAYLOAD_MAX) as u64;
-        if header.last() != Some(&0) || rest > longest {
+        if self.length.saturating_sub(at) > longest {
             return Ok(false);
         }
-        let mut at = self.at.saturating_add(RUN_ENTRY_HEADER_LENGTH as u64);
         let mut bytes = vec![0; ZEROS_READ];
         loop {
             let count = self.file.read_at(at, &mut bytes)?;
@@ -317,7 +325,8 @@ mod tests {
             let (payloads, fault) = read(&parts.concat());
             (payloads.len(), fault.unwrap())
         };
-        assert_eq!(told(&[LINE, &two, &one]).0, 0);
+        // What precedes the second one may have been taken up; what follows it is not the first.
+        assert_eq!(told(&[LINE, &two, &one]).0, 1);
         assert_eq!(told(&[LINE, &one, &one, &two]).0, 1);
         assert_eq!(told(&[LINE, &one, b"garbage that is no entry at all"]).0, 1);
         assert_eq!(told(&[LINE, &one, &[0xff; 4096], &two]).0, 1);
