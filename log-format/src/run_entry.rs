@@ -132,6 +132,7 @@ pub struct EntryHeader {
 
 /// Why bytes are no entry of a recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EntryFault {
     /// They do not begin like one.
     #[error("no entry begins here")]

@@ -8,7 +8,7 @@
 //!
 //! - A file is made, and its lock tried by others, within turns only: nobody comes between the
 //!   making and the locking of one.
-//! - Its first line is for people and never believed; what follows it counts as far as it is signed.
+//! - Its first line is for people and never believed; what follows counts as far as it is signed.
 //! - Links are not followed, and what is no regular file of one name is not opened.
 //! - An entry is durable, and reachable under the file's name, before its writer relies on it.
 

@@ -34,6 +34,7 @@ pub struct RunEntry {
 
 /// Why a file in the place of a run's own is not its recorder's.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunFileFault {
     /// The disk does not give it, or it is no regular file.
     #[error("it cannot be read: {0}")]

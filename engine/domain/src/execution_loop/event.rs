@@ -138,9 +138,9 @@ recorded! {
         loop_id: Text,
         /// Which attempt.
         attempt: u8,
-        /// The public half of the key by which the attempt's recorder signs what it could not put on
-        /// the log at once (Ed25519, RFC 8032). `None` where nothing is signed, and in records that
-        /// were made before there were keys.
+        /// The public half of the key by which the attempt's recorder signs what it could not put
+        /// on the log at once (Ed25519, RFC 8032). `None` where nothing is signed, and in records
+        /// that were made before there were keys.
         recorder_key: Option<Digest>,
     }
 

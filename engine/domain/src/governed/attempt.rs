@@ -5,14 +5,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::core::hash::Digest;
 use crate::core::ids::id;
 use crate::core::payload::RawData;
 use crate::core::text::shown;
 use crate::evidence_capture::integration::LoopStep;
 use crate::evidence_capture::rules::{STOP_TRIGGERS, triggered_conditions};
 use crate::evidence_capture::types::{EvidenceContent, StopCondition, StopFacts};
-use crate::execution_loop::command::{DispatchLoop, ReportResponse};
+use crate::execution_loop::command::{AwaitResponse, DispatchLoop, ReportResponse};
 use crate::execution_loop::event::{LoopDispatched, ResponseAwaited, ResponseEvaluated};
 use crate::execution_loop::rules::{evaluate_executor_response, normalize_loop_response};
 use crate::execution_loop::types::{
@@ -74,12 +73,12 @@ pub(crate) fn retry(
 pub(crate) fn await_response(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
-    recorder_key: Option<Digest>,
+    command: &AwaitResponse,
 ) -> Result<(), LoopRefusal> {
     if entity.state() != Dispatched {
         return batch.illegal(entity.state(), AwaitingResponse);
     }
-    let attempt = entity.attempt_count();
+    let (attempt, recorder_key) = (entity.attempt_count(), command.recorder_key);
     batch.push(ResponseAwaited { loop_id: batch.loop_id(), attempt, recorder_key });
     batch.capture(LoopStep::Awaiting, Vec::new(), EvidenceContent::Opaque)
 }

@@ -148,9 +148,7 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
             })
         }
         Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
-                attempt::await_response(l, b, c.recorder_key)
-            })
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::await_response(l, b, c))
         }
         Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => {
             let recorded = world.recorded_output(&c.loop_id);
