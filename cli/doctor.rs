@@ -1,9 +1,11 @@
 //! `holdpoint doctor`: whether what guards the agent is in working order: the log, its lock, the
 //! configuration, and the hooks in the settings of the agent's host. It reads and changes
-//! nothing; with `--terminal` it puts back a terminal instead.
+//! nothing; with `--terminal` it puts back a terminal instead, and with `--clock-step` a person
+//! accepts that the newest record is ahead of the clock: its only writing use.
 
 mod access;
 mod check;
+mod clock_step;
 mod command;
 mod hooks;
 mod identity;
@@ -20,6 +22,7 @@ mod writing;
 use crate::arguments::Global;
 use crate::config::Configuration;
 use crate::exit::{Exit, Failure, settle};
+use crate::hold::LockWaitArgs;
 use crate::output::Output;
 use anstyle::{AnsiColor, Style};
 use check::{Check, State};
@@ -44,6 +47,12 @@ pub(crate) struct Args {
     /// Only put back the settings of the terminal here, where a question that was killed left them.
     #[arg(long, conflicts_with_all = ["settings", "require"])]
     terminal: bool,
+    /// Only put on record, typed at a terminal, that this clock is right and the newest record is
+    /// ahead of it: what is due by the old time ends.
+    #[arg(long, conflicts_with_all = ["settings", "require", "terminal"])]
+    clock_step: bool,
+    #[command(flatten)]
+    turn: LockWaitArgs,
     /// Fail where this is missing: `hooks`, of which at least one guards a tool.
     #[arg(long, value_name = "WHAT")]
     require: Vec<Required>,
@@ -59,7 +68,14 @@ enum Required {
 /// Checks everything. Exit 1 when something failed, 6 when the log does not verify, 3 when there is
 /// none or a configuration that was named is missing.
 pub(crate) fn main(global: &Global, args: &Args) -> Exit {
-    settle(global, if args.terminal { terminal::put_back(global) } else { examine(global, args) })
+    settle(
+        global,
+        match args {
+            Args { terminal: true, .. } => terminal::put_back(global),
+            Args { clock_step: true, turn, .. } => clock_step::accept(global, turn),
+            args => examine(global, args),
+        },
+    )
 }
 
 fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {

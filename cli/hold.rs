@@ -11,6 +11,7 @@ mod wait;
 use crate::adoption;
 use crate::archives::or_archived;
 use crate::arguments::Global;
+use crate::clock;
 use crate::closest::closest;
 use crate::config::open_bounds;
 use crate::damage::LogError;
@@ -149,6 +150,7 @@ pub(crate) fn open_log(log: &Path, lock_wait: Duration, make: bool) -> Result<En
     let log: PathBuf = log.components().collect();
     let engine = Engine::open_with(DirectoryStorage::new(&log), options)?;
     adoption::tell_of_new(&engine);
+    clock::tell(engine.ahead_of_clock_ns());
     inbox::register(&log);
     Ok(engine)
 }

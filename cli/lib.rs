@@ -9,6 +9,7 @@ mod archives;
 mod arguments;
 mod bench;
 mod bisect;
+mod clock;
 mod closest;
 mod completions;
 mod config;

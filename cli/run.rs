@@ -14,6 +14,7 @@ mod told;
 
 use crate::adoption;
 use crate::arguments::Global;
+use crate::clock;
 use crate::config::{Configuration, Demands, InForce, confirm_less, floors, open_bounds};
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold;
@@ -359,6 +360,7 @@ fn open(global: &Global, lock_wait: Duration, without_head: bool) -> Result<Engi
         error => not_started("log", why_not_opened(&error)),
     })?;
     tell_recovery(&log, engine.report());
+    clock::tell(engine.ahead_of_clock_ns());
     adoption::tell_of_new(&engine);
     inbox::register(&log);
     adoption::offer(global, &engine).map_err(Failure::of_run)?;

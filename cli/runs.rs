@@ -11,6 +11,7 @@ mod times;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
+use crate::clock;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::{conclude, expect_log};
@@ -152,6 +153,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     // Watched before it is read: what is written after the reading is not slept through.
     let watch = Watch::of_log(&directory.path);
     let newest = directory.read(|log, _| newest(log))?;
+    clock::tell(clock::ahead_of(&directory));
     let (range, mut wanted) = (args.range(&directory)?, args.wanted());
     let mut looked = Looked::at(&directory, args, (&range, &wanted))?;
     if looked.is_empty()

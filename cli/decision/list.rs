@@ -7,6 +7,7 @@ use super::shown::{span, time_left};
 use super::{Look, all, known};
 use crate::archives::tell_archived;
 use crate::arguments::Global;
+use crate::clock;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::live::WholeArg;
@@ -122,6 +123,9 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut found = args.select(look.world(), after, look.now());
     let behind = args.cut(&mut found);
     look.state.expect_known(global, &found)?;
+    if args.at.is_none() {
+        clock::tell(clock::ahead_ns(look.world().totals().last_at));
+    }
     let mut out = Output::stdout();
     if global.json {
         let shown: Vec<_> = found.iter().map(|point| look.shown(point)).collect();
@@ -191,7 +195,7 @@ impl Args {
         after: Option<&DecisionPoint>,
         now: Time,
     ) -> Vec<&'w DecisionPoint> {
-        let wanted = all(world).filter(|point| self.wants(point, now));
+        let wanted = all(world).filter(|point| self.wants(point, time_of(world, point, now)));
         let mut found: Vec<_> =
             wanted.filter(|point| after.is_none_or(|after| place(point) > place(after))).collect();
         found.sort_unstable_by_key(|point| place(point));
@@ -255,7 +259,8 @@ fn show(out: &mut Output, found: &[&DecisionPoint], world: &World, now: Time) {
 /// The list, in so many columns: of each decision a row, and below it what is asked.
 fn lines(found: &[&DecisionPoint], world: &World, now: Time, columns: usize) -> Vec<String> {
     let length = id_length(found, world);
-    let rows: Vec<Vec<String>> = found.iter().map(|point| row(point, length, now)).collect();
+    let rows: Vec<Vec<String>> =
+        found.iter().map(|point| row(point, length, time_of(world, point, now))).collect();
     let mut rows = table::lines(&COLUMNS, &rows, columns).into_iter();
     let mut page = Page::new(columns);
     rows.next().iter().for_each(|titles| page.sentence(titles));
@@ -269,6 +274,11 @@ fn lines(found: &[&DecisionPoint], world: &World, now: Time, columns: usize) -> 
         page.beginning(&asked, PROMPT_LINES);
     }
     page.lines()
+}
+
+/// The time by which a decision is overdue.
+fn time_of(world: &World, point: &DecisionPoint, now: Time) -> Time {
+    clock::time_of(world, &point.decision_id, now)
 }
 
 fn row(point: &DecisionPoint, id_length: usize, now: Time) -> Vec<String> {

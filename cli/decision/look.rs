@@ -2,6 +2,7 @@
 
 use super::name::resolve;
 use crate::arguments::Global;
+use crate::clock;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::live::{LiveState, WithStanding};
@@ -117,7 +118,7 @@ impl Look {
 
     /// Its readable form.
     pub(crate) fn view<'a>(&'a self, point: &'a DecisionPoint) -> DecisionPointView<'a> {
-        point.view(self.now, self.links.of(point))
+        point.view(self.time_of(point), self.links.of(point))
     }
 
     /// Its readable form, and how it is known.
@@ -137,6 +138,11 @@ impl Look {
     /// The first and the newest record that it rests on.
     fn records_of(&self, point: &DecisionPoint) -> (u64, u64) {
         (self.world().asked_from(point), point.version)
+    }
+
+    /// The time by which a decision is overdue or over, by whichever clock says so first.
+    pub(crate) fn time_of(&self, point: &DecisionPoint) -> Time {
+        clock::time_of(self.world(), &point.decision_id, self.now)
     }
 
     /// The time as of which things are overdue.

@@ -4,6 +4,7 @@ use crate::arguments::Global;
 use crate::exit::complain;
 use crate::hold::open_log;
 use holdpoint_domain::core::text::visible;
+use holdpoint_engine::shell::Reading;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -37,18 +38,19 @@ impl<'g> Overdue<'g> {
         Self { global, next_try: None, pause: FIRST_PAUSE }
     }
 
-    /// Records what is due, if it is time to try; nothing else. `what` was waited for. Another
-    /// writer is waited for at most so long. Where it cannot be done that is said.
+    /// Records what is due, if it is time to try; nothing else. The question with this id was waited
+    /// for, since that reading of the clocks. Another writer is waited for at most so long. Where it
+    /// cannot be done that is said.
     pub(crate) fn record(
         &mut self,
-        what: &str,
+        (what, id, since): (&str, &str, Reading),
         at_most: Duration,
         is_locked: impl FnOnce() -> io::Result<bool>,
     ) -> Attempt {
         if self.next_try.is_some_and(|next| next > Instant::now()) {
             return Attempt::NotYet;
         }
-        let recorded = record(self.global, at_most.min(LOCK_WAIT));
+        let recorded = record(self.global, at_most.min(LOCK_WAIT), (id, since));
         self.next_try = Instant::now().checked_add(self.pause);
         self.pause = self.pause.saturating_mul(2).min(LAST_PAUSE);
         match recorded {
@@ -57,9 +59,10 @@ impl<'g> Overdue<'g> {
             Err(_) if matches!(is_locked(), Ok(true)) => Attempt::NotYet,
             Err(why) => {
                 complain(&format!(
-                    "the time of {what} is over, and this process cannot record that: {}; it \
+                    "the time of {what} {} is over, and this process cannot record that: {}; it \
                      is not on record until somebody who may write does that (`holdpoint decision \
                      expire`)",
+                    visible(id),
                     visible(&why)
                 ));
                 Attempt::Impossible
@@ -73,8 +76,12 @@ impl<'g> Overdue<'g> {
     }
 }
 
-fn record(global: &Global, lock_wait: Duration) -> Result<(), String> {
+fn record(
+    global: &Global,
+    lock_wait: Duration,
+    (id, since): (&str, Reading),
+) -> Result<(), String> {
     let engine = open_log(&global.log, lock_wait, false).map_err(|error| error.to_string())?;
-    engine.expire().map_err(|error| error.to_string())?;
+    engine.expire_waited(id, since).map_err(|error| error.to_string())?;
     engine.close().map_err(|error| error.to_string())
 }

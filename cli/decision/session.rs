@@ -154,6 +154,18 @@ impl<'g> DecisionSession<'g> {
         submitted.map_err(|error| failed(self.global, error))
     }
 
+    /// Accepts that the newest record is ahead of the clock, as a person typed.
+    pub(crate) fn accept_clock_step(
+        &self,
+        by: &Principal,
+        line: TypedLine,
+    ) -> Result<Submitted, Failure> {
+        let correlation = self.entropy()?.to_string();
+        let origin = Origin { actor: by.actor(), correlation, causation: None };
+        let submitted = self.engine.accept_clock_step(&origin, line);
+        submitted.map_err(|error| failed(self.global, error))
+    }
+
     /// Hands in a command that asks. Its story is the issue; without one, the key or random bits.
     pub(crate) fn submit_new(
         &self,

@@ -43,7 +43,7 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
             (index > 0).then(|| out.line(""));
             let is_log_damaged = look.state.failed();
             let doubts = Doubts { is_log_damaged, ..Doubts::of(look.world(), round) };
-            let shown = lines(global, round, (look.now(), columns), doubts);
+            let shown = lines(global, round, (look.time_of(round), columns), doubts);
             shown.iter().for_each(|line| out.line(line));
         }
     } else if args.chain {

@@ -1,18 +1,19 @@
 //! Waiting until a decision ended. A wait that gives up decides nothing and writes nothing.
 
 use super::following::Following;
-use super::look::now;
 use super::name::resolve;
 use super::overdue::{Attempt, Overdue};
 use super::shown;
 use crate::adoption::expect_adopted;
 use crate::arguments::Global;
+use crate::clock;
 use crate::exit::{Exit, Failure, complain};
 use holdpoint_domain::Time;
+use holdpoint_domain::core::clocks::{EndedBy, Times};
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
-use holdpoint_engine::shell::WaitOutcome;
+use holdpoint_engine::shell::{Clock, Reading, SystemClock, WaitOutcome};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -120,6 +121,8 @@ struct Wait<'g> {
     following: Following,
     ids: Vec<String>,
     overdue: Overdue<'g>,
+    /// What the clocks said when the wait began.
+    since: Reading,
 }
 
 impl<'g> Wait<'g> {
@@ -131,7 +134,8 @@ impl<'g> Wait<'g> {
             Ok(point.decision_id.to_string())
         });
         let ids = named.collect::<Result<_, Failure>>()?;
-        Ok(Self { following, ids, overdue: Overdue::new(global) })
+        let (overdue, since) = (Overdue::new(global), SystemClock.now());
+        Ok(Self { following, ids, overdue, since })
     }
 
     /// Takes in what is new; the decision that ended first, if one did.
@@ -153,21 +157,23 @@ impl<'g> Wait<'g> {
     fn record_what_is_due(&mut self, at_most: Duration) -> Result<Attempt, Failure> {
         let Some(due) = self.due()?.cloned() else { return Ok(Attempt::NotYet) };
         let is_locked = || self.following.is_locked();
-        let what = format!("decision {}", visible(&due.decision_id));
-        Ok(self.overdue.record(&what, at_most, is_locked))
+        let waited = ("decision", &*due.decision_id, self.since);
+        Ok(self.overdue.record(waited, at_most, is_locked))
     }
 
     /// The first of the decisions whose time is over.
     fn due(&self) -> Result<Option<&DecisionPoint>, Failure> {
-        Ok(self.points()?.into_iter().find(|point| left(point) == Some(Duration::ZERO)))
+        Ok(self.points()?.into_iter().find(|point| self.left(point) == Some(Duration::ZERO)))
     }
 
     /// What the deadline comes to, which whoever writes next records.
     fn over_and_not_recorded(&self) -> Result<Waited, Failure> {
         let Some(point) = self.due()? else { return self.still_pending() };
+        let end = point.deadline().unwrap_or_default();
+        let by = self.times(point).over(end);
         let (outcome, what) = match point.default_at_deadline() {
-            Some(_) => (WaitOutcome::Default, "its default is taken"),
-            None => (WaitOutcome::Aborted, "nothing is decided"),
+            Some(_) if by == Some(EndedBy::Both) => (WaitOutcome::Default, "its default is taken"),
+            _ => (WaitOutcome::Aborted, "nothing is decided"),
         };
         let id = visible(&point.decision_id);
         let line = format!("{id}  its time is over: {what}, and that is not recorded yet");
@@ -177,7 +183,7 @@ impl<'g> Wait<'g> {
     /// Sleeps until something may have happened, at most this long.
     fn block(&mut self, at_most: Duration) -> bool {
         let points = self.points().unwrap_or_default();
-        let next = points.into_iter().filter_map(left).min();
+        let next = points.into_iter().filter_map(|point| self.left(point)).min();
         let next = match next {
             Some(Duration::ZERO) => self.overdue.next_try_in(),
             Some(next) => next,
@@ -192,7 +198,7 @@ impl<'g> Wait<'g> {
     }
 
     fn waited(&self, point: &DecisionPoint, outcome: WaitOutcome) -> Waited {
-        let now = now();
+        let now = self.times(point).latest();
         let decision = json!(point.view(now, self.following.link(point)));
         let overdue = if point.is_overdue(now) { ", and its time is over" } else { "" };
         let id = visible(&point.decision_id);
@@ -213,6 +219,18 @@ impl<'g> Wait<'g> {
         Waited { decision, outcome, doubt, approval_over, line, exit }
     }
 
+    /// The moment on the scale of a decision's times; the monotonic clock counts from the beginning
+    /// of the wait on.
+    fn times(&self, point: &DecisionPoint) -> Times {
+        clock::times_since(self.following.world(), &point.decision_id, self.since)
+    }
+
+    /// How much time a decision has left; `None` where it does not end by itself.
+    fn left(&self, point: &DecisionPoint) -> Option<Duration> {
+        let end = point.deadline()?;
+        Some(Duration::from_nanos(self.times(point).left_ns(end)))
+    }
+
     /// Says on a terminal what is waited for.
     fn tell(&self) {
         if std::io::stderr().is_terminal() {
@@ -223,12 +241,6 @@ impl<'g> Wait<'g> {
             ));
         }
     }
-}
-
-/// How much time a decision has left; `None` where it does not end by itself.
-fn left(point: &DecisionPoint) -> Option<Duration> {
-    let left_ns = point.deadline()?.nanoseconds_since(now());
-    Some(Duration::from_nanos(left_ns))
 }
 
 /// An option that rejects is no success, whatever was asked for. Where approval was asked for, or

@@ -47,6 +47,7 @@ pub(super) fn check(global: &Global) -> (Vec<Check>, Exit) {
         return (vec![of_log], exit);
     }
     let mut checks = vec![of_log, super::writing::check(&directory), lock(&directory)];
+    checks.push(super::clock_step::check(&directory));
     checks.extend(space(directory.storage.free_bytes().ok()));
     checks.extend(super::runs::check(&directory));
     checks.extend(super::access::check(&directory));

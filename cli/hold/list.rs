@@ -3,6 +3,7 @@
 use super::records_of;
 use super::shown::{Shown, left};
 use crate::arguments::Global;
+use crate::clock;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::live::{LiveState, WholeArg};
@@ -65,17 +66,24 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         Some(_) => vec![None; questions.len()],
         None => recorders(&directory, &questions),
     };
+    if args.at.is_none() {
+        clock::tell(clock::ahead_ns(state.world().totals().last_at));
+    }
+    let times: Vec<Time> = questions
+        .iter()
+        .map(|question| clock::time_of(state.world(), question.request_id(), now))
+        .collect();
     let mut out = Output::stdout();
     if global.json {
-        let listed = questions.iter().zip(&recorders).zip(&records);
-        let listed = listed.map(|((question, recorder), records)| {
-            let shown = Shown::of(question, Some(now));
+        let listed = questions.iter().zip(&times).zip(&recorders).zip(&records);
+        let listed = listed.map(|(((question, now), recorder), records)| {
+            let shown = Shown::of(question, Some(*now));
             let recorder = recorder.map(Recorder::name);
             state.with_standing(Listed { shown, recorder }, *records)
         });
         out.json(&listed.collect::<Vec<_>>());
     } else {
-        show(&mut out, &questions, &recorders, now);
+        show(&mut out, &questions, &recorders, &times);
     }
     out.finish()?;
     if !global.json && questions.is_empty() && !state.failed() {
@@ -127,21 +135,22 @@ fn expect_told(questions: &[Question], recorders: &[Option<Recorder>]) -> Result
     })
 }
 
-fn show(out: &mut Output, questions: &[Question], recorders: &[Option<Recorder>], now: Time) {
+fn show(out: &mut Output, questions: &[Question], recorders: &[Option<Recorder>], times: &[Time]) {
     if questions.is_empty() {
         return;
     }
-    lines(questions, recorders, now, columns()).iter().for_each(|line| out.line(line));
+    lines(questions, recorders, times, columns()).iter().for_each(|line| out.line(line));
 }
 
 /// The list, in so many columns: of each question a row, and below it what is to run.
 fn lines(
     questions: &[Question],
     recorders: &[Option<Recorder>],
-    now: Time,
+    times: &[Time],
     columns: usize,
 ) -> Vec<String> {
-    let rows = questions.iter().zip(recorders).map(|(it, recorder)| row(it, *recorder, now));
+    let rows = questions.iter().zip(recorders).zip(times);
+    let rows = rows.map(|((it, recorder), now)| row(it, *recorder, *now));
     let rows: Vec<Vec<String>> = rows.collect();
     let mut rows = table::lines(&COLUMNS, &rows, columns).into_iter();
     let mut page = Page::new(columns);
@@ -178,8 +187,8 @@ mod tests {
         let now = questions[0].held.request.created_at;
         let gone = [None, None, Some(Recorder::Gone)];
         for columns in golden::COLUMNS {
-            golden::compare("hold-list", columns, &lines(&questions, &gone, now, columns));
-            let of_nobody = lines(&[question()], &[None], now, columns);
+            golden::compare("hold-list", columns, &lines(&questions, &gone, &[now; 3], columns));
+            let of_nobody = lines(&[question()], &[None], &[now], columns);
             assert!(!of_nobody[0].contains("passed"), "{of_nobody:?}");
         }
     }

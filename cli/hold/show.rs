@@ -3,6 +3,7 @@
 use super::shown::{Shown, lines, outcome_line, verbose_lines};
 use super::{records_of, requests, resolve, unknown};
 use crate::arguments::{Global, program};
+use crate::clock;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::live::LiveState;
@@ -40,7 +41,10 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         Some(_) => whole(&directory, args)?,
     };
     // How much time is left is known of now only.
-    let now = args.at.is_none().then(|| Time::from_nanoseconds(SystemClock.now().wall_ns));
+    let now = args.at.is_none().then(|| {
+        let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+        clock::time_of(state.world(), question.request_id(), now)
+    });
     let mut out = Output::stdout();
     if global.json {
         out.json(&state.with_standing(Shown::of(&question, now), records));

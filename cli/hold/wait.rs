@@ -4,7 +4,8 @@ use super::shown::outcome_line;
 use super::{requests, resolve, unknown};
 use crate::adoption::expect_adopted;
 use crate::arguments::Global;
-use crate::decision::{Attempt, Following, Overdue, now};
+use crate::clock;
+use crate::decision::{Attempt, Following, Overdue};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::verify::{warn_doubt, warn_permits_nothing};
@@ -15,6 +16,7 @@ use holdpoint_domain::governed::HumanDecisionView;
 use holdpoint_domain::human_decision::{
     HeldRequest, HumanDecision, HumanDecisionOutcome, RequestOutcome,
 };
+use holdpoint_engine::shell::{Clock, Reading, SystemClock};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -77,7 +79,8 @@ pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let end = args.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut following = Following::of_everything(global)?;
     let asked = find(following.world(), &args.request)?;
-    let mut waiting = Waiting { id: asked.clone(), overdue: Overdue::new(global) };
+    let mut waiting =
+        Waiting { id: asked.clone(), overdue: Overdue::new(global), since: SystemClock.now() };
     loop {
         following.catch_up(&mut |_, _| {})?;
         if let Some(came) = waiting.look(&following) {
@@ -103,6 +106,8 @@ pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
 struct Waiting<'g> {
     id: String,
     overdue: Overdue<'g>,
+    /// What the clocks said when the wait began.
+    since: Reading,
 }
 
 impl Waiting<'_> {
@@ -133,17 +138,24 @@ impl Waiting<'_> {
     }
 
     fn record_what_is_due(&mut self, following: &Following, at_most: Duration) -> Attempt {
-        match request(following.world(), &self.id).map(time_left) {
-            Some(Some(Duration::ZERO)) => {
-                let what = format!("request {}", visible(&self.id));
-                self.overdue.record(&what, at_most, || following.is_locked())
+        match self.time_left(following.world()) {
+            Some(Duration::ZERO) => {
+                let waited = ("request", self.id.as_str(), self.since);
+                self.overdue.record(waited, at_most, || following.is_locked())
             }
             _ => Attempt::NotYet,
         }
     }
 
+    /// How much time is left to answer; `None` where it is answered.
+    fn time_left(&self, world: &World) -> Option<Duration> {
+        let held = request(world, &self.id).filter(|held| held.is_open())?;
+        let times = clock::times_since(world, &self.id, self.since);
+        Some(Duration::from_nanos(times.left_ns(held.request.timeout_at)))
+    }
+
     fn next_look(&self, world: &World) -> Duration {
-        match request(world, &self.id).and_then(time_left) {
+        match self.time_left(world) {
             Some(Duration::ZERO) => self.overdue.next_try_in(),
             Some(left) => left,
             None => Duration::MAX,
@@ -208,10 +220,4 @@ fn passed_on(world: &World, id: &str) -> Option<String> {
     let mut all = live.chain(world.closed_requests());
     let next = all.find(|held| held.context.escalated_from.as_deref() == Some(id));
     next.map(|held| held.request_id().to_string())
-}
-
-/// How much time is left to answer; `None` where it is answered.
-fn time_left(held: &HeldRequest) -> Option<Duration> {
-    let left_ns = held.request.timeout_at.nanoseconds_since(now());
-    held.is_open().then(|| Duration::from_nanos(left_ns))
 }

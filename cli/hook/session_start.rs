@@ -40,7 +40,7 @@ fn decide(log: &Path, terms: &Terms) -> Result<Answer, String> {
         return Ok(Answer::no_objection());
     }
     mine.reverse();
-    let line = |point: &&DecisionPoint| words::told(log, point, look.now(), look.world());
+    let line = |point: &&DecisionPoint| words::told(log, point, look.time_of(point), look.world());
     let lines = mine.iter().take(TOLD_MAX).map(line);
     Ok(Answer::context(&cut(lines, mine.len())))
 }

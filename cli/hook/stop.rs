@@ -10,6 +10,7 @@ use super::input::{Input, read};
 use super::session;
 use super::words;
 use crate::arguments::Global;
+use crate::clock;
 use crate::decision::Look;
 use crate::directory::Directory;
 use crate::exit::Failure;
@@ -45,15 +46,16 @@ fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
     }
     let names = input.session_names()?;
     let look = look(log).map_err(|failure| failure.message().to_string())?;
-    let (mine, now) = (of_session(&look, &names), look.now());
+    let mine = of_session(&look, &names);
     let doubt_of = |point: &DecisionPoint| look.world().doubt_of_point(point);
     let (sound, doubted): (Vec<_>, Vec<_>) =
         mine.into_iter().partition(|point| doubt_of(point).is_none());
-    if let Some(point) = sound.iter().find(|point| is_to_be_spent(point, now)) {
+    if let Some(point) = sound.iter().find(|point| is_to_be_spent(point, look.time_of(point))) {
         return Ok(Answer::go_on(&words::approved_unspent(point)));
     }
     let is_expected = |point: &DecisionPoint| {
-        is_to_be_spent(point, now) || args.require_answer && waits(point, now)
+        is_to_be_spent(point, look.time_of(point))
+            || args.require_answer && waits(point, look.time_of(point))
     };
     for point in doubted.into_iter().filter(|point| is_expected(point)) {
         let is_asked_anew = sound.iter().any(|other| asks_the_same(other, point));
@@ -61,7 +63,7 @@ fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
             return Ok(Answer::go_on(&words::to_be_asked_anew(point, doubt, look.world())));
         }
     }
-    let waiting = sound.iter().find(|point| waits(point, now));
+    let waiting = sound.iter().find(|point| waits(point, look.time_of(point)));
     Ok(match waiting {
         Some(point) if args.require_answer => Answer::go_on(&words::still_waits(log, point)),
         _ => Answer::no_objection(),
@@ -74,6 +76,7 @@ pub(super) fn look(log: &Path) -> Result<Look, Failure> {
     let directory = Directory::open(&global)?;
     let look = Look::at(&directory, Until::End)?;
     look.expect_log(&directory)?;
+    clock::tell(clock::ahead_ns(look.world().totals().last_at));
     Ok(look)
 }
 

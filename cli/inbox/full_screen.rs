@@ -122,7 +122,8 @@ impl Session<'_> {
         self.screen.take(items);
         self.screen.known = self.logs.known();
         let problems = self.logs.problems().map(|failure| failure.message().to_string());
-        self.screen.problems = problems.collect();
+        let ahead = self.logs.logs.iter().filter_map(|log| log.ahead());
+        self.screen.problems = problems.chain(ahead).collect();
     }
 
     fn carry_out(&mut self, terminal: &mut FullTerminal, action: Action) -> io::Result<()> {

@@ -2,7 +2,8 @@
 
 use super::place::Place;
 use super::snapshot::Asked;
-use crate::decision::{all, outcome, span};
+use crate::clock;
+use crate::decision::{all, now, outcome, span};
 use crate::hold::outcome_line;
 use crate::live::{LiveState, Standing};
 use crate::screen::{in_row, named, recorded_in_row};
@@ -147,7 +148,7 @@ impl Item {
             stands,
             urgency: None,
             asked_at: held.request.created_at,
-            ends_at: Some(held.request.timeout_at),
+            ends_at: Some(end_of(state, held.request_id(), held.request.timeout_at, at)),
             at_end: AtEnd::Abort,
             asked: recorded_in_row(&context.command_line),
             whole: context.command_line.to_string(),
@@ -161,7 +162,13 @@ impl Item {
         }
     }
 
-    fn of_point((log, place): (usize, &Place), state: &LiveState, point: &DecisionPoint) -> Self {
+    fn of_point(
+        (log, place): (usize, &Place),
+        state: &LiveState,
+        point: &DecisionPoint,
+        at: Option<Until>,
+    ) -> Self {
+        let end = point.terms.expires_at;
         let prompt = &point.terms.proposal.prompt;
         let mut lines = prompt.lines().filter(|line| !line.trim().is_empty());
         let first = lines.next().unwrap_or_default();
@@ -183,7 +190,7 @@ impl Item {
             stands,
             urgency: Some(point.terms.urgency),
             asked_at: point.created_at,
-            ends_at: point.terms.expires_at,
+            ends_at: end.map(|end| end_of(state, &point.decision_id, end, at)),
             at_end: AtEnd::of(point),
             asked: format!("{}{more}", in_row(first)),
             whole: prompt.to_string(),
@@ -359,6 +366,11 @@ impl AtEnd {
     }
 }
 
+/// When a question ends by this clock, where it is looked at as it is now.
+fn end_of(state: &LiveState, id: &str, end: Time, at: Option<Until>) -> Time {
+    if at.is_some() { end } else { clock::end_of(state.world(), id, end, now()) }
+}
+
 /// What waits in a log; where all is asked for, what the requesters are at too, and what ended
 /// lately.
 pub(super) fn items(log: (usize, &Place), state: &LiveState, asked: Asked) -> Vec<Item> {
@@ -372,7 +384,7 @@ pub(super) fn items(log: (usize, &Place), state: &LiveState, asked: Asked) -> Ve
         true => all(world).collect(),
         false => world.live_decision_points().filter(|point| point.is_open()).collect(),
     };
-    let points = points.into_iter().map(|point| Item::of_point(log, state, point));
+    let points = points.into_iter().map(|point| Item::of_point(log, state, point, at));
     found.extend(points.filter(|item| has_all || item.waits()));
     if has_all {
         for entity in world.live_loops() {

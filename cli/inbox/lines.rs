@@ -43,6 +43,9 @@ pub(super) fn list(
     for log in &logs.logs {
         let told = log.elsewhere.iter().map(|told| format!("{}: {told}", shown(&log.place.path)));
         told.for_each(|sentence| complain(&sentence));
+        if asked.at.is_none() {
+            log.ahead().iter().for_each(|sentence| complain(sentence));
+        }
     }
     if !watch {
         out.finish()?;

@@ -2,6 +2,7 @@
 
 use super::item::{Item, Stands, ending, items};
 use super::place::Place;
+use crate::clock;
 use crate::decision::now;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
@@ -9,6 +10,7 @@ use crate::hold;
 use crate::live::LiveState;
 use crate::travel::reach;
 use crate::verify::{damaged, verify_tells};
+use holdpoint_engine::executor::command_line;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::head::read_witness;
 use holdpoint_log_format::names;
@@ -85,6 +87,14 @@ impl Stamp {
 }
 
 impl LogSnapshot {
+    /// That its newest record is ahead of this clock.
+    pub(super) fn ahead(&self) -> Option<String> {
+        let state = self.state.as_ref()?;
+        let ahead_ns = clock::ahead_ns(state.world().totals().last_at)?;
+        let log = command_line(self.place.path.as_os_str(), &[]);
+        Some(format!("{log}: {}", clock::sentence(ahead_ns)))
+    }
+
     /// Reads a log; `at` is its place in the list.
     pub(super) fn read(at: usize, mut place: Place, asked: Asked) -> Self {
         let (begun, stamp) = (Instant::now(), Stamp::of(&place));

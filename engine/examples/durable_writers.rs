@@ -145,6 +145,7 @@ fn encoded(number: u64, length: usize) -> Result<NewRecord, Failure> {
         message: Text::from(message),
     };
     let envelope = Envelope {
+        clock: None,
         proof: None,
         actor: ActorId { kind: Actor::System, id: "w".to_string() },
         correlation: "w".to_string(),

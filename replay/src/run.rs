@@ -55,6 +55,7 @@ pub(crate) fn weakest(doers: &BTreeMap<u64, Doer>) -> Standing {
 /// A record as a state is made from it.
 pub(crate) fn envelope_of(line: &Line, actor: ActorId, event: Event) -> Envelope {
     Envelope {
+        clock: None,
         actor,
         proof: line.proof,
         correlation: line.correlation.clone().unwrap_or_default(),

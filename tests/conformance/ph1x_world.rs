@@ -170,7 +170,7 @@ fn put(stage: &mut Stage, thread: &str, before: &ThreadState, user: &str) -> Dec
         let actor = ActorId { kind: Actor::Automation, id: CALLER.into() };
         let (correlation, proof, causation, idempotency) = (thread.into(), None, None, None);
         stage.record_by_hand(
-            &Envelope { actor, proof, correlation, causation, idempotency, event },
+            &Envelope { clock: None, actor, proof, correlation, causation, idempotency, event },
             Timestamp::from_nanoseconds(at),
         );
     }

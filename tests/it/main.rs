@@ -31,6 +31,7 @@ mod beside_writers;
 mod bisect;
 mod callers;
 mod claims_shown;
+mod clocks;
 mod command_session;
 mod completions;
 mod config;

@@ -22,6 +22,7 @@ const HOSTILE: &str = "\"]; --> %%{init}%% <b>`x`</b> \\ & # \u{1b}[2J \u{202e}"
 
 fn by(kind: Actor, id: &str, causation: Option<u64>, text: &str) -> Encoded {
     encode(&Envelope {
+        clock: None,
         proof: None,
         actor: ActorId { kind, id: id.to_string() },
         correlation: "story-1".to_string(),

@@ -43,6 +43,7 @@ use alloc::vec::Vec;
 use serde::{Serialize, Serializer};
 
 use crate::application::state::{StreamView, Streams};
+use crate::core::clocks::Clocks;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
 use crate::core::payload::Text;
 use crate::core::{forbidden::Rules, hash::Digest};
@@ -107,6 +108,8 @@ pub(crate) struct LiveState {
     pub(crate) rules: RulesNumbers,
     /// The newest record that says that the wall clock was set back; 0: none.
     pub(crate) set_back: u64,
+    /// By which clocks limits end, where clocks differed.
+    pub(crate) clocks: Clocks,
     pub(crate) streams: Streams,
     /// What is recorded of the output of attempts that run.
     pub(crate) outputs: RecordedOutputs,
@@ -593,7 +596,7 @@ impl World {
 
     /// What the rules of decision points know, for a command on this one.
     pub(crate) fn points_view(&self, about: Option<&str>) -> PointsView<'_> {
-        let LiveState { decision_points, gates, .. } = &self.hot;
+        let LiveState { decision_points, gates, clocks, .. } = &self.hot;
         let mut view = PointsView {
             points: decision_points,
             recalled: self.recalled.decision_point(),
@@ -603,6 +606,7 @@ impl World {
             policy: gates.policy.as_ref(),
             is_policy_lost: gates.is_policy_lost,
             doubt: None,
+            clocks,
         };
         view.doubt = about.and_then(|id| self.doubt_of_point(view.known(id)?));
         view

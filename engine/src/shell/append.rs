@@ -7,11 +7,12 @@ use super::rebuild::LiveState;
 use super::submit::{By, Origin};
 use super::writers_own::adoption;
 use crate::log::{Appended, NewRecord, Storage, WriteTransaction};
+use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::log::{LogEvent, RecordsLabelled};
 use holdpoint_domain::world::envelope;
-use holdpoint_domain::{Envelope, Event, Idempotency, Time, World};
+use holdpoint_domain::{Envelope, Event, Idempotency, World};
 
 /// Encodes, appends and evolves one batch, and gives its events back. Before the first one by newer
 /// rules than those in force, the same batch says so; what is given back is without that.
@@ -21,9 +22,9 @@ pub(super) fn append<S: Storage>(
     by: By<'_>,
     idempotency: Option<&Idempotency>,
     events: impl Into<Vec<Event>>,
-    at: Time,
+    now: Moment,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
-    append_labelled(hot, turn, by, (idempotency, &Conditions::new()), events, at)
+    append_labelled(hot, turn, by, (idempotency, &Conditions::new()), events, now)
 }
 
 /// As [`append`], with the labels of the command's conditions behind its events. What is given back
@@ -34,7 +35,7 @@ pub(super) fn append_labelled<S: Storage>(
     by: By<'_>,
     (idempotency, conditions): (Option<&Idempotency>, &Conditions),
     events: impl Into<Vec<Event>>,
-    at: Time,
+    now: Moment,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
     hot.world.check_rules()?;
     let events = events.into();
@@ -53,14 +54,15 @@ pub(super) fn append_labelled<S: Storage>(
         let labels = labels_last(&hot.world, turn, by, conditions, (&envelopes, adopts));
         envelopes.extend(labels);
     }
+    envelopes.iter_mut().for_each(|made| made.clock = now.stated_clock());
     if let [adopted, events @ ..] = &mut *envelopes
         && adopts > 0
     {
-        state_fingerprints_behind(&hot.world, turn, at, adopted, events);
+        state_fingerprints_behind(&hot.world, turn, now, adopted, events);
     }
-    let appended = append_made(hot, turn, &envelopes, at)?;
+    let appended = append_made(hot, turn, &envelopes, now)?;
     for (sequence, made) in (appended.first_sequence..).zip(&envelopes) {
-        hot.world.evolve_decided(sequence, at, made);
+        hot.world.evolve_decided(sequence, now.at, made);
     }
     Ok(asked_for(appended, envelopes, adopts))
 }
@@ -119,11 +121,11 @@ pub(super) fn append_made<S: Storage>(
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
     envelopes: &[Envelope],
-    at: Time,
+    now: Moment,
 ) -> Result<Appended, SubmitError> {
     check_readable(&hot.world)?;
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
-    let appended = turn.append_batch(&records, at.nanoseconds())?;
+    let appended = turn.append_batch(&records, now.at.nanoseconds())?;
     let followed = (appended.first_sequence..).zip(envelopes.iter().zip(&records));
     for (sequence, (envelope, record)) in followed {
         hot.since.count(envelope, record.payload.len());
@@ -142,14 +144,14 @@ pub(super) fn check_readable(world: &World) -> Result<(), SubmitError> {
 fn state_fingerprints_behind<S: Storage>(
     world: &World,
     turn: &WriteTransaction<'_, S>,
-    at: Time,
+    now: Moment,
     first: &Envelope,
     others: &mut [Envelope],
 ) {
     for envelope in others {
         if let Event::Log(LogEvent::FingerprintRecorded(body)) = &mut envelope.event {
             let mut behind = world.clone();
-            behind.evolve(turn.position().sequence.saturating_add(1), at, first);
+            behind.evolve(turn.position().sequence.saturating_add(1), now.at, first);
             body.fingerprint = behind.fingerprint_digest();
         }
     }
@@ -166,6 +168,7 @@ pub(super) fn envelope(
     // A key is unique within the command's story. In another one it may stand for something else.
     let idempotency = idempotency.filter(|_| story == origin.correlation);
     Envelope {
+        clock: None,
         proof,
         actor: origin.actor.clone(),
         correlation: story.to_string(),

@@ -1,5 +1,6 @@
 //! The clock, read in one place. Rules see only the time that is recorded.
 
+use holdpoint_domain::Time;
 use rustix::time::{ClockId, clock_gettime};
 
 /// What the clocks say at one moment.
@@ -17,6 +18,14 @@ impl Reading {
     pub fn wall_minus_boot(&self) -> i64 {
         let difference = i128::from(self.wall_ns) - i128::from(self.since_boot_ns);
         i64::try_from(difference).unwrap_or(i64::MAX)
+    }
+
+    /// The wall clock of this reading as the monotonic clock continues it until another reading,
+    /// whatever became of the wall clock since.
+    #[must_use]
+    pub fn continued(&self, now: Self) -> Time {
+        let since_ns = now.since_boot_ns.saturating_sub(self.since_boot_ns);
+        Time::from_nanoseconds(self.wall_ns.saturating_add(since_ns))
     }
 }
 

@@ -23,6 +23,7 @@ use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_notifier::{CloseNotice, Notifier};
 use super::ticket::Ticket;
 use super::transaction::{Transaction, TransactionDraft};
+use super::waits::Waits;
 use crate::adoption::{Adoption, LogRegistry, RegistryError};
 use crate::floors::{FloorFiles, Floors, FloorsError, asks, is_governed};
 use crate::log::{AppendError, CloseError, Level, Log, OpenReport, Storage};
@@ -86,6 +87,8 @@ pub(super) struct Core<S: Storage> {
     pub(super) meter: Meter,
     notifier: Notifier,
     pub(super) fingerprints: FingerprintDistance,
+    /// The questions that somebody waits for here.
+    pub(super) waits: Waits,
     /// Who runs this process.
     pub(super) identity: Identity,
     /// Whether this engine has looked for runs whose recorder is gone.
@@ -170,6 +173,7 @@ impl<S: Storage> Engine<S> {
             meter: Meter::new(options.metrics),
             notifier: Notifier::default(),
             fingerprints: options.fingerprints,
+            waits: Waits::default(),
             identity: options.identity,
             has_looked_for_lost: AtomicBool::new(false),
             is_hurried: AtomicBool::new(false),
@@ -436,10 +440,6 @@ impl<S: Storage> Engine<S> {
     /// The log's directory, for whoever watches it.
     pub(super) fn root(&self) -> &Path {
         self.disk.root()
-    }
-
-    pub(super) fn wall_ns(&self) -> u64 {
-        self.core.now().wall_ns
     }
 }
 

@@ -6,7 +6,7 @@ use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
 use super::snapshot::Snapshot;
-use super::submit::{By, Origin, changes_nothing, time_of_next};
+use super::submit::{By, Origin, changes_nothing, moment_of_next};
 use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::log::{FingerprintRecorded, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -108,13 +108,13 @@ fn record<S: Storage>(
     if hot.world.rules_to_adopt().is_some() {
         return Ok(None);
     }
-    let at = time_of_next(engine.now(), turn);
+    let now = moment_of_next(engine.now(), turn);
     let (state, fingerprint) = hot.world.carry_with_fingerprint();
     let snapshot = Snapshot::new(hot.place.header.log, &hot.place, &state);
     let event = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint }.into();
     let correlation = engine.entropy()?.to_string();
     let origin = Origin { actor: system_actor(), correlation, causation: None };
-    match append(hot, turn, By::holdpoint(&origin), None, &[event], at) {
+    match append(hot, turn, By::holdpoint(&origin), None, &[event], now) {
         Ok(_) => {
             hot.since = Since::snapshot();
             Ok(Some(snapshot))

@@ -27,7 +27,6 @@ use holdpoint_domain::human_decision::{
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, Event, Refusal};
 use std::ops::ControlFlow;
-use std::time::Duration;
 
 /// What a run does after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +102,8 @@ impl<S: Storage> Runner<'_, S> {
         let receipt = self.submit(&request)?;
         let asked = Asked { sequence: receipt.first_sequence, ending };
         let mut request_id = request_of(&receipt);
+        let engine = self.engine;
+        let mut _wait = engine.wait_for(&request_id);
         let mut known: Option<Question> = None;
         loop {
             let Seen { outcome, open } = self.look(&request_id)?;
@@ -122,7 +123,10 @@ impl<S: Storage> Runner<'_, S> {
             if self.halted.is_some() || self.is_ending_waiting() {
                 return Ok(Next::Stop);
             }
-            request_id = question.request_id().to_string();
+            if question.request_id() != request_id {
+                request_id = question.request_id().to_string();
+                _wait = engine.wait_for(&request_id);
+            }
             known = Some(question);
         }
     }
@@ -147,8 +151,10 @@ impl<S: Storage> Runner<'_, S> {
         prompter: &mut dyn Prompter,
         signals: &mut dyn SignalSource,
     ) -> Result<(), RunError> {
+        let due = question.held.next_due();
+        let left = due.map(|due| self.engine.left_of(question.request_id(), due)).transpose()?;
         loop {
-            let Some(at_most) = self.time_left(question) else {
+            let Some(at_most) = left.and_then(|left| self.engine.left_now(left)) else {
                 self.engine.expire()?;
                 return Ok(());
             };
@@ -164,12 +170,6 @@ impl<S: Storage> Runner<'_, S> {
                 return Ok(());
             }
         }
-    }
-
-    /// How long until the warning or the deadline; `None` when it is due.
-    fn time_left(&self, question: &Question) -> Option<Duration> {
-        let due = question.held.next_due()?.nanoseconds();
-        due.checked_sub(self.engine.wall_ns()).filter(|left| *left > 0).map(Duration::from_nanos)
     }
 
     /// Hands the answer in as the person's own, caused by the question.

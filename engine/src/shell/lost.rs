@@ -8,7 +8,7 @@ use super::append::append;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
-use super::submit::{Answer, By, Origin, Receipt, changes_nothing, receipt, time_of_next};
+use super::submit::{Answer, By, Origin, Receipt, changes_nothing, moment_of_next, receipt};
 use super::take_up::{NotTakenUp, TakenUp, take_up};
 use crate::log::{Appended, RunFile, RunFileStamp, Storage, WriteTransaction};
 use holdpoint_domain::{Event, WriterCommand, decide_for_writer};
@@ -200,9 +200,9 @@ fn halt<S: Storage>(
     let origin = Origin { actor: system_actor(), correlation, causation };
     let loop_id = loop_id.to_string();
     let lost = WriterCommand::DeclareLost { loop_id, entropy: engine.entropy()? };
-    let at = time_of_next(engine.now(), turn);
-    let Ok(events) = decide_for_writer(&hot.world, &lost, at) else { return Ok(None) };
+    let now = moment_of_next(engine.now(), turn);
+    let Ok(events) = decide_for_writer(&hot.world, &lost, now) else { return Ok(None) };
     let (appended, events): (Appended, Vec<Event>) =
-        append(hot, turn, By::holdpoint(&origin), None, events, at)?;
-    Ok(Some(receipt(&appended, at, events)))
+        append(hot, turn, By::holdpoint(&origin), None, events, now)?;
+    Ok(Some(receipt(&appended, now.at, events)))
 }

@@ -16,6 +16,7 @@ mod behind;
 mod bound_directory;
 mod canonical_input;
 mod clock;
+mod clock_step;
 mod conditions;
 mod decision_points;
 mod engine;
@@ -71,6 +72,7 @@ mod ticket;
 mod transaction;
 mod unlock;
 mod user;
+mod waits;
 mod watch;
 mod writers_own;
 

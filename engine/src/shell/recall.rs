@@ -9,6 +9,7 @@ use super::lookup::{Lookup, Scope};
 use super::rebuild::{LiveState, Recorded, recorded};
 use super::submit::Origin;
 use crate::log::{Storage, WriteTransaction};
+use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointEvent};
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
@@ -91,16 +92,16 @@ pub(super) fn decide_knowing<S: Storage>(
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
     command: &Command,
-    at: Time,
+    now: Moment,
 ) -> Result<Result<Vec<Event>, Refusal>, SubmitError> {
     let mut past = Past { engine, hot, turn };
-    let decided = decide(&past.hot.world, command, at);
+    let decided = decide(&past.hot.world, command, now);
     let events = decided.as_deref().unwrap_or_default();
     let Some(id) = past.used_id(command, events)? else {
         return Ok(decided);
     };
     past.hot.world.recall_used_id(id);
-    Ok(decide(&past.hot.world, command, at))
+    Ok(decide(&past.hot.world, command, now))
 }
 
 /// Shows the records from one on until `visit` has had enough, where an index knows their places.

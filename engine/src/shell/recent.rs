@@ -131,6 +131,7 @@ mod tests {
 
     fn about(loop_id: &str) -> Envelope {
         Envelope {
+            clock: None,
             actor: ActorId { kind: Actor::Automation, id: "test".into() },
             proof: None,
             correlation: "a story".into(),

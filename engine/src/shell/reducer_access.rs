@@ -5,7 +5,7 @@ use super::append::append;
 use super::engine::Core;
 use super::error::SubmitError;
 use super::metrics_storage::Measured;
-use super::submit::{By, Origin, Receipt, come_up_to_date, receipt, time_of_next, with_turn};
+use super::submit::{By, Origin, Receipt, come_up_to_date, moment_of_next, receipt, with_turn};
 use crate::Engine;
 use crate::log::Storage;
 use holdpoint_domain::application::ReducerFingerprintRecorded;
@@ -80,11 +80,11 @@ impl<S: Storage> ReducerAccess<S> {
         let proof = core.identity.proof_of(&origin.actor);
         with_turn(&*core, |engine, hot, turn| {
             let now = come_up_to_date(engine, hot, turn)?;
-            let at = time_of_next(now, turn);
+            let now = moment_of_next(now, turn);
             let events = vec![decide_for_reducer(&hot.world, stated)?];
             let by = By { origin, proof: Some(proof) };
-            let (appended, events) = append(hot, turn, by, None, events, at)?;
-            Ok(receipt(&appended, at, events))
+            let (appended, events) = append(hot, turn, by, None, events, now)?;
+            Ok(receipt(&appended, now.at, events))
         })
     }
 

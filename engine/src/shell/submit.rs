@@ -20,8 +20,9 @@ use super::writers_own::{note_clock_step, note_recoveries, record_in_turn};
 use crate::floors::Floors;
 use crate::log::{Acknowledgement, Appended, Level, Storage, WriteTransaction};
 use crate::sync::MutexGuard;
+use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::text::check_identifier;
-use holdpoint_domain::world::{Recalled, Term};
+use holdpoint_domain::world::{Due, Recalled, Term};
 use holdpoint_domain::{Command, Event, Proof, Refusal, Time, World, WriterCommand, decide};
 use holdpoint_log_format::ChainPosition;
 use std::borrow::Cow;
@@ -118,9 +119,9 @@ pub(super) fn begin_around<'a, S: Storage, E>(
         if let Err(objection) = before(engine, hot, turn)? {
             return Ok(Err(objection));
         }
-        let at = time_of_next(now, turn);
+        let now = moment_of_next(now, turn);
         let asked = Asked { by, command, floors: &floors, is_taken_up: false };
-        let answer = carry_out(engine, hot, turn, asked, conditions, at)?;
+        let answer = carry_out(engine, hot, turn, asked, conditions, now)?;
         Ok(Ok((answer, Some(turn.position()))))
     })?;
     match answer {
@@ -187,7 +188,7 @@ pub(super) fn carry_out<S: Storage>(
     turn: &mut WriteTransaction<'_, S>,
     asked: Asked<'_>,
     conditions: &Conditions,
-    at: Time,
+    now: Moment,
 ) -> Result<Answer, SubmitError> {
     let Asked { by, command, .. } = asked;
     let By { origin, proof } = by;
@@ -202,8 +203,8 @@ pub(super) fn carry_out<S: Storage>(
     let admitted = conditions.admit(&hot.world, origin, proof, command, known);
     let decided = match admitted.map_err(|refusal| engine.identity.explain(refusal)) {
         Ok(Some(done)) => return done_before(engine, hot, done),
-        Ok(None) => match demanded(engine, &hot.world, asked, at) {
-            Ok(()) => recall::decide_knowing(engine, hot, turn, command, at)?,
+        Ok(None) => match demanded(engine, &hot.world, asked, now.at) {
+            Ok(()) => recall::decide_knowing(engine, hot, turn, command, now)?,
             Err(refusal) => Err(refusal),
         },
         Err(refusal) => Err(refusal),
@@ -213,15 +214,15 @@ pub(super) fn carry_out<S: Storage>(
     match decided {
         Ok(events) => {
             let under = (idempotency.as_ref(), conditions);
-            let (appended, events) = append_labelled(hot, turn, by, under, events, at)?;
-            Ok(Answer::Accepted(receipt(&appended, at, events)))
+            let (appended, events) = append_labelled(hot, turn, by, under, events, now)?;
+            Ok(Answer::Accepted(receipt(&appended, now.at, events)))
         }
         Err(refusal) => match refusal.done_before() {
             Some(first_sequence) => {
                 done_before(engine, hot, DoneBefore { first_sequence, last_sequence: None })
             }
             None => {
-                record_refusal(hot, turn, by, command, &refusal, at)?;
+                record_refusal(hot, turn, by, command, &refusal, now)?;
                 Ok(Answer::Refused(refusal))
             }
         },
@@ -270,10 +271,10 @@ pub(super) fn record_refusal<S: Storage>(
     by: By<'_>,
     command: &Command,
     refusal: &Refusal,
-    at: Time,
+    now: Moment,
 ) -> Result<(), SubmitError> {
     let Some(event) = refusal.audit(command) else { return Ok(()) };
-    append(hot, turn, by, None, [event], at).map(drop)
+    append(hot, turn, by, None, [event], now).map(drop)
 }
 
 pub(super) fn receipt(appended: &Appended, at: Time, events: Vec<Event>) -> Receipt {
@@ -328,22 +329,38 @@ fn record_due<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
-    now: Reading,
+    reading: Reading,
 ) -> Result<Vec<Receipt>, SubmitError> {
-    let at = time_of_next(now, turn);
+    let now = moment_of_next(reading, turn);
     let mut receipts = Vec::new();
-    for due in hot.world.due(at) {
+    for (due, now) in due_by_now(engine, &hot.world, (now, reading)) {
         let command = match due.command.entropy() {
             Some(_) => due.command.with_entropy(engine.entropy()?),
             None => due.command,
         };
-        let Ok(events) = decide(&hot.world, &command, at) else { continue };
+        let Ok(events) = decide(&hot.world, &command, now) else { continue };
         let (correlation, causation) = (due.correlation, Some(due.caused_by));
         let origin = Origin { actor: system_actor(), correlation, causation };
-        let (appended, events) = append(hot, turn, By::holdpoint(&origin), None, events, at)?;
-        receipts.push(receipt(&appended, at, events));
+        let (appended, events) = append(hot, turn, By::holdpoint(&origin), None, events, now)?;
+        receipts.push(receipt(&appended, now.at, events));
     }
     Ok(receipts)
+}
+
+/// What is due by the log's time or the own clock, and what somebody waits for here and only the
+/// monotonic clock says is over.
+fn due_by_now<S: Storage>(
+    engine: &Core<S>,
+    world: &World,
+    (now, reading): (Moment, Reading),
+) -> Vec<(Due, Moment)> {
+    let mut all: Vec<_> = world.due(now).into_iter().map(|due| (due, now)).collect();
+    let waited = engine.waits.ids().into_iter().filter(|id| world.due_of(id, now).is_none());
+    all.extend(waited.filter_map(|id| {
+        let steady = Moment { steady: engine.waits.steady(&id, reading), ..now };
+        Some((world.due_of(&id, steady)?, steady))
+    }));
+    all
 }
 
 pub(super) fn query<S: Storage, T>(
@@ -375,9 +392,9 @@ pub(super) fn permitted<S: Storage, T>(
         };
         let now = note_clock_step(engine, hot, turn)?;
         record_due(engine, hot, turn, now)?;
-        let at = time_of_next(now, turn);
+        let now = moment_of_next(now, turn);
         let proof = Some(engine.identity.proof_of(&origin.actor));
-        record_refusal(hot, turn, By { origin, proof }, command, &refusal, at)?;
+        record_refusal(hot, turn, By { origin, proof }, command, &refusal, now)?;
         Ok(Err(refusal))
     })
 }
@@ -554,9 +571,11 @@ pub(super) fn come_up_to_date<S: Storage>(
     Ok(now)
 }
 
-/// The time that the next record will carry: never before the newest one's.
-pub(super) fn time_of_next<S: Storage>(now: Reading, turn: &WriteTransaction<'_, S>) -> Time {
-    Time::from_nanoseconds(now.wall_ns.max(turn.position().time))
+/// The moment of the next record: its time, which is never before the newest one's, and the own
+/// clock.
+pub(super) fn moment_of_next<S: Storage>(now: Reading, turn: &WriteTransaction<'_, S>) -> Moment {
+    let at = now.wall_ns.max(turn.position().time);
+    Moment::new(Time::from_nanoseconds(at), Time::from_nanoseconds(now.wall_ns))
 }
 
 /// The rules see events only, so the names in their envelopes are checked here.

@@ -12,7 +12,7 @@ use super::conditions::{Conditions, IdempotencyKey};
 use super::engine::Core;
 use super::error::SubmitError;
 use super::rebuild::{LiveState, recorded};
-use super::submit::{Answer, Asked, By, Origin, carry_out, time_of_next};
+use super::submit::{Answer, Asked, By, Origin, carry_out, moment_of_next};
 use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::core::actor::{Authentication, Proof};
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
@@ -152,9 +152,9 @@ impl TakenUp {
         let conditions = Conditions::once(key);
         let floors = engine.floors_for(&command)?;
         let by = By { origin: &origin, proof: Some(Proof { user: start.user, by: proven_by }) };
-        let at = time_of_next(engine.now(), turn);
+        let now = moment_of_next(engine.now(), turn);
         let asked = Asked { by, command: &command, floors: &floors, is_taken_up: true };
-        let answer = carry_out(engine, hot, turn, asked, &conditions, at)?;
+        let answer = carry_out(engine, hot, turn, asked, &conditions, now)?;
         let is_question = matches!(
             command,
             Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(_))

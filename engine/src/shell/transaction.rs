@@ -9,15 +9,16 @@ use super::rebuild::LiveState;
 use super::recall;
 use super::submit::{
     Answer, Asked, Begun, By, Origin, Submitted, check, come_up_to_date, demanded, done_before,
-    receipt, record_refusal, time_of_next,
+    moment_of_next, receipt, record_refusal,
 };
 use crate::floors::Floors;
 use crate::log::{Level, Storage, WriteTransaction};
 use holdpoint_domain::application::RecordEvent;
+use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::hash::{Digest, HashBuilder};
 use holdpoint_domain::core::refusal::{CommonRefusal, Malformed};
 use holdpoint_domain::log::LogCommand;
-use holdpoint_domain::{Command, Envelope, Event, Idempotency, Proof, Refusal, Time, World};
+use holdpoint_domain::{Command, Envelope, Event, Idempotency, Proof, Refusal, World};
 
 /// Most members of a transaction.
 pub const MAX_MEMBERS: usize = 1_024;
@@ -292,21 +293,21 @@ impl Batch<'_> {
         turn: &mut WriteTransaction<'_, S>,
         now: Reading,
     ) -> Result<Answer, SubmitError> {
-        let at = time_of_next(now, turn);
+        let now = moment_of_next(now, turn);
         if let Err(refusal) = check_cause(self.by.origin, turn.position().sequence) {
             return Ok(Answer::Refused(refusal));
         }
         match self.look(engine, hot, turn)? {
             Ok(Some(done)) => return done_before(engine, hot, done),
             Ok(None) => {}
-            Err(refused) => return self.refuse(hot, turn, refused, at),
+            Err(refused) => return self.refuse(hot, turn, refused, now),
         }
         // A copy of the state is the way back. No member looks at streams, but for a fingerprint.
         let streams = (!self.states_fingerprint()).then(|| hot.world.take_streams());
         let before = hot.world.clone();
-        let appended = match self.decide(engine, hot, turn, at) {
+        let appended = match self.decide(engine, hot, turn, now) {
             Ok(Ok(made)) => {
-                append_made(hot, turn, &made.envelopes, at).map(|appended| Ok((appended, made)))
+                append_made(hot, turn, &made.envelopes, now).map(|appended| Ok((appended, made)))
             }
             Ok(Err(refused)) => Ok(Err(refused)),
             Err(error) => Err(error),
@@ -325,9 +326,9 @@ impl Batch<'_> {
         match appended? {
             Ok((appended, Made { envelopes, adopts })) => {
                 let (appended, events) = asked_for(appended, envelopes, adopts);
-                Ok(Answer::Accepted(receipt(&appended, at, events)))
+                Ok(Answer::Accepted(receipt(&appended, now.at, events)))
             }
-            Err(refused) => self.refuse(hot, turn, refused, at),
+            Err(refused) => self.refuse(hot, turn, refused, now),
         }
     }
 
@@ -375,24 +376,26 @@ impl Batch<'_> {
         engine: &Core<S>,
         hot: &mut LiveState,
         turn: &mut WriteTransaction<'_, S>,
-        at: Time,
+        now: Moment,
     ) -> Result<Result<Made, Refused>, SubmitError> {
         hot.world.check_rules()?;
         let mut sequence = turn.position().sequence;
         let mut go_on = |world: &mut World, made: &Envelope| {
             sequence = sequence.saturating_add(1);
-            world.evolve_decided(sequence, at, made);
+            world.evolve_decided(sequence, now.at, made);
         };
-        let mut envelopes: Vec<Envelope> = rules_first(&hot.world).into_iter().collect();
+        let clocked = |made: Envelope| Envelope { clock: now.stated_clock(), ..made };
+        let mut envelopes: Vec<Envelope> =
+            rules_first(&hot.world).into_iter().map(clocked).collect();
         let adopts = envelopes.len();
         envelopes.iter().for_each(|made| go_on(&mut hot.world, made));
         for (place, member) in self.members.iter().enumerate() {
-            let events = match self.decide_member(engine, hot, turn, member, at)? {
+            let events = match self.decide_member(engine, hot, turn, member, now)? {
                 Ok(events) => events,
                 Err(refusal) => return Ok(Err((place, refusal))),
             };
             for event in events {
-                let made = envelope(&hot.world, self.by, self.idempotency, event);
+                let made = clocked(envelope(&hot.world, self.by, self.idempotency, event));
                 go_on(&mut hot.world, &made);
                 envelopes.push(made);
             }
@@ -400,6 +403,7 @@ impl Batch<'_> {
         if envelopes.len() > adopts {
             let labels =
                 labels_last(&hot.world, turn, self.by, self.conditions, (&envelopes, adopts));
+            let labels: Vec<Envelope> = labels.into_iter().map(clocked).collect();
             labels.iter().for_each(|made| go_on(&mut hot.world, made));
             envelopes.extend(labels);
         }
@@ -412,7 +416,7 @@ impl Batch<'_> {
         hot: &mut LiveState,
         turn: &mut WriteTransaction<'_, S>,
         member: &Ready,
-        at: Time,
+        now: Moment,
     ) -> Result<Result<Vec<Event>, Refusal>, SubmitError> {
         let (By { origin, proof }, command) = (self.by, &member.command);
         let free = Conditions::default();
@@ -425,8 +429,8 @@ impl Batch<'_> {
             done.map_or(Ok(()), Err)
         });
         let admitted = admitted.map_err(|refusal| engine.identity.explain(refusal));
-        match admitted.and_then(|()| demanded(engine, &hot.world, asked, at)) {
-            Ok(()) => recall::decide_knowing(engine, hot, turn, command, at),
+        match admitted.and_then(|()| demanded(engine, &hot.world, asked, now.at)) {
+            Ok(()) => recall::decide_knowing(engine, hot, turn, command, now),
             Err(refusal) => Ok(Err(refusal)),
         }
     }
@@ -437,10 +441,10 @@ impl Batch<'_> {
         hot: &mut LiveState,
         turn: &mut WriteTransaction<'_, S>,
         (place, refusal): Refused,
-        at: Time,
+        now: Moment,
     ) -> Result<Answer, SubmitError> {
         if let Some(member) = self.members.get(place) {
-            record_refusal(hot, turn, self.by, &member.command, &refusal, at)?;
+            record_refusal(hot, turn, self.by, &member.command, &refusal, now)?;
         }
         Ok(Answer::Refused(refusal))
     }

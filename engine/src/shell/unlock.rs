@@ -5,7 +5,7 @@ use super::behind::{login, sudo};
 use super::engine::Engine;
 use super::error::SubmitError;
 use super::person_terminal::TypedLine;
-use super::submit::{By, Origin, Submitted, come_up_to_date, receipt, time_of_next, with_turn};
+use super::submit::{By, Origin, Submitted, come_up_to_date, moment_of_next, receipt, with_turn};
 use super::user::{numbers_of, numbers_that_answer};
 use crate::floors::FloorsError;
 use crate::log::Storage;
@@ -61,14 +61,14 @@ impl<S: Storage> Engine<S> {
             let gone: List<Text> = gone.into_iter().collect();
             let body = PolicyUnlocked { by, policy, gone, people, login_user, sudo_user };
             let command = WriterCommand::UnlockPolicy(Box::new(body));
-            let at = time_of_next(now, turn);
-            let events = match decide_for_writer(&hot.world, &command, at) {
+            let now = moment_of_next(now, turn);
+            let events = match decide_for_writer(&hot.world, &command, now) {
                 Ok(events) => events,
                 Err(refusal) => return Ok(Submitted::Refused(refusal)),
             };
             let by = By { origin, proof: Some(proof) };
-            let (appended, events) = append(hot, turn, by, None, events, at)?;
-            Ok(Submitted::Accepted(receipt(&appended, at, events)))
+            let (appended, events) = append(hot, turn, by, None, events, now)?;
+            Ok(Submitted::Accepted(receipt(&appended, now.at, events)))
         })?;
         Ok(done)
     }

@@ -6,7 +6,7 @@ use super::clock::Reading;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
-use super::submit::{By, Origin, Receipt, come_up_to_date, receipt, time_of_next, with_turn};
+use super::submit::{By, Origin, Receipt, come_up_to_date, moment_of_next, receipt, with_turn};
 use crate::log::{Recovered, Storage, WriteTransaction};
 use holdpoint_domain::core::limits::CLOCK_STEP_NS;
 use holdpoint_domain::core::payload::Text;
@@ -31,12 +31,12 @@ pub(super) fn record_in_turn<S: Storage>(
     turn: &mut WriteTransaction<'_, S>,
     command: &WriterCommand,
 ) -> Result<Receipt, SubmitError> {
-    let at = time_of_next(engine.now(), turn);
-    let events = decide_for_writer(&hot.world, command, at)?;
+    let now = moment_of_next(engine.now(), turn);
+    let events = decide_for_writer(&hot.world, command, now)?;
     let correlation = engine.entropy()?.to_string();
     let origin = Origin { actor: system_actor(), correlation, causation: None };
-    let (appended, events) = append(hot, turn, By::holdpoint(&origin), None, events, at)?;
-    Ok(receipt(&appended, at, events))
+    let (appended, events) = append(hot, turn, By::holdpoint(&origin), None, events, now)?;
+    Ok(receipt(&appended, now.at, events))
 }
 
 /// A step of the wall clock since the last writer of this boot is recorded before anything else.

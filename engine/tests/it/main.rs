@@ -47,6 +47,7 @@ mod settled;
 mod settled_archived;
 mod settled_scope;
 mod shell;
+mod shell_clocks;
 mod shell_conditions;
 mod shell_group_commit;
 mod shell_replay;

@@ -115,6 +115,7 @@ fn a_number_that_names_a_record_goes_where_the_record_went() {
     let log = open(directory.path(), exclusive());
     for causation in [None, Some(1), Some(2), Some(3), Some(9)] {
         let envelope = Envelope {
+            clock: None,
             proof: None,
             actor: ActorId { kind: Actor::System, id: "holdpoint".into() },
             correlation: "story".into(),

@@ -341,7 +341,12 @@ mod tests {
         let taken = DefaultTaken { decision_id: id(), option_id: "go".into(), expires_at: end };
         let text = format!("nobody answered until {EPOCH}: the default go is taken");
         assert_line(taken, &text);
-        let aborted = DecisionPointAborted { decision_id: id(), expires_at: end };
+        let aborted = DecisionPointAborted {
+            decision_id: id(),
+            expires_at: end,
+            ended_by: None,
+            steady: None,
+        };
         let text = format!("nobody answered until {EPOCH}: aborted, nothing is decided");
         assert_line(aborted, &text);
         let reason = Some("done".into());
@@ -362,7 +367,12 @@ mod tests {
         let spent = ApprovalConsumed { decision_id: id(), by: alice(), binding: binding() };
         let text = "the approval is spent by human alice for Bash, input abababababababab..";
         assert_line(spent, text);
-        let lapsed = ApprovalLapsed { decision_id: id(), valid_until: Timestamp::default() };
+        let lapsed = ApprovalLapsed {
+            decision_id: id(),
+            valid_until: Timestamp::default(),
+            ended_by: None,
+            steady: None,
+        };
         let text = format!("the approval was not spent until {EPOCH}: it lapsed");
         assert_line(lapsed, &text);
         let blocks = ["deploy", "notify\u{200b}"].map(Text::from).into_iter().collect();

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use holdpoint_domain::Event;
 use holdpoint_domain::log::{
-    ClockStepped, ConfigurationChanged, FingerprintRecorded, HeadMissingAccepted, HistoryArchived,
-    Label, LogEvent, PolicyChanged, PolicyUnknown, PolicyUnlocked, RecordsLabelled, RecordsLost,
-    RecordsUnproven, RecoveryPerformed, RulesAdopted, Salvaged, SegmentIndexed, UnprovenReason,
+    ClockStepAccepted, ClockStepped, ConfigurationChanged, FingerprintRecorded,
+    HeadMissingAccepted, HistoryArchived, Label, LogEvent, PolicyChanged, PolicyUnknown,
+    PolicyUnlocked, RecordsLabelled, RecordsLost, RecordsUnproven, RecoveryPerformed, RulesAdopted,
+    Salvaged, SegmentIndexed, UnprovenReason,
 };
 use holdpoint_log_files::records_named;
 
@@ -26,6 +27,7 @@ pub(super) fn of_the_log(event: &Event) -> Option<String> {
         Event::Log(LogEvent::SegmentIndexed(body)) => segment_indexed(body),
         Event::Log(LogEvent::PolicyChanged(body)) => policy_changed(body),
         Event::Log(LogEvent::PolicyUnlocked(body)) => policy_unlocked(body),
+        Event::Log(LogEvent::ClockStepAccepted(body)) => clock_step_accepted(body),
         Event::Log(LogEvent::PolicyUnknown(body)) => policy_unknown(body),
         Event::Log(LogEvent::RecordsUnproven(body)) => records_unproven(body),
         Event::Log(LogEvent::RulesAdopted(body)) => rules_adopted(body),
@@ -54,6 +56,11 @@ fn head_missing_accepted(body: &HeadMissingAccepted) -> String {
 
 fn clock_stepped(body: &ClockStepped) -> String {
     format!("the clock stepped by {} ns", body.step_ns)
+}
+
+fn clock_step_accepted(body: &ClockStepAccepted) -> String {
+    let by = shown(&body.by.id);
+    format!("{by} accepted that the log's time, {}, is ahead of {}", body.log_time, body.clock)
 }
 
 fn configuration_changed(body: &ConfigurationChanged) -> String {

@@ -56,6 +56,7 @@ fn ask(command: &Command) {
     let at = holdpoint_domain::Time::from_nanoseconds(1_700_000_000_000_000_000);
     for event in decide(&world, command, at).unwrap_or_default() {
         let envelope = holdpoint_domain::Envelope {
+            clock: None,
             proof: None,
             actor: holdpoint_domain::ActorId {
                 kind: holdpoint_domain::core::actor::Actor::Automation,

@@ -129,6 +129,7 @@ fn giver(command: &Command) -> ActorId {
 
 fn recorded(event: Event, actor: &ActorId) -> Envelope {
     Envelope {
+        clock: None,
         proof: None,
         actor: actor.clone(),
         correlation: "fuzz".into(),

@@ -227,6 +227,7 @@ pub fn encoded(event: Event) -> Encoded {
 
 pub fn envelope(event: Event) -> Envelope {
     Envelope {
+        clock: None,
         proof: None,
         actor: ActorId { kind: Actor::Automation, id: "ci".into() },
         correlation: "story-1".into(),

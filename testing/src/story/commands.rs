@@ -273,6 +273,7 @@ impl Given {
         };
         for event in events {
             let found = story.record_envelope(Envelope {
+                clock: None,
                 actor: self.by.clone(),
                 proof: self.proof,
                 correlation: correlation.to_owned(),

@@ -7,6 +7,7 @@ pub mod random;
 pub mod samples;
 
 use holdpoint_domain::core::actor::{Actor, Principal};
+use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;
@@ -63,6 +64,10 @@ pub struct Story {
     pub records: Vec<Recorded>,
     pub loop_id: String,
     pub now: Time,
+    /// The own clock of whoever records, where it is not `now`.
+    pub clock: Option<Time>,
+    /// The own clock as the monotonic one of a wait continues it.
+    pub steady: Option<Time>,
     commands: u64,
 }
 
@@ -74,6 +79,8 @@ impl Story {
             records: Vec::new(),
             loop_id: String::new(),
             now: Time::from_nanoseconds(1_769_356_800_000_000_000),
+            clock: None,
+            steady: None,
             commands: 0,
         }
     }
@@ -138,14 +145,14 @@ impl Story {
     /// Decides, encodes, records, decodes and applies.
     pub fn when(&mut self, command: Command) -> Result<Vec<Event>, Refusal> {
         self.commands += 1;
-        let events = decide(&self.world, &command, self.now)?;
+        let events = decide(&self.world, &command, self.moment())?;
         Ok(self.settle(events))
     }
 
     /// As [`Story::given`], where every event is recorded as this makes it.
     pub fn given_as(&mut self, command: Command, change: fn(Event) -> Event) -> Vec<Event> {
         self.commands += 1;
-        let events = decide(&self.world, &command, self.now);
+        let events = decide(&self.world, &command, self.moment());
         let events = events.unwrap_or_else(|refusal| panic!("{}: {refusal}", refusal.code()));
         self.settle(events.into_iter().map(change).collect())
     }
@@ -158,7 +165,7 @@ impl Story {
     /// What the log's own writer says, as [`Story::when`].
     pub fn tells(&mut self, command: &WriterCommand) -> Result<Vec<Event>, Refusal> {
         self.commands += 1;
-        let events = decide_for_writer(&self.world, command, self.now)?;
+        let events = decide_for_writer(&self.world, command, self.moment())?;
         Ok(self.settle(events))
     }
 
@@ -174,7 +181,14 @@ impl Story {
 
     /// Puts an event on the record, whether or not the rules would have made it.
     pub fn record(&mut self, event: Event) -> Vec<ForbiddenEvent> {
-        self.record_envelope(envelope(event))
+        let clock = self.moment().stated_clock();
+        self.record_envelope(Envelope { clock, ..envelope(event) })
+    }
+
+    /// The moment of the next record.
+    pub fn moment(&self) -> Moment {
+        let moment = Moment::new(self.now, self.clock.unwrap_or(self.now));
+        Moment { steady: self.steady, ..moment }
     }
 
     /// Puts an envelope on the record.
@@ -187,7 +201,7 @@ impl Story {
 
     /// As a shell does it: what is due comes first, and a refusal that is a fact is recorded.
     pub fn submit(&mut self, command: Command) -> Result<Vec<Event>, Refusal> {
-        while let Some(due) = self.world.due(self.now).into_iter().next() {
+        while let Some(due) = self.world.due(self.moment()).into_iter().next() {
             self.given(due.command.with_entropy(self.entropy()));
         }
         self.when(command.clone()).inspect_err(|refusal| {
@@ -426,6 +440,7 @@ pub fn envelope(event: Event) -> Envelope {
     let automation = || ActorId { kind: Actor::Automation, id: "ci".into() };
     let speaker = points::speaker(&event).as_ref().map(Principal::actor);
     Envelope {
+        clock: None,
         proof: None,
         actor: human.map(|id| person(id)).or(speaker).unwrap_or_else(automation),
         correlation: "00112233445566778899aabbccddeeff".into(),

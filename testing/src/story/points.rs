@@ -224,7 +224,11 @@ pub(super) fn speaker(event: &Event) -> Option<Principal> {
     let says = matches!(
         event,
         Event::DecisionPoint(_)
-            | Event::Log(LogEvent::PolicyChanged(_) | LogEvent::PolicyUnlocked(_))
+            | Event::Log(
+                LogEvent::PolicyChanged(_)
+                    | LogEvent::PolicyUnlocked(_)
+                    | LogEvent::ClockStepAccepted(_)
+            )
     );
     let said = says.then(|| serde_json::to_value(event).expect("an event is written"))?;
     serde_json::from_value(said.get("by")?.clone()).ok()

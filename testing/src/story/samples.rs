@@ -9,6 +9,7 @@ mod threads;
 
 use holdpoint_domain::application::{ApplicationRecorded, ReducerFingerprintRecorded};
 use holdpoint_domain::core::actor::{Actor, Authentication, NamedUser, Principal};
+use holdpoint_domain::core::clocks::EndedBy;
 use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::hash::{Digest, sha256};
@@ -94,6 +95,13 @@ pub fn samples() -> Vec<Envelope> {
     samples.push(enveloped(0, policy_unlocked()));
     samples.extend(output_pieces().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.push(enveloped(5, awaited_with_key()));
+    let by_clocks = decision_points::ended_by_clocks().chain(questions::ended_by_clocks());
+    let by_clocks = by_clocks.chain([questions::clock_step_accepted()]).enumerate();
+    samples.extend(by_clocks.map(|(i, e)| Envelope { clock: Some(at(3)), ..enveloped(i, e) }));
+    let proof = Some(Proof { user: 1000, by: Authentication::Terminal });
+    let proven =
+        Envelope { clock: Some(at(3)), proof, ..enveloped(0, questions::clock_step_accepted()) };
+    samples.push(proven);
     samples
 }
 
@@ -142,6 +150,11 @@ fn output_pieces() -> Vec<Event> {
         stated(Some(end)).into(),
         stated(None).into(),
     ]
+}
+
+/// The monotonic clock, where it alone ended something.
+fn steady(ended_by: Option<EndedBy>) -> Option<Time> {
+    ended_by.filter(|by| *by == EndedBy::Monotonic).map(|_| at(301))
 }
 
 /// A policy that root set in the place of one that names somebody who is gone.
@@ -239,6 +252,7 @@ fn enveloped(index: usize, event: Event) -> Envelope {
     };
     Envelope {
         proof: None,
+        clock: None,
         actor: ActorId { kind: nth(&Actor::ALL[..4], index), id: "someone \u{e9}".into() },
         correlation: "00112233445566778899aabbccddeeff".into(),
         causation: (!index.is_multiple_of(3)).then_some(u64::MAX >> (index * 7 % 64)),

@@ -174,7 +174,15 @@ impl Stage {
             let (actor, idempotency) = (actor.clone(), idempotency.clone());
             let correlation = if correlation.is_empty() { "blank" } else { correlation }.into();
             self.record(
-                &Envelope { proof: None, actor, correlation, causation: None, idempotency, event },
+                &Envelope {
+                    clock: None,
+                    proof: None,
+                    actor,
+                    correlation,
+                    causation: None,
+                    idempotency,
+                    event,
+                },
                 at,
             );
         }

@@ -30,6 +30,7 @@ pub(crate) fn record(length: usize) -> NewRecord {
         message: Text::from(".".repeat(length)),
     };
     let envelope = Envelope {
+        clock: None,
         proof: None,
         actor: ActorId { kind: Actor::System, id: "w".to_string() },
         correlation: "w".to_string(),

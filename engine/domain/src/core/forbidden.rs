@@ -9,6 +9,7 @@ use core::fmt::Display;
 use serde::Serialize;
 
 use crate::core::actor::{ActorId, Proof};
+use crate::core::clocks::{Moment, Times};
 use crate::core::closed_enum;
 use crate::core::hash::Digest;
 use crate::core::time::Timestamp;
@@ -41,6 +42,8 @@ closed_enum! {
         SegmentIndex = "SEGMENT_INDEX",
         /// Holdpoint alone states the rules' numbers, of every system, and they only rise.
         RulesNumbers = "RULES_NUMBERS",
+        /// A person accepts a step of the clock, as it is, when all that was due has ended.
+        ClockStep = "CLOCK_STEP",
         /// What is said to be unproven are records before the event that says so.
         UnprovenRecords = "UNPROVEN_RECORDS",
         /// Labels are within their bounds, in order, and of the records before them in their batch.
@@ -162,14 +165,18 @@ pub struct Rules {
     /// Whether there are the words that came with number 4: approvals that are revoked, and
     /// policies that root unlocked. Where there are not, no record that says one is checked.
     pub has_fourth_words: bool,
-    /// Whether there are the words that came with number 5: pieces of output, and evidence that
-    /// states them. Where there are not, no record that says one is checked.
+    /// Whether there are the words that came with number 5: pieces of output, evidence that states
+    /// them, and accepted steps of the clock. Where there are not, no record that says one is checked.
     pub has_fifth_words: bool,
+    /// Whether whatever ends a limit states by which clock it did. Where it does, that is checked
+    /// by every number.
+    pub tells_clock: bool,
 }
 
 impl Rules {
     /// Those that every new event is made by.
-    pub const NEWEST: &'static Self = &Self { number: 5, has_fifth_words: true, ..*Self::FOURTH };
+    pub const NEWEST: &'static Self =
+        &Self { number: 5, has_fifth_words: true, tells_clock: true, ..*Self::FOURTH };
 
     const FOURTH: &'static Self = &Self { number: 4, has_fourth_words: true, ..*Self::THIRD };
 
@@ -186,6 +193,7 @@ impl Rules {
         tells_observed: false,
         has_fourth_words: false,
         has_fifth_words: false,
+        tells_clock: false,
     };
 
     /// Those of a number; `None`: this program does not have them.
@@ -201,6 +209,10 @@ impl Rules {
 pub(crate) struct Record<'a> {
     pub(crate) sequence: u64,
     pub(crate) at: Timestamp,
+    /// The same on the scale of the times of the limit that it is about.
+    pub(crate) times: Times,
+    /// What the own clock of the machine that recorded it said.
+    pub(crate) clock: Timestamp,
     pub(crate) actor: &'a ActorId,
     pub(crate) proof: Option<Proof>,
     pub(crate) correlation: &'a str,
@@ -210,6 +222,13 @@ pub(crate) struct Record<'a> {
     /// Those of them that follow from the record alone, where they were computed before: of the raw
     /// bytes, and the seed's.
     pub(crate) known_hashes: Option<[Digest; 2]>,
+}
+
+impl Record<'_> {
+    /// The moment, as both clocks have it.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment::new(self.at, self.clock)
+    }
 }
 
 /// What is found about one event. Where nobody asks, nothing is kept and no text is made: a guard

@@ -42,6 +42,10 @@ pub const MAX_RETIRED_KEYS: usize = 1024;
 /// nanoseconds (one second).
 pub const CLOCK_STEP_NS: u64 = 1_000_000_000;
 
+/// A log whose newest record is ahead of the clock by more than this says so, in nanoseconds (one
+/// minute).
+pub const CLOCK_AHEAD_NS: u64 = 60_000_000_000;
+
 /// Random bits of an identifier that Holdpoint mints, in bytes.
 pub const ENTROPY_BYTES: usize = 16;
 

@@ -4,6 +4,7 @@ pub mod actor;
 #[cfg(feature = "arbitrary")]
 pub(crate) mod arbitrary;
 pub(crate) mod canonical;
+pub mod clocks;
 pub mod codec;
 pub mod confidence;
 pub mod doubt;

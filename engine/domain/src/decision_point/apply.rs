@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Display, Formatter};
 
 use crate::core::actor::Principal;
+use crate::core::clocks::{EndedBy, Moment, Times};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::ids::{digits, id};
 use crate::core::payload::Text;
@@ -78,6 +79,20 @@ pub(crate) fn judge(
     };
     if let Err(Fault { expected, found }) = checked {
         checks.forbid(rule_of(event), expected, found);
+    }
+    let is_untold = checks.rules.tells_clock && matches!(event.clocks(), Some((None, _)));
+    checks.demand(!is_untold, rule_of(event), "the clock that ended it", "none");
+}
+
+impl PointsView<'_> {
+    /// The moment on the scale of the times of a round and its approval.
+    pub(super) fn times(self, point: &DecisionPoint, now: Moment) -> Times {
+        self.clocks.times(&point.decision_id, now)
+    }
+
+    /// The latest time that any clock gives: what ends no later is over.
+    pub(super) fn time(self, point: &DecisionPoint, now: Moment) -> Timestamp {
+        self.times(point, now).latest()
     }
 }
 
@@ -219,7 +234,7 @@ fn apply(point: &mut DecisionPoint, record: Record<'_>, event: &Event) {
         Event::DecisionPointEscalated(body) => point.escalate(body, at),
         Event::LateResponseRecorded(body) => point.keep_late(body, at, sequence),
         Event::ApprovalConsumed(body) => point.consume(&body.by, at, sequence),
-        Event::ApprovalLapsed(body) => point.lapsed_at = Some(body.valid_until),
+        Event::ApprovalLapsed(body) => point.lapsed_at = Some(body.valid_until.min(at)),
         Event::ApprovalRevoked(body) => point.revoke(body, at, sequence),
         Event::DependentsReleased(_) => point.released_at = Some(at),
         Event::OutcomeReported(body) => point.report(body, at, sequence),
@@ -233,7 +248,7 @@ fn check_refined(
     body: &DecisionPointRefined,
 ) -> Checked {
     check_speaker(record, &body.by)?;
-    accepted(point.check_refinement(&body.by, &body.proposal, record.at))
+    accepted(point.check_refinement(&body.by, &body.proposal, record.times.latest()))
 }
 
 /// A round that ended for one that cannot begin would leave nothing to answer.
@@ -275,7 +290,7 @@ fn check_resolved(
         return check_response(view, point, record, &body.by, &body.response, comment);
     }
     check_speaker(record, &body.by)?;
-    accepted(point.check_open(record.at))?;
+    accepted(point.check_open(record.times.latest()))?;
     let voted = point.votes.iter().any(|vote| vote.is_by(&body.by, &body.response));
     match voted && point.ends_round(&body.response) {
         true => Ok(()),
@@ -294,12 +309,15 @@ fn check_response(
     check_speaker(record, by)?;
     accepted(view.check_respondent(point, (by.kind, &by.id), record.proof))?;
     check_proof(record, by)?;
-    accepted(point.check_response(by, response, record.at))?;
+    accepted(point.check_response(by, response, record.times.latest()))?;
     accepted(check_response_form(response, comment))
 }
 
 fn check_default(point: &DecisionPoint, record: Record<'_>, body: &DefaultTaken) -> Checked {
-    check_time_over(point, record, body.expires_at)?;
+    let ended_by = check_time_over(point, record, body.expires_at)?;
+    if ended_by != EndedBy::Both {
+        return Err(fault("a time that is over by both clocks", Found::Words(ended_by.name())));
+    }
     match point.default_at_deadline() == Some(&body.option_id) {
         true => Ok(()),
         false => {
@@ -313,26 +331,50 @@ fn check_aborted(
     record: Record<'_>,
     body: &DecisionPointAborted,
 ) -> Checked {
-    check_time_over(point, record, body.expires_at)?;
+    let ended_by = check_time_over(point, record, body.expires_at)?;
+    check_clock(ended_by, body.ended_by, body.steady)?;
     match point.default_at_deadline() {
-        None => Ok(()),
-        Some(default) => {
+        Some(default) if ended_by == EndedBy::Both => {
             Err(fault("the default that the creator asked for", Found::Input(default.clone())))
         }
+        _ => Ok(()),
     }
 }
 
-fn check_time_over(point: &DecisionPoint, record: Record<'_>, stated: Timestamp) -> Checked {
-    match point.deadline() {
-        Some(end) if end == stated && end <= record.at => Ok(()),
-        Some(end) => Err(fault("the deadline, when it has passed", Found::Time(end))),
-        None => Err(fault("an open round with a deadline", Found::Words(point.state.name()))),
+/// The clock by which the time of an open round is over.
+fn check_time_over(
+    point: &DecisionPoint,
+    record: Record<'_>,
+    stated: Timestamp,
+) -> Result<EndedBy, Fault> {
+    let Some(end) = point.deadline() else {
+        return Err(fault("an open round with a deadline", Found::Words(point.state.name())));
+    };
+    let over = record.times.over(end).filter(|_| end == stated);
+    over.ok_or_else(|| fault("the deadline, when it has passed", Found::Time(end)))
+}
+
+/// The clock that is stated is the one that ended it. What was recorded before clocks were told
+/// apart was over by the log's time.
+fn check_clock(ended_by: EndedBy, stated: Option<EndedBy>, steady: Option<Timestamp>) -> Checked {
+    let expected = stated.unwrap_or(match ended_by {
+        EndedBy::LogTime => EndedBy::LogTime,
+        _ => EndedBy::Both,
+    });
+    if expected != ended_by {
+        return Err(fault("the clock by which it is over", Found::Words(expected.name())));
+    }
+    match steady {
+        Some(steady) if ended_by != EndedBy::Monotonic => {
+            Err(fault("the monotonic clock, where it alone ended it", Found::Time(steady)))
+        }
+        _ => Ok(()),
     }
 }
 
 fn check_open(point: &DecisionPoint, record: Record<'_>, by: &Principal) -> Checked {
     check_speaker(record, by)?;
-    accepted(point.check_open(record.at))
+    accepted(point.check_open(record.times.latest()))
 }
 
 fn check_requester_of_open(point: &DecisionPoint, record: Record<'_>, by: &Principal) -> Checked {
@@ -379,15 +421,16 @@ fn check_consumed(
     body: &ApprovalConsumed,
 ) -> Checked {
     check_speaker(record, &body.by)?;
-    accepted(point.check_consumption(&body.binding, record.at))?;
+    accepted(point.check_consumption(&body.binding, record.times.latest()))?;
     let kept = view.check_spent(point);
     kept.map_err(|why| fault("an approval that keeps the policy", Found::Loosened(why)))
 }
 
 fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed) -> Checked {
-    match point.spendable_until() {
-        Some(until) if until == body.valid_until && until <= record.at => Ok(()),
-        _ => Err(fault("an approval whose time is over", Found::Time(body.valid_until))),
+    let until = point.spendable_until().filter(|until| *until == body.valid_until);
+    match until.and_then(|until| record.times.over(until)) {
+        Some(ended_by) => check_clock(ended_by, body.ended_by, body.steady),
+        None => Err(fault("an approval whose time is over", Found::Time(body.valid_until))),
     }
 }
 

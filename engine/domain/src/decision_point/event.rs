@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::core::actor::{NamedUsers, Principal};
+use crate::core::clocks::EndedBy;
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
 use crate::core::{before, events, recorded};
@@ -28,7 +29,8 @@ events! {
         /// Nobody answered in time: the default.
         198 v 1 "decision_point.default_taken" => DefaultTaken;
         /// Nobody answered in time: nothing.
-        199 v 1 "decision_point.aborted" => DecisionPointAborted;
+        199 v 2 "decision_point.aborted"
+            => DecisionPointAborted, before 1 => DecisionPointAbortedV1;
         /// A question was taken back.
         200 v 1 "decision_point.cancelled" => DecisionPointCancelled;
         /// Another question took its place.
@@ -42,7 +44,7 @@ events! {
         /// An approval was spent.
         205 v 1 "decision_point.consumed" => ApprovalConsumed;
         /// An approval was not spent in time.
-        206 v 1 "decision_point.approval_lapsed" => ApprovalLapsed;
+        206 v 2 "decision_point.approval_lapsed" => ApprovalLapsed, before 1 => ApprovalLapsedV1;
         /// What waited may go on.
         207 v 1 "decision_point.released" => DependentsReleased;
         /// The host of an approved action said what became of it.
@@ -52,6 +54,17 @@ events! {
     }
     /// The decision point that the event is about.
     pub fn decision_id(body) -> &str { &body.decision_id }
+}
+
+impl DecisionPointEvent {
+    /// The clock that ended a limit, and what the monotonic one gave; `None`: no limit ended.
+    pub(crate) const fn clocks(&self) -> Option<(Option<EndedBy>, Option<Timestamp>)> {
+        match self {
+            Self::DecisionPointAborted(body) => Some((body.ended_by, body.steady)),
+            Self::ApprovalLapsed(body) => Some((body.ended_by, body.steady)),
+            _ => None,
+        }
+    }
 }
 
 recorded! {
@@ -80,6 +93,24 @@ before! {
     } with {
         separation: false,
         people: None,
+    }
+
+    /// [`DecisionPointAborted`] as it was recorded before clocks were told apart.
+    DecisionPointAbortedV1 => DecisionPointAborted {
+        decision_id: Text,
+        expires_at: Timestamp,
+    } with {
+        ended_by: None,
+        steady: None,
+    }
+
+    /// [`ApprovalLapsed`] as it was recorded before clocks were told apart.
+    ApprovalLapsedV1 => ApprovalLapsed {
+        decision_id: Text,
+        valid_until: Timestamp,
+    } with {
+        ended_by: None,
+        steady: None,
     }
 
     /// [`DecisionPointCreated`] as it was recorded before there were numbers beside names.
@@ -154,7 +185,8 @@ recorded! {
         comment: Option<Text>,
     }
 
-    /// Nobody answered in time: the default was taken, as the creator asked.
+    /// Nobody answered in time: the default was taken, as the creator asked. The log's time and the
+    /// own clock of whoever recorded it both said that the time was over.
     DefaultTaken {
         /// The round.
         decision_id: Text,
@@ -164,12 +196,17 @@ recorded! {
         expires_at: Timestamp,
     }
 
-    /// Nobody answered in time: nothing was decided.
+    /// Nobody answered in time: nothing was decided. A default was not taken where only one clock
+    /// said that the time was over.
     DecisionPointAborted {
         /// The round.
         decision_id: Text,
-        /// When the time was over.
+        /// When the time was over, as the terms state it.
         expires_at: Timestamp,
+        /// The clock that ended it. `None` in records that were made before clocks were told apart.
+        ended_by: Option<EndedBy>,
+        /// The own clock as the monotonic one continued it, where that ended it.
+        steady: Option<Timestamp>,
     }
 
     /// A question was taken back.
@@ -238,8 +275,12 @@ recorded! {
     ApprovalLapsed {
         /// The round.
         decision_id: Text,
-        /// When its time was over.
+        /// When its time was over, as the terms state it.
         valid_until: Timestamp,
+        /// The clock that ended it. `None` in records that were made before clocks were told apart.
+        ended_by: Option<EndedBy>,
+        /// The own clock as the monotonic one continued it, where that ended it.
+        steady: Option<Timestamp>,
     }
 
     /// An approval was revoked before it was spent. The answer stays the answer.

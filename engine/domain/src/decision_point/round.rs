@@ -504,7 +504,9 @@ impl DecisionPoint {
     pub(crate) fn abort(&mut self, expires_at: Timestamp, at: Timestamp, sequence: u64) {
         self.state = DecisionPointState::Aborted;
         let kind = Some(ResolutionKind::Abort);
-        self.ending = Some(Ending { kind, ended_at: expires_at, ..Ending::at(at, sequence) });
+        // By the own clock it may be over before the log's time says so.
+        let ended_at = expires_at.min(at);
+        self.ending = Some(Ending { kind, ended_at, ..Ending::at(at, sequence) });
     }
 
     pub(crate) fn cancel(&mut self, body: &DecisionPointCancelled, at: Timestamp, sequence: u64) {

@@ -6,6 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::core::actor::{Actor, Gate, PersonTerms, Principal, Proof};
+use crate::core::clocks::{Clocks, EndedBy, Moment};
 use crate::core::doubt::Doubt;
 use crate::core::limits::MAX_LIST_ITEMS;
 use crate::core::payload::{List, Text};
@@ -58,6 +59,8 @@ pub(crate) struct PointsView<'a> {
     pub(crate) is_policy_lost: bool,
     /// Why nothing is permitted by what was decided.
     pub(crate) doubt: Option<Doubt>,
+    /// By which clocks rounds and approvals end.
+    pub(crate) clocks: &'a Clocks,
 }
 
 impl<'a> PointsView<'a> {
@@ -127,20 +130,20 @@ impl<'a> PointsView<'a> {
 pub(crate) fn on_decision_point(
     view: PointsView<'_>,
     command: &Command,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<Vec<Event>, No> {
     match command {
-        Command::CreateDecisionPoint(c) => create(view, c, at),
-        Command::RespondToDecisionPoint(c) => respond(view, c, at),
-        Command::RefineDecisionPoint(c) => refine(find(view, &c.decision_id)?, c, at),
-        Command::CancelDecisionPoint(c) => cancel(view, c, at),
-        Command::EscalateDecisionPoint(c) => escalate(find(view, &c.decision_id)?, c, at),
-        Command::RemindDecisionPoint(c) => remind(find(view, &c.decision_id)?, c, at),
-        Command::ConsumeApproval(c) => consume(view, c, at),
+        Command::CreateDecisionPoint(c) => create(view, c, now),
+        Command::RespondToDecisionPoint(c) => respond(view, c, now),
+        Command::RefineDecisionPoint(c) => refine(view, c, now),
+        Command::CancelDecisionPoint(c) => cancel(view, c, now),
+        Command::EscalateDecisionPoint(c) => escalate(view, c, now),
+        Command::RemindDecisionPoint(c) => remind(view, c, now),
+        Command::ConsumeApproval(c) => consume(view, c, now),
         Command::ReportOutcome(c) => report(view, c),
         Command::ExpireDecisionPoint(c) => {
             let point = find(view, &c.decision_id)?;
-            match due_events(view, point, at) {
+            match due_events(view, point, now) {
                 events if events.is_empty() => {
                     Err(No::NothingDue { decision_id: c.decision_id.clone() })
                 }
@@ -166,19 +169,19 @@ fn check_new(view: PointsView<'_>, decision_id: &Text) -> Result<(), No> {
 fn create(
     view: PointsView<'_>,
     command: &CreateDecisionPoint,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<Vec<Event>, No> {
     check_principal(&command.by)?;
     let decision_id = Text::from(command.decision_id());
     check_new(view, &decision_id)?;
-    let terms = terms(command, at)?;
-    check_terms(&terms, &command.by.id, at)?;
+    let terms = terms(command, now.at)?;
+    check_terms(&terms, &command.by.id, now.at)?;
     check_chosen_names(&terms)?;
-    check_new_terms(view, command, &terms, at)?;
+    check_new_terms(view, command, &terms, now.at)?;
     let mut events = Vec::new();
     if let Some(other) = &terms.supersedes {
         let point = find(view, other)?;
-        point.check_open(at)?;
+        point.check_open(view.time(point, now))?;
         point.check_requester(&command.by)?;
         let (superseded_by, by) = (decision_id.clone(), command.by.clone());
         let decision_id = point.decision_id.clone();
@@ -281,7 +284,7 @@ fn list<T, U>(field: &'static str, items: &[T], make: impl Fn(&T) -> U) -> Resul
 fn respond(
     view: PointsView<'_>,
     command: &RespondToDecisionPoint,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<Vec<Event>, No> {
     check_principal(&command.by)?;
     let point = find(view, &command.decision_id)?;
@@ -289,7 +292,7 @@ fn respond(
     if let Some(sequence) = point.given_before(&command.by, &command.response, comment) {
         return Err(CommonRefusal::AlreadyDone { sequence }.into());
     }
-    let over = due_events(view, point, at);
+    let over = due_events(view, point, now);
     if !point.is_open() || !over.is_empty() {
         point.check_option(&command.response)?;
     }
@@ -301,12 +304,12 @@ fn respond(
         check_form_of(command)?;
         return late(point, command, over);
     }
-    point.check_response(&command.by, &command.response, at)?;
+    point.check_response(&command.by, &command.response, view.time(point, now))?;
     check_form_of(command)?;
     if let Response::Guidance(words) = &command.response {
-        return guidance(view, point, command, words, at);
+        return guidance(view, point, command, words, now.at);
     }
-    Ok(answer(view, point, command, &command.response, at))
+    Ok(answer(view, point, command, &command.response, now.at))
 }
 
 fn check_form_of(command: &RespondToDecisionPoint) -> Result<(), No> {
@@ -399,35 +402,34 @@ fn release(view: PointsView<'_>, point: &DecisionPoint) -> Option<Event> {
     (is_released && !blocks.is_empty()).then(|| released.into())
 }
 
-/// What happens by itself at a time: the default, the abort, the end of an approval.
-fn due_events(view: PointsView<'_>, point: &DecisionPoint, at: Timestamp) -> Vec<Event> {
+/// What happens by itself at a time: the default, the abort, the end of an approval. A default is
+/// taken only where both clocks say that the time is over.
+fn due_events(view: PointsView<'_>, point: &DecisionPoint, now: Moment) -> Vec<Event> {
     let decision_id = point.decision_id.clone();
-    if let Some(expires_at) = point.deadline().filter(|end| *end <= at) {
-        return match point.default_at_deadline() {
-            Some(option_id) => {
-                let taken = DefaultTaken { decision_id, option_id: option_id.clone(), expires_at };
-                let mut after = point.clone();
-                after.take_default(&taken, at, 0);
-                let mut events = vec![taken.into()];
-                events.extend(release(view, &after));
-                events
-            }
-            None => vec![DecisionPointAborted { decision_id, expires_at }.into()],
+    let times = view.times(point, now);
+    let over = |end: Option<Timestamp>| end.and_then(|end| Some((end, times.over(end)?)));
+    if let Some((expires_at, ended_by)) = over(point.deadline()) {
+        let default = point.default_at_deadline().filter(|_| ended_by == EndedBy::Both);
+        let Some(option_id) = default.cloned() else {
+            let (steady, ended_by) = (times.stated_steady(expires_at), Some(ended_by));
+            return vec![DecisionPointAborted { decision_id, expires_at, ended_by, steady }.into()];
         };
+        let taken = DefaultTaken { decision_id, option_id, expires_at };
+        let mut after = point.clone();
+        after.take_default(&taken, now.at, 0);
+        return [taken.into()].into_iter().chain(release(view, &after)).collect();
     }
-    match point.spendable_until() {
-        Some(valid_until) if valid_until <= at => {
-            vec![ApprovalLapsed { decision_id, valid_until }.into()]
-        }
-        _ => Vec::new(),
-    }
+    let Some((valid_until, ended_by)) = over(point.spendable_until()) else { return Vec::new() };
+    let (steady, ended_by) = (times.stated_steady(valid_until), Some(ended_by));
+    vec![ApprovalLapsed { decision_id, valid_until, ended_by, steady }.into()]
 }
 
 fn refine(
-    point: &DecisionPoint,
+    view: PointsView<'_>,
     command: &RefineDecisionPoint,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<Vec<Event>, No> {
+    let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     let before = &point.terms.proposal;
     let text = |new: &Option<alloc::string::String>| new.as_ref().map(Text::from);
@@ -446,7 +448,7 @@ fn refine(
         },
         default_option: default.or_else(|| before.default_option.clone()),
     };
-    point.check_refinement(&command.by, &proposal, at)?;
+    point.check_refinement(&command.by, &proposal, view.time(point, now))?;
     let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
     Ok(vec![DecisionPointRefined { decision_id, by, proposal: proposal.into() }.into()])
 }
@@ -465,7 +467,7 @@ fn still_rejecting(before: &Proposal, offered: &[DecisionOption]) -> Vec<Decisio
 fn cancel(
     view: PointsView<'_>,
     command: &CancelDecisionPoint,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<Vec<Event>, No> {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
@@ -486,41 +488,39 @@ fn cancel(
         point.check_revocation(&command.by)?;
         return Ok(vec![ApprovalRevoked { decision_id, by, reason }.into()]);
     }
-    point.check_open(at)?;
+    point.check_open(view.time(point, now))?;
     point.check_requester(&command.by)?;
     Ok(vec![DecisionPointCancelled { decision_id, by, reason }.into()])
 }
 
 fn escalate(
-    point: &DecisionPoint,
+    view: PointsView<'_>,
     command: &EscalateDecisionPoint,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<Vec<Event>, No> {
+    let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     check_identifier("target of the escalation", &command.to)?;
     check_reason(command.reason.as_deref())?;
-    point.check_open(at)?;
+    point.check_open(view.time(point, now))?;
     let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
     let (to, reason) = (Text::from(&command.to), command.reason.as_ref().map(Text::from));
     Ok(vec![DecisionPointEscalated { decision_id, by, to, reason }.into()])
 }
 
 fn remind(
-    point: &DecisionPoint,
+    view: PointsView<'_>,
     command: &RemindDecisionPoint,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<Vec<Event>, No> {
+    let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
-    point.check_open(at)?;
+    point.check_open(view.time(point, now))?;
     let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
     Ok(vec![DecisionPointReminded { decision_id, by }.into()])
 }
 
-fn consume(
-    view: PointsView<'_>,
-    command: &ConsumeApproval,
-    at: Timestamp,
-) -> Result<Vec<Event>, No> {
+fn consume(view: PointsView<'_>, command: &ConsumeApproval, now: Moment) -> Result<Vec<Event>, No> {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     check_binding(&command.binding)?;
@@ -529,7 +529,7 @@ fn consume(
         let (decision_id, tool) = (point.decision_id.to_string(), bound.into());
         return Err(No::SpentElsewhere { decision_id, tool });
     }
-    check_consumption(view, point, &command.binding, at)?;
+    check_consumption(view, point, &command.binding, now)?;
     if view.is_policy_lost {
         return Err(PolicyRefusal::Lost.into());
     }
@@ -558,11 +558,11 @@ pub(crate) fn spend<'w>(
     decision_id: &str,
     by: &Principal,
     binding: &ActionBinding,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<(&'w DecisionPoint, Event), No> {
     check_principal(by)?;
     let point = find(view, decision_id)?;
-    check_consumption(view, point, binding, at)?;
+    check_consumption(view, point, binding, now)?;
     Ok((point, consumed(point, by, binding)))
 }
 
@@ -572,9 +572,9 @@ fn check_consumption(
     view: PointsView<'_>,
     point: &DecisionPoint,
     binding: &ActionBinding,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<(), No> {
-    point.check_consumption(binding, at)?;
+    point.check_consumption(binding, view.time(point, now))?;
     let Some(doubt) = view.doubt else { return Ok(()) };
     Err(point.in_doubt(doubt))
 }

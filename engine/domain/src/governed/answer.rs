@@ -4,6 +4,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::core::clocks::Times;
 use crate::core::hash::HashBuilder;
 use crate::core::payload::Text;
 use crate::core::refusal::CommonRefusal;
@@ -41,6 +42,7 @@ pub(crate) fn answer(
     place: Option<RequestPlace<'_>>,
     command: &AnswerHumanDecision,
     at: Timestamp,
+    times: Times,
 ) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     check_names(command)?;
     let place = find(place, &command.request_id)?;
@@ -50,7 +52,7 @@ pub(crate) fn answer(
         (_, Some(outcome)) => repeated(command, place.held(), outcome),
         (RequestPlace::Live(entity, held), None) => {
             on_loop((Some(entity), &[]), entity.loop_id(), command.entropy, at, |entity, batch| {
-                answer_open(entity, batch, held, command)
+                answer_open(entity, batch, held, command, times)
             })
         }
         (RequestPlace::Closed(held), None) => {
@@ -130,9 +132,10 @@ fn answer_open(
     batch: &mut Batch<'_>,
     held: &HeldRequest,
     command: &AnswerHumanDecision,
+    times: Times,
 ) -> Result<(), LoopRefusal> {
-    if held.request.is_expired(batch.at()) {
-        request::time_out(entity, batch, held, command.entropy)?;
+    if let Some(ended_by) = times.over(held.request.timeout_at) {
+        request::time_out(entity, batch, held, command.entropy, (times, ended_by))?;
         batch.push(late(command, held));
         return Ok(());
     }

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use core::fmt::{Debug, Display};
 
 use crate::core::actor::{Actor, PersonTerms};
+use crate::core::clocks::EndedBy;
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::ids::{digits, is_strong_entropy};
 use crate::core::time::Timestamp;
@@ -183,6 +184,7 @@ pub(crate) fn judge_warned(
     let rule = Rule::HumanDecisionExpiry;
     let Some(held) = open(entity, &body.request_id, rule, checks) else { return };
     check_due(record, held.warning_at(), body.due_at, checks);
+    check_steady(record, body.due_at, body.steady, checks);
     checks.demand(held.warning.is_none(), rule, "one warning", "another");
 }
 
@@ -190,7 +192,8 @@ pub(crate) fn judge_warned(
 fn check_due(record: Record<'_>, due_at: Timestamp, stated: Timestamp, checks: &mut RuleChecks) {
     let rule = Rule::HumanDecisionExpiry;
     checks.expect(rule, due_at, stated);
-    checks.demand(record.at >= due_at, rule, format_args!("{due_at} or later"), record.at);
+    let is_due = record.times.over(due_at).is_some();
+    checks.demand(is_due, rule, format_args!("{due_at} or later"), record.at);
 }
 
 /// A timeout counts even where it is wrong: it is ABORT.
@@ -226,9 +229,33 @@ pub(crate) fn judge_timed_out(
     let Some(held) = open(entity, &body.record.request_id, rule, checks) else { return };
     check_due(record, held.request.timeout_at, body.due_at, checks);
     checks.demand(held.warning.is_some(), rule, "a warning before the timeout", "none");
+    judge_clock(record, body, checks);
     let expected = timeout(held, record, body);
     same(checks, rule, "record", &expected, &body.record);
     check_audit(entity, held, &expected, None, &body.audit, checks);
+}
+
+/// The clock that is stated is the one that ended it.
+fn judge_clock(record: Record<'_>, body: &HumanDecisionTimedOut, checks: &mut RuleChecks) {
+    let rule = Rule::HumanDecisionExpiry;
+    let ended_by = record.times.over(body.due_at);
+    let name = |it: Option<EndedBy>| it.map_or("none", EndedBy::name);
+    if body.ended_by.is_some() || checks.rules.tells_clock {
+        checks.expect(rule, name(ended_by), name(body.ended_by));
+    }
+    check_steady(record, body.due_at, body.steady, checks);
+}
+
+/// The monotonic clock is stated where it alone says that something is due.
+fn check_steady(
+    record: Record<'_>,
+    due_at: Timestamp,
+    stated: Option<Timestamp>,
+    checks: &mut RuleChecks,
+) {
+    let is_so = record.times.stated_steady(due_at) == stated;
+    let expected = "no reading of the monotonic clock";
+    checks.demand(is_so, Rule::HumanDecisionExpiry, expected, "one");
 }
 
 /// Exactly one answer of a person who may give it, in time. Anything else counts for nothing.
@@ -300,6 +327,10 @@ fn check_answer(
     let is_escalation = found.decision == HumanDecision::Escalate;
     if target.is_some() != is_escalation || !target.is_none_or(known) {
         checks.forbid(rule, "a target that can be asked", target.unwrap_or("none"));
+        return false;
+    }
+    if held.request.is_expired(record.times.latest()) && !held.request.is_expired(record.at) {
+        checks.forbid(rule, "an answer in time by the own clock", found.decision);
         return false;
     }
     let entropy = digits(&found.decision_id);
@@ -419,7 +450,7 @@ pub(crate) fn may_override(
         None => checks.demand(false, rule, "no value", body.disclosed),
     };
     let is_first = held.overrides.iter().all(|entry| entry.field != body.field)
-        && !held.request.is_expired(record.at);
+        && !held.request.is_expired(record.times.latest());
     checks.demand(is_first, rule, "one override of a field, in time", body.field);
     is_human && allowed && is_value && is_first
 }
@@ -440,15 +471,14 @@ pub(crate) fn judge_withdrawn(
 }
 
 /// The request, where it is known, may be of a loop that settled.
-pub(crate) fn late_answer(held: &mut HeldRequest, record: Record<'_>) {
-    if is_late(held, record) {
+pub(crate) fn late_answer(held: &mut HeldRequest) {
+    if is_late(held) {
         held.late_answers = held.late_answers.saturating_add(1);
     }
 }
 
-fn is_late(held: &HeldRequest, record: Record<'_>) -> bool {
-    let timed_out = held.decided().is_some_and(|d| d.outcome == HumanDecisionOutcome::Timeout);
-    timed_out && held.request.is_expired(record.at)
+fn is_late(held: &HeldRequest) -> bool {
+    held.decided().is_some_and(|decided| decided.outcome == HumanDecisionOutcome::Timeout)
 }
 
 pub(crate) fn judge_late_answer(
@@ -463,7 +493,7 @@ pub(crate) fn judge_late_answer(
         checks.forbid(rule, "a known request", &body.request_id);
         return;
     };
-    if checks.demand(is_late(held, record), rule, "a request that timed out", &body.request_id) {
+    if checks.demand(is_late(held), rule, "a request that timed out", &body.request_id) {
         checks.expect(rule, held.request.timeout_at, body.timeout_at);
     }
 }

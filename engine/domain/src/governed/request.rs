@@ -6,6 +6,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use crate::core::actor::Actor;
+use crate::core::clocks::{EndedBy, Times};
 use crate::core::ids::Entropy;
 use crate::core::limits::MAX_REASON_BYTES;
 use crate::core::refusal::CommonRefusal;
@@ -179,6 +180,7 @@ pub(crate) fn expire(
     place: Option<RequestPlace<'_>>,
     command: &ExpireDue,
     at: Timestamp,
+    times: Times,
 ) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     let place = find(place, &command.request_id)?;
     if let Some(outcome) = &place.held().outcome {
@@ -187,14 +189,14 @@ pub(crate) fn expire(
     let (RequestPlace::Live(entity, held), Some(next)) = (place, place.held().next_due()) else {
         return Err(not_due(place.held()));
     };
-    if at < next {
+    if times.over(next).is_none() {
         return Err(not_due(held));
     }
     on_loop((Some(entity), &[]), entity.loop_id(), command.entropy, at, |entity, batch| {
-        if held.request.is_expired(at) {
-            return time_out(entity, batch, held, command.entropy);
+        if let Some(ended_by) = times.over(held.request.timeout_at) {
+            return time_out(entity, batch, held, command.entropy, (times, ended_by));
         }
-        warn(batch, held);
+        warn(batch, held, times);
         Ok(())
     })
 }
@@ -204,11 +206,12 @@ fn not_due(held: &HeldRequest) -> LoopRefusal {
     HumanDecisionRefusal::NotDue { request_id, next: held.next_due() }.into()
 }
 
-fn warn(batch: &mut Batch<'_>, held: &HeldRequest) {
+fn warn(batch: &mut Batch<'_>, held: &HeldRequest, times: Times) {
     batch.push(HumanDecisionWarned {
         loop_id: batch.loop_id(),
         request_id: held.request.request_id.clone(),
         due_at: held.warning_at(),
+        steady: times.stated_steady(held.warning_at()),
     });
 }
 
@@ -218,16 +221,18 @@ pub(crate) fn time_out(
     batch: &mut Batch<'_>,
     held: &HeldRequest,
     entropy: Entropy,
+    (times, ended_by): (Times, EndedBy),
 ) -> Result<(), LoopRefusal> {
     if held.warning.is_none() {
-        warn(batch, held);
+        warn(batch, held, times);
     }
     let record = create_timeout_decision(&held.request, batch.timestamp(), &entropy.to_string());
     let audit = audit_entry(entity, held, &record, None);
     let details = alloc::format!("{}: {}", HaltReason::HumanDecisionTimedOut, told(&record));
     let (loop_id, due_at) = (batch.loop_id(), held.request.timeout_at);
     batch.close_request();
-    batch.push(HumanDecisionTimedOut { loop_id, due_at, record, audit });
+    let (steady, ended_by) = (times.stated_steady(due_at), Some(ended_by));
+    batch.push(HumanDecisionTimedOut { loop_id, due_at, record, audit, ended_by, steady });
     batch.halt(Ending {
         from: Evaluated,
         requested: Halted,
@@ -244,6 +249,7 @@ pub(crate) fn override_visibility(
     place: Option<RequestPlace<'_>>,
     command: &OverrideVisibility,
     at: Timestamp,
+    times: Times,
 ) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     check_identifier("human id", &command.human_id)?;
     check_reason_length(Some(&command.reason))?;
@@ -257,7 +263,7 @@ pub(crate) fn override_visibility(
         let request_id = String::from(held.request_id());
         return Err(HumanDecisionRefusal::UnknownRequest { request_id }.into());
     };
-    let event = overridden(entity, held, command, at)?;
+    let event = overridden(entity, held, command, times.latest())?;
     on_loop((Some(entity), &[]), entity.loop_id(), Entropy::default(), at, |_, batch| {
         batch.push(event);
         Ok(())

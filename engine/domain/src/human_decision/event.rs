@@ -1,10 +1,11 @@
 //! What happened to questions put to a person (seed Phase-32). Kinds 128 to 159.
 
+use crate::core::clocks::EndedBy;
 use crate::core::codec::Before;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
-use crate::core::{events, recorded};
+use crate::core::{before, events, recorded};
 use crate::human_decision::types::{
     AnswerMeans, AuditEntry, HumanDecision, HumanDecisionOutcome, HumanDecisionRecord,
     HumanDecisionRequest, OverrideField, RequestContext,
@@ -19,11 +20,12 @@ events! {
         /// A field was allowed to be shown.
         129 v 1 "human_decision.visibility_overridden" => VisibilityOverridden;
         /// 80 % of the time are over.
-        130 v 1 "human_decision.warned" => HumanDecisionWarned;
+        130 v 2 "human_decision.warned" => HumanDecisionWarned, before 1 => HumanDecisionWarnedV1;
         /// A person answered.
         131 v 1 "human_decision.answered" => HumanDecisionAnswered in Box;
         /// Nobody answered: ABORT.
-        132 v 1 "human_decision.timed_out" => HumanDecisionTimedOut in Box;
+        132 v 2 "human_decision.timed_out"
+            => HumanDecisionTimedOut in Box, before 1 => HumanDecisionTimedOutV1;
         /// An answer came too late.
         133 v 1 "human_decision.late_answer_recorded" => LateAnswerRecorded;
         /// Nobody needs to answer any more.
@@ -88,6 +90,28 @@ impl From<HumanDecisionRequestedV1> for HumanDecisionRequested {
     }
 }
 
+before! {
+    /// [`HumanDecisionWarned`] as it was recorded before clocks were told apart.
+    HumanDecisionWarnedV1 => HumanDecisionWarned {
+        loop_id: Text,
+        request_id: Text,
+        due_at: Timestamp,
+    } with {
+        steady: None,
+    }
+
+    /// [`HumanDecisionTimedOut`] as it was recorded before clocks were told apart.
+    HumanDecisionTimedOutV1 => HumanDecisionTimedOut {
+        loop_id: Text,
+        due_at: Timestamp,
+        record: HumanDecisionRecord,
+        audit: AuditEntry,
+    } with {
+        ended_by: None,
+        steady: None,
+    }
+}
+
 recorded! {
     /// A higher authority allowed a field to be shown to the person who decides.
     VisibilityOverridden {
@@ -116,6 +140,8 @@ recorded! {
         request_id: Text,
         /// When the warning was due; the record's own time is when somebody looked.
         due_at: Timestamp,
+        /// The own clock as the monotonic one continued it, where only that says that it is due.
+        steady: Option<Timestamp>,
     }
 
     /// A person answered in time. What follows from it is in the same batch.
@@ -144,6 +170,10 @@ recorded! {
         record: HumanDecisionRecord,
         /// Its place in the audit trail.
         audit: AuditEntry,
+        /// The clock that ended it. `None` in records that were made before clocks were told apart.
+        ended_by: Option<EndedBy>,
+        /// The own clock as the monotonic one continued it, where that ended it.
+        steady: Option<Timestamp>,
     }
 
     /// An answer that came at the deadline or later. It is kept and never counts.

@@ -4,6 +4,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +12,8 @@ use crate::core::actor::{NamedUsers, Principal};
 use crate::core::ids::Entropy;
 use crate::core::{bodies, commands};
 use crate::log::event::{
-    ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived, PolicyUnlocked,
-    RecoveryPerformed, SegmentIndexed,
+    ClockStepAccepted, ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived,
+    PolicyUnlocked, RecoveryPerformed, SegmentIndexed,
 };
 use crate::log::policy::GatePolicy;
 
@@ -53,6 +54,14 @@ pub enum WriterCommand {
     HeadMissingAccepted(HeadMissingAccepted),
     /// The clock stepped.
     ClockStepped(ClockStepped),
+    /// A person accepted that the log's time is ahead.
+    AcceptClockStep {
+        /// Who, and by how much.
+        body: Box<ClockStepAccepted>,
+        /// The commands that end what is due by the old time ([`World::due`](crate::World::due)),
+        /// with their random bits.
+        due: Vec<crate::Command>,
+    },
     /// Records were moved to an archive.
     HistoryArchived(HistoryArchived),
     /// A sealed segment has an index.
@@ -75,6 +84,9 @@ crate::core::arbitrary::one_of! {
     |input| input.arbitrary().map(WriterCommand::HeadMissingAccepted),
     |input| input.arbitrary().map(WriterCommand::ClockStepped),
     |input| input.arbitrary().map(WriterCommand::HistoryArchived),
+    |input| {
+        Ok(WriterCommand::AcceptClockStep { body: input.arbitrary()?, due: Vec::new() })
+    },
     |input| input.arbitrary().map(WriterCommand::SegmentIndexed),
     |input| input.arbitrary().map(WriterCommand::UnlockPolicy),
     |input| {

@@ -44,6 +44,8 @@ events! {
         15 v 2 "log.labelled" => RecordsLabelled, before 1 => RecordsLabelledV1;
         /// Root set a policy that nobody could approve any more.
         16 v 1 "log.policy_unlocked" => PolicyUnlocked in Box;
+        /// A person accepted that the log's time is ahead.
+        17 v 1 "log.clock_step_accepted" => ClockStepAccepted;
     }
 }
 
@@ -76,6 +78,21 @@ recorded! {
     ClockStepped {
         /// By how many nanoseconds; negative: back.
         step_ns: i64,
+    }
+}
+
+recorded! {
+    /// A person at a terminal accepted that the newest record is ahead of the clock. All that was
+    /// due by the old time has ended in the records before it in its batch. The time of records
+    /// stands still as before; limits that are made from here on are judged by own clocks until it
+    /// moves again.
+    ClockStepAccepted {
+        /// Who: a person, at a terminal.
+        by: Principal,
+        /// The time of the newest record, which is this record's too.
+        log_time: Timestamp,
+        /// What the own clock said.
+        clock: Timestamp,
     }
 }
 

@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
 }
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 20] = [
+const ROOMS: [Room; 21] = [
     Room {
         name: "execution_loop",
         version: 3,
@@ -332,6 +332,13 @@ const ROOMS: [Room; 20] = [
         version: 1,
         write: |hot, to| to.add(&hot.outputs),
         read: |room, hot| room.decoded().map(|outputs| hot.outputs = outputs),
+        older: &[],
+    },
+    Room {
+        name: "limits",
+        version: 1,
+        write: |hot, to| to.add(&hot.clocks),
+        read: |room, hot| room.decoded().map(|clocks| hot.clocks = clocks),
         older: &[],
     },
 ];

@@ -13,10 +13,11 @@ use alloc::{format, vec};
 use core::fmt;
 
 use crate::application::event::ReducerFingerprintRecorded;
+use crate::core::clocks::Moment;
 use crate::core::doubt::{Doubt, are, records_named};
 use crate::core::hash::Digest;
 use crate::core::ids::Entropy;
-use crate::core::limits::CLOCK_STEP_NS;
+use crate::core::limits::{CLOCK_AHEAD_NS, CLOCK_STEP_NS};
 use crate::core::time::Timestamp;
 use crate::decision_point::command::DecisionPointCommand;
 use crate::evidence_capture::command::EvidenceCaptureCommand;
@@ -37,7 +38,9 @@ use crate::interruption_thread::rules::ThreadView;
 use crate::interruption_thread::session::ended_with_session;
 use crate::interruption_thread::types::Directive;
 use crate::log::command::{LogCommand, RecordFingerprint, WriterCommand};
-use crate::log::event::{FingerprintRecorded, PolicyUnknown, are_records_before};
+use crate::log::event::{
+    ClockStepAccepted, FingerprintRecorded, PolicyUnknown, are_records_before,
+};
 use crate::registration::command::RegistrationCommand;
 use crate::registration::types::SessionStatus;
 use crate::sandbox_fault::command::SandboxFaultCommand;
@@ -49,16 +52,20 @@ use crate::world::refusal::Refusal;
 use crate::world::{World, policy};
 use crate::{application, decision_point, interruption_thread, registration};
 
-/// What follows from a command at a time. `at` must be the time of the records that will hold the
-/// events, as evidence carries it. The events are one batch: all of them are recorded, in order,
+/// What follows from a command at a moment: that of the records that will hold the events, as
+/// evidence carries its time. A bare time is one that the own clock agrees with. The events are one batch: all of them are recorded, in order,
 /// or none.
 ///
 /// # Errors
 /// A [`Refusal`] when a rule says no. Nothing but [`Refusal::audit`] is to be recorded then.
-pub fn decide(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+pub fn decide(
+    world: &World,
+    command: &Command,
+    now: impl Into<Moment>,
+) -> Result<Vec<Event>, Refusal> {
     check_sure(world, command)?;
     world.check_people(command)?;
-    let events = by_system(world, command, at)?;
+    let events = by_system(world, command, now.into())?;
     check_new_requests(world, &events)?;
     check_sure_thread(world, command, &events)?;
     Ok(events)
@@ -133,10 +140,14 @@ fn check_new_requests(world: &World, events: &[Event]) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+fn by_system(world: &World, command: &Command, now: Moment) -> Result<Vec<Event>, Refusal> {
+    let at = now.at;
+    let times = |request_id: &str| world.times_of(request_id, now);
     let place = |request_id: &str| world.find_request(request_id);
     match command {
-        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) => initialize(world, c, at),
+        Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) => {
+            initialize(world, c, now)
+        }
         Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
                 attempt::dispatch(l, b, c, world.hot.set_back)
@@ -180,23 +191,23 @@ fn by_system(world: &World, command: &Command, at: Timestamp) -> Result<Vec<Even
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| request::request(l, b, c))
         }
         Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(c)) => {
-            all(answer::answer(place(&c.request_id), c, at)?)
+            all(answer::answer(place(&c.request_id), c, at, times(&c.request_id))?)
         }
         Command::HumanDecision(HumanDecisionCommand::ExpireDue(c)) => {
-            all(request::expire(place(&c.request_id), c, at)?)
+            all(request::expire(place(&c.request_id), c, at, times(&c.request_id))?)
         }
         Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => {
-            all(request::override_visibility(place(&c.request_id), c, at)?)
+            all(request::override_visibility(place(&c.request_id), c, at, times(&c.request_id))?)
         }
         Command::Registration(command) => register(world, command, at),
         Command::InterruptionThread(command) => on_thread(world, command, at),
         Command::DecisionPoint(command) => {
             let view = world.points_view(command.decision_id());
-            all(decision_point::rules::on_decision_point(view, command, at)?)
+            all(decision_point::rules::on_decision_point(view, command, now)?)
         }
         Command::Application(command) => Ok(vec![application::rules::recorded(command).into()]),
         Command::Log(LogCommand::SetPolicy(c)) => policy::set(world, c),
-        Command::Log(LogCommand::RelaxPolicy(c)) => policy::relax(world, c, at),
+        Command::Log(LogCommand::RelaxPolicy(c)) => policy::relax(world, c, now),
         Command::Log(LogCommand::RecordConfiguration(body)) => Ok(vec![body.clone().into()]),
         Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})) => {
             Ok(vec![fingerprint(world)])
@@ -210,19 +221,15 @@ fn all<E: Into<Event>>(events: Vec<E>) -> Result<Vec<Event>, Refusal> {
 }
 
 /// A new loop, under an id that nothing had, and as the policy of the log permits.
-fn initialize(
-    world: &World,
-    command: &InitializeLoop,
-    at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+fn initialize(world: &World, command: &InitializeLoop, now: Moment) -> Result<Vec<Event>, Refusal> {
     initialization::check(command)?;
     let loop_id = command.loop_id();
     if world.live_loop(&loop_id).is_some() || world.was_used(&loop_id) {
         return Err(LoopRefusal::LoopExists { loop_id }.into());
     }
     // The approval that permits the start is spent with it.
-    let spent = policy::approve_start(world, command, at)?;
-    let begun = initialization::initialize(command, at)?;
+    let spent = policy::approve_start(world, command, now)?;
+    let begun = initialization::initialize(command, now.at)?;
     Ok(spent.into_iter().map(Event::from).chain(begun.into_iter().map(Event::from)).collect())
 }
 
@@ -356,12 +363,13 @@ impl World {
 pub fn decide_for_writer(
     world: &World,
     command: &WriterCommand,
-    at: Timestamp,
+    now: impl Into<Moment>,
 ) -> Result<Vec<Event>, Refusal> {
+    let now = now.into();
     let newest = world.totals().last_sequence;
     let event: Event = match command {
         WriterCommand::DeclareLost { loop_id, entropy } => {
-            return on_loop(world, loop_id, *entropy, at, batch::lose_recorder);
+            return on_loop(world, loop_id, *entropy, now.at, batch::lose_recorder);
         }
         WriterCommand::RecoveryPerformed(body) => {
             let kept = body.last_kept_sequence;
@@ -381,6 +389,9 @@ pub fn decide_for_writer(
             let is_no_step = body.step_ns.unsigned_abs() < CLOCK_STEP_NS;
             unless(is_no_step, "a step of the clock", "a second or more", body.step_ns)?;
             body.clone().into()
+        }
+        WriterCommand::AcceptClockStep { body, due } => {
+            return accept_clock_step(world, body, due, now);
         }
         WriterCommand::HistoryArchived(body) => {
             let before = body.first_sequence.saturating_sub(1);
@@ -413,6 +424,29 @@ pub fn decide_for_writer(
         }
     };
     Ok(vec![event])
+}
+
+/// The end of all that is due by the old time, and then that a person accepted the step.
+fn accept_clock_step(
+    world: &World,
+    body: &ClockStepAccepted,
+    due: &[Command],
+    now: Moment,
+) -> Result<Vec<Event>, Refusal> {
+    let ahead_ns = world.log_time(now).nanoseconds_since(now.clock);
+    let is_as_stated = (body.log_time, body.clock) == (now.at, now.clock);
+    let (expected, found) = (format!("{} at {}", now.clock, now.at), format!("{}", body.clock));
+    unless(!is_as_stated, "a step of the clock", expected, found)?;
+    let expected = "a newest record that is ahead by more than a minute";
+    unless(ahead_ns <= CLOCK_AHEAD_NS, "a step of the clock", expected, ahead_ns)?;
+    let missing = world.due(now).len().saturating_sub(due.len());
+    unless(missing > 0, "a step of the clock", "the end of all that is due", missing)?;
+    let mut events = Vec::new();
+    for command in due {
+        events.extend(by_system(world, command, now)?);
+    }
+    events.push(body.clone().into());
+    Ok(events)
 }
 
 /// The event that states what a reducer of the application made of the events up to a record. Only

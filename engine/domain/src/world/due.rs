@@ -10,20 +10,27 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
+use crate::core::actor::{Actor, Authentication};
+use crate::core::clocks::{Moment, Times};
 use crate::core::codec::{Carrier, Lazy, Part, Remembered};
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::ids::Entropy;
-use crate::core::limits::MAX_CLOSED_REQUESTS;
+use crate::core::limits::{CLOCK_AHEAD_NS, MAX_CLOSED_REQUESTS};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::decision_point::command::{DecisionPointCommand, ExpireDecisionPoint};
+use crate::decision_point::event::DecisionPointEvent;
 use crate::decision_point::state::DecisionPoint;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::human_decision::command::{ExpireDue, HumanDecisionCommand};
+use crate::human_decision::event::HumanDecisionEvent;
 use crate::human_decision::state::HeldRequest;
 use crate::interruption_thread::command::{InterruptionThreadCommand, ThreadCommand};
 use crate::interruption_thread::state::Thread;
-use crate::world::World;
+use crate::log::event::ClockStepAccepted;
 use crate::world::command::Command;
+use crate::world::event::Event;
+use crate::world::{LiveState, World};
 
 /// The index of requests. All of it follows from the loops' events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -64,18 +71,49 @@ pub struct Due {
 }
 
 impl World {
-    /// Everything that is due at this time, earliest first. A writer records it before anything
-    /// else, one command for each. A deadline that is now is due.
+    /// Everything that is due at this moment by any clock, earliest first. A writer records it
+    /// before anything else, one command for each. A deadline that is now is due.
     #[must_use]
-    pub fn due(&self, at: Timestamp) -> Vec<Due> {
-        let requests = self.hot.requests.due.iter().take_while(|(due_at, _)| *due_at <= at);
-        let requests = requests.filter_map(|(due_at, id)| self.request_due(*due_at, id, at));
-        let threads = self.hot.threads.expired(at);
+    pub fn due(&self, now: impl Into<Moment>) -> Vec<Due> {
+        let now = now.into();
+        let requests = self.hot.requests.due.iter().take_while(|(due_at, _)| *due_at <= now.at);
+        let requests = requests.filter_map(|(due_at, id)| self.request_due(*due_at, id, now));
+        let threads = self.hot.threads.expired(now.at);
         let threads = threads.map(thread_due);
-        let points = self.hot.decision_points.due(at).map(point_due);
-        let mut due: Vec<Due> = requests.chain(threads).chain(points).collect();
+        let points = self.hot.decision_points.due(now.at).map(point_due);
+        // What only the own clock says is over.
+        let others = self.hot.clocks.ids().filter_map(|id| self.due_of(id, now));
+        let others = others.filter(|due| due.due_at > now.at);
+        let mut due: Vec<Due> = requests.chain(threads).chain(points).chain(others).collect();
         due.sort_by_key(|one| one.due_at);
         due
+    }
+
+    /// What is due of one question or approval at this moment, by any clock.
+    #[must_use]
+    pub fn due_of(&self, id: &str, now: impl Into<Moment>) -> Option<Due> {
+        let now = now.into();
+        let is_over = |end: &Timestamp| self.times_of(id, now).over(*end).is_some();
+        if let Some(point) = self.hot.decision_points.live.get(id) {
+            return point.next_due().filter(is_over).map(|due_at| point_due((due_at, point)));
+        }
+        let held = self.find_request(id)?.held();
+        let due_at = held.next_due().filter(is_over)?;
+        self.request_due(due_at, id, now)
+    }
+
+    /// The log's time by which limits are judged at a moment: that of the record, but behind a step
+    /// of the clock that a person accepted.
+    #[must_use]
+    pub fn log_time(&self, now: impl Into<Moment>) -> Timestamp {
+        self.hot.clocks.log_time(now.into())
+    }
+
+    /// A moment on the scale of the times of a question, or of the approval that it became. Its
+    /// latest is the time by which whoever only reads shows what is over.
+    #[must_use]
+    pub fn times_of(&self, id: &str, now: impl Into<Moment>) -> Times {
+        self.hot.clocks.times(id, now.into())
     }
 
     /// When something falls due next.
@@ -86,8 +124,9 @@ impl World {
         of_requests.into_iter().chain(self.hot.threads.next_due()).chain(of_points).min()
     }
 
-    fn request_due(&self, due_at: Timestamp, request_id: &str, at: Timestamp) -> Option<Due> {
+    fn request_due(&self, due_at: Timestamp, request_id: &str, now: Moment) -> Option<Due> {
         let RequestPlace::Live(entity, held) = self.find_request(request_id)? else { return None };
+        let times = self.times_of(request_id, now);
         let (request_id, entropy) = (String::from(request_id), Entropy::default());
         Some(Due {
             command: Command::HumanDecision(HumanDecisionCommand::ExpireDue(ExpireDue {
@@ -95,7 +134,7 @@ impl World {
                 entropy,
             })),
             due_at,
-            timed_out: held.request.is_expired(at),
+            timed_out: times.over(held.request.timeout_at).is_some(),
             correlation: entity.correlation.clone(),
             caused_by: held.requested_sequence,
         })
@@ -154,6 +193,81 @@ fn point_due((due_at, point): (Timestamp, &DecisionPoint)) -> Due {
         correlation: point.correlation.clone(),
         caused_by: point.version,
     }
+}
+
+impl World {
+    /// The record, with its moment on the scale of the times of the limit that it is about.
+    pub(super) fn on_its_scale<'a>(&self, record: Record<'a>, event: &Event) -> Record<'a> {
+        let steady = match event {
+            Event::DecisionPoint(event) => event.clocks().and_then(|(_, steady)| steady),
+            Event::HumanDecision(HumanDecisionEvent::HumanDecisionWarned(body)) => body.steady,
+            Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) => body.steady,
+            _ => None,
+        };
+        let now = Moment { steady, ..record.moment() };
+        Record { times: self.times_of(event.limit().unwrap_or_default(), now), ..record }
+    }
+}
+
+impl LiveState {
+    /// Which limits begin with an event, and which are no more.
+    pub(super) fn follow_limits(&mut self, record: Record<'_>, event: &Event) {
+        let Self { clocks, decision_points, loops, .. } = self;
+        let now = record.moment();
+        match event {
+            Event::DecisionPoint(event) => {
+                let id = event.decision_id();
+                let Some(point) = decision_points.live.get(id) else {
+                    if let DecisionPointEvent::GuidanceGiven(body) = event {
+                        clocks.go_on(id, &body.next_id);
+                    }
+                    return clocks.end(id);
+                };
+                let has_own_time = point.iteration <= 1 || point.terms.round_timeout_ms.is_some();
+                let ended = point.ending.as_ref().map(|ending| ending.sequence);
+                let begins = match event {
+                    DecisionPointEvent::DecisionPointResolved(_) => ended == Some(record.sequence),
+                    _ => has_own_time && point.created_sequence == record.sequence,
+                };
+                if begins {
+                    clocks.begin(id, now);
+                }
+            }
+            Event::HumanDecision(event) => {
+                let id = event.request_id();
+                let held = loops.get(event.loop_id()).and_then(|entity| entity.request(id));
+                let held = held.filter(|held| held.is_open());
+                match held.map(|held| held.requested_sequence == record.sequence) {
+                    Some(true) => clocks.begin(id, now),
+                    Some(false) => {}
+                    None => clocks.end(id),
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a step of the clock is accepted: by a person, as the record has it, when all that was
+/// due by the old time has ended.
+pub(super) fn may_step(
+    world: &World,
+    record: Record<'_>,
+    body: &ClockStepAccepted,
+    checks: &mut RuleChecks,
+) -> bool {
+    let rule = Rule::ClockStep;
+    let is_person = record.proof.is_some_and(|proof| proof.by == Authentication::Terminal)
+        && record.actor.kind == Actor::Human
+        && body.by.is(record.actor);
+    checks.demand(is_person, rule, "a person at a terminal", &body.by.id);
+    let is_its_own = checks.expect(rule, record.at, body.log_time)
+        & checks.expect(rule, record.clock, body.clock);
+    let ahead_ns = world.log_time(record.moment()).nanoseconds_since(record.clock);
+    let is_ahead = checks.demand(ahead_ns > CLOCK_AHEAD_NS, rule, "more than a minute", ahead_ns);
+    let left = world.due(record.moment()).len();
+    let is_done = checks.demand(left == 0, rule, "the end of all that was due", left);
+    is_person && is_its_own && is_ahead && is_done
 }
 
 impl Requests {

@@ -21,6 +21,7 @@ use crate::core::ids::Idempotency;
 use crate::core::limits::MAX_PAYLOAD_BYTES;
 use crate::core::payload::List;
 use crate::core::text::{IdentifierFault, check_identifier};
+use crate::core::time::Timestamp;
 use crate::log::event::{LogEvent, SalvagedRun};
 use crate::world::event::{Event, FIRST_OPAQUE_KIND, is_registered, kind_name};
 
@@ -34,6 +35,11 @@ pub struct Envelope {
     /// before it was recorded, and in Holdpoint's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
+    /// The own clock of the machine that recorded it, where that was behind the record's time: a
+    /// record is never dated before the one before it. `None`: it was the record's time, or the
+    /// record is older than this statement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Timestamp>,
     /// The story that the record belongs to: 128 random bits in hex, or the caller's own name of
     /// at most [`MAX_ID_BYTES`](crate::core::limits::MAX_ID_BYTES).
     pub correlation: String,
@@ -189,12 +195,28 @@ enum Speaker<'a> {
     Agent(&'a str),
     Automation(&'a str),
     System(&'a str),
-    Proven { kind: Actor, id: &'a str, user: u32, by: Authentication },
+    Proven {
+        kind: Actor,
+        id: &'a str,
+        user: u32,
+        by: Authentication,
+    },
+    /// By whom, and what the own clock said where that was not the record's time.
+    Clocked {
+        kind: Actor,
+        id: &'a str,
+        proof: Option<(u32, Authentication)>,
+        clock: Timestamp,
+    },
 }
 
 impl<'a> Speaker<'a> {
     fn of(envelope: &'a Envelope) -> Self {
         let ActorId { kind, id } = &envelope.actor;
+        if let Some(clock) = envelope.clock {
+            let proof = envelope.proof.map(|Proof { user, by }| (user, by));
+            return Self::Clocked { kind: *kind, id, proof, clock };
+        }
         match (&envelope.proof, kind) {
             (Some(Proof { user, by }), kind) => {
                 Self::Proven { kind: *kind, id, user: *user, by: *by }
@@ -207,15 +229,18 @@ impl<'a> Speaker<'a> {
     }
 
     #[inline(always)]
-    fn into_actor(self) -> (ActorId, Option<Proof>) {
-        let (kind, id, proof) = match self {
-            Self::Human(id) => (Actor::Human, id, None),
-            Self::Agent(id) => (Actor::Agent, id, None),
-            Self::Automation(id) => (Actor::Automation, id, None),
-            Self::System(id) => (Actor::System, id, None),
-            Self::Proven { kind, id, user, by } => (kind, id, Some(Proof { user, by })),
+    fn into_actor(self) -> (ActorId, Option<Proof>, Option<Timestamp>) {
+        let (kind, id, proof, clock) = match self {
+            Self::Human(id) => (Actor::Human, id, None, None),
+            Self::Agent(id) => (Actor::Agent, id, None, None),
+            Self::Automation(id) => (Actor::Automation, id, None, None),
+            Self::System(id) => (Actor::System, id, None, None),
+            Self::Proven { kind, id, user, by } => (kind, id, Some(Proof { user, by }), None),
+            Self::Clocked { kind, id, proof, clock } => {
+                (kind, id, proof.map(|(user, by)| Proof { user, by }), Some(clock))
+            }
         };
-        (ActorId { kind, id: String::from(id) }, proof)
+        (ActorId { kind, id: String::from(id) }, proof, clock)
     }
 }
 
@@ -240,10 +265,11 @@ impl<'a> Heading<'a> {
             key: String::from(key),
             content,
         };
-        let (actor, proof) = self.speaker.into_actor();
+        let (actor, proof, clock) = self.speaker.into_actor();
         Envelope {
             actor,
             proof,
+            clock,
             correlation: String::from(self.correlation),
             causation: self.causation,
             idempotency: self.idempotency.map(key),
@@ -316,6 +342,7 @@ impl<'a> arbitrary::Arbitrary<'a> for Envelope {
         Ok(Self {
             actor: input.arbitrary()?,
             proof: input.arbitrary()?,
+            clock: input.arbitrary()?,
             correlation: crate::core::arbitrary::identifier(input)?,
             causation: input.arbitrary()?,
             idempotency: input.arbitrary()?,

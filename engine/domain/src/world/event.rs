@@ -180,6 +180,15 @@ impl Event {
         )
     }
 
+    /// The question, or the approval that it became, by whose times the event is judged.
+    pub(crate) fn limit(&self) -> Option<&str> {
+        match self {
+            Self::DecisionPoint(event) => Some(event.decision_id()),
+            Self::HumanDecision(event) => Some(event.request_id()),
+            _ => None,
+        }
+    }
+
     /// Whether the event says what the rules before number 4 had no words for.
     pub(crate) const fn has_fourth_words(&self) -> bool {
         matches!(
@@ -194,7 +203,11 @@ impl Event {
         if let Self::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = self {
             return matches!(body.content, EvidenceContent::OutputPieces(_));
         }
-        matches!(self, Self::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(_)))
+        matches!(
+            self,
+            Self::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(_))
+                | Self::Log(LogEvent::ClockStepAccepted(_))
+        )
     }
 
     /// Tenant and correlation of the interruption thread that the event is about; `None` for events

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use core::cell::OnceCell;
 
 use crate::core::actor::{Actor, PersonTerms};
+use crate::core::clocks::Moment;
 use crate::core::forbidden::{ForbiddenEvent, Record, Rule, RuleChecks, Rules};
 use crate::core::hash::Digest;
 use crate::core::ids::{digits, id};
@@ -31,6 +32,7 @@ use crate::log::event::{
 };
 use crate::log::state::RulesNumbers;
 use crate::sandbox_fault::event::SandboxFaultEvent;
+use crate::world::due::may_step;
 use crate::world::envelope::Envelope;
 use crate::world::event::Event;
 use crate::world::recalled::STATE_SCHEMA_VERSION;
@@ -106,7 +108,10 @@ impl World {
 
     fn apply(&mut self, record: Record<'_>, envelope: &Envelope) {
         let event = &envelope.event;
+        self.hot.clocks.follow(record.moment());
+        let record = self.on_its_scale(record, event);
         let touched = apply(self, record, event);
+        self.hot.follow_limits(record, event);
         self.forget_fingerprint();
         self.hot.totals.count(record.sequence, record.at, event);
         self.hot.decision_point_totals.count(event);
@@ -118,6 +123,7 @@ impl World {
 
     fn findings(&self, record: Record<'_>, envelope: &Envelope) -> Vec<ForbiddenEvent> {
         let event = &envelope.event;
+        let record = self.on_its_scale(record, event);
         let kind = event.kind();
         let kept = Rules::numbered(self.rules_of(kind));
         let rules = kept.unwrap_or(Rules::NEWEST);
@@ -142,9 +148,11 @@ fn record<'a>(
     hashes: &'a OnceCell<[Digest; 3]>,
     evidence: Option<EvidenceHashes>,
 ) -> Record<'a> {
-    let Envelope { actor, proof, correlation, .. } = envelope;
+    let Envelope { actor, proof, clock, correlation, .. } = envelope;
     let known_hashes = evidence.map(|EvidenceHashes(hashes)| hashes);
-    Record { sequence, at, actor, proof: *proof, correlation, hashes, known_hashes }
+    let now = Moment::new(at, clock.unwrap_or(at));
+    let (times, clock, proof) = (now.into(), now.clock, *proof);
+    Record { sequence, at, times, clock, actor, proof, correlation, hashes, known_hashes }
 }
 
 /// What became of the loop that an event is about.
@@ -254,6 +262,11 @@ fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
         }
         LogEvent::ClockStepped(body) if body.step_ns < 0 => world.hot.set_back = record.sequence,
         LogEvent::ClockStepped(_) => {}
+        LogEvent::ClockStepAccepted(body) => {
+            if may_step(world, record, body, &mut RuleChecks::unheard()) {
+                world.hot.clocks.step(record.moment());
+            }
+        }
         LogEvent::PolicyUnknown(body) => {
             world.hot.gates.is_policy_lost = true;
             // Whatever was asked behind the loss was asked under a policy that is not known.
@@ -295,6 +308,9 @@ fn judge_log(world: &World, record: Record<'_>, event: &LogEvent, checks: &mut R
         LogEvent::RulesAdopted(body) => drop(adopted(world, record, body, checks)),
         LogEvent::RecordsLabelled(body) => judge_labels(record, body, checks),
         LogEvent::FingerprintRecorded(body) => judge_fingerprint(world, body, checks),
+        LogEvent::ClockStepAccepted(body) => {
+            may_step(world, record, body, checks);
+        }
         LogEvent::PolicyChanged(body) => {
             policy::may_change(world, record, body, checks);
         }
@@ -321,7 +337,7 @@ fn apply_to_loops(hot: &mut LiveState, record: Record<'_>, event: &Event) -> Tou
     if let Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) = event {
         let live = live.as_deref_mut().and_then(|entity| entity.request_mut(&body.request_id));
         let held = live.or_else(|| requests.closed_mut(&body.request_id));
-        held.into_iter().for_each(|held| apply_question::late_answer(held, record));
+        held.into_iter().for_each(apply_question::late_answer);
     }
     let Some(entity) = live else { return Touched::Lives };
     if !is_taken {

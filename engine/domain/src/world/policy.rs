@@ -10,6 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::core::actor::{Actor, Authentication, PersonTerms, Proof};
+use crate::core::clocks::Moment;
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
@@ -103,7 +104,7 @@ fn check_spent(world: &World, floor: &GatePolicy, point: &DecisionPoint) -> Resu
 pub(crate) fn approve_start(
     world: &World,
     command: &InitializeLoop,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<Option<DecisionPointEvent>, Refusal> {
     if world.is_policy_lost() {
         return Err(PolicyRefusal::Lost.into());
@@ -115,7 +116,7 @@ pub(crate) fn approve_start(
     let input_sha256 = run_binding(&command.instruction_envelope_hash, &approval.details);
     let binding = ActionBinding { tool: RUN_TOOL.into(), input_sha256 };
     let view = world.points_view(Some(&approval.decision_id));
-    let (point, spent) = spend(view, &approval.decision_id, &approval.by, &binding, at)?;
+    let (point, spent) = spend(view, &approval.decision_id, &approval.by, &binding, now)?;
     let agents = point.terms.policy.as_ref().is_some_and(|policy| policy.allow_agents);
     if agents {
         let (expected, found) = ("people".to_string(), "agents too".to_string());
@@ -142,7 +143,7 @@ pub(crate) fn set(world: &World, command: &ChangePolicy) -> Result<Vec<Event>, R
 pub(crate) fn relax(
     world: &World,
     command: &ChangePolicy,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<Vec<Event>, Refusal> {
     check_principal(&command.by)?;
     command.policy.check()?;
@@ -151,7 +152,7 @@ pub(crate) fn relax(
     let input_sha256 = relax_binding(&before, &command.policy);
     let binding = ActionBinding { tool: RELAX_TOOL.into(), input_sha256 };
     let view = world.points_view(Some(decision_id));
-    let (point, spent) = spend(view, decision_id, &command.by, &binding, at)?;
+    let (point, spent) = spend(view, decision_id, &command.by, &binding, now)?;
     if !point.terms.shows(&relax_proposal(&before, &command.policy)) {
         let decision_id = point.decision_id.to_string();
         return Err(No::ShowsOtherwise { decision_id, tool: RELAX_TOOL }.into());

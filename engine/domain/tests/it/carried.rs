@@ -157,7 +157,7 @@ fn a_grant_carried_without_its_record_is_believed_only_where_every_record_is_pro
     let envelope = |event| {
         let (proof, causation, idempotency) = (None, None, None);
         let (actor, correlation) = (person.clone(), "grants".into());
-        Envelope { proof, actor, correlation, causation, idempotency, event }
+        Envelope { clock: None, proof, actor, correlation, causation, idempotency, event }
     };
     let mut world = World::default();
     world.evolve(1, Time::from_nanoseconds(1), &envelope(body.into()));
@@ -193,7 +193,15 @@ fn a_tenant_carried_without_its_record_is_believed_only_where_every_record_is_pr
     );
     let (proof, causation, idempotency) = (None, None, None);
     let correlation = "salvage".into();
-    let said = Envelope { proof, actor, correlation, causation, idempotency, event: event.into() };
+    let said = Envelope {
+        clock: None,
+        proof,
+        actor,
+        correlation,
+        causation,
+        idempotency,
+        event: event.into(),
+    };
     before.evolve(2, Time::from_nanoseconds(1), &said);
     assert_eq!(before.registrations().next().unwrap().status, "DOUBTED");
 }

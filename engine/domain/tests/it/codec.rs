@@ -27,7 +27,8 @@ use crate::sources;
 /// One line for every sample: kind, version, payload in hex.
 pub(crate) const GOLDEN: &str = include_str!("../golden/events_v6.txt");
 
-/// Those of the versions before the recorder of an attempt had a key.
+/// The same from before the recorder of an attempt had a key, and the ends of limits said by which
+/// clock they did.
 pub(crate) const GOLDEN_V5: &str = include_str!("../golden/events_v5.txt");
 
 /// The same from before names had numbers beside them.
@@ -94,6 +95,7 @@ const PINNED: &[(u16, &str)] = &[
     (14, "log.rules_adopted"),
     (15, "log.labelled"),
     (16, "log.policy_unlocked"),
+    (17, "log.clock_step_accepted"),
     (32, "execution_loop.initialized"),
     (33, "execution_loop.dispatched"),
     (34, "execution_loop.response_awaited"),
@@ -384,7 +386,8 @@ fn a_maintained_crate_reads_and_writes_the_same_bytes() {
         let payload = encode(&sample).unwrap().payload;
         let (heading, rest) = read_heading(&payload);
         assert_eq!(heading.0, sample.event.kind().kind);
-        let (kind, name, proof) = heading.1.parts();
+        let (kind, name, proof, clock) = heading.1.parts();
+        assert_eq!(clock, sample.clock.map(|clock| clock.nanoseconds()));
         assert_eq!((kind, name), (sample.actor.kind, sample.actor.id.as_str()));
         assert_eq!(proof, sample.proof.map(|proof| (proof.user, proof.by)));
         assert_eq!(heading.2, sample.correlation);
@@ -393,7 +396,7 @@ fn a_maintained_crate_reads_and_writes_the_same_bytes() {
     }
 }
 
-/// Who did it, by four kinds of actors without a proof and one with it.
+/// Who did it, by four kinds of actors without a proof, one with it, and by whose clock.
 #[derive(serde::Deserialize)]
 enum Speaker {
     Human(String),
@@ -401,16 +404,21 @@ enum Speaker {
     Automation(String),
     System(String),
     Proven(Actor, String, u32, Authentication),
+    Clocked(Actor, String, Option<(u32, Authentication)>, u64),
 }
 
+/// Who, with what proof, by which clock.
+type Parts<'a> = (Actor, &'a str, Option<(u32, Authentication)>, Option<u64>);
+
 impl Speaker {
-    fn parts(&self) -> (Actor, &str, Option<(u32, Authentication)>) {
+    fn parts(&self) -> Parts<'_> {
         match self {
-            Self::Human(id) => (Actor::Human, id, None),
-            Self::Agent(id) => (Actor::Agent, id, None),
-            Self::Automation(id) => (Actor::Automation, id, None),
-            Self::System(id) => (Actor::System, id, None),
-            Self::Proven(kind, id, user, by) => (*kind, id, Some((*user, *by))),
+            Self::Human(id) => (Actor::Human, id, None, None),
+            Self::Agent(id) => (Actor::Agent, id, None, None),
+            Self::Automation(id) => (Actor::Automation, id, None, None),
+            Self::System(id) => (Actor::System, id, None, None),
+            Self::Proven(kind, id, user, by) => (*kind, id, Some((*user, *by)), None),
+            Self::Clocked(kind, id, proof, clock) => (*kind, id, *proof, Some(*clock)),
         }
     }
 }
@@ -439,6 +447,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
             RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded CommandRefused
             ConfigurationChanged Salvaged RecordsLost HistoryArchived SegmentIndexed PolicyChanged
             PolicyUnknown RecordsUnproven RulesAdopted RecordsLabelled PolicyUnlocked
+            ClockStepAccepted
         }
         ExecutionLoop ExecutionLoopEvent {
             LoopInitialized LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted

@@ -61,7 +61,7 @@ fn say(stage: &mut Stage, event: Event) {
 fn say_as(stage: &mut Stage, actor: ActorId, event: Event) {
     let correlation = "salvage".into();
     let (proof, causation, idempotency) = (None, None, None);
-    let said = Envelope { proof, actor, correlation, causation, idempotency, event };
+    let said = Envelope { clock: None, proof, actor, correlation, causation, idempotency, event };
     stage.record(&said, Time::from_nanoseconds(AT));
 }
 

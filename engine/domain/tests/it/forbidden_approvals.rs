@@ -6,6 +6,7 @@ use crate::forbidden::{
     released, resolved,
 };
 use holdpoint_domain::Time;
+use holdpoint_domain::core::clocks::EndedBy;
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::Text;
@@ -70,7 +71,12 @@ fn the_end_of_an_approval_that_did_not_end_is_found() {
     let rule = Rule::DecisionPointExpiry;
     let (mut story, id) = approved();
     let valid_until = story.point(&id).spendable_until().unwrap();
-    let lapsed = |id: &str| ApprovalLapsed { decision_id: id.into(), valid_until };
+    let lapsed = |id: &str| ApprovalLapsed {
+        decision_id: id.into(),
+        valid_until,
+        ended_by: Some(EndedBy::Both),
+        steady: None,
+    };
     story.now = Time::from_nanoseconds(valid_until.nanoseconds() - 1);
     assert_forbidden(&story, lapsed(&id), rule);
     let mut spent = story.clone();

@@ -496,6 +496,7 @@ fn every_rule_has_a_test() {
         include_str!("application.rs"),
         include_str!("log_events.rs"),
         include_str!("output_pieces.rs"),
+        include_str!("clocks.rs"),
     );
     for rule in Rule::ALL {
         assert!(source.contains(&format!("Rule::{rule:?})")), "{rule} has no test");

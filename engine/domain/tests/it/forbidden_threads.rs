@@ -33,6 +33,7 @@ fn interrupted() -> (Stage, TurnTaken, RowCommitted) {
 pub(crate) fn forged(stage: &mut Stage, event: impl Into<Event>) -> Vec<ForbiddenEvent> {
     stage.sequence += 1;
     let envelope = Envelope {
+        clock: None,
         proof: None,
         actor: ActorId { kind: Actor::Automation, id: CALLER.into() },
         correlation: "t".into(),

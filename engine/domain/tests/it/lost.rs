@@ -100,7 +100,8 @@ fn a_spending_that_is_on_record_behind_the_loss_counts_and_is_not_forbidden() {
     assert_eq!(told(&stage.consume(&id, &robot, &action("rm"))), Err("APPROVAL_BEFORE_LOSS"));
     let (proof, causation, idempotency) = (None, None, None);
     let (actor, correlation) = (robot.actor(), "a story".into());
-    let recorded = Envelope { proof, actor, correlation, causation, idempotency, event: spent };
+    let recorded =
+        Envelope { clock: None, proof, actor, correlation, causation, idempotency, event: spent };
     let newest = stage.world.totals().last_sequence;
     assert_eq!(stage.world.judge(newest + 1, stage.now(), &recorded), []);
     stage.record(&robot.actor(), recorded.event);
@@ -161,7 +162,7 @@ fn a_capability_that_a_lost_record_may_have_taken_away_permits_nothing_until_gra
     assert_eq!(stage.world.check_caller(&caller, &call), Ok(()));
     let (proof, causation, idempotency) = (None, None, None);
     let (actor, correlation, event) = (system(), "salvage".into(), lost(7));
-    let said = Envelope { proof, actor, correlation, causation, idempotency, event };
+    let said = Envelope { clock: None, proof, actor, correlation, causation, idempotency, event };
     stage.record(&said, at);
     let carried = World::from_carried(&stage.world.carry()).unwrap();
     for world in [&stage.world, &stage.rebuilt, &carried] {

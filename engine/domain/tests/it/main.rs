@@ -13,6 +13,7 @@ mod application;
 mod arbitrary;
 mod architecture;
 mod carried;
+mod clocks;
 mod codec;
 mod commands_readable;
 mod confidences;

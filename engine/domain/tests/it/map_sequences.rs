@@ -13,8 +13,15 @@ use holdpoint_domain::world::Event;
 fn mapped(event: Event, causation: Option<u64>) -> Envelope {
     let actor = ActorId { kind: Actor::ALL[0], id: "someone".into() };
     let correlation = "story".into();
-    let mut envelope =
-        Envelope { proof: None, actor, correlation, causation, idempotency: None, event };
+    let mut envelope = Envelope {
+        clock: None,
+        proof: None,
+        actor,
+        correlation,
+        causation,
+        idempotency: None,
+        event,
+    };
     envelope.map_sequences(|sequence| sequence + 1000);
     envelope
 }

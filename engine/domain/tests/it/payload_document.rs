@@ -181,6 +181,7 @@ fn step(step_ns: i64) -> Event {
 
 fn plain(event: Event) -> Envelope {
     Envelope {
+        clock: None,
         actor: ActorId { kind: Actor::Automation, id: "ci".into() },
         proof: None,
         correlation: "story".into(),
@@ -336,6 +337,10 @@ impl<'a> Reader<'a> {
                 let all = named.chain(fields.map(|of| self.value(of)));
                 Value::Several(all.collect::<Option<_>>()?)
             }
+            "proof" => {
+                let fields = TABLES.proof.iter().map(|(_, of)| self.value(of));
+                Value::Several(fields.collect::<Option<_>>()?)
+            }
             "key" => {
                 let fields = TABLES.key.iter().map(|(_, of)| self.value(of));
                 Value::Several(fields.collect::<Option<_>>()?)
@@ -383,6 +388,7 @@ type Layout = Vec<(String, String)>;
 struct Tables {
     heading: Layout,
     speakers: Vec<Vec<String>>,
+    proof: Layout,
     key: Layout,
     bodies: BTreeMap<u16, Layout>,
 }
@@ -394,6 +400,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     Tables {
         heading: layout("### Heading"),
         speakers: table("### Speaker", "variant"),
+        proof: layout("### Proof"),
         key: layout("### Key"),
         bodies: kinds.map(body).chain([step]).collect(),
     }
@@ -407,12 +414,20 @@ fn version_of(kind: u16) -> u8 {
 
 /// What the codec reads, in the document's order; `None` where it refuses.
 fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
-    let Envelope { actor, proof, correlation, causation, idempotency, event } =
+    let Envelope { actor, proof, clock, correlation, causation, idempotency, event } =
         decode(kind, version_of(kind), payload).ok()?;
     let name = |name: &str| Value::Name(name.into());
-    let speaker = match proof {
-        None => vec![name(actor.kind.name()), Value::Text(actor.id)],
-        Some(Proof { user, by }) => {
+    let speaker = match (proof, clock) {
+        (proof, Some(clock)) => {
+            let proof = proof.map(|Proof { user, by }| {
+                Value::Several(vec![Value::Number(user.into()), name(by.name())])
+            });
+            let (id, clock) = (Value::Text(actor.id), Value::Number(clock.nanoseconds()));
+            let proof = proof.unwrap_or(Value::Nothing);
+            vec![name("clocked"), name(actor.kind.name()), id, proof, clock]
+        }
+        (None, None) => vec![name(actor.kind.name()), Value::Text(actor.id)],
+        (Some(Proof { user, by }), None) => {
             let (user, id) = (Value::Number(user.into()), Value::Text(actor.id));
             vec![name("proven"), name(actor.kind.name()), id, user, name(by.name())]
         }

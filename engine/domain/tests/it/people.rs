@@ -37,7 +37,8 @@ impl Proven {
         for event in events.clone() {
             let (actor, correlation) = (actor.clone(), "story".into());
             let (proof, causation, idempotency) = (Some(proof), None, None);
-            let said = Envelope { proof, actor, correlation, causation, idempotency, event };
+            let said =
+                Envelope { clock: None, proof, actor, correlation, causation, idempotency, event };
             self.sequence += 1;
             assert_eq!(self.world.judge_and_evolve(self.sequence, NOW, &said), []);
         }

@@ -376,7 +376,8 @@ fn a_thread_that_may_rest_on_unproven_records_dispatches_nothing() {
     let said = RecordsUnproven { first_sequence: begun, last_sequence: begun, reason };
     let (event, correlation) = (said.into(), "salvage".into());
     let (proof, causation, idempotency) = (None, None, None);
-    let envelope = Envelope { proof, actor, correlation, causation, idempotency, event };
+    let envelope =
+        Envelope { clock: None, proof, actor, correlation, causation, idempotency, event };
     stage.record(&envelope, Time::from_nanoseconds(1));
     let refused = stage.give(&dispatch(2, lease), 1);
     assert_eq!(refused.refusal().map(Refusal::code), Some("RESTS_ON_UNPROVEN"));
@@ -538,6 +539,7 @@ fn a_session_closed_after_its_words_expired_gives_nothing_up() {
 fn forged(stage: &mut Stage, kind: Actor, event: Event) -> Vec<ForbiddenEvent> {
     stage.sequence += 1;
     let envelope = Envelope {
+        clock: None,
         proof: None,
         actor: ActorId { kind, id: CALLER.into() },
         correlation: "forged".into(),

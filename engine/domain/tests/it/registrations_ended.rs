@@ -76,8 +76,15 @@ fn event_of(what: &str, status: &str) -> Event {
 fn counts(stage: &mut Stage, actor: ActorId, event: Event) -> bool {
     let before = registry_of(&stage.world);
     let correlation = "registration".into();
-    let envelope =
-        Envelope { proof: None, actor, correlation, causation: None, idempotency: None, event };
+    let envelope = Envelope {
+        clock: None,
+        proof: None,
+        actor,
+        correlation,
+        causation: None,
+        idempotency: None,
+        event,
+    };
     let found = stage.record_by_hand(&envelope, Time::from_nanoseconds(1));
     assert_ne!(found, [], "{envelope:?}");
     stage.assert_rebuilt();

@@ -179,6 +179,7 @@ impl Tally {
             "log.records_lost",
             "log.policy_unknown",
             "log.policy_unlocked",
+            "log.clock_step_accepted",
             "log.records_unproven",
             "log.labelled",
             "interruption_thread.remainder_displaced",

@@ -237,6 +237,7 @@ fn golden_numbers_before_are_as_they_were() {
         tells_observed: false,
         has_fourth_words: false,
         has_fifth_words: false,
+        tells_clock: false,
     };
     let second = Rules { number: 2, anyone_aborts: true, has_newest_words: true, ..first };
     assert_eq!(Rules::numbered(1), Some(&first));

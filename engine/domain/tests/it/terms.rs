@@ -31,9 +31,10 @@ fn has(envelope: &Envelope, term: Term<'_>) -> bool {
 }
 
 /// Events that are about nothing that has an id: the log itself, and what an actor may do.
-const ABOUT_NOTHING: [&str; 16] = [
+const ABOUT_NOTHING: [&str; 17] = [
     "application.reducer_fingerprint_recorded",
     "interruption_thread.capability_changed",
+    "log.clock_step_accepted",
     "log.clock_stepped",
     "log.configuration_changed",
     "log.fingerprint_recorded",

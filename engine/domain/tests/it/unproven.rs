@@ -64,7 +64,8 @@ fn a_capability_that_an_unproven_record_grants_permits_nothing_until_it_is_grant
         let (actor, event) = (person.clone(), unproven(sequence));
         let (proof, causation, idempotency) = (None, None, None);
         let correlation = "salvage".into();
-        let envelope = Envelope { proof, actor, correlation, causation, idempotency, event };
+        let envelope =
+            Envelope { clock: None, proof, actor, correlation, causation, idempotency, event };
         stage.record(&envelope, at);
     };
     stage.give_as(&person, &permission(true), at).events();

@@ -3,6 +3,7 @@
 use super::super::engine::Engine;
 use super::super::error::SubmitError;
 use super::super::subscription::{Delivered, Subscription, SubscriptionError};
+use super::super::waits::Left;
 use crate::log::Storage;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent, DecisionPointState};
@@ -120,16 +121,17 @@ impl<S: Storage> Engine<S> {
     ) -> Result<Waited, WaitError> {
         self.expect_adopted()?.map_err(WaitError::Refused)?;
         let until = Instant::now().checked_add(timeout);
+        let _wait = self.wait_for(decision_id);
         // Followed before it is looked at: an answer in between is delivered.
         let mut following = self.follow_from_here()?;
         loop {
-            let point = self.round_by_now(decision_id)?;
+            let (point, left) = self.round_by_now(decision_id)?;
             let outcome = WaitOutcome::of(&point);
             let is_over = until.is_some_and(|until| until <= Instant::now());
             if outcome != WaitOutcome::StillPending || is_over {
                 return Ok(Waited { point, outcome });
             }
-            self.await_ending(&mut following, &point, until)?;
+            self.await_ending(&mut following, &point, left, until)?;
         }
     }
 
@@ -143,21 +145,18 @@ impl<S: Storage> Engine<S> {
         }
     }
 
-    /// The round as it is, once what its deadline brings about is recorded.
-    fn round_by_now(&self, decision_id: &str) -> Result<DecisionPoint, WaitError> {
+    /// The round as it is, once what its deadline brings about is recorded; and how long it still
+    /// has, where it ends by itself.
+    fn round_by_now(&self, decision_id: &str) -> Result<(DecisionPoint, Option<Left>), WaitError> {
         let unknown = || WaitError::Unknown { decision_id: visible(decision_id).to_string() };
         let point = self.decision_point(decision_id)?.ok_or_else(unknown)?;
-        if self.left_ns(&point) != Some(0) {
-            return Ok(point);
+        let end = point.deadline();
+        let left = end.map(|end| self.left_of(&point.decision_id, end)).transpose()?;
+        if left.is_none_or(|left| self.left_now(left).is_some()) {
+            return Ok((point, left));
         }
         self.expire()?;
-        self.decision_point(decision_id)?.ok_or_else(unknown)
-    }
-
-    /// How long the round still has; `None` where it does not end by itself.
-    fn left_ns(&self, point: &DecisionPoint) -> Option<u64> {
-        let end = point.deadline()?;
-        Some(end.nanoseconds().saturating_sub(self.wall_ns()))
+        Ok((self.decision_point(decision_id)?.ok_or_else(unknown)?, left))
     }
 
     /// Blocks until the round ended, its deadline came, or the time of a stretch is over.
@@ -165,9 +164,11 @@ impl<S: Storage> Engine<S> {
         &self,
         following: &mut Subscription<S>,
         point: &DecisionPoint,
+        left: Option<Left>,
         until: Option<Instant>,
     ) -> Result<(), SubscriptionError> {
-        let left = self.left_ns(point).map_or(STRETCH_MAX, Duration::from_nanos);
+        let left = left.map(|left| self.left_now(left).unwrap_or_default());
+        let left = left.unwrap_or(STRETCH_MAX);
         let stretch = Instant::now() + left.min(STRETCH_MAX);
         let end = until.map_or(stretch, |until| until.min(stretch));
         loop {

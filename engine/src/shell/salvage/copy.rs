@@ -327,6 +327,7 @@ pub(super) fn payload_of(record: &Record<'_>) -> Payload {
 pub(super) fn recorded(correlation: &str, event: Event) -> Result<NewRecord, SalvageError> {
     let correlation = correlation.to_string();
     let envelope = Envelope {
+        clock: None,
         proof: None,
         actor: system_actor(),
         correlation,

@@ -25,7 +25,6 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::human_decision::HumanDecisionTimeout;
 use holdpoint_domain::log::{RUN_TOOL, run_binding};
 use holdpoint_domain::{ActorId, Command, Refusal};
-use std::time::Duration;
 
 /// Who has to approve a start, and in what time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -246,6 +245,7 @@ impl<S: Storage> Waiting<'_, S> {
         signals: &mut dyn SignalSource,
     ) -> Result<Asked, StartError> {
         let mut known: Option<DecisionPoint> = None;
+        let _wait = self.engine.wait_for(&self.decision_id);
         loop {
             let point = self.look()?;
             if !point.is_open() {
@@ -283,8 +283,10 @@ impl<S: Storage> Waiting<'_, S> {
         prompter: &mut dyn StartPrompter,
         signals: &mut dyn SignalSource,
     ) -> Result<Option<i32>, StartError> {
+        let end = point.deadline();
+        let left = end.map(|end| self.engine.left_of(&self.decision_id, end)).transpose()?;
         loop {
-            let Some(at_most) = self.time_left(point) else {
+            let Some(at_most) = left.and_then(|left| self.engine.left_now(left)) else {
                 self.engine.expire()?;
                 return Ok(None);
             };
@@ -301,11 +303,6 @@ impl<S: Storage> Waiting<'_, S> {
                 return Ok(None);
             }
         }
-    }
-
-    fn time_left(&self, point: &DecisionPoint) -> Option<Duration> {
-        let due = point.deadline()?.nanoseconds();
-        due.checked_sub(self.engine.wall_ns()).filter(|left| *left > 0).map(Duration::from_nanos)
     }
 
     /// Hands the answer in as the person's own, caused by the question.

@@ -169,6 +169,7 @@ pub(crate) fn event_of(content: &[u8]) -> Vec<u8> {
             offered: Some(Offered { observation_point, evidence_type, raw_data }),
         };
         let envelope = Envelope {
+            clock: None,
             proof: None,
             actor: ActorId { kind: Actor::System, id: "somebody".into() },
             correlation: "x".repeat(padding),

@@ -2,6 +2,7 @@
 
 use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::clocks::EndedBy;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalConsumed, ApprovalLapsed, ApprovalPolicy, ApprovalRevoked,
@@ -12,7 +13,7 @@ use holdpoint_domain::decision_point::{
     OutcomeReported, Proposal, Response, RoundOpened, Terms, Urgency, VoteCast,
 };
 
-use super::{at, digest, nth};
+use super::{at, digest, nth, steady};
 
 const ROUND: &str = "DP-000102030405060708090a0b0c0d0e0f";
 const NEXT: &str = "DP-101112131415161718191a1b1c1d1e1f";
@@ -104,7 +105,7 @@ fn endings(turn: usize) -> Vec<Event> {
             expires_at: at(300),
         }
         .into(),
-        DecisionPointAborted { decision_id: ROUND.into(), expires_at: at(turn as u64) }.into(),
+        aborted(turn as u64, None).into(),
         DecisionPointCancelled {
             decision_id: ROUND.into(),
             by: principal(turn),
@@ -124,7 +125,7 @@ fn approvals(turn: usize) -> Vec<Event> {
     vec![
         ApprovalConsumed { decision_id: ROUND.into(), by: principal(turn), binding: binding() }
             .into(),
-        ApprovalLapsed { decision_id: ROUND.into(), valid_until: at(86_400) }.into(),
+        lapsed(None).into(),
         DependentsReleased { decision_id: ROUND.into(), blocks: names("job", turn % 4) }.into(),
     ]
 }
@@ -143,6 +144,21 @@ pub(super) fn outcomes() -> impl Iterator<Item = Event> {
         let claim = Box::new(claim);
         OutcomeReported { decision_id: ROUND.into(), by: principal(turn), claim }.into()
     })
+}
+
+fn aborted(end: u64, ended_by: Option<EndedBy>) -> DecisionPointAborted {
+    let (decision_id, expires_at) = (ROUND.into(), at(end));
+    DecisionPointAborted { decision_id, expires_at, ended_by, steady: steady(ended_by) }
+}
+
+fn lapsed(ended_by: Option<EndedBy>) -> ApprovalLapsed {
+    let (decision_id, valid_until) = (ROUND.into(), at(86_400));
+    ApprovalLapsed { decision_id, valid_until, ended_by, steady: steady(ended_by) }
+}
+
+/// What ended by each clock.
+pub(super) fn ended_by_clocks() -> impl Iterator<Item = Event> {
+    EndedBy::ALL.iter().flat_map(|by| [aborted(7, Some(*by)).into(), lapsed(Some(*by)).into()])
 }
 
 /// Approvals that somebody took back.

@@ -1,6 +1,7 @@
 //! Events of `human_decision`, with every member of every closed enum that its events hold.
 
-use holdpoint_domain::Event;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::clocks::EndedBy;
 use holdpoint_domain::core::confidence::Confidence;
 use holdpoint_domain::evidence_capture::{EvidenceType, ObservationPoint};
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType, Exit};
@@ -10,9 +11,11 @@ use holdpoint_domain::human_decision::{
     HumanDecisionTimedOut, HumanDecisionWarned, LateAnswerRecorded, ObservedAttempt, OverrideField,
     RequestContext, RequestWithdrawn, VisibilityOverridden,
 };
+use holdpoint_domain::log::ClockStepAccepted;
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+use holdpoint_domain::{Event, Time};
 
-use super::{LOOP, at, digest, nth};
+use super::{LOOP, at, digest, nth, steady};
 
 pub(super) fn decision_events(turn: usize) -> Vec<Event> {
     let decision = nth(&HumanDecision::ALL[..4], turn);
@@ -28,8 +31,7 @@ pub(super) fn decision_events(turn: usize) -> Vec<Event> {
             disclosed: digest(9),
         }
         .into(),
-        HumanDecisionWarned { loop_id: LOOP.into(), request_id: "REQ-1".into(), due_at: at(240) }
-            .into(),
+        warned(None).into(),
         HumanDecisionAnswered {
             loop_id: LOOP.into(),
             record: record(turn, decision),
@@ -38,13 +40,7 @@ pub(super) fn decision_events(turn: usize) -> Vec<Event> {
             audit: audit(turn),
         }
         .into(),
-        HumanDecisionTimedOut {
-            loop_id: LOOP.into(),
-            due_at: at(300),
-            record: record(turn, HumanDecision::Abort),
-            audit: audit(turn),
-        }
-        .into(),
+        timed_out(turn, None).into(),
         LateAnswerRecorded {
             loop_id: LOOP.into(),
             request_id: "REQ-1".into(),
@@ -58,6 +54,24 @@ pub(super) fn decision_events(turn: usize) -> Vec<Event> {
         .into(),
         RequestWithdrawn { loop_id: LOOP.into(), request_id: "REQ-1".into() }.into(),
     ]
+}
+
+fn warned(steady: Option<Time>) -> HumanDecisionWarned {
+    let (loop_id, request_id) = (LOOP.into(), "REQ-1".into());
+    HumanDecisionWarned { loop_id, request_id, due_at: at(240), steady }
+}
+
+fn timed_out(turn: usize, ended_by: Option<EndedBy>) -> HumanDecisionTimedOut {
+    let record = record(turn, HumanDecision::Abort);
+    let (loop_id, due_at, audit, steady) = (LOOP.into(), at(300), audit(turn), steady(ended_by));
+    HumanDecisionTimedOut { loop_id, due_at, record, audit, ended_by, steady }
+}
+
+/// What ended by each clock, and a warning by the monotonic one.
+pub(super) fn ended_by_clocks() -> impl Iterator<Item = Event> {
+    let ended = EndedBy::ALL.iter().enumerate();
+    let ended = ended.map(|(turn, by)| timed_out(turn, Some(*by)).into());
+    ended.chain([warned(Some(at(241))).into()])
 }
 
 /// Questions that tell what was observed of the attempt.
@@ -141,4 +155,15 @@ fn audit(turn: usize) -> AuditEntry {
 
 fn means(turn: usize) -> AnswerMeans {
     AnswerMeans { channel: nth(&AnswerChannel::ALL[..3], turn), detail: "/dev/pts/3".into() }
+}
+
+/// A person accepted that the newest record is ahead.
+pub(super) fn clock_step_accepted() -> Event {
+    let by = Principal {
+        kind: Actor::Human,
+        id: "ada".into(),
+        authenticated_by: Authentication::Terminal,
+        means: "terminal /dev/pts/1, uid 1000".into(),
+    };
+    ClockStepAccepted { by, log_time: at(7200), clock: at(3) }.into()
 }

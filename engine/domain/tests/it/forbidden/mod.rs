@@ -1,6 +1,7 @@
 //! Events of decision points that the rules made, to be forged one thing at a time.
 
 use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::core::clocks::EndedBy;
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
@@ -104,7 +105,12 @@ pub(crate) fn consumed(decision_id: &str, binding: ActionBinding) -> ApprovalCon
 
 pub(crate) fn aborted(story: &Story, decision_id: &str) -> DecisionPointAborted {
     let expires_at = story.point(decision_id).terms.expires_at.unwrap_or_default();
-    DecisionPointAborted { decision_id: decision_id.into(), expires_at }
+    DecisionPointAborted {
+        decision_id: decision_id.into(),
+        expires_at,
+        ended_by: Some(EndedBy::Both),
+        steady: None,
+    }
 }
 
 pub(crate) fn default_taken(story: &Story, decision_id: &str) -> DefaultTaken {

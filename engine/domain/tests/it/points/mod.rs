@@ -95,8 +95,15 @@ impl Stage {
     /// Applies a record to the live world, and its bytes to the others.
     pub(crate) fn record(&mut self, actor: &ActorId, event: Event) {
         let (actor, correlation) = (actor.clone(), "story".into());
-        let envelope =
-            Envelope { proof: None, actor, correlation, causation: None, idempotency: None, event };
+        let envelope = Envelope {
+            clock: None,
+            proof: None,
+            actor,
+            correlation,
+            causation: None,
+            idempotency: None,
+            event,
+        };
         let encoded = envelope::encode(&envelope).expect("the event fits");
         let decoded = envelope::decode(encoded.kind, encoded.version, &encoded.payload).unwrap();
         assert_eq!(decoded, envelope);

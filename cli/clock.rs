@@ -1,0 +1,65 @@
+//! A log whose newest record is ahead of this clock: it is told, and what any clock says is over is
+//! shown as that.
+
+use crate::decision::span;
+use crate::directory::Directory;
+use crate::exit::complain;
+use holdpoint_domain::core::clocks::{Moment, Times};
+use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;
+use holdpoint_domain::{Time, World};
+use holdpoint_engine::shell::{Clock, Reading, SystemClock};
+
+/// By how much the newest record is ahead of this clock, where that is more than a minute.
+pub(crate) fn ahead_ns(newest: Time) -> Option<u64> {
+    let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+    Some(newest.nanoseconds_since(now)).filter(|ahead_ns| *ahead_ns > CLOCK_AHEAD_NS)
+}
+
+/// The same of the log in a directory. One that cannot be read is told of by whoever reads it.
+pub(crate) fn ahead_of(directory: &Directory) -> Option<u64> {
+    let found = directory.read(|storage, _| holdpoint_replay::span(storage)).ok().flatten();
+    ahead_ns(found?.until)
+}
+
+/// Tells it, with by how much.
+pub(crate) fn tell(ahead_ns: Option<u64>) {
+    if let Some(ahead_ns) = ahead_ns {
+        complain(&sentence(ahead_ns));
+    }
+}
+
+/// In words.
+pub(crate) fn sentence(ahead_ns: u64) -> String {
+    format!(
+        "the newest record is {} ahead of this clock: the time of records stands still until the \
+         clock is there, and limits end by this clock; `holdpoint doctor` tells more",
+        span(ahead_ns)
+    )
+}
+
+/// The time by which a question, or the approval that it became, is over or not: the latest that
+/// the log's time and this clock give.
+pub(crate) fn time_of(world: &World, id: &str, now: Time) -> Time {
+    world.times_of(id, Moment::seen(world.totals().last_at, now)).latest()
+}
+
+/// The moment on the scale of a question's times, where somebody waits for it since a reading of
+/// the clocks.
+pub(crate) fn times_since(world: &World, id: &str, since: Reading) -> Times {
+    let now = SystemClock.now();
+    let own = Time::from_nanoseconds(now.wall_ns);
+    let seen = Moment::seen(world.totals().last_at, own);
+    world.times_of(id, Moment { steady: Some(since.continued(now)), ..seen })
+}
+
+/// When a question ends by this clock; at once, where the log's time says that it is over.
+pub(crate) fn end_of(world: &World, id: &str, end: Time, now: Time) -> Time {
+    let seen = Moment::seen(world.totals().last_at, now);
+    let times = world.times_of(id, seen);
+    let left_ns = times.left_ns(end);
+    let by_this_clock = now.nanoseconds().saturating_add(left_ns);
+    match times.over(end) {
+        None => Time::from_nanoseconds(by_this_clock),
+        Some(_) => end.min(now),
+    }
+}

@@ -1,0 +1,91 @@
+//! A person accepts that the newest record is ahead of the clock, as after a writer with a wrong
+//! one. The time of records never goes back, so it stands still until the clock is there. What was
+//! due by it has ended; what begins from here on is judged by own clocks meanwhile.
+
+use super::append::{append_made, asked_for, envelope, rules_first};
+use super::engine::{Core, Engine, system_actor};
+use super::error::SubmitError;
+use super::person_terminal::TypedLine;
+use super::rebuild::LiveState;
+use super::submit::{By, Origin, Submitted, moment_of_next, receipt, with_turn};
+use super::writers_own::note_clock_step;
+use crate::log::Storage;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::clocks::Moment;
+use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;
+use holdpoint_domain::log::ClockStepAccepted;
+use holdpoint_domain::{Command, Envelope, Refusal, WriterCommand, decide, decide_for_writer};
+
+impl<S: Storage> Engine<S> {
+    /// By how many nanoseconds the newest record is ahead of this clock, where that is more than a
+    /// minute. Its time then stands still until the clock is there.
+    #[must_use]
+    pub fn ahead_of_clock_ns(&self) -> Option<u64> {
+        let newest = self.core().log.position().time;
+        let ahead_ns = newest.saturating_sub(self.core().now().wall_ns);
+        (ahead_ns > CLOCK_AHEAD_NS).then_some(ahead_ns)
+    }
+
+    /// Accepts that the newest record is ahead of this clock by more than a minute: a person does,
+    /// who typed a line at a terminal. All that is due by the old time ends in the same batch.
+    /// Anybody else is refused.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`], and [`SubmitError::Contradicted`] where it is not ahead.
+    pub fn accept_clock_step(
+        &self,
+        origin: &Origin,
+        line: TypedLine,
+    ) -> Result<Submitted, SubmitError> {
+        let core = self.core();
+        let identity = core.identity.at_terminal_of(line);
+        let proof = identity.proof_of(&origin.actor);
+        if proof.by != Authentication::Terminal || origin.actor.kind != Actor::Human {
+            return Ok(Submitted::Refused(Refusal::ApprovalNeeded));
+        }
+        let person: Principal = identity.principal(origin.actor.kind, &origin.actor.id);
+        with_turn(core, |engine, hot, turn| {
+            hot.world.check_rules()?;
+            let reading = note_clock_step(engine, hot, turn)?;
+            let now = moment_of_next(reading, turn);
+            let body = ClockStepAccepted { by: person, log_time: now.at, clock: now.clock };
+            let (ends, due) = ends_by_now(engine, hot, now)?;
+            let body = Box::new(body);
+            let command = WriterCommand::AcceptClockStep { body, due };
+            let accepted = decide_for_writer(&hot.world, &command, now)?.pop();
+            let by = By { origin, proof: Some(proof) };
+            let said = accepted.map(|event| envelope(&hot.world, by, None, event));
+            let mut batch: Vec<Envelope> = rules_first(&hot.world).into_iter().collect();
+            let adopts = batch.len();
+            batch.extend(ends.into_iter().chain(said));
+            batch.iter_mut().for_each(|made| made.clock = now.stated_clock());
+            let appended = append_made(hot, turn, &batch, now)?;
+            for (sequence, made) in (appended.first_sequence..).zip(&batch) {
+                hot.world.evolve_decided(sequence, now.at, made);
+            }
+            let (appended, events) = asked_for(appended, batch, adopts);
+            Ok(Submitted::Accepted(receipt(&appended, now.at, events)))
+        })
+    }
+}
+
+/// The end of all that is due, each in the story that it belongs to, and the commands for it.
+fn ends_by_now<S: Storage>(
+    engine: &Core<S>,
+    hot: &LiveState,
+    now: Moment,
+) -> Result<(Vec<Envelope>, Vec<Command>), SubmitError> {
+    let (mut ends, mut commands) = (Vec::new(), Vec::new());
+    for due in hot.world.due(now) {
+        let command = match due.command.entropy() {
+            Some(_) => due.command.with_entropy(engine.entropy()?),
+            None => due.command,
+        };
+        let (correlation, causation) = (due.correlation, Some(due.caused_by));
+        let origin = Origin { actor: system_actor(), correlation, causation };
+        let events = decide(&hot.world, &command, now)?.into_iter();
+        ends.extend(events.map(|it| envelope(&hot.world, By::holdpoint(&origin), None, it)));
+        commands.push(command);
+    }
+    Ok((ends, commands))
+}

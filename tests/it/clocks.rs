@@ -1,0 +1,168 @@
+//! A writer had a clock that was two hours ahead, and is gone: the newest record is ahead of every
+//! clock. Limits end all the same, it is told, and a person puts on record that the clock is right.
+
+use crate::decision_support::created;
+use crate::program::{Place, by_person, json, status, text};
+use crate::terminal::Terminal;
+use holdpoint_domain::application::RecordEvent;
+use holdpoint_engine::Engine;
+use holdpoint_engine::shell::{Clock, EngineOptions, Origin, Reading, SystemClock};
+use holdpoint_log_files::DirectoryStorage;
+
+const TWO_HOURS_NS: u64 = 7_200_000_000_000;
+
+/// The machine's clock, ahead.
+struct Ahead;
+
+impl Clock for Ahead {
+    fn now(&self) -> Reading {
+        let now = SystemClock.now();
+        Reading { wall_ns: now.wall_ns + TWO_HOURS_NS, ..now }
+    }
+}
+
+/// Somebody with that clock writes one record.
+fn write_ahead(place: &Place) {
+    let options = EngineOptions::default().clock(Box::new(Ahead));
+    let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
+    let event = RecordEvent::new("s", "t", "x");
+    engine.record(&Origin::automation("fast"), event).unwrap().accepted().unwrap();
+    engine.close().unwrap();
+}
+
+fn ahead() -> Place {
+    let place = Place::with_log();
+    write_ahead(&place);
+    place
+}
+
+const SAID: &str = "the newest record is 1h 59m ahead of this clock";
+
+#[test]
+fn a_question_ends_by_its_own_time_where_the_log_is_ahead() {
+    let place = ahead();
+    let id = created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--timeout", "1s"]);
+    let waited = place.holdpoint(&["decision", "wait", &id, "--timeout", "60s"]);
+    assert_eq!(status(&waited), 12, "{}", text(&waited.stderr));
+    let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let ended: serde_json::Value = records
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .find(|record: &serde_json::Value| record["name"] == "decision_point.aborted")
+        .unwrap();
+    assert!(ended.to_string().contains("OWN_CLOCK"), "{ended}");
+    place.verified();
+}
+
+/// Two commands that nobody waits between: the question is made with the end that the second finds.
+#[test]
+fn a_default_is_not_taken_where_only_the_own_clock_says_that_the_time_is_over() {
+    let place = ahead();
+    let words = ["i1", "--prompt", "P", "--option", "a:A", "--default", "a"];
+    let words = [&words[..], &["--on-timeout", "default", "--timeout", "1s"]].concat();
+    let id = created(&place, &words);
+    let waited = place.holdpoint(&["decision", "wait", &id, "--timeout", "60s"]);
+    assert_eq!(status(&waited), 12, "{}", text(&waited.stderr));
+    place.verified();
+}
+
+#[test]
+fn an_approval_is_over_by_its_own_time_where_the_log_is_ahead() {
+    let place = ahead();
+    let words = ["i2", "--requested-by", "agent-7", "--prompt", "P", "--option", "y:Y"];
+    let bound = ["--quorum", "1", "--bind-tool", "t", "--bind-input", "{}", "--valid-for", "1ms"];
+    let no = ["--option", "n:N", "--reject", "n"];
+    let id = created(&place, &[&words[..], &no, &bound].concat());
+    let yes = by_person(&place.command(&["decision", "respond", &id, "--option", "y"]));
+    assert_eq!(status(&yes), 0, "{}", text(&yes.stderr));
+    let spend = ["decision", "consume", &id, "--bind-tool", "t", "--bind-input", "{}"];
+    let spent = place.holdpoint(&spend);
+    assert_eq!(status(&spent), 5, "{}", text(&spent.stderr));
+    assert!(text(&spent.stderr).contains(SAID), "{}", text(&spent.stderr));
+    place.verified();
+}
+
+#[test]
+fn a_start_that_nobody_approves_ends_by_its_own_time_where_the_log_is_ahead() {
+    let place = ahead();
+    let run = ["run", "--hold", "before", "--approval-timeout", "1s", "--", "true"];
+    let ended = place.holdpoint(&run);
+    assert_eq!(status(&ended), 121, "{}", text(&ended.stderr));
+    assert!(text(&ended.stderr).contains(SAID), "{}", text(&ended.stderr));
+    let held = ["run", "--hold", "after", "--decision-timeout", "1s", "--", "true"];
+    let ended = place.holdpoint(&held);
+    assert_eq!(status(&ended), 121, "{}", text(&ended.stderr));
+    place.verified();
+}
+
+#[test]
+fn lists_and_doctor_say_by_how_much_the_log_is_ahead() {
+    let place = ahead();
+    for list in [&["runs"][..], &["decision", "list"], &["hold", "list"], &["inbox"]] {
+        for json in [&[][..], &["--json"]] {
+            let said = place.holdpoint(&[list, json].concat());
+            assert!(text(&said.stderr).contains(SAID), "{list:?}: {}", text(&said.stderr));
+        }
+    }
+    let told = json(&place.holdpoint(&["doctor", "--json"]));
+    let check = told["checks"].as_array().unwrap().iter().find(|it| it["name"] == "clock").unwrap();
+    assert_eq!(check["state"], "warn");
+    assert!(check["message"].as_str().unwrap().contains(SAID), "{check}");
+    let right = Place::with_log();
+    for list in [&["runs"][..], &["decision", "list"], &["hold", "list"], &["inbox"]] {
+        let said = text(&right.holdpoint(list).stderr);
+        assert!(!said.contains("ahead of this clock"), "{list:?}: {said}");
+    }
+    let told = json(&right.holdpoint(&["doctor", "--json"]));
+    let check = told["checks"].as_array().unwrap().iter().find(|it| it["name"] == "clock").unwrap();
+    assert_eq!(check["state"], "ok");
+}
+
+#[test]
+fn a_step_of_the_clock_is_typed_at_a_terminal_and_what_follows_takes_its_default() {
+    let place = Place::with_log();
+    let open = created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--timeout", "1h"]);
+    let later = created(&place, &["i2", "--prompt", "Q", "--option", "a:A", "--timeout", "9h"]);
+    let records_before = place.verified()["records"].as_u64().unwrap();
+    write_ahead(&place);
+    let nobody = place.holdpoint(&["doctor", "--clock-step"]);
+    assert_eq!(status(&nobody), 5, "{}", text(&nobody.stderr));
+
+    let mut terminal = Terminal::start(&place, &["doctor", "--clock-step"]);
+    terminal.wait_for("newest record");
+    terminal.wait_for("type clock-step");
+    terminal.type_line("no");
+    assert_eq!(terminal.end().0, 10);
+
+    let mut terminal = Terminal::start(&place, &["doctor", "--clock-step"]);
+    terminal.wait_for("type clock-step");
+    terminal.type_line("clock-step");
+    let (code, said) = terminal.end();
+    assert_eq!(code, 0, "{said}");
+    let verified = place.verified();
+    assert!(verified["records"].as_u64().unwrap() > records_before, "{verified}");
+    let state = |id: &str| json(&place.holdpoint(&["decision", "show", id, "--json"]));
+    assert_eq!(state(&open)["state"], "aborted");
+    assert_eq!(state(&later)["state"], "pending");
+
+    // What is made from here on ends by this clock, and takes its default.
+    let words = ["i3", "--prompt", "P", "--option", "a:A", "--default", "a"];
+    let words = [&words[..], &["--on-timeout", "default", "--timeout", "1s"]].concat();
+    let id = created(&place, &words);
+    let waited = place.holdpoint(&["decision", "wait", &id, "--timeout", "60s"]);
+    assert_eq!(status(&waited), 11, "{}", text(&waited.stderr));
+    place.verified();
+
+    let mut terminal = Terminal::start(&place, &["doctor", "--clock-step"]);
+    terminal.wait_for("there is no step to accept");
+    assert_eq!(terminal.end().0, 3);
+}
+
+#[test]
+fn no_step_is_accepted_where_the_clock_is_right() {
+    let place = Place::with_log();
+    let before = place.verified();
+    let none = place.holdpoint(&["doctor", "--clock-step"]);
+    assert_eq!(status(&none), 3, "{}", text(&none.stderr));
+    assert_eq!(place.verified()["records"], before["records"]);
+}
