@@ -22,6 +22,7 @@ use crate::inbox;
 use crate::live::LiveState;
 use crate::locate::how_to_make;
 use crate::progress::Bar;
+use crate::recorded::Recorded;
 use crate::text::{excerpt, path};
 use clap::Subcommand;
 use holdpoint_domain::World;
@@ -184,18 +185,19 @@ pub(crate) fn failed(global: &Global, error: impl LogError) -> Failure {
 pub(crate) const UNWITNESSED: &str = "unwitnessed";
 
 /// As [`failed`], of a command that was handed in. Where its record stands all the same, it is said
-/// what that came to, as far as that is found by the record's sequence.
+/// what it is about and came to, as far as that is found by the record's sequence.
 pub(crate) fn not_submitted(
     global: &Global,
     error: &SubmitError,
-    came_to: impl FnOnce(u64) -> Option<String>,
+    came_to: impl FnOnce(u64) -> Option<(String, String)>,
 ) -> Failure {
     let SubmitError::Append(AppendError::Unwitnessed { sequence, .. }) = error else {
         return failed(global, error);
     };
-    let came_to = came_to(*sequence).map(|what| format!("; {what}")).unwrap_or_default();
-    let said = format!("log {}: {}{came_to}", path(&global.log), visible(&error.to_string()));
-    Failure::new(Exit::FAILED, UNWITNESSED, said)
+    let (id, what) = came_to(*sequence).unzip();
+    let what = what.map(|what| format!("; {what}")).unwrap_or_default();
+    let said = format!("log {}: {}{what}", path(&global.log), visible(&error.to_string()));
+    Failure::new(Exit::FAILED, UNWITNESSED, said).behind(&Recorded::new(*sequence, id.as_deref()))
 }
 
 /// As [`failed`], of the log in this directory.

@@ -49,6 +49,7 @@ mod reach;
 pub mod readers;
 mod reading;
 mod record;
+mod recorded;
 mod recorders;
 mod replay;
 mod report;

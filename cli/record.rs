@@ -6,6 +6,7 @@ use crate::damage::LogError;
 use crate::exit::{Exit, Failure, settle};
 use crate::hold::{LockWaitArgs, failed, open_or_make};
 use crate::output::Output;
+use crate::recorded::Recorded;
 use crate::text::{path, visible_once};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::application::{ApplicationCommand, BYTES, Data, MAX_DATA_BYTES, RecordEvent};
@@ -13,7 +14,7 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{
-    Conditions, IdempotencyKey, Origin, Receipt, SubmitError, Submitted, user_name,
+    Conditions, IdempotencyKey, Origin, SubmitError, Submitted, user_name,
 };
 use serde::Serialize;
 use std::io::{self, BufRead, Read};
@@ -83,13 +84,21 @@ fn record(global: &Global, args: &Args) -> Result<Exit, Failure> {
     // A file is read before the log is opened: nobody waits for what cannot be read.
     let whole = if args.lines { None } else { Some(all_of(&mut input)?) };
     let engine = open_or_make(global, &args.turn, true)?;
-    let recorded = match whole {
-        Some(data) => recorder(global, &engine, args)?.record(data).map(|told| vec![told]),
-        None => recorder(global, &engine, args)?.record_lines(&mut input),
+    let recorder = recorder(global, &engine, args)?;
+    let outcome = match whole {
+        Some(data) => recorder.record(data).map(Some),
+        None => recorder.record_lines(&mut input),
     };
-    engine.close().map_err(|error| failed(global, error))?;
-    recorded?;
-    Ok(Exit::DONE)
+    let correlation = recorder.origin.correlation;
+    let closed = engine.close().map_err(|error| failed(global, error));
+    let newest = outcome?;
+    let recorded = newest.map(|event| Recorded::new(event.version, Some(&args.stream)));
+    closed.map_err(|why| why.behind_any(recorded.as_ref()))?;
+    // Lines were told of one by one.
+    match newest.filter(|_| !args.lines) {
+        Some(event) => tell(global, args, &correlation, event).map(|()| Exit::DONE),
+        None => Ok(Exit::DONE),
+    }
 }
 
 /// What was recorded, as programs are told of it.
@@ -99,6 +108,15 @@ struct Told<'a> {
     /// The event's record, which is the stream's version from now on.
     version: u64,
     correlation: &'a str,
+    /// It was recorded before, under the same key.
+    repeated: bool,
+}
+
+/// An event that was recorded.
+#[derive(Clone, Copy)]
+struct Version {
+    /// Its record.
+    version: u64,
     /// It was recorded before, under the same key.
     repeated: bool,
 }
@@ -126,24 +144,26 @@ fn recorder<'a>(
 }
 
 impl Recorder<'_> {
-    fn record_lines(&self, input: &mut impl BufRead) -> Result<Vec<u64>, Failure> {
-        let mut recorded = Vec::new();
+    /// Records each line, and tells of it. The newest event.
+    fn record_lines(&self, input: &mut impl BufRead) -> Result<Option<Version>, Failure> {
+        let (mut newest, mut before) = (None, 0_u64);
         while let Some(line) = next_line(input).map_err(|error| unreadable("the input", &error))? {
-            let number = recorded.len().saturating_add(1);
             let InputLine::Whole(bytes) = line else {
-                let so_far = lines_before(recorded.len());
+                let (number, so_far) = (before.saturating_add(1), lines_before(before));
                 let message = format!("line {number} has more than {LINE_BYTES_MAX} bytes{so_far}");
                 return Err(Failure::new(Exit::USAGE, "too_long", message));
             };
-            let before = recorded.len();
-            let told = self.record(bytes.into());
-            recorded.push(told.map_err(|why| why.adding(&lines_before(before)))?);
+            let recorded = self.record(bytes.into()).and_then(|event| {
+                tell(self.global, self.args, &self.origin.correlation, event).map(|()| event)
+            });
+            newest = Some(recorded.map_err(|why| why.adding(&lines_before(before)))?);
+            before = before.saturating_add(1);
         }
-        Ok(recorded)
+        Ok(newest)
     }
 
-    /// Records one event and tells of it.
-    fn record(&self, data: Data) -> Result<u64, Failure> {
+    /// Records one event.
+    fn record(&self, data: Data) -> Result<Version, Failure> {
         let Args { stream, event_type, type_version, content_type, .. } = self.args;
         let command = Command::Application(ApplicationCommand::RecordEvent(RecordEvent {
             stream: stream.clone(),
@@ -160,8 +180,12 @@ impl Recorder<'_> {
         let conditions = Conditions::of(key, self.args.expected_version);
         let submitted = self.engine.submit_when(&self.origin, &conditions, &command);
         match submitted.map_err(|error| not_recorded(self.global, &error))? {
-            Submitted::Accepted(receipt) => self.tell(&receipt, false),
-            Submitted::Repeated(receipt) => self.tell(&receipt, true),
+            Submitted::Accepted(receipt) => {
+                Ok(Version { version: receipt.last_sequence, repeated: false })
+            }
+            Submitted::Repeated(receipt) => {
+                Ok(Version { version: receipt.last_sequence, repeated: true })
+            }
             Submitted::Refused(refusal) => {
                 let exit = match refusal.code() {
                     "STALE_VERSION" | "IDEMPOTENCY_CONFLICT" => Exit::CONFLICT,
@@ -172,25 +196,24 @@ impl Recorder<'_> {
             }
         }
     }
+}
 
-    fn tell(&self, receipt: &Receipt, repeated: bool) -> Result<u64, Failure> {
-        let (version, correlation) = (receipt.last_sequence, self.origin.correlation.as_str());
-        let mut out = Output::stdout();
-        let stream = self.args.stream.as_str();
-        if self.global.json {
-            out.json_line(&Told { stream, version, correlation, repeated });
-        } else {
-            let before = if repeated { ", recorded before under this key" } else { "" };
-            out.line(format_args!("record {version}: {}{before}", visible_once(stream)));
-        }
-        let so = format!("; the event is recorded nevertheless, as record {version}");
-        out.finish().map_err(|why| why.adding(&so))?;
-        Ok(version)
+/// Tells of an event.
+fn tell(global: &Global, args: &Args, correlation: &str, event: Version) -> Result<(), Failure> {
+    let Version { version, repeated } = event;
+    let mut out = Output::stdout();
+    let stream = args.stream.as_str();
+    if global.json {
+        out.json_line(&Told { stream, version, correlation, repeated });
+    } else {
+        let before = if repeated { ", recorded before under this key" } else { "" };
+        out.line(format_args!("record {version}: {}{before}", visible_once(stream)));
     }
+    out.finish().map_err(|why| why.behind(&Recorded::new(version, Some(stream))))
 }
 
 /// How much of the input is on the record, for whoever goes on behind it.
-fn lines_before(count: usize) -> String {
+fn lines_before(count: u64) -> String {
     format!("; lines recorded before: {count}")
 }
 

@@ -161,19 +161,15 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
         let point = session.created(&receipt)?;
         Ok((session.value(&point)?, session.doubt(&point)?, point))
     });
+    let recorded = session.recorded();
     let closed = session.close();
-    let (value, doubt, point) = created?;
-    closed.map_err(|failure| {
-        let id = &point.decision_id;
-        failure.adding(&format!(
-            "; the question is on record, and waits: `holdpoint decision show {id}`"
-        ))
-    })?;
+    let (value, doubt, point) = created.map_err(|why| why.behind_any(recorded.as_ref()))?;
+    closed?;
     if args.waiting.wait && global.json {
         // The one value on stdout is what became of it; who answers needs the id before.
         complain(&format!("decision {} waits for an answer", point.decision_id));
     } else {
-        tell(global, &point, &value)?;
+        tell(global, &point, &value).map_err(|why| why.behind_any(recorded.as_ref()))?;
     }
     match args.waiting {
         WaitArgs { wait: true, wait_timeout } => wait_for(global, &point.decision_id, wait_timeout),

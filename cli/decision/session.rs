@@ -10,6 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::hold::{LockWaitArgs, failed, not_submitted, open_or_make};
 use crate::ids;
 use crate::live::InDoubt;
+use crate::recorded::Recorded;
 use crate::text::visible_once;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::core::actor::{Actor, Authentication, NotAPerson, Principal};
@@ -26,6 +27,7 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Receipt, Submitted, TypedLine};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::cell::RefCell;
 
 /// Whose keys those of `--idempotency-key` are.
 const KEY_ENGINE: &str = "decision";
@@ -35,6 +37,8 @@ const KEY_TENANT: &str = "local";
 pub(crate) struct DecisionSession<'g> {
     global: &'g Global,
     engine: Engine,
+    /// What was carried out last.
+    recorded: RefCell<Option<Recorded>>,
 }
 
 /// A decision point, and whether it is in doubt.
@@ -86,7 +90,8 @@ impl<'g> DecisionSession<'g> {
         turn: &LockWaitArgs,
         make: bool,
     ) -> Result<Self, Failure> {
-        Ok(Self { global, engine: open_or_make(global, turn, make)? })
+        let engine = open_or_make(global, turn, make)?;
+        Ok(Self { global, engine, recorded: RefCell::default() })
     }
 
     /// Lets less than the defaults be asked for here, as a person typed.
@@ -202,7 +207,8 @@ impl<'g> DecisionSession<'g> {
             not_submitted(self.global, &error, |record| {
                 let is_it = |point: &&DecisionPoint| point.version == record;
                 let point = self.look(|world| all(world).find(is_it).cloned()).ok()??;
-                Some(format!("decision {}: {}", point.decision_id, outcome(&point)))
+                let what = format!("decision {}: {}", point.decision_id, outcome(&point));
+                Some((point.decision_id.to_string(), what))
             })
         })
     }
@@ -213,11 +219,23 @@ impl<'g> DecisionSession<'g> {
         decision_id: Option<&str>,
         submitted: Submitted,
     ) -> Result<(Receipt, bool), Failure> {
-        match submitted {
-            Submitted::Accepted(receipt) => Ok((receipt, false)),
-            Submitted::Repeated(receipt) => Ok((receipt, true)),
-            Submitted::Refused(refusal) => Err(self.refused(&refusal, decision_id)?),
-        }
+        let (receipt, is_repeated) = match submitted {
+            Submitted::Accepted(receipt) => (receipt, false),
+            Submitted::Repeated(receipt) => (receipt, true),
+            Submitted::Refused(refusal) => return Err(self.refused(&refusal, decision_id)?),
+        };
+        let made = receipt.events.iter().find_map(|event| match event {
+            Event::DecisionPoint(event) => Some(event.decision_id()),
+            _ => None,
+        });
+        let recorded = Recorded::new(receipt.last_sequence, decision_id.or(made));
+        self.recorded.replace(Some(recorded));
+        Ok((receipt, is_repeated))
+    }
+
+    /// What was carried out here last, for what fails behind it.
+    pub(crate) fn recorded(&self) -> Option<Recorded> {
+        self.recorded.borrow().clone()
     }
 
     /// The decision point that was made, now or before under the same key.
@@ -301,7 +319,9 @@ impl<'g> DecisionSession<'g> {
 
     /// Closes the log.
     pub(crate) fn close(self) -> Result<(), Failure> {
-        self.engine.close().map_err(|error| failed(self.global, error))
+        let recorded = self.recorded.into_inner();
+        let closed = self.engine.close().map_err(|error| failed(self.global, error));
+        closed.map_err(|failure| failure.behind_any(recorded.as_ref()))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::confirm::{self, Offer};
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
+use crate::recorded::Recorded;
 use crate::screen::{self, named};
 use crate::verify::{and_permits, warn_permits_nothing};
 use holdpoint_domain::core::actor::Actor;
@@ -161,14 +162,22 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     let line = typed(global, &engine, &request_id, &args)?;
     let means = means(line.as_ref());
     let submitted = submit(global, &engine, &request_id, args, (means, line))?;
-    let outcome = outcome(&engine, &request_id).map_err(|error| failed(global, error))?;
+    let recorded = match &submitted {
+        Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {
+            Some(Recorded::new(receipt.last_sequence, Some(&request_id)))
+        }
+        Submitted::Refused(_) => None,
+    };
+    let failed = |error| failed(global, error).behind_any(recorded.as_ref());
+    let outcome = outcome(&engine, &request_id).map_err(failed)?;
     let output = engine.query(|world| {
         Some(output_of(&program(&global.log), world.find_request(&request_id)?.held()))
     });
-    let output = output.map_err(|error| failed(global, error))?;
+    let output = output.map_err(failed)?;
     let doubt = engine.query(|world| world.doubt_of_request(world.find_request(&request_id)?));
-    let doubt = doubt.map_err(|error| failed(global, error))?;
-    engine.close().map_err(|error| failed(global, error))?;
+    let doubt = doubt.map_err(failed)?;
+    let closed = engine.close().map_err(|error| super::failed(global, error));
+    closed.map_err(|failure| failure.behind_any(recorded.as_ref()))?;
     Ok(Given { request_id, submitted, outcome, doubt, like, output })
 }
 
@@ -257,7 +266,8 @@ fn submit(
             let outcome = outcome(engine, request_id).ok()??;
             let words: Vec<String> =
                 outcome_line(&outcome).split_whitespace().map(String::from).collect();
-            Some(format!("request {}: {}", named(request_id), words.join(" ")))
+            let what = format!("request {}: {}", named(request_id), words.join(" "));
+            Some((request_id.to_string(), what))
         })
     })
 }

@@ -1,6 +1,6 @@
 //! Exit 0 says that all was printed: what stdout or stderr does not take is lost, and no success.
 
-use crate::program::{Place, status, text};
+use crate::program::{Place, json, status, text};
 use holdpoint_testing::hand_made::HandMade;
 use rustix::pipe::fcntl_setpipe_size;
 use std::fs::File;
@@ -154,4 +154,33 @@ fn a_stream_that_does_not_block_and_is_full_is_waited_for_and_gets_all() {
     let words = ["run", "--", "sh", "-c", "head -c 20000 /dev/zero >&2"];
     let (code, told) = through_full_pipe(&mut place.command(&words), false);
     assert_eq!((code, told.len()), (Some(0), 20_000));
+}
+
+/// What goes wrong behind the commit point says what is on record, in one value.
+#[test]
+fn an_error_behind_the_commit_point_names_the_record_and_what_it_is_about() {
+    for words in [
+        &["record", "--stream", "orders", "--type", "t"][..],
+        &["decision", "create", "--prompt", "May it?", "--option", "a:A"],
+    ] {
+        let place = Place::with_log();
+        // HEAD cannot be replaced when the log is closed.
+        std::fs::create_dir(place.log.join("HEAD.tmp")).unwrap();
+        let output = place.command(&[words, &["--json"]].concat()).output().unwrap();
+        assert_eq!(status(&output), 1, "{}", text(&output.stderr));
+        let error = &json(&output)["error"];
+        let sequence = error["recorded"]["sequence"].as_u64().unwrap();
+        let id = error["recorded"]["id"].as_str().unwrap();
+        let said = format!("it is on record nevertheless: record {sequence}, {id}");
+        assert!(error["message"].as_str().unwrap().contains(&said), "{error}");
+        std::fs::remove_dir(place.log.join("HEAD.tmp")).unwrap();
+        let shown = place.command(&["log", "show", "--from", &sequence.to_string(), "--json"]);
+        let shown = { shown }.output().unwrap();
+        assert!(text(&shown.stdout).contains(id), "{words:?}: {id}");
+
+        // Stdout takes nothing: the sentence says it.
+        let output = redirected(&place, words, ">/dev/full");
+        assert_eq!(status(&output), 1);
+        assert!(text(&output.stderr).contains("it is on record nevertheless: record "));
+    }
 }
