@@ -32,7 +32,7 @@ use holdpoint_engine::floors::EvidenceTable;
 use holdpoint_engine::log::{CloseError, OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
     ApprovedStart, Conditions, EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun,
-    KeyedRun, ResumeError, RunError,
+    KeyedRun, OnFull, Recording, ResumeError, RunError,
 };
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
@@ -62,6 +62,22 @@ const NOT_STARTED: &str = "; the command was not started, and `holdpoint decisio
 const STDIN_IS_TERMINAL: &str = "standard input is a terminal, and a command that is recorded \
     shares none: use --tty, which gives it one of its own; the command was not started";
 
+/// What becomes of the command where the disk is full.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OnFullArg {
+    Stop,
+    Continue,
+}
+
+impl From<OnFullArg> for OnFull {
+    fn from(asked: OnFullArg) -> Self {
+        match asked {
+            OnFullArg::Stop => Self::Stop,
+            OnFullArg::Continue => Self::Continue,
+        }
+    }
+}
+
 /// Options of `run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -75,9 +91,15 @@ pub(crate) struct Args {
     /// Kill it when its processes hold more memory: 64MiB, 2GiB.
     #[arg(long, value_name = "SIZE", value_parser = limits::memory)]
     max_memory: Option<u64>,
-    /// Keep this much of each of its streams, at most 16MiB; length and digest are of the whole.
-    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = limits::output)]
+    /// Record this much of each stream whole, at most 512MiB; beyond it the last 4KiB of each second.
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = limits::output)]
     max_output: u64,
+    /// Record its output after this time at most, or once there are 64KiB.
+    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = limits::flush)]
+    flush: Duration,
+    /// If the disk fills so that output cannot be recorded: stop the command, or continue.
+    #[arg(long, value_name = "ACTION", default_value = "stop")]
+    on_full: OnFullArg,
     /// Let it read this program's standard input, which is no terminal, instead of nothing.
     #[arg(long, conflicts_with = "tty")]
     stdin: bool,
@@ -324,6 +346,7 @@ fn governed(
         retry_ceiling: RetryPolicy::RetryLimited,
         gate: in_force.gate.clone(),
         approval: None,
+        recording: Recording { flush: args.flush, on_full: args.on_full.into() },
     })
 }
 

@@ -17,7 +17,9 @@ use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{BegunTwice, CapturedOutput, Reach, Run, RunFound, Searched, run_of};
+use holdpoint_replay::{
+    BegunTwice, CapturedOutput, OutputHole, Reach, Run, RunFound, Searched, run_of,
+};
 use serde_json::json;
 use std::io::{self, IsTerminal};
 
@@ -77,17 +79,16 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
 
 /// Whether bytes are missing among those that are shown: what was printed, and not kept.
 fn has_gap(output: &CapturedOutput, kept: &[u8]) -> bool {
-    match &output.cut {
-        Some(_) => place_of_gap(output, kept).is_some(),
-        None => output.extent.truncated,
-    }
+    holes_among(output, kept).next().is_some()
 }
 
-/// Where among these last bytes of an output others are missing.
-fn place_of_gap(output: &CapturedOutput, kept: &[u8]) -> Option<usize> {
+/// Where among these last bytes of an output others are missing, and what is.
+fn holes_among<'o>(
+    output: &'o CapturedOutput,
+    kept: &[u8],
+) -> impl Iterator<Item = (usize, OutputHole)> + use<'o> {
     let begun = output.bytes.len().saturating_sub(kept.len());
-    let head = usize::try_from(output.cut.as_ref()?.head_length).ok()?;
-    head.checked_sub(begun).filter(|at| *at <= kept.len())
+    output.holes().filter_map(move |hole| Some((hole.place.checked_sub(begun)?, hole)))
 }
 
 /// What a run printed last in each stream, for a screen of its own: so many last lines, made
@@ -100,14 +101,15 @@ pub(crate) fn last_shown(
     let Read { run, searched } = read(directory, loop_id)?;
     let mut shown = Vec::new();
     for stream in [OutputStream::Stdout, OutputStream::Stderr] {
-        let printed = run.output(stream, None).filter(|output| output.extent.true_length > 0);
+        let printed = run.output(stream, None).filter(|output| output.length() > 0);
         let Some(output) = printed else { continue };
         expect_verified(&run, output, searched.reach())?;
         let kept = last_lines(&output.bytes, most_lines);
-        let missing = output.cut.as_ref().map(|cut| {
-            format!("; {} of its middle were not kept", counted(cut.gap_length, "byte"))
-        });
-        let what = format!("{}{}", warning(output), missing.unwrap_or_default());
+        let missing = match output.missing() {
+            0 => String::new(),
+            missing => format!("; {} of it were not kept", counted(missing, "byte")),
+        };
+        let what = format!("{}{missing}", warning(output));
         shown.push((what, seen_lines(kept)));
     }
     Ok(shown)
@@ -196,7 +198,7 @@ fn nothing_kept(run: &Run, stream: OutputStream, attempt: Option<u8>) -> Failure
     let kept: Vec<String> = run
         .outputs
         .iter()
-        .map(|it| format!("{} of attempt {}", name_of(it.extent.stream), it.attempt))
+        .map(|it| format!("{} of attempt {}", name_of(it.stream), it.attempt))
         .collect();
     let there = match kept.is_empty() {
         true => "nothing that it printed is on record".to_string(),
@@ -218,16 +220,15 @@ pub(crate) fn name_of(stream: OutputStream) -> &'static str {
 /// the log to be unproven, linked in the chain of their run, and, where none are missing, with the
 /// digest of the whole.
 fn expect_verified(run: &Run, output: &CapturedOutput, reach: &Reach) -> Result<(), Failure> {
-    let is_there = matches!(output.standing, Standing::Proven | Standing::Unwitnessed)
-        || reach.says_unproven(output.sequence, output.sequence);
-    let is_whole = output.cut.is_some()
-        || output.extent.truncated
-        || holdpoint_domain::core::hash::sha256(&output.bytes) == output.extent.whole_sha256;
-    let wrong = match (is_there, run.is_linked(), is_whole) {
+    let is_there = output.records().all(|(sequence, standing)| {
+        matches!(standing, Standing::Proven | Standing::Unwitnessed)
+            || reach.says_unproven(sequence, sequence)
+    });
+    let wrong = match (is_there, run.is_linked(), output.fits()) {
         (true, true, true) => return Ok(()),
         (false, ..) => "nothing ties its record to the newest proof of the log",
         (_, false, _) => "the evidence of its run is not what its chain says",
-        (.., false) => "it has another digest than what was captured",
+        (.., false) => "it is not what its evidence states",
     };
     let message = format!(
         "what is on record as output in record {} is not shown: {wrong}; `holdpoint verify` tells \
@@ -243,32 +244,32 @@ fn put(
     kept: &[u8],
     is_seen: bool,
 ) -> Result<(), Failure> {
-    complain(&match output.extent.true_length {
-        0 => format!(
-            "{} of attempt {}: nothing was printed",
-            name_of(output.extent.stream),
-            output.attempt
-        ),
+    complain(&match output.length() {
+        0 => {
+            format!("{} of attempt {}: nothing was printed", name_of(output.stream), output.attempt)
+        }
         _ => warning(output),
     });
-    let middle = place_of_gap(output, kept);
-    let (beginning, end) =
-        kept.split_at_checked(middle.unwrap_or(kept.len())).unwrap_or((kept, &[]));
-    write_bytes(&mut out, beginning, is_seen);
-    let Some(cut) = output.cut.as_ref().filter(|_| middle.is_some()) else { return out.finish() };
-    let missing = format!(
-        "{} are missing here, behind byte {}: more than the run was to keep",
-        counted(cut.gap_length, "byte"),
-        cut.head_length
-    );
-    if !out.is_paged() && out.flush() {
-        complain(&missing);
+    let mut told = Vec::new();
+    let mut from = 0;
+    for (at, hole) in holes_among(output, kept) {
+        write_bytes(&mut out, kept.get(from..at).unwrap_or_default(), is_seen);
+        from = at;
+        let missing = format!(
+            "{} are missing here, behind byte {}: more than the run was to keep",
+            counted(hole.length, "byte"),
+            hole.offset
+        );
+        // What is said while a pager has the terminal is lost there.
+        match !out.is_paged() && out.flush() {
+            true => complain(&missing),
+            false => told.push(missing.replace(" here,", ",")),
+        }
     }
+    write_bytes(&mut out, kept.get(from..).unwrap_or_default(), is_seen);
     let is_paged = out.is_paged();
-    write_bytes(&mut out, end, is_seen);
     out.finish()?;
-    // What is said while a pager has the terminal is lost there.
-    is_paged.then(|| complain(&missing.replace(" here,", ",")));
+    told.iter().filter(|_| is_paged).for_each(|missing| complain(missing));
     Ok(())
 }
 
@@ -277,9 +278,9 @@ fn warning(output: &CapturedOutput) -> String {
     format!(
         "{} of attempt {}, {}: recorded as what the command printed; nothing in it is said by \
          holdpoint",
-        name_of(output.extent.stream),
+        name_of(output.stream),
         output.attempt,
-        bytes(output.extent.true_length)
+        length(output)
     )
 }
 
@@ -293,10 +294,21 @@ fn write_bytes(out: &mut Output, bytes: &[u8], is_seen: bool) {
 
 /// What of an output was not kept, behind its size.
 pub(crate) fn missing(output: &CapturedOutput) -> String {
-    match &output.cut {
-        Some(cut) => format!(", {} missing in the middle", bytes(cut.gap_length)),
-        None if output.extent.truncated => ", its end is missing".to_string(),
-        None => String::new(),
+    let missing = output.missing();
+    match (missing, output.holes().last()) {
+        (0, _) => String::new(),
+        (_, Some(hole)) if hole.length == missing && hole.place == output.bytes.len() => {
+            ", its end is missing".to_string()
+        }
+        _ => format!(", {} missing in the middle", bytes(missing)),
+    }
+}
+
+/// How long a stream is, as far as that is on record.
+pub(crate) fn length(output: &CapturedOutput) -> String {
+    match output.end {
+        Some(end) => bytes(end.true_length),
+        None => format!("{} so far", bytes(output.length())),
     }
 }
 
@@ -313,17 +325,24 @@ pub(crate) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
 
 fn put_json(run: &Run, output: &CapturedOutput, kept: &[u8], reach: &Reach) -> Result<(), Failure> {
     let mut out = Output::stdout();
+    let first = output.holes().next();
+    let holes: Vec<_> = output
+        .holes()
+        .map(|hole| json!({ "offset": hole.offset, "length": hole.length, "at": hole.place }))
+        .collect();
     out.json(&json!({
         "run": run.entity.loop_id(),
         "attempt": output.attempt,
-        "stream": output.extent.stream,
+        "stream": output.stream,
         "record": output.sequence,
         "standing": output.standing.name(),
-        "length": output.extent.true_length,
-        "sha256": output.extent.whole_sha256,
+        "length": output.length(),
+        "ended": output.end.is_some(),
+        "sha256": output.whole_sha256(),
         "kept": output.bytes.len(),
-        "missing": output.cut.as_ref().map(|cut| cut.gap_length),
-        "missing_from": output.cut.as_ref().map(|cut| cut.head_length),
+        "missing": first.map(|_| output.missing()),
+        "missing_from": first.map(|hole| hole.offset),
+        "holes": holes,
         "text": std::str::from_utf8(kept).ok(),
         "bytes_hex": base16ct::lower::encode_string(kept),
         "reach": reach,

@@ -1,7 +1,6 @@
 //! Durations and sizes as people write them.
 
 use bytesize::ByteSize;
-use holdpoint_domain::core::limits::MAX_RAW_BYTES;
 use holdpoint_domain::human_decision::HumanDecisionTimeout;
 use std::time::Duration;
 
@@ -34,13 +33,25 @@ pub(super) fn memory(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A bound on captured output: at most what one record of evidence holds.
+/// Most of one stream that is recorded whole.
+const OUTPUT_MAX: u64 = 512 << 20;
+
+/// A bound on recorded output.
 pub(super) fn output(text: &str) -> Result<u64, String> {
-    let (bytes, most) = (size(text)?, MAX_RAW_BYTES as u64);
-    if bytes > most {
-        return Err(format!("{bytes} bytes are over the limit of {most} (16MiB)"));
+    match size(text)? {
+        bytes if bytes > OUTPUT_MAX => {
+            Err(format!("{bytes} bytes are over the limit of {OUTPUT_MAX} (512MiB)"))
+        }
+        bytes => Ok(bytes),
     }
-    Ok(bytes)
+}
+
+/// How long output is held back at most before it is recorded: ten milliseconds to a minute.
+pub(super) fn flush(text: &str) -> Result<Duration, String> {
+    match wait(text)? {
+        time if (Duration::from_millis(10)..=Duration::from_secs(60)).contains(&time) => Ok(time),
+        _ => Err("write a time from 10ms to 60s".into()),
+    }
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -81,6 +92,10 @@ mod tests {
             assert!(memory(text).unwrap_err().contains("write 512KiB"), "{text:?}");
         }
         assert!(duration("0s").is_err() && memory("0").is_err());
-        assert!(output("16777217").is_err());
+        assert!(output("513MiB").is_err() && output("512MiB").is_ok());
+        for text in ["9ms", "0s", "61s", ""] {
+            assert!(flush(text).is_err(), "{text:?}");
+        }
+        assert_eq!(flush("500ms"), Ok(Duration::from_millis(500)));
     }
 }

@@ -2,9 +2,8 @@
 
 use crate::arguments::{Global, program};
 use crate::exit::Failure;
-use crate::run_output::{last_lines, missing, name_of, verified};
+use crate::run_output::{last_lines, length, missing, name_of, verified};
 use crate::screen::{Page, seen_lines};
-use crate::text::bytes;
 use holdpoint_replay::CapturedOutput;
 
 /// How many bytes of one stream are shown at most: no screen holds more.
@@ -36,7 +35,7 @@ impl Printed {
         foot.sentence(&format!("Enter: back to the question. `{}` has all of it.", self.has_all));
         let (head, foot) = (head.lines(), foot.lines());
         let printed: Vec<&CapturedOutput> =
-            self.outputs.iter().filter(|output| output.extent.true_length > 0).collect();
+            self.outputs.iter().filter(|output| output.length() > 0).collect();
         let room = rows.saturating_sub(head.len() + foot.len() + 1).max(printed.len() * 2);
         let room = room.checked_div(printed.len()).unwrap_or(room);
         let shown = printed.iter().flat_map(|output| stream(output, room, columns));
@@ -53,7 +52,7 @@ fn stream(output: &CapturedOutput, rows: usize, columns: usize) -> Vec<String> {
     let mut page = Page::new(columns);
     page.printed(&seen_lines(end(last_lines(&output.bytes, rows))));
     let lines = page.lines();
-    let (name, size) = (name_of(output.extent.stream), bytes(output.extent.true_length));
+    let (name, size) = (name_of(output.stream), length(output));
     let of = format!("{name}, {size}{}:", missing(output));
     let mut title = Page::new(columns);
     title.sentence(&of);
@@ -75,11 +74,14 @@ fn end(bytes: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
     use crate::golden::{self, Sample};
+    use holdpoint_domain::evidence_capture::OutputEnd;
 
     fn printed(bytes: &[&[u8]]) -> Printed {
         let of = |bytes: &&[u8]| {
             let mut output = Sample::new().whole()[0].outputs[0].clone();
-            output.extent.true_length = bytes.len() as u64;
+            let whole_sha256 = output.end.unwrap().whole_sha256;
+            output.end = Some(OutputEnd { true_length: bytes.len() as u64, whole_sha256 });
+            output.parts[0].place = 0..bytes.len();
             output.bytes = bytes.to_vec();
             output
         };
@@ -108,9 +110,9 @@ mod tests {
     #[test]
     fn what_was_not_kept_is_said_above_the_rest() {
         let mut of = printed(&[b"a\n"]);
-        of.outputs[0].extent.truncated = true;
+        of.outputs[0].end.as_mut().unwrap().true_length = 9;
         let shown = of.lines(24, 80).join("\n");
-        assert!(shown.contains("standard output, 2 B, its end is missing:\n| a"), "{shown}");
+        assert!(shown.contains("standard output, 9 B, its end is missing:\n| a"), "{shown}");
     }
 
     #[test]

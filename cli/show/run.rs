@@ -4,7 +4,7 @@
 use super::relations::{Relations, ShownRelations};
 use crate::output::Output;
 use crate::run::labels::HOST;
-use crate::run_output::{last_lines, missing};
+use crate::run_output::{last_lines, length as length_of, missing};
 use crate::runs::{UNFINISHED, lasted, ran, waited};
 use crate::screen::{Page, named, quoted_up_to, seen_lines};
 use crate::text::bytes;
@@ -95,7 +95,7 @@ struct Kept<'r> {
     stream: OutputStream,
     length: u64,
     kept: usize,
-    sha256: &'r holdpoint_domain::core::hash::Digest,
+    sha256: Option<&'r holdpoint_domain::core::hash::Digest>,
     record: u64,
     standing: &'static str,
 }
@@ -104,10 +104,10 @@ impl<'r> Shown<'r> {
     pub(crate) fn of((run, relations): (&'r Run, &'r Relations), reach: &'r Reach) -> Self {
         let kept = |output: &'r CapturedOutput| Kept {
             attempt: output.attempt,
-            stream: output.extent.stream,
-            length: output.extent.true_length,
+            stream: output.stream,
+            length: output.length(),
             kept: output.bytes.len(),
-            sha256: &output.extent.whole_sha256,
+            sha256: output.whole_sha256(),
             record: output.sequence,
             standing: output.standing.name(),
         };
@@ -394,16 +394,16 @@ fn used(usage: &ResourceUsage) -> String {
 }
 
 fn put_output(page: &mut Page, entity: &ExecutionLoop, output: &CapturedOutput) {
-    let name = match output.extent.stream {
+    let name = match output.stream {
         OutputStream::Stdout => "stdout",
         OutputStream::Stderr => "stderr",
         OutputStream::Payload => "answer",
     };
-    if output.extent.true_length == 0 {
+    if output.length() == 0 {
         return;
     }
     let attempt = entity.attempts.iter().find(|attempt| attempt.number == output.attempt);
-    let length = format!("{}{}", bytes(output.extent.true_length), missing(output));
+    let length = format!("{}{}", length_of(output), missing(output));
     page.row(name, &marked(attempt, length));
     page.printed(&seen_lines(last_lines(&output.bytes, LAST_LINES)));
 }
@@ -422,8 +422,9 @@ fn codes(page: &mut Page, run: &Run) {
         page.row("evidence", &format!("{} {}", chain.head.chain_id, chain.head.injective_head));
     }
     for output in &run.outputs {
-        let stream = output.extent.stream;
-        page.row("sha-256", &format!("{stream} {}", output.extent.whole_sha256));
+        let digest = output.whole_sha256();
+        let digest = digest.map_or_else(|| "not known".to_string(), ToString::to_string);
+        page.row("sha-256", &format!("{} {digest}", output.stream));
     }
 }
 

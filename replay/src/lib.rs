@@ -22,6 +22,7 @@ mod beginnings;
 mod begun_twice;
 pub mod bisect;
 pub mod caches;
+mod captured_output;
 mod caused;
 pub mod damage;
 pub mod diff;
@@ -68,6 +69,7 @@ pub use beginnings::ids_beginning_with;
 pub use begun_twice::{BegunOnce, BegunTwice, begun_twice};
 pub use bisect::{Answer, BisectError, Found, Outcome, bisect};
 pub use caches::{CacheState, CachedIndex, CachedSnapshot, Caches, check_caches};
+pub use captured_output::{CapturedOutput, OutputHole, OutputPart};
 pub use caused::{Caused, caused_by};
 pub use damage::DamageMap;
 pub use diff::{Change, Difference, EntityChange, RunTold, ValueChange, diff, diff_states};
@@ -91,9 +93,7 @@ pub use records::{
     each_name, is_part, links_of, newest, records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
-pub use run::{
-    Approver, CapturedOutput, Doer, IdMatches, Run, RunFound, run_beginning_with, run_of,
-};
+pub use run::{Approver, Doer, IdMatches, Run, RunFound, run_beginning_with, run_of};
 pub use run_names::{RunNames, names_of_runs};
 pub use runs::{Begun, Listed, RUN_BEGINS, begun, decision_points, runs_of};
 pub use runs_wanted::{RunStatus, RunsWanted, find_runs};

@@ -6,6 +6,7 @@
 
 use crate::beginnings::ids_beginning_with;
 use crate::begun_twice::{BegunOnce, BegunTwice};
+use crate::captured_output::{CapturedOutput, Outputs};
 use crate::interrupted::Interrupted;
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{
@@ -14,7 +15,7 @@ use crate::records::{
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::evidence_capture::{
-    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputCut, OutputExtent, OutputStream,
+    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputStream,
 };
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, HaltReason};
 use holdpoint_domain::governed::ExecutionLoop;
@@ -63,23 +64,6 @@ pub(crate) fn envelope_of(line: &Line, actor: ActorId, event: Event) -> Envelope
         idempotency: None,
         event,
     }
-}
-
-/// A stream of an attempt's output, as far as it was kept.
-#[derive(Clone, PartialEq, Eq)]
-pub struct CapturedOutput {
-    /// Of which attempt, from 1.
-    pub attempt: u8,
-    /// Which stream, how long the whole of it was, and its digest.
-    pub extent: OutputExtent,
-    /// Where its middle is missing: how long the beginning is, and how much is missing behind it.
-    pub cut: Option<OutputCut>,
-    /// The record that holds it.
-    pub sequence: u64,
-    /// What is proven of that record.
-    pub standing: Standing,
-    /// What was kept. Whoever shows it to a person needs that person's wish.
-    pub bytes: Vec<u8>,
 }
 
 /// One run.
@@ -319,7 +303,7 @@ pub(crate) struct Gathered {
     keeps_output: bool,
     doers: BTreeMap<u64, Doer>,
     instruction: Vec<u8>,
-    outputs: Vec<CapturedOutput>,
+    outputs: Outputs,
     attempt: u8,
     ends: Option<(u64, u64)>,
     /// The records that begin it.
@@ -338,7 +322,7 @@ impl Default for Gathered {
             keeps_output: false,
             doers: BTreeMap::new(),
             instruction: Vec::new(),
-            outputs: Vec::new(),
+            outputs: Outputs::default(),
             attempt: 0,
             ends: None,
             begun: Vec::new(),
@@ -379,6 +363,11 @@ impl Gathered {
             Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
                 self.take_evidence(body, line.sequence, standing);
             }
+            Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body)) => {
+                if self.keeps_output {
+                    self.outputs.take_piece(body, line.sequence, standing);
+                }
+            }
             // Labels are those of the batch in which the run began; others are of another one.
             Event::Log(LogEvent::RecordsLabelled(body)) if body.first_sequence <= first => {
                 let label = |label: &Label| (label.name.to_string(), label.value.to_string());
@@ -397,19 +386,7 @@ impl Gathered {
         if body.content == EvidenceContent::Instruction {
             self.instruction = body.raw_data.as_bytes().to_vec();
         }
-        let cut = match &body.content {
-            EvidenceContent::OutputCut(cut) => Some(cut.clone()),
-            _ => None,
-        };
-        let captured = |extent| CapturedOutput {
-            attempt: self.attempt,
-            extent,
-            cut,
-            sequence,
-            standing,
-            bytes: body.raw_data.as_bytes().to_vec(),
-        };
-        self.outputs.extend(body.content.output().map(captured));
+        self.outputs.take_evidence(body, self.attempt, sequence, standing);
     }
 
     fn apply(&mut self, line: &Line, event: Option<Event>, standing: Standing) {
@@ -437,7 +414,7 @@ impl Gathered {
             approval,
             doers,
             instruction,
-            outputs,
+            outputs: outputs.into_all(),
             first,
             last,
             cause,
@@ -502,11 +479,9 @@ impl Run {
     #[must_use]
     pub fn output(&self, stream: OutputStream, attempt: Option<u8>) -> Option<&CapturedOutput> {
         let is_wanted = |output: &&CapturedOutput| {
-            output.extent.stream == stream
-                && attempt.is_none_or(|attempt| output.attempt == attempt)
+            output.stream == stream && attempt.is_none_or(|attempt| output.attempt == attempt)
         };
-        let has_some =
-            |output: &&CapturedOutput| attempt.is_some() || output.extent.true_length > 0;
+        let has_some = |output: &&CapturedOutput| attempt.is_some() || output.length() > 0;
         let newest = || self.outputs.iter().rev().filter(is_wanted);
         newest().find(has_some).or_else(|| newest().next())
     }

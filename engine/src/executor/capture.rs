@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedOutput {
     /// The whole stream where the limit allows it; else its first bytes, half of the limit, right
-    /// before its last ones. Of an odd limit the beginning has the byte more.
+    /// before its last ones. Of an odd limit the beginning has the byte more. Empty where the
+    /// stream was recorded in pieces while it came, as [`Engine::run`](crate::Engine::run) does.
     pub bytes: Vec<u8>,
     /// How many of the bytes are the beginning of the stream: all of them unless it is truncated.
     /// The others are its end.

@@ -41,8 +41,8 @@ pub struct CommandSpec {
     /// How many bytes of resident memory its processes may hold together: its process group, and
     /// with a guard everything that it started. `None` is without limit.
     pub max_memory_bytes: Option<u64>,
-    /// How many bytes of each output stream are kept. The length and the digest of a stream are
-    /// of the whole stream, however long it is.
+    /// How many bytes of each output stream are kept whole. The length and the digest of a stream
+    /// are of the whole stream, however long it is.
     pub max_output_bytes: u64,
     /// What stands between this process and the command, and ends the command with all that it
     /// started when this process is gone. `None`: the command is a child of this process, and lives
@@ -51,11 +51,11 @@ pub struct CommandSpec {
 }
 
 /// How much of each output stream [`CommandSpec::new`] keeps.
-const OUTPUT_KEPT: u64 = 1 << 20;
+const OUTPUT_KEPT: u64 = 16 << 20;
 
 impl CommandSpec {
     /// A program without arguments, in `/`, with no input and no bound on its time, which is found
-    /// in `/usr/bin` or `/bin`: its environment is that `PATH` and nothing else. 1 MiB of each
+    /// in `/usr/bin` or `/bin`: its environment is that `PATH` and nothing else. 16 MiB of each
     /// output stream is kept.
     #[must_use]
     pub fn new(program: impl Into<OsString>) -> Self {

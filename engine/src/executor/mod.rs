@@ -46,6 +46,7 @@ mod output;
 mod own_child;
 mod own_signals;
 mod own_terminal;
+mod pieces;
 mod process_table;
 mod redaction;
 mod report;
@@ -73,6 +74,7 @@ pub use keeper::{KeepError, Keeper, terminal_taker, usual as usual_terminal};
 pub use opened::{OpenProgramError, OpenedFile, OpenedProgram};
 pub use output::{Discard, Notice, OutputSink, OutputStream, PassThrough};
 pub use own_signals::Signals;
+pub(crate) use pieces::{Piece, PieceRecorder};
 pub use redaction::{ending, ends_without_secrets};
 pub use report::{
     Containment, ExecuteError, ExecutionReport, Outcome, SinkFailure, Survivor, signal_name,
@@ -81,6 +83,7 @@ pub use resolve::{Obstacle, StartRefusal, resolve};
 pub use run::{
     INTERRUPT_GRACE, LAST_DRAIN, SINK_GRACE, STRAY_GRACE, TERMINATE_GRACE, execute, execute_opened,
 };
+pub(crate) use run::{Recorded, execute_recorded};
 pub use signals::{
     ForwardedSignal, NoSignals, ReceivedSignal, SignalOrigin, SignalReceiver, SignalSender,
     SignalSource, signal_channel,

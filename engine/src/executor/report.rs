@@ -118,6 +118,8 @@ pub enum Outcome {
         /// Where that signal came from.
         origin: SignalOrigin,
     },
+    /// Its output could not be recorded any more, and that was to end it: it was stopped.
+    NotRecorded,
     /// Its guard was killed or did not answer any more; so it was killed, with what could be found
     /// of what it had started.
     GuardLost,

@@ -1,5 +1,6 @@
 //! One execution, from the start of the command to the report.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,10 +15,11 @@ use super::memory::MemoryWatch;
 use super::opened::OpenedProgram;
 use super::output::{Notice, OutputSink, OutputStream};
 use super::own_terminal::OwnTerminal;
+use super::pieces::{PieceCutter, PieceRecorder};
 use super::process_table::ProcessTable;
 use super::report::{Containment, ExecuteError, ExecutionReport, Outcome, exit_status};
 use super::signals::{ForwardedSignal, ReceivedSignal, SignalOrigin, SignalSource};
-use super::stream::{Awaits, READ_BYTES, Stream};
+use super::stream::{Awaits, READ_BYTES, Reading, Stream};
 
 /// From SIGTERM at the timeout to SIGKILL.
 pub const TERMINATE_GRACE: Duration = Duration::from_secs(1);
@@ -49,7 +51,7 @@ pub fn execute(
 ) -> Result<ExecutionReport, ExecuteError> {
     let path = spec.resolve()?;
     let run = Run::start(spec, Program { path: &path, opened: None })?;
-    run.carry_out(spec, sink, signals)
+    run.carry_out(spec, &mut Outlets { sink, recorder: None }, signals)
 }
 
 /// As [`execute`], but what is executed is what was opened, whatever stands in its place by now.
@@ -67,7 +69,46 @@ pub fn execute_opened(
     let run = Run::start(spec, Program { path: opened.path(), opened: Some(&opened) })?;
     // Whoever waits to write to it may.
     drop(opened);
-    run.carry_out(spec, sink, signals)
+    run.carry_out(spec, &mut Outlets { sink, recorder: None }, signals)
+}
+
+/// Who records the output of an execution while it comes.
+pub(crate) struct Recorded<'r> {
+    /// Takes the pieces.
+    pub(crate) recorder: &'r mut dyn PieceRecorder,
+    /// How long a byte is held back at most before it is handed over.
+    pub(crate) flush: Duration,
+}
+
+/// As [`execute`], or [`execute_opened`], with the output recorded while it comes. The report holds
+/// none of its bytes.
+pub(crate) fn execute_recorded(
+    spec: &CommandSpec,
+    opened: Option<OpenedProgram>,
+    sink: &mut dyn OutputSink,
+    signals: &mut dyn SignalSource,
+    recorded: Recorded<'_>,
+) -> Result<ExecutionReport, ExecuteError> {
+    let path = opened.is_none().then(|| spec.resolve()).transpose()?;
+    let named = path.as_deref().or(opened.as_ref().map(OpenedProgram::path));
+    let program = Program { path: named.unwrap_or(Path::new("")), opened: opened.as_ref() };
+    let mut run = Run::start(spec, program)?;
+    drop(opened);
+    run.cutter = Some(PieceCutter::new(spec.max_output_bytes, recorded.flush));
+    run.carry_out(spec, &mut Outlets { sink, recorder: Some(recorded.recorder) }, signals)
+}
+
+/// Where the output goes: to whoever reads it now, and to whoever records it.
+struct Outlets<'o> {
+    sink: &'o mut dyn OutputSink,
+    recorder: Option<&'o mut dyn PieceRecorder>,
+}
+
+impl Outlets<'_> {
+    /// Whether what is read can be recorded by now.
+    fn may_read(&mut self) -> bool {
+        self.recorder.as_mut().is_none_or(|recorder| recorder.has_room())
+    }
 }
 
 /// Where an execution stands. It only ever moves downwards.
@@ -97,12 +138,17 @@ enum Cause {
     TimedOut,
     MemoryExceeded { seen: u64 },
     Interrupted { by: ReceivedSignal },
+    NotRecorded,
 }
 
 /// An execution under way.
 struct Run {
     leader: Box<dyn Leader>,
     streams: [Stream; 2],
+    /// What cuts their bytes into pieces, where somebody records those.
+    cutter: Option<PieceCutter>,
+    /// Whether the recorder took what came so far.
+    may_read: bool,
     buffer: Box<[u8]>,
     /// Terminals that the command did not get, until that was told.
     closed: Vec<i32>,
@@ -145,6 +191,8 @@ impl Run {
                 stream(OutputStream::Stdout, Some(pipes.stdout))?,
                 stream(OutputStream::Stderr, pipes.stderr)?,
             ],
+            cutter: None,
+            may_read: true,
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
             closed,
             terminal: pipes.terminal,
@@ -169,9 +217,24 @@ impl Run {
     fn carry_out(
         mut self,
         spec: &CommandSpec,
-        sink: &mut dyn OutputSink,
+        outlets: &mut Outlets<'_>,
         signals: &mut dyn SignalSource,
     ) -> Result<ExecutionReport, ExecuteError> {
+        let watched = self.watch(spec, outlets, signals);
+        if let (Some(cutter), Some(recorder)) = (&mut self.cutter, &mut outlets.recorder) {
+            recorder.end(cutter.last_pieces());
+        }
+        watched.and_then(|()| self.report())
+    }
+
+    /// Until all is over.
+    fn watch(
+        &mut self,
+        spec: &CommandSpec,
+        outlets: &mut Outlets<'_>,
+        signals: &mut dyn SignalSource,
+    ) -> Result<(), ExecuteError> {
+        let sink = &mut *outlets.sink;
         if spec.guard.is_some() && self.leader.containment() == Containment::Group {
             sink.notice(Notice::NotContained);
         }
@@ -184,13 +247,13 @@ impl Run {
             self.heed_stop(spec)?;
             self.heed_signals(signals);
             self.terminal.iter_mut().for_each(OwnTerminal::advance);
-            self.move_output(sink)?;
+            self.move_output(outlets)?;
             self.heed_the_end()?;
             self.heed_the_clock();
             if self.stage == Stage::Over {
-                return self.report();
+                return Ok(());
             }
-            self.wait(sink, signals)?;
+            self.wait(outlets, signals)?;
         }
     }
 
@@ -212,10 +275,28 @@ impl Run {
         }
     }
 
-    /// Moves what is there from the pipes to the captures and the sink.
-    fn move_output(&mut self, sink: &mut dyn OutputSink) -> Result<(), ExecuteError> {
+    /// Moves what is there from the pipes to the recorder, or the captures, and the sink.
+    fn move_output(&mut self, outlets: &mut Outlets<'_>) -> Result<(), ExecuteError> {
         for stream in &mut self.streams {
-            stream.advance(&mut self.buffer, sink)?;
+            let is_allowed = outlets.may_read();
+            let wall_ns = outlets.recorder.as_ref().map_or(0, |recorder| recorder.wall_ns());
+            let reading = Reading { is_allowed, cutter: self.cutter.as_mut(), wall_ns };
+            stream.advance(&mut self.buffer, &mut *outlets.sink, reading)?;
+            if let (Some(cutter), Some(recorder)) = (&mut self.cutter, &mut outlets.recorder) {
+                let pieces = cutter.due_pieces(Instant::now());
+                if !pieces.is_empty() {
+                    recorder.take(pieces);
+                }
+            }
+        }
+        self.may_read = outlets.may_read();
+        let demands_the_end = |recorder: &&mut dyn PieceRecorder| recorder.demands_the_end();
+        if self.stage == Stage::Running
+            && self.cause.is_none()
+            && outlets.recorder.as_ref().is_some_and(demands_the_end)
+        {
+            self.leader.signal_all(Signal::TERM);
+            self.stop(Cause::NotRecorded, TERMINATE_GRACE);
         }
         Ok(())
     }
@@ -328,7 +409,8 @@ impl Run {
     }
 
     /// Waits until something happens or is due.
-    fn wait(&self, sink: &dyn OutputSink, signals: &dyn SignalSource) -> Result<(), ExecuteError> {
+    fn wait(&self, outlets: &Outlets<'_>, signals: &dyn SignalSource) -> Result<(), ExecuteError> {
+        let sink = &*outlets.sink;
         let mut watched: Vec<PollFd<'_>> = Vec::with_capacity(6);
         if self.stage == Stage::Running {
             let notices = self.leader.notices().into_iter();
@@ -337,7 +419,10 @@ impl Run {
         let wake = signals.wake();
         watched.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
         watched.extend(self.terminal.as_ref().and_then(OwnTerminal::interest));
-        watched.extend(self.streams.iter().filter_map(|stream| stream.interest(sink)));
+        let room = outlets.recorder.as_ref().and_then(|recorder| recorder.wake());
+        watched.extend(room.map(|room| PollFd::from_borrowed_fd(room, PollFlags::IN)));
+        let may_read = self.may_read;
+        watched.extend(self.streams.iter().filter_map(|stream| stream.interest(sink, may_read)));
         let timeout = self.next_due().map(|due| timespec(due, Instant::now()));
         let ready = again(|| match poll(&mut watched, timeout.as_ref()) {
             // A signal is news.
@@ -362,8 +447,9 @@ impl Run {
         };
         let outcome = self.outcome(of_status, peak_memory_bytes);
         let [stdout, stderr] = self.streams;
-        let (stdout, stdout_failure) = stdout.finish();
-        let (stderr, stderr_failure) = stderr.finish();
+        let mut cutter = self.cutter;
+        let (stdout, stdout_failure) = stdout.finish(cutter.as_mut());
+        let (stderr, stderr_failure) = stderr.finish(cutter.as_mut());
         Ok(ExecutionReport {
             outcome,
             exit_status: exit_status(status),
@@ -400,6 +486,7 @@ impl Run {
         let limit = self.memory_limit.unwrap_or(u64::MAX);
         match self.cause {
             Some(Cause::TimedOut) => Outcome::TimedOut,
+            Some(Cause::NotRecorded) => Outcome::NotRecorded,
             Some(Cause::MemoryExceeded { seen }) => Outcome::MemoryExceeded { limit, seen },
             Some(Cause::Interrupted { by }) => {
                 Outcome::Interrupted { signal: by.signal.number(), origin: by.origin }
@@ -442,10 +529,11 @@ impl Run {
         self.leader.signal_group(Signal::CONT);
     }
 
-    /// While the sink is behind, the pipes are not read: the time that the command's leftovers
-    /// are given does not run. But a sink is not waited for without end once a stop was asked.
+    /// While the sink or the recorder is behind, the pipes are not read: the time that the
+    /// command's leftovers are given does not run. But a sink is not waited for without end once a
+    /// stop was asked.
     fn be_patient_with_sink(&mut self, now: Instant) {
-        if !self.awaits_sink() {
+        if !self.awaits_sink() && self.may_read {
             return;
         }
         if self.patience_until.is_some_and(|until| now >= until) {
@@ -499,7 +587,7 @@ impl Run {
             }
             Stage::Settling { .. } | Stage::Draining { .. } | Stage::Flushing | Stage::Over => None,
         };
-        earliest([patience, of_stage])
+        earliest([patience, of_stage, self.cutter.as_ref().and_then(PieceCutter::due)])
     }
 
     fn due_while_running(&self, now: Instant) -> Option<Instant> {

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::capture::{Capture, CapturedOutput};
 use super::output::{OutputSink, OutputStream};
+use super::pieces::PieceCutter;
 use super::report::{ExecuteError, SinkFailure};
 
 /// How much is read at once: the default capacity of a pipe on Linux.
@@ -25,6 +27,14 @@ pub(super) struct Stream {
     capture: Capture,
     pending: Vec<u8>,
     failure: Option<io::Error>,
+}
+
+/// Whether a pipe may be read now, and who takes what is read instead of the capture.
+pub(super) struct Reading<'c> {
+    pub(super) is_allowed: bool,
+    pub(super) cutter: Option<&'c mut PieceCutter>,
+    /// The time by the recorder's clock.
+    pub(super) wall_ns: u64,
 }
 
 /// What a stream is waiting for.
@@ -61,9 +71,14 @@ impl Stream {
         }
     }
 
-    /// What to poll for, if anything.
-    pub(super) fn interest<'a>(&'a self, sink: &'a dyn OutputSink) -> Option<PollFd<'a>> {
+    /// What to poll for, if anything. The pipe is read no further while nobody takes its pieces.
+    pub(super) fn interest<'a>(
+        &'a self,
+        sink: &'a dyn OutputSink,
+        may_read: bool,
+    ) -> Option<PollFd<'a>> {
         match self.awaits() {
+            Awaits::Command if !may_read => None,
             Awaits::Command => self.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)),
             Awaits::Sink => {
                 let descriptor = sink.descriptor(self.name)?;
@@ -73,16 +88,17 @@ impl Stream {
         }
     }
 
-    /// Passes on what is pending, then reads once and passes that on. Never blocks, unless the
-    /// sink does.
+    /// Passes on what is pending, then reads once, where it may, and passes that on. Never blocks,
+    /// unless the sink does.
     pub(super) fn advance(
         &mut self,
         buffer: &mut [u8],
         sink: &mut dyn OutputSink,
+        reading: Reading<'_>,
     ) -> Result<(), ExecuteError> {
         let pending = std::mem::take(&mut self.pending);
         self.pass_on(&pending, sink);
-        if !self.pending.is_empty() {
+        if !self.pending.is_empty() || !reading.is_allowed {
             return Ok(());
         }
         let Some(pipe) = &self.pipe else { return Ok(()) };
@@ -94,7 +110,12 @@ impl Stream {
             }
             Ok(count) => {
                 let chunk = buffer.get(..count).unwrap_or_default();
-                self.capture.take(chunk);
+                match reading.cutter {
+                    Some(cutter) => {
+                        cutter.take(self.name, chunk, Instant::now(), reading.wall_ns);
+                    }
+                    None => self.capture.take(chunk),
+                }
                 self.pass_on(chunk, sink);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -120,10 +141,17 @@ impl Stream {
     }
 
     /// The capture, and the failure of the sink if there was one.
-    pub(super) fn finish(self) -> (CapturedOutput, Option<SinkFailure>) {
+    pub(super) fn finish(
+        self,
+        cutter: Option<&mut PieceCutter>,
+    ) -> (CapturedOutput, Option<SinkFailure>) {
         let stream = self.name;
         let failure = self.failure.map(|source| SinkFailure { stream, source });
-        (self.capture.finish(self.end_seen), failure)
+        let captured = match cutter {
+            Some(cutter) => cutter.captured(stream, self.end_seen),
+            None => self.capture.finish(self.end_seen),
+        };
+        (captured, failure)
     }
 
     /// Offers bytes until the sink has them, or is not ready (the rest becomes `pending`), or

@@ -111,6 +111,12 @@ pub enum SubmitError {
         /// What the disk said.
         source: io::Error,
     },
+    /// Output that waits to be recorded cannot be queued: the command was not started.
+    #[error("cannot make the pipe that tells of recorded output: {source}; raise `ulimit -n`")]
+    OutputQueue {
+        /// What the system said.
+        source: io::Error,
+    },
     /// The system has no entropy.
     #[error("no random bits for an id: {0}")]
     Entropy(String),

@@ -5,10 +5,11 @@ use super::conditions::Conditions;
 use super::engine::Engine;
 use super::error::SubmitError;
 use super::hold_point::Next;
-use super::instruction::{drop_raw, evidence, executor_id, initialize};
+use super::instruction::{evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
 use super::outcome::{Told, exit, exit_status, status_of_unknown, told};
 use super::prompter::{Prompter, Question};
+use super::recording::{Recorder, Recording, recording};
 use super::run::{
     ASKING, BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EndWaits, FaultOutcome,
     GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
@@ -18,8 +19,8 @@ use super::runs::{loop_of, story_of};
 use super::start::{ApprovedProgram, BoundFiles};
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
-    ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
-    execute, execute_opened,
+    ExecuteError, ExecutionReport, InstructionEnvelope, OpenedProgram, OutputSink, Recorded,
+    SignalSource, StartRefusal, execute_recorded,
 };
 use crate::log::{AppendError, Storage};
 use holdpoint_domain::evidence_capture::{
@@ -274,12 +275,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             Err(difference) => return self.stop_replaced(&difference).map(|()| false),
         };
         self.is_recorded = false;
-        let command = self.seat.guarded(&self.run.command);
-        let executed = match opened {
-            Some(opened) => execute_opened(&command, opened, sink, signals),
-            None => execute(&command, sink, signals),
-        };
-        let is_permitted = match executed {
+        let is_permitted = match self.execute(opened, sink, signals)? {
             Ok(report) => self.executed(report)?,
             Err(error @ ExecuteError::Replaced { .. }) => {
                 self.stop_replaced(&error.to_string()).map(|()| false)?
@@ -289,6 +285,36 @@ impl<'a, S: Storage> Runner<'a, S> {
         };
         self.is_recorded = true;
         Ok(is_permitted)
+    }
+
+    /// Executes the command, with its output recorded while it comes. What is left of it when the
+    /// command ends is recorded here, before anything that is said of it.
+    fn execute(
+        &mut self,
+        opened: Option<OpenedProgram>,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<Result<ExecutionReport, ExecuteError>, RunError> {
+        let command = self.seat.guarded(&self.run.command);
+        let Recording { flush, on_full } = self.run.recording;
+        let attempt = (self.loop_id.as_str(), self.attempts);
+        let mut recorder = Recorder::new(self.engine, attempt, &self.origin, on_full);
+        let (executed, output) = recording(&mut recorder, |recorder| {
+            execute_recorded(&command, opened, sink, signals, Recorded { recorder, flush })
+        })?;
+        let recorded = match output.failure {
+            Some(failure) => Err(failure),
+            None => recorder.record(output.rest),
+        };
+        self.origin.causation = recorder.causation();
+        self.is_evidence_dropped = recorder.dropped() > 0;
+        if let (Ok(report), Err(error)) = (&executed, recorded) {
+            // What it came to is told although it is not on record.
+            self.exit_status = exit_status(report);
+            self.execution = executed.ok();
+            return Err(error);
+        }
+        Ok(executed)
     }
 
     /// Whether the ending of the attempt could be written whatever becomes of the disk: nothing is
@@ -353,7 +379,6 @@ impl<'a, S: Storage> Runner<'a, S> {
     fn executed(&mut self, report: ExecutionReport) -> Result<bool, RunError> {
         self.exit_status = exit_status(&report);
         self.details = None;
-        self.is_evidence_dropped = false;
         self.wall = self.wall.saturating_add(report.wall);
         let (told, exit, evidence) = (told(&report), exit(&report), evidence(self.run, &report));
         self.is_faulted = matches!(told, Told::Fault { .. });
@@ -416,15 +441,8 @@ impl<'a, S: Storage> Runner<'a, S> {
     fn capture(&mut self, items: Vec<EvidenceItem>) -> Result<(), RunError> {
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         let capture = CaptureEvidence { loop_id, entropy, items };
-        let mut command =
-            Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(capture));
-        match self.record(&command) {
-            Err(RunError::Submit(SubmitError::Append(AppendError::NoSpace { .. }))) => {
-                self.is_evidence_dropped = drop_raw(&mut command);
-                self.record(&command).map(drop)
-            }
-            captured => captured.map(drop),
-        }
+        let command = EvidenceCaptureCommand::CaptureEvidence(capture);
+        self.record(&Command::EvidenceCapture(command)).map(drop)
     }
 
     /// What Phase-21 decided of the fault: only RETRY permits another attempt.

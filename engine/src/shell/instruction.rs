@@ -8,13 +8,10 @@ use crate::executor::{
     CapturedOutput, Containment, ExecutionReport, InstructionEnvelope, command_line,
 };
 use crate::log::Storage;
-use holdpoint_domain::Command;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::limits::MAX_ID_BYTES;
 use holdpoint_domain::core::text::{bounded, check_identifier};
-use holdpoint_domain::evidence_capture::{
-    EvidenceCaptureCommand, EvidenceItem, OutputStream, ResourceUsage,
-};
+use holdpoint_domain::evidence_capture::{EvidenceItem, OutputStream, ResourceUsage};
 use holdpoint_domain::execution_loop::{
     ExecutorIdentityStatus, Handshake, InitializeLoop, ObserverExpectation,
 };
@@ -95,44 +92,15 @@ fn processes(run: &GovernedRun, report: &ExecutionReport) -> Option<Vec<u8>> {
     Some(told.to_string().into_bytes())
 }
 
+/// The bytes are recorded before.
 fn output(stream: OutputStream, captured: &CapturedOutput) -> EvidenceItem {
-    let (raw_data, true_length) = (captured.bytes.clone(), captured.true_length);
-    let whole_sha256 = Digest::from_bytes(captured.sha256);
-    if captured.truncated {
-        let head_length = captured.head_length;
-        EvidenceItem::ExecutorOutputCut { stream, raw_data, head_length, true_length, whole_sha256 }
-    } else {
-        EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 }
+    EvidenceItem::ExecutorOutputPieces {
+        stream,
+        true_length: captured.true_length,
+        whole_sha256: Digest::from_bytes(captured.sha256),
     }
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Leaves away the bytes of every stream: its true length and its digest stay, and all of it is
-/// said to be missing. Whether there were any.
-pub(super) fn drop_raw(command: &mut Command) -> bool {
-    let Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(capture)) = command else {
-        return false;
-    };
-    let mut any = false;
-    for item in &mut capture.items {
-        let dropped = match &*item {
-            EvidenceItem::ExecutorOutput { stream, raw_data, true_length, whole_sha256 }
-            | EvidenceItem::ExecutorOutputCut {
-                stream, raw_data, true_length, whole_sha256, ..
-            } if !raw_data.is_empty() => EvidenceItem::ExecutorOutputCut {
-                stream: *stream,
-                raw_data: Vec::new(),
-                head_length: 0,
-                true_length: *true_length,
-                whole_sha256: *whole_sha256,
-            },
-            _ => continue,
-        };
-        any = true;
-        *item = dropped;
-    }
-    any
 }

@@ -51,6 +51,7 @@ mod rebuild;
 mod recall;
 mod receipt;
 mod recent;
+mod recording;
 mod reducer_access;
 mod resume;
 mod retry;
@@ -105,6 +106,7 @@ pub use person_terminal::{
 pub use prompter::{NoPrompt, PersonAnswer, Prompter, Question, WaitPolicy};
 pub use read_only::{ReadOnlyEngine, ReadOnlyError};
 pub use recall::FoundRecord;
+pub use recording::{OnFull, Recording};
 pub use reducer_access::{LogPosition, ReducerAccess};
 pub use resume::ResumeError;
 pub use run::{

@@ -9,6 +9,7 @@
 //! | killed by another signal n | fault CRASH | 128 + n |
 //! | timed out | fault TIMEOUT | 124 |
 //! | over the memory limit | fault RESOURCE_EXHAUSTED | 137 |
+//! | stopped, as its output could not be recorded | fault RESOURCE_EXHAUSTED | 137 |
 //! | lost its guard and was killed, so that its outcome is unknown | fault CRASH | 137 |
 //! | could not be watched to its end and was killed: the same | fault CRASH | 137 |
 //! | Ctrl-C or Ctrl-\ at the terminal: signal n | stop condition HUMAN_ABORT | 128 + n |
@@ -63,6 +64,11 @@ pub(super) fn told(report: &ExecutionReport) -> Told {
                 _ => fault(ExecutionFaultType::Crash, message),
             }
         }
+        Outcome::NotRecorded => fault(
+            ExecutionFaultType::ResourceExhausted,
+            "the disk of the log is full, so that its output could not be recorded: it was stopped"
+                .to_string(),
+        ),
         Outcome::GuardLost => fault(
             ExecutionFaultType::Crash,
             "its guard was killed or gave no answer, so how it ended is unknown: it was killed \
@@ -88,7 +94,9 @@ pub(super) fn exit_status(report: &ExecutionReport) -> u8 {
     match report.outcome {
         Outcome::Exited { .. } | Outcome::Signaled { .. } => report.exit_status,
         Outcome::TimedOut => EXIT_TIMED_OUT,
-        Outcome::MemoryExceeded { .. } | Outcome::GuardLost => status_of_unknown(),
+        Outcome::MemoryExceeded { .. } | Outcome::NotRecorded | Outcome::GuardLost => {
+            status_of_unknown()
+        }
         Outcome::Interrupted { signal, .. } => of_signal(signal),
     }
 }
@@ -111,6 +119,7 @@ pub(super) fn exit(report: &ExecutionReport) -> Exit {
         Outcome::TimedOut
         | Outcome::MemoryExceeded { .. }
         | Outcome::Interrupted { .. }
+        | Outcome::NotRecorded
         | Outcome::GuardLost => Exit::Unknown,
     }
 }

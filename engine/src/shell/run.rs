@@ -2,6 +2,7 @@
 
 use super::error::SubmitError;
 use super::prompter::Question;
+use super::recording::Recording;
 use crate::executor::{CommandSpec, EnvironmentPolicy, ExecutionReport};
 use holdpoint_domain::Refusal;
 use holdpoint_domain::execution_loop::{LoopHalted, SpentApproval};
@@ -61,6 +62,8 @@ pub struct GovernedRun {
     pub gate: GateTerms,
     /// The approval that is spent for the start, where a person is asked before it.
     pub approval: Option<SpentApproval>,
+    /// How the output is recorded while the command runs.
+    pub recording: Recording,
 }
 
 impl GovernedRun {
@@ -75,6 +78,7 @@ impl GovernedRun {
             retry_ceiling: RetryPolicy::RetryLimited,
             gate: GateTerms::default(),
             approval: None,
+            recording: Recording::default(),
         }
     }
 
@@ -109,7 +113,7 @@ pub struct RunReport {
     pub wall: Duration,
     /// The last execution, when the command was started.
     pub execution: Option<ExecutionReport>,
-    /// Whether the last execution's output is not on the log, because the disk was full: its true
+    /// Whether output of the last execution is not on the log, because the disk was full: its true
     /// length and digest are.
     pub is_evidence_dropped: bool,
     /// What went wrong, in words: the fault, the interrupt, or why the command did not start.

@@ -22,6 +22,7 @@ use crate::log::{Acknowledgement, Appended, Level, Storage, WriteTransaction};
 use crate::sync::MutexGuard;
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::text::check_identifier;
+use holdpoint_domain::evidence_capture::EvidenceCaptureCommand;
 use holdpoint_domain::world::{Due, Recalled, Term};
 use holdpoint_domain::{Command, Event, Proof, Refusal, Time, World, WriterCommand, decide};
 use holdpoint_log_format::ChainPosition;
@@ -210,7 +211,7 @@ pub(super) fn carry_out<S: Storage>(
         Err(refusal) => Err(refusal),
     };
     // The ending of a run finds room where the disk has none.
-    turn.may_take_room_of(command.subject());
+    turn.may_take_room_of(command.subject().filter(|_| !is_piece(command)));
     match decided {
         Ok(events) => {
             let under = (idempotency.as_ref(), conditions);
@@ -227,6 +228,12 @@ pub(super) fn carry_out<S: Storage>(
             }
         },
     }
+}
+
+/// Whether the command records what a command printed so far: the room of its ending is not for
+/// that.
+const fn is_piece(command: &Command) -> bool {
+    matches!(command, Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(_)))
 }
 
 /// What the machine demands, beside what the rules say.

@@ -1,0 +1,359 @@
+//! The output of a command on its way to the log while the command runs.
+//!
+//! Pieces go through a bounded queue to a thread that records them, so that neither a timeout nor a
+//! signal waits for the disk. Where the queue is full, the pipes are not read, and the command waits
+//! as it would at a full pipe. The thread begins with the first pieces that are due before the
+//! command ends: what a short command prints is recorded with its end.
+
+use super::engine::Engine;
+use super::error::SubmitError;
+use super::run::RunError;
+use super::submit::{Origin, Submitted};
+use crate::executor::{OutputStream as Stream, Piece, PieceRecorder};
+use crate::log::{AppendError, Storage};
+use crate::sync::{Condvar, Mutex};
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptureCommand, MAX_PIECES_PER_COMMAND, OutputGap, OutputPiece, OutputStream,
+    RecordOutput,
+};
+use holdpoint_domain::{Command, Time};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+/// So many bytes wait at most for whoever records them.
+const QUEUE_BYTES: usize = 8 * 1024 * 1024;
+/// So many bytes are recorded at once, or one piece more.
+const BATCH_BYTES: usize = 1024 * 1024;
+/// How long a byte of output is held back at most, where nobody says otherwise.
+pub(super) const FLUSH: Duration = Duration::from_millis(500);
+/// After so long somebody who keeps the lock is asked again.
+const LOCKED_AGAIN: Duration = Duration::from_millis(50);
+
+/// What becomes of a command whose output cannot be recorded, because the disk is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFull {
+    /// It is ended.
+    #[default]
+    Stop,
+    /// It runs on. What it prints meanwhile is missing, and the record says how much.
+    Continue,
+}
+
+impl OnFull {
+    /// The name in options, text and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Continue => "continue",
+        }
+    }
+}
+
+/// How the output of a run is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// How long a byte is held back at most before it is recorded.
+    pub flush: Duration,
+    /// What becomes of the command where the disk is full.
+    pub on_full: OnFull,
+}
+
+impl Default for Recording {
+    fn default() -> Self {
+        Self { flush: FLUSH, on_full: OnFull::Stop }
+    }
+}
+
+/// Which output is recorded, and by whom.
+pub(super) struct Recorder<'a, S: Storage> {
+    engine: &'a Engine<S>,
+    origin: Origin,
+    loop_id: String,
+    attempt: u8,
+    on_full: OnFull,
+    /// Where the next piece of each stream begins, unless something is missing before it.
+    ends: [u64; 2],
+    /// How many bytes were given up for want of space.
+    dropped: u64,
+    is_full: bool,
+}
+
+/// What came of it.
+pub(super) struct RecordedOutput {
+    /// Pieces that are to be recorded with the end.
+    pub(super) rest: Vec<Piece>,
+    /// Why the log takes no more, where it does not.
+    pub(super) failure: Option<RunError>,
+}
+
+impl<'a, S: Storage> Recorder<'a, S> {
+    /// For an attempt that begins.
+    pub(super) fn new(
+        engine: &'a Engine<S>,
+        (loop_id, attempt): (&str, u8),
+        origin: &Origin,
+        on_full: OnFull,
+    ) -> Self {
+        let (loop_id, origin) = (loop_id.to_string(), origin.clone());
+        Self { engine, origin, loop_id, attempt, on_full, ends: [0; 2], dropped: 0, is_full: false }
+    }
+
+    /// The last record that it made, or the one before all of them.
+    pub(super) const fn causation(&self) -> Option<u64> {
+        self.origin.causation
+    }
+
+    /// How many bytes of output were given up because the disk was full.
+    pub(super) const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Records pieces, durable on return. Where the disk is full they are given up, and the next
+    /// ones say what is missing.
+    pub(super) fn record(&mut self, pieces: Vec<Piece>) -> Result<(), RunError> {
+        let mut pieces = VecDeque::from(pieces);
+        while !pieces.is_empty() {
+            let (mut batch, mut bytes) = (Vec::new(), 0);
+            while bytes < BATCH_BYTES
+                && batch.len() < MAX_PIECES_PER_COMMAND
+                && let Some(piece) = pieces.pop_front()
+            {
+                bytes = piece.bytes.len().saturating_add(bytes);
+                batch.push(piece);
+            }
+            self.record_batch(batch)?;
+        }
+        Ok(())
+    }
+
+    fn record_batch(&mut self, batch: Vec<Piece>) -> Result<(), RunError> {
+        let bytes = batch.iter().map(|piece| piece.bytes.len() as u64).sum::<u64>();
+        let mut ends = self.ends;
+        let pieces = batch.into_iter().map(|piece| placed(piece, &mut ends)).collect();
+        let command =
+            Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(RecordOutput {
+                loop_id: self.loop_id.clone(),
+                entropy: self.engine.entropy()?,
+                attempt: self.attempt,
+                pieces,
+            }));
+        match self.submit(&command) {
+            Ok(last) => {
+                self.origin.causation = Some(last);
+                self.ends = ends;
+                self.is_full = false;
+                Ok(())
+            }
+            Err(RunError::Submit(SubmitError::Append(AppendError::NoSpace { .. }))) => {
+                self.dropped = self.dropped.saturating_add(bytes);
+                self.is_full = true;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whoever keeps the lock is waited for: the command waits meanwhile, where it prints more than
+    /// the queue takes.
+    fn submit(&self, command: &Command) -> Result<u64, RunError> {
+        loop {
+            match self.engine.submit(&self.origin, command) {
+                Ok(Submitted::Accepted(receipt) | Submitted::Repeated(receipt)) => {
+                    return Ok(receipt.last_sequence);
+                }
+                Ok(Submitted::Refused(refusal)) => return Err(RunError::Refused(refusal)),
+                Err(SubmitError::Append(AppendError::Locked { .. })) => {
+                    std::thread::sleep(LOCKED_AGAIN);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// The piece as the rules take it, behind what was recorded of its stream.
+fn placed(piece: Piece, ends: &mut [u64; 2]) -> OutputPiece {
+    let [stdout, stderr] = ends;
+    let (stream, end) = match piece.stream {
+        Stream::Stdout => (OutputStream::Stdout, stdout),
+        Stream::Stderr => (OutputStream::Stderr, stderr),
+    };
+    let length = piece.offset.saturating_sub(*end);
+    *end = piece.offset.saturating_add(piece.bytes.len() as u64);
+    let running_sha256 = Digest::from_bytes(piece.running_sha256);
+    let gap = OutputGap { length, running_sha256 };
+    OutputPiece {
+        stream,
+        offset: piece.offset,
+        first_byte_at: Time::from_nanoseconds(piece.first_byte_ns),
+        raw_data: piece.bytes,
+        gap: (piece.is_beyond || length > 0).then_some(gap),
+    }
+}
+
+/// What the executor and the thread share.
+struct Queue {
+    pieces: VecDeque<Piece>,
+    bytes: usize,
+    is_closed: bool,
+    is_full_disk: bool,
+    failure: Option<RunError>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    filled: Condvar,
+    /// Written to when there is room again; read from by the executor.
+    wake: (OwnedFd, OwnedFd),
+}
+
+impl Shared {
+    fn new() -> io::Result<Self> {
+        let wake = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let queue = Queue {
+            pieces: VecDeque::new(),
+            bytes: 0,
+            is_closed: false,
+            is_full_disk: false,
+            failure: None,
+        };
+        Ok(Self { queue: Mutex::new(queue), filled: Condvar::new(), wake })
+    }
+
+    /// The next pieces, once there are any; `None`: no more come.
+    fn next(&self) -> Option<Vec<Piece>> {
+        let mut queue = self.queue.lock();
+        while queue.pieces.is_empty() && !queue.is_closed {
+            self.filled.wait(&mut queue);
+        }
+        let (mut batch, mut bytes) = (Vec::new(), 0_usize);
+        while bytes < BATCH_BYTES
+            && batch.len() < MAX_PIECES_PER_COMMAND
+            && let Some(piece) = queue.pieces.pop_front()
+        {
+            bytes = bytes.saturating_add(piece.bytes.len());
+            batch.push(piece);
+        }
+        (!batch.is_empty()).then_some(batch)
+    }
+
+    /// Pieces are recorded, or given up: there is room for others.
+    fn done(&self, bytes: usize, is_full_disk: bool, failure: Option<RunError>) {
+        let mut queue = self.queue.lock();
+        queue.bytes = queue.bytes.saturating_sub(bytes);
+        queue.is_full_disk |= is_full_disk;
+        if failure.is_some() {
+            queue.pieces.clear();
+            (queue.bytes, queue.failure) = (0, failure);
+        }
+        drop(queue);
+        // A pipe that is full wakes as well as one that takes another byte.
+        let _ = rustix::io::write(&self.wake.1, &[0]);
+    }
+}
+
+/// Records the output of what `execute` executes while it runs. The recorder itself goes on with
+/// the end.
+pub(super) fn recording<'a, S: Storage, T>(
+    recorder: &mut Recorder<'a, S>,
+    execute: impl FnOnce(&mut dyn PieceRecorder) -> T,
+) -> Result<(T, RecordedOutput), RunError> {
+    let shared = Shared::new().map_err(|source| SubmitError::OutputQueue { source })?;
+    let mut rest = Vec::new();
+    let executed = std::thread::scope(|scope| {
+        let engine = recorder.engine;
+        let mut end = QueueEnd {
+            shared: &shared,
+            scope,
+            recorder: Some(recorder),
+            thread: None,
+            engine,
+            rest: &mut rest,
+        };
+        execute(&mut end)
+    });
+    let failure = shared.queue.lock().failure.take();
+    Ok((executed, RecordedOutput { rest, failure }))
+}
+
+/// The executor's end of the queue. Dropped, it lets the thread end.
+struct QueueEnd<'scope, 'env, 'a, S: Storage> {
+    shared: &'env Shared,
+    scope: &'scope Scope<'scope, 'env>,
+    /// Until the thread has it.
+    recorder: Option<&'env mut Recorder<'a, S>>,
+    thread: Option<ScopedJoinHandle<'scope, ()>>,
+    engine: &'a Engine<S>,
+    rest: &'env mut Vec<Piece>,
+}
+
+fn record_all<S: Storage>(shared: &Shared, recorder: &mut Recorder<'_, S>) {
+    while let Some(batch) = shared.next() {
+        let bytes = batch.iter().map(|piece| piece.bytes.len()).sum();
+        let recorded = recorder.record(batch);
+        let demands_the_end = recorder.is_full && recorder.on_full == OnFull::Stop;
+        let is_failed = recorded.is_err();
+        shared.done(bytes, demands_the_end, recorded.err());
+        if is_failed {
+            return;
+        }
+    }
+}
+
+impl<S: Storage> PieceRecorder for QueueEnd<'_, '_, '_, S> {
+    fn wall_ns(&self) -> u64 {
+        self.engine.core().now().wall_ns
+    }
+
+    fn take(&mut self, pieces: Vec<Piece>) {
+        let mut queue = self.shared.queue.lock();
+        // What the disk takes no more, and what comes of a command that is being ended, is lost.
+        if queue.failure.is_some() {
+            return;
+        }
+        let bytes = pieces.iter().map(|piece| piece.bytes.len()).sum();
+        queue.bytes = queue.bytes.saturating_add(bytes);
+        queue.pieces.extend(pieces);
+        drop(queue);
+        if let Some(recorder) = self.recorder.take() {
+            let shared = self.shared;
+            self.thread = Some(self.scope.spawn(move || record_all(shared, recorder)));
+        }
+        self.shared.filled.notify_one();
+    }
+
+    fn end(&mut self, pieces: Vec<Piece>) {
+        *self.rest = pieces;
+    }
+
+    fn has_room(&mut self) -> bool {
+        // One byte or many: they say that it is worth a look, which this is.
+        while matches!(
+            rustix::io::read(&self.shared.wake.0, &mut [0; 64]),
+            Ok(1..) | Err(Errno::INTR)
+        ) {}
+        self.shared.queue.lock().bytes < QUEUE_BYTES
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.shared.wake.0.as_fd())
+    }
+
+    fn demands_the_end(&self) -> bool {
+        self.shared.queue.lock().is_full_disk
+    }
+}
+
+impl<S: Storage> Drop for QueueEnd<'_, '_, '_, S> {
+    fn drop(&mut self) {
+        self.shared.queue.lock().is_closed = true;
+        self.shared.filled.notify_one();
+    }
+}

@@ -1,0 +1,239 @@
+//! What a run printed, as its records hold it: in pieces that were recorded while it ran, or in the
+//! evidence itself, as older programs recorded it.
+
+use holdpoint_domain::Time;
+use holdpoint_domain::core::hash::{Digest, sha256};
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptured, EvidenceContent, OutputEnd, OutputPieces, OutputRecorded, OutputStream,
+    PieceView, RecordedStream,
+};
+use holdpoint_log_files::Standing;
+use std::ops::Range;
+
+/// A stream of an attempt's output, as far as it is on record.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CapturedOutput {
+    /// Of which attempt, from 1.
+    pub attempt: u8,
+    /// Which stream.
+    pub stream: OutputStream,
+    /// The length and the digest of the whole; `None`: its end is not on record.
+    pub end: Option<OutputEnd>,
+    /// The pieces, in the order of the stream.
+    pub parts: Vec<OutputPart>,
+    /// The newest record that holds some of it or says something of it.
+    pub sequence: u64,
+    /// What is proven of that record.
+    pub standing: Standing,
+    /// What is on record. Whoever shows it to a person needs that person's wish.
+    pub bytes: Vec<u8>,
+    /// Whether what its evidence states is what its records hold.
+    pub is_consistent: bool,
+}
+
+/// Bytes of a stream that follow each other without a gap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputPart {
+    /// Where in the stream it begins.
+    pub offset: u64,
+    /// Where it lies among the bytes that are on record.
+    pub place: Range<usize>,
+    /// When its first byte was read, by the recorder's clock, where that is on record.
+    pub first_byte_at: Option<Time>,
+    /// The record that holds it.
+    pub sequence: u64,
+    /// What is proven of that record.
+    pub standing: Standing,
+}
+
+/// Bytes of a stream that are not on record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputHole {
+    /// Where in the stream they begin.
+    pub offset: u64,
+    /// How many there are.
+    pub length: u64,
+    /// Among the bytes that are on record, where they would be.
+    pub place: usize,
+}
+
+impl CapturedOutput {
+    /// How long the stream is, as far as it is known.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.end.map_or_else(|| self.recorded_end(), |end| end.true_length)
+    }
+
+    /// SHA-256 of the whole stream, where its end is on record.
+    #[must_use]
+    pub fn whole_sha256(&self) -> Option<&Digest> {
+        self.end.as_ref().map(|end| &end.whole_sha256)
+    }
+
+    /// The records that hold it or say something of it, and what is proven of each.
+    pub fn records(&self) -> impl Iterator<Item = (u64, Standing)> {
+        let parts = self.parts.iter().map(|part| (part.sequence, part.standing));
+        parts.chain([(self.sequence, self.standing)])
+    }
+
+    /// Where the last byte on record ends.
+    fn recorded_end(&self) -> u64 {
+        self.parts.last().map_or(0, |part| part.offset.saturating_add(part.place.len() as u64))
+    }
+
+    /// The bytes that are missing, in the order of the stream. What comes behind an end that is not
+    /// on record is not known.
+    pub fn holes(&self) -> impl Iterator<Item = OutputHole> {
+        let ends = self.parts.iter().map(|part| (part.offset, part.place.start));
+        let last = self.end.map(|end| (end.true_length, self.bytes.len()));
+        let mut known = 0_u64;
+        let mut parts = self.parts.iter();
+        ends.chain(last).filter_map(move |(offset, place)| {
+            let (begin, length) = (known, offset.saturating_sub(known));
+            let part = parts.next();
+            known = part.map_or(offset, |it| it.offset.saturating_add(it.place.len() as u64));
+            (length > 0).then_some(OutputHole { offset: begin, length, place })
+        })
+    }
+
+    /// How many bytes are missing.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.holes().map(|hole| hole.length).sum()
+    }
+
+    /// Whether the bytes are what was printed, as far as they say so: they fit what the evidence
+    /// states, and where none is missing they have the digest of the whole.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        let is_whole = self.end.filter(|_| self.missing() == 0);
+        self.is_consistent && is_whole.is_none_or(|end| sha256(&self.bytes) == end.whole_sha256)
+    }
+}
+
+/// The outputs of a run, as its records are met.
+#[derive(Default)]
+pub(crate) struct Outputs {
+    outputs: Vec<CapturedOutput>,
+    /// What the state would keep of each of those that are recorded in pieces.
+    recorded: Vec<(usize, RecordedStream)>,
+}
+
+impl Outputs {
+    /// Takes a piece, of the loop with this id.
+    pub(crate) fn take_piece(&mut self, body: &OutputRecorded, sequence: u64, standing: Standing) {
+        let place = self.place(&body.loop_id, body.attempt, body.stream);
+        let Some((at, known)) = self.recorded.get_mut(place) else { return };
+        let Some(output) = self.outputs.get_mut(*at) else { return };
+        let view = PieceView::of_event(body);
+        output.sequence = sequence;
+        output.standing = standing;
+        if known.check(view).is_err() {
+            // What the rules forbid does not count: the pieces before it stay what they are.
+            output.is_consistent = false;
+            return;
+        }
+        known.take(view, &body.raw_data.sha256());
+        let begin = output.bytes.len();
+        output.bytes.extend_from_slice(body.raw_data.as_bytes());
+        output.parts.push(OutputPart {
+            offset: body.offset,
+            place: begin..output.bytes.len(),
+            first_byte_at: Some(body.first_byte_at),
+            sequence,
+            standing,
+        });
+    }
+
+    /// Takes evidence, of an attempt.
+    pub(crate) fn take_evidence(
+        &mut self,
+        body: &EvidenceCaptured,
+        attempt: u8,
+        sequence: u64,
+        standing: Standing,
+    ) {
+        match &body.content {
+            EvidenceContent::OutputPieces(stated) => {
+                self.take_stated(body, attempt, stated, (sequence, standing));
+            }
+            content => {
+                let raw = body.raw_data.as_bytes();
+                let Some(extent) = content.output() else { return };
+                let head = match content {
+                    EvidenceContent::OutputCut(cut) => usize::try_from(cut.head_length).ok(),
+                    _ => None,
+                };
+                let head = head.unwrap_or(raw.len()).min(raw.len());
+                let tail = extent.true_length.saturating_sub((raw.len() - head) as u64);
+                let part = |offset, place| OutputPart {
+                    offset,
+                    place,
+                    first_byte_at: None,
+                    sequence,
+                    standing,
+                };
+                let parts = [part(0, 0..head), part(tail, head..raw.len())];
+                self.outputs.push(CapturedOutput {
+                    attempt,
+                    stream: extent.stream,
+                    end: Some(OutputEnd {
+                        true_length: extent.true_length,
+                        whole_sha256: extent.whole_sha256,
+                    }),
+                    parts: parts.into_iter().filter(|part| !part.place.is_empty()).collect(),
+                    sequence,
+                    standing,
+                    bytes: raw.to_vec(),
+                    is_consistent: true,
+                });
+            }
+        }
+    }
+
+    fn take_stated(
+        &mut self,
+        body: &EvidenceCaptured,
+        attempt: u8,
+        stated: &OutputPieces,
+        (sequence, standing): (u64, Standing),
+    ) {
+        let place = self.place(&body.loop_id, attempt, stated.stream);
+        let Some((at, known)) = self.recorded.get_mut(place) else { return };
+        let Some(output) = self.outputs.get_mut(*at) else { return };
+        output.is_consistent &= known.check_stated(stated).is_ok();
+        known.is_stated = true;
+        output.end = stated.end;
+        output.sequence = sequence;
+        output.standing = standing;
+    }
+
+    /// Where a stream that is recorded in pieces is among them, from now on.
+    fn place(&mut self, loop_id: &str, attempt: u8, stream: OutputStream) -> usize {
+        let is_it = |(at, known): &(usize, RecordedStream)| {
+            known.stream == stream
+                && self.outputs.get(*at).is_some_and(|output| output.attempt == attempt)
+        };
+        if let Some(place) = self.recorded.iter().position(is_it) {
+            return place;
+        }
+        self.outputs.push(CapturedOutput {
+            attempt,
+            stream,
+            end: None,
+            parts: Vec::new(),
+            sequence: 0,
+            standing: Standing::Proven,
+            bytes: Vec::new(),
+            is_consistent: true,
+        });
+        let known = RecordedStream::new(loop_id, attempt, stream);
+        self.recorded.push((self.outputs.len().saturating_sub(1), known));
+        self.recorded.len().saturating_sub(1)
+    }
+
+    /// All of them.
+    pub(crate) fn into_all(self) -> Vec<CapturedOutput> {
+        self.outputs
+    }
+}
