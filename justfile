@@ -24,6 +24,11 @@ streams:
 outcomes:
     HOLDPOINT_TIMES=20 cargo test --locked --test it outcomes::
 
+# Kills the recorder of a command that prints, in 200 rounds, and the disk under one, at every call.
+flight:
+    HOLDPOINT_TIMES=34 cargo test --locked --test it output_kept::
+    cargo test --locked -p holdpoint-crash --test crash crash_output
+
 # What a change must pass.
 ci:
     .ci/run

@@ -1,6 +1,9 @@
 //! `holdpoint output`: what a recorded command printed, byte for byte, and not before all of it has
 //! verified.
 
+mod follow;
+mod merged;
+
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
@@ -17,10 +20,9 @@ use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{
-    BegunTwice, CapturedOutput, OutputHole, Reach, Run, RunFound, Searched, run_of,
-};
-use serde_json::json;
+use holdpoint_replay::{BegunTwice, CapturedOutput, Reach, Run, RunFound, Searched, run_of};
+use merged::{Chunk, Merged, TimedLines};
+use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
 
 /// Options of `output`.
@@ -29,15 +31,24 @@ pub(crate) struct Args {
     /// The run: its id, the beginning of its id, or the number of a record about it.
     #[arg(value_name = "RUN")]
     run: String,
-    /// What it printed to standard error, instead of standard output.
+    /// Only what it printed to standard output.
     #[arg(long)]
+    stdout: bool,
+    /// Only what it printed to standard error.
+    #[arg(long, conflicts_with = "stdout")]
     stderr: bool,
+    /// Begin each line with the time at which its first byte was read, and its stream.
+    #[arg(long, conflicts_with = "json")]
+    timestamps: bool,
     /// Of this attempt, from 1; else of the last one that printed anything.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     attempt: Option<u8>,
     /// Only so many of the last lines.
     #[arg(long, value_name = "LINES")]
     tail: Option<usize>,
+    /// Go on as more of it is recorded, until the run is over.
+    #[arg(short, long, conflicts_with_all = ["json", "attempt"])]
+    follow: bool,
     /// Write to a terminal what it was told, controls and all.
     #[arg(long)]
     raw: bool,
@@ -52,6 +63,9 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    if args.follow {
+        return follow::follow(global, args);
+    }
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let loop_id = run_id::find(&directory, &args.run)?;
     let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
@@ -59,36 +73,43 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
         return conclude(global, &directory, &searched);
     }
     let run = expect_run(&directory, &loop_id, found)?;
-    let stream = if args.stderr { OutputStream::Stderr } else { OutputStream::Stdout };
-    let output =
-        run.output(stream, args.attempt).ok_or_else(|| nothing_kept(&run, stream, args.attempt))?;
-    expect_verified(&run, output, searched.reach())?;
-    let kept = last_lines(&output.bytes, args.tail.unwrap_or(usize::MAX));
-    match global.json {
-        true => put_json(&run, output, kept, searched.reach())?,
-        false if args.raw => put(Output::stdout(), output, kept, false)?,
-        false => put(Output::paged(global), output, kept, io::stdout().is_terminal())?,
+    let outputs = chosen(&run, args)?;
+    outputs.iter().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
+    let merged = Merged::of(&outputs, args.tail.unwrap_or(usize::MAX));
+    match (global.json, &outputs[..]) {
+        (true, [output]) => {
+            let kept = last_lines(&output.bytes, args.tail.unwrap_or(usize::MAX));
+            put_json(&run, output, kept, searched.reach())?;
+        }
+        (true, _) => put_all_json(&run, &outputs, &merged, searched.reach())?,
+        (false, _) if args.raw => put(Output::stdout(), &outputs, &merged, args, false)?,
+        (false, _) => {
+            let is_seen = io::stdout().is_terminal();
+            put(Output::paged(global), &outputs, &merged, args, is_seen)?;
+        }
     }
     let mut untied = Untied::default();
-    untied.take(output.sequence, output.standing);
+    outputs.iter().for_each(|output| untied.take(output.sequence, output.standing));
     if !global.json {
         untied.tell(searched.reach());
     }
-    Ok(if has_gap(output, kept) { Exit::NOT_FOUND } else { Exit::DONE })
+    Ok(if merged.has_hole() { Exit::NOT_FOUND } else { Exit::DONE })
 }
 
-/// Whether bytes are missing among those that are shown: what was printed, and not kept.
-fn has_gap(output: &CapturedOutput, kept: &[u8]) -> bool {
-    holes_among(output, kept).next().is_some()
-}
-
-/// Where among these last bytes of an output others are missing, and what is.
-fn holes_among<'o>(
-    output: &'o CapturedOutput,
-    kept: &[u8],
-) -> impl Iterator<Item = (usize, OutputHole)> + use<'o> {
-    let begun = output.bytes.len().saturating_sub(kept.len());
-    output.holes().filter_map(move |hole| Some((hole.place.checked_sub(begun)?, hole)))
+/// What is asked for: one stream or both, of an attempt, or of the last one that printed anything.
+fn chosen<'r>(run: &'r Run, args: &Args) -> Result<Vec<&'r CapturedOutput>, Failure> {
+    use OutputStream::{Payload, Stderr, Stdout};
+    let streams: &[OutputStream] = match (args.stdout, args.stderr) {
+        (true, _) => &[Stdout],
+        (_, true) => &[Stderr],
+        _ => &[Stdout, Stderr, Payload],
+    };
+    let nothing = || nothing_kept(run, streams, args.attempt);
+    let found = |attempt| streams.iter().filter_map(move |stream| run.output(*stream, attempt));
+    let newest = |output: &&CapturedOutput| (output.length() > 0, output.attempt);
+    let attempt = args.attempt.or(found(None).max_by_key(newest).map(|output| output.attempt));
+    let outputs: Vec<&CapturedOutput> = found(Some(attempt.ok_or_else(nothing)?)).collect();
+    if outputs.is_empty() { Err(nothing()) } else { Ok(outputs) }
 }
 
 /// What a run printed last in each stream, for a screen of its own: so many last lines, made
@@ -192,8 +213,11 @@ pub(crate) fn began_twice(twice: &BegunTwice) -> Failure {
     Failure::new(Exit::VERIFICATION_FAILED, "began_twice", message)
 }
 
-fn nothing_kept(run: &Run, stream: OutputStream, attempt: Option<u8>) -> Failure {
-    let named = name_of(stream);
+fn nothing_kept(run: &Run, streams: &[OutputStream], attempt: Option<u8>) -> Failure {
+    let named = match streams {
+        [stream] => name_of(*stream),
+        _ => "output",
+    };
     let of = attempt.map_or(String::new(), |attempt| format!(" of attempt {attempt}"));
     let kept: Vec<String> = run
         .outputs
@@ -240,33 +264,38 @@ fn expect_verified(run: &Run, output: &CapturedOutput, reach: &Reach) -> Result<
 
 fn put(
     mut out: Output,
-    output: &CapturedOutput,
-    kept: &[u8],
+    outputs: &[&CapturedOutput],
+    merged: &Merged<'_>,
+    args: &Args,
     is_seen: bool,
 ) -> Result<(), Failure> {
-    complain(&match output.length() {
-        0 => {
-            format!("{} of attempt {}: nothing was printed", name_of(output.stream), output.attempt)
-        }
-        _ => warning(output),
-    });
+    let printed = outputs.iter().filter(|output| output.length() > 0);
+    let said: Vec<String> = printed.map(|output| warning(output)).collect();
+    said.iter().for_each(|warning| complain(warning));
+    if let (true, Some(output)) = (said.is_empty(), outputs.first()) {
+        let what = if outputs.len() > 1 { "output" } else { name_of(output.stream) };
+        complain(&format!("{what} of attempt {}: nothing was printed", output.attempt));
+    }
     let mut told = Vec::new();
-    let mut from = 0;
-    for (at, hole) in holes_among(output, kept) {
-        write_bytes(&mut out, kept.get(from..at).unwrap_or_default(), is_seen);
-        from = at;
-        let missing = format!(
-            "{} are missing here, behind byte {}: more than the run was to keep",
-            counted(hole.length, "byte"),
-            hole.offset
-        );
-        // What is said while a pager has the terminal is lost there.
-        match !out.is_paged() && out.flush() {
-            true => complain(&missing),
-            false => told.push(missing.replace(" here,", ",")),
+    let mut lines = TimedLines::default();
+    for chunk in &merged.chunks {
+        if let Some(hole) = chunk.hole {
+            let missing = format!(
+                "{} are missing here, behind byte {}: more than the run was to keep",
+                counted(hole.length, "byte"),
+                hole.offset
+            );
+            // What is said while a pager has the terminal is lost there.
+            match !out.is_paged() && out.flush() {
+                true => complain(&missing),
+                false => told.push(missing.replace(" here,", ",")),
+            }
+        }
+        match args.timestamps {
+            true => write_bytes(&mut out, &lines.timed(chunk), is_seen),
+            false => write_bytes(&mut out, chunk.bytes, is_seen),
         }
     }
-    write_bytes(&mut out, kept.get(from..).unwrap_or_default(), is_seen);
     let is_paged = out.is_paged();
     out.finish()?;
     told.iter().filter(|_| is_paged).for_each(|missing| complain(missing));
@@ -325,14 +354,23 @@ pub(crate) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
 
 fn put_json(run: &Run, output: &CapturedOutput, kept: &[u8], reach: &Reach) -> Result<(), Failure> {
     let mut out = Output::stdout();
+    let mut told = stream_json(output);
+    told["run"] = json!(run.entity.loop_id());
+    told["attempt"] = json!(output.attempt);
+    told["text"] = json!(std::str::from_utf8(kept).ok());
+    told["bytes_hex"] = json!(base16ct::lower::encode_string(kept));
+    told["reach"] = json!(reach);
+    out.json(&told);
+    out.finish()
+}
+
+fn stream_json(output: &CapturedOutput) -> Value {
     let first = output.holes().next();
     let holes: Vec<_> = output
         .holes()
         .map(|hole| json!({ "offset": hole.offset, "length": hole.length, "at": hole.place }))
         .collect();
-    out.json(&json!({
-        "run": run.entity.loop_id(),
-        "attempt": output.attempt,
+    json!({
         "stream": output.stream,
         "record": output.sequence,
         "standing": output.standing.name(),
@@ -343,8 +381,26 @@ fn put_json(run: &Run, output: &CapturedOutput, kept: &[u8], reach: &Reach) -> R
         "missing": first.map(|_| output.missing()),
         "missing_from": first.map(|hole| hole.offset),
         "holes": holes,
-        "text": std::str::from_utf8(kept).ok(),
-        "bytes_hex": base16ct::lower::encode_string(kept),
+    })
+}
+
+/// Both streams, in the order in which they came.
+fn put_all_json(
+    run: &Run,
+    outputs: &[&CapturedOutput],
+    merged: &Merged<'_>,
+    reach: &Reach,
+) -> Result<(), Failure> {
+    let mut out = Output::stdout();
+    let all = merged.bytes();
+    let pieces: Vec<Value> = merged.chunks.iter().filter_map(Chunk::json).collect();
+    out.json(&json!({
+        "run": run.entity.loop_id(),
+        "attempt": outputs.first().map(|output| output.attempt),
+        "streams": outputs.iter().map(|output| stream_json(output)).collect::<Vec<_>>(),
+        "pieces": pieces,
+        "text": std::str::from_utf8(&all).ok(),
+        "bytes_hex": base16ct::lower::encode_string(&all),
         "reach": reach,
     }));
     out.finish()

@@ -5,8 +5,12 @@ use super::html::Html;
 use super::story::short;
 use crate::text::bytes;
 use holdpoint_domain::Event;
-use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent};
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputStream,
+};
+use holdpoint_replay::TakenRecord;
 use holdpoint_replay::words::{evidence_in_words, stream_in_words};
+use std::collections::BTreeMap;
 
 /// So many bytes of a piece are shown; all of it is in its record.
 const SHOWN_MAX: usize = 64 * 1_024;
@@ -38,12 +42,41 @@ pub(super) fn evidence(html: &mut Html, told: &Told) {
         html.code(short(&body.loop_id)).markup("</tr>\n");
     }
     html.markup("</tbody></table>\n");
-    for (sequence, body) in pieces.iter().filter(|_| told.has_evidence) {
-        shown(html, *sequence, body);
+    if told.has_evidence {
+        let mut printed = Printed::new();
+        told.extract.records.iter().for_each(|record| put(html, record, &mut printed));
     }
 }
 
-fn piece(record: &holdpoint_replay::TakenRecord) -> Option<(u64, &EvidenceCaptured)> {
+/// The beginning of each stream that is recorded in pieces, until evidence states it.
+type Printed<'t> = BTreeMap<(&'t str, OutputStream), Vec<u8>>;
+
+fn put<'t>(html: &mut Html, record: &'t TakenRecord, printed: &mut Printed<'t>) {
+    let event = record.line.as_ref().and_then(|line| line.event.as_ref());
+    let Some(Event::EvidenceCapture(event)) = event else { return };
+    match event {
+        EvidenceCaptureEvent::OutputRecorded(body) => {
+            let begun = printed.entry((&*body.loop_id, body.stream)).or_default();
+            let room = SHOWN_MAX.saturating_add(1).saturating_sub(begun.len());
+            let bytes = body.raw_data.as_bytes();
+            begun.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        }
+        EvidenceCaptureEvent::EvidenceCaptured(body) => {
+            let data = match &body.content {
+                EvidenceContent::OutputPieces(stated) => {
+                    printed.remove(&(&*body.loop_id, stated.stream)).unwrap_or_default()
+                }
+                _ => body.raw_data.as_bytes().to_vec(),
+            };
+            shown(html, record.header.sequence, body, &data);
+        }
+        EvidenceCaptureEvent::ObserverAttached(_)
+        | EvidenceCaptureEvent::StopConditionDetected(_)
+        | EvidenceCaptureEvent::ChainSealed(_) => {}
+    }
+}
+
+fn piece(record: &TakenRecord) -> Option<(u64, &EvidenceCaptured)> {
     match record.line.as_ref()?.event.as_ref()? {
         Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
             Some((record.header.sequence, body))
@@ -52,8 +85,7 @@ fn piece(record: &holdpoint_replay::TakenRecord) -> Option<(u64, &EvidenceCaptur
     }
 }
 
-fn shown(html: &mut Html, sequence: u64, body: &EvidenceCaptured) {
-    let data = body.raw_data.as_bytes();
+fn shown(html: &mut Html, sequence: u64, body: &EvidenceCaptured, data: &[u8]) {
     if data.is_empty() {
         return;
     }
@@ -61,7 +93,7 @@ fn shown(html: &mut Html, sequence: u64, body: &EvidenceCaptured) {
     html.markup("</h3>\n").bytes(data.get(..SHOWN_MAX).unwrap_or(data));
     if data.len() > SHOWN_MAX {
         html.sentence(&format!(
-            "These are the first {}; all of it is in record {sequence}.",
+            "These are the first {}; all of it is in record {sequence}, or in the pieces before it.",
             bytes(SHOWN_MAX as u64)
         ));
     }

@@ -202,7 +202,9 @@ fn is_evidence(line: &Line) -> bool {
     matches!(
         line.event,
         Some(Event::EvidenceCapture(
-            EvidenceCaptureEvent::EvidenceCaptured(_) | EvidenceCaptureEvent::ObserverAttached(_)
+            EvidenceCaptureEvent::EvidenceCaptured(_)
+                | EvidenceCaptureEvent::ObserverAttached(_)
+                | EvidenceCaptureEvent::OutputRecorded(_)
         ))
     )
 }

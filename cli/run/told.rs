@@ -28,8 +28,8 @@ pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<()
     }
     if report.is_evidence_dropped {
         complain(
-            "the disk is full: what the command printed is not on the log; its length, its digest \
-             and how it ended are",
+            "the disk is full: some of what the command printed is not on the log; its length, its \
+             digest and how it ended are",
         );
     }
     if let Some(remark) = remark(global, report) {
@@ -210,10 +210,8 @@ impl<'a> Told<'a> {
             attempts: report.attempts,
             records: Records { first: report.first_sequence, last: report.last_sequence },
             wall_ms: u64::try_from(report.wall.as_millis()).unwrap_or(u64::MAX),
-            stdout: execution
-                .map(|execution| Stream::of(&execution.stdout, report.is_evidence_dropped)),
-            stderr: execution
-                .map(|execution| Stream::of(&execution.stderr, report.is_evidence_dropped)),
+            stdout: execution.map(|execution| Stream::of(&execution.stdout)),
+            stderr: execution.map(|execution| Stream::of(&execution.stderr)),
             evidence_dropped: report.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             end_waits: false,
@@ -240,10 +238,8 @@ impl<'a> Told<'a> {
             attempts: open.attempts,
             records: Records { first: open.first_sequence, last: open.last_sequence },
             wall_ms: u64::try_from(open.wall.as_millis()).unwrap_or(u64::MAX),
-            stdout: execution
-                .map(|execution| Stream::of(&execution.stdout, open.is_evidence_dropped)),
-            stderr: execution
-                .map(|execution| Stream::of(&execution.stderr, open.is_evidence_dropped)),
+            stdout: execution.map(|execution| Stream::of(&execution.stdout)),
+            stderr: execution.map(|execution| Stream::of(&execution.stderr)),
             evidence_dropped: open.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             end_waits: false,
@@ -331,12 +327,9 @@ fn absolute(global: &Global) -> String {
 }
 
 impl Stream {
-    fn of(captured: &CapturedOutput, is_dropped: bool) -> Self {
-        let length = captured.true_length;
-        let (kept, head) = match is_dropped {
-            true => (0, 0),
-            false => (captured.bytes.len() as u64, captured.head_length),
-        };
-        Self { length, captured: kept, head, gap: length.saturating_sub(kept) }
+    const fn of(captured: &CapturedOutput) -> Self {
+        let (length, kept) = (captured.true_length, captured.kept_length);
+        let gap = length.saturating_sub(kept);
+        Self { length, captured: kept, head: captured.head_length, gap }
     }
 }

@@ -200,8 +200,9 @@ fn holds_evidence(record: &Committed) -> bool {
         // What became of a tool's call comes with the beginning and the end of its answer.
         Content::Event(envelope) => matches!(
             envelope.event,
-            Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(_))
-                | Event::DecisionPoint(DecisionPointEvent::OutcomeReported(_))
+            Event::EvidenceCapture(
+                EvidenceCaptureEvent::EvidenceCaptured(_) | EvidenceCaptureEvent::OutputRecorded(_)
+            ) | Event::DecisionPoint(DecisionPointEvent::OutcomeReported(_))
         ),
         Content::Opaque | Content::Withheld | Content::Undecodable(_) | Content::NotRead => true,
     }

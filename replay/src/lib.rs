@@ -60,6 +60,7 @@ pub mod timeline;
 pub mod together;
 pub mod trace;
 pub mod verify;
+mod whole_output;
 pub mod words;
 
 pub use again::{Retry, retries_of};

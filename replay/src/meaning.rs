@@ -8,6 +8,7 @@ use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
 use crate::second_beginnings::Beginnings;
 use crate::statements::{Statements, of_untied};
+use crate::whole_output::WholeOutputs;
 use holdpoint_domain::application::ApplicationEvent;
 use holdpoint_domain::core::forbidden::{ForbiddenEvent, Rule};
 use holdpoint_domain::core::payload::Text;
@@ -70,6 +71,8 @@ pub(crate) struct Meaning {
     pub(crate) beginnings: Beginnings,
     /// Records yet to come that salvage copied; `None` in a log that was not salvaged.
     copies: Option<u64>,
+    /// The output of attempts that run.
+    outputs: WholeOutputs,
     until: Until,
 }
 
@@ -164,6 +167,7 @@ impl Meaning {
             statements: Statements::default(),
             moves: ArchiveStatements::default(),
             copies: None,
+            outputs: WholeOutputs::default(),
             until,
         }
     }
@@ -280,7 +284,8 @@ impl Meaning {
         self.follow_salvage(sequence, event);
         self.count_fingerprint(event, unchecked.is_none(), &forbidden);
         self.take_statement(record, &envelope.event);
-        for event in forbidden {
+        let output = self.outputs.take(sequence, event).filter(|_| unchecked.is_none());
+        for event in forbidden.into_iter().chain(output) {
             self.find(record, Problem::Forbidden(event));
         }
     }

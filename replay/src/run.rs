@@ -363,10 +363,10 @@ impl Gathered {
             Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
                 self.take_evidence(body, line.sequence, standing);
             }
-            Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body)) => {
-                if self.keeps_output {
-                    self.outputs.take_piece(body, line.sequence, standing);
-                }
+            Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body))
+                if self.keeps_output =>
+            {
+                self.outputs.take_piece(body, line.sequence, standing);
             }
             // Labels are those of the batch in which the run began; others are of another one.
             Event::Log(LogEvent::RecordsLabelled(body)) if body.first_sequence <= first => {

@@ -9,6 +9,9 @@ use crate::tally::Tally;
 use holdpoint_domain::application::{Data, RecordEvent};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
+use holdpoint_domain::evidence_capture::{
+    CaptureEvidence, EvidenceCaptureCommand, OutputStream, RecordOutput,
+};
 use holdpoint_domain::execution_loop::{ExecutionLoopCommand, InitializeLoop};
 use holdpoint_domain::log::{LogCommand, RecordFingerprint};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
@@ -19,8 +22,9 @@ use holdpoint_engine::shell::{
     Clock, EngineOptions, Origin, Reading, SubmitError, Submitted, Transaction,
 };
 use holdpoint_engine::simulation::{Moment, SimulatedDisk};
-use holdpoint_replay::{ReadOptions, Until, rebuild};
-use holdpoint_testing::shell::commands::{dispatch, fault, initialize, retry, whole_story};
+use holdpoint_replay::{ReadOptions, RunFound, Until, rebuild, run_of};
+use holdpoint_testing::shell::commands::{dispatch, fault, fresh, initialize, retry, whole_story};
+use holdpoint_testing::story::{piece, pieces_item};
 
 /// Surviving images judged at one moment.
 const IMAGES: usize = 12;
@@ -41,7 +45,17 @@ const TRANSACTIONS: usize = 5;
 pub(crate) fn explore(seed: u64, tally: &Tally) -> Result<(), String> {
     let submit =
         |engine: &Engine<SimulatedDisk>, command: &Command| engine.submit(&origin(), command);
-    crash_everywhere(&story(), submit, |_| Ok(()), seed, tally)
+    let judges = Judges { is_whole: |_| Ok(()), is_kept: |_| Ok(()) };
+    crash_everywhere(&story(), submit, judges, seed, tally)
+}
+
+/// The same of a command whose output is recorded while it runs: what is on the disk afterwards is
+/// the beginning of what was printed, and all of it that has a receipt.
+pub(crate) fn explore_output(seed: u64, tally: &Tally) -> Result<(), String> {
+    let submit =
+        |engine: &Engine<SimulatedDisk>, command: &Command| engine.submit(&origin(), command);
+    let judges = Judges { is_whole: |_| Ok(()), is_kept: is_beginning };
+    crash_everywhere(&printing(), submit, judges, seed, tally)
 }
 
 /// The same with transactions of several systems: of each there is all or nothing.
@@ -50,13 +64,22 @@ pub(crate) fn explore_transactions(seed: u64, tally: &Tally) -> Result<(), Strin
     let commit = |engine: &Engine<SimulatedDisk>, transaction: &Transaction| {
         engine.commit(&origin(), transaction)
     };
-    crash_everywhere(&transactions, commit, all_or_nothing, seed, tally)
+    let judges = Judges { is_whole: all_or_nothing, is_kept: |_| Ok(()) };
+    crash_everywhere(&transactions, commit, judges, seed, tally)
+}
+
+/// What has to hold of every image, besides that no receipt is forgotten.
+#[derive(Clone, Copy)]
+struct Judges {
+    is_whole: fn(&World) -> Result<(), String>,
+    /// Of the records alone, before an engine opens them.
+    is_kept: fn(&SimulatedDisk) -> Result<(), String>,
 }
 
 fn crash_everywhere<T>(
     story: &[T],
     tell: impl Fn(&Engine<SimulatedDisk>, &T) -> Result<Submitted, SubmitError>,
-    is_whole: fn(&World) -> Result<(), String>,
+    judges: Judges,
     seed: u64,
     tally: &Tally,
 ) -> Result<(), String> {
@@ -72,11 +95,11 @@ fn crash_everywhere<T>(
         }
     }
     // The end of the story is served whole, or what follows proves nothing.
-    engine.query(is_whole).map_err(|error| error.to_string())??;
+    engine.query(judges.is_whole).map_err(|error| error.to_string())??;
     let moments = disk.take_moments();
     drop(engine);
     for moment in &moments {
-        let judged = every_image(moment, &receipts, is_whole, &mut random, tally);
+        let judged = every_image(moment, &receipts, judges, &mut random, tally);
         judged.map_err(|why| {
             tally.violation();
             format!("HOLDPOINT_SEED={seed}\nan engine, after call {}: {why}", moment.calls)
@@ -88,7 +111,7 @@ fn crash_everywhere<T>(
 fn every_image(
     moment: &Moment,
     receipts: &[(u64, u64)],
-    is_whole: fn(&World) -> Result<(), String>,
+    judges: Judges,
     random: &mut Random,
     tally: &Tally,
 ) -> Result<(), String> {
@@ -96,7 +119,7 @@ fn every_image(
     let (_, acknowledged) = receipts[known.saturating_sub(1)];
     let judge = |image: SimulatedDisk| {
         let is_new = tally.state(image.fingerprint());
-        if is_new { live_is_rebuilt(&image, acknowledged, is_whole) } else { Ok(()) }
+        if is_new { live_is_rebuilt(&image, acknowledged, judges) } else { Ok(()) }
     };
     judge(moment.disk.kill()).map_err(|why| format!("killed: {why}"))?;
     let all = survivors(&moment.disk.pending(), random, 4);
@@ -108,13 +131,10 @@ fn every_image(
     Ok(())
 }
 
-fn live_is_rebuilt(
-    image: &SimulatedDisk,
-    acknowledged: u64,
-    is_whole: fn(&World) -> Result<(), String>,
-) -> Result<(), String> {
+fn live_is_rebuilt(image: &SimulatedDisk, acknowledged: u64, judges: Judges) -> Result<(), String> {
     let engine = open(image)?;
-    engine.query(is_whole).map_err(|error| error.to_string())??;
+    (judges.is_kept)(image)?;
+    engine.query(judges.is_whole).map_err(|error| error.to_string())??;
     let state = |world: &World| (world.fingerprint(), world.totals().last_sequence);
     let live = engine.query(state).map_err(|error| error.to_string())?;
     let options = ReadOptions::new(image.boot(), &|| Ok(false));
@@ -153,6 +173,52 @@ fn story() -> Vec<Command> {
     commands.push(retry(&bad_id));
     commands.push(Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})));
     commands
+}
+
+/// Numbered lines, in so many pieces of both streams.
+const PIECES: u64 = 8;
+
+fn lines(piece: u64) -> Vec<u8> {
+    (piece * 400..(piece + 1) * 400).flat_map(|line| format!("{line}\n").into_bytes()).collect()
+}
+
+/// A loop that prints over several pages, is stated and ends.
+fn printing() -> Vec<Command> {
+    let loop_id = begun(0).loop_id();
+    let mut commands = vec![Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begun(0)))];
+    let [dispatched, awaited, _, reported, completed] = whole_story(&loop_id);
+    commands.extend([dispatched, awaited]);
+    let (mut whole, stream) = (Vec::new(), OutputStream::Stdout);
+    for number in 0..PIECES {
+        let piece = piece(stream, whole.len() as u64, &lines(number));
+        whole.extend_from_slice(&piece.raw_data);
+        let (loop_id, entropy) = (loop_id.clone(), fresh());
+        let record = RecordOutput { loop_id, entropy, attempt: 1, pieces: vec![piece] };
+        commands.push(Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(record)));
+    }
+    let (entropy, items) = (fresh(), vec![pieces_item(stream, &whole)]);
+    let capture = CaptureEvidence { loop_id, entropy, items };
+    commands.push(Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(capture)));
+    commands.extend([reported, completed]);
+    commands
+}
+
+/// What is on record of the output is how it began, and fits what is stated of it.
+fn is_beginning(image: &SimulatedDisk) -> Result<(), String> {
+    let options = ReadOptions::new(image.boot(), &|| Ok(false));
+    let (found, _) =
+        run_of(image, &begun(0).loop_id(), options).map_err(|error| error.to_string())?;
+    let RunFound::Run(run) = found else { return Ok(()) };
+    let whole: Vec<u8> = (0..PIECES).flat_map(lines).collect();
+    for output in &run.outputs {
+        if !whole.starts_with(&output.bytes) || !output.fits() || output.missing() > 0 {
+            return Err(format!("{} bytes of output are no beginning", output.bytes.len()));
+        }
+        if output.end.is_some() && output.bytes != whole {
+            return Err("an end is stated, and not all of it is there".to_string());
+        }
+    }
+    Ok(())
 }
 
 /// Events of the application around the beginning of a loop, over several pages.

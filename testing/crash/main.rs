@@ -68,6 +68,7 @@ fn main() -> ExitCode {
     for (name, explore) in [
         ("crash_engine_at_every_call", engine::explore as fn(u64, &Tally) -> _),
         ("crash_transactions_at_every_call", engine::explore_transactions),
+        ("crash_output_at_every_call", engine::explore_output),
     ] {
         let tally = Arc::clone(&tally);
         trials.push(trial(name.to_string(), move || explore(seed, &tally)));

@@ -95,6 +95,7 @@ mod mcp_support;
 #[cfg(feature = "mcp")]
 mod mcp_wire;
 mod outcomes;
+mod output_kept;
 mod pager;
 mod past_a_hold;
 mod policy;

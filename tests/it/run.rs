@@ -149,37 +149,41 @@ fn a_plain_failure_passes_its_status_on_without_a_word() {
     assert_ended(&place, "RESPONSE_REJECTED", None, None);
 }
 
-/// The evidence of the newest loop that has a gap, and what `run --json` said of its streams.
+/// The evidence of the newest loop that has a gap.
 fn cut(place: &Place) -> Value {
     let records = place.newest_loop()["evidence_chain"]["records"].as_array().unwrap().clone();
-    let cut = |record: &Value| record["content"].get("output_cut").is_some();
+    let cut = |record: &Value| {
+        let stated = &record["content"]["output_pieces"];
+        stated["kept_length"].as_u64() < stated["end"]["true_length"].as_u64()
+    };
     records.into_iter().find(cut).expect("an output with a gap")
 }
 
 #[test]
 fn output_beyond_the_bound_is_no_fault_and_still_passed_through_whole() {
     let place = Place::new();
-    let output = place.run_with(&["--max-output", "5B"], &["printf", "0123456789"]);
+    let printed = format!("01234{}END", "x".repeat(10_000));
+    let output = place.run_with(&["--max-output", "5B"], &["printf", &printed]);
     assert_eq!(
         (status(&output), &*output.stdout, &*output.stderr),
-        (0, &b"0123456789"[..], &[][..])
+        (0, printed.as_bytes(), &[][..])
     );
     assert_ended(&place, "COMPLETED", None, None);
     let stdout = &place.newest_loop()["attempts"][0]["outputs"][0];
-    assert_eq!((&stdout["true_length"], &stdout["truncated"]), (&json!(10), &json!(true)));
+    assert_eq!((&stdout["true_length"], &stdout["truncated"]), (&json!(10_008), &json!(true)));
     let record = cut(&place);
-    let expected = json!({ "stream": "STDOUT", "true_length": 10, "head_length": 3,
-        "gap_length": 5, "whole_sha256": stdout["whole_sha256"] });
-    assert_eq!((&record["content"]["output_cut"], &record["raw_length"]), (&expected, &json!(5)));
+    let stated = &record["content"]["output_pieces"];
+    assert_eq!((&stated["pieces"], &stated["kept_length"]), (&json!(2), &json!(5 + 4_096)));
+    assert_eq!(stated["end"]["whole_sha256"], stdout["whole_sha256"]);
     let sequence = record["sequence"].to_string();
     let only = ["log", "show", "--from", &sequence, "--to", &sequence];
     let line = text(&place.holdpoint(&only).stdout);
-    assert!(line.contains("STDOUT of 10 bytes: its first 3, 5 missing, its last 2"), "{line}");
+    assert!(line.contains("STDOUT of 10008 bytes: 4101 recorded in 2 pieces"), "{line}");
 
     let options = ["--max-output", "5B", "--json"];
-    let told = json(&place.run_with(&options, &["printf", "0123456789"]));
+    let told = json(&place.run_with(&options, &["printf", &printed]));
     let streams = [
-        json!({ "length": 10, "captured": 5, "head": 3, "gap": 5 }),
+        json!({ "length": 10_008, "captured": 4_101, "head": 5, "gap": 5_907 }),
         json!({ "length": 0, "captured": 0, "head": 0, "gap": 0 }),
     ];
     assert_eq!([&told["stdout"], &told["stderr"]], [&streams[0], &streams[1]]);
@@ -190,21 +194,23 @@ fn output_beyond_the_bound_is_no_fault_and_still_passed_through_whole() {
 fn a_long_output_under_a_hold_asks_and_keeps_its_first_and_last_bytes() {
     let place = Place::new();
     let script = "printf FIRST; head -c 5000000 /dev/zero; printf LAST";
-    let words = ["run", "--hold", "after", "--no-wait", "--json", "--", "sh", "-c", script];
-    let output = place.holdpoint(&words);
+    let bound = ["--max-output", "1MiB"];
+    let words = ["run", "--hold", "after", "--no-wait", "--json"];
+    let output = place.holdpoint(&[&words[..], &bound, &["--", "sh", "-c", script]].concat());
     assert_eq!(status(&output), 122, "{}", text(&output.stderr));
     assert!(json(&output)["request_id"].as_str().is_some());
-    let record = cut(&place);
-    let (kept, missing) = (1 << 20, 5_000_009 - (1 << 20));
-    assert_eq!(record["content"]["output_cut"]["gap_length"], missing);
-    assert_eq!(record["raw_length"], kept);
+    let stated = cut(&place)["content"]["output_pieces"].clone();
+    assert_eq!(stated["kept_length"], (1 << 20) + 4_096);
+    assert_eq!(stated["end"]["true_length"], 5_000_009);
     let export = place.holdpoint(&["export", "--include-evidence"]);
     let lines = text(&export.stdout);
-    let mut found = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let exported = found.find(|found| found["sequence"] == record["sequence"]).unwrap();
-    let hex = exported["event"]["raw_data"]["hex"].as_str().unwrap();
-    assert_eq!(hex.len(), 2 * kept);
-    assert!(hex.starts_with(&hex_of("FIRST\0")) && hex.ends_with(&hex_of("\0LAST")));
+    let found = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let piece = |line: &Value| line["event"]["raw_data"]["hex"].as_str().map(str::to_string);
+    let is_piece = |line: &Value| line["kind"] == "evidence_capture.output_recorded";
+    let pieces: Vec<String> = found.filter(is_piece).filter_map(|line| piece(&line)).collect();
+    assert_eq!(pieces.concat().len(), 2 * ((1 << 20) + 4_096), "each byte is there once");
+    assert!(pieces[0].starts_with(&hex_of("FIRST\0")));
+    assert!(pieces.last().unwrap().ends_with(&hex_of("\0LAST")));
 }
 
 fn hex_of(text: &str) -> String {
@@ -403,7 +409,7 @@ fn what_is_no_command_line_is_a_usage_error_and_touches_no_log() {
         &["run", "--max-attempts", "4", "--", "true"],
         &["run", "--timeout", "soon", "--", "true"],
         &["run", "--timeout", "0s", "--", "true"],
-        &["run", "--max-output", "17MiB", "--", "true"],
+        &["run", "--max-output", "513MiB", "--", "true"],
         &["run", "--max-memory", "0", "--", "true"],
     ];
     for arguments in cases {

@@ -439,13 +439,13 @@ fn the_output_of_a_run_is_that_of_the_last_attempt_that_printed_any() {
 #[test]
 fn an_output_of_which_bytes_were_not_kept_is_not_called_whole() {
     let place = Place::with_log();
-    let printed = "printf 'a\\nb\\nc\\nd\\ne\\nf\\n'";
+    let printed = "printf 'a\\nb\\nc\\nd\\n'; head -c 9000 /dev/zero; printf '\\nf\\n'";
     assert_eq!(status(&place.run_with(&["--max-output", "8B"], &["sh", "-c", printed])), 0);
     let id = listed(&place, &[]).remove(0);
     let output = place.holdpoint(&["output", &id]);
     let said = text(&output.stderr);
     assert_eq!(status(&output), 3, "{said}");
-    assert!(said.contains("4 bytes are missing here"), "{said}");
+    assert!(said.contains("4907 bytes are missing here"), "{said}");
     assert_eq!(status(&place.holdpoint(&["output", &id, "--json"])), 3);
     let end = place.holdpoint(&["output", &id, "--tail", "1"]);
     assert_eq!((status(&end), text(&end.stdout).as_str()), (0, "f\n"), "all that was asked for");

@@ -431,7 +431,7 @@ fn a_question_before_the_start_outlives_its_asker_and_lets_only_what_was_asked_s
 // Full disks.
 
 /// A place whose log is on a small disk of its own; `None` where none can be mounted.
-fn on_small_disk(size: &str) -> Option<(Place, SmallDisk)> {
+pub(crate) fn on_small_disk(size: &str) -> Option<(Place, SmallDisk)> {
     let disk = SmallDisk::mount(size)?;
     Some((Place { log: disk.path.join("log"), ..Place::new() }, disk))
 }

@@ -11,14 +11,16 @@ pub struct CapturedOutput {
     /// before its last ones. Of an odd limit the beginning has the byte more. Empty where the
     /// stream was recorded in pieces while it came, as [`Engine::run`](crate::Engine::run) does.
     pub bytes: Vec<u8>,
-    /// How many of the bytes are the beginning of the stream: all of them unless it is truncated.
-    /// The others are its end.
+    /// How many of the bytes that are kept are the beginning of the stream: all of them unless it is
+    /// truncated.
     pub head_length: u64,
+    /// How many bytes are kept: here, or on record where the stream was recorded in pieces.
+    pub kept_length: u64,
     /// How many bytes the stream really had.
     pub true_length: u64,
     /// SHA-256 of the whole stream, not only of what was kept.
     pub sha256: [u8; 32],
-    /// Whether the stream was longer than what was kept: its middle is missing.
+    /// Whether the stream was longer than what was kept: some of it is missing.
     pub truncated: bool,
     /// Whether the end of the stream was seen. It was not when a process that had left the
     /// command's group still held the stream open and it was no longer waited for.
@@ -85,6 +87,7 @@ impl Capture {
         CapturedOutput {
             bytes,
             head_length: if truncated { head_length } else { kept },
+            kept_length: kept,
             true_length: self.length,
             sha256: self.digest.finalize().into(),
             truncated,

@@ -42,6 +42,7 @@ mod keeper;
 mod leader;
 mod memory;
 mod opened;
+mod outlets;
 mod output;
 mod own_child;
 mod own_signals;
@@ -72,6 +73,7 @@ pub use guard::{GUARD_NAME, Guard};
 pub use guard_process::serve_as_guard;
 pub use keeper::{KeepError, Keeper, terminal_taker, usual as usual_terminal};
 pub use opened::{OpenProgramError, OpenedFile, OpenedProgram};
+pub(crate) use outlets::Recorded;
 pub use output::{Discard, Notice, OutputSink, OutputStream, PassThrough};
 pub use own_signals::Signals;
 pub(crate) use pieces::{Piece, PieceRecorder};
@@ -80,10 +82,10 @@ pub use report::{
     Containment, ExecuteError, ExecutionReport, Outcome, SinkFailure, Survivor, signal_name,
 };
 pub use resolve::{Obstacle, StartRefusal, resolve};
+pub(crate) use run::execute_recorded;
 pub use run::{
     INTERRUPT_GRACE, LAST_DRAIN, SINK_GRACE, STRAY_GRACE, TERMINATE_GRACE, execute, execute_opened,
 };
-pub(crate) use run::{Recorded, execute_recorded};
 pub use signals::{
     ForwardedSignal, NoSignals, ReceivedSignal, SignalOrigin, SignalReceiver, SignalSender,
     SignalSource, signal_channel,

@@ -254,6 +254,7 @@ impl PieceCutter {
         CapturedOutput {
             bytes: Vec::new(),
             head_length: 0,
+            kept_length: 0,
             true_length: known.length,
             sha256: known.running(),
             truncated,

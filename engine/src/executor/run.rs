@@ -13,13 +13,14 @@ use super::command::CommandSpec;
 use super::leader::{End, Leader, Limit, LostGuard, Program, start};
 use super::memory::MemoryWatch;
 use super::opened::OpenedProgram;
+use super::outlets::{Outlets, Recorded};
 use super::output::{Notice, OutputSink, OutputStream};
 use super::own_terminal::OwnTerminal;
-use super::pieces::{PieceCutter, PieceRecorder};
+use super::pieces::PieceCutter;
 use super::process_table::ProcessTable;
 use super::report::{Containment, ExecuteError, ExecutionReport, Outcome, exit_status};
 use super::signals::{ForwardedSignal, ReceivedSignal, SignalOrigin, SignalSource};
-use super::stream::{Awaits, READ_BYTES, Reading, Stream};
+use super::stream::{Awaits, READ_BYTES, Stream};
 
 /// From SIGTERM at the timeout to SIGKILL.
 pub const TERMINATE_GRACE: Duration = Duration::from_secs(1);
@@ -72,14 +73,6 @@ pub fn execute_opened(
     run.carry_out(spec, &mut Outlets { sink, recorder: None }, signals)
 }
 
-/// Who records the output of an execution while it comes.
-pub(crate) struct Recorded<'r> {
-    /// Takes the pieces.
-    pub(crate) recorder: &'r mut dyn PieceRecorder,
-    /// How long a byte is held back at most before it is handed over.
-    pub(crate) flush: Duration,
-}
-
 /// As [`execute`], or [`execute_opened`], with the output recorded while it comes. The report holds
 /// none of its bytes.
 pub(crate) fn execute_recorded(
@@ -96,19 +89,6 @@ pub(crate) fn execute_recorded(
     drop(opened);
     run.cutter = Some(PieceCutter::new(spec.max_output_bytes, recorded.flush));
     run.carry_out(spec, &mut Outlets { sink, recorder: Some(recorded.recorder) }, signals)
-}
-
-/// Where the output goes: to whoever reads it now, and to whoever records it.
-struct Outlets<'o> {
-    sink: &'o mut dyn OutputSink,
-    recorder: Option<&'o mut dyn PieceRecorder>,
-}
-
-impl Outlets<'_> {
-    /// Whether what is read can be recorded by now.
-    fn may_read(&mut self) -> bool {
-        self.recorder.as_mut().is_none_or(|recorder| recorder.has_room())
-    }
 }
 
 /// Where an execution stands. It only ever moves downwards.
@@ -221,9 +201,7 @@ impl Run {
         signals: &mut dyn SignalSource,
     ) -> Result<ExecutionReport, ExecuteError> {
         let watched = self.watch(spec, outlets, signals);
-        if let (Some(cutter), Some(recorder)) = (&mut self.cutter, &mut outlets.recorder) {
-            recorder.end(cutter.last_pieces());
-        }
+        outlets.end(self.cutter.as_mut());
         watched.and_then(|()| self.report())
     }
 
@@ -278,23 +256,13 @@ impl Run {
     /// Moves what is there from the pipes to the recorder, or the captures, and the sink.
     fn move_output(&mut self, outlets: &mut Outlets<'_>) -> Result<(), ExecuteError> {
         for stream in &mut self.streams {
-            let is_allowed = outlets.may_read();
-            let wall_ns = outlets.recorder.as_ref().map_or(0, |recorder| recorder.wall_ns());
-            let reading = Reading { is_allowed, cutter: self.cutter.as_mut(), wall_ns };
+            let reading = outlets.reading(self.cutter.as_mut());
             stream.advance(&mut self.buffer, &mut *outlets.sink, reading)?;
-            if let (Some(cutter), Some(recorder)) = (&mut self.cutter, &mut outlets.recorder) {
-                let pieces = cutter.due_pieces(Instant::now());
-                if !pieces.is_empty() {
-                    recorder.take(pieces);
-                }
-            }
+            outlets.hand_over(self.cutter.as_mut());
         }
         self.may_read = outlets.may_read();
-        let demands_the_end = |recorder: &&mut dyn PieceRecorder| recorder.demands_the_end();
-        if self.stage == Stage::Running
-            && self.cause.is_none()
-            && outlets.recorder.as_ref().is_some_and(demands_the_end)
-        {
+        let is_running = self.stage == Stage::Running && self.cause.is_none();
+        if is_running && outlets.demand_the_end() {
             self.leader.signal_all(Signal::TERM);
             self.stop(Cause::NotRecorded, TERMINATE_GRACE);
         }
@@ -419,8 +387,7 @@ impl Run {
         let wake = signals.wake();
         watched.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
         watched.extend(self.terminal.as_ref().and_then(OwnTerminal::interest));
-        let room = outlets.recorder.as_ref().and_then(|recorder| recorder.wake());
-        watched.extend(room.map(|room| PollFd::from_borrowed_fd(room, PollFlags::IN)));
+        watched.extend(outlets.room().map(|room| PollFd::from_borrowed_fd(room, PollFlags::IN)));
         let may_read = self.may_read;
         watched.extend(self.streams.iter().filter_map(|stream| stream.interest(sink, may_read)));
         let timeout = self.next_due().map(|due| timespec(due, Instant::now()));

@@ -9,7 +9,6 @@ use super::instruction::{evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
 use super::outcome::{Told, exit, exit_status, status_of_unknown, told};
 use super::prompter::{Prompter, Question};
-use super::recording::{Recorder, Recording, recording};
 use super::run::{
     ASKING, BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EndWaits, FaultOutcome,
     GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
@@ -19,8 +18,7 @@ use super::runs::{loop_of, story_of};
 use super::start::{ApprovedProgram, BoundFiles};
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
-    ExecuteError, ExecutionReport, InstructionEnvelope, OpenedProgram, OutputSink, Recorded,
-    SignalSource, StartRefusal, execute_recorded,
+    ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
 };
 use crate::log::{AppendError, Storage};
 use holdpoint_domain::evidence_capture::{
@@ -56,11 +54,11 @@ pub(super) struct Runner<'a, S: Storage> {
     pub(super) decision: Option<HumanDecisionRecord>,
     pub(super) left_open: Option<Question>,
     wall: Duration,
-    execution: Option<ExecutionReport>,
+    pub(super) execution: Option<ExecutionReport>,
     /// Whether what came of the last execution is on the log.
     is_recorded: bool,
-    /// Whether the output of the last execution is not, for want of space.
-    is_evidence_dropped: bool,
+    /// How many bytes of the output of the last execution are not, for want of space.
+    pub(super) dropped_bytes: u64,
     pub(super) details: Option<String>,
     pub(super) exit_status: u8,
     /// The program that was approved for the start: every attempt starts it.
@@ -148,7 +146,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             wall: Duration::ZERO,
             execution: None,
             is_recorded: false,
-            is_evidence_dropped: false,
+            dropped_bytes: 0,
             details: None,
             exit_status: EXIT_HOLDPOINT_FAILED,
             approved_program: None,
@@ -287,36 +285,6 @@ impl<'a, S: Storage> Runner<'a, S> {
         Ok(is_permitted)
     }
 
-    /// Executes the command, with its output recorded while it comes. What is left of it when the
-    /// command ends is recorded here, before anything that is said of it.
-    fn execute(
-        &mut self,
-        opened: Option<OpenedProgram>,
-        sink: &mut dyn OutputSink,
-        signals: &mut dyn SignalSource,
-    ) -> Result<Result<ExecutionReport, ExecuteError>, RunError> {
-        let command = self.seat.guarded(&self.run.command);
-        let Recording { flush, on_full } = self.run.recording;
-        let attempt = (self.loop_id.as_str(), self.attempts);
-        let mut recorder = Recorder::new(self.engine, attempt, &self.origin, on_full);
-        let (executed, output) = recording(&mut recorder, |recorder| {
-            execute_recorded(&command, opened, sink, signals, Recorded { recorder, flush })
-        })?;
-        let recorded = match output.failure {
-            Some(failure) => Err(failure),
-            None => recorder.record(output.rest),
-        };
-        self.origin.causation = recorder.causation();
-        self.is_evidence_dropped = recorder.dropped() > 0;
-        if let (Ok(report), Err(error)) = (&executed, recorded) {
-            // What it came to is told although it is not on record.
-            self.exit_status = exit_status(report);
-            self.execution = executed.ok();
-            return Err(error);
-        }
-        Ok(executed)
-    }
-
     /// Whether the ending of the attempt could be written whatever becomes of the disk: nothing is
     /// started otherwise.
     fn has_room(&mut self) -> Result<bool, RunError> {
@@ -380,7 +348,8 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.exit_status = exit_status(&report);
         self.details = None;
         self.wall = self.wall.saturating_add(report.wall);
-        let (told, exit, evidence) = (told(&report), exit(&report), evidence(self.run, &report));
+        let (told, exit, evidence) =
+            (told(&report), exit(&report), evidence(self.run, &report, self.dropped_bytes));
         self.is_faulted = matches!(told, Told::Fault { .. });
         self.is_well =
             matches!(told, Told::Response { reported: ExecutorResponseType::Success, .. });
@@ -566,7 +535,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 last_sequence,
                 wall: self.wall,
                 execution: self.execution,
-                is_evidence_dropped: self.is_evidence_dropped,
+                is_evidence_dropped: self.dropped_bytes > 0,
             })));
         }
         let Some(halted) = self.halted else {
@@ -582,7 +551,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 last_sequence,
                 wall: self.wall,
                 execution: self.execution,
-                is_evidence_dropped: self.is_evidence_dropped,
+                is_evidence_dropped: self.dropped_bytes > 0,
                 details: self.details,
             })));
         };
@@ -597,7 +566,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             last_sequence,
             wall: self.wall,
             execution: self.execution,
-            is_evidence_dropped: self.is_evidence_dropped,
+            is_evidence_dropped: self.dropped_bytes > 0,
             details: self.details,
         })))
     }

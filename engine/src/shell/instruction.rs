@@ -3,6 +3,7 @@
 
 use super::engine::Engine;
 use super::error::SubmitError;
+use super::recording::OnFull;
 use super::run::GovernedRun;
 use crate::executor::{
     CapturedOutput, Containment, ExecutionReport, InstructionEnvelope, command_line,
@@ -58,8 +59,13 @@ pub(super) fn initialize<S: Storage>(
     })
 }
 
-/// Both streams, what the attempt used, and which processes were not under control.
-pub(super) fn evidence(run: &GovernedRun, report: &ExecutionReport) -> Vec<EvidenceItem> {
+/// Both streams, what the attempt used, which processes were not under control, and what became of
+/// so many bytes for which the disk had no room.
+pub(super) fn evidence(
+    run: &GovernedRun,
+    report: &ExecutionReport,
+    dropped: u64,
+) -> Vec<EvidenceItem> {
     let usage = ResourceUsage {
         wall_ns: nanoseconds(report.wall),
         user_cpu_ns: nanoseconds(report.user_cpu),
@@ -72,7 +78,19 @@ pub(super) fn evidence(run: &GovernedRun, report: &ExecutionReport) -> Vec<Evide
         EvidenceItem::ResourceSnapshot(usage),
     ];
     items.extend(processes(run, report).map(EvidenceItem::TimestampEvent));
+    items.extend(on_full(run, dropped).map(EvidenceItem::TimestampEvent));
     items
+}
+
+/// What was to become of the command where the disk is full, and what was not recorded. Nothing
+/// where that is the default and the disk had room.
+fn on_full(run: &GovernedRun, dropped: u64) -> Option<Vec<u8>> {
+    let on_full = run.recording.on_full;
+    if dropped == 0 && on_full == OnFull::default() {
+        return None;
+    }
+    let told = serde_json::json!({ "on_full": on_full.name(), "not_recorded_bytes": dropped });
+    Some(told.to_string().into_bytes())
 }
 
 /// What became of processes that outlived the command, or could leave it unseen although a guard

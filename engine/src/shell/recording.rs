@@ -7,9 +7,15 @@
 
 use super::engine::Engine;
 use super::error::SubmitError;
+use super::governed::Runner;
+use super::outcome::exit_status;
 use super::run::RunError;
+use super::run_seat::{Recorded as Kept, RunSeat};
 use super::submit::{Origin, Submitted};
-use crate::executor::{OutputStream as Stream, Piece, PieceRecorder};
+use crate::executor::{
+    CapturedOutput, ExecuteError, ExecutionReport, OpenedProgram, OutputSink,
+    OutputStream as Stream, Piece, PieceRecorder, Recorded, SignalSource, execute_recorded,
+};
 use crate::log::{AppendError, Storage};
 use crate::sync::{Condvar, Mutex};
 use holdpoint_domain::core::hash::Digest;
@@ -23,7 +29,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::thread::{Scope, ScopedJoinHandle};
+use std::thread::Scope;
 use std::time::Duration;
 
 /// So many bytes wait at most for whoever records them.
@@ -32,8 +38,6 @@ const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 const BATCH_BYTES: usize = 1024 * 1024;
 /// How long a byte of output is held back at most, where nobody says otherwise.
 pub(super) const FLUSH: Duration = Duration::from_millis(500);
-/// After so long somebody who keeps the lock is asked again.
-const LOCKED_AGAIN: Duration = Duration::from_millis(50);
 
 /// What becomes of a command whose output cannot be recorded, because the disk is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,50 +78,49 @@ impl Default for Recording {
 /// Which output is recorded, and by whom.
 pub(super) struct Recorder<'a, S: Storage> {
     engine: &'a Engine<S>,
+    seat: &'a RunSeat<'a, S>,
     origin: Origin,
     loop_id: String,
     attempt: u8,
     on_full: OnFull,
-    /// Where the next piece of each stream begins, unless something is missing before it.
-    ends: [u64; 2],
+    /// What is recorded of each stream.
+    streams: [Extent; 2],
     /// How many bytes were given up for want of space.
     dropped: u64,
     is_full: bool,
 }
 
-/// What came of it.
-pub(super) struct RecordedOutput {
-    /// Pieces that are to be recorded with the end.
-    pub(super) rest: Vec<Piece>,
-    /// Why the log takes no more, where it does not.
-    pub(super) failure: Option<RunError>,
-}
-
 impl<'a, S: Storage> Recorder<'a, S> {
     /// For an attempt that begins.
     pub(super) fn new(
-        engine: &'a Engine<S>,
+        (engine, seat): (&'a Engine<S>, &'a RunSeat<'a, S>),
         (loop_id, attempt): (&str, u8),
         origin: &Origin,
         on_full: OnFull,
     ) -> Self {
         let (loop_id, origin) = (loop_id.to_string(), origin.clone());
-        Self { engine, origin, loop_id, attempt, on_full, ends: [0; 2], dropped: 0, is_full: false }
+        Self {
+            engine,
+            seat,
+            origin,
+            loop_id,
+            attempt,
+            on_full,
+            streams: [Extent::default(); 2],
+            dropped: 0,
+            is_full: false,
+        }
     }
 
-    /// The last record that it made, or the one before all of them.
-    pub(super) const fn causation(&self) -> Option<u64> {
-        self.origin.causation
-    }
-
-    /// How many bytes of output were given up because the disk was full.
-    pub(super) const fn dropped(&self) -> u64 {
-        self.dropped
+    /// The last record that it made, or the one before all of them; and how many bytes were given up
+    /// because the disk was full.
+    const fn told(&self) -> (Option<u64>, u64) {
+        (self.origin.causation, self.dropped)
     }
 
     /// Records pieces, durable on return. Where the disk is full they are given up, and the next
     /// ones say what is missing.
-    pub(super) fn record(&mut self, pieces: Vec<Piece>) -> Result<(), RunError> {
+    fn record(&mut self, pieces: Vec<Piece>) -> Result<(), RunError> {
         let mut pieces = VecDeque::from(pieces);
         while !pieces.is_empty() {
             let (mut batch, mut bytes) = (Vec::new(), 0);
@@ -135,8 +138,8 @@ impl<'a, S: Storage> Recorder<'a, S> {
 
     fn record_batch(&mut self, batch: Vec<Piece>) -> Result<(), RunError> {
         let bytes = batch.iter().map(|piece| piece.bytes.len() as u64).sum::<u64>();
-        let mut ends = self.ends;
-        let pieces = batch.into_iter().map(|piece| placed(piece, &mut ends)).collect();
+        let mut streams = self.streams;
+        let pieces = batch.into_iter().map(|piece| placed(piece, &mut streams)).collect();
         let command =
             Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(RecordOutput {
                 loop_id: self.loop_id.clone(),
@@ -145,9 +148,9 @@ impl<'a, S: Storage> Recorder<'a, S> {
                 pieces,
             }));
         match self.submit(&command) {
-            Ok(last) => {
-                self.origin.causation = Some(last);
-                self.ends = ends;
+            Ok(newest) => {
+                self.origin.causation = newest;
+                self.streams = streams;
                 self.is_full = false;
                 Ok(())
             }
@@ -160,33 +163,55 @@ impl<'a, S: Storage> Recorder<'a, S> {
         }
     }
 
-    /// Whoever keeps the lock is waited for: the command waits meanwhile, where it prints more than
-    /// the queue takes.
-    fn submit(&self, command: &Command) -> Result<u64, RunError> {
-        loop {
-            match self.engine.submit(&self.origin, command) {
-                Ok(Submitted::Accepted(receipt) | Submitted::Repeated(receipt)) => {
-                    return Ok(receipt.last_sequence);
-                }
-                Ok(Submitted::Refused(refusal)) => return Err(RunError::Refused(refusal)),
-                Err(SubmitError::Append(AppendError::Locked { .. })) => {
-                    std::thread::sleep(LOCKED_AGAIN);
-                }
-                Err(error) => return Err(error.into()),
+    /// On the log, or in the run's own file while somebody else keeps the log's lock. The newest
+    /// record on the log.
+    fn submit(&self, command: &Command) -> Result<Option<u64>, RunError> {
+        let proof = self.engine.core().identity.proof_of(&self.origin.actor);
+        let submitted = match self.seat.record(&self.origin, proof, command)? {
+            Kept::InFile => return Ok(self.origin.causation),
+            Kept::OnLog { submitted, .. } => submitted,
+        };
+        match submitted {
+            Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {
+                Ok(Some(receipt.last_sequence))
             }
+            Submitted::Refused(refusal) => Err(RunError::Refused(refusal)),
         }
     }
 }
 
+/// What is recorded of a stream.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    /// Where the next piece begins, unless something is missing before it.
+    end: u64,
+    /// How many bytes there are.
+    kept: u64,
+    /// How many of them are the beginning of the stream.
+    head: u64,
+}
+
+impl Extent {
+    /// Says of a stream what is on record of it.
+    const fn tell(self, captured: &mut CapturedOutput) {
+        (captured.kept_length, captured.head_length) = (self.kept, self.head);
+        captured.truncated = self.kept < captured.true_length;
+    }
+}
+
 /// The piece as the rules take it, behind what was recorded of its stream.
-fn placed(piece: Piece, ends: &mut [u64; 2]) -> OutputPiece {
-    let [stdout, stderr] = ends;
-    let (stream, end) = match piece.stream {
+fn placed(piece: Piece, streams: &mut [Extent; 2]) -> OutputPiece {
+    let [stdout, stderr] = streams;
+    let (stream, known) = match piece.stream {
         Stream::Stdout => (OutputStream::Stdout, stdout),
         Stream::Stderr => (OutputStream::Stderr, stderr),
     };
-    let length = piece.offset.saturating_sub(*end);
-    *end = piece.offset.saturating_add(piece.bytes.len() as u64);
+    let (length, bytes) = (piece.offset.saturating_sub(known.end), piece.bytes.len() as u64);
+    known.end = piece.offset.saturating_add(bytes);
+    known.kept = known.kept.saturating_add(bytes);
+    if known.head == piece.offset {
+        known.head = known.end;
+    }
     let running_sha256 = Digest::from_bytes(piece.running_sha256);
     let gap = OutputGap { length, running_sha256 };
     OutputPiece {
@@ -259,28 +284,32 @@ impl Shared {
     }
 }
 
-/// Records the output of what `execute` executes while it runs. The recorder itself goes on with
-/// the end.
-pub(super) fn recording<'a, S: Storage, T>(
-    recorder: &mut Recorder<'a, S>,
-    execute: impl FnOnce(&mut dyn PieceRecorder) -> T,
-) -> Result<(T, RecordedOutput), RunError> {
-    let shared = Shared::new().map_err(|source| SubmitError::OutputQueue { source })?;
-    let mut rest = Vec::new();
-    let executed = std::thread::scope(|scope| {
-        let engine = recorder.engine;
-        let mut end = QueueEnd {
-            shared: &shared,
-            scope,
-            recorder: Some(recorder),
-            thread: None,
-            engine,
-            rest: &mut rest,
+impl<S: Storage> Recorder<'_, S> {
+    /// Records the output of what `execute` executes while it runs, and what is left of it behind
+    /// that: before anything is said of it. Beside what `execute` gave, whether all is on record.
+    pub(super) fn recording<T>(
+        &mut self,
+        execute: impl FnOnce(&mut dyn PieceRecorder) -> T,
+    ) -> Result<(T, Result<(), RunError>), RunError> {
+        let shared = Shared::new().map_err(|source| SubmitError::OutputQueue { source })?;
+        let mut rest = Vec::new();
+        let executed = std::thread::scope(|scope| {
+            let mut end = QueueEnd {
+                shared: &shared,
+                scope,
+                engine: self.engine,
+                recorder: Some(&mut *self),
+                rest: &mut rest,
+            };
+            execute(&mut end)
+        });
+        let failure = shared.queue.lock().failure.take();
+        let recorded = match failure {
+            Some(failure) => Err(failure),
+            None => self.record(rest),
         };
-        execute(&mut end)
-    });
-    let failure = shared.queue.lock().failure.take();
-    Ok((executed, RecordedOutput { rest, failure }))
+        Ok((executed, recorded))
+    }
 }
 
 /// The executor's end of the queue. Dropped, it lets the thread end.
@@ -289,7 +318,6 @@ struct QueueEnd<'scope, 'env, 'a, S: Storage> {
     scope: &'scope Scope<'scope, 'env>,
     /// Until the thread has it.
     recorder: Option<&'env mut Recorder<'a, S>>,
-    thread: Option<ScopedJoinHandle<'scope, ()>>,
     engine: &'a Engine<S>,
     rest: &'env mut Vec<Piece>,
 }
@@ -324,7 +352,7 @@ impl<S: Storage> PieceRecorder for QueueEnd<'_, '_, '_, S> {
         drop(queue);
         if let Some(recorder) = self.recorder.take() {
             let shared = self.shared;
-            self.thread = Some(self.scope.spawn(move || record_all(shared, recorder)));
+            self.scope.spawn(move || record_all(shared, recorder));
         }
         self.shared.filled.notify_one();
     }
@@ -355,5 +383,40 @@ impl<S: Storage> Drop for QueueEnd<'_, '_, '_, S> {
     fn drop(&mut self) {
         self.shared.queue.lock().is_closed = true;
         self.shared.filled.notify_one();
+    }
+}
+
+impl<S: Storage> Runner<'_, S> {
+    /// Executes the command, with its output recorded while it comes.
+    pub(super) fn execute(
+        &mut self,
+        opened: Option<OpenedProgram>,
+        sink: &mut dyn OutputSink,
+        signals: &mut dyn SignalSource,
+    ) -> Result<Result<ExecutionReport, ExecuteError>, RunError> {
+        let command = self.seat.guarded(&self.run.command);
+        let recording = self.run.recording;
+        let attempt = (self.loop_id.as_str(), self.attempts);
+        let mut recorder =
+            Recorder::new((self.engine, &self.seat), attempt, &self.origin, recording.on_full);
+        let mut executed = recorder.recording(|recorder| {
+            let recorded = Recorded { recorder, flush: recording.flush };
+            execute_recorded(&command, opened, sink, signals, recorded)
+        })?;
+        (self.origin.causation, self.dropped_bytes) = recorder.told();
+        let [stdout, stderr] = recorder.streams;
+        if let (Ok(report), _) = &mut executed {
+            stdout.tell(&mut report.stdout);
+            stderr.tell(&mut report.stderr);
+        }
+        match executed {
+            (Ok(report), Err(error)) => {
+                // What it came to is told although it is not on record.
+                self.exit_status = exit_status(&report);
+                self.execution = Some(report);
+                Err(error)
+            }
+            (executed, _) => Ok(executed),
+        }
     }
 }

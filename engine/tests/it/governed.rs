@@ -6,7 +6,7 @@ use holdpoint_domain::Event;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint,
-    OutputStream, StopCondition,
+    OutputEnd, OutputStream, StopCondition,
 };
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
@@ -111,14 +111,28 @@ fn evidence(place: &Place) -> Vec<EvidenceCaptured> {
     captured.collect()
 }
 
-/// What was captured of one stream.
+/// What was recorded of one stream, where its evidence states it.
 fn captured(place: &Place, stream: OutputStream) -> Vec<Vec<u8>> {
-    let is_of_stream = |content: &EvidenceContent| match content {
-        EvidenceContent::Output(extent) => extent.stream == stream,
-        _ => false,
-    };
-    let found = evidence(place).into_iter().filter(|captured| is_of_stream(&captured.content));
-    found.map(|captured| captured.raw_data.as_bytes().to_vec()).collect()
+    let mut pieces = Vec::new();
+    let mut found = Vec::new();
+    for event in place.events() {
+        match event {
+            Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(piece)) => {
+                if piece.stream == stream {
+                    pieces.extend_from_slice(piece.raw_data.as_bytes());
+                }
+            }
+            Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(captured)) => {
+                let EvidenceContent::OutputPieces(stated) = &captured.content else { continue };
+                if stated.stream == stream {
+                    assert_eq!(stated.kept_length, pieces.len() as u64);
+                    found.push(std::mem::take(&mut pieces));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 #[test]
@@ -145,7 +159,10 @@ fn a_command_that_succeeds_completes_its_loop() {
         "halted",
         "chain_sealed",
     ];
-    assert_eq!(names(&place.events()), expected);
+    let mut found = names(&place.events());
+    // What it printed is recorded with its end, in as many pieces as it came.
+    found.retain(|name| *name != "output_recorded");
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -218,23 +235,24 @@ fn a_command_over_its_memory_needs_a_person() {
     assert_eq!(End::of(&finished(&place, &run)), End::fault(137, reason, fault, "SBX-002"));
 }
 
-/// What a run with a bound of four bytes for each stream keeps of `0123456789`.
+/// Beyond a bound of four bytes the last 4 KiB of the second are kept.
 #[test]
 fn output_beyond_the_bound_is_no_fault_and_its_two_ends_are_kept() {
     for (status, reason) in [(0, HaltReason::Completed), (5, HaltReason::ResponseRejected)] {
         let place = Place::new();
-        let mut run = shell(&format!("printf 0123456789; exit {status}"));
+        let script = "printf 0123; head -c 9000 /dev/zero; printf 89; exit";
+        let mut run = shell(&format!("{script} {status}"));
         run.command.max_output_bytes = 4;
         assert_eq!(End::of(&finished(&place, &run)), End::response(status, reason));
-        let mut cuts = evidence(&place).into_iter().filter_map(|captured| match captured.content {
-            EvidenceContent::OutputCut(cut) => Some((captured.raw_data, cut)),
+        let expected = [&b"0123"[..], &[0; 4_094], b"89"].concat();
+        assert_eq!(captured(&place, OutputStream::Stdout), [expected]);
+        let stated = evidence(&place).into_iter().find_map(|captured| match captured.content {
+            EvidenceContent::OutputPieces(stated) => Some(stated),
             _ => None,
         });
-        let (raw, cut) = cuts.next().expect("stdout is cut");
-        assert_eq!((raw.as_bytes(), cuts.next().is_none()), (&b"0189"[..], true));
-        assert_eq!((cut.stream, cut.true_length), (OutputStream::Stdout, 10));
-        assert_eq!((cut.head_length, cut.gap_length), (2, 6));
-        assert_eq!(cut.whole_sha256, sha256(b"0123456789"));
+        let (stated, whole) = (stated.unwrap(), [&b"0123"[..], &[0; 9_000], b"89"].concat());
+        let end = OutputEnd { true_length: 9_006, whole_sha256: sha256(&whole) };
+        assert_eq!((stated.pieces, stated.end), (2, Some(end)));
     }
 }
 

@@ -56,6 +56,12 @@ impl Record {
                 disclose(&mut value, "/offered/raw_data", &offered.raw_data);
             }
         }
+        if include_evidence
+            && let Some(Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body))) =
+                &self.line.event
+        {
+            disclose(&mut value, "/raw_data", &body.raw_data);
+        }
         make_exact(&mut value);
         Ok(value)
     }

@@ -4,7 +4,7 @@ use super::row::{Row, cell, insert, integer};
 use crate::record::Record;
 use crate::stream::ExportError;
 use holdpoint_domain::Event;
-use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceCaptured};
+use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceCaptured, OutputRecorded};
 use holdpoint_domain::interruption_thread::{
     InterruptionThreadEvent, OutcomeRow, RowCommitted, RowPayload, RowRefused,
 };
@@ -55,6 +55,9 @@ pub(super) fn of_event(
         Some(Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body))) => {
             insert(connection, "evidence", evidence(record.line.sequence, body, include_evidence))
         }
+        Some(Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body))) => {
+            insert(connection, "output", output(record.line.sequence, body, include_evidence))
+        }
         Some(Event::InterruptionThread(InterruptionThreadEvent::RowCommitted(body))) => {
             insert(connection, "interruption_rows", committed(record, body))
         }
@@ -89,6 +92,27 @@ fn evidence(sequence: u64, body: &EvidenceCaptured, include_evidence: bool) -> R
         ("self_hash", cell(&body.self_hash)),
         ("injective_hash", cell(&body.injective_hash)),
         ("content", cell(&body.content)),
+        ("raw_data", raw),
+    ]
+}
+
+fn output(sequence: u64, body: &OutputRecorded, include_evidence: bool) -> Row {
+    let raw = match include_evidence {
+        true => Value::Blob(body.raw_data.as_bytes().to_vec()),
+        false => Value::Null,
+    };
+    let gap = body.gap.as_ref();
+    vec![
+        ("sequence", integer(sequence)),
+        ("loop_id", cell(&body.loop_id)),
+        ("attempt", integer(u64::from(body.attempt))),
+        ("stream", cell(&body.stream)),
+        ("byte_offset", integer(body.offset)),
+        ("first_byte_at", cell(&body.first_byte_at)),
+        ("length", integer(body.raw_data.length())),
+        ("sha256", cell(&body.raw_data.sha256())),
+        ("missing_before", gap.map_or(Value::Null, |gap| integer(gap.length))),
+        ("running_sha256", cell(&gap.map(|gap| gap.running_sha256))),
         ("raw_data", raw),
     ]
 }

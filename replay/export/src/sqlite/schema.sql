@@ -44,6 +44,21 @@ CREATE TABLE evidence (
     raw_data BLOB                       -- only with --include-evidence
 );
 
+-- What commands printed, piece by piece, in the order in which it came.
+CREATE TABLE output (
+    sequence INTEGER PRIMARY KEY,
+    loop_id TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    stream TEXT NOT NULL,
+    byte_offset INTEGER NOT NULL,       -- where in the stream the piece begins
+    first_byte_at TEXT NOT NULL,        -- by the recorder's clock
+    length INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    missing_before INTEGER,             -- bytes that are not recorded, once some are not
+    running_sha256 TEXT,                -- then: of the stream up to the end of the piece
+    raw_data BLOB                       -- only with --include-evidence
+);
+
 -- The audit rows of interruption threads, committed and refused, with the seed's keys.
 CREATE TABLE interruption_rows (
     audit_event_id INTEGER NOT NULL,    -- the record's sequence

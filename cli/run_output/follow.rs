@@ -1,0 +1,78 @@
+//! `output -f`: what a run prints, while another process records it.
+
+use super::merged::{Merged, TimedLines};
+use super::{Args, chosen, expect_run, expect_verified, write_bytes};
+use crate::arguments::Global;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain};
+use crate::output::Output;
+use crate::recorders;
+use crate::run_id::{self, expect_sound};
+use holdpoint_engine::shell::Watch;
+use holdpoint_replay::{CapturedOutput, run_of};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// After so long a run is looked at though nothing was written: its recorder may be gone.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Writes what is recorded of a run until it is over on record, or its recorder is gone.
+pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, &args.archives)?;
+    let watch = Watch::of_log(&directory.path);
+    let loop_id = run_id::find(&directory, &args.run)?;
+    let mut shown = Shown::new(args);
+    loop {
+        let directory = Directory::open_with_archives(global, &args.archives)?;
+        let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
+        expect_sound(&searched)?;
+        let run = expect_run(&directory, &loop_id, found)?;
+        // Nothing is recorded of it yet: that is no failure while it runs.
+        let outputs = chosen(&run, args).unwrap_or_default();
+        outputs.iter().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
+        shown.put(&outputs, args);
+        let is_over = run.entity.halt.is_some();
+        let is_lost = !is_over && !recorders::unfinished(&directory, &[*run]).is_empty();
+        if is_over || is_lost || !shown.out.has_reader() {
+            if is_lost {
+                complain("its recorder is gone: no more of it will be recorded");
+            }
+            shown.out.finish()?;
+            return Ok(if shown.has_hole { Exit::NOT_FOUND } else { Exit::DONE });
+        }
+        let _ = watch.wait(LOOK_AGAIN);
+    }
+}
+
+/// What was written so far.
+struct Shown {
+    out: Output,
+    is_seen: bool,
+    lines: TimedLines,
+    /// The newest record of it.
+    newest: u64,
+    has_hole: bool,
+}
+
+impl Shown {
+    fn new(args: &Args) -> Self {
+        let is_seen = !args.raw && io::stdout().is_terminal();
+        let lines = TimedLines::default();
+        Self { out: Output::stdout(), is_seen, lines, newest: 0, has_hole: false }
+    }
+
+    fn put(&mut self, outputs: &[&CapturedOutput], args: &Args) {
+        let lines = if self.newest == 0 { args.tail } else { None };
+        let merged = Merged::of(outputs, lines.unwrap_or(usize::MAX));
+        let behind = self.newest;
+        for chunk in merged.chunks.iter().filter(|chunk| chunk.sequence > behind) {
+            self.newest = chunk.sequence;
+            self.has_hole |= chunk.hole.is_some();
+            match args.timestamps {
+                true => write_bytes(&mut self.out, &self.lines.timed(chunk), self.is_seen),
+                false => write_bytes(&mut self.out, chunk.bytes, self.is_seen),
+            }
+        }
+        self.out.flush();
+    }
+}

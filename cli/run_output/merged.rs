@@ -1,0 +1,131 @@
+//! The streams of an attempt in the order in which they came.
+
+use crate::run_output::last_lines;
+use holdpoint_domain::Time;
+use holdpoint_domain::evidence_capture::OutputStream;
+use holdpoint_replay::{CapturedOutput, OutputHole};
+use serde_json::{Value, json};
+
+/// Output that is shown: the pieces of the chosen streams, by their records.
+pub(super) struct Merged<'o> {
+    pub(super) chunks: Vec<Chunk<'o>>,
+}
+
+/// A piece of it, and what is missing before it.
+#[derive(Clone, Copy)]
+pub(super) struct Chunk<'o> {
+    pub(super) stream: OutputStream,
+    pub(super) hole: Option<OutputHole>,
+    pub(super) bytes: &'o [u8],
+    offset: u64,
+    first_byte_at: Option<Time>,
+    pub(super) sequence: u64,
+}
+
+impl<'o> Merged<'o> {
+    /// The last lines of some streams, counted over all of them.
+    pub(super) fn of(outputs: &[&'o CapturedOutput], lines: usize) -> Self {
+        let mut chunks: Vec<Chunk<'o>> = outputs.iter().flat_map(|it| of_stream(it)).collect();
+        chunks.sort_by_key(|chunk| chunk.sequence);
+        let mut merged = Self { chunks };
+        if lines < usize::MAX {
+            merged.keep_last(lines);
+        }
+        merged
+    }
+
+    fn keep_last(&mut self, lines: usize) {
+        let all = self.bytes();
+        let mut skipped = all.len().saturating_sub(last_lines(&all, lines).len());
+        let mut kept = Vec::new();
+        for mut chunk in self.chunks.drain(..) {
+            let cut = skipped.min(chunk.bytes.len());
+            if cut > 0 {
+                // What is missing before it is not among what is shown.
+                chunk.hole = None;
+                chunk.bytes = chunk.bytes.get(cut..).unwrap_or_default();
+                chunk.offset = chunk.offset.saturating_add(cut as u64);
+                skipped = skipped.saturating_sub(cut);
+            }
+            if !chunk.bytes.is_empty() || (chunk.hole.is_some() && skipped == 0) {
+                kept.push(chunk);
+            }
+        }
+        self.chunks = kept;
+    }
+
+    /// Whether bytes are missing among those that are shown.
+    pub(super) fn has_hole(&self) -> bool {
+        self.chunks.iter().any(|chunk| chunk.hole.is_some())
+    }
+
+    /// All of it.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        self.chunks.iter().flat_map(|chunk| chunk.bytes).copied().collect()
+    }
+}
+
+/// The pieces of a stream; behind the last one, what is missing at its end.
+fn of_stream(output: &CapturedOutput) -> impl Iterator<Item = Chunk<'_>> {
+    let hole = |place: usize| output.holes().find(|hole| hole.place == place);
+    let parts = output.parts.iter().map(move |part| Chunk {
+        stream: output.stream,
+        hole: hole(part.place.start),
+        bytes: output.bytes.get(part.place.clone()).unwrap_or_default(),
+        offset: part.offset,
+        first_byte_at: part.first_byte_at,
+        sequence: part.sequence,
+    });
+    let last = hole(output.bytes.len()).map(|hole| Chunk {
+        stream: output.stream,
+        hole: Some(hole),
+        bytes: &[],
+        offset: output.length(),
+        first_byte_at: None,
+        sequence: output.sequence,
+    });
+    parts.chain(last)
+}
+
+impl Chunk<'_> {
+    /// For programs; `None` where nothing of it is there.
+    pub(super) fn json(&self) -> Option<Value> {
+        (!self.bytes.is_empty()).then(|| {
+            json!({
+                "stream": self.stream,
+                "offset": self.offset,
+                "length": self.bytes.len(),
+                "first_byte_at": self.first_byte_at,
+                "record": self.sequence,
+            })
+        })
+    }
+}
+
+/// Lines that begin with their time.
+#[derive(Default)]
+pub(super) struct TimedLines {
+    /// The stream whose line has no end yet.
+    open: Option<OutputStream>,
+}
+
+impl TimedLines {
+    /// A piece whose lines begin with the time at which its first byte was read, and the stream.
+    pub(super) fn timed(&mut self, chunk: &Chunk<'_>) -> Vec<u8> {
+        let at = chunk.first_byte_at.map_or_else(|| "-".to_string(), |at| at.to_string());
+        let mark = format!("{at} {} ", chunk.stream.name().to_ascii_lowercase()).into_bytes();
+        let mut timed = Vec::new();
+        for line in chunk.bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.open.is_some_and(|stream| stream != chunk.stream) {
+                timed.push(b'\n');
+                self.open = None;
+            }
+            if self.open.is_none() {
+                timed.extend_from_slice(&mark);
+            }
+            timed.extend_from_slice(line);
+            self.open = (!line.ends_with(b"\n")).then_some(chunk.stream);
+        }
+        timed
+    }
+}

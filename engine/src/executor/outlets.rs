@@ -1,0 +1,61 @@
+//! Where the output of a command goes while it runs.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use super::output::OutputSink;
+use super::pieces::{PieceCutter, PieceRecorder};
+use super::stream::Reading;
+
+/// Who records the output of an execution while it comes.
+pub(crate) struct Recorded<'r> {
+    /// Takes the pieces.
+    pub(crate) recorder: &'r mut dyn PieceRecorder,
+    /// How long a byte is held back at most before it is handed over.
+    pub(crate) flush: Duration,
+}
+
+/// Where the output goes: to whoever reads it now, and to whoever records it.
+pub(super) struct Outlets<'o> {
+    pub(super) sink: &'o mut dyn OutputSink,
+    pub(super) recorder: Option<&'o mut dyn PieceRecorder>,
+}
+
+impl Outlets<'_> {
+    /// Whether what is read can be recorded by now.
+    pub(super) fn may_read(&mut self) -> bool {
+        self.recorder.as_mut().is_none_or(|recorder| recorder.has_room())
+    }
+
+    /// How a pipe is read now.
+    pub(super) fn reading<'c>(&mut self, cutter: Option<&'c mut PieceCutter>) -> Reading<'c> {
+        let wall_ns = self.recorder.as_ref().map_or(0, |recorder| recorder.wall_ns());
+        Reading { is_allowed: self.may_read(), cutter, wall_ns }
+    }
+
+    /// Hands over the pieces that are due.
+    pub(super) fn hand_over(&mut self, cutter: Option<&mut PieceCutter>) {
+        let (Some(cutter), Some(recorder)) = (cutter, &mut self.recorder) else { return };
+        let pieces = cutter.due_pieces(Instant::now());
+        if !pieces.is_empty() {
+            recorder.take(pieces);
+        }
+    }
+
+    /// Hands over what is left.
+    pub(super) fn end(&mut self, cutter: Option<&mut PieceCutter>) {
+        if let (Some(cutter), Some(recorder)) = (cutter, &mut self.recorder) {
+            recorder.end(cutter.last_pieces());
+        }
+    }
+
+    /// Whether the command is to be ended, because what it prints cannot be recorded.
+    pub(super) fn demand_the_end(&self) -> bool {
+        self.recorder.as_ref().is_some_and(|recorder| recorder.demands_the_end())
+    }
+
+    /// Becomes readable when the recorder has room again.
+    pub(super) fn room(&self) -> Option<BorrowedFd<'_>> {
+        self.recorder.as_ref().and_then(|recorder| recorder.wake())
+    }
+}
