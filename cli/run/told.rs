@@ -254,7 +254,7 @@ impl<'a> Told<'a> {
 impl<'a> Told<'a> {
     fn of_waiting(global: &Global, end: &'a EndWaits, (exit, warning): (Exit, &'a str)) -> Self {
         let execution = end.execution.as_ref();
-        let stream = |of: &CapturedOutput| Stream::of(of, end.is_evidence_dropped);
+        let stream = |of: &CapturedOutput| Stream::of(of);
         Self {
             loop_id: &end.loop_id,
             exit_status: exit,
