@@ -91,7 +91,7 @@ pub(crate) struct Args {
     /// Kill it when its processes hold more memory: 64MiB, 2GiB.
     #[arg(long, value_name = "SIZE", value_parser = limits::memory)]
     max_memory: Option<u64>,
-    /// Record this much of each stream whole, at most 512MiB; beyond it the last 4KiB of each second.
+    /// Record this much of each stream whole, at most 512MiB; then the last 4KiB of each second.
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = limits::output)]
     max_output: u64,
     /// Record its output after this time at most, or once there are 64KiB.

@@ -93,7 +93,7 @@ fn shown(html: &mut Html, sequence: u64, body: &EvidenceCaptured, data: &[u8]) {
     html.markup("</h3>\n").bytes(data.get(..SHOWN_MAX).unwrap_or(data));
     if data.len() > SHOWN_MAX {
         html.sentence(&format!(
-            "These are the first {}; all of it is in record {sequence}, or in the pieces before it.",
+            "These are the first {}; all of it is in record {sequence}, or in pieces before.",
             bytes(SHOWN_MAX as u64)
         ));
     }

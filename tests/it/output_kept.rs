@@ -65,9 +65,9 @@ fn until(place: &Place, what: &str, is_so: impl Fn(&str, &str) -> bool) -> Strin
     let begun = Instant::now();
     loop {
         let runs = place.holdpoint(&["runs", "--json"]);
-        let listed: Value = serde_json::from_slice(&runs.stdout).unwrap_or_default();
-        let first = listed.as_array().and_then(|it| it.first()).or(listed["runs"].get(0));
-        if let Some(id) = first.and_then(|run| run["run"].as_str()) {
+        let first = text(&runs.stdout).lines().next().map(str::to_string).unwrap_or_default();
+        let first: Value = serde_json::from_str(&first).unwrap_or_default();
+        if let Some(id) = first["run"].as_str() {
             let output = text(&place.holdpoint(&["output", id, "--stdout"]).stdout);
             let shown = text(&place.holdpoint(&["show", id]).stdout);
             if is_so(&output, &shown) {

@@ -156,8 +156,10 @@ fn what_a_run_printed_is_given_byte_for_byte() {
         assert!(text(&output.stderr).contains("nothing in it is said by holdpoint"));
         output.stdout
     };
-    assert_eq!(stdout(&[]), b"a\tb\x1b[31m\0\xff\nlast");
-    assert_eq!(stdout(&["--tail", "1"]), b"last");
+    assert_eq!(stdout(&["--stdout"]), b"a\tb\x1b[31m\0\xff\nlast");
+    assert_eq!(stdout(&["--stdout", "--tail", "1"]), b"last");
+    let both = stdout(&[]);
+    assert!(both == b"a\tb\x1b[31m\0\xff\nlasterr\n" || both.starts_with(b"err\n"), "{both:?}");
     assert_eq!(stdout(&["--stderr"]), b"err\n");
     let (exit, shown) = Terminal::start(&place, &["output", &id]).end();
     assert_eq!(exit, 0);
@@ -171,7 +173,7 @@ fn of_a_run_that_printed_nothing_it_is_said_that_it_did() {
     let place = Place::with_log();
     place.shell("echo err >&2");
     let id = listed(&place, &[]).remove(0);
-    let output = place.holdpoint(&["output", &id, "--attempt", "1"]);
+    let output = place.holdpoint(&["output", &id, "--stdout", "--attempt", "1"]);
     let said = text(&output.stderr);
     assert_eq!((status(&output), output.stdout.len()), (0, 0), "{said}");
     assert!(said.contains("standard output of attempt 1: nothing was printed"), "{said}");

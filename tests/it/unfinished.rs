@@ -478,21 +478,23 @@ fn on_a_full_disk_no_command_starts_whose_end_could_not_be_recorded() {
 
 #[test]
 fn where_the_disk_fills_up_meanwhile_the_output_is_dropped_and_the_end_is_not() {
+    let on_full = ["--on-full", "continue"];
     for options in [&[][..], &["--json", "--max-output", "200000B"]] {
         let Some((place, disk)) = on_small_disk("2m") else {
             return skip("a disk that fills up under a run: no small file system is mounted here");
         };
         let rest = disk.path.join("rest");
         let script = format!(
-            "head -c 300000 /dev/zero; cat /dev/zero > {} 2> /dev/null; kill -SEGV $$",
+            "cat /dev/zero > {} 2> /dev/null; head -c 300000 /dev/zero; kill -SEGV $$",
             rest.display()
         );
-        let output = place.run_with(options, &["sh", "-c", &script]);
+        let options = [options, &on_full].concat();
+        let output = place.run_with(&options, &["sh", "-c", &script]);
         assert_eq!(status(&output), 139, "{}", String::from_utf8_lossy(&output.stderr));
-        if options.is_empty() {
+        if !options.contains(&"--json") {
             let said = text(&output.stderr);
             assert_eq!(output.stdout.len(), 300_000);
-            let full = "the disk is full: what the command printed is not on the log";
+            let full = "the disk is full: some of what the command printed is not on the log";
             assert!(said.contains(full), "{said}");
         } else {
             let told = json(&output);
@@ -515,12 +517,12 @@ fn where_the_disk_fills_up_meanwhile_the_output_is_dropped_and_the_end_is_not() 
 fn assert_all_is_a_gap(place: &Place) {
     let exported = text(&place.holdpoint(&["export"]).stdout);
     let mut lines = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let cut = lines.find(|line| line["event"]["content"]["output_cut"].is_object());
-    let cut = &cut.unwrap()["event"]["content"]["output_cut"];
-    assert_eq!((&cut["head_length"], &cut["gap_length"]), (&json!(0), &json!(300_000)), "{cut:#}");
-    assert_eq!(cut["true_length"], 300_000);
+    let stated = lines.find(|line| line["event"]["content"]["output_pieces"].is_object());
+    let stated = &stated.unwrap()["event"]["content"]["output_pieces"];
+    assert_eq!((&stated["stream"], &stated["kept_length"]), (&json!("STDOUT"), &json!(0)));
+    assert_eq!(stated["end"]["true_length"], 300_000);
     let whole = holdpoint_domain::core::hash::sha256(&[0; 300_000]).to_string();
-    assert_eq!(cut["whole_sha256"], whole.as_str(), "{cut:#}");
+    assert_eq!(stated["end"]["whole_sha256"], whole.as_str(), "{stated:#}");
 }
 
 #[test]

@@ -44,18 +44,18 @@ use serde::{Serialize, Serializer};
 
 use crate::application::state::{StreamView, Streams};
 use crate::core::clocks::Clocks;
+use crate::core::hash::Digest;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
 use crate::core::payload::Text;
-use crate::core::{forbidden::Rules, hash::Digest};
 use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::{ActionBinding, MAX_CLOSED_DECISION_POINTS};
 use crate::decision_point::view::DecisionPointView;
-use crate::evidence_capture::pieces::{RecordedOutputs, RecordedStream};
+use crate::evidence_capture::pieces::RecordedOutputs;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::governed::view::{LoopView, RequestView};
 use crate::interruption_thread::state::{MAX_CLOSED_THREADS, Thread, ThreadView, Threads};
-use crate::log::event::{RULES_ADOPTED, RulesAdopted};
+use crate::log::event::RulesAdopted;
 use crate::log::state::{Beginning, NewerRules, RulesNumbers, SegmentIndexes, UnprovenRecords};
 use crate::registration::state::{Registered, Registry, pair};
 use crate::world::person::Gates;
@@ -140,12 +140,6 @@ impl World {
         self.hot.loops.get(loop_id)
     }
 
-    /// The streams of the attempt of a loop that runs, of which pieces are recorded.
-    #[must_use]
-    pub fn recorded_output(&self, loop_id: &str) -> &[RecordedStream] {
-        self.hot.outputs.of(loop_id)
-    }
-
     /// Every live loop, by id.
     pub fn live_loops(&self) -> impl Iterator<Item = &ExecutionLoop> {
         self.hot.loops.values()
@@ -201,22 +195,6 @@ impl World {
     /// [`NewerRules`] where it has not.
     pub fn check_rules(&self) -> Result<(), NewerRules> {
         self.hot.rules.check(SYSTEMS)
-    }
-
-    /// The number of the rules under which an event is not checked here, where it is not: this
-    /// program does not have them, or they have no words for it.
-    #[must_use]
-    pub fn rules_not_checked(&self, event: &Event) -> Option<u32> {
-        let kind = event.kind();
-        let number = self.rules_of(kind);
-        let has_words = |rules: &Rules| {
-            (rules.has_newest_words || !event.has_newest_words())
-                && (rules.has_fourth_words || !event.has_fourth_words())
-                && (rules.has_fifth_words || !event.has_fifth_words())
-        };
-        let is_checked =
-            kind.kind == RULES_ADOPTED || Rules::numbered(number).is_some_and(has_words);
-        (!is_checked).then_some(number)
     }
 
     /// The number of the rules in force of an event's system.

@@ -161,14 +161,7 @@ fn by_system(world: &World, command: &Command, now: Moment) -> Result<Vec<Event>
         Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::await_response(l, b, c))
         }
-        Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => {
-            let recorded = world.recorded_output(&c.loop_id);
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| capture::capture(l, recorded, b, c))
-        }
-        Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(c)) => {
-            let recorded = world.recorded_output(&c.loop_id);
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| pieces::record(l, recorded, b, c))
-        }
+        Command::EvidenceCapture(command) => on_evidence(world, command, at),
         Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::report_response(l, b, c))
         }
@@ -231,6 +224,23 @@ fn initialize(world: &World, command: &InitializeLoop, now: Moment) -> Result<Ve
     let spent = policy::approve_start(world, command, now)?;
     let begun = initialization::initialize(command, now.at)?;
     Ok(spent.into_iter().map(Event::from).chain(begun.into_iter().map(Event::from)).collect())
+}
+
+fn on_evidence(
+    world: &World,
+    command: &EvidenceCaptureCommand,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    match command {
+        EvidenceCaptureCommand::CaptureEvidence(c) => {
+            let recorded = world.recorded_output(&c.loop_id);
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| capture::capture(l, recorded, b, c))
+        }
+        EvidenceCaptureCommand::RecordOutput(c) => {
+            let recorded = world.recorded_output(&c.loop_id);
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| pieces::record(l, recorded, b, c))
+        }
+    }
 }
 
 fn on_loop(

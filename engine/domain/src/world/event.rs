@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::application::event::ApplicationEvent;
 use crate::core::codec::{BodyReader, BodyWriter, DecodeError, EncodeError};
+use crate::core::forbidden::Rules;
 use crate::core::time::Timestamp;
 use crate::core::{joined, union_of};
 use crate::decision_point::event::DecisionPointEvent;
 use crate::evidence_capture::event::{EvidenceCaptureEvent, EvidenceCaptured};
+use crate::evidence_capture::pieces::RecordedStream;
 use crate::evidence_capture::types::EvidenceContent;
 use crate::execution_loop::event::ExecutionLoopEvent;
 use crate::execution_loop::types::HaltReason;
@@ -23,9 +25,10 @@ use crate::governed::GovernedEvent;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::interruption_thread::event::InterruptionThreadEvent;
-use crate::log::event::LogEvent;
+use crate::log::event::{LogEvent, RULES_ADOPTED};
 use crate::registration::event::RegistrationEvent;
 use crate::sandbox_fault::event::SandboxFaultEvent;
+use crate::world::World;
 
 pub use crate::core::Kind;
 
@@ -231,6 +234,30 @@ impl Event {
     pub fn decision_point(&self) -> Option<&str> {
         let Self::DecisionPoint(event) = self else { return None };
         Some(event.decision_id())
+    }
+}
+
+impl World {
+    /// The number of the rules under which an event is not checked here, where it is not: this
+    /// program does not have them, or they have no words for it.
+    #[must_use]
+    pub fn rules_not_checked(&self, event: &Event) -> Option<u32> {
+        let kind = event.kind();
+        let number = self.rules_of(kind);
+        let has_words = |rules: &Rules| {
+            (rules.has_newest_words || !event.has_newest_words())
+                && (rules.has_fourth_words || !event.has_fourth_words())
+                && (rules.has_fifth_words || !event.has_fifth_words())
+        };
+        let is_checked =
+            kind.kind == RULES_ADOPTED || Rules::numbered(number).is_some_and(has_words);
+        (!is_checked).then_some(number)
+    }
+
+    /// The streams of the attempt of a loop that runs, of which pieces are recorded.
+    #[must_use]
+    pub fn recorded_output(&self, loop_id: &str) -> &[RecordedStream] {
+        self.hot.outputs.of(loop_id)
     }
 }
 
