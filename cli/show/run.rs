@@ -142,7 +142,10 @@ pub(crate) fn lines(
     let id = run.entity.loop_id();
     page.row("run", id);
     page.recorded("command", &run.entity.command_line);
-    let outcome = outcome(run);
+    let outcome = match RunOutcome::of(&run.entity) {
+        RunOutcome::Lost => format!("recorder {}", outcome(run)),
+        _ => outcome(run),
+    };
     let rest = outcome.strip_prefix(RunOutcome::Running.name()).filter(|_| view.is_unfinished);
     page.row("outcome", &rest.map_or(outcome.clone(), |rest| format!("{UNFINISHED}{rest}")));
     page.row("began", &began(run, view));

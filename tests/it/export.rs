@@ -278,7 +278,7 @@ fn the_bytes_of_evidence_in_the_database_are_those_that_were_captured() {
     let digits: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
     let (evidence, output) = (rows(&tables, "evidence"), rows(&tables, "output"));
     assert!(output.iter().any(|row| row["raw_data"] == digits.as_str()));
-    for row in evidence.iter().chain(&output) {
+    for row in evidence.iter().chain(output) {
         let length = row["raw_data"].as_str().unwrap().len() as u64 / 2;
         assert_eq!(row["length"], length);
     }

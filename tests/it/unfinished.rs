@@ -498,28 +498,31 @@ fn where_the_disk_fills_up_meanwhile_the_output_is_dropped_and_the_end_is_not() 
             assert!(said.contains(full), "{said}");
         } else {
             let told = json(&output);
-            let nothing = json!({ "length": 300_000, "captured": 0, "head": 0, "gap": 300_000 });
-            assert_eq!((&told["evidence_dropped"], &told["stdout"]), (&json!(true), &nothing));
+            let stream = |field: &str| told["stdout"][field].as_u64().unwrap();
+            assert_eq!((&told["evidence_dropped"], stream("length")), (&json!(true), 300_000));
+            assert_eq!(stream("captured") + stream("gap"), 300_000, "{told:#}");
+            assert!(stream("gap") > 100_000, "{told:#}");
         }
         assert_halted(&place, "FAULT_TERMINATED", None);
         let shown = place.newest_loop();
         let stdout = &shown["attempts"][0]["outputs"][0];
         let found = (&stdout["true_length"], &stdout["truncated"]);
         assert_eq!(found, (&json!(300_000), &json!(true)), "{shown:#}");
-        assert_all_is_a_gap(&place);
+        assert_gap_is_stated(&place);
         std::fs::remove_file(rest).unwrap();
         assert_eq!(status(&place.run(&["true"])), 0, "the log goes on");
         assert_halted(&place, "COMPLETED", None);
     }
 }
 
-/// The one output that was dropped says how long it was, that all of it is missing, and its digest.
-fn assert_all_is_a_gap(place: &Place) {
+/// The output of which some was dropped says how long it was, how much is there, and its digest.
+fn assert_gap_is_stated(place: &Place) {
     let exported = text(&place.holdpoint(&["export"]).stdout);
     let mut lines = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let stated = lines.find(|line| line["event"]["content"]["output_pieces"].is_object());
     let stated = &stated.unwrap()["event"]["content"]["output_pieces"];
-    assert_eq!((&stated["stream"], &stated["kept_length"]), (&json!("STDOUT"), &json!(0)));
+    assert_eq!(stated["stream"], "STDOUT");
+    assert!(stated["kept_length"].as_u64().unwrap() < 200_000, "{stated:#}");
     assert_eq!(stated["end"]["true_length"], 300_000);
     let whole = holdpoint_domain::core::hash::sha256(&[0; 300_000]).to_string();
     assert_eq!(stated["end"]["whole_sha256"], whole.as_str(), "{stated:#}");

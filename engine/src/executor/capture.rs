@@ -11,7 +11,7 @@ pub struct CapturedOutput {
     /// before its last ones. Of an odd limit the beginning has the byte more. Empty where the
     /// stream was recorded in pieces while it came, as [`Engine::run`](crate::Engine::run) does.
     pub bytes: Vec<u8>,
-    /// How many of the bytes that are kept are the beginning of the stream: all of them unless it is
+    /// How many of the kept bytes are the beginning of the stream: all of them unless it is
     /// truncated.
     pub head_length: u64,
     /// How many bytes are kept: here, or on record where the stream was recorded in pieces.

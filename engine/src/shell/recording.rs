@@ -1,8 +1,8 @@
 //! The output of a command on its way to the log while the command runs.
 //!
 //! Pieces go through a bounded queue to a thread that records them, so that neither a timeout nor a
-//! signal waits for the disk. Where the queue is full, the pipes are not read, and the command waits
-//! as it would at a full pipe. The thread begins with the first pieces that are due before the
+//! signal waits for the disk. Where the queue is full, the pipes are not read, and the command
+//! waits as it would at a full pipe. The thread begins with the first pieces that are due before the
 //! command ends: what a short command prints is recorded with its end.
 
 use super::engine::Engine;

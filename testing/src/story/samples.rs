@@ -144,12 +144,8 @@ fn output_pieces() -> Vec<Event> {
         }
     };
     let end = OutputEnd { true_length: 10, whole_sha256: running_sha256 };
-    vec![
-        piece(0, b"ab", None).into(),
-        piece(9, b"j", Some(gap)).into(),
-        stated(Some(end)).into(),
-        stated(None).into(),
-    ]
+    let pieces = [piece(0, b"ab", None), piece(9, b"j", Some(gap))].map(Event::from);
+    pieces.into_iter().chain([stated(Some(end)), stated(None)].map(Event::from)).collect()
 }
 
 /// The monotonic clock, where it alone ended something.
