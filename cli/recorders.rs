@@ -3,10 +3,13 @@
 use crate::directory::Directory;
 use crate::exit::complain;
 use crate::screen::named;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::machine::{Recorder, recorder_of};
+use holdpoint_replay::waiting::{WaitingRun, waiting_for};
 use holdpoint_replay::{Run, RunOutcome};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Says of which of some runs nothing runs any more, though no record says that they ended.
 pub(crate) fn tell(directory: &Directory, runs: &[Run]) {
@@ -31,9 +34,19 @@ pub(crate) fn unfinished(directory: &Directory, runs: &[Run]) -> BTreeSet<String
     loops.filter(is_alone).map(str::to_string).collect()
 }
 
+/// What waits in the files of those of some runs that have not ended.
+pub(crate) fn waiting(directory: &Directory, runs: &[Run]) -> BTreeMap<String, WaitingRun> {
+    let unended = runs.iter().filter(|run| run.entity.halt.is_none());
+    let waiting = unended.filter_map(|run| waiting_for(&directory.storage, run.entity.loop_id()));
+    waiting.map(|waiting| (waiting.run.clone(), waiting)).collect()
+}
+
 /// What to know of one that has no recorder.
 fn alone(directory: &Directory, run: &Run) -> Option<String> {
     let id = named(run.entity.loop_id());
+    if let Some(waiting) = waiting_for(&directory.storage, run.entity.loop_id()) {
+        return Some(format!("{id} is not over on record: {}", told(&waiting)));
+    }
     match recorder_of(&directory.storage, run.entity.loop_id()) {
         Recorder::Lives => None,
         Recorder::Gone => Some(format!(
@@ -52,6 +65,38 @@ fn alone(directory: &Directory, run: &Run) -> Option<String> {
             ),
             None => format!("{id} is not over on record, and no process of holdpoint records it"),
         }),
+    }
+}
+
+/// What waits in the file of a run, in words.
+pub(crate) fn told(waiting: &WaitingRun) -> String {
+    let file = format!("runs/{}", waiting.run);
+    let fault = waiting.fault.as_ref().map(|fault| {
+        format!(
+            "{file} is a file that is not the recorder's, and counts for nothing: {}",
+            visible(fault)
+        )
+    });
+    let newest = waiting.entries.last().map(|newest| {
+        let count = match waiting.entries.len() {
+            1 => "1 entry waits".to_string(),
+            count => format!("{count} entries wait"),
+        };
+        let exit = waiting.exit().map_or(String::new(), |exit| format!(", {}", in_words(exit)));
+        format!(
+            "{count} in {file}, unproven until the next writer takes {} up ({}{exit})",
+            if waiting.entries.len() == 1 { "it" } else { "them" },
+            newest.words
+        )
+    });
+    newest.into_iter().chain(fault).collect::<Vec<_>>().join("; ")
+}
+
+fn in_words(exit: Exit) -> String {
+    match exit {
+        Exit::Status(status) => format!("exit status {status}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::Unknown => "no exit status".to_string(),
     }
 }
 

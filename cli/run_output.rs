@@ -20,6 +20,7 @@ use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
+use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{BegunTwice, CapturedOutput, Reach, Run, RunFound, Searched, run_of};
 use merged::{Chunk, Merged, TimedLines};
 use serde_json::{Value, json};
@@ -73,7 +74,12 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
         return conclude(global, &directory, &searched);
     }
     let run = expect_run(&directory, &loop_id, found)?;
-    let outputs = chosen(&run, args)?;
+    let waiting = waiting_output(&directory, &run, args);
+    let outputs = match chosen(&run, args) {
+        Ok(outputs) => outputs,
+        Err(nothing) if waiting.is_empty() => return Err(nothing),
+        Err(_) => return put_unproven(global, &run, &waiting, args).map(|()| Exit::DONE),
+    };
     outputs.iter().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
     let merged = Merged::of(&outputs, args.tail.unwrap_or(usize::MAX));
     match (global.json, &outputs[..]) {
@@ -91,19 +97,81 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut untied = Untied::default();
     outputs.iter().for_each(|output| untied.take(output.sequence, output.standing));
     if !global.json {
+        put_unproven(global, &run, &waiting, args)?;
         untied.tell(searched.reach());
     }
     Ok(if merged.has_hole() { Exit::NOT_FOUND } else { Exit::DONE })
 }
 
-/// What is asked for: one stream or both, of an attempt, or of the last one that printed anything.
-fn chosen<'r>(run: &'r Run, args: &Args) -> Result<Vec<&'r CapturedOutput>, Failure> {
+/// The streams that are asked for.
+const fn streams(args: &Args) -> &'static [OutputStream] {
     use OutputStream::{Payload, Stderr, Stdout};
-    let streams: &[OutputStream] = match (args.stdout, args.stderr) {
+    match (args.stdout, args.stderr) {
         (true, _) => &[Stdout],
         (_, true) => &[Stderr],
         _ => &[Stdout, Stderr, Payload],
+    }
+}
+
+/// What waits in the run's file of each stream that is asked for, behind what is on record of it:
+/// signed by its recorder, and unproven until a writer takes it up.
+fn waiting_output(
+    directory: &Directory,
+    run: &Run,
+    args: &Args,
+) -> Vec<(OutputStream, Vec<u8>)> {
+    let number = run.entity.attempt_count();
+    let is_asked = run.entity.halt.is_none() && args.attempt.is_none_or(|it| it == number);
+    let waiting = waiting_for(&directory.storage, run.entity.loop_id()).filter(|_| is_asked);
+    let Some(waiting) = waiting else { return Vec::new() };
+    let of_stream = |stream: &OutputStream| {
+        let known = run.output(*stream, Some(number)).map_or(0, CapturedOutput::length);
+        let bytes = waiting.output(*stream, known);
+        (!bytes.is_empty()).then_some((*stream, bytes))
     };
+    streams(args).iter().filter_map(of_stream).collect()
+}
+
+/// Writes what waits, below what it is.
+fn put_unproven(
+    global: &Global,
+    run: &Run,
+    waiting: &[(OutputStream, Vec<u8>)],
+    args: &Args,
+) -> Result<(), Failure> {
+    let (id, lines) = (run.entity.loop_id(), args.tail.unwrap_or(usize::MAX));
+    let mut out = if global.json { Output::stdout() } else { Output::paged(global) };
+    let streams: Vec<Value> = waiting.iter().map(|(stream, bytes)| unproven(*stream, bytes)).collect();
+    if global.json {
+        let attempt = run.entity.attempt_count();
+        out.json(&json!({ "run": id, "attempt": attempt, "standing": "unproven", "streams": streams }));
+        return out.finish();
+    }
+    for (stream, waiting) in waiting {
+        let length = bytes(u64::try_from(waiting.len()).unwrap_or(u64::MAX));
+        complain(&format!(
+            "{} of attempt {}, {length}: unproven, it waits in runs/{id} for the next writer; \
+             nothing in it is said by holdpoint",
+            name_of(*stream),
+            run.entity.attempt_count(),
+        ));
+        let is_seen = io::stdout().is_terminal() && !args.raw;
+        write_bytes(&mut out, last_lines(waiting, lines), is_seen);
+    }
+    out.finish()
+}
+
+fn unproven(stream: OutputStream, bytes: &[u8]) -> Value {
+    json!({
+        "stream": stream,
+        "text": std::str::from_utf8(bytes).ok(),
+        "bytes_hex": base16ct::lower::encode_string(bytes),
+    })
+}
+
+/// What is asked for: one stream or both, of an attempt, or of the last one that printed anything.
+fn chosen<'r>(run: &'r Run, args: &Args) -> Result<Vec<&'r CapturedOutput>, Failure> {
+    let streams = streams(args);
     let nothing = || nothing_kept(run, streams, args.attempt);
     let found = |attempt| streams.iter().filter_map(move |stream| run.output(*stream, attempt));
     let newest = |output: &&CapturedOutput| (output.length() > 0, output.attempt);

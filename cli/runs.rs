@@ -33,6 +33,7 @@ use again::{Retries, apart, placed};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::Watch;
+use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{
     Begun, BegunTwice, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session,
     begun, find_runs, newest,
@@ -40,7 +41,7 @@ use holdpoint_replay::{
 use row::ListedRow;
 pub(crate) use row::Row;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use table::claimed;
 use table::{Entry, entries, followed, table};
 pub(crate) use times::{lasted, ran, waited};
@@ -166,7 +167,8 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let (retries, also_read) = again::read(&directory, &runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
     let unfinished = recorders::unfinished(&directory, &runs);
-    let shown = Shown { runs, retries, sessions, unfinished };
+    let waiting = recorders::waiting(&directory, &runs);
+    let shown = Shown { runs, retries, sessions, unfinished, waiting };
     let tell_missing = || match searched.is_sound() || shown.runs.len() >= args.count {
         true => Ok(tell_uncounted(&directory, &uncounted)),
         false => hidden::tell(&directory, &range, (shown.runs.len(), wanted.is_all()))
@@ -305,6 +307,8 @@ struct Shown {
     sessions: Vec<Session>,
     /// The loops of the runs that have not ended, and that nobody records.
     unfinished: BTreeSet<String>,
+    /// What waits in the files of those that have not ended.
+    waiting: BTreeMap<String, WaitingRun>,
 }
 
 impl Shown {
@@ -461,11 +465,14 @@ fn put_lines(
     out: &mut Output,
     followed: Option<&Layout<'_>>,
 ) {
-    let Shown { runs, retries, sessions, unfinished } = shown;
+    let Shown { runs, retries, sessions, unfinished, waiting } = shown;
     if global.json || args.quiet {
         for entry in entries(apart(runs, retries), sessions) {
             match entry {
-                Entry::Run(placed) if global.json => out.json_line(&ListedRow::of(&placed)),
+                Entry::Run(placed) if global.json => {
+                    let waiting = waiting.get(placed.run.entity.loop_id());
+                    out.json_line(&ListedRow::of(&placed, waiting));
+                }
                 Entry::Session(session) if global.json => {
                     out.json_line(&sessions::Row::of(session));
                 }

@@ -19,6 +19,7 @@ use crate::run_output::expect_run;
 use crate::runs::{sessions, tell_uncounted};
 use crate::screen::columns;
 use crate::when::TimesArgs;
+use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{Doer, Reach, Run, RunFound, Searched, run_of};
 use meant::Meant;
 use relations::Relations;
@@ -93,14 +94,20 @@ fn show_run(
     if !searched.is_sound() {
         return conclude(global, directory, &searched);
     }
+    let waiting = match run.entity.halt {
+        Some(_) => None,
+        None => waiting_for(&directory.storage, run.entity.loop_id()),
+    };
     let mut out = Output::paged(global);
     if global.json {
-        out.json(&Shown::of((&run, &relations), searched.reach()));
+        let shown = Shown::of((&run, &relations), searched.reach());
+        out.json(&shown.waiting(waiting.as_ref()));
     } else {
         let is_unfinished = !recorders::unfinished(directory, slice::from_ref(&*run)).is_empty();
         let clock = args.times.clock();
         let view = View::of(columns(), &clock, &out);
-        let view = View { is_verbose: args.verbose, is_unfinished, ..view };
+        let waiting = waiting.as_ref();
+        let view = View { is_verbose: args.verbose, is_unfinished, waiting, ..view };
         let program = crate::arguments::program(&global.log);
         let shown = run::lines((&run, &relations), &view, &program);
         shown.iter().for_each(|line| out.line(line));

@@ -17,6 +17,7 @@ use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::joined::ArchivePlace;
 use holdpoint_replay::report::FINDINGS_SHOWN_MAX;
+use holdpoint_replay::waiting::{WaitingRun, all_waiting};
 use holdpoint_replay::{
     Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Reach, Report,
     Together, Unproven, Verdict, Witnessed, check_caches, leading, records_named, verify_asked,
@@ -30,6 +31,9 @@ const RANGES_SHOWN_MAX: usize = 4;
 
 /// Notes shown to a person: nothing is to be done about them.
 const NOTES_SHOWN_MAX: usize = 3;
+
+/// Files that are not their recorder's of which each is named.
+const RUN_FILES_SHOWN_MAX: usize = 8;
 
 /// Options of `verify`.
 #[derive(Debug, clap::Args)]
@@ -84,6 +88,9 @@ struct Shown<'a> {
     report: &'a Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     caches: Option<&'a Caches>,
+    /// What waits in the files of runs for the next writer: no record yet, and unproven.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    waiting: &'a [WaitingRun],
 }
 
 /// Verifies the whole log. Exit 6 when something failed, 3 when there is no log.
@@ -157,7 +164,8 @@ fn verify(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if report.verdict == Verdict::NothingHere {
         complain(&directory.nothing_here(&report));
     }
-    show(global, &Shown { report: &report, caches: caches.as_ref() })?;
+    let waiting = all_waiting(&directory.storage);
+    show(global, &Shown { report: &report, caches: caches.as_ref(), waiting: &waiting })?;
     let unreadable = caches.as_ref().and_then(Caches::unreadable);
     match unreadable.filter(|_| exit_of(&report) == Exit::DONE) {
         Some((file, why)) => {
@@ -327,6 +335,7 @@ fn show(global: &Global, shown: &Shown<'_>) -> Result<(), Failure> {
         out.json(shown);
     } else if shown.report.verdict != Verdict::NothingHere {
         show_to_person(&mut out, shown.report);
+        show_waiting(&mut out, shown.waiting);
         if let Some(map) = &shown.report.damage {
             map::show(&mut out, map);
         }
@@ -350,6 +359,32 @@ fn show_to_person(out: &mut Output, report: &Report) {
         show_limits(out, report);
     } else if let Some(uncompared) = &report.uncompared {
         out.line(format_args!("not checked     {uncompared}"));
+    }
+}
+
+/// What waits in the files of runs, and which of them fail.
+fn show_waiting(out: &mut Output, waiting: &[WaitingRun]) {
+    let entries: usize = waiting.iter().map(|run| run.entries.len()).sum();
+    let runs = waiting.iter().filter(|run| !run.entries.is_empty()).count();
+    if entries > 0 {
+        out.line(format_args!(
+            "waiting         {} for {}, unproven until the next writer takes them up",
+            match entries {
+                1 => "1 entry".to_string(),
+                count => format!("{count} entries"),
+            },
+            counted(runs as u64, "run")
+        ));
+    }
+    let failing = waiting.iter().filter_map(|run| Some((&run.run, run.fault.as_ref()?)));
+    for (run, fault) in failing.clone().take(RUN_FILES_SHOWN_MAX) {
+        let fault = visible(fault);
+        out.line(format_args!(
+            "not counted     runs/{run} is a file that is not the recorder's: {fault}"
+        ));
+    }
+    if let Some(more @ 1..) = failing.count().checked_sub(RUN_FILES_SHOWN_MAX) {
+        out.line(format_args!("not counted     {more} more such files"));
     }
 }
 

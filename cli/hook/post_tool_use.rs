@@ -29,9 +29,13 @@ use holdpoint_engine::shell::{Conditions, EngineError, IdempotencyKey, Origin, S
 use serde_json::Value;
 use std::fmt::Display;
 use std::path::Path;
+use std::time::Duration;
 
 /// A call to which its host gives no name, as Gemini CLI and Copilot CLI do.
 const NOT_STATED: &str = "not-stated";
+
+/// What of the deadline is left for recording and answering once the log's lock is free.
+const ANSWERING: Duration = Duration::from_secs(2);
 
 /// Options of `hook post-tool-use`.
 #[derive(Debug, clap::Args)]
@@ -61,7 +65,10 @@ fn record(log: &Path, terms: &Terms) -> Result<(), String> {
     // What has no canonical form was not approved.
     let Ok(bound) = BoundInput::of(host, tool, given) else { return Ok(()) };
     let binding = bound.binding(tool);
-    let engine = open_log(log, LOCK_WAIT, false).map_err(|error| match error {
+    // Nothing is held here, and nobody reports the outcome again: the lock is waited for as long as
+    // the host waits for this.
+    let wait = deadline::left_of_all().saturating_sub(ANSWERING).max(LOCK_WAIT);
+    let engine = open_log(log, wait, false).map_err(|error| match error {
         EngineError::Open(OpenError::NothingHere { .. }) => words::no_log(log),
         error => said(error),
     })?;

@@ -7,6 +7,7 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::governed::Attempt;
 use holdpoint_domain::{ActorId, Proof};
+use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,11 +19,15 @@ pub(super) struct ListedRow<'r> {
     row: Row<'r>,
     /// The RETRY about another run with which it says that it began.
     retry_of: Option<RetryOf<'r>>,
+    /// What waits in its file for the next writer, unproven.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<&'r WaitingRun>,
 }
 
 impl<'r> ListedRow<'r> {
-    pub(super) fn of(placed: &Placed<'r>) -> Self {
-        Self { row: Row::of(placed.run), retry_of: placed.retry.map(RetryOf::of) }
+    pub(super) fn of(placed: &Placed<'r>, waiting: Option<&'r WaitingRun>) -> Self {
+        let retry_of = placed.retry.map(RetryOf::of);
+        Self { row: Row::of(placed.run), retry_of, waiting }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::relations::{Relations, ShownRelations};
 use crate::output::Output;
+use crate::recorders;
 use crate::run::labels::HOST;
 use crate::run_output::{last_lines, length as length_of, missing};
 use crate::runs::{UNFINISHED, lasted, ran, waited};
@@ -19,6 +20,7 @@ use holdpoint_domain::governed::{Attempt, ExecutionLoop, LoopView, StopDetected}
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::executor::InstructionEnvelope;
+use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::words::{code_in_words, kind_in_words, stop_in_words};
 use holdpoint_replay::{CapturedOutput, Doer, Interrupted, Reach, Run, RunOutcome};
 use serde::Serialize;
@@ -26,6 +28,9 @@ use std::collections::BTreeMap;
 
 /// So many of the last lines of an output are shown.
 const LAST_LINES: usize = 5;
+
+/// So many of the last entries that wait are shown.
+const WAITING_SHOWN_MAX: usize = 8;
 
 /// What is said of an end that nobody saw.
 const UNSEEN: &str = "its end was not seen";
@@ -43,12 +48,21 @@ pub(crate) struct View<'v> {
     pub(crate) is_coloured: bool,
     /// It is called running, and nobody records it any more.
     pub(crate) is_unfinished: bool,
+    /// What waits in its file.
+    pub(crate) waiting: Option<&'v WaitingRun>,
 }
 
 impl<'v> View<'v> {
     /// So wide and by this clock, with nothing more.
     pub(super) const fn plain(columns: usize, clock: &'v Clock) -> Self {
-        Self { columns, clock, is_verbose: false, is_coloured: false, is_unfinished: false }
+        Self {
+            columns,
+            clock,
+            is_verbose: false,
+            is_coloured: false,
+            is_unfinished: false,
+            waiting: None,
+        }
     }
 
     /// The same, where something is written to.
@@ -75,6 +89,9 @@ pub(crate) struct Shown<'r> {
     approved_by: Option<&'r Principal>,
     execution_loop: LoopView<'r>,
     outputs: Vec<Kept<'r>>,
+    /// What waits in its file for the next writer, unproven.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<&'r WaitingRun>,
     /// Records of it that cannot be read.
     unread_records: &'r [u64],
     #[serde(flatten)]
@@ -125,10 +142,17 @@ impl<'r> Shown<'r> {
             approved_by: approval.and_then(approver),
             execution_loop: run.entity.view(),
             outputs: run.outputs.iter().map(kept).collect(),
+            waiting: None,
             unread_records: &run.unread,
             relations: relations.shown(),
             reach,
         }
+    }
+
+    /// With what waits in its file.
+    pub(crate) const fn waiting(mut self, waiting: Option<&'r WaitingRun>) -> Self {
+        self.waiting = waiting;
+        self
     }
 }
 
@@ -148,6 +172,9 @@ pub(crate) fn lines(
     };
     let rest = outcome.strip_prefix(RunOutcome::Running.name()).filter(|_| view.is_unfinished);
     page.row("outcome", &rest.map_or(outcome.clone(), |rest| format!("{UNFINISHED}{rest}")));
+    if let Some(waiting) = view.waiting {
+        put_waiting(&mut page, waiting);
+    }
     page.row("began", &began(run, view));
     page.row("by", &begun_by(run).map_or_else(|| "nobody knows".to_string(), doer));
     relations.put_before(&mut page);
@@ -179,6 +206,15 @@ pub(crate) fn lines(
     }
     page.sentence(&format!("`{program} log show --loop {id}` has its records"));
     painted(page.lines(), RunOutcome::of(&run.entity), view.is_coloured)
+}
+
+/// What waits in the file of the run, the last entries of it: no record yet.
+fn put_waiting(page: &mut Page, waiting: &WaitingRun) {
+    page.row("unproven", &recorders::told(waiting));
+    let first = waiting.entries.len().saturating_sub(WAITING_SHOWN_MAX);
+    for entry in waiting.entries.iter().skip(first) {
+        page.row("", &format!("entry {} (unproven): {}", entry.number, entry.words));
+    }
 }
 
 /// What did not end well stands out, where colours are shown.

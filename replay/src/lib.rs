@@ -60,6 +60,7 @@ pub mod timeline;
 pub mod together;
 pub mod trace;
 pub mod verify;
+pub mod waiting;
 mod whole_output;
 pub mod words;
 

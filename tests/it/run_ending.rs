@@ -109,3 +109,231 @@ fn four_deployments_that_end_while_the_lock_is_held_are_all_on_record_afterwards
     place.verified();
     assert_eq!(run_files(&place).len(), 0);
 }
+
+/// A run whose end waits in its file, after the recorder has ended.
+struct Waiting {
+    place: Place,
+    run: String,
+    file: PathBuf,
+}
+
+impl Waiting {
+    fn begin() -> Self {
+        let place = Place::with_log();
+        let begun = Begun::start(&place, 0, &["--json"], "echo printed; exit 3");
+        let lock = HeldLock::of(&place);
+        let output = begun.end();
+        assert_eq!(status(&output), 3, "{}", text(&output.stderr));
+        let run = json(&output)["loop_id"].as_str().unwrap().to_string();
+        drop(lock);
+        let file = place.log.join("runs").join(&run);
+        assert!(file.exists());
+        Self { place, run, file }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(&self.file).unwrap()
+    }
+
+    /// The file's first line, and each entry behind it.
+    fn parts(&self) -> (Vec<u8>, Vec<Vec<u8>>) {
+        let bytes = self.bytes();
+        let line = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        let (mut entries, mut at) = (Vec::new(), line);
+        while at < bytes.len() {
+            let length = u32::from_le_bytes(bytes[at + 12..at + 16].try_into().unwrap());
+            let end = at + 192 + length as usize;
+            entries.push(bytes[at..end].to_vec());
+            at = end;
+        }
+        (bytes[..line].to_vec(), entries)
+    }
+
+    fn verified(&self) -> Value {
+        self.place.verified()
+    }
+
+    /// `show --json` once a writer came by.
+    fn settled(&self) -> Value {
+        shown_after_a_writer(&self.place, &self.run)
+    }
+
+    fn expect_on_record(&self) {
+        let shown = self.settled();
+        assert_eq!(shown["outcome"], "failed", "{shown:#}");
+        let output = self.place.holdpoint(&["output", &self.run]);
+        assert_eq!(text(&output.stdout), "printed\n");
+        assert!(!self.file.exists());
+        self.verified();
+    }
+
+    /// The file is told of, counts for nothing and is kept, and the log stays whole.
+    fn expect_not_the_recorders(&self, why: &str) {
+        let told = text(&self.place.holdpoint(&["verify"]).stdout).to_string();
+        let line = told.split("not counted").nth(1).unwrap_or_else(|| panic!("{told}"));
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(line.contains("a file that is not the recorder's"), "{told}");
+        assert!(line.contains(why), "{why}: {told}");
+        self.settled();
+        assert!(self.file.symlink_metadata().is_ok(), "it was removed");
+        self.verified();
+    }
+}
+
+#[test]
+fn what_waits_is_shown_as_unproven_until_it_is_taken_up() {
+    let waiting = Waiting::begin();
+    let place = &waiting.place;
+    let told = waiting.verified();
+    let entries = told["waiting"][0]["entries"].as_array().unwrap().len();
+    assert!(entries >= 2, "{told:#}");
+    let verified = place.holdpoint(&["verify"]);
+    let line = format!("{entries} entries for 1 run, unproven");
+    assert!(text(&verified.stdout).contains(&line), "{}", text(&verified.stdout));
+    let shown = place.holdpoint(&["show", &waiting.run]);
+    let shown = text(&shown.stdout).to_string();
+    assert!(shown.contains("unproven") && shown.contains("exit status 3"), "{shown}");
+    let as_json = json(&place.holdpoint(&["show", &waiting.run, "--json"]));
+    assert!(as_json["waiting"]["entries"].is_array(), "{as_json:#}");
+    let listed = place.holdpoint(&["runs"]);
+    assert!(text(&listed.stderr).contains("unproven"), "{}", text(&listed.stderr));
+    let row: Value =
+        serde_json::from_str(text(&place.holdpoint(&["runs", "--json"]).stdout).trim()).unwrap();
+    assert_eq!(row["waiting"]["run"], waiting.run.as_str(), "{row:#}");
+    let output = place.holdpoint(&["output", &waiting.run]);
+    assert_eq!(text(&output.stdout), "printed\n");
+    assert!(text(&output.stderr).contains("unproven"), "{}", text(&output.stderr));
+    waiting.expect_on_record();
+    let settled = place.holdpoint(&["output", &waiting.run]);
+    assert!(!text(&settled.stderr).contains("unproven"), "{}", text(&settled.stderr));
+}
+
+#[test]
+fn a_copy_takes_along_what_waits_and_records_it_as_the_log_would() {
+    let waiting = Waiting::begin();
+    let copy = waiting.place.directory.path().join("copy");
+    let made = waiting.place.holdpoint(&[
+        "log",
+        "copy",
+        waiting.place.log.to_str().unwrap(),
+        copy.to_str().unwrap(),
+    ]);
+    assert_eq!(status(&made), 0, "{}", text(&made.stderr));
+    let copied = copy.join("runs").join(&waiting.run);
+    assert_eq!(fs::read(copied).unwrap(), waiting.bytes());
+    waiting.expect_on_record();
+}
+
+#[test]
+fn entries_that_were_taken_up_are_taken_up_once_whoever_puts_them_back() {
+    let waiting = Waiting::begin();
+    let bytes = waiting.bytes();
+    waiting.expect_on_record();
+    let records = waiting.verified()["records"].clone();
+    fs::write(&waiting.file, &bytes).unwrap();
+    let shown = waiting.settled();
+    assert_eq!(shown["outcome"], "failed");
+    let after = waiting.verified()["records"].as_u64().unwrap();
+    assert_eq!(after, records.as_u64().unwrap() + 1, "the event of the writer alone");
+    // And both times in one file.
+    let waiting = Waiting::begin();
+    let (line, entries) = waiting.parts();
+    fs::write(&waiting.file, [line, entries.concat(), entries.concat()].concat()).unwrap();
+    waiting.expect_not_the_recorders("follows");
+}
+
+#[test]
+fn a_file_that_is_cut_at_any_byte_is_taken_up_to_the_cut_and_accuses_nobody() {
+    let waiting = Waiting::begin();
+    let bytes = waiting.bytes();
+    for length in (0..bytes.len()).step_by(97) {
+        fs::write(&waiting.file, &bytes[..length]).unwrap();
+        let told = waiting.place.holdpoint(&["verify"]);
+        assert_eq!(status(&told), 0);
+        assert!(!text(&told.stdout).contains("not the recorder's"), "{length}");
+    }
+    // The last entry says that the run is over: without its last byte the recorder is lost.
+    fs::write(&waiting.file, &bytes[..bytes.len() - 1]).unwrap();
+    let shown = waiting.settled();
+    assert_eq!(shown["outcome"], "lost", "{shown:#}");
+    let output = waiting.place.holdpoint(&["output", &waiting.run]);
+    assert_eq!(text(&output.stdout), "printed\n");
+    waiting.verified();
+}
+
+#[test]
+fn what_somebody_else_wrote_linked_or_swapped_counts_for_nothing_and_is_kept() {
+    let waiting = Waiting::begin();
+    let (line, entries) = waiting.parts();
+    let garbage = b"this is no entry of any recorder\n".repeat(40);
+    fs::write(&waiting.file, [line.clone(), garbage].concat()).unwrap();
+    waiting.expect_not_the_recorders("no entry begins here");
+
+    let waiting = Waiting::begin();
+    let (line, mut own) = waiting.parts();
+    own[0][150] ^= 1;
+    fs::write(&waiting.file, [line, own.concat()].concat()).unwrap();
+    waiting.expect_not_the_recorders("did not sign it");
+
+    let waiting = Waiting::begin();
+    let (line, _) = waiting.parts();
+    fs::write(&waiting.file, [line, entries.concat()].concat()).unwrap();
+    waiting.expect_not_the_recorders("is not the start of this run");
+
+    let waiting = Waiting::begin();
+    let (line, own) = waiting.parts();
+    let reordered: Vec<u8> = own.iter().rev().flatten().copied().collect();
+    fs::write(&waiting.file, [line, reordered].concat()).unwrap();
+    waiting.expect_not_the_recorders("follows");
+
+    let waiting = Waiting::begin();
+    fs::hard_link(&waiting.file, waiting.place.directory.path().join("name")).unwrap();
+    waiting.expect_not_the_recorders("2 names");
+
+    let waiting = Waiting::begin();
+    let elsewhere = waiting.place.directory.path().join("elsewhere");
+    fs::rename(&waiting.file, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &waiting.file).unwrap();
+    waiting.expect_not_the_recorders("not a regular file");
+
+    let waiting = Waiting::begin();
+    let sparse = File::options().write(true).open(&waiting.file).unwrap();
+    let length = waiting.bytes().len() as u64;
+    sparse.set_len(4 << 30).unwrap();
+    let since = Instant::now();
+    waiting.expect_not_the_recorders("no entry begins here");
+    assert!(since.elapsed() < Duration::from_secs(30), "{:?}", since.elapsed());
+    assert!(length < 1 << 20);
+}
+
+#[test]
+fn the_end_behind_a_hold_waits_for_the_lock_and_leaves_the_question_to_the_next_writer() {
+    let place = Place::with_log();
+    let go = place.directory.path().join("go");
+    let began = place.directory.path().join("began");
+    let script = format!(
+        "touch {}; while [ ! -e {} ]; do sleep 0.02; done; exit 3",
+        began.display(),
+        go.display()
+    );
+    let words = ["run", "--hold", "on-failure", "--no-wait", "--json", "--lock-wait", "1s"];
+    let mut command = place.command(&[&words[..], &["--", "sh", "-c", &script]].concat());
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !began.exists() {
+        assert!(Instant::now() < until, "the command did not begin");
+        std::thread::yield_now();
+    }
+    let lock = HeldLock::of(&place);
+    fs::write(&go, "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(status(&output), 122, "{}", text(&output.stderr));
+    let told = json(&output);
+    assert_eq!(told["end_waits"], true, "{told:#}");
+    drop(lock);
+    let run = told["loop_id"].as_str().unwrap();
+    let shown = shown_after_a_writer(&place, run);
+    assert_eq!(shown["outcome"], "waiting", "{shown:#}");
+    place.verified();
+}

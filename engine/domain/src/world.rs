@@ -21,6 +21,7 @@ pub(crate) mod person;
 pub(crate) mod policy;
 pub(crate) mod recalled;
 pub(crate) mod refusal;
+pub mod waiting;
 
 pub use carried::*;
 pub use command::*;

@@ -2,13 +2,14 @@
 
 use super::copy::{Copied, CopyError, copy_settled};
 use super::vacancy;
-use holdpoint_log_files::storage::is_locked;
-use holdpoint_log_files::{DirectoryStorage, READINGS_MAX};
+use holdpoint_log_files::storage::{is_locked, open_regular};
+use holdpoint_log_files::{DirectoryStorage, READINGS_MAX, RunEntries};
 use holdpoint_log_format::names;
+use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -91,12 +92,48 @@ fn copy_beside(
     loop {
         let temporary = Temporary::new(beside(destination)?);
         let target = DirectoryStorage::new(&temporary.path);
+        // Before the records: what is taken up meanwhile is among them, and known by its key.
+        copy_waiting(source, &temporary.path)?;
         match copy_settled(&log, &target, &locked, &mut looks, progress) {
             Ok(copied) => return Ok((temporary, copied)),
             Err(CopyError::Moved { .. }) if !looks.is_empty() => {}
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Copies the files of runs in which something waits, owner only. What is no regular file of one
+/// name is left where it is, and so is a file that this process may not read: whoever verifies the
+/// log is told of it.
+fn copy_waiting(source: &Path, target: &Path) -> Result<(), CopyDirectoryError> {
+    let Ok(listed) = source.join(names::RUNS).read_dir() else { return Ok(()) };
+    let runs = target.join(names::RUNS);
+    for entry in listed.flatten() {
+        let name = entry.file_name();
+        let Some(loop_id) = name.to_str().and_then(names::parse_run) else { continue };
+        let Ok(Some(waiting)) = RunEntries::open(&entry.path()) else { continue };
+        if waiting.is_at_end() {
+            continue;
+        }
+        if !runs.exists() {
+            DirBuilder::new().mode(0o700).create(&runs).map_err(cannot("make", &runs))?;
+        }
+        let copy = runs.join(loop_id);
+        copy_run_file(&entry.path(), &copy, waiting.owner()).map_err(cannot("copy", &copy))?;
+    }
+    Ok(())
+}
+
+fn copy_run_file(from: &Path, to: &Path, owner: u32) -> io::Result<()> {
+    let mut from = open_regular(from, OFlags::RDONLY)?;
+    let options = OpenOptions::new().write(true).create_new(true).mode(0o600).to_owned();
+    let mut copy = options.open(to)?;
+    io::copy(&mut from, &mut copy)?;
+    // What root copies stays its recorder's: another owner's would count for nothing.
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::fchown(&copy, Some(owner), None)?;
+    }
+    copy.sync_all()
 }
 
 /// A directory that goes away with everything in it unless it gets another name.

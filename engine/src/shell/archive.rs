@@ -8,6 +8,7 @@ use super::writers_own::record;
 use crate::log::{ArchiveError, SealedSegment, Storage};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::payload::{Raw, RawData, Text};
+use holdpoint_domain::execution_loop::ExecutionLoopState;
 use holdpoint_domain::log::{HistoryArchived, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Event, Time, World, WriterCommand, decide_for_writer};
@@ -133,9 +134,14 @@ impl<S: Storage> Engine<S> {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<ArchiveReport, MoveError> {
         check_apart(self.root(), archive.root())?;
+        // What waits in the files of runs is taken up first, and goes along.
+        self.expire()?;
         let log = &self.core().log;
         let before = log.beginning()?.run.chain.sequence;
-        let last = plan.last_segment(&log.sealed_segments()?);
+        let mut sealed = log.sealed_segments()?;
+        let first_needed = self.first_start_under_way()?;
+        sealed.retain(|segment| segment.last.sequence < first_needed);
+        let last = plan.last_segment(&sealed);
         // Other writers may have sealed what this handle has not seen: it catches up behind them.
         self.query(World::check_rules)?.map_err(SubmitError::from)?;
         let mut moved = ArchiveReport {
@@ -157,6 +163,20 @@ impl<S: Storage> Engine<S> {
         }
         let (removed, left) = log.remove_archived(archive)?;
         Ok(ArchiveReport { removed_segments: removed, left_segments: left, ..moved })
+    }
+
+    /// The first record that the file of a run under way may rest on: it stays in the log, so that
+    /// whoever takes up what waits there finds the key.
+    fn first_start_under_way(&self) -> Result<u64, SubmitError> {
+        let caches = &self.core().caches;
+        let has_file = |loop_id: &str| matches!(caches.run_stamp(loop_id), Ok(Some(_)));
+        self.query(|world| {
+            let running = world.live_loops().filter(|entity| {
+                entity.state() == ExecutionLoopState::AwaitingResponse && has_file(entity.loop_id())
+            });
+            let starts = running.filter_map(|entity| entity.current_attempt());
+            starts.map(|attempt| attempt.dispatched_sequence).min().unwrap_or(u64::MAX)
+        })
     }
 
     /// Makes the event that will say what was moved, and copies that; says as well what the

@@ -14,25 +14,17 @@ use super::error::SubmitError;
 use super::rebuild::{LiveState, recorded};
 use super::submit::{Answer, Asked, By, Origin, carry_out, moment_of_next};
 use crate::log::{Storage, WriteTransaction};
-use holdpoint_domain::core::actor::{Authentication, Proof};
+use holdpoint_domain::core::actor::Proof;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::human_decision::HumanDecisionCommand;
-use holdpoint_domain::{ActorId, Command, Event};
+use holdpoint_domain::world::waiting::WaitingCommand;
+use holdpoint_domain::{Command, Event};
 use holdpoint_log_files::{FollowError, Follower, LogReader, RunEntries, RunFileFault};
 use holdpoint_log_format::{EntryFault, EntryKind, GuardFacts, Link, RunStart};
-use serde::{Deserialize, Serialize};
 
 /// Whose keys those of entries are.
 const KEY_TENANT: &str = "holdpoint";
 const KEY_ENGINE: &str = "holdpoint.run-file";
-
-/// A command as it waits: by whom, and what proved it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct WaitingCommand {
-    pub(super) actor: ActorId,
-    pub(super) proven_by: Authentication,
-    pub(super) command: Command,
-}
 
 /// The start of an attempt: what its entries are tied to, who records it, and what signs for it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -373,7 +373,11 @@ impl Story {
     }
 
     pub fn declare_lost(&self) -> WriterCommand {
-        WriterCommand::DeclareLost { loop_id: self.loop_id.clone(), entropy: self.entropy() }
+        WriterCommand::DeclareLost {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            seen: None,
+        }
     }
 }
 

@@ -347,11 +347,13 @@ pub(crate) fn interrupt(
 pub(crate) fn lose_recorder(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
+    seen: Option<&str>,
 ) -> Result<(), LoopRefusal> {
     let from = entity.state();
-    let what = match from == ExecutionLoopState::AwaitingResponse {
-        true => "what became of the command is not known",
-        false => "no command was running",
+    let what = match (from == ExecutionLoopState::AwaitingResponse, seen) {
+        (true, Some(seen)) => Cow::Owned(shown(seen)),
+        (true, None) => Cow::Borrowed("what became of the command is not known"),
+        (false, _) => Cow::Borrowed("no command was running"),
     };
     let details = format!("the process that recorded the loop is gone; {what}");
     batch.end_without_condition(from, HaltReason::RecorderLost, &details)

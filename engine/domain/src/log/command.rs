@@ -74,6 +74,8 @@ pub enum WriterCommand {
         loop_id: String,
         /// Fresh random bits.
         entropy: Entropy,
+        /// How the command ended, in words, where its guard saw that.
+        seen: Option<String>,
     },
 }
 
@@ -90,7 +92,11 @@ crate::core::arbitrary::one_of! {
     |input| input.arbitrary().map(WriterCommand::SegmentIndexed),
     |input| input.arbitrary().map(WriterCommand::UnlockPolicy),
     |input| {
-        Ok(WriterCommand::DeclareLost { loop_id: input.arbitrary()?, entropy: input.arbitrary()? })
+        Ok(WriterCommand::DeclareLost {
+            loop_id: input.arbitrary()?,
+            entropy: input.arbitrary()?,
+            seen: input.arbitrary()?,
+        })
     },
 }
 

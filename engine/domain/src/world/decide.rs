@@ -378,8 +378,10 @@ pub fn decide_for_writer(
     let now = now.into();
     let newest = world.totals().last_sequence;
     let event: Event = match command {
-        WriterCommand::DeclareLost { loop_id, entropy } => {
-            return on_loop(world, loop_id, *entropy, now.at, batch::lose_recorder);
+        WriterCommand::DeclareLost { loop_id, entropy, seen } => {
+            return on_loop(world, loop_id, *entropy, now.at, |l, b| {
+                batch::lose_recorder(l, b, seen.as_deref())
+            });
         }
         WriterCommand::RecoveryPerformed(body) => {
             let kept = body.last_kept_sequence;

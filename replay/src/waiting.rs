@@ -1,0 +1,258 @@
+//! What waits in the files of runs until a writer takes it up: signed by their recorders, and
+//! unproven before it is on the log.
+
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::evidence_capture::{EvidenceCaptureCommand, EvidenceItem, OutputStream};
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, ExecutionLoopEvent, Exit};
+use holdpoint_domain::sandbox_fault::SandboxFaultCommand;
+use holdpoint_domain::world::envelope;
+use holdpoint_domain::world::waiting::WaitingCommand;
+use holdpoint_domain::{Command, Event};
+use holdpoint_log_files::{
+    DirectoryStorage, Follower, LogReader, ReadStorage, RunEntries, RunEntry, RunFileFault,
+};
+use holdpoint_log_format::{EntryKind, GuardFacts, Link, RunStart, names};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// What waits in the file of one run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct WaitingRun {
+    /// The run.
+    pub run: String,
+    /// What its recorder signed, first to last.
+    pub entries: Vec<WaitingEntry>,
+    /// Why the file, or what follows these entries, is not the recorder's: it counts for nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// One entry that waits: unproven.
+#[derive(Clone, Debug, Serialize)]
+pub struct WaitingEntry {
+    /// Its number among those of the attempt.
+    pub number: u64,
+    /// Of which attempt.
+    pub attempt: u8,
+    /// The command's name, or `guard_facts`.
+    pub what: String,
+    /// The same in words.
+    pub words: String,
+    /// How the process ended, where the entry says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// What it holds of the command's output.
+    #[serde(skip)]
+    pub output: Vec<WaitingOutput>,
+}
+
+/// A stretch of output that waits.
+#[derive(Clone, Debug)]
+pub struct WaitingOutput {
+    /// Of which stream.
+    pub stream: OutputStream,
+    /// Where in the stream it begins, in bytes.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl WaitingRun {
+    /// How the process ended, as far as what waits says so.
+    #[must_use]
+    pub fn exit(&self) -> Option<Exit> {
+        self.entries.iter().rev().find_map(|entry| entry.exit)
+    }
+
+    /// The output of a stream that waits, behind so many bytes that are on record.
+    #[must_use]
+    pub fn output(&self, stream: OutputStream, recorded: u64) -> Vec<u8> {
+        let all = self.entries.iter().flat_map(|entry| &entry.output);
+        let mut bytes = Vec::new();
+        let mut end = recorded;
+        for piece in all.filter(|piece| piece.stream == stream) {
+            let known = end.saturating_sub(piece.offset);
+            let known = usize::try_from(known).unwrap_or(usize::MAX);
+            bytes.extend_from_slice(piece.bytes.get(known..).unwrap_or_default());
+            end = end.max(piece.offset.saturating_add(piece.bytes.len() as u64));
+        }
+        bytes
+    }
+}
+
+/// What waits for a run; `None`: nothing, and its file is as its recorder made it.
+#[must_use]
+pub fn waiting_for(storage: &DirectoryStorage, loop_id: &str) -> Option<WaitingRun> {
+    names::parse_run(loop_id)?;
+    let mut waiting = WaitingRun { run: loop_id.to_string(), ..WaitingRun::default() };
+    if let Err(fault) = read(storage, loop_id, &mut waiting) {
+        waiting.fault = Some(fault);
+    }
+    (!waiting.entries.is_empty() || waiting.fault.is_some()).then_some(waiting)
+}
+
+/// What waits for any run, by the runs' ids.
+#[must_use]
+pub fn all_waiting(storage: &DirectoryStorage) -> Vec<WaitingRun> {
+    let mut listed = storage.list(names::RUNS).unwrap_or_default();
+    listed.sort();
+    let runs = listed.iter().filter_map(|entry| names::parse_run(&entry.name));
+    runs.filter_map(|loop_id| waiting_for(storage, loop_id)).map(without_output).collect()
+}
+
+fn without_output(mut waiting: WaitingRun) -> WaitingRun {
+    waiting.entries.iter_mut().for_each(|entry| entry.output = Vec::new());
+    waiting
+}
+
+/// The record of a start: its place, the key, and whose process made it.
+struct Start {
+    place: RunStart,
+    public: [u8; 32],
+    user: u32,
+}
+
+fn read(storage: &DirectoryStorage, loop_id: &str, waiting: &mut WaitingRun) -> Result<(), String> {
+    let said = |fault: RunFileFault| fault.to_string();
+    let opened = RunEntries::open(&storage.root().join(names::run(loop_id))).map_err(said)?;
+    let Some(mut entries) = opened else { return Ok(()) };
+    let Some(claimed) = entries.claimed_start().map_err(said)? else { return Ok(()) };
+    let sequence = claimed.sequence;
+    let start = find_start(storage, loop_id, &claimed)
+        .ok_or_else(|| RunFileFault::Start { sequence }.to_string())?;
+    let of_log = std::fs::metadata(storage.root()).map(|log| uid(&log)).ok();
+    let is_owner =
+        entries.owner() == start.user || (start.user == 0 && of_log == Some(entries.owner()));
+    if !is_owner {
+        let (expected, found) = (start.user, entries.owner());
+        return Err(RunFileFault::Owner { expected, found }.to_string());
+    }
+    while let Some(entry) = entries.next(&start.place, &start.public).map_err(said)? {
+        let number = entry.number;
+        let told = told(entry, start.place.attempt);
+        waiting.entries.push(told.ok_or_else(|| {
+            format!("entry {number} cannot be read: a newer holdpoint may have written it")
+        })?);
+    }
+    Ok(())
+}
+
+fn uid(file: &std::fs::Metadata) -> u32 {
+    std::os::unix::fs::MetadataExt::uid(file)
+}
+
+fn find_start(storage: &DirectoryStorage, loop_id: &str, claimed: &RunStart) -> Option<Start> {
+    let reader = LogReader::of(storage).ok()?;
+    let first = *reader.firsts().get(reader.holding(claimed.sequence)?)?;
+    let mut follower = Follower::at_segment(storage, first).ok()?;
+    let mut found = None;
+    let read = follower.catch_up_to(storage, claimed.sequence, &mut |_, record| {
+        let header = &record.header;
+        if header.sequence == claimed.sequence {
+            let decoded = envelope::decode(header.kind, header.version, record.payload);
+            found = decoded.ok().map(|envelope| (header.link, envelope));
+        }
+    });
+    read.ok()?;
+    let (link, envelope): (Link, _) = found?;
+    let Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) = envelope.event else {
+        return None;
+    };
+    let place = RunStart {
+        log: claimed.log,
+        loop_digits: RunStart::digits_of(&body.loop_id)?,
+        attempt: body.attempt,
+        sequence: claimed.sequence,
+        link,
+    };
+    let is_it = *body.loop_id == *loop_id && place == *claimed;
+    let (key, user) = (body.recorder_key?, envelope.proof?.user);
+    is_it.then(|| Start { place, public: *key.as_bytes(), user })
+}
+
+fn told(entry: RunEntry, attempt: u8) -> Option<WaitingEntry> {
+    let RunEntry { number, kind, payload } = entry;
+    let entry = WaitingEntry {
+        number,
+        attempt,
+        what: "guard_facts".to_string(),
+        words: String::new(),
+        exit: None,
+        output: Vec::new(),
+    };
+    if kind == EntryKind::GuardFacts {
+        return GuardFacts::decode(&payload).map(|facts| of_guard(entry, &facts));
+    }
+    let waiting: WaitingCommand = serde_json::from_slice(&payload).ok()?;
+    let what = waiting.command.name().to_string();
+    Some(of_command(WaitingEntry { what, ..entry }, waiting.command))
+}
+
+/// The low seven bits of a wait status are the signal, and the eight above them the status.
+fn of_guard(entry: WaitingEntry, facts: &GuardFacts) -> WaitingEntry {
+    let exit = match facts.wait_status & 0x7f {
+        0 => Exit::Status(facts.wait_status >> 8 & 0xff),
+        signal => Exit::Signal(signal),
+    };
+    let killed = if facts.was_killed { ", killed by its guard" } else { "" };
+    let words = format!("its guard saw the end: {}{killed}", exit_in_words(exit));
+    WaitingEntry { words, exit: Some(exit), ..entry }
+}
+
+fn exit_in_words(exit: Exit) -> String {
+    match exit {
+        Exit::Status(status) => format!("exit status {status}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::Unknown => "no exit status".to_string(),
+    }
+}
+
+fn of_command(mut entry: WaitingEntry, command: Command) -> WaitingEntry {
+    match command {
+        Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(c)) => {
+            entry.words = format!("the command ended: {}", exit_in_words(c.exit));
+            entry.exit = Some(c.exit);
+        }
+        Command::SandboxFault(SandboxFaultCommand::ReportFault(c)) => {
+            entry.words = format!("{}: {}", c.fault_type, visible(&c.fault_message));
+            entry.exit = Some(c.exit);
+        }
+        Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => {
+            entry.output = c.items.into_iter().filter_map(output_of).collect();
+            entry.words = "what the attempt printed and used".to_string();
+        }
+        Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(c)) => {
+            let piece = |piece: holdpoint_domain::evidence_capture::OutputPiece| WaitingOutput {
+                stream: piece.stream,
+                offset: piece.offset,
+                bytes: piece.raw_data,
+            };
+            entry.output = c.pieces.into_iter().map(piece).collect();
+            let length: usize = entry.output.iter().map(|it| it.bytes.len()).sum();
+            let _ = write!(entry.words, "{length} bytes of output");
+        }
+        Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(c)) => {
+            entry.words = format!("interrupted by signal {}", c.signal);
+        }
+        Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(c)) => {
+            entry.words = format!("{}: {}", c.condition, visible(&c.details));
+        }
+        Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(_)) => {
+            entry.words = "the run is over".to_string();
+        }
+        _ => entry.words = entry.what.replace(['.', '_'], " "),
+    }
+    entry
+}
+
+fn output_of(item: EvidenceItem) -> Option<WaitingOutput> {
+    match item {
+        EvidenceItem::ExecutorOutput { stream, raw_data, .. }
+        | EvidenceItem::ExecutorOutputCut { stream, raw_data, .. } => {
+            Some(WaitingOutput { stream, offset: 0, bytes: raw_data })
+        }
+        EvidenceItem::ExecutorOutputPieces { .. }
+        | EvidenceItem::ResourceSnapshot(_)
+        | EvidenceItem::TimestampEvent(_) => None,
+    }
+}
