@@ -115,11 +115,7 @@ const fn streams(args: &Args) -> &'static [OutputStream] {
 
 /// What waits in the run's file of each stream that is asked for, behind what is on record of it:
 /// signed by its recorder, and unproven until a writer takes it up.
-fn waiting_output(
-    directory: &Directory,
-    run: &Run,
-    args: &Args,
-) -> Vec<(OutputStream, Vec<u8>)> {
+fn waiting_output(directory: &Directory, run: &Run, args: &Args) -> Vec<(OutputStream, Vec<u8>)> {
     let number = run.entity.attempt_count();
     let is_asked = run.entity.halt.is_none() && args.attempt.is_none_or(|it| it == number);
     let waiting = waiting_for(&directory.storage, run.entity.loop_id()).filter(|_| is_asked);
@@ -141,10 +137,13 @@ fn put_unproven(
 ) -> Result<(), Failure> {
     let (id, lines) = (run.entity.loop_id(), args.tail.unwrap_or(usize::MAX));
     let mut out = if global.json { Output::stdout() } else { Output::paged(global) };
-    let streams: Vec<Value> = waiting.iter().map(|(stream, bytes)| unproven(*stream, bytes)).collect();
+    let streams: Vec<Value> =
+        waiting.iter().map(|(stream, bytes)| unproven(*stream, bytes)).collect();
     if global.json {
         let attempt = run.entity.attempt_count();
-        out.json(&json!({ "run": id, "attempt": attempt, "standing": "unproven", "streams": streams }));
+        out.json(
+            &json!({ "run": id, "attempt": attempt, "standing": "unproven", "streams": streams }),
+        );
         return out.finish();
     }
     for (stream, waiting) in waiting {

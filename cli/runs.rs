@@ -166,9 +166,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let Looked { runs, sessions, uncounted, mut searched, looked_back_to, behind } = looked;
     let (retries, also_read) = again::read(&directory, &runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
-    let unfinished = recorders::unfinished(&directory, &runs);
-    let waiting = recorders::waiting(&directory, &runs);
-    let shown = Shown { runs, retries, sessions, unfinished, waiting };
+    let shown = Shown::of(&directory, runs, retries, sessions);
     let tell_missing = || match searched.is_sound() || shown.runs.len() >= args.count {
         true => Ok(tell_uncounted(&directory, &uncounted)),
         false => hidden::tell(&directory, &range, (shown.runs.len(), wanted.is_all()))
@@ -312,6 +310,12 @@ struct Shown {
 }
 
 impl Shown {
+    fn of(directory: &Directory, runs: Vec<Run>, retries: Retries, sessions: Vec<Session>) -> Self {
+        let unfinished = recorders::unfinished(directory, &runs);
+        let waiting = recorders::waiting(directory, &runs);
+        Self { runs, retries, sessions, unfinished, waiting }
+    }
+
     fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.sessions.is_empty()
     }

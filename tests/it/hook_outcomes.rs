@@ -92,6 +92,29 @@ fn an_outcome_is_reported_once_for_each_call() {
     place.verified();
 }
 
+/// The lock is held for longer than any other verb waits for it.
+#[test]
+fn an_outcome_is_not_lost_to_a_lock_that_is_held_for_eleven_seconds() {
+    let place = Place::new();
+    let id = let_through(&place, "make deploy");
+    let lock = fs::File::open(place.log.join("LOCK")).unwrap();
+    lock.lock().unwrap();
+    std::thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let place = &place;
+        let hook = scope.spawn(move || {
+            taken(place, &ran("make deploy", json!("deployed")));
+            tell.send(()).unwrap();
+        });
+        let early = told.recv_timeout(std::time::Duration::from_secs(11));
+        assert!(early.is_err(), "it was recorded while the lock was held");
+        drop(lock);
+        hook.join().unwrap();
+    });
+    assert_eq!(show(&place, &id)["claimed_outcome"]["status"], "SUCCEEDED");
+    place.verified();
+}
+
 #[test]
 fn a_failure_and_an_interruption_are_told_apart() {
     let failed = |more: Value| {

@@ -184,7 +184,7 @@ impl Waiting {
 fn what_waits_is_shown_as_unproven_until_it_is_taken_up() {
     let waiting = Waiting::begin();
     let place = &waiting.place;
-    let told = waiting.verified();
+    let told = json(&place.holdpoint(&["verify", "--json"]));
     let entries = told["waiting"][0]["entries"].as_array().unwrap().len();
     assert!(entries >= 2, "{told:#}");
     let verified = place.holdpoint(&["verify"]);

@@ -94,7 +94,9 @@ pub fn samples() -> Vec<Envelope> {
     samples.extend(decision_points::revocations().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.push(enveloped(0, policy_unlocked()));
     samples.extend(output_pieces().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
-    samples.push(enveloped(5, awaited_with_key()));
+    let recorder_key = Some(sha256(b"a key"));
+    let awaited = ResponseAwaited { loop_id: LOOP.into(), attempt: 1, recorder_key };
+    samples.push(enveloped(5, awaited.into()));
     let by_clocks = decision_points::ended_by_clocks().chain(questions::ended_by_clocks());
     let by_clocks = by_clocks.chain([questions::clock_step_accepted()]).enumerate();
     samples.extend(by_clocks.map(|(i, e)| Envelope { clock: Some(at(3)), ..enveloped(i, e) }));
@@ -395,12 +397,6 @@ fn with_numbers() -> Vec<Event> {
     let changed = changed.filter(|event| matches!(event, Event::Log(LogEvent::PolicyChanged(_))));
     let began = loop_events(0).into_iter().take(1);
     began.chain(changed).chain(asked).map(numbered).collect()
-}
-
-/// A start whose recorder signs what waits for the log's lock.
-fn awaited_with_key() -> Event {
-    let recorder_key = Some(sha256(b"a key"));
-    ResponseAwaited { loop_id: LOOP.into(), attempt: 1, recorder_key }.into()
 }
 
 fn loop_events(turn: usize) -> Vec<Event> {
