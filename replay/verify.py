@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Verifies a Holdpoint log with Python's standard library alone: `verify.py [--json] DIR`.
-
 Written from log-format/FORMAT.md alone: numbers in parentheses name its sections. It never writes.
 Exit codes: 6 short of HEAD, corrupt, forbidden events, 3 nothing here, 1 unreadable, 2 usage."""
 import argparse, fcntl, hashlib, json, os, pathlib, signal, stat, struct, sys, zlib
 from collections import namedtuple
 PAGE, CAPACITY_MAX, NO_CLAIM, READINGS, MORE_FOLLOWS, WITHHELD = 4096, 268443648, 2**32-1, 4, 1, 4
-IDLE, IN_TRANSACTION, RECOVERING, REPORT, ARCHIVED, TAKEN = 1, 2, 3, 7, 9, 13
+IDLE, TURN, RECOVERING, POISONED, REPORT, ARCHIVED, TAKEN = 1, 2, 3, 4, 7, 9, 13
 NOTHING, INTACT, CUT, UNPROVEN = "nothing here", "intact", "short of HEAD", "intact, tail unproven"
 SALVAGED, CORRUPT, FORBIDDEN = "intact, with unproven records", "corrupt", "forbidden events"
 Place, Head = namedtuple("Place", "sequence link time"), namedtuple("Head", "log anchor newest end")
@@ -43,19 +42,21 @@ def head_of(data, file="HEAD"):
     return Head(log, anchor, newest, end) if anchor[0] or anchor[1] == genesis(log) else None
 def owner_of(data):
     """The state that counts, boot and durable sequence in LOCK (12): every LOCK is legal."""
-    good = begins(data, b"HOLDLOCK") and len(data) == 64 and not any(data[22:24] + data[56:])
-    if not good or not {*data[20:22]} <= {1, 2, 3, 4}: return None, None, 0
-    return data[21 if data[20] == RECOVERING else 20], data[24:40], number(data, 40)
+    good = begins(data[:64], b"HOLDLOCK") and len(data) in (64, PAGE) and not any(data[22:24])
+    if not good or any(data[56:64]) or not {*data[20:22]} <= {1, 2, 3, 4}: return None, None, 0
+    state, sync = data[21 if data[20] == RECOVERING else 20], data[128:192]
+    holds = number(sync, 0, 4) == crc(b"HOLDSYNC", sync[4:]) and sync[16:32] == data[24:40]
+    state = POISONED if holds and sync[4] == 3 and state in (IDLE, TURN) else state
+    return state, data[24:40], max(number(data, 40), number(sync, 32) if holds else 0)
 def this_boot(file=pathlib.Path("/proc/sys/kernel/random/boot_id")):
     """The boot's 32 digits in the order in which they are written (11); None: not known."""
     return bytes.fromhex(file.read_text().strip().replace("-", "")) if file.exists() else None
 def is_locked(root):
     """Whether a writer holds LOCK now (12): asked for at once, and given back."""
     if (lock := root / "LOCK").is_symlink() or not lock.is_file(): return False
-    try:
-        with open(os.open(lock, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            return bool(fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB))
-    except BlockingIOError: return True
+    with open(os.open(lock, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        try: return bool(fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB))
+        except BlockingIOError: return True
 def length_of(data, at, capacity):
     """Length of the item that begins here with a legal size and fits, or 0."""
     if data[at:at + 4] == b"SEAL": return 64 if capacity - at >= 64 else 0
@@ -85,16 +86,15 @@ def mark_of(item):
     return item.place.sequence - 1 - item.claim if item.claim < item.place.sequence else None
 def link_of(data, item, before, header):
     """The link that a record must carry behind another link (8)."""
-    at, payload = item.at, data[item.at + 64:item.at + item.size]
-    is_digest = item.flags & WITHHELD and len(payload) == 32
-    digest = payload if is_digest else hashlib.sha256(payload).digest()
+    at, body = item.at, data[item.at + 64:item.at + item.size]
+    digest = body if item.flags & WITHHELD and len(body) == 32 else hashlib.sha256(body).digest()
     block = b"holdpoint/r1" + header.log + data[at + 8:at + 11] + bytes([item.flags & ~WITHHELD])
     return hashlib.sha256(block + digest + before + data[at + 12:at + 32]).digest()
 def follows(data, item, before, header):
     """Whether a record comes next (6): sequence, link, time, claim."""
     is_next = item.place.sequence == before.sequence + 1 and item.place.time >= before.time
-    is_next = is_next and item.place.link == link_of(data, item, before.link, header)
-    return is_next and mark_of(item) is not None
+    is_linked = is_next and item.place.link == link_of(data, item, before.link, header)
+    return is_linked and mark_of(item) is not None
 class Run:
     """The longest valid run of a segment, V (20): where it ends, and why it stopped."""
     def __init__(self, data, header, visit=lambda item: None):
@@ -219,7 +219,7 @@ class Survey:
         head = head_of(not self.wrong("HEAD.tmp") and self.read("HEAD.tmp", PAGE) or b"", None)
         files = self.numbers("snapshots", "snapshot") + self.numbers("segments", "idx")
         return max(self.owner[2], head.newest[0] if head and head.log == self.log else 0, *files)
-    def numbers(self, place, end):
+    def numbers(self, place="segments", end="seg"):
         """The sequences that files, or what stands for segments, are named by, in order (3)."""
         files = () if self.wrong(place) else self.root.glob(f"{place}/{20 * '[0-9]'}.{end}")
         is_meant = lambda file: end == "seg" or stat.S_ISREG(file.lstat().st_mode)
@@ -231,7 +231,7 @@ class Survey:
         return [name for name in there if not right(name)((self.root / name).lstat().st_mode)]
     def list(self):
         """The segments that count (3, 11), and whether there is any; None: nobody looked (32)."""
-        wrong, firsts = self.wrong("ARCHIVE", "cut", "segments"), self.numbers("segments", "seg")
+        wrong, firsts = self.wrong("ARCHIVE", "SYNC", "cut", "segments"), self.numbers()
         for name in wrong[:1]:
             self.find(name, 0, 0, "it is not what its name says", "layout")
             return [], bool(firsts or "segments" in wrong and self.owner[0]) or None
@@ -315,7 +315,7 @@ class Survey:
             self.mark, self.tail = max(self.mark, mark), [run.end, end]
             if spent: self.find(file, run.end, run.due, "the search was made to be long", "shape")
             explained = state != IDLE and is_unfinished(data, run, header, end)
-            if state in (IDLE, IN_TRANSACTION) and boot == this_boot() and not explained:
+            if state in (IDLE, TURN) and boot == this_boot() and not explained:
                 self.faults.add("damaged")
                 if self.mark <= run.place.sequence:
                     at = first_byte(data, run.end) if run.stop == "nothing" else run.at

@@ -37,7 +37,10 @@ fn places(log: &Path) -> io::Result<Vec<PathBuf>> {
     let segments = log.join(names::SEGMENTS);
     let active = names_in(&segments)?.into_iter().filter(|name| is_segment(name)).max();
     let active = active.map(|name| segments.join(name));
-    Ok([log.to_path_buf(), segments, log.join(names::LOCK)].into_iter().chain(active).collect())
+    // Of a log that no program with shared syncs has written to there is none.
+    let sync = Some(log.join(names::SYNC)).filter(|path| path.symlink_metadata().is_ok());
+    let own = [log.to_path_buf(), segments, log.join(names::LOCK)];
+    Ok(own.into_iter().chain(sync).chain(active).collect())
 }
 
 /// None where there is no such directory.

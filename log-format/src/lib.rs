@@ -18,6 +18,7 @@ extern crate alloc;
 
 #[cfg(feature = "arbitrary")]
 mod arbitrary;
+pub mod board;
 pub mod chain;
 pub mod checksum;
 pub mod fault;

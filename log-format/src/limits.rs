@@ -30,8 +30,11 @@ pub const RUN_ENTRY_PAYLOAD_MAX: usize = 64 * 1_024 * 1_024;
 /// Most bytes of the line for people that a run's file begins with, its end of line included.
 pub const RUN_FILE_LINE_MAX: usize = 256;
 
-/// Length of the file `LOCK`.
+/// Length of the part of the file `LOCK` that says who writes; older programs wrote no more.
 pub const LOCK_LENGTH: usize = 64;
+
+/// Length of the file `LOCK`: who writes, how far a shared sync came, and who waits.
+pub const LOCK_FILE_LENGTH: usize = 4_096;
 
 /// Writes end at a multiple of this in the file, or at the end of a batch.
 pub const PAGE: u64 = 4_096;

@@ -1,10 +1,11 @@
 //! LOCK: who writes, since which boot, and how the last owner left. Not part of the truth: a
 //! missing or unreadable LOCK is a legal input of the recovery table.
 
+use crate::board::{SyncState, Synced};
 use crate::fault::Fault;
 use crate::fields::{Fields, FieldsMut};
 use crate::identity::BootId;
-use crate::limits::{FORMAT_VERSION, LOCK_LENGTH};
+use crate::limits::{FORMAT_VERSION, LOCK_FILE_LENGTH, LOCK_LENGTH};
 use crate::segment::{check_length, check_preamble, check_reserved, checksum_of};
 
 /// First eight bytes of LOCK.
@@ -81,11 +82,39 @@ impl Lock {
         self.fields(checksum)
     }
 
-    /// Decodes the whole file.
+    /// Decodes the whole file, of this program or of an older one. What a shared sync of the same
+    /// boot came to counts: it may have made more durable than the owner knew, or have failed.
     ///
     /// # Errors
     /// A wrong length, checksum, magic, version or state.
     pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        if bytes.len() != LOCK_FILE_LENGTH {
+            return Self::decode_owner(bytes);
+        }
+        let owner = Self::decode_owner(bytes.get(..LOCK_LENGTH).unwrap_or_default())?;
+        let synced = Synced::find(bytes).filter(|synced| synced.boot == owner.boot);
+        Ok(synced.map_or(owner, |synced| owner.joined_with(&synced)))
+    }
+
+    fn joined_with(self, synced: &Synced) -> Self {
+        let durable_sequence = self.durable_sequence.max(synced.durable);
+        let has_failed = synced.state == SyncState::Failed;
+        let (state, previous_state) = match (self.state, self.previous_state) {
+            (OwnerState::Idle | OwnerState::InTransaction, _) if has_failed => {
+                (OwnerState::Poisoned, OwnerState::Poisoned)
+            }
+            (OwnerState::Recovering, OwnerState::Idle | OwnerState::InTransaction)
+                if has_failed =>
+            {
+                (OwnerState::Recovering, OwnerState::Poisoned)
+            }
+            states => states,
+        };
+        Self { state, previous_state, durable_sequence, ..self }
+    }
+
+    /// Decodes the owner's block alone.
+    fn decode_owner(bytes: &[u8]) -> Result<Self, Fault> {
         let mut fields = check_preamble(bytes, LOCK_MAGIC)?;
         check_length(bytes, LOCK_LENGTH)?;
         let lock = Self {

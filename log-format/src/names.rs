@@ -5,6 +5,8 @@ use alloc::string::String;
 
 /// The lock file.
 pub const LOCK: &str = "LOCK";
+/// The file whose lock is held by whoever syncs records for all: it holds nothing.
+pub const SYNC: &str = "SYNC";
 /// The witness.
 pub const HEAD: &str = "HEAD";
 /// The witness while it is being replaced.
@@ -154,7 +156,7 @@ fn is_loop_id(name: &str) -> bool {
 /// Whether a name in the log's directory is one that a log may hold.
 #[must_use]
 pub fn is_own(name: &str) -> bool {
-    let files = [LOCK, HEAD, HEAD_TEMPORARY, ARCHIVE, GITIGNORE];
+    let files = [LOCK, SYNC, HEAD, HEAD_TEMPORARY, ARCHIVE, GITIGNORE];
     files.contains(&name) || [SEGMENTS, CUT, SNAPSHOTS, REDUCERS, RUNS].contains(&name)
 }
 

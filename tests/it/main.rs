@@ -143,6 +143,7 @@ mod screens;
 mod scrolled;
 mod session;
 mod shape;
+mod shared_sync;
 mod standing;
 #[cfg(target_os = "linux")]
 mod statuses;

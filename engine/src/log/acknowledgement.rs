@@ -3,34 +3,36 @@
 use super::active::{DiskError, Named, Point};
 use super::error::AppendError;
 use super::group_commit::{Gatherer, Goal, Joined};
-use super::state::{Shared, State, check_name};
-use super::storage::Storage;
+use super::options::Ownership;
+use super::shared_sync::{self, Trouble, Wanted};
+use super::state::{Shared, State, check_name, lost_name};
+use super::storage::{Board, Storage};
+use super::write_transaction::WriteTransaction;
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_format::Head;
+use holdpoint_log_format::{Head, names};
 use std::sync::Arc;
 
 /// A turn that has ended and is not acknowledged yet. Other threads append meanwhile; whoever waits
 /// first syncs for all.
 ///
 /// A thread that has a turn on the same log neither waits for one nor drops one: it would wait for
-/// itself. Wait for it before long: other processes have to wait meanwhile. Dropped without
+/// itself. Other processes append meanwhile too, unless this one keeps its lock. Dropped without
 /// waiting, it acknowledges nothing, and whether its records survive power loss is not known.
 #[must_use = "nothing is acknowledged before it was waited for"]
 pub struct Acknowledgement<'a, S: Storage> {
     shared: &'a Shared<S>,
     goal: Option<Goal>,
-    relies_on_lock: bool,
 }
 
 impl<'a, S: Storage> Acknowledgement<'a, S> {
     /// Nothing to wait for.
     pub(super) fn given(shared: &'a Shared<S>) -> Self {
-        Self { shared, goal: None, relies_on_lock: false }
+        Self { shared, goal: None }
     }
 
-    /// To be waited for; it takes over from its turn that it relies on the lock.
+    /// To be waited for.
     pub(super) fn pending(shared: &'a Shared<S>, goal: Goal) -> Self {
-        Self { shared, goal: Some(goal), relies_on_lock: true }
+        Self { shared, goal: Some(goal) }
     }
 
     /// Waits until the records are as durable as the turn's level asks for.
@@ -44,16 +46,43 @@ impl<'a, S: Storage> Acknowledgement<'a, S> {
     }
 }
 
-impl<S: Storage> Drop for Acknowledgement<'_, S> {
-    fn drop(&mut self) {
-        if self.relies_on_lock && self.shared.check_owner().is_ok() {
-            self.shared.end_use(&mut self.shared.state.lock());
+/// Waits for the goal. Where the lock is given back between turns, HEAD is replaced in one more of
+/// them, behind the sync that others share.
+pub(super) fn reach<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> {
+    let Goal::Witnessed(sequence) = goal else { return reach_here(shared, goal) };
+    if shared.options.ownership == Ownership::Exclusive {
+        return reach_here(shared, goal);
+    }
+    reach_here(shared, Goal::Durable(sequence))?;
+    witness(shared, sequence)
+}
+
+/// Lets HEAD name a durable record, in a turn, unless another process has seen to that.
+fn witness<S: Storage>(shared: &Shared<S>, sequence: u64) -> Result<(), AppendError> {
+    let covers = || shared.commit.reached().covers(Goal::Witnessed(sequence));
+    if covers() {
+        return Ok(());
+    }
+    let mut turn = WriteTransaction::begin(shared)?;
+    if shared.commit.reached().newest_placed() < sequence {
+        // Another process synced it: its place is known once all is synced that this turn sees.
+        turn.sync()?;
+    }
+    let unwitnessed = |reason: String| AppendError::Unwitnessed { sequence, reason };
+    match turn.write_head() {
+        Ok(()) if covers() => Ok(()),
+        // Opened on a disk too full for HEAD, and nothing was appended since.
+        Ok(()) => Err(unwitnessed("its place is not known before the next append".to_string())),
+        Err(error) if error.is_full() => {
+            shared.schedule.head_is_put_off(&shared.options);
+            Err(unwitnessed(error.cause().to_string()))
         }
+        Err(error) => Err(turn.poisoned_by(&error)),
     }
 }
 
 /// Waits for the goal, going to the disk whenever nobody else is there or about to go.
-fn reach<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> {
+fn reach_here<S: Storage>(shared: &Shared<S>, goal: Goal) -> Result<(), AppendError> {
     loop {
         match shared.commit.join(goal).map_err(AppendError::Failed)? {
             Joined::Covered => return Ok(()),
@@ -78,8 +107,14 @@ fn lead<S: Storage>(
     let mut state = shared.state.lock();
     let newest = state.active.sequence();
     let Some(token) = gatherer.try_take(newest) else { return Ok(false) };
-    shared.check_usable()?;
-    let cut = Cut::of(shared, &mut state, goal)?;
+    let usable = shared.check_usable();
+    let cut = match usable.and_then(|()| Cut::of(shared, &mut state, goal)) {
+        Ok(cut) => cut,
+        Err(error) => {
+            shared.end_turn(&mut state);
+            return Err(error);
+        }
+    };
     drop(state);
     let carried_out = cut.carry_out(shared, goal);
     // It has a part in the lock, which is given back by whoever comes next.
@@ -91,7 +126,18 @@ fn lead<S: Storage>(
     drop(token);
     match carried_out {
         Ok(()) => Ok(true),
-        Err(Failure::Disk(error)) => Err(shared.poisoned_by(&mut shared.state.lock(), &error)),
+        Err(Failure::Unknown) => {
+            // Whoever takes the lock writes the tail again, and syncs it.
+            drop(WriteTransaction::begin(shared)?);
+            Ok(false)
+        }
+        Err(Failure::Disk(error)) => {
+            let mut state = shared.state.lock();
+            let failed = shared.poisoned_by(&mut state, &error);
+            // Nothing more is written: others may have the lock.
+            shared.end_turn(&mut state);
+            Err(failed)
+        }
         Err(Failure::Unwitnessed(reason)) => {
             shared.schedule.head_is_put_off(&shared.options);
             Err(AppendError::Unwitnessed { sequence: goal.sequence(), reason })
@@ -103,12 +149,13 @@ fn lead<S: Storage>(
 struct Cut<S: Storage> {
     writer: Arc<S::Writer>,
     lock: Option<Arc<S::Lock>>,
-    /// The first sequence of the segment.
-    segment: u64,
     newest: u64,
     point: Option<Point>,
     head: Head,
     needs_sync: bool,
+    /// How it is shared with other processes.
+    board: Option<Arc<dyn Board>>,
+    wanted: Wanted,
 }
 
 enum Failure {
@@ -116,6 +163,8 @@ enum Failure {
     Disk(DiskError),
     /// Durable, and HEAD cannot follow for this reason.
     Unwitnessed(String),
+    /// Another process died with the sync under way.
+    Unknown,
 }
 
 impl<S: Storage> Cut<S> {
@@ -124,16 +173,22 @@ impl<S: Storage> Cut<S> {
         let needs_sync = !shared.commit.reached().is_enough_for(goal);
         if needs_sync {
             shared.write_staged(state)?;
-            let filled = state.active.write_zeros(&shared.storage);
-            filled.map_err(|error| shared.poisoned_by(state, &error))?;
+            // Who gave the lock back has seen to it.
+            if state.lock.is_some() {
+                let filled = state.active.write_zeros(&shared.storage);
+                filled.map_err(|error| shared.poisoned_by(state, &error))?;
+            }
             // What is appended from here on sets a date of its own.
             shared.schedule.sync_is_done();
         }
         let active = &state.active;
+        // What is shared is synced without LOCK.
+        let is_shared = state.board.is_some();
         Ok(Self {
+            board: state.board.clone(),
+            wanted: state.wanted(),
             writer: Arc::clone(&active.writer),
-            lock: state.lock.clone(),
-            segment: active.header().first_sequence(),
+            lock: state.lock.clone().filter(|_| !is_shared),
             newest: active.chain().sequence,
             point: active.newest_point(),
             head: state.head,
@@ -145,9 +200,7 @@ impl<S: Storage> Cut<S> {
     /// tear them, and nobody was told of them; a crash after finds them all.
     fn carry_out(&self, shared: &Shared<S>, goal: Goal) -> Result<(), Failure> {
         if self.needs_sync {
-            let synced = shared.storage.sync(&self.writer);
-            let named = synced.named_as("sync", || segment_path(self.segment));
-            named.map_err(Failure::Disk)?;
+            self.sync(shared)?;
         }
         // Where LOCK was removed, whoever took over meanwhile may have written over what was
         // synced, and has replaced HEAD.
@@ -161,6 +214,27 @@ impl<S: Storage> Cut<S> {
                 shared.schedule.head_is_due(&shared.options);
                 Ok(())
             }
+        }
+    }
+
+    fn sync(&self, shared: &Shared<S>) -> Result<(), Failure> {
+        let (storage, wait) = (&shared.storage, shared.options.lock_wait);
+        let Some(board) = &self.board else {
+            let synced = storage.sync(&self.writer);
+            let named = synced.named_as("sync", || segment_path(self.wanted.segment));
+            return named.map_err(Failure::Disk);
+        };
+        match shared_sync::reach(storage, &**board, &self.writer, &self.wanted, wait) {
+            Ok(()) => {
+                // Who appends to another LOCK by now reads the same segments; yet nobody relies on
+                // what this one says of them.
+                let named = board
+                    .has_its_name()
+                    .and_then(|has_its_name| has_its_name.then_some(()).ok_or_else(lost_name));
+                named.named("rely on", names::LOCK).map_err(Failure::Disk)
+            }
+            Err(Trouble::Unknown) => Err(Failure::Unknown),
+            Err(trouble) => Err(Failure::Disk(trouble.into())),
         }
     }
 

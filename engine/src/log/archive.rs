@@ -237,7 +237,8 @@ impl<S: Storage> Log<S> {
             return Err(ArchiveError::OtherArchive { place: place(), reason });
         }
         storage.create_directory("").named("create", ".").map_err(at(storage))?;
-        let lock = lock::acquire(storage, ARCHIVE_LOCK_WAIT).map_err(at(storage))?;
+        let lock =
+            lock::acquire(storage, None, ARCHIVE_LOCK_WAIT, &mut || {}).map_err(at(storage))?;
         let Ok(lock) = lock else { return Err(ArchiveError::Busy { place: place() }) };
         let head = mark_as_archive(storage, self.shared.log)?;
         let (end, is_new) = (reached.unwrap_or(begins), reached.is_none());

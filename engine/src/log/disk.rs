@@ -1,12 +1,14 @@
 //! The real disk.
 
+use super::directory_board::DirectoryBoard;
 use super::owner_identity::{AsOwner, check_owned};
 use super::run_file::{self, RunFile, RunFileStamp};
-use super::storage::{LockFile, RootState, Storage, WriteFile};
+use super::storage::{Board, LockFile, RootState, Storage, WriteFile};
 use crate::executor::begin_write_out;
+use holdpoint_log_files::map::check_written_back;
 use holdpoint_log_files::storage::{is_locked, open_regular};
 use holdpoint_log_files::{DirectoryStorage, ReadFile, RunEntries, RunFileFault, file_system};
-use holdpoint_log_format::limits::PAGE;
+use holdpoint_log_format::limits::{LOCK_FILE_LENGTH, PAGE};
 use holdpoint_log_format::{BootId, names};
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, chmodat, fallocate, fchmod, flock,
@@ -18,7 +20,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// Zeros are written in pieces of this many bytes, ahead of records and where space cannot be
 /// reserved without. Pieces of 64, 16 and 4 KiB, of which the kernel makes small folios, gained
@@ -152,17 +154,23 @@ impl Storage for DirectoryStorage {
     fn try_lock(&self) -> io::Result<Option<HeldLock>> {
         check_owned(self.root())?;
         let _owner = AsOwner::of(self.root())?;
+        try_lock_of(self.path(names::LOCK), self.root())
+    }
+
+    fn try_sync_lock(&self) -> io::Result<Option<HeldLock>> {
+        let _owner = AsOwner::of(self.root())?;
+        try_lock_of(self.path(names::SYNC), self.root())
+    }
+
+    fn board(&self) -> io::Result<Option<Arc<dyn Board>>> {
+        let _owner = AsOwner::of(self.root())?;
         let path = self.path(names::LOCK);
-        loop {
-            let file = open_lock(&path, self.root())?;
-            if !WriteFile::try_lock(&file)? {
-                return Ok(None);
-            }
-            let lock = HeldLock::new(file, path.clone())?;
-            if lock.has_its_name()? {
-                return Ok(Some(lock));
-            }
-        }
+        let file = open_lock(&path, self.root())?;
+        Ok(Some(Arc::new(DirectoryBoard::new(file, path)?)))
+    }
+
+    fn check_written_back(&self, file: &File) -> io::Result<()> {
+        check_written_back(file)
     }
 
     fn is_named(&self, path: &str, file: &File) -> io::Result<bool> {
@@ -264,8 +272,23 @@ impl LockFile for HeldLock {
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, 0)?;
-        let length = bytes.len() as u64;
+        let length = LOCK_FILE_LENGTH as u64;
         if self.file.length()? == length { Ok(()) } else { self.file.set_len(length) }
+    }
+}
+
+/// Takes the lock of a file that is made where it is missing: of the one that the name stands for
+/// when this returns.
+fn try_lock_of(path: PathBuf, root: &Path) -> io::Result<Option<HeldLock>> {
+    loop {
+        let file = open_lock(&path, root)?;
+        if !WriteFile::try_lock(&file)? {
+            return Ok(None);
+        }
+        let lock = HeldLock::new(file, path.clone())?;
+        if lock.has_its_name()? {
+            return Ok(Some(lock));
+        }
     }
 }
 
@@ -303,14 +326,14 @@ fn shared_directory_mode() -> Mode {
 }
 
 /// What tells a file from every other one of the machine: its device and inode.
-type Identity = (rustix::fs::Dev, u64);
+pub(super) type Identity = (rustix::fs::Dev, u64);
 
-fn identity(stat: &rustix::fs::Stat) -> Identity {
+pub(super) fn identity(stat: &rustix::fs::Stat) -> Identity {
     (stat.st_dev, stat.st_ino)
 }
 
 /// Whether a path stands for a file.
-fn stands_for(path: &Path, file: Identity) -> io::Result<bool> {
+pub(super) fn stands_for(path: &Path, file: Identity) -> io::Result<bool> {
     match lstat(path) {
         Ok(named) => Ok(identity(&named) == file),
         Err(rustix::io::Errno::NOENT) => Ok(false),

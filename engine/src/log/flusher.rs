@@ -3,7 +3,7 @@
 
 use super::acknowledgement::Acknowledgement;
 use super::group_commit::Goal;
-use super::options::Options;
+use super::options::{Options, Ownership};
 use super::preallocate;
 use super::state::Shared;
 use super::storage::Storage;
@@ -198,11 +198,20 @@ fn tend<S: Storage>(shared: &Shared<S>, due: &Due) {
     if shared.schedule.is_closing() || due.is_done(shared) {
         return;
     }
-    let Ok(turn) = WriteTransaction::begin_within(shared, state, LOCK_WAIT) else {
+    let Ok(mut turn) = WriteTransaction::begin_within(shared, state, LOCK_WAIT) else {
         return shared.schedule.postpone(due);
     };
     // A failure is told by the next append, and a full disk has put HEAD off already.
-    let _ = turn.leave_for(due.goal(shared)).and_then(Acknowledgement::wait);
+    if shared.options.ownership == Ownership::Exclusive {
+        let _ = turn.leave_for(due.goal(shared)).and_then(Acknowledgement::wait);
+        return;
+    }
+    if due.head && turn.follow_with_head().is_err() {
+        return;
+    }
+    if due.sync {
+        let _ = turn.leave_for(Goal::Durable).and_then(Acknowledgement::wait);
+    }
 }
 
 impl Due {

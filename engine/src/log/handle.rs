@@ -1,9 +1,11 @@
 //! The handle on a log open for writing.
 
+use super::acknowledgement::reach;
 use super::batch::{PreparedBatch, check_kinds, checked_footprint};
 use super::error::{AppendError, CloseError, OpenError, PoisonCause};
 use super::flusher::Flusher;
 use super::group_commit::Goal;
+use super::head_file;
 use super::level::Level;
 use super::options::{OpenReport, Options, Ownership};
 use super::state::Shared;
@@ -139,16 +141,34 @@ impl<S: Storage> Log<S> {
         Ok(turn)
     }
 
-    /// As [`Log::begin`], where the lock is waited for no longer than `wait`.
-    pub(crate) fn begin_within(
+    /// As [`Log::begin`], where the lock is waited for within `wait`. What other processes appended
+    /// is read `ahead` meanwhile, and that gives the place which its reader has come to.
+    pub(crate) fn begin_ahead(
         &self,
-        wait: Duration,
+        wait: Option<Duration>,
+        ahead: &mut dyn FnMut() -> Follower,
     ) -> Result<WriteTransaction<'_, S>, AppendError> {
-        self.shared.check_owner()?;
-        let state = self.shared.state.lock();
-        let mut turn = WriteTransaction::begin_within(&self.shared, state, wait)?;
+        let wait = wait.unwrap_or(self.shared.options.lock_wait);
+        let mut turn = WriteTransaction::begin_ahead(&self.shared, wait, ahead)?;
         turn.hash_staged();
         Ok(turn)
+    }
+
+    /// Shows what was appended behind `follower`'s place, without a turn: what is not whole yet is
+    /// left for later, and nothing of it is known to be durable.
+    pub(crate) fn follow_ahead(
+        &self,
+        follower: &mut Follower,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
+    ) -> Result<(), FollowError> {
+        follower.catch_up(&self.shared.storage, visit)
+    }
+
+    /// Says that a thread will begin a turn as soon as it can. Until then, or until this is
+    /// dropped, the lock may be kept for it, for a moment.
+    pub(crate) fn coming(&self) -> Coming<'_, S> {
+        self.shared.is_coming();
+        Coming { shared: Some(&self.shared) }
     }
 
     /// The place before the first record that the log holds: where a reader begins that then goes
@@ -260,6 +280,28 @@ impl<S: Storage> Log<S> {
     }
 }
 
+/// A thread that is about to begin a turn.
+pub(crate) struct Coming<'a, S: Storage> {
+    shared: Option<&'a Shared<S>>,
+}
+
+impl<S: Storage> Coming<'_, S> {
+    /// It has begun its turn.
+    pub(crate) fn has_come(mut self) {
+        if let Some(shared) = self.shared.take() {
+            shared.has_come();
+        }
+    }
+}
+
+impl<S: Storage> Drop for Coming<'_, S> {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.take() {
+            shared.stays_away();
+        }
+    }
+}
+
 impl<S: Storage> Drop for Log<S> {
     /// A log that was not closed is left as [`Log::close`] leaves it, as far as that works; what
     /// was acknowledged is durable either way.
@@ -294,11 +336,29 @@ fn close<S: Storage>(shared: &Arc<Shared<S>>, wait: Option<Duration>) -> Result<
         return Ok(());
     }
     let wait = wait.unwrap_or(shared.options.lock_wait);
+    if shared.options.ownership == Ownership::PerTransaction && close_beside_others(shared)? {
+        return Ok(());
+    }
     let mut turn = WriteTransaction::begin_within(shared, shared.state.lock(), wait)?;
     turn.sync()?;
     let witnessed = turn.write_head();
     turn.release_for_good();
     witnessed.map_err(|error| CloseError::Witness(error.source))
+}
+
+/// Makes durable what this handle knows of, sharing the sync; gives whether HEAD names it already,
+/// which another process saw to. No lock is needed for that.
+fn close_beside_others<S: Storage>(shared: &Arc<Shared<S>>) -> Result<bool, CloseError> {
+    let newest = {
+        let mut state = shared.state.lock();
+        shared.end_turn(&mut state);
+        state.active.sequence()
+    };
+    reach(shared, Goal::Durable(newest))?;
+    let head = head_file::read(&shared.storage).ok().flatten();
+    let is_named = head.is_some_and(|head| head.newest_sequence >= newest);
+    // Whoever renamed it may not have synced its name yet.
+    Ok(is_named && shared.storage.sync_directory("").is_ok())
 }
 
 #[cfg(test)]

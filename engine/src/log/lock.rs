@@ -1,10 +1,12 @@
 //! Taking the lock with a bounded wait, and what LOCK says while it is held.
 
 use super::active::{DiskResult, Named};
-use super::storage::{LockFile, Storage};
+use super::storage::{Board, LockFile, Storage};
+use super::turn_queue;
 use crate::sync::{self, thread};
 use holdpoint_log_files::ReadFile;
-use holdpoint_log_format::limits::LOCK_LENGTH;
+use holdpoint_log_format::board::{Appended, under_lock};
+use holdpoint_log_format::limits::LOCK_FILE_LENGTH;
 use holdpoint_log_format::{BootId, Lock, OwnerState, names};
 use std::time::Duration;
 
@@ -18,11 +20,17 @@ pub(super) struct Held {
     pub(super) waited: Duration,
 }
 
-/// Takes the lock within `wait`; the inner error names who holds it.
+/// Takes the lock within `wait`, in the order in which processes came where this disk has a board;
+/// the inner error names who holds it.
 pub(super) fn acquire<S: Storage>(
     storage: &S,
+    board: Option<&dyn Board>,
     wait: Duration,
+    ahead: &mut dyn FnMut(),
 ) -> DiskResult<Result<S::Lock, Held>> {
+    if let Some(board) = board {
+        return turn_queue::acquire(storage, board, wait, ahead);
+    }
     let mut attempt = || storage.try_lock().named("lock", names::LOCK);
     until(wait, &mut attempt, || holder(storage))
 }
@@ -70,6 +78,8 @@ pub(super) fn mark_recovering(lock: &impl LockFile) -> DiskResult<()> {
 
 /// Says that a new log is made. What LOCK says of another one that was in its place is over.
 pub(super) fn mark_creating(lock: &impl LockFile) -> DiskResult<()> {
+    // What was said of shared syncs, and of who waits, was said of that one.
+    lock.write(&[0; LOCK_FILE_LENGTH]).named("write", names::LOCK)?;
     write(lock, &Lock { pid: std::process::id(), ..unknown_owner() })
 }
 
@@ -95,14 +105,23 @@ pub(super) fn write(lock: &impl LockFile, content: &Lock) -> DiskResult<()> {
 
 /// The process that has the lock: as the system says, else as LOCK says of an owner that has not
 /// left; 0 when neither does.
-fn holder<S: Storage>(storage: &S) -> u32 {
+pub(super) fn holder<S: Storage>(storage: &S) -> u32 {
     storage.lock_holder(names::LOCK).unwrap_or_else(|| {
-        let mut bytes = [0; LOCK_LENGTH];
+        let mut bytes = [0; LOCK_FILE_LENGTH];
         let file = storage.open(names::LOCK).ok().flatten();
         let read = file.and_then(|file| file.read_at(0, &mut bytes).ok()).unwrap_or(0);
         let lock = bytes.get(..read).and_then(|bytes| Lock::decode(bytes).ok());
         lock.filter(|lock| lock.state != OwnerState::Idle).map_or(0, |lock| lock.pid)
     })
+}
+
+/// Writes what this owner does and what it has appended.
+pub(super) fn write_all(
+    lock: &impl LockFile,
+    content: &Lock,
+    appended: Appended,
+) -> DiskResult<()> {
+    lock.write(&under_lock(content, appended)).named("write", names::LOCK)
 }
 
 /// An owner of whom nothing is known: no verdict depends on it.

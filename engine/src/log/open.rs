@@ -1,8 +1,10 @@
 //! Opening: look, lock, let the recovery table decide, act, and only then serve.
 
+use super::acknowledgement::reach;
+use super::active::{DiskResult, Named};
 use super::error::OpenError;
 use super::flusher::Schedule;
-use super::group_commit::{GroupCommit, Reached};
+use super::group_commit::{Goal, GroupCommit, Reached};
 use super::lock::{self, acquire};
 use super::options::{OpenReport, Options, Ownership, Recovered};
 use super::owner::Owner;
@@ -10,9 +12,11 @@ use super::preallocate::Preallocated;
 use super::recovery::{
     Settled, disk, is_refusal, locked_by, refused, row_for, settle, survey_tail,
 };
-use super::state::{LockUses, Shared, State, lock_content};
-use super::storage::{RootState, Storage};
-use crate::sync::{self, Condvar, Mutex};
+use super::shared_sync;
+use super::state::{Shared, State, lock_content};
+use super::storage::{Board, RootState, Storage};
+use super::turn_queue;
+use crate::sync::{self, AtomicU64, Mutex};
 use holdpoint_log_format::recovery::Row;
 use holdpoint_log_format::{OwnerState, names};
 use std::io;
@@ -23,8 +27,11 @@ pub(super) fn open<S: Storage>(
     options: Options,
 ) -> Result<(Shared<S>, OpenReport), OpenError> {
     check_root(&storage, &options)?;
-    let lock = take_lock(&storage, &options)?;
-    let settled = settle(&storage, &lock, &options)?;
+    let board = board(&storage)?;
+    let lock = take_lock(&storage, board.as_deref(), &options)?;
+    let shared_board = || board.as_deref().filter(|_| is_shared(&options));
+    let settled = settle(&storage, &lock, shared_board(), &options)?;
+    let epoch = settled_epoch(&storage, board.as_deref(), &settled).map_err(disk(&storage))?;
     let report = OpenReport {
         log: settled.head.log,
         position: settled.active.chain(),
@@ -32,12 +39,15 @@ pub(super) fn open<S: Storage>(
     };
     let log = settled.head.log;
     let first_segment = settled.head.anchor_sequence.saturating_add(1);
-    let (durable, point) = (settled.active.chain().sequence, settled.active.newest_point());
+    let (newest, point) = (settled.active.chain().sequence, settled.active.newest_point());
+    let awaits = settled.awaits_behind;
+    let (durable, point) = awaits.map_or((newest, point), |durable| (durable, None));
     // A HEAD that is missing is not due before something is appended.
     let witnessed = settled.witnessed();
-    let state = new_state(&storage, &options, settled, lock)?;
+    let board = board.filter(|_| is_shared(&options));
+    let state = new_state(&storage, &options, settled, lock, Shares { board, epoch, durable })?;
     let schedule = Schedule::default();
-    if witnessed < durable {
+    if witnessed < newest {
         schedule.head_is_due(&options);
     }
     let shared = Shared {
@@ -47,11 +57,20 @@ pub(super) fn open<S: Storage>(
         log,
         first_segment,
         state: Mutex::new(state),
-        released: Condvar::new(),
+        coming: AtomicU64::new(0),
         commit: GroupCommit::new(Reached { durable, point, witnessed }),
         schedule,
     };
+    if awaits.is_some() {
+        let served = reach(&shared, Goal::Durable(newest));
+        served.map_err(|error| io_error("sync", &shared.storage)(io::Error::other(error)))?;
+    }
     Ok((shared, report))
+}
+
+/// Whether the lock is given back between turns.
+fn is_shared(options: &Options) -> bool {
+    options.ownership == Ownership::PerTransaction
 }
 
 /// Refuses what no log can be in before anything is touched, LOCK included.
@@ -87,8 +106,43 @@ fn has_lock<S: Storage>(storage: &S) -> bool {
     !matches!(storage.open(names::LOCK), Ok(None))
 }
 
-fn take_lock<S: Storage>(storage: &S, options: &Options) -> Result<S::Lock, OpenError> {
-    acquire(storage, options.lock_wait).map_err(disk(storage))?.map_err(locked_by(storage))
+/// Where other processes say how far they synced, and who waits.
+fn board<S: Storage>(storage: &S) -> Result<Option<Arc<dyn Board>>, OpenError> {
+    storage.board().named("open", names::LOCK).map_err(disk(storage))
+}
+
+/// What is there is durable: that is said where a shared sync failed, or where nobody knows how one
+/// ended. Gives the number of those that failed.
+fn settled_epoch<S: Storage>(
+    storage: &S,
+    board: Option<&dyn Board>,
+    settled: &Settled<S::Writer>,
+) -> DiskResult<u64> {
+    let Some(board) = board else { return Ok(0) };
+    if settled.awaits_behind.is_some() {
+        return Ok(shared_sync::synced(&shared_sync::page(board)?, storage.boot()).epoch);
+    }
+    let newest = settled.active.sequence();
+    let named = if newest > settled.recovered.found_without_head() { newest } else { 0 };
+    shared_sync::settle(storage, board, named)?;
+    Ok(shared_sync::synced(&shared_sync::page(board)?, storage.boot()).epoch)
+}
+
+/// What a handle shares with other processes.
+struct Shares {
+    board: Option<Arc<dyn Board>>,
+    epoch: u64,
+    durable: u64,
+}
+
+fn take_lock<S: Storage>(
+    storage: &S,
+    board: Option<&dyn Board>,
+    options: &Options,
+) -> Result<S::Lock, OpenError> {
+    acquire(storage, board, options.lock_wait, &mut || {})
+        .map_err(disk(storage))?
+        .map_err(locked_by(storage))
 }
 
 fn new_state<S: Storage>(
@@ -96,6 +150,7 @@ fn new_state<S: Storage>(
     options: &Options,
     settled: Settled<S::Writer>,
     held: S::Lock,
+    shares: Shares,
 ) -> Result<State<S>, OpenError> {
     let before = lock::read(&held);
     let same_boot = before.filter(|lock| lock.boot == storage.boot());
@@ -106,7 +161,11 @@ fn new_state<S: Storage>(
         rooms: Vec::new(),
         lock: None,
         looked: sync::now(),
-        uses: LockUses::default(),
+        taken: sync::now(),
+        owes_pause: false,
+        board: shares.board,
+        epoch: shares.epoch,
+        opened: settled.opened,
         wall_minus_boot: same_boot.map_or(0, |lock| lock.wall_minus_boot),
         found_without_head: settled.recovered.found_without_head(),
         unrecorded: Some(settled.recovered)
@@ -118,11 +177,18 @@ fn new_state<S: Storage>(
         Ownership::PerTransaction => OwnerState::Idle,
         Ownership::Exclusive => OwnerState::InTransaction,
     };
-    let durable = state.active.chain().sequence;
+    let durable = shares.durable;
     let content = lock_content(&state, owner_state, storage.boot(), durable);
-    lock::write(&held, &content).map_err(disk(storage))?;
+    let written = lock::write_all(&held, &content, state.appended());
+    written.map_err(disk(storage))?;
     match options.ownership {
-        Ownership::PerTransaction => state.active.lock = None,
+        Ownership::PerTransaction => {
+            state.active.lock = None;
+            drop(held);
+            if let Some(board) = &state.board {
+                turn_queue::wake_next(&**board);
+            }
+        }
         Ownership::Exclusive => state.lock = Some(Arc::new(held)),
     }
     Ok(state)

@@ -9,13 +9,15 @@ use super::lock::{self, Held};
 use super::options::{Options, Recovered};
 use super::roll;
 use super::segment_lock::{CHANGES_MAX, LockedFile, is_named_last, lock_last};
-use super::storage::{Storage, WriteFile};
+use super::shared_sync::{is_abandoned, page, synced};
+use super::storage::{Board, LockFile, Storage, WriteFile};
 use super::tail::{copy_aside, free_cut_path, open_window, overwrite, rewrite};
 use holdpoint_log_files::later::is_end_told;
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::LastSegment;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Extent, Follower, Run, Stop, Survey, SurveyOptions, survey};
+use holdpoint_log_format::board::Synced;
 use holdpoint_log_format::limits::{SEAL_LENGTH, next_capacity};
 use holdpoint_log_format::recovery::{OpenAction, Row, row_without_witness};
 use holdpoint_log_format::{Head, OwnerState, names};
@@ -26,6 +28,11 @@ pub(super) struct Settled<W: WriteFile> {
     pub(super) active: Active<W>,
     pub(super) head: Head,
     pub(super) recovered: Recovered,
+    /// Number of shared syncs that were begun when the active segment was opened.
+    pub(super) opened: u64,
+    /// The newest record that is known to be durable, where others have yet to sync what they left
+    /// behind it: nothing of that is served before a shared sync has covered it.
+    pub(super) awaits_behind: Option<u64>,
 }
 
 impl<W: WriteFile> Settled<W> {
@@ -40,14 +47,17 @@ impl<W: WriteFile> Settled<W> {
 const ACTIONS_MAX: usize = 6;
 
 /// Brings a log to a state in which it may be written, or refuses and changes nothing. Its last
-/// segment is locked before anything is looked at, and is when this returns.
+/// segment is locked before anything is looked at, and is when this returns. With a board, what
+/// others left to be synced is left to that.
 pub(super) fn settle<S: Storage>(
     storage: &S,
     lock: &S::Lock,
+    board: Option<&dyn Board>,
     options: &Options,
 ) -> Result<Settled<S::Writer>, OpenError> {
     let mut recovered = Recovered::default();
     let mut segment = None;
+    let opened = begun_syncs(storage, lock).map_err(disk(storage))?;
     for _ in 0..ACTIONS_MAX {
         let (locked, survey) = lock_and_survey(storage, segment.take(), options)?;
         let row = row_for(&survey, options);
@@ -60,8 +70,22 @@ pub(super) fn settle<S: Storage>(
                 return Err(OpenError::NothingHere { path: storage.root().to_path_buf() });
             }
             OpenAction::Proceed | OpenAction::CutTail => {
+                let board = board.filter(|_| row.action() == OpenAction::Proceed);
+                let left = board.map_or(Ok(None), |board| left_to_others(storage, board, &survey));
+                let left = left.map_err(disk(storage))?;
+                if let Some(durable) = left
+                    && let (Some(last), Some(head)) = (&survey.last, survey.head.valid().copied())
+                    && let Some(segment) = segment.take()
+                {
+                    recovered.proven_sequence = survey.mark;
+                    recovered.newest_sequence = last.run.chain.sequence;
+                    recovered.is_end_known = true;
+                    let awaits_behind = Some(durable);
+                    let active = activated(last, segment);
+                    return Ok(Settled { active, head, recovered, opened, awaits_behind });
+                }
                 let finished = finish(storage, lock, segment, survey, row, recovered);
-                return finished.map_err(disk(storage));
+                return finished.map(|it| Settled { opened, ..it }).map_err(disk(storage));
             }
             action => act(storage, lock, &survey, action, &mut recovered).map_err(disk(storage))?,
         }
@@ -226,10 +250,40 @@ fn finish<S: Storage>(
     }
     recovered.proven_sequence = survey.mark;
     recovered.newest_sequence = last.run.chain.sequence;
-    let run = Run::from(last.run.chain, last.run.record_offset, last.run.end_offset);
-    let active = Active::new(Follower { header: last.header, run }, segment);
+    let active = activated(&last, segment);
     let head = witness_settled(storage, lock, &survey, &active, &mut recovered)?;
-    Ok(Settled { active, head, recovered })
+    Ok(Settled { active, head, recovered, opened: 0, awaits_behind: None })
+}
+
+/// The last segment, at its newest record.
+fn activated<W: WriteFile>(last: &LastSegment, segment: LockedFile<W>) -> Active<W> {
+    let run = Run::from(last.run.chain, last.run.record_offset, last.run.end_offset);
+    Active::new(Follower { header: last.header, run }, segment)
+}
+
+/// What is durable, where the last owner of this boot left cleanly and others wait to sync what was
+/// appended behind that. `None` where nobody does, or nobody knows how a sync of theirs ended.
+fn left_to_others<S: Storage>(
+    storage: &S,
+    board: &dyn Board,
+    survey: &Survey,
+) -> DiskResult<Option<u64>> {
+    use holdpoint_log_format::recovery::LastOwner;
+    let is_idle = survey.lock.is_some_and(|lock| lock.state == OwnerState::Idle);
+    let is_of_boot = survey.evidence.last_owner == LastOwner::SameBoot;
+    if left_cleanly(survey) || !is_idle || !is_of_boot {
+        return Ok(None);
+    }
+    // A program that knows of no shared sync left this: it syncs nothing more.
+    let is_shared = Synced::find(&page(board)?).is_some_and(|it| it.boot == storage.boot());
+    let is_known = is_shared && !is_abandoned(storage, board)?;
+    Ok(is_known.then(|| survey.mark.max(survey.durable_by_lock())))
+}
+
+/// Number of shared syncs that LOCK says were begun.
+fn begun_syncs<S: Storage>(storage: &S, lock: &S::Lock) -> DiskResult<u64> {
+    let page = lock.read().named("read", names::LOCK)?;
+    Ok(synced(&page, storage.boot()).count)
 }
 
 /// Whoever did not leave cleanly may not have made the names of its files durable. What it prepared

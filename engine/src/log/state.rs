@@ -10,8 +10,13 @@ use super::options::{Options, Ownership, Recovered};
 use super::owner::Owner;
 use super::preallocate::Preallocated;
 use super::roll::Prepared;
-use super::storage::{LockFile, Storage};
-use crate::sync::{self, Condvar, Mutex, MutexGuard};
+use super::shared_sync::{self, Trouble, Wanted};
+use super::storage::{Board, LockFile, Storage};
+use super::tail::rewrite;
+use super::turn_queue;
+use crate::sync::{self, AtomicU64, Mutex, Ordering};
+use holdpoint_log_format::board::Appended;
+use holdpoint_log_format::limits::SEGMENT_HEADER_LENGTH;
 use holdpoint_log_format::{BootId, Head, Lock, LogId, OwnerState, names};
 use std::io;
 use std::sync::Arc;
@@ -20,6 +25,9 @@ use std::time::{Duration, Instant};
 /// Threads that follow one another keep the lock for at most this long before every other process
 /// gets its chance.
 const SHARED_HOLD: Duration = Duration::from_millis(50);
+
+/// And for this long where other processes stand in the queue.
+const QUEUE_HOLD: Duration = Duration::from_millis(1);
 
 /// How often whoever writes looks whether LOCK is still there, where no sync does.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -32,8 +40,8 @@ pub(super) struct Shared<S: Storage> {
     pub(super) log: LogId,
     pub(super) first_segment: u64,
     pub(super) state: Mutex<State<S>>,
-    /// The lock was given back.
-    pub(super) released: Condvar,
+    /// Threads that are about to begin a turn: while there are any, the lock is kept for them.
+    pub(super) coming: AtomicU64,
     pub(super) commit: GroupCommit,
     pub(super) schedule: Schedule,
 }
@@ -47,11 +55,21 @@ pub(super) struct State<S: Storage> {
     pub(super) rooms: Vec<Prepared<S::Writer>>,
     /// HEAD as it was at opening; its log and anchor are those of every HEAD of this log.
     pub(super) head: Head,
-    /// Held while turns and acknowledgements rely on it, or always by an exclusive owner.
+    /// Held during turns, between two of them where the next one is coming, or always by an
+    /// exclusive owner.
     pub(super) lock: Option<Arc<S::Lock>>,
     /// When its name was last looked at.
     pub(super) looked: Instant,
-    pub(super) uses: LockUses,
+    /// When turns that follow one another began to keep it.
+    pub(super) taken: Instant,
+    /// It was kept for long: processes that stand in no queue come first.
+    pub(super) owes_pause: bool,
+    /// Where other processes say how far they synced; `None` where nothing is shared with them.
+    pub(super) board: Option<Arc<dyn Board>>,
+    /// Number of failed shared syncs that the last taking of the lock found.
+    pub(super) epoch: u64,
+    /// Number of shared syncs that were begun when the active segment's file was opened.
+    pub(super) opened: u64,
     /// Wall clock minus time since boot as the caller last gave it, for LOCK.
     pub(super) wall_minus_boot: i64,
     /// The newest record that was found without HEAD; 0: HEAD was there. Until more is durable,
@@ -60,18 +78,6 @@ pub(super) struct State<S: Storage> {
     /// What recoveries found that is to be put on record, the oldest first. Whichever turn comes
     /// upon it, the next one that appends has it before anything else.
     pub(super) unrecorded: Vec<Recovered>,
-}
-
-/// Who relies on the lock of an owner that gives it back.
-#[derive(Debug, Default)]
-pub(super) struct LockUses {
-    /// Turns, and acknowledgements that are waited for.
-    count: u32,
-    taken: Option<Instant>,
-    /// Threads that wait until the lock is given back.
-    waiting: u32,
-    /// Threads waited when it was given back: another process comes first.
-    pub(super) owes_pause: bool,
 }
 
 impl<S: Storage> Shared<S> {
@@ -115,15 +121,51 @@ impl<S: Storage> Shared<S> {
         let is_needed = self.commit.durable() < state.active.chain().sequence;
         if is_needed {
             let filled = state.active.write_zeros(&self.storage);
-            let synced = filled.and_then(|()| {
-                let active = &state.active;
-                self.storage.sync(&active.writer).named_as("sync", || active.path())
-            });
+            let synced = filled.and_then(|()| self.sync_written(state));
             let relied_on = synced.and_then(|()| state.check_lock());
             relied_on.map_err(|error| self.poisoned_by(state, &error))?;
         }
         self.all_durable(state);
         Ok(is_needed)
+    }
+
+    /// Syncs the active segment while LOCK is held.
+    fn sync_written(&self, state: &State<S>) -> DiskResult<()> {
+        let active = &state.active;
+        let Some(board) = &state.board else {
+            return self.storage.sync(&active.writer).named_as("sync", || active.path());
+        };
+        let wanted = Wanted { holds_lock: true, ..state.wanted() };
+        let wait = self.options.lock_wait;
+        match shared_sync::reach(&self.storage, &**board, &active.writer, &wanted, wait) {
+            Err(Trouble::Unknown) => self.write_again(state, &**board),
+            reached => reached.map_err(DiskError::from),
+        }
+    }
+
+    /// Somebody died with a sync under way since this turn began: what the disk has of the active
+    /// segment is not known, so its records are written again, and synced. Only under LOCK.
+    fn write_again(&self, state: &State<S>, board: &dyn Board) -> DiskResult<()> {
+        let (active, storage) = (&state.active, &self.storage);
+        let (path, start) = (active.path(), SEGMENT_HEADER_LENGTH as u64);
+        rewrite(storage, active.locked()?, &path, start, active.end_offset())?;
+        storage.sync(&active.writer).named("sync", &path)?;
+        shared_sync::settle(storage, board, active.sequence())
+    }
+
+    /// Looks whether what is read of other processes is still LOCK.
+    pub(super) fn look_at_board(&self, state: &mut State<S>) -> DiskResult<()> {
+        let Some(board) = &state.board else { return Ok(()) };
+        if !board.has_its_name().named("look at", names::LOCK)? {
+            state.board = self.storage.board().named("open", names::LOCK)?;
+        }
+        Ok(())
+    }
+
+    /// Number of shared syncs that were begun.
+    pub(super) fn begun_syncs(&self, state: &State<S>) -> DiskResult<u64> {
+        let Some(board) = &state.board else { return Ok(0) };
+        Ok(shared_sync::synced(&shared_sync::page(&**board)?, self.storage.boot()).count)
     }
 
     /// Writes what is staged, under the segment's lock.
@@ -142,6 +184,9 @@ impl<S: Storage> Shared<S> {
     /// Replaces HEAD with the newest durable record whose place is known, within a turn.
     pub(super) fn write_head(&self, state: &mut State<S>) -> Result<(), DiskError> {
         let _at_the_disk = self.commit.take(self.commit.durable());
+        // Whoever was there before may have failed.
+        let has_failed = self.commit.has_failed().then(|| io::Error::other("a sync failed before"));
+        has_failed.map_or(Ok(()), Err).named("replace", names::HEAD)?;
         state.check_lock()?;
         self.schedule.head_is_done();
         self.replace_head(&state.head)
@@ -181,11 +226,13 @@ impl<S: Storage> Shared<S> {
 
     /// Writes what is staged and gives the lock back, saying how the log was left.
     pub(super) fn release(&self, state: &mut State<S>) {
-        // Whoever is at the disk may be about to replace HEAD, which needs the lock.
-        drop(self.commit.take(self.commit.durable()));
+        if state.board.is_none() {
+            // Whoever is at the disk may be about to replace HEAD, which needs the lock.
+            drop(self.commit.take(self.commit.durable()));
+        }
         if self.poison().is_none() {
             // A failure here poisons the handle, and LOCK says so below.
-            let _ = self.write_staged(state);
+            let _ = self.write_staged(state).and_then(|()| self.write_zeros(state));
         }
         let content = match self.poison() {
             Some(_) => self.lock_content(state, OwnerState::Poisoned),
@@ -197,15 +244,26 @@ impl<S: Storage> Shared<S> {
             None => self.lock_content(state, OwnerState::Idle),
         };
         if let Some(held) = state.lock.take() {
-            let written = lock::write(&held, &content);
+            let written = lock::write_all(&held, &content, state.appended());
             // Before LOCK: who gets that finds this one free.
             state.active.lock = None;
+            drop(held);
+            if let Some(board) = &state.board {
+                turn_queue::wake_next(&**board);
+            }
             if let Err(error) = written {
                 self.poisoned_by(state, &error);
             }
         }
-        state.uses.owes_pause = state.uses.waiting > 0;
-        self.released.notify_all();
+    }
+
+    /// Writes the zeros that later commits will want, where a sync is to follow.
+    fn write_zeros(&self, state: &mut State<S>) -> Result<(), AppendError> {
+        if state.board.is_none() || self.commit.durable() >= state.active.sequence() {
+            return Ok(());
+        }
+        let filled = state.active.write_zeros(&self.storage);
+        filled.map_err(|error| self.poisoned_by(state, &error))
     }
 
     /// What LOCK says of this owner.
@@ -213,48 +271,56 @@ impl<S: Storage> Shared<S> {
         lock_content(state, owner, self.storage.boot(), self.commit.durable())
     }
 
-    /// A turn begins: it relies on the lock, held by now or taken next.
-    pub(super) fn begin_use(&self, state: &mut State<S>) {
-        if self.options.ownership == Ownership::PerTransaction {
-            if state.uses.count == 0 {
-                state.uses.taken = Some(sync::now());
-            }
-            state.uses.count += 1;
-        }
-    }
-
-    /// Whoever relied on the lock does so no more; the last one gives it back. A poisoned owner
-    /// writes nothing more, so it gives the lock back at once.
-    pub(super) fn end_use(&self, state: &mut State<S>) {
-        state.uses.count = state.uses.count.saturating_sub(1);
-        let is_last = state.uses.count == 0 && self.options.ownership == Ownership::PerTransaction;
-        if state.lock.is_some() && (is_last || self.commit.has_failed()) {
+    /// A turn ends. The lock is given back, unless another thread of this process is coming and
+    /// nobody else has waited for long. A poisoned owner writes nothing more, so it gives it back.
+    pub(super) fn end_turn(&self, state: &mut State<S>) {
+        let is_shared = self.options.ownership == Ownership::PerTransaction;
+        if state.lock.is_some() && (self.commit.has_failed() || is_shared && !self.keeps(state)) {
             self.release(state);
         }
     }
 
-    /// Waits for the end of a stretch of turns that has kept the lock for too long already, unless
-    /// it does not end: the caller's own thread may be part of it.
-    pub(super) fn let_others_in(&self, state: &mut MutexGuard<'_, State<S>>) {
-        if !state.is_worn_out() {
-            return;
+    /// Whether the lock stays for the next thread.
+    fn keeps(&self, state: &mut State<S>) -> bool {
+        if self.coming.load(Ordering::SeqCst) == 0 {
+            return false;
         }
-        let until = sync::now() + SHARED_HOLD;
-        while state.is_worn_out() {
-            state.uses.waiting += 1;
-            let gave_up = self.released.wait_until(state, until).timed_out();
-            state.uses.waiting -= 1;
-            if gave_up {
-                state.uses.taken = Some(sync::now());
-            }
-        }
+        let kept = sync::now().duration_since(state.taken);
+        state.owes_pause = kept > SHARED_HOLD;
+        let has_queue =
+            || state.board.as_ref().is_some_and(|board| turn_queue::has_queue(&**board));
+        kept <= SHARED_HOLD && (kept <= QUEUE_HOLD || !has_queue())
+    }
+
+    /// A thread is about to begin a turn.
+    pub(super) fn is_coming(&self) {
+        self.coming.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// It has begun one.
+    pub(super) fn has_come(&self) {
+        self.coming.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// It does not come after all.
+    pub(super) fn stays_away(&self) {
+        self.has_come();
+        self.end_turn(&mut self.state.lock());
     }
 }
 
 impl<S: Storage> State<S> {
-    /// Whether turns have kept the lock for so long that others come first.
-    fn is_worn_out(&self) -> bool {
-        self.lock.is_some() && self.uses.are_worn_out()
+    /// What a sync is to cover: everything that was appended.
+    pub(super) fn wanted(&self) -> Wanted {
+        let Appended { sequence, segment } = self.appended();
+        let State { epoch, opened, found_without_head: unnamed, .. } = *self;
+        Wanted { sequence, segment, epoch, opened, unnamed, holds_lock: false }
+    }
+
+    /// Where the newest appended record is.
+    pub(super) fn appended(&self) -> Appended {
+        let segment = self.active.header().first_sequence();
+        Appended { sequence: self.active.sequence(), segment }
     }
 
     /// Whether LOCK, if it is held, is still the one that others come to. The segment's lock keeps
@@ -271,20 +337,16 @@ impl<S: Storage> State<S> {
     }
 }
 
-impl LockUses {
-    fn are_worn_out(&self) -> bool {
-        self.count > 0
-            && self.taken.is_some_and(|taken| sync::now().duration_since(taken) > SHARED_HOLD)
-    }
-}
-
 /// LOCK keeps everybody else out only while it is the file that was locked.
 pub(super) fn check_name(held: &impl LockFile) -> DiskResult<()> {
-    let named = held.has_its_name().and_then(|has_its_name| {
-        let lost = || io::Error::other("it was removed or replaced while this process held it");
-        has_its_name.then_some(()).ok_or_else(lost)
-    });
+    let named = held
+        .has_its_name()
+        .and_then(|has_its_name| has_its_name.then_some(()).ok_or_else(lost_name));
     named.named("rely on", names::LOCK)
+}
+
+pub(super) fn lost_name() -> io::Error {
+    io::Error::other("it was removed or replaced while this process relied on it")
 }
 
 /// What LOCK says of an owner.

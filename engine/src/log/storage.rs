@@ -4,9 +4,12 @@
 use super::run_file::{RunFile, RunFileStamp};
 use holdpoint_log_files::{ReadFile, ReadStorage, RunEntries, RunFileFault};
 use holdpoint_log_format::BootId;
+use holdpoint_log_format::board::Ticket;
+use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What stands at the log's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +164,34 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// What the disk says.
     fn try_lock(&self) -> io::Result<Option<Self::Lock>>;
 
+    /// Takes the lock of SYNC if nobody has it, making that file as LOCK is made. `None` on a disk
+    /// without a [board](Storage::board), which is not asked.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn try_sync_lock(&self) -> io::Result<Option<Self::Lock>> {
+        Ok(None)
+    }
+
+    /// LOCK, open for whoever does not hold it, made as it is for its holder. `None` on a disk
+    /// whose processes share no sync: each one syncs for itself then, while it holds LOCK.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn board(&self) -> io::Result<Option<Arc<dyn Board>>> {
+        Ok(None)
+    }
+
+    /// A failure to write a file back that this open file has not been told of. A disk that tells
+    /// at a sync alone need not look.
+    ///
+    /// # Errors
+    /// The failure: what was written to it since it was opened, by anybody, may not be durable.
+    fn check_written_back(&self, file: &Self::Writer) -> io::Result<()> {
+        let _ = file;
+        Ok(())
+    }
+
     /// Whether a name stands for an open file. A disk on which nobody but a log's writers changes
     /// names need not look.
     ///
@@ -264,6 +295,43 @@ pub trait WriteFile: ReadFile {
     }
 }
 
+/// LOCK as it is for whoever does not hold it: what it says of shared syncs and of who waits, and
+/// where to wait.
+pub trait Board: Debug + Send + Sync {
+    /// The whole file.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn read(&self) -> io::Result<Vec<u8>>;
+
+    /// Writes a block. Who holds SYNC writes what shared syncs came to, everybody a ticket.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn write_at(&self, offset: usize, bytes: &[u8]) -> io::Result<()>;
+
+    /// As [`LockFile::has_its_name`].
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn has_its_name(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    /// Waits until one of `bits` of the word at `offset` is woken, unless the word is no longer
+    /// `seen`, and for at most `within`; for a shorter time where the system cannot wait so.
+    fn wait(&self, offset: usize, seen: u32, bits: u32, within: Duration);
+
+    /// Wakes at most so many who wait for one of `bits` of the word at `offset`.
+    fn wake(&self, offset: usize, bits: u32, most: u32);
+
+    /// A ticket for somebody of this process who comes now.
+    fn ticket(&self) -> Ticket;
+
+    /// Whether the process of a ticket is there.
+    fn is_there(&self, ticket: &Ticket) -> bool;
+}
+
 /// The file LOCK, held.
 pub trait LockFile {
     /// Its content.
@@ -282,7 +350,8 @@ pub trait LockFile {
         Ok(true)
     }
 
-    /// Replaces its content. Not synced: LOCK matters only within a boot.
+    /// Replaces its beginning, and makes the file as long as LOCK is. Not synced: LOCK matters only
+    /// within a boot.
     ///
     /// # Errors
     /// What the disk says.

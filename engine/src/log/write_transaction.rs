@@ -11,6 +11,7 @@ use super::options::{Ownership, Recovered};
 use super::recovery::settle;
 use super::roll::{self, Prepared};
 use super::segment_lock::{CHANGES_MAX, LockedFile};
+use super::shared_sync;
 use super::state::{Shared, State};
 use super::storage::Storage;
 use crate::sync::{self, MutexGuard};
@@ -38,8 +39,6 @@ pub struct WriteTransaction<'a, S: Storage> {
     state: MutexGuard<'a, State<S>>,
     /// What LOCK said of the wall clock in this boot before the turn.
     previous_wall_minus_boot: Option<i64>,
-    /// An acknowledgement relies on the lock from here on.
-    is_handed_over: bool,
     /// The run whose room may be taken where the disk is full.
     pub(super) takes_room_of: Option<String>,
 }
@@ -47,28 +46,50 @@ pub struct WriteTransaction<'a, S: Storage> {
 impl<'a, S: Storage> WriteTransaction<'a, S> {
     pub(super) fn begin(shared: &'a Shared<S>) -> Result<Self, AppendError> {
         shared.check_owner()?;
-        Self::begin_within(shared, shared.state.lock(), shared.options.lock_wait)
+        shared.is_coming();
+        let state = shared.state.lock();
+        shared.has_come();
+        Self::begin_within(shared, state, shared.options.lock_wait)
+    }
+
+    /// Begins a turn; what others appended is read `ahead` while the lock is waited for, and that
+    /// gives the place which the reader has come to.
+    pub(super) fn begin_ahead(
+        shared: &'a Shared<S>,
+        wait: Duration,
+        ahead: &mut dyn FnMut() -> Follower,
+    ) -> Result<Self, AppendError> {
+        shared.check_owner()?;
+        shared.is_coming();
+        let state = shared.state.lock();
+        shared.has_come();
+        Self::begin_reading(shared, state, wait, Some(ahead))
     }
 
     /// Begins a turn when the lock is to be had within `wait`.
     pub(super) fn begin_within(
         shared: &'a Shared<S>,
-        mut state: MutexGuard<'a, State<S>>,
+        state: MutexGuard<'a, State<S>>,
         wait: Duration,
     ) -> Result<Self, AppendError> {
-        shared.let_others_in(&mut state);
-        shared.check_usable()?;
+        Self::begin_reading(shared, state, wait, None)
+    }
+
+    fn begin_reading(
+        shared: &'a Shared<S>,
+        mut state: MutexGuard<'a, State<S>>,
+        wait: Duration,
+        ahead: Option<&mut dyn FnMut() -> Follower>,
+    ) -> Result<Self, AppendError> {
+        if let Err(error) = shared.check_usable() {
+            // It may have been kept for this turn.
+            shared.end_turn(&mut state);
+            return Err(error);
+        }
         let known = Some(state.wall_minus_boot).filter(|_| state.lock.is_some());
-        shared.begin_use(&mut state);
-        let mut turn = Self {
-            shared,
-            state,
-            previous_wall_minus_boot: known,
-            is_handed_over: false,
-            takes_room_of: None,
-        };
+        let mut turn = Self { shared, state, previous_wall_minus_boot: known, takes_room_of: None };
         if turn.state.lock.is_none()
-            && let Err(error) = turn.take_lock(wait)
+            && let Err(error) = turn.take_lock(wait, ahead)
         {
             turn.state.active.lock = None;
             return Err(error);
@@ -250,11 +271,10 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
 
     /// Ends the turn; what is waited for depends on the newest appended record.
     pub(super) fn leave_for(
-        mut self,
+        self,
         goal: impl FnOnce(u64) -> Goal,
     ) -> Result<Acknowledgement<'a, S>, AppendError> {
         self.check_usable()?;
-        self.is_handed_over = true;
         Ok(Acknowledgement::pending(self.shared, goal(self.state.active.sequence())))
     }
 
@@ -321,7 +341,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         self.poisoned_by(&error)
     }
 
-    fn poisoned_by(&mut self, error: &DiskError) -> AppendError {
+    pub(super) fn poisoned_by(&mut self, error: &DiskError) -> AppendError {
         self.shared.poisoned_by(&mut self.state, error)
     }
 
@@ -329,7 +349,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         self.shared.write_head(&mut self.state)
     }
 
-    fn follow_with_head(&mut self) -> Result<(), AppendError> {
+    pub(super) fn follow_with_head(&mut self) -> Result<(), AppendError> {
         self.shared.follow_with_head(&mut self.state)
     }
 
@@ -340,27 +360,60 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     }
 
     /// Takes the lock of the log and catches up with what others appended.
-    fn take_lock(&mut self, wait: Duration) -> Result<(), AppendError> {
+    fn take_lock(
+        &mut self,
+        wait: Duration,
+        mut ahead: Option<&mut dyn FnMut() -> Follower>,
+    ) -> Result<(), AppendError> {
         let storage = &self.shared.storage;
-        if std::mem::take(&mut self.state.uses.owes_pause) {
+        if std::mem::take(&mut self.state.owes_pause) {
             lock::let_others_in();
         }
-        let acquired = lock::acquire(storage, wait).map_err(|error| self.poisoned_by(&error))?;
-        let held = acquired.map_err(locked)?;
+        let board = self.state.board.clone();
+        let mut reached = None;
+        let mut read_ahead = || reached = ahead.as_mut().map(|ahead| ahead());
+        read_ahead();
+        let acquired = lock::acquire(storage, board.as_deref(), wait, &mut read_ahead);
+        let held = acquired.map_err(|error| self.poisoned_by(&error))?.map_err(locked)?;
+        self.goes_on_from(reached);
+        self.shared.look_at_board(&mut self.state).map_err(|error| self.poisoned_by(&error))?;
+        let is_known = self.learn_epoch().map_err(|error| self.poisoned_by(&error))?;
         let boot = storage.boot();
         let before = lock::read(&held).filter(|lock| lock.boot == boot && boot != BootId::UNKNOWN);
         self.previous_wall_minus_boot = before.map(|lock| lock.wall_minus_boot);
         // What others saw since stays in LOCK where this turn says nothing of the clock.
         self.state.wall_minus_boot =
             before.map_or(self.state.wall_minus_boot, |lock| lock.wall_minus_boot);
-        match before.filter(|lock| lock.state == OwnerState::Idle) {
+        match before.filter(|lock| is_known && lock.state == OwnerState::Idle) {
             Some(clean) => self.catch_up_cleanly(&held, &clean, wait)?,
             None => self.take_over(&held)?,
         }
         let content = self.shared.lock_content(&self.state, OwnerState::InTransaction);
-        lock::write(&held, &content).map_err(|error| self.poisoned_by(&error))?;
+        let written = lock::write_all(&held, &content, self.state.appended());
+        written.map_err(|error| self.poisoned_by(&error))?;
         (self.state.lock, self.state.looked) = (Some(Arc::new(held)), sync::now());
+        self.state.taken = self.state.looked;
         Ok(())
+    }
+
+    /// Goes on from where a reader of this log stands that has come further: each link leads there.
+    fn goes_on_from(&mut self, reached: Option<Follower>) {
+        let newest = self.state.active.sequence();
+        if let Some(reached) = reached.filter(|reached| reached.run.chain.sequence > newest) {
+            self.state.active.follower = reached;
+        }
+    }
+
+    /// Learns how many shared syncs have failed. False where one did since the last turn, or nobody
+    /// knows how one ended: what is not known to be durable is written again then.
+    fn learn_epoch(&mut self) -> Result<bool, DiskError> {
+        let storage = &self.shared.storage;
+        let Some(board) = &self.state.board else { return Ok(true) };
+        let now = shared_sync::synced(&shared_sync::page(&**board)?, storage.boot());
+        let is_same = now.epoch == self.state.epoch;
+        let is_known = is_same && !shared_sync::is_abandoned(storage, &**board)?;
+        self.state.epoch = now.epoch;
+        Ok(is_known)
     }
 
     /// The last owner left cleanly: what it appended is read, and what it synced is durable.
@@ -405,6 +458,9 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
                 return Ok(true);
             }
             drop(lock);
+            // Before it is opened: of what fails in syncs that begin later, this file tells.
+            let opened = self.shared.begun_syncs(&self.state);
+            self.state.opened = opened.map_err(|error| self.poisoned_by(&error))?;
             // Whoever takes over from what is left there is told what is wrong with it.
             let Ok(writer) = storage.open_writer(&path) else { return Ok(false) };
             self.state.active.goes_on_in(writer);
@@ -428,7 +484,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     fn take_over(&mut self, held: &S::Lock) -> Result<(), AppendError> {
         let storage = &self.shared.storage;
         let options = super::Options { create: false, ..self.shared.options.clone() };
-        let settled = match settle(storage, held, &options) {
+        let settled = match settle(storage, held, None, &options) {
             Ok(settled) => settled,
             // Nothing was changed and nothing acknowledged is at stake: the next turn takes over.
             Err(OpenError::NoSpace { needed, .. }) => return Err(AppendError::NoSpace { needed }),
@@ -451,11 +507,15 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         self.shared.commit.is_witnessed(settled.witnessed());
         self.state.found_without_head = settled.recovered.found_without_head();
         self.state.active = settled.active;
+        self.state.opened = settled.opened;
         if settled.recovered.is_for_the_record() {
             self.state.unrecorded.push(settled.recovered);
         }
         self.shared.all_durable(&self.state);
-        Ok(())
+        let Some(board) = &self.state.board else { return Ok(()) };
+        let durable = self.shared.lock_content(&self.state, OwnerState::Idle).durable_sequence;
+        let settled = shared_sync::settle(storage, &**board, durable);
+        settled.map_err(|error| self.poisoned_by(&error))
     }
 
     /// The state that this handle held is no longer that of the log.
@@ -475,8 +535,6 @@ fn locked(held: Held) -> AppendError {
 
 impl<S: Storage> Drop for WriteTransaction<'_, S> {
     fn drop(&mut self) {
-        if !self.is_handed_over {
-            self.shared.end_use(&mut self.state);
-        }
+        self.shared.end_turn(&mut self.state);
     }
 }

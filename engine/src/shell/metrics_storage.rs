@@ -1,7 +1,7 @@
 //! The log's storage with the hooks of [`Metrics`] around its writes and syncs.
 
 use super::metrics::Metrics;
-use crate::log::{RootState, RunFile, RunFileStamp, Storage};
+use crate::log::{Board, RootState, RunFile, RunFileStamp, Storage};
 use holdpoint_log_files::{Entry, Mapped, ReadStorage, RunEntries, RunFileFault};
 use holdpoint_log_format::BootId;
 use std::io;
@@ -131,6 +131,18 @@ impl<S: Storage> Storage for Measured<S> {
 
     fn lock_holder(&self, path: &str) -> Option<u32> {
         self.disk.lock_holder(path)
+    }
+
+    fn try_sync_lock(&self) -> io::Result<Option<Self::Lock>> {
+        self.disk.try_sync_lock()
+    }
+
+    fn board(&self) -> io::Result<Option<Arc<dyn Board>>> {
+        self.disk.board()
+    }
+
+    fn check_written_back(&self, file: &Self::Writer) -> io::Result<()> {
+        self.disk.check_written_back(file)
     }
 
     fn is_locked(&self) -> io::Result<bool> {

@@ -81,6 +81,15 @@ impl LiveState {
         }
     }
 
+    /// Evolves the state by what others have appended by now, before a turn: what the turn has to
+    /// read is little then. What stands in the way is met again in the turn.
+    pub(super) fn read_ahead<S: Storage>(&mut self, log: &Log<S>) -> Result<(), SubmitError> {
+        match self.follow(&|place, visit| log.follow_ahead(place, visit)) {
+            Err(SubmitError::Follow(FollowError::Gone { .. })) => Ok(()),
+            other => other,
+        }
+    }
+
     /// The state at a log's beginning. At an anchor above 0 it is carried by the newest event that
     /// names the anchor.
     pub(super) fn at_beginning(

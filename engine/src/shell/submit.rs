@@ -457,6 +457,7 @@ fn in_turn<'a, S: Storage, T>(
     work: impl FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<S>) -> Result<T, SubmitError>,
 ) -> Result<(T, Pending<'a, S>), SubmitError> {
     let mut watch = engine.meter.turn();
+    let coming = engine.log.coming();
     let mut held = match wait {
         Some(wait) => hot_within(engine, wait)?,
         None => engine.hot.lock(),
@@ -464,10 +465,18 @@ fn in_turn<'a, S: Storage, T>(
     watch.has_thread();
     // Taken out meanwhile: a panic leaves no state behind that may be half evolved.
     let mut hot = held.take().ok_or_else(|| discarded(engine))?;
-    let begun = wait.map_or_else(|| engine.log.begin(), |wait| engine.log.begin_within(wait));
-    let result = begun.map_err(SubmitError::from).and_then(|mut turn| {
+    let before = hot.place.run.chain.sequence;
+    let mut read = Ok(());
+    let begun = engine.log.begin_ahead(wait, &mut || {
+        if read.is_ok() {
+            read = hot.read_ahead(&engine.log);
+        }
+        hot.place.clone()
+    });
+    let begun = read.and_then(|()| begun.map_err(SubmitError::from));
+    let result = begun.and_then(|mut turn| {
+        coming.has_come();
         watch.began();
-        let before = hot.place.run.chain.sequence;
         hot.catch_up(&turn)?;
         if hot.place.run.chain.sequence != before {
             engine.drawn.lock().written_behind(before);

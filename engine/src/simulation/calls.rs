@@ -4,13 +4,16 @@ use super::disk::SimulatedDisk;
 use super::fault::Call;
 use super::machine::{Machine, NameChange};
 use super::names::{Node, parent};
-use crate::log::{LockFile, RootState, Storage, WriteFile};
+use crate::log::{Board, LockFile, RootState, Storage, WriteFile};
 use holdpoint_log_files::{Entry, EntryKind, ReadFile, ReadStorage};
+use holdpoint_log_format::board::Ticket;
+use holdpoint_log_format::limits::LOCK_FILE_LENGTH;
 use holdpoint_log_format::{BootId, names};
 use parking_lot::Mutex;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A file of a simulated disk, open.
 #[derive(Clone, Debug)]
@@ -20,9 +23,16 @@ pub struct SimulatedFile {
     path: String,
 }
 
-/// The lock of a simulated disk, held until it is dropped.
+/// The lock of a simulated disk, or its SYNC, held until it is dropped.
 #[derive(Debug)]
-pub struct SimulatedLock(SimulatedFile);
+pub struct SimulatedLock {
+    file: SimulatedFile,
+    is_lock: bool,
+}
+
+/// LOCK of a simulated disk, whose processes follow one another: nobody waits there.
+#[derive(Debug)]
+struct SimulatedBoard(SimulatedFile);
 
 impl SimulatedDisk {
     fn opened(&self, path: &str, file: u64) -> SimulatedFile {
@@ -174,16 +184,28 @@ impl Storage for SimulatedDisk {
     fn try_lock(&self) -> io::Result<Option<SimulatedLock>> {
         let mut machine = self.machine.lock();
         machine.check_power()?;
-        let file = match machine.names.get(names::LOCK) {
-            Some(Node::File(file)) => file,
-            Some(Node::Directory) => return Err(io::ErrorKind::InvalidInput.into()),
-            None => machine.create_empty(names::LOCK)?,
-        };
+        let file = machine.file_named(names::LOCK)?;
         if machine.is_locked {
             return Ok(None);
         }
         machine.is_locked = true;
-        Ok(Some(SimulatedLock(self.opened(names::LOCK, file))))
+        Ok(Some(SimulatedLock { file: self.opened(names::LOCK, file), is_lock: true }))
+    }
+
+    fn try_sync_lock(&self) -> io::Result<Option<SimulatedLock>> {
+        let mut machine = self.machine.lock();
+        machine.check_power()?;
+        let number = machine.file_named(names::SYNC)?;
+        let is_free = machine.locked.insert(number);
+        let file = self.opened(names::SYNC, number);
+        Ok(is_free.then_some(SimulatedLock { file, is_lock: false }))
+    }
+
+    fn board(&self) -> io::Result<Option<Arc<dyn Board>>> {
+        let mut machine = self.machine.lock();
+        machine.check_power()?;
+        let file = machine.file_named(names::LOCK)?;
+        Ok(Some(Arc::new(SimulatedBoard(self.opened(names::LOCK, file)))))
     }
 
     fn is_locked(&self) -> io::Result<bool> {
@@ -214,19 +236,50 @@ impl Storage for SimulatedDisk {
 
 impl LockFile for SimulatedLock {
     fn read(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; 4_096];
-        let read = self.0.read_at(0, &mut bytes)?;
-        bytes.truncate(read);
-        Ok(bytes)
+        read_whole(&self.file)
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        self.0.machine.lock().write_lock(&self.0.path, self.0.file, bytes)
+        self.file.machine.lock().write_lock(&self.file.path, self.file.file, 0, bytes)
     }
 }
 
 impl Drop for SimulatedLock {
     fn drop(&mut self) {
-        self.0.machine.lock().is_locked = false;
+        let mut machine = self.file.machine.lock();
+        if self.is_lock {
+            machine.is_locked = false;
+        } else {
+            machine.locked.remove(&self.file.file);
+        }
     }
+}
+
+impl Board for SimulatedBoard {
+    fn read(&self) -> io::Result<Vec<u8>> {
+        read_whole(&self.0)
+    }
+
+    fn write_at(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
+        self.0.machine.lock().write_lock(&self.0.path, self.0.file, offset as u64, bytes)
+    }
+
+    fn wait(&self, _: usize, _: u32, _: u32, _: Duration) {}
+
+    fn wake(&self, _: usize, _: u32, _: u32) {}
+
+    fn ticket(&self) -> Ticket {
+        Ticket { number: 1, pid: 1, start: 1 }
+    }
+
+    fn is_there(&self, _: &Ticket) -> bool {
+        true
+    }
+}
+
+fn read_whole(file: &SimulatedFile) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; LOCK_FILE_LENGTH];
+    let read = file.read_at(0, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes)
 }

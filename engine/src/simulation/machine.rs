@@ -5,6 +5,7 @@ use super::fault::{Call, Effect, Fault, Made, ReadFault};
 use super::file::FileContent;
 use super::names::{Names, Node};
 use super::pages::{Hash, PAGE};
+use holdpoint_log_format::limits::LOCK_FILE_LENGTH;
 use holdpoint_log_format::names::{SEGMENTS, parse_segment};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -226,17 +227,32 @@ impl Machine {
         }
     }
 
-    /// LOCK is written in one piece, and is then as long as what was written.
-    pub(super) fn write_lock(&mut self, path: &str, file: u64, bytes: &[u8]) -> io::Result<()> {
+    /// A block of LOCK is written in one piece, and LOCK has its own length then.
+    pub(super) fn write_lock(
+        &mut self,
+        path: &str,
+        file: u64,
+        offset: u64,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         let mut written = 0;
         while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
-            match self.write(Call::WriteLock, path, file, written as u64, rest) {
+            match self.write(Call::WriteLock, path, file, offset + written as u64, rest) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => written += other?,
             }
         }
-        self.content(file).set_length(bytes.len() as u64);
+        self.content(file).set_length(LOCK_FILE_LENGTH as u64);
         Ok(())
+    }
+
+    /// The file of a name, made where there is none.
+    pub(super) fn file_named(&mut self, path: &str) -> io::Result<u64> {
+        match self.names.get(path) {
+            Some(Node::File(file)) => Ok(file),
+            Some(Node::Directory) => Err(io::ErrorKind::InvalidInput.into()),
+            None => self.create_empty(path),
+        }
     }
 
     pub(super) fn sync(&mut self, path: &str, file: u64) -> io::Result<()> {

@@ -23,8 +23,11 @@ use libc::{c_int, c_void, siginfo_t};
 use memmap2::{MmapOptions, MmapRaw};
 use std::fs::File;
 use std::mem::MaybeUninit;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use std::{io, ptr};
 
 /// More mappings than this are not made; the files are read then.
@@ -84,6 +87,107 @@ fn change_action(new: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
     }
     // SAFETY: sigaction succeeded and so has filled the value in.
     Ok(unsafe { old.assume_init() })
+}
+
+/// The first page of a file by which processes wait for one another: who waits names a word of it,
+/// and is woken by whoever names the same one. Nothing is read or written through it, so a file
+/// that shrinks is no fault here: the system refuses to wait.
+#[derive(Debug)]
+pub struct WaitPage(MmapRaw);
+
+impl WaitPage {
+    /// Maps the page.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn of(file: &File) -> io::Result<Self> {
+        MmapOptions::new().len(UNIT).map_raw_read_only(file).map(Self)
+    }
+
+    /// Waits until somebody wakes one of `bits` of the word at `offset`, unless that is no longer
+    /// `seen`, and for at most `within`. Gives false where the system refuses to wait.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn wait(&self, offset: usize, seen: u32, bits: u32, within: Duration) -> bool {
+        // A time on the monotonic clock is what this operation takes.
+        let until = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let nanoseconds = within.as_nanos().saturating_add(until.tv_nsec as u128);
+        let (seconds, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
+        let until = libc::timespec {
+            tv_sec: until.tv_sec.saturating_add(seconds.try_into().unwrap_or(i64::MAX)) as _,
+            tv_nsec: rest as _,
+        };
+        let operation = libc::FUTEX_WAIT_BITSET;
+        self.call(offset, operation, seen, &raw const until, bits) == 0
+            || [Some(libc::EAGAIN), Some(libc::EINTR), Some(libc::ETIMEDOUT)]
+                .contains(&io::Error::last_os_error().raw_os_error())
+    }
+
+    /// This system has no such call.
+    #[cfg(not(target_os = "linux"))]
+    #[must_use]
+    pub fn wait(&self, _: usize, _: u32, _: u32, _: Duration) -> bool {
+        false
+    }
+
+    /// Wakes at most so many who wait for one of `bits` of the word at `offset`.
+    #[cfg(target_os = "linux")]
+    pub fn wake(&self, offset: usize, bits: u32, most: u32) {
+        let most = most.min(i32::MAX as u32);
+        self.call(offset, libc::FUTEX_WAKE_BITSET, most, ptr::null(), bits);
+    }
+
+    /// This system has no such call.
+    #[cfg(not(target_os = "linux"))]
+    pub fn wake(&self, _: usize, _: u32, _: u32) {}
+
+    #[cfg(target_os = "linux")]
+    fn call(
+        &self,
+        offset: usize,
+        operation: c_int,
+        value: u32,
+        until: *const libc::timespec,
+        bits: u32,
+    ) -> libc::c_long {
+        let word = self.0.as_ptr().wrapping_add(offset % UNIT / 4 * 4);
+        let none = ptr::null::<u32>();
+        // SAFETY: the word is aligned and lies within the mapping, which lives as long as `self`.
+        // The system reads it, and answers where nothing is behind it; no memory is written. The
+        // time is null or a live value, and is not kept.
+        unsafe { libc::syscall(libc::SYS_futex, word, operation, value, until, none, bits) }
+    }
+}
+
+/// A failure to write this file back that this descriptor has not been told of: of what was written
+/// since it was opened, by anybody. Nothing is written and, but for the first page, nothing waited
+/// for.
+///
+/// # Errors
+/// The failure. What was written may not be on the disk.
+#[cfg(target_os = "linux")]
+pub fn check_written_back(file: &File) -> io::Result<()> {
+    // SAFETY: the call takes numbers, and the descriptor is open.
+    let answer =
+        unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 1, libc::SYNC_FILE_RANGE_WAIT_BEFORE) };
+    match answer {
+        0 => Ok(()),
+        _ => match io::Error::last_os_error() {
+            // A file system, or a sandbox, without this call tells at the next sync alone.
+            error if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+            error if error.raw_os_error() == Some(libc::EPERM) => Ok(()),
+            error => Err(error),
+        },
+    }
+}
+
+/// This system tells one descriptor alone.
+///
+/// # Errors
+/// None.
+#[cfg(not(target_os = "linux"))]
+pub fn check_written_back(_: &File) -> io::Result<()> {
+    Ok(())
 }
 
 /// A file's bytes, mapped, as many as there were when it was mapped.

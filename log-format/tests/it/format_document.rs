@@ -89,7 +89,8 @@ fn table_flags_and_owner_states_are_those_of_the_code() {
 #[test]
 fn the_directory_shows_the_names_of_the_code() {
     let directory = section("## 3. The directory");
-    let files = [names::LOCK, names::HEAD, names::HEAD_TEMPORARY, names::ARCHIVE, names::GITIGNORE];
+    use names::{ARCHIVE, GITIGNORE, HEAD, HEAD_TEMPORARY, LOCK, SYNC};
+    let files = [LOCK, SYNC, HEAD, HEAD_TEMPORARY, ARCHIVE, GITIGNORE];
     let inside = [
         format!("{}/", names::SEGMENTS),
         names::segment(1),

@@ -1,6 +1,6 @@
 //! A real directory whose calls fail when the test says so.
 
-use holdpoint_engine::log::{RootState, Storage, WriteFile};
+use holdpoint_engine::log::{Board, RootState, Storage, WriteFile};
 use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};
 use holdpoint_log_format::BootId;
 use std::fs::File;
@@ -231,6 +231,18 @@ impl Storage for FaultyStorage {
 
     fn try_lock(&self) -> io::Result<Option<Self::Lock>> {
         self.inner.try_lock()
+    }
+
+    fn try_sync_lock(&self) -> io::Result<Option<Self::Lock>> {
+        self.inner.try_sync_lock()
+    }
+
+    fn board(&self) -> io::Result<Option<Arc<dyn Board>>> {
+        self.inner.board()
+    }
+
+    fn check_written_back(&self, file: &NamedFile) -> io::Result<()> {
+        self.inner.check_written_back(&file.0)
     }
 
     fn is_locked(&self) -> io::Result<bool> {

@@ -1,7 +1,7 @@
 //! A real directory whose syncs fail, or whose segments are cut, from a chosen moment on, and of
 //! which it is counted how much is read of segments.
 
-use holdpoint_engine::log::{RootState, Storage};
+use holdpoint_engine::log::{Board, RootState, Storage};
 use holdpoint_log_files::{DirectoryStorage, Entry, Mapped, ReadFile, ReadStorage, Stamp};
 use holdpoint_log_format::BootId;
 use std::fs::File;
@@ -152,6 +152,18 @@ impl Storage for Brittle {
 
     fn try_lock(&self) -> io::Result<Option<Self::Lock>> {
         self.disk.try_lock()
+    }
+
+    fn try_sync_lock(&self) -> io::Result<Option<Self::Lock>> {
+        self.disk.try_sync_lock()
+    }
+
+    fn board(&self) -> io::Result<Option<Arc<dyn Board>>> {
+        self.disk.board()
+    }
+
+    fn check_written_back(&self, file: &Self::Writer) -> io::Result<()> {
+        self.disk.check_written_back(file)
     }
 
     fn is_locked(&self) -> io::Result<bool> {

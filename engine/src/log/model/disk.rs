@@ -2,7 +2,8 @@
 //! covers what was written when it began and counts when it returns, and the rules that bind
 //! whoever is at the disk are checked at every call.
 
-use crate::log::{LockFile, RootState, Storage, WriteFile};
+use super::process::{Held, Life, ModelBoard, ModelLock};
+use crate::log::{Board, RootState, Storage, WriteFile};
 use crate::sync::thread;
 use holdpoint_log_files::{Entry, EntryKind, Follower, ReadFile, ReadStorage};
 use holdpoint_log_format::{BootId, Head, Lock, names};
@@ -12,31 +13,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The disk; clones are the same one. Its own lock is never held while others go on.
+/// The disk, as one process has it; clones are the same one. Its own lock is never held while
+/// others go on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ModelDisk(Arc<Mutex<Inside>>);
+pub(crate) struct ModelDisk(pub(super) Arc<Mutex<Inside>>, pub(super) Life);
 
 #[derive(Debug, Default)]
-struct Inside {
+pub(super) struct Inside {
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
-    files: Vec<Bytes>,
-    is_locked: bool,
-    /// Files that are locked, LOCK apart.
-    locked: BTreeSet<usize>,
+    pub(super) files: Vec<Bytes>,
+    pub(super) held: Held,
     syncs_going_on: u32,
+    pub(super) tickets: u64,
     plan: Plan,
-    counts: Counts,
+    pub(super) counts: Counts,
 }
 
 #[derive(Debug, Default)]
-struct Bytes {
-    now: Vec<u8>,
-    /// Counts what changes `now`.
-    version: u64,
+pub(super) struct Bytes {
+    pub(super) now: Vec<u8>,
     durable: Vec<u8>,
-    durable_version: u64,
+    /// What was written since it was last taken for written back, by the number of its write.
+    dirty: BTreeMap<u64, std::ops::Range<usize>>,
+    writes: u64,
+    /// Syncs that go on: a later one waits for what an earlier one writes back.
+    going_on: BTreeSet<u64>,
+    syncs: u64,
+    /// Syncs that failed: what they were to write back is in `now` alone, and taken for clean.
+    failures: u64,
+    /// Failures that somebody was told of: who opens the file later is not.
+    told: u64,
 }
 
 /// What is to happen.
@@ -50,6 +59,11 @@ pub(crate) struct Plan {
     pub(crate) is_full: bool,
     /// Whether writes and reads of segments show others their every 8 bytes, in any order.
     pub(crate) is_torn: bool,
+    /// Whether several processes write: one may sync while another replaces HEAD, or goes on after
+    /// the sync of a third one failed.
+    pub(crate) is_shared: bool,
+    /// Whether one sync alone fails, behind the good ones.
+    pub(crate) fails_once: bool,
 }
 
 /// What happened.
@@ -64,14 +78,12 @@ pub(crate) struct Counts {
 /// An open file.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelFile {
-    disk: ModelDisk,
-    number: usize,
+    pub(super) disk: ModelDisk,
+    pub(super) number: usize,
     is_segment: bool,
+    /// Failures that this open file has told of, or that were told before it was opened.
+    told: Arc<AtomicU64>,
 }
-
-/// The lock, held.
-#[derive(Debug)]
-pub(crate) struct ModelLock(ModelFile);
 
 /// What the disk has for sure: what power loss leaves.
 pub(crate) struct Durable(ModelDisk);
@@ -94,7 +106,7 @@ impl ModelDisk {
     }
 
     pub(crate) fn is_locked(&self) -> bool {
-        self.0.lock().is_locked
+        self.0.lock().held.lock.is_some()
     }
 
     /// What LOCK says.
@@ -124,36 +136,56 @@ impl ModelDisk {
     }
 
     fn file(&self, path: &str) -> Option<ModelFile> {
-        let number = *self.0.lock().names.get(path)?;
+        let inside = self.0.lock();
+        let number = *inside.names.get(path)?;
         let is_segment = path.starts_with(names::SEGMENTS);
-        Some(ModelFile { disk: self.clone(), number, is_segment })
+        let told = Arc::new(AtomicU64::new(inside.files[number].told));
+        Some(ModelFile { disk: self.clone(), number, is_segment, told })
     }
 
     fn make(&self, path: &str, length: u64) -> ModelFile {
         let mut inside = self.0.lock();
         let number = inside.files.len();
         let now = vec![0; usize::try_from(length).expect("it is small")];
-        inside.files.push(Bytes { now, version: 1, ..Bytes::default() });
+        let dirty = BTreeMap::from([(0, 0..now.len())]);
+        inside.files.push(Bytes { now, dirty, ..Bytes::default() });
         inside.names.insert(path.to_string(), number);
         drop(inside);
         self.file(path).expect("it was just made")
     }
 }
 
+impl Bytes {
+    /// Tells an open file of a failure that it has not told of.
+    fn tell(&mut self, file: &ModelFile) -> io::Result<()> {
+        let before = file.told.swap(self.failures, Ordering::Relaxed);
+        if before == self.failures {
+            return Ok(());
+        }
+        self.told = self.failures;
+        Err(io::Error::other("a failure of the model"))
+    }
+}
+
 impl Inside {
-    /// One thread at a time is at the disk, and nothing is tried again after a failed sync.
-    /// A segment made ahead is no part of the log yet.
+    /// One thread at a time is at the disk, and no process tries anything again after its sync
+    /// failed. A segment made ahead is no part of the log yet.
     fn sync_begins(&mut self, number: usize, is_segment: bool) -> io::Result<()> {
         if self.is_made_ahead(number) {
             return Ok(());
         }
-        assert_eq!(self.syncs_going_on, 0, "two threads are at the disk");
-        assert_eq!(self.counts.failed_syncs, 0, "a sync after one that failed");
+        if !self.plan.is_shared {
+            assert_eq!(self.syncs_going_on, 0, "two threads are at the disk");
+            assert_eq!(self.counts.failed_syncs, 0, "a sync after one that failed");
+        }
         self.syncs_going_on += 1;
         self.counts.segment_syncs += u32::from(is_segment);
         match &mut self.plan.good_syncs {
             Some(0) if is_segment => {
                 self.counts.failed_syncs += 1;
+                if self.plan.fails_once {
+                    self.plan.good_syncs = None;
+                }
                 Err(io::Error::other("a failure of the model"))
             }
             Some(left) if is_segment => {
@@ -173,7 +205,7 @@ impl Inside {
         let is_segment = file.is_segment;
         let is_named =
             |(path, number): (&String, &usize)| path.ends_with(".seg") && *number == file.number;
-        let is_free = !self.locked.contains(&file.number);
+        let is_free = !self.held.segments.contains_key(&file.number);
         assert!(!is_free || !self.names.iter().any(is_named), "a segment is written unlocked");
         match &mut self.plan.good_writes {
             Some(0) if is_segment => Err(io::Error::other("a failure of the model")),
@@ -187,7 +219,7 @@ impl Inside {
 
     /// HEAD is replaced under the lock, never goes back, and names what is durable.
     fn check_head(&self, new: usize, durable_newest: u64) {
-        assert!(self.is_locked, "HEAD is replaced without the lock");
+        assert!(self.held.lock.is_some(), "HEAD is replaced without the lock");
         let new = Head::decode(&self.files[new].durable).expect("HEAD was synced before");
         assert!(new.newest_sequence <= durable_newest, "HEAD names what is not durable");
         if let Some(before) = self.names.get(names::HEAD) {
@@ -237,11 +269,12 @@ const TORN: std::ops::Range<usize> = 4_096..4_096 + 512;
 impl WriteFile for ModelFile {
     fn try_lock(&self) -> io::Result<bool> {
         thread::yield_now();
-        Ok(self.disk.0.lock().locked.insert(self.number))
+        self.disk.step()?;
+        Ok(self.disk.take_segment(self.number))
     }
 
     fn unlock(&self) -> io::Result<()> {
-        self.disk.0.lock().locked.remove(&self.number);
+        self.disk.give_segment_back(self.number);
         Ok(())
     }
 }
@@ -295,6 +328,7 @@ impl Storage for ModelDisk {
     }
 
     fn create(&self, path: &str, length: u64) -> io::Result<ModelFile> {
+        self.step()?;
         if path == names::HEAD_TEMPORARY {
             assert!(self.is_locked(), "HEAD is replaced without the lock");
             if self.0.lock().plan.is_full {
@@ -310,6 +344,7 @@ impl Storage for ModelDisk {
 
     fn write_some_at(&self, file: &ModelFile, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         let offset = usize::try_from(offset).expect("it is small");
+        self.step()?;
         self.0.lock().write_begins(file)?;
         let is_torn = self.0.lock().plan.is_torn && file.is_segment;
         let whole = || std::iter::once(0..bytes.len()).collect();
@@ -319,7 +354,9 @@ impl Storage for ModelDisk {
             let piece = pieces.swap_remove(next);
             let mut inside = self.0.lock();
             let content = &mut inside.files[file.number];
-            content.version += 1;
+            content.writes += 1;
+            let written = offset + piece.start..offset + piece.end;
+            content.dirty.insert(content.writes, written);
             let end = content.now.len().max(offset + piece.end);
             content.now.resize(end, 0);
             content.now[offset + piece.start..offset + piece.end].copy_from_slice(&bytes[piece]);
@@ -332,25 +369,47 @@ impl Storage for ModelDisk {
     }
 
     fn sync(&self, file: &ModelFile) -> io::Result<()> {
+        self.step()?;
         let mut inside = self.0.lock();
         let is_made_ahead = inside.is_made_ahead(file.number);
         let begun = inside.sync_begins(file.number, file.is_segment);
-        let content = &inside.files[file.number];
-        let (covered, version) = (content.now.clone(), content.version);
+        let content = &mut inside.files[file.number];
+        // Taken for clean whatever comes of it, unless it is written again.
+        let taken = std::mem::take(&mut content.dirty);
+        let covered: Vec<_> =
+            taken.into_values().map(|at| (at.start, content.now[at].to_vec())).collect();
+        content.syncs += 1;
+        let number = content.syncs;
+        content.going_on.insert(number);
         drop(inside);
         thread::yield_now();
+        while self.0.lock().files[file.number].going_on.first() < Some(&number) {
+            thread::yield_now();
+        }
         let mut inside = self.0.lock();
         inside.syncs_going_on -= u32::from(!is_made_ahead);
-        begun?;
         let content = &mut inside.files[file.number];
-        if content.durable_version < version {
-            (content.durable, content.durable_version) = (covered, version);
+        content.failures += u64::from(begun.is_err());
+        content.going_on.remove(&number);
+        if begun.is_ok() {
+            content.durable.resize(content.durable.len().max(content.now.len()), 0);
+            for (start, bytes) in covered {
+                content.durable[start..start + bytes.len()].copy_from_slice(&bytes);
+            }
         }
-        Ok(())
+        content.tell(file)?;
+        drop(inside);
+        self.step()?;
+        begun
+    }
+
+    fn check_written_back(&self, file: &ModelFile) -> io::Result<()> {
+        self.0.lock().files[file.number].tell(file)
     }
 
     fn sync_directory(&self, path: &str) -> io::Result<()> {
         thread::yield_now();
+        self.step()?;
         let mut inside = self.0.lock();
         let is_in = |name: &String| name.rsplit_once('/').map_or("", |(parent, _)| parent) == path;
         let covered: BTreeMap<String, usize> =
@@ -362,6 +421,7 @@ impl Storage for ModelDisk {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         thread::yield_now();
+        self.step()?;
         let is_head = to == names::HEAD && self.has_segment();
         let durable = if is_head { self.durable_newest() } else { 0 };
         let mut inside = self.0.lock();
@@ -374,6 +434,7 @@ impl Storage for ModelDisk {
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
+        self.step()?;
         self.0.lock().names.remove(path);
         Ok(())
     }
@@ -388,18 +449,22 @@ impl Storage for ModelDisk {
 
     fn try_lock(&self) -> io::Result<Option<ModelLock>> {
         thread::yield_now();
-        if self.0.lock().is_locked {
-            return Ok(None);
-        }
-        let file = self.file(names::LOCK).unwrap_or_else(|| self.make(names::LOCK, 0));
-        let mut inside = self.0.lock();
-        inside.is_locked = true;
-        inside.counts.locks_taken += 1;
-        Ok(Some(ModelLock(file)))
+        self.step()?;
+        Ok(ModelLock::try_lock(self))
+    }
+
+    fn try_sync_lock(&self) -> io::Result<Option<ModelLock>> {
+        thread::yield_now();
+        self.step()?;
+        Ok(ModelLock::try_sync(self))
+    }
+
+    fn board(&self) -> io::Result<Option<Arc<dyn Board>>> {
+        Ok(Some(Arc::new(ModelBoard(self.lock_file()))))
     }
 
     fn is_locked(&self) -> io::Result<bool> {
-        Ok(self.0.lock().is_locked)
+        Ok(ModelDisk::is_locked(self))
     }
 
     fn boot(&self) -> BootId {
@@ -417,29 +482,13 @@ fn clone_pair((name, number): (&String, &usize)) -> (String, usize) {
 }
 
 impl ModelDisk {
+    pub(super) fn lock_file(&self) -> ModelFile {
+        self.file(names::LOCK).unwrap_or_else(|| self.make(names::LOCK, 0))
+    }
+
     fn has_segment(&self) -> bool {
         let inside = self.0.lock();
         inside.durable_names.keys().any(|name| name.ends_with(".seg"))
-    }
-}
-
-impl LockFile for ModelLock {
-    fn read(&self) -> io::Result<Vec<u8>> {
-        Ok(self.0.disk.content(names::LOCK).unwrap_or_default())
-    }
-
-    fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        thread::yield_now();
-        self.0.disk.0.lock().files[self.0.number].now = bytes.to_vec();
-        Ok(())
-    }
-}
-
-impl Drop for ModelLock {
-    fn drop(&mut self) {
-        let mut inside = self.0.disk.0.lock();
-        inside.is_locked = false;
-        inside.counts.locks_given_back += 1;
     }
 }
 

@@ -11,6 +11,8 @@ use shuttle::thread;
 fn model_two_processes_and_their_threads_all_get_their_turns() {
     explore(6_000, || {
         let disk = ModelDisk::default();
+        // One syncs while the other one replaces HEAD.
+        disk.plan(Plan { is_shared: true, ..Plan::default() });
         let first = opened(&disk, Ownership::PerTransaction);
         let second = opened(&disk, Ownership::PerTransaction);
         let sequences = Mutex::new(Vec::new());

@@ -14,6 +14,8 @@ mod commit;
 pub(crate) mod disk;
 mod flusher;
 mod lock_uses;
+mod process;
+mod shared;
 mod tail;
 
 use super::batch::{NewRecord, PreparedBatch};

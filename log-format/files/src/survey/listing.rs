@@ -13,7 +13,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         for entry in entries {
             let due = match entry.name.as_str() {
                 names::SEGMENTS | names::CUT => EntryKind::Directory,
-                names::ARCHIVE => EntryKind::File,
+                names::ARCHIVE | names::SYNC => EntryKind::File,
                 _ => entry.kind,
             };
             self.survey.is_archive |= entry.name == names::ARCHIVE && entry.kind == due;

@@ -1,0 +1,165 @@
+//! The queue before LOCK: who came first gets it first. A ticket in LOCK says who waits, and LOCK's
+//! own lock says who has it: whatever a ticket says, a place in the queue is all that it costs.
+//!
+//! # Invariants
+//!
+//! - Nobody writes by a ticket: only the lock of the file lets in.
+//! - The tickets have a bounded number of places. Who finds none waits without one.
+//! - Who stands first and does not go, stopped or dead, is passed after [`PATIENCE`], and whatever
+//!   stands there after [`PATIENCE_MAX`].
+//! - Every wait ends by itself after [`SLICE`]: whoever should have woken the next may have died.
+
+use super::active::{DiskResult, Named};
+use super::lock::{Held, holder};
+use super::storage::{Board, Storage};
+use crate::sync;
+use holdpoint_log_format::board::{TICKET_LENGTH, TICKETS_MAX, TURN_WORD_AT, Ticket, word};
+use holdpoint_log_format::names;
+use std::time::{Duration, Instant};
+
+/// The longest wait for a wake-up.
+pub(super) const SLICE: Duration = Duration::from_millis(5);
+
+/// So many who wait are woken at a time.
+const WOKEN: usize = 2;
+
+/// How long the first in the queue may leave the lock lie before others pass.
+const PATIENCE: Duration = Duration::from_millis(15);
+
+/// Who has waited for so long looks at no ticket any more: tickets may be written by anybody.
+const PATIENCE_MAX: Duration = Duration::from_secs(1);
+
+/// Takes LOCK within `wait`, behind those who came before; the inner error names who holds it.
+/// Whoever waits does what can be done `ahead` meanwhile.
+pub(super) fn acquire<S: Storage>(
+    storage: &S,
+    board: &dyn Board,
+    wait: Duration,
+    ahead: &mut dyn FnMut(),
+) -> DiskResult<Result<S::Lock, Held>> {
+    let began = sync::now();
+    let mut place = Place { board, own: None };
+    let mut first = First { began, seen: None };
+    loop {
+        let page = board.read().named("read", names::LOCK)?;
+        if place.is_next(&page, &mut first)
+            && let Some(lock) = storage.try_lock().named("lock", names::LOCK)?
+        {
+            return Ok(Ok(lock));
+        }
+        let waited = sync::now().duration_since(began);
+        if waited >= wait {
+            return Ok(Err(Held { pid: holder(storage), waited }));
+        }
+        ahead();
+        if place.stands_in(&page) {
+            let (seen, bits) = (word(&page, TURN_WORD_AT), place.bits());
+            board.wait(TURN_WORD_AT, seen, bits, SLICE.min(wait - waited));
+        }
+    }
+}
+
+/// Wakes whoever is next, once LOCK was given back, and whoever comes then: to read meanwhile what
+/// was appended.
+pub(super) fn wake_next(board: &dyn Board) {
+    let Ok(page) = board.read() else { return };
+    let mut tickets: Vec<_> = Ticket::all(&page).collect();
+    tickets.sort_unstable_by_key(|(_, ticket)| *ticket);
+    let bits = tickets.iter().take(WOKEN).fold(0, |bits, (place, _)| bits | bits_of(*place));
+    if bits > 0 {
+        // Who has looked and does not wait yet looks again.
+        let news = word(&page, TURN_WORD_AT).wrapping_add(1);
+        let _ = board.write_at(TURN_WORD_AT, &news.to_le_bytes());
+        board.wake(TURN_WORD_AT, bits, u32::MAX);
+    }
+}
+
+/// Whether anybody has a ticket.
+pub(super) fn has_queue(board: &dyn Board) -> bool {
+    board.read().is_ok_and(|page| Ticket::all(&page).next().is_some())
+}
+
+/// Several places share a bit: who is woken and not next waits again.
+fn bits_of(place: usize) -> u32 {
+    1 << (place % 32)
+}
+
+/// Who stands first, and since when, as somebody sees it who began to wait then.
+struct First {
+    began: Instant,
+    seen: Option<(Ticket, Instant)>,
+}
+
+impl First {
+    /// Whether `ticket` has stood first for too long.
+    fn is_overdue(&mut self, ticket: Ticket) -> bool {
+        let now = sync::now();
+        let since = match self.seen {
+            Some((first, since)) if first == ticket => since,
+            _ => now,
+        };
+        self.seen = Some((ticket, since));
+        now.duration_since(since) > PATIENCE || now.duration_since(self.began) > PATIENCE_MAX
+    }
+}
+
+/// A place in the queue, given up when this is dropped.
+struct Place<'a> {
+    board: &'a dyn Board,
+    own: Option<(usize, Ticket)>,
+}
+
+impl Place<'_> {
+    /// Whether nobody comes before this one, or who does leaves the lock lie.
+    fn is_next(&self, page: &[u8], first: &mut First) -> bool {
+        let before = |ticket: &Ticket| self.own.is_none_or(|(_, own)| *ticket < own);
+        let ahead = Ticket::all(page).filter(|(_, ticket)| before(ticket));
+        let Some((place, ticket)) = ahead.min_by_key(|(_, ticket)| *ticket) else { return true };
+        if !first.is_overdue(ticket) {
+            return false;
+        }
+        if !self.board.is_there(&ticket) {
+            self.clear(place, &ticket);
+        }
+        true
+    }
+
+    /// Whether the ticket stands on the page; else it is put there, and another look is due.
+    fn stands_in(&mut self, page: &[u8]) -> bool {
+        let (at, ticket) = self.own.unwrap_or_else(|| (0, self.board.ticket()));
+        let is_own = |place: usize| Ticket::find(page, place) == Some(ticket);
+        if self.own.is_some() && is_own(at) {
+            return true;
+        }
+        // Those who come at the same time try different places first.
+        let start = ticket.pid as usize % TICKETS_MAX + at;
+        let free = (start..start + TICKETS_MAX).find(|place| Ticket::find(page, *place).is_none());
+        // Where all are taken, one waits without: it is passed by all, and gets in between them.
+        let Some(place) = free else { return true };
+        let place = place % TICKETS_MAX;
+        self.own = Some((place, ticket));
+        // Where this cannot be written, only the order is lost.
+        let _ = self.board.write_at(Ticket::offset(place), &ticket.encode());
+        false
+    }
+
+    fn bits(&self) -> u32 {
+        self.own.map_or(u32::MAX, |(place, _)| bits_of(place))
+    }
+
+    /// Takes a ticket away that still stands in its place.
+    fn clear(&self, place: usize, ticket: &Ticket) {
+        let Ok(page) = self.board.read() else { return };
+        if Ticket::find(&page, place) == Some(*ticket) {
+            let _ = self.board.write_at(Ticket::offset(place), &[0; TICKET_LENGTH]);
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some((place, ticket)) = self.own {
+            self.clear(place, &ticket);
+        }
+    }
+}
