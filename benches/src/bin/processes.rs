@@ -5,8 +5,7 @@
 //! cargo run --profile measure --locked -p holdpoint-measure --bin processes -- [DISK [MEMORY]]
 //! ```
 
-use holdpoint_domain::core::actor::Actor;
-use holdpoint_domain::{ActorId, application::RecordEvent};
+use holdpoint_domain::application::RecordEvent;
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_measure::scale::{PROGRAM, as_program, is_program};
 use std::error::Error;
@@ -176,7 +175,7 @@ fn ask(writer: &mut Child) -> Measured<()> {
 fn in_threads(place: &Path) -> Measured<f64> {
     let directory = tempfile::tempdir_in(place)?;
     let engine = Engine::open(directory.path().join("log"))?;
-    let origin = Origin::new(Actor::automation(ActorId::new("bench")?));
+    let origin = Origin::automation("bench");
     let each = counted(&|round| {
         round.repeat(|| {
             engine.record(&origin, RecordEvent::new("s", "t", ""))?.accepted()?;
