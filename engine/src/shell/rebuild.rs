@@ -16,6 +16,7 @@ use holdpoint_log_format::limits::OPAQUE_KIND_MIN;
 use holdpoint_log_format::{ChainPosition, Record, RecordHeader};
 use holdpoint_sha256_lanes::digest_each;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 /// The state and the place in the log that it stands for.
 pub(super) struct LiveState {
@@ -81,9 +82,25 @@ impl LiveState {
         }
     }
 
+    /// Begins a turn within `wait`; what others append is read while their lock is waited for.
+    pub(super) fn begin_turn<'a, S: Storage>(
+        &mut self,
+        log: &'a Log<S>,
+        wait: Option<Duration>,
+    ) -> Result<WriteTransaction<'a, S>, SubmitError> {
+        let mut read = Ok(());
+        let begun = log.begin_ahead(wait, &mut || {
+            if read.is_ok() {
+                read = self.read_ahead(log);
+            }
+            self.place.clone()
+        });
+        read.and_then(|()| begun.map_err(SubmitError::from))
+    }
+
     /// Evolves the state by what others have appended by now, before a turn: what the turn has to
     /// read is little then. What stands in the way is met again in the turn.
-    pub(super) fn read_ahead<S: Storage>(&mut self, log: &Log<S>) -> Result<(), SubmitError> {
+    fn read_ahead<S: Storage>(&mut self, log: &Log<S>) -> Result<(), SubmitError> {
         match self.follow(&|place, visit| log.follow_ahead(place, visit)) {
             Err(SubmitError::Follow(FollowError::Gone { .. })) => Ok(()),
             other => other,

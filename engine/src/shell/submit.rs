@@ -466,15 +466,7 @@ fn in_turn<'a, S: Storage, T>(
     // Taken out meanwhile: a panic leaves no state behind that may be half evolved.
     let mut hot = held.take().ok_or_else(|| discarded(engine))?;
     let before = hot.place.run.chain.sequence;
-    let mut read = Ok(());
-    let begun = engine.log.begin_ahead(wait, &mut || {
-        if read.is_ok() {
-            read = hot.read_ahead(&engine.log);
-        }
-        hot.place.clone()
-    });
-    let begun = read.and_then(|()| begun.map_err(SubmitError::from));
-    let result = begun.and_then(|mut turn| {
+    let result = hot.begin_turn(&engine.log, wait).and_then(|mut turn| {
         coming.has_come();
         watch.began();
         hot.catch_up(&turn)?;
