@@ -38,9 +38,9 @@ impl<'g> Overdue<'g> {
         Self { global, next_try: None, pause: FIRST_PAUSE }
     }
 
-    /// Records what is due, if it is time to try; nothing else. The question with this id was waited
-    /// for, since that reading of the clocks. Another writer is waited for at most so long. Where it
-    /// cannot be done that is said.
+    /// Records what is due, if it is time to try; nothing else. The question with this id was
+    /// waited for, since that reading of the clocks. Another writer is waited for at most so long.
+    /// Where it cannot be done that is said.
     pub(crate) fn record(
         &mut self,
         (what, id, since): (&str, &str, Reading),

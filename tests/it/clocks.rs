@@ -48,7 +48,7 @@ fn a_question_ends_by_its_own_time_where_the_log_is_ahead() {
     let ended: serde_json::Value = records
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
-        .find(|record: &serde_json::Value| record["name"] == "decision_point.aborted")
+        .find(|record: &serde_json::Value| record["kind"] == "decision_point.aborted")
         .unwrap();
     assert!(ended.to_string().contains("OWN_CLOCK"), "{ended}");
     place.verified();

@@ -48,7 +48,6 @@ use crate::core::clocks::Clocks;
 use crate::core::hash::Digest;
 use crate::core::limits::MAX_CLOSED_REQUESTS;
 use crate::core::payload::Text;
-use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::{ActionBinding, MAX_CLOSED_DECISION_POINTS};
 use crate::decision_point::view::DecisionPointView;
@@ -566,28 +565,5 @@ impl World {
     /// Whether something that is not in the state any more had this id, as far as was looked.
     pub(crate) fn was_used(&self, id: &str) -> bool {
         self.recalled.used_id() == Some(id)
-    }
-
-    /// The decision point with this id: in the state, or found again for the command in hand.
-    pub(crate) fn known_point(&self, decision_id: &str) -> Option<&DecisionPoint> {
-        self.points_view(None).known(decision_id)
-    }
-
-    /// What the rules of decision points know, for a command on this one.
-    pub(crate) fn points_view(&self, about: Option<&str>) -> PointsView<'_> {
-        let LiveState { decision_points, gates, clocks, .. } = &self.hot;
-        let mut view = PointsView {
-            points: decision_points,
-            recalled: self.recalled.decision_point(),
-            used_id: self.recalled.used_id(),
-            gates: &gates.points,
-            people: &gates.people,
-            policy: gates.policy.as_ref(),
-            is_policy_lost: gates.is_policy_lost,
-            doubt: None,
-            clocks,
-        };
-        view.doubt = about.and_then(|id| self.doubt_of_point(view.known(id)?));
-        view
     }
 }

@@ -97,13 +97,7 @@ pub fn samples() -> Vec<Envelope> {
     let recorder_key = Some(sha256(b"a key"));
     let awaited = ResponseAwaited { loop_id: LOOP.into(), attempt: 1, recorder_key };
     samples.push(enveloped(5, awaited.into()));
-    let by_clocks = decision_points::ended_by_clocks().chain(questions::ended_by_clocks());
-    let by_clocks = by_clocks.chain([questions::clock_step_accepted()]).enumerate();
-    samples.extend(by_clocks.map(|(i, e)| Envelope { clock: Some(at(3)), ..enveloped(i, e) }));
-    let proof = Some(Proof { user: 1000, by: Authentication::Terminal });
-    let proven =
-        Envelope { clock: Some(at(3)), proof, ..enveloped(0, questions::clock_step_accepted()) };
-    samples.push(proven);
+    samples.extend(questions::clocked());
     samples
 }
 

@@ -166,7 +166,8 @@ pub struct Rules {
     /// policies that root unlocked. Where there are not, no record that says one is checked.
     pub has_fourth_words: bool,
     /// Whether there are the words that came with number 5: pieces of output, evidence that states
-    /// them, and accepted steps of the clock. Where there are not, no record that says one is checked.
+    /// them, and accepted steps of the clock. Where there are not, no record that says one is
+    /// checked.
     pub has_fifth_words: bool,
     /// Whether whatever ends a limit states by which clock it did. Where it does, that is checked
     /// by every number.

@@ -53,8 +53,8 @@ use crate::world::{World, policy};
 use crate::{application, decision_point, interruption_thread, registration};
 
 /// What follows from a command at a moment: that of the records that will hold the events, as
-/// evidence carries its time. A bare time is one that the own clock agrees with. The events are one batch: all of them are recorded, in order,
-/// or none.
+/// evidence carries its time. A bare time is one that the own clock agrees with. The events are one
+/// batch: all of them are recorded, in order, or none.
 ///
 /// # Errors
 /// A [`Refusal`] when a rule says no. Nothing but [`Refusal::audit`] is to be recorded then.
@@ -142,8 +142,6 @@ fn check_new_requests(world: &World, events: &[Event]) -> Result<(), Refusal> {
 
 fn by_system(world: &World, command: &Command, now: Moment) -> Result<Vec<Event>, Refusal> {
     let at = now.at;
-    let times = |request_id: &str| world.times_of(request_id, now);
-    let place = |request_id: &str| world.find_request(request_id);
     match command {
         Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) => {
             initialize(world, c, now)
@@ -177,21 +175,7 @@ fn by_system(world: &World, command: &Command, now: Moment) -> Result<Vec<Event>
         Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::interrupt(l, b, c))
         }
-        Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(c)) => {
-            if let Some(entity) = world.live_loop(&c.loop_id) {
-                policy::check_asked(&world.policy(), entity)?;
-            }
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| request::request(l, b, c))
-        }
-        Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(c)) => {
-            all(answer::answer(place(&c.request_id), c, at, times(&c.request_id))?)
-        }
-        Command::HumanDecision(HumanDecisionCommand::ExpireDue(c)) => {
-            all(request::expire(place(&c.request_id), c, at, times(&c.request_id))?)
-        }
-        Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => {
-            all(request::override_visibility(place(&c.request_id), c, at, times(&c.request_id))?)
-        }
+        Command::HumanDecision(command) => on_question(world, command, now),
         Command::Registration(command) => register(world, command, at),
         Command::InterruptionThread(command) => on_thread(world, command, at),
         Command::DecisionPoint(command) => {
@@ -204,6 +188,34 @@ fn by_system(world: &World, command: &Command, now: Moment) -> Result<Vec<Event>
         Command::Log(LogCommand::RecordConfiguration(body)) => Ok(vec![body.clone().into()]),
         Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})) => {
             Ok(vec![fingerprint(world)])
+        }
+    }
+}
+
+/// A question to a person, judged by the clocks by which it ends.
+fn on_question(
+    world: &World,
+    command: &HumanDecisionCommand,
+    now: Moment,
+) -> Result<Vec<Event>, Refusal> {
+    let at = now.at;
+    let place = |request_id: &str| world.find_request(request_id);
+    let times = |request_id: &str| world.times_of(request_id, now);
+    match command {
+        HumanDecisionCommand::RequestHumanDecision(c) => {
+            if let Some(entity) = world.live_loop(&c.loop_id) {
+                policy::check_asked(&world.policy(), entity)?;
+            }
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| request::request(l, b, c))
+        }
+        HumanDecisionCommand::AnswerHumanDecision(c) => {
+            all(answer::answer(place(&c.request_id), c, at, times(&c.request_id))?)
+        }
+        HumanDecisionCommand::ExpireDue(c) => {
+            all(request::expire(place(&c.request_id), c, at, times(&c.request_id))?)
+        }
+        HumanDecisionCommand::OverrideVisibility(c) => {
+            all(request::override_visibility(place(&c.request_id), c, at, times(&c.request_id))?)
         }
     }
 }

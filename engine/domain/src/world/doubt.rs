@@ -4,6 +4,7 @@
 //! What is recorded already is judged without it: only what is to follow is refused.
 
 use crate::core::doubt::{Doubt, Doubts};
+use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::DecisionPoint;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::human_decision::state::RequestOutcome;
@@ -115,5 +116,30 @@ impl World {
             .plain(&self.hot)
             .chain(registry.sessions(&self.hot))
             .chain(registry.work(&self.hot))
+    }
+}
+
+impl World {
+    /// The decision point with this id: in the state, or found again for the command in hand.
+    pub(crate) fn known_point(&self, decision_id: &str) -> Option<&DecisionPoint> {
+        self.points_view(None).known(decision_id)
+    }
+
+    /// What the rules of decision points know, for a command on this one.
+    pub(crate) fn points_view(&self, about: Option<&str>) -> PointsView<'_> {
+        let LiveState { decision_points, gates, clocks, .. } = &self.hot;
+        let mut view = PointsView {
+            points: decision_points,
+            recalled: self.recalled.decision_point(),
+            used_id: self.recalled.used_id(),
+            gates: &gates.points,
+            people: &gates.people,
+            policy: gates.policy.as_ref(),
+            is_policy_lost: gates.is_policy_lost,
+            doubt: None,
+            clocks,
+        };
+        view.doubt = about.and_then(|id| self.doubt_of_point(view.known(id)?));
+        view
     }
 }

@@ -16,7 +16,7 @@ use holdpoint_domain::log::{
 };
 use holdpoint_domain::world::REGISTRY;
 use holdpoint_domain::world::envelope::{decode, encode};
-use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Proof, decision_point};
+use holdpoint_domain::{ActorId, Envelope, Event, Idempotency, Proof, Time, decision_point};
 
 /// The kinds of which the document has an example.
 const KINDS: [u16; 6] = [4, 7, 9, 10, 13, 14];
@@ -412,18 +412,16 @@ fn version_of(kind: u16) -> u8 {
     REGISTRY.iter().find(|entry| entry.kind == kind).unwrap().version
 }
 
-/// What the codec reads, in the document's order; `None` where it refuses.
-fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
-    let Envelope { actor, proof, clock, correlation, causation, idempotency, event } =
-        decode(kind, version_of(kind), payload).ok()?;
+/// Who did it, in the document's order.
+fn speaker(actor: ActorId, proof: Option<Proof>, clock: Option<Time>) -> Vec<Value> {
     let name = |name: &str| Value::Name(name.into());
-    let speaker = match (proof, clock) {
+    match (proof, clock) {
         (proof, Some(clock)) => {
             let proof = proof.map(|Proof { user, by }| {
                 Value::Several(vec![Value::Number(user.into()), name(by.name())])
             });
-            let (id, clock) = (Value::Text(actor.id), Value::Number(clock.nanoseconds()));
-            let proof = proof.unwrap_or(Value::Nothing);
+            let (id, proof) = (Value::Text(actor.id), proof.unwrap_or(Value::Nothing));
+            let clock = Value::Number(clock.nanoseconds());
             vec![name("clocked"), name(actor.kind.name()), id, proof, clock]
         }
         (None, None) => vec![name(actor.kind.name()), Value::Text(actor.id)],
@@ -431,14 +429,20 @@ fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
             let (user, id) = (Value::Number(user.into()), Value::Text(actor.id));
             vec![name("proven"), name(actor.kind.name()), id, user, name(by.name())]
         }
-    };
+    }
+}
+
+/// What the codec reads, in the document's order; `None` where it refuses.
+fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
+    let Envelope { actor, proof, clock, correlation, causation, idempotency, event } =
+        decode(kind, version_of(kind), payload).ok()?;
     let key = idempotency.map(|Idempotency { tenant, engine, key, content }| {
         let texts = [tenant, engine, key].map(Value::Text);
         Value::Several(texts.into_iter().chain([digest(&content)]).collect())
     });
     let mut values = vec![
         Value::Number(kind.into()),
-        Value::Several(speaker),
+        Value::Several(speaker(actor, proof, clock)),
         Value::Text(correlation),
         causation.map_or(Value::Nothing, Value::Number),
         key.unwrap_or(Value::Nothing),
@@ -469,7 +473,7 @@ fn of_codec(kind: u16, payload: &[u8]) -> Option<Vec<Value>> {
         Event::Log(LogEvent::RecordsUnproven(body)) => vec![
             Value::Number(body.first_sequence),
             Value::Number(body.last_sequence),
-            name(body.reason.name()),
+            Value::Name(body.reason.name().into()),
         ],
         Event::Log(LogEvent::RulesAdopted(body)) => vec![Value::Several(
             body.systems

@@ -374,10 +374,9 @@ fn a_thread_that_may_rest_on_unproven_records_dispatches_nothing() {
     let actor = ActorId { kind: Actor::System, id: "holdpoint".into() };
     let reason = UnprovenReason::NoWitness;
     let said = RecordsUnproven { first_sequence: begun, last_sequence: begun, reason };
-    let (event, correlation) = (said.into(), "salvage".into());
+    let (event, correlation, clock) = (said.into(), "salvage".into(), None);
     let (proof, causation, idempotency) = (None, None, None);
-    let envelope =
-        Envelope { clock: None, proof, actor, correlation, causation, idempotency, event };
+    let envelope = Envelope { clock, proof, actor, correlation, causation, idempotency, event };
     stage.record(&envelope, Time::from_nanoseconds(1));
     let refused = stage.give(&dispatch(2, lease), 1);
     assert_eq!(refused.refusal().map(Refusal::code), Some("RESTS_ON_UNPROVEN"));

@@ -13,9 +13,9 @@ use holdpoint_domain::human_decision::{
 };
 use holdpoint_domain::log::ClockStepAccepted;
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
-use holdpoint_domain::{Event, Time};
+use holdpoint_domain::{Envelope, Event, Proof, Time};
 
-use super::{LOOP, at, digest, nth, steady};
+use super::{LOOP, at, decision_points, digest, enveloped, nth, steady};
 
 pub(super) fn decision_events(turn: usize) -> Vec<Event> {
     let decision = nth(&HumanDecision::ALL[..4], turn);
@@ -68,7 +68,7 @@ fn timed_out(turn: usize, ended_by: Option<EndedBy>) -> HumanDecisionTimedOut {
 }
 
 /// What ended by each clock, and a warning by the monotonic one.
-pub(super) fn ended_by_clocks() -> impl Iterator<Item = Event> {
+fn ended_by_clocks() -> impl Iterator<Item = Event> {
     let ended = EndedBy::ALL.iter().enumerate();
     let ended = ended.map(|(turn, by)| timed_out(turn, Some(*by)).into());
     ended.chain([warned(Some(at(241))).into()])
@@ -158,7 +158,7 @@ fn means(turn: usize) -> AnswerMeans {
 }
 
 /// A person accepted that the newest record is ahead.
-pub(super) fn clock_step_accepted() -> Event {
+fn clock_step_accepted() -> Event {
     let by = Principal {
         kind: Actor::Human,
         id: "ada".into(),
@@ -166,4 +166,14 @@ pub(super) fn clock_step_accepted() -> Event {
         means: "terminal /dev/pts/1, uid 1000".into(),
     };
     ClockStepAccepted { by, log_time: at(7200), clock: at(3) }.into()
+}
+
+/// What the own clock is stated with: what ended by each clock, and an accepted step.
+pub(super) fn clocked() -> impl Iterator<Item = Envelope> {
+    let clocked = |(i, event)| Envelope { clock: Some(at(3)), ..enveloped(i, event) };
+    let ended = decision_points::ended_by_clocks().chain(ended_by_clocks());
+    let events = ended.chain([clock_step_accepted()]).enumerate();
+    let proof = Some(Proof { user: 1000, by: Authentication::Terminal });
+    let proven = Envelope { proof, ..clocked((0, clock_step_accepted())) };
+    events.map(clocked).chain([proven])
 }
