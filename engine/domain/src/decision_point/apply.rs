@@ -359,7 +359,7 @@ fn check_time_over(
 fn check_clock(ended_by: EndedBy, stated: Option<EndedBy>, steady: Option<Timestamp>) -> Checked {
     let expected = stated.unwrap_or(match ended_by {
         EndedBy::LogTime => EndedBy::LogTime,
-        _ => EndedBy::Both,
+        EndedBy::OwnClock | EndedBy::Both | EndedBy::Monotonic => EndedBy::Both,
     });
     if expected != ended_by {
         return Err(fault("the clock by which it is over", Found::Words(expected.name())));

@@ -59,11 +59,11 @@ events! {
 impl DecisionPointEvent {
     /// The clock that ended a limit, and what the monotonic one gave; `None`: no limit ended.
     pub(crate) const fn clocks(&self) -> Option<(Option<EndedBy>, Option<Timestamp>)> {
-        match self {
-            Self::DecisionPointAborted(body) => Some((body.ended_by, body.steady)),
-            Self::ApprovalLapsed(body) => Some((body.ended_by, body.steady)),
-            _ => None,
+        if let Self::DecisionPointAborted(body) = self {
+            return Some((body.ended_by, body.steady));
         }
+        let Self::ApprovalLapsed(body) = self else { return None };
+        Some((body.ended_by, body.steady))
     }
 }
 

@@ -198,11 +198,15 @@ fn point_due((due_at, point): (Timestamp, &DecisionPoint)) -> Due {
 impl World {
     /// The record, with its moment on the scale of the times of the limit that it is about.
     pub(super) fn on_its_scale<'a>(&self, record: Record<'a>, event: &Event) -> Record<'a> {
-        let steady = match event {
-            Event::DecisionPoint(event) => event.clocks().and_then(|(_, steady)| steady),
-            Event::HumanDecision(HumanDecisionEvent::HumanDecisionWarned(body)) => body.steady,
-            Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) => body.steady,
-            _ => None,
+        let steady = if let Event::DecisionPoint(event) = event {
+            event.clocks().and_then(|(_, steady)| steady)
+        } else if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionWarned(body)) = event {
+            body.steady
+        } else if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) = event
+        {
+            body.steady
+        } else {
+            None
         };
         let now = Moment { steady, ..record.moment() };
         Record { times: self.times_of(event.limit().unwrap_or_default(), now), ..record }
@@ -225,9 +229,10 @@ impl LiveState {
                 };
                 let has_own_time = point.iteration <= 1 || point.terms.round_timeout_ms.is_some();
                 let ended = point.ending.as_ref().map(|ending| ending.sequence);
-                let begins = match event {
-                    DecisionPointEvent::DecisionPointResolved(_) => ended == Some(record.sequence),
-                    _ => has_own_time && point.created_sequence == record.sequence,
+                let begins = if let DecisionPointEvent::DecisionPointResolved(_) = event {
+                    ended == Some(record.sequence)
+                } else {
+                    has_own_time && point.created_sequence == record.sequence
                 };
                 if begins {
                     clocks.begin(id, now);
@@ -243,7 +248,13 @@ impl LiveState {
                     None => clocks.end(id),
                 }
             }
-            _ => {}
+            Event::Log(_)
+            | Event::ExecutionLoop(_)
+            | Event::EvidenceCapture(_)
+            | Event::SandboxFault(_)
+            | Event::Registration(_)
+            | Event::InterruptionThread(_)
+            | Event::Application(_) => {}
         }
     }
 }

@@ -188,7 +188,13 @@ impl Event {
         match self {
             Self::DecisionPoint(event) => Some(event.decision_id()),
             Self::HumanDecision(event) => Some(event.request_id()),
-            _ => None,
+            Self::Log(_)
+            | Self::ExecutionLoop(_)
+            | Self::EvidenceCapture(_)
+            | Self::SandboxFault(_)
+            | Self::Registration(_)
+            | Self::InterruptionThread(_)
+            | Self::Application(_) => None,
         }
     }
 
