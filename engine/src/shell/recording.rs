@@ -2,8 +2,8 @@
 //!
 //! Pieces go through a bounded queue to a thread that records them, so that neither a timeout nor a
 //! signal waits for the disk. Where the queue is full, the pipes are not read, and the command
-//! waits as it would at a full pipe. The thread begins with the first pieces that are due before the
-//! command ends: what a short command prints is recorded with its end.
+//! waits as it would at a full pipe. The thread begins with the first pieces that are due before
+//! the command ends: what a short command prints is recorded with its end.
 
 use super::engine::Engine;
 use super::error::SubmitError;
@@ -112,8 +112,8 @@ impl<'a, S: Storage> Recorder<'a, S> {
         }
     }
 
-    /// The last record that it made, or the one before all of them; and how many bytes were given up
-    /// because the disk was full.
+    /// The last record that it made, or the one before all of them; and how many bytes were given
+    /// up because the disk was full.
     const fn told(&self) -> (Option<u64>, u64) {
         (self.origin.causation, self.dropped)
     }
