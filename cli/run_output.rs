@@ -23,7 +23,7 @@ use holdpoint_log_files::Standing;
 use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{BegunTwice, CapturedOutput, Reach, Run, RunFound, Searched, run_of};
 use merged::{Chunk, Merged, TimedLines};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal};
 
 /// Options of `output`.
@@ -421,12 +421,15 @@ pub(crate) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
 
 fn put_json(run: &Run, output: &CapturedOutput, kept: &[u8], reach: &Reach) -> Result<(), Failure> {
     let mut out = Output::stdout();
-    let mut told = stream_json(output);
-    told["run"] = json!(run.entity.loop_id());
-    told["attempt"] = json!(output.attempt);
-    told["text"] = json!(std::str::from_utf8(kept).ok());
-    told["bytes_hex"] = json!(base16ct::lower::encode_string(kept));
-    told["reach"] = json!(reach);
+    let mut told = Map::new();
+    told.insert("run".into(), json!(run.entity.loop_id()));
+    told.insert("attempt".into(), json!(output.attempt));
+    told.insert("text".into(), json!(std::str::from_utf8(kept).ok()));
+    told.insert("bytes_hex".into(), json!(base16ct::lower::encode_string(kept)));
+    told.insert("reach".into(), json!(reach));
+    if let Value::Object(stream) = stream_json(output) {
+        told.extend(stream);
+    }
     out.json(&told);
     out.finish()
 }

@@ -68,7 +68,7 @@ fn every_verb_is_tried_beside_writers_or_writes_itself() {
         };
         let first = |known: &str| known.split(' ').next().unwrap().to_string();
         let is_read = READERS.iter().any(|known| verb.starts_with(&first(known)));
-        assert!(is_read || OTHERS.iter().any(|known| is_named(&known)), "{verb}");
+        assert!(is_read || OTHERS.iter().any(is_named), "{verb}");
     }
 }
 

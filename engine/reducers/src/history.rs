@@ -7,9 +7,7 @@ use crate::fold::{Twin, decoded};
 use crate::reducer::{Reducer, Scope};
 use holdpoint_log_files::{DirectoryStorage, ReadStorage, Standing};
 use holdpoint_replay::machine::{is_locked, this_boot};
-use holdpoint_replay::{
-    Filter, Line, Order, ReadOptions, Searched, Unproven, Verdict, newest, search,
-};
+use holdpoint_replay::{Filter, Line, Order, ReadOptions, Searched, Unproven, newest, search};
 use json_patch::{Patch, diff};
 use serde_json::Value;
 use std::io;

@@ -117,10 +117,10 @@ fn captured(place: &Place, stream: OutputStream) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     for event in place.events() {
         match event {
-            Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(piece)) => {
-                if piece.stream == stream {
-                    pieces.extend_from_slice(piece.raw_data.as_bytes());
-                }
+            Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(piece))
+                if piece.stream == stream =>
+            {
+                pieces.extend_from_slice(piece.raw_data.as_bytes());
             }
             Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(captured)) => {
                 let EvidenceContent::OutputPieces(stated) = &captured.content else { continue };
