@@ -12,8 +12,6 @@ use crate::lock::Lock;
 pub const APPENDED_AT: usize = LOCK_LENGTH;
 /// Length of that block.
 pub const APPENDED_LENGTH: usize = 32;
-/// Offset of the word that changes whenever LOCK is given back while somebody waits for it.
-pub const TURN_WORD_AT: usize = 96;
 /// Length of what is written under LOCK: the owner's block and the one behind it.
 pub const UNDER_LOCK_LENGTH: usize = APPENDED_AT + APPENDED_LENGTH;
 /// Offset of how far shared syncs came.
@@ -26,6 +24,8 @@ pub const SYNC_WORD_AT: usize = 192;
 pub const TICKETS_AT: usize = 256;
 /// Length of a ticket.
 pub const TICKET_LENGTH: usize = 32;
+/// Offset in a ticket of the word that whoever is woken waits for: its checksum does not cover that.
+pub const TICKET_WORD_AT: usize = 24;
 /// Tickets that there is room for.
 pub const TICKETS_MAX: usize = (LOCK_FILE_LENGTH - TICKETS_AT) / TICKET_LENGTH;
 
@@ -161,20 +161,21 @@ impl Ticket {
     /// The ticket's bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; TICKET_LENGTH] {
-        sealed(b"HOLDTURN", |checksum| {
+        let stated: [u8; TICKET_WORD_AT] = sealed(b"HOLDTURN", |checksum| {
             FieldsMut::new()
                 .put(&checksum)
                 .put(&self.pid.to_le_bytes())
                 .put(&self.start.to_le_bytes())
                 .put(&self.number.to_le_bytes())
                 .finish()
-        })
+        });
+        FieldsMut::new().put(&stated).finish()
     }
 
     /// The ticket in a place of the whole file; `None` where there is none.
     #[must_use]
     pub fn find(file: &[u8], place: usize) -> Option<Self> {
-        let block = block::<TICKET_LENGTH>(file, Self::offset(place))?;
+        let block = block::<TICKET_WORD_AT>(file, Self::offset(place))?;
         // Nearly all places are empty, and need no checksum.
         let is_empty = block.get(4..8).is_none_or(|pid| pid == [0; 4]);
         let mut fields = if is_empty { None } else { checked(b"HOLDTURN", block) }?;
@@ -186,6 +187,12 @@ impl Ticket {
     #[must_use]
     pub fn offset(place: usize) -> usize {
         TICKETS_AT + place % TICKETS_MAX * TICKET_LENGTH
+    }
+
+    /// Offset in the file of the word that whoever has this place waits for.
+    #[must_use]
+    pub fn word_offset(place: usize) -> usize {
+        Self::offset(place) + TICKET_WORD_AT
     }
 
     /// The tickets of the whole file with their places; garbage is none.

@@ -111,6 +111,8 @@ fn lead<S: Storage>(
     let cut = match usable.and_then(|()| Cut::of(shared, &mut state, goal)) {
         Ok(cut) => cut,
         Err(error) => {
+            // Giving the lock back waits for whoever has it.
+            drop(token);
             shared.end_turn(&mut state);
             return Err(error);
         }
@@ -224,7 +226,9 @@ impl<S: Storage> Cut<S> {
             let named = synced.named_as("sync", || segment_path(self.wanted.segment));
             return named.map_err(Failure::Disk);
         };
-        match shared_sync::reach(storage, &**board, &self.writer, &self.wanted, wait) {
+        // Before others are told: a thread of this handle may be about to take the lock.
+        let told = |error: &DiskError| drop(shared.commit.fail(error.cause()));
+        match shared_sync::reach(storage, &**board, &self.writer, &self.wanted, wait, &told) {
             Ok(()) => {
                 // Who appends to another LOCK by now reads the same segments; yet nobody relies on
                 // what this one says of them.

@@ -101,13 +101,15 @@ pub(super) fn synced(page: &[u8], boot: BootId) -> Synced {
     found.filter(|synced| synced.boot == boot).unwrap_or(Synced::none(boot))
 }
 
-/// Waits within `wait` until a sync covers what is wanted, its own or another process's.
+/// Waits within `wait` until a sync covers what is wanted, its own or another process's. Where its
+/// own fails, `told` hears of it before anybody else does.
 pub(super) fn reach<S: Storage>(
     storage: &S,
     board: &dyn Board,
     writer: &S::Writer,
     wanted: &Wanted,
     wait: Duration,
+    told: &dyn Fn(&DiskError),
 ) -> Result<(), Trouble> {
     let began = sync::now();
     let mut awaited = None;
@@ -123,7 +125,7 @@ pub(super) fn reach<S: Storage>(
             return covered(storage, board, writer, wanted);
         }
         if let Some(held) = storage.try_sync_lock().named("lock", names::SYNC)? {
-            return lead(storage, board, writer, wanted, held);
+            return lead(storage, board, writer, wanted, held, told);
         }
         let waited = sync::now().duration_since(began);
         if waited >= PATIENCE.min(wait / 2) && wanted.can_do_without(&now) {
@@ -236,6 +238,7 @@ fn lead<S: Storage>(
     writer: &S::Writer,
     wanted: &Wanted,
     held: S::Lock,
+    told: &dyn Fn(&DiskError),
 ) -> Result<(), Trouble> {
     let page = page(board)?;
     let before = synced(&page, storage.boot());
@@ -257,6 +260,7 @@ fn lead<S: Storage>(
     let begun = Synced { state: SyncState::Syncing, count, covers, pid, ..before };
     publish(board, &begun)?;
     let synced = storage.sync(writer).named_as("sync", || segment_path(wanted.segment));
+    let synced = synced.inspect_err(told);
     let durable = if covers > wanted.unnamed { covers.max(before.durable) } else { before.durable };
     let ended = match &synced {
         Ok(()) => Synced { state: SyncState::Settled, durable, ..begun },

@@ -137,7 +137,8 @@ impl<S: Storage> Shared<S> {
         };
         let wanted = Wanted { holds_lock: true, ..state.wanted() };
         let wait = self.options.lock_wait;
-        match shared_sync::reach(&self.storage, &**board, &active.writer, &wanted, wait) {
+        let told = |error: &DiskError| drop(self.commit.fail(error.cause()));
+        match shared_sync::reach(&self.storage, &**board, &active.writer, &wanted, wait, &told) {
             Err(Trouble::Unknown) => self.write_again(state, &**board),
             reached => reached.map_err(DiskError::from),
         }
@@ -244,7 +245,11 @@ impl<S: Storage> Shared<S> {
             None => self.lock_content(state, OwnerState::Idle),
         };
         if let Some(held) = state.lock.take() {
-            let written = lock::write_all(&held, &content, state.appended());
+            let written = match self.poison() {
+                None => lock::write_all(&held, &content, state.appended()),
+                // What was not written is on no disk: no sync of another process covers it.
+                Some(_) => lock::write(&held, &content),
+            };
             // Before LOCK: who gets that finds this one free.
             state.active.lock = None;
             drop(held);

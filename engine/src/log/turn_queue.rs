@@ -13,12 +13,12 @@ use super::active::{DiskResult, Named};
 use super::lock::{Held, holder};
 use super::storage::{Board, Storage};
 use crate::sync;
-use holdpoint_log_format::board::{TICKET_LENGTH, TICKETS_MAX, TURN_WORD_AT, Ticket, word};
+use holdpoint_log_format::board::{Appended, TICKET_LENGTH, TICKETS_AT, TICKETS_MAX, Ticket, word};
 use holdpoint_log_format::names;
 use std::time::{Duration, Instant};
 
 /// The longest wait for a wake-up.
-pub(super) const SLICE: Duration = Duration::from_millis(5);
+pub(super) const SLICE: Duration = Duration::from_millis(20);
 
 /// So many who wait are woken at a time.
 const WOKEN: usize = 2;
@@ -40,6 +40,7 @@ pub(super) fn acquire<S: Storage>(
     let began = sync::now();
     let mut place = Place { board, own: None };
     let mut first = First { began, seen: None };
+    let mut news = News::default();
     loop {
         let page = board.read().named("read", names::LOCK)?;
         if place.is_next(&page, &mut first)
@@ -51,10 +52,12 @@ pub(super) fn acquire<S: Storage>(
         if waited >= wait {
             return Ok(Err(Held { pid: holder(storage), waited }));
         }
-        ahead();
+        if news.is_there(&page) {
+            ahead();
+        }
         if place.stands_in(&page) {
-            let (seen, bits) = (word(&page, TURN_WORD_AT), place.bits());
-            board.wait(TURN_WORD_AT, seen, bits, SLICE.min(wait - waited));
+            let at = place.word_offset();
+            board.wait(at, word(&page, at), u32::MAX, SLICE.min(wait - waited));
         }
     }
 }
@@ -65,12 +68,11 @@ pub(super) fn wake_next(board: &dyn Board) {
     let Ok(page) = board.read() else { return };
     let mut tickets: Vec<_> = Ticket::all(&page).collect();
     tickets.sort_unstable_by_key(|(_, ticket)| *ticket);
-    let bits = tickets.iter().take(WOKEN).fold(0, |bits, (place, _)| bits | bits_of(*place));
-    if bits > 0 {
+    for (place, _) in tickets.iter().take(WOKEN) {
+        let at = Ticket::word_offset(*place);
         // Who has looked and does not wait yet looks again.
-        let news = word(&page, TURN_WORD_AT).wrapping_add(1);
-        let _ = board.write_at(TURN_WORD_AT, &news.to_le_bytes());
-        board.wake(TURN_WORD_AT, bits, u32::MAX);
+        let _ = board.write_at(at, &word(&page, at).wrapping_add(1).to_le_bytes());
+        board.wake(at, u32::MAX, u32::MAX);
     }
 }
 
@@ -79,9 +81,16 @@ pub(super) fn has_queue(board: &dyn Board) -> bool {
     board.read().is_ok_and(|page| Ticket::all(&page).next().is_some())
 }
 
-/// Several places share a bit: who is woken and not next waits again.
-fn bits_of(place: usize) -> u32 {
-    1 << (place % 32)
+/// What was appended when somebody who waits looked last.
+#[derive(Default)]
+struct News(Option<Appended>);
+
+impl News {
+    /// Whether something was appended since.
+    fn is_there(&mut self, page: &[u8]) -> bool {
+        let now = Appended::find(page);
+        now.is_some() && std::mem::replace(&mut self.0, now) != now
+    }
 }
 
 /// Who stands first, and since when, as somebody sees it who began to wait then.
@@ -143,8 +152,9 @@ impl Place<'_> {
         false
     }
 
-    fn bits(&self) -> u32 {
-        self.own.map_or(u32::MAX, |(place, _)| bits_of(place))
+    /// Where it is woken; who has no place is woken by nobody, and looks again by itself.
+    fn word_offset(&self) -> usize {
+        self.own.map_or(TICKETS_AT, |(place, _)| Ticket::word_offset(place))
     }
 
     /// Takes a ticket away that still stands in its place.

@@ -378,6 +378,8 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         self.goes_on_from(reached);
         self.shared.look_at_board(&mut self.state).map_err(|error| self.poisoned_by(&error))?;
         let is_known = self.learn_epoch().map_err(|error| self.poisoned_by(&error))?;
+        // Where the failure is this handle's own, nothing is written again by it.
+        self.shared.check_usable()?;
         let boot = storage.boot();
         let before = lock::read(&held).filter(|lock| lock.boot == boot && boot != BootId::UNKNOWN);
         self.previous_wall_minus_boot = before.map(|lock| lock.wall_minus_boot);
