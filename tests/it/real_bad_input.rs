@@ -59,7 +59,9 @@ fn moved(image: &mut Image, from: &Path, to: &str) {
 enum End {
     /// `verify` exits 6 and says `corrupt`, and nobody may write.
     Corrupt,
-    /// The same, and whoever insists may go on without HEAD.
+    /// `verify` exits 6 and says `short of HEAD`, and nobody may write.
+    ShortOfHead,
+    /// As corrupt, and whoever insists may go on without HEAD.
     NoWitness,
     /// `verify` says so too, and nobody gets as far as the log.
     NoLock,
@@ -125,8 +127,8 @@ fn cases_of_head() -> Vec<Case> {
                 *image = sample.earlier.clone();
                 *image.file("HEAD") = newer;
             },
-            Corrupt,
-            &["records 31 to 35 were durable and are damaged or missing"],
+            End::ShortOfHead,
+            &["records 31 to 35, which are not here"],
         ),
         files(
             "HEAD of another log",
@@ -183,8 +185,8 @@ fn cases_of_missing_segments() -> Vec<Case> {
         files(
             "the last segment is missing",
             |sample, image| image.remove(sample.segment(2).to_str().unwrap()),
-            Corrupt,
-            &["were durable and are damaged or missing"],
+            End::ShortOfHead,
+            &[", which are not here"],
         ),
     ]
 }
@@ -305,8 +307,8 @@ fn cases_of_sparse_files_and_names() -> Vec<Case> {
                 stretch(&path, 4_096);
                 stretch(&path, length);
             },
-            Corrupt,
-            &["were durable and are damaged or missing"],
+            End::ShortOfHead,
+            &[", which are not here"],
         ),
         files(
             "names that are no segment's",
@@ -425,6 +427,7 @@ impl<'a> Spoilt<'a> {
         let report = self.untouched(&["verify", "--json"]);
         let (code, verdict) = match end {
             End::Sound(verdict) => (0, verdict),
+            End::ShortOfHead => (6, "short of HEAD"),
             End::Corrupt | End::NoWitness | End::NoLock => (6, "corrupt"),
         };
         let shown = self.untouched(&["verify"]);
@@ -500,7 +503,9 @@ fn assert_all(cases: &[Case]) {
         spoilt.assert_salvage();
         match case.end {
             End::Sound(_) => spoilt.assert_goes_on(),
-            End::Corrupt | End::NoWitness | End::NoLock => spoilt.assert_no_writer_gets_in(),
+            End::Corrupt | End::ShortOfHead | End::NoWitness | End::NoLock => {
+                spoilt.assert_no_writer_gets_in();
+            }
         }
     }
 }

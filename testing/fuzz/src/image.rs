@@ -6,6 +6,7 @@ use holdpoint_engine::log::{LockFile, Storage};
 use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{EntryKind, ReadFile, ReadStorage};
+use holdpoint_log_format::limits::LOCK_FILE_LENGTH;
 use holdpoint_log_format::{Head, Lock, OwnerState, names};
 use std::collections::BTreeMap;
 
@@ -44,7 +45,10 @@ impl Image {
             let boot = SimulatedDisk::new(DISK_SEED).boot();
             let lock: Lock = input.arbitrary()?;
             let lock = if same_boot { Lock { boot, ..lock } } else { lock };
-            image.put(names::LOCK, honest(lock, written, &head).encode().to_vec());
+            let mut bytes = honest(lock, written, &head).encode().to_vec();
+            // Whoever takes LOCK makes it as long as that.
+            bytes.resize(LOCK_FILE_LENGTH, 0);
+            image.put(names::LOCK, bytes);
         }
         Ok(image)
     }
