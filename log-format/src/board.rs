@@ -24,7 +24,7 @@ pub const SYNC_WORD_AT: usize = 192;
 pub const TICKETS_AT: usize = 256;
 /// Length of a ticket.
 pub const TICKET_LENGTH: usize = 32;
-/// Offset in a ticket of the word that whoever is woken waits for: its checksum does not cover that.
+/// Offset in a ticket of the word that its owner waits on; the ticket's checksum leaves it out.
 pub const TICKET_WORD_AT: usize = 24;
 /// Tickets that there is room for.
 pub const TICKETS_MAX: usize = (LOCK_FILE_LENGTH - TICKETS_AT) / TICKET_LENGTH;
