@@ -100,7 +100,7 @@ impl Verdict {
         let mut axes = reports.iter().filter_map(|report| report.get("axes")).peekable();
         let is_chained =
             axes.peek().is_some() && axes.all(|axes| axes["integrity"]["state"] == "proven");
-        let is_judged = |problem: &&str| *problem == "below_mark" || JUDGED.contains(problem);
+        let is_judged = |problem: &&str| MISSED.contains(problem) || JUDGED.contains(problem);
         match verified.code {
             0 => Self::FindsNothing,
             _ if problems.is_empty() => Self::Finds,
@@ -126,6 +126,9 @@ impl Verdict {
 /// What only he finds who judges events.
 const JUDGED: [&str; 4] =
     ["forbidden_event", "false_index_statement", "false_archive_statement", "undecodable_payload"];
+
+/// What is found where LOCK tells of durable records behind the newest one.
+const MISSED: [&str; 2] = ["below_mark", "short_of_head"];
 
 /// What is found where records are not there and no event says rightly why.
 const BEGINNING: [&str; 2] = ["beginning_unstated", "carried_state"];
