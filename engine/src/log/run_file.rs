@@ -20,7 +20,7 @@ use holdpoint_log_files::{DirectoryStorage, RunEntries, RunFileFault};
 use holdpoint_log_format::{EntryHeader, EntryKind, RunKey, RunStart, names};
 use rustix::fs::{
     FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW,
-    fallocate, fchmod, fdatasync, flock, fstat, ftruncate, futimens, lstat,
+    fallocate, fchmod, fdatasync, flock, fstat, fsync, ftruncate, futimens, lstat,
 };
 use std::fs::File;
 use std::io::{self, Write};
@@ -177,6 +177,9 @@ fn append_at_end(
     let mut file = File::from(file.try_clone()?);
     file.write_all(&entry)?;
     fdatasync(&file)?;
+    if number == 1 {
+        fsync(&directory)?;
+    }
     touch(directory)
 }
 
@@ -237,8 +240,8 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
         | OFlags::CLOEXEC;
     let directory = open_directory(storage)?;
     let mut file = File::from(rustix::fs::open(&path, flags, mode)?);
-    let made = finish(&mut file, mode).and_then(|()| storage.sync_directory(names::RUNS));
-    made.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+    // Its name is synced with its first entry: a power cut before that leaves nothing to find.
+    finish(&mut file, mode).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
     // A file system that reserves nothing, or has nothing left, says so when the room is made.
     let _ = fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVED);
     Ok(RunFile { file: Arc::new(file.into()), directory, path })

@@ -23,6 +23,7 @@ use super::subscription::{Subscription, SubscriptionError};
 use super::subscription_notifier::{CloseNotice, Notifier};
 use super::ticket::Ticket;
 use super::transaction::{Transaction, TransactionDraft};
+use super::unsynced_turn::UnsyncedTurn;
 use super::waits::Waits;
 use crate::adoption::{Adoption, LogRegistry, RegistryError};
 use crate::floors::{FloorFiles, Floors, FloorsError, asks, is_governed};
@@ -565,7 +566,14 @@ pub(super) struct Submission<'a, S: Storage> {
     begun: Begun<'a, S>,
 }
 
-impl<S: Storage> Submission<'_, S> {
+impl<'a, S: Storage> Submission<'a, S> {
+    /// As [`Begun::ahead`].
+    pub(super) fn ahead(self) -> Result<(Submitted, Option<UnsyncedTurn<'a, S>>), SubmitError> {
+        let (submitted, pending) = self.begun.ahead()?;
+        self.meter.submitted(self.submitted_at, &submitted);
+        Ok((submitted, pending))
+    }
+
     /// Waits until everything that the answer depends on is durable, and gives it.
     pub(super) fn acknowledged(self) -> Result<Submitted, SubmitError> {
         let submitted = self.begun.acknowledged()?;

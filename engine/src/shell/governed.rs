@@ -106,7 +106,11 @@ impl<'a, S: Storage> Runner<'a, S> {
         let origin = story_of(engine, origin, run)?;
         let mut runner = Self::new(engine, run, terms, origin, initialize.loop_id())?;
         let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize));
-        let submitted = engine.submit_when(&runner.origin, conditions, &command);
+        let submitted = match runner.run.approval {
+            // Its key is removed once the approval is spent, durably.
+            Some(_) => engine.submit_when(&runner.origin, conditions, &command),
+            None => runner.seat.ahead(&runner.origin, conditions, &command),
+        };
         match submitted.map_err(RunError::from) {
             Ok(Submitted::Repeated(first)) => {
                 runner.seat.leave();
@@ -211,7 +215,10 @@ impl<'a, S: Storage> Runner<'a, S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, RunError> {
-        match self.carry_out(prompter, sink, signals) {
+        let carried_out = self.carry_out(prompter, sink, signals);
+        let acknowledged = self.seat.acknowledge();
+        self.is_recorded &= acknowledged.is_ok() && self.engine.core().log.poison().is_none();
+        match carried_out.and_then(|()| Ok(acknowledged?)) {
             Ok(()) => self.into_outcome(),
             Err(error) => Err(self.told_of(error)),
         }
@@ -332,7 +339,10 @@ impl<'a, S: Storage> Runner<'a, S> {
         match interrupt {
             // Only what was typed gets here.
             Some(_) => self.submit_as_typed(&command).map(drop),
-            None => self.submit(&command).map(drop),
+            None => {
+                let ahead = self.seat.ahead(&self.origin, &Conditions::default(), &command)?;
+                self.follow(ahead).map(drop)
+            }
         }
     }
 

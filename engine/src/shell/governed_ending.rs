@@ -8,7 +8,7 @@ use super::interrupt::Interrupt;
 use super::origin::Origin;
 use super::receipt::{Receipt, Submitted};
 use super::run::RunError;
-use super::run_seat::Recorded;
+use super::run_seat::{Recorded, Sync};
 use crate::log::{AppendError, Storage};
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
@@ -18,10 +18,11 @@ use holdpoint_domain::{ActorId, Command, Proof};
 
 impl<S: Storage> Runner<'_, S> {
     /// As [`Runner::submit`], once the attempt's start is on the log: what is recorded may wait in
-    /// the run's own file. `None`: it does.
+    /// the run's own file. `None`: it does. Durable when the run concludes, or with the next step
+    /// that is submitted.
     pub(super) fn record(&mut self, command: &Command) -> Result<Option<Receipt>, RunError> {
         let proof = self.engine.core().identity.proof_of(&self.origin.actor);
-        let recorded = self.seat.record(&self.origin, proof, command)?;
+        let recorded = self.seat.record(&self.origin, proof, command, Sync::Later)?;
         self.take_note(recorded)
     }
 
@@ -118,7 +119,7 @@ impl<S: Storage> Runner<'_, S> {
         match interrupt.is_typed() {
             true => {
                 let (origin, proof) = self.as_typed();
-                let recorded = self.seat.record(&origin, proof, &command)?;
+                let recorded = self.seat.record(&origin, proof, &command, Sync::Later)?;
                 self.take_note(recorded).map(drop)
             }
             false => self.record(&command).map(drop),

@@ -72,6 +72,7 @@ mod threads;
 mod ticket;
 mod transaction;
 mod unlock;
+mod unsynced_turn;
 mod user;
 mod waits;
 mod watch;

@@ -10,7 +10,7 @@ use super::error::SubmitError;
 use super::governed::Runner;
 use super::outcome::exit_status;
 use super::run::RunError;
-use super::run_seat::{Recorded as Kept, RunSeat};
+use super::run_seat::{Recorded as Kept, RunSeat, Sync};
 use super::submit::{Origin, Submitted};
 use crate::executor::{
     CapturedOutput, ExecuteError, ExecutionReport, OpenedProgram, OutputSink,
@@ -76,9 +76,9 @@ impl Default for Recording {
 }
 
 /// Which output is recorded, and by whom.
-pub(super) struct Recorder<'a, S: Storage> {
-    engine: &'a Engine<S>,
-    seat: &'a RunSeat<'a, S>,
+pub(super) struct Recorder<'r, 'a, S: Storage> {
+    engine: &'r Engine<S>,
+    seat: &'r RunSeat<'a, S>,
     origin: Origin,
     loop_id: String,
     attempt: u8,
@@ -88,12 +88,14 @@ pub(super) struct Recorder<'a, S: Storage> {
     /// How many bytes were given up for want of space.
     dropped: u64,
     is_full: bool,
+    /// When its pieces are durable: at once while the command runs, and then with its end.
+    sync: Sync,
 }
 
-impl<'a, S: Storage> Recorder<'a, S> {
+impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
     /// For an attempt that begins.
     pub(super) fn new(
-        (engine, seat): (&'a Engine<S>, &'a RunSeat<'a, S>),
+        (engine, seat): (&'r Engine<S>, &'r RunSeat<'a, S>),
         (loop_id, attempt): (&str, u8),
         origin: &Origin,
         on_full: OnFull,
@@ -109,6 +111,7 @@ impl<'a, S: Storage> Recorder<'a, S> {
             streams: [Extent::default(); 2],
             dropped: 0,
             is_full: false,
+            sync: Sync::Now,
         }
     }
 
@@ -118,7 +121,7 @@ impl<'a, S: Storage> Recorder<'a, S> {
         (self.origin.causation, self.dropped)
     }
 
-    /// Records pieces, durable on return. Where the disk is full they are given up, and the next
+    /// Records pieces, durable on return while the command runs. Where the disk is full they are given up, and the next
     /// ones say what is missing.
     fn record(&mut self, pieces: Vec<Piece>) -> Result<(), RunError> {
         let mut pieces = VecDeque::from(pieces);
@@ -167,7 +170,7 @@ impl<'a, S: Storage> Recorder<'a, S> {
     /// record on the log.
     fn submit(&self, command: &Command) -> Result<Option<u64>, RunError> {
         let proof = self.engine.core().identity.proof_of(&self.origin.actor);
-        let submitted = match self.seat.record(&self.origin, proof, command)? {
+        let submitted = match self.seat.record(&self.origin, proof, command, self.sync)? {
             Kept::InFile => return Ok(self.origin.causation),
             Kept::OnLog { submitted, .. } => submitted,
         };
@@ -284,7 +287,7 @@ impl Shared {
     }
 }
 
-impl<S: Storage> Recorder<'_, S> {
+impl<S: Storage> Recorder<'_, '_, S> {
     /// Records the output of what `execute` executes while it runs, and what is left of it behind
     /// that: before anything is said of it. Beside what `execute` gave, whether all is on record.
     pub(super) fn recording<T>(
@@ -306,23 +309,26 @@ impl<S: Storage> Recorder<'_, S> {
         let failure = shared.queue.lock().failure.take();
         let recorded = match failure {
             Some(failure) => Err(failure),
-            None => self.record(rest),
+            None => {
+                self.sync = Sync::Later;
+                self.record(rest)
+            }
         };
         Ok((executed, recorded))
     }
 }
 
 /// The executor's end of the queue. Dropped, it lets the thread end.
-struct QueueEnd<'scope, 'env, 'a, S: Storage> {
+struct QueueEnd<'scope, 'env, 'r, 'a, S: Storage> {
     shared: &'env Shared,
     scope: &'scope Scope<'scope, 'env>,
     /// Until the thread has it.
-    recorder: Option<&'env mut Recorder<'a, S>>,
-    engine: &'a Engine<S>,
+    recorder: Option<&'env mut Recorder<'r, 'a, S>>,
+    engine: &'r Engine<S>,
     rest: &'env mut Vec<Piece>,
 }
 
-fn record_all<S: Storage>(shared: &Shared, recorder: &mut Recorder<'_, S>) {
+fn record_all<S: Storage>(shared: &Shared, recorder: &mut Recorder<'_, '_, S>) {
     while let Some(batch) = shared.next() {
         let bytes = batch.iter().map(|piece| piece.bytes.len()).sum();
         let recorded = recorder.record(batch);
@@ -335,7 +341,7 @@ fn record_all<S: Storage>(shared: &Shared, recorder: &mut Recorder<'_, S>) {
     }
 }
 
-impl<S: Storage> PieceRecorder for QueueEnd<'_, '_, '_, S> {
+impl<S: Storage> PieceRecorder for QueueEnd<'_, '_, '_, '_, S> {
     fn wall_ns(&self) -> u64 {
         self.engine.core().now().wall_ns
     }
@@ -379,7 +385,7 @@ impl<S: Storage> PieceRecorder for QueueEnd<'_, '_, '_, S> {
     }
 }
 
-impl<S: Storage> Drop for QueueEnd<'_, '_, '_, S> {
+impl<S: Storage> Drop for QueueEnd<'_, '_, '_, '_, S> {
     fn drop(&mut self) {
         self.shared.queue.lock().is_closed = true;
         self.shared.filled.notify_one();

@@ -8,6 +8,7 @@
 //!
 //! - Once something waits in the file, what is said later follows it there, or is decided behind it
 //!   in a turn that takes it up first.
+//! - What is on the log without a sync is synced before anything goes to the file behind it.
 //! - The private key of an attempt is in the memory of its recorder and its guard alone.
 
 use super::conditions::Conditions;
@@ -19,6 +20,7 @@ use super::rebuild::LiveState;
 use super::receipt::Submitted;
 use super::submit::{Answer, By, begin_around, come_up_to_date, with_turn};
 use super::take_up::{NotTakenUp, Start, take_up};
+use super::unsynced_turn::UnsyncedTurn;
 use crate::executor::CommandSpec;
 use crate::log::{AppendError, RunFile, Storage, WriteTransaction};
 use crate::sync::Mutex;
@@ -87,6 +89,16 @@ pub(super) enum Recorded {
     InFile,
 }
 
+/// When a step of a run is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sync {
+    /// When it is recorded.
+    Now,
+    /// Once [`RunSeat::acknowledge`] was called, or a later step is durable: for a step that
+    /// nobody is told of before.
+    Later,
+}
+
 /// What is said once the command began.
 #[derive(Default)]
 struct Door {
@@ -105,6 +117,8 @@ pub(super) struct RunSeat<'a, S: Storage> {
     /// `None` on a disk that keeps no such files.
     file: Option<RunFile>,
     door: Mutex<Door>,
+    /// The turns whose sync was left to a later step: as many as an attempt has steps.
+    unsynced: Mutex<Vec<UnsyncedTurn<'a, Measured<S>>>>,
 }
 
 impl<'a, S: Storage> RunSeat<'a, S> {
@@ -112,7 +126,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
     pub(super) fn take(core: &'a Core<Measured<S>>, loop_id: String) -> Result<Self, SubmitError> {
         core.recorders.lock().begin(&loop_id);
         let file = begin(core, &loop_id).inspect_err(|_| forget(core, &loop_id))?;
-        let seat = Self { core, loop_id, file, door: Mutex::new(Door::default()) };
+        let seat = Self { core, loop_id, file, door: Mutex::default(), unsynced: Mutex::default() };
         match seat.reserve_room() {
             Ok(()) => Ok(seat),
             Err(error) => {
@@ -140,6 +154,25 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         command
     }
 
+    /// Records a step before the command starts, ahead of its sync.
+    pub(super) fn ahead(
+        &self,
+        origin: &Origin,
+        conditions: &Conditions,
+        command: &Command,
+    ) -> Result<Submitted, SubmitError> {
+        let (submitted, turn) = self.core.begin(origin, conditions, command)?.ahead()?;
+        self.unsynced.lock().extend(turn);
+        Ok(submitted)
+    }
+
+    /// Waits until every step is durable whose sync was left for later.
+    pub(super) fn acknowledge(&self) -> Result<(), SubmitError> {
+        let turns = std::mem::take(&mut *self.unsynced.lock());
+        // The newest first: its sync covers those before it.
+        turns.into_iter().rev().try_for_each(UnsyncedTurn::wait)
+    }
+
     /// Puts the start of an attempt on the log, with a new key. From here on what is recorded may
     /// wait in the run's own file.
     pub(super) fn start(&self, origin: &Origin) -> Result<Submitted, SubmitError> {
@@ -160,6 +193,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             })?;
         let newest = begun.newest;
         let submitted = begun.acknowledged()?;
+        self.acknowledge()?;
         let place = newest.and_then(|ChainPosition { sequence, link, .. }| {
             let attempt = awaited(&submitted, sequence)?;
             let loop_digits = RunStart::digits_of(&self.loop_id)?;
@@ -196,16 +230,18 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         origin: &Origin,
         proof: Proof,
         command: &Command,
+        sync: Sync,
     ) -> Result<Recorded, SubmitError> {
         let mut door = self.door.lock();
         let may_wait = self.file.is_some() && door.signing.is_some();
-        let told = self.on_log(&mut door, (origin, proof), command, may_wait.then_some(AT_DOOR));
+        let told =
+            self.on_log(&mut door, (origin, proof), command, may_wait.then_some(AT_DOOR), sync);
         if !may_wait || !is_locked(&told) {
             return told;
         }
         match self.in_file(&mut door, (origin, proof), command) {
             Ok(_) => Ok(Recorded::InFile),
-            Err(_) => self.on_log(&mut door, (origin, proof), command, None),
+            Err(_) => self.on_log(&mut door, (origin, proof), command, None, sync),
         }
     }
 
@@ -245,6 +281,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         (origin, proof): (&Origin, Proof),
         command: &Command,
         wait: Option<Duration>,
+        sync: Sync,
     ) -> Result<Recorded, SubmitError> {
         let core = self.core;
         let command = &*core.identity.proven(command, proof);
@@ -258,7 +295,14 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             }
             Ok(Ok::<(), Infallible>(()))
         })?;
-        let submitted = begun.acknowledged()?;
+        // What was taken up leaves the file, so it is durable first.
+        let submitted = if sync == Sync::Later && !door.is_waiting {
+            let (submitted, turn) = begun.ahead()?;
+            self.unsynced.lock().extend(turn);
+            submitted
+        } else {
+            begun.acknowledged()?
+        };
         self.is_taken_up(door);
         let before: Result<Vec<_>, _> =
             answers.into_iter().map(|answer| answer.submitted(core)).collect();
@@ -303,6 +347,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         let (Some(file), Some((key, start))) = (&self.file, &door.signing) else {
             return Err(io::ErrorKind::Unsupported.into());
         };
+        self.acknowledge().map_err(io::Error::other)?;
         let number = door.number.saturating_add(1);
         let (actor, command) = (origin.actor.clone(), command.clone());
         let waiting = WaitingCommand { actor, proven_by: proof.by, command };

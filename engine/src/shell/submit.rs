@@ -8,17 +8,17 @@ use super::error::SubmitError;
 use super::fingerprint;
 use super::lookup::Scope;
 use super::lost;
-use super::metrics::TurnWatch;
 pub use super::origin::Origin;
 use super::owner::check_owner;
 use super::rebuild::{LiveState, first_kept, read_events};
 use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
 use super::run_seat::check_recorder;
-use super::snapshot::{self, Snapshot};
+use super::snapshot;
+use super::unsynced_turn::UnsyncedTurn;
 use super::writers_own::{note_clock_step, note_recoveries, record_in_turn};
 use crate::floors::Floors;
-use crate::log::{Acknowledgement, Appended, Level, Storage, WriteTransaction};
+use crate::log::{Appended, Level, Storage, WriteTransaction};
 use crate::sync::MutexGuard;
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::text::check_identifier;
@@ -61,7 +61,7 @@ pub(super) struct Begun<'a, S: Storage> {
     /// The newest record behind the command's own.
     pub(super) newest: Option<ChainPosition>,
     /// `None` where nothing of the state is in the answer.
-    pending: Option<Pending<'a, S>>,
+    pending: Option<UnsyncedTurn<'a, S>>,
 }
 
 /// Carries out a command in a turn of its own; nothing of it may leave before it is acknowledged.
@@ -151,11 +151,24 @@ impl<'a, S: Storage> Begun<'a, S> {
         Ok(Self { engine, answer, newest: None, pending: Some(pending) })
     }
 
+    /// The answer ahead of its acknowledgement, for the steps of a run: whoever takes it tells
+    /// nobody before the acknowledgement, or that of a later turn, was waited for. What was not
+    /// accepted is given as [`Begun::acknowledged`] gives it.
+    pub(super) fn ahead(self) -> Result<(Submitted, Option<UnsyncedTurn<'a, S>>), SubmitError> {
+        match (self.answer, self.pending) {
+            (Answer::Accepted(receipt), pending) => Ok((Submitted::Accepted(receipt), pending)),
+            (answer, pending) => {
+                pending.map_or(Ok(()), UnsyncedTurn::wait)?;
+                Ok((answer.submitted(self.engine)?, None))
+            }
+        }
+    }
+
     /// The commit point. A crash before the sync inside returns loses or tears what the turn wrote,
     /// and nobody was told of it; a crash after finds it whole. Whatever the answer is, it tells of
     /// the state, so what the state depends on is synced before it leaves.
     pub(super) fn acknowledged(self) -> Result<Submitted, SubmitError> {
-        self.pending.map_or(Ok(()), Pending::wait)?;
+        self.pending.map_or(Ok(()), UnsyncedTurn::wait)?;
         self.answer.submitted(self.engine)
     }
 }
@@ -416,35 +429,6 @@ pub(super) fn with_turn<S: Storage, T>(
     Ok(result)
 }
 
-/// A turn that is over: other threads have theirs while this one's records reach the disk.
-pub(super) struct Pending<'a, S: Storage> {
-    engine: &'a Core<S>,
-    watch: TurnWatch<'a>,
-    acknowledgement: Acknowledgement<'a, S>,
-    /// To be written when the records are durable.
-    snapshot: Option<Snapshot>,
-    /// The newest record that the turn saw.
-    newest: u64,
-    level: Level,
-}
-
-impl<S: Storage> Pending<'_, S> {
-    fn wait(self) -> Result<(), SubmitError> {
-        let Self { engine, mut watch, acknowledgement, snapshot, newest, level } = self;
-        match acknowledgement.wait() {
-            Ok(()) => {
-                engine.acknowledged(newest, level);
-                engine.keep(snapshot);
-                Ok(())
-            }
-            Err(error) => {
-                watch.failed(engine.log.poison());
-                Err(error.into())
-            }
-        }
-    }
-}
-
 /// Takes the turn, brings the state up to the newest record, and leaves with the state evolved.
 /// After a failure the state is discarded: it may be ahead of what the disk holds. Where the
 /// failure comes while others go on, the log is poisoned, and the next turn discards it.
@@ -455,7 +439,7 @@ fn in_turn<'a, S: Storage, T>(
     level: Level,
     wait: Option<Duration>,
     work: impl FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<S>) -> Result<T, SubmitError>,
-) -> Result<(T, Pending<'a, S>), SubmitError> {
+) -> Result<(T, UnsyncedTurn<'a, S>), SubmitError> {
     let mut watch = engine.meter.turn();
     let coming = engine.log.coming();
     let mut held = match wait {
@@ -494,7 +478,7 @@ fn in_turn<'a, S: Storage, T>(
     };
     drop(held);
     let (result, snapshot, acknowledgement) = result?;
-    Ok((result, Pending { engine, watch, acknowledgement, snapshot, newest, level }))
+    Ok((result, UnsyncedTurn { engine, watch, acknowledgement, snapshot, newest, level }))
 }
 
 /// The state, where this engine's other threads give it back within `wait`: one of them may be

@@ -8,7 +8,7 @@ use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint,
     OutputEnd, OutputStream, StopCondition,
 };
-use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, HaltReason};
 use holdpoint_domain::human_decision::{HoldPolicy, HoldTerms};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, SandboxFaultEvent};
 use holdpoint_engine::Engine;
@@ -19,6 +19,7 @@ use holdpoint_engine::executor::{
 use holdpoint_engine::shell::{
     EXIT_FAULT_TERMINATED, EngineOptions, GovernedRun, HeldRun, NoPrompt, RunError, RunReport,
 };
+use holdpoint_testing::log::gated::GatedStorage;
 use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::{Place, names, origin, run_of, shell};
 use std::io;
@@ -491,6 +492,33 @@ fn a_log_that_fails_under_a_command_is_told_with_the_status_that_the_command_ran
     let failed = engine.run(&origin(), &run, &mut Saboteur(disk), &mut NoSignals);
     assert!(matches!(failed, Err(RunError::NotRecorded { exit_status: 7, .. })), "{failed:?}");
     drop(engine);
-    let live = place.engine().query(|world| world.live_loops().count());
-    assert_eq!(live.expect("the log works again"), 1, "the loop is open, and the log says so");
+    // The end was written and not acknowledged: found again it is true, and lost it leaves the loop
+    // open.
+    let engine = place.engine();
+    let live = engine.query(|world| world.live_loops().count()).expect("the log works again");
+    let is_failure = |event: &Event| match event {
+        Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(evaluated)) => {
+            evaluated.exit == Exit::Status(7)
+        }
+        _ => false,
+    };
+    assert_eq!(place.events().iter().filter(|event| is_failure(event)).count(), 1 - live);
+}
+
+#[test]
+fn a_run_costs_one_sync_of_the_log_before_the_command_and_one_behind_it() {
+    let place = Place::new();
+    let disk = GatedStorage::new(&place.log());
+    let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
+    accepted(engine.run(&origin(), &shell("true"), &mut Discard, &mut NoSignals));
+    for command in ["true", "echo hello; echo there >&2", "exit 3"] {
+        let before = disk.syncs();
+        accepted(engine.run(&origin(), &shell(command), &mut Discard, &mut NoSignals));
+        assert_eq!(disk.syncs() - before, 2, "{command}");
+    }
+}
+
+/// What a run that was carried out came to.
+fn accepted(run: Result<RunReport, RunError>) -> RunReport {
+    run.unwrap_or_else(|error| panic!("{error}"))
 }

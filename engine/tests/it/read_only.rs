@@ -179,6 +179,7 @@ fn left_open(place: &Place) -> PathBuf {
         let path = left.join(path.strip_prefix(place.log()).unwrap());
         fs::write(path, bytes).unwrap();
     }
+    fs::copy(place.log().join(names::LOCK), left.join(names::LOCK)).unwrap();
     engine.close().unwrap();
     left
 }
