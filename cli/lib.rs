@@ -29,6 +29,7 @@ mod hold;
 mod hook;
 mod ids;
 mod inbox;
+mod inherited;
 mod init;
 mod live;
 mod locate;
@@ -85,6 +86,7 @@ pub fn main() -> ExitCode {
     if let Some(served) = holdpoint_engine::executor::serve_as_guard() {
         return run::guard_exit(served).into();
     }
+    inherited::expect_children();
     // Where it cannot be had, nothing is mapped.
     let _ = holdpoint_log_files::map::guard();
     // Where it cannot be had, the system ends whoever writes beyond the limit.

@@ -19,6 +19,7 @@ use crate::config::{Configuration, Demands, InForce, confirm_less, floors, open_
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold;
 use crate::inbox;
+use crate::inherited;
 use crate::text::{beginning, counted, path, visible_once};
 use ask::Person;
 use before::NotStarted;
@@ -330,7 +331,8 @@ fn governed(
             program: words.next().unwrap_or_default(),
             arguments: words.collect(),
             directory: working_directory()?,
-            environment: std::env::vars_os().collect(),
+            environment: inherited::environment(),
+            signals: inherited::signals(),
             stdin: match (args.tty, args.stdin) {
                 (true, _) => Stdin::Terminal,
                 (false, true) => Stdin::Inherit,

@@ -1,42 +1,21 @@
 //! The standard streams. One that was closed when this program was started takes nothing; one that
 //! takes nothing now is waited for, whether or not it blocks: whoever shares a pipe may have it not
 //! block.
-//!
-//! This is the only file of the crate that holds unsafe code.
-#![expect(unsafe_code, reason = "the linker is told what is called before `main`")]
 
+use crate::inherited;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::{Errno, fcntl_getfd, retry_on_intr};
+use rustix::io::{Errno, retry_on_intr};
 use std::io::{self, ErrorKind, IsTerminal, StderrLock, StdoutLock, Write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-static IS_STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
-static IS_STDERR_CLOSED: AtomicBool = AtomicBool::new(false);
-
 /// Something that this process was to tell on stderr could not be written.
 static IS_UNTOLD: AtomicBool = AtomicBool::new(false);
 
-/// In the place of what is closed, the standard library opens the null device before `main`, as
-/// callers do who want nothing of what is printed. Behind that nobody can tell one from the other.
-// SAFETY: the section is a list of functions without arguments that the start of the process
-// calls, and this is one. It asks the kernel for two numbers and uses nothing that `main` prepares.
-#[cfg(target_os = "linux")]
-#[used]
-#[unsafe(link_section = ".init_array")]
-static BEFORE_MAIN: extern "C" fn() = look;
-
-#[cfg(target_os = "linux")]
-extern "C" fn look() {
-    let is_closed = |stream| matches!(fcntl_getfd(stream), Err(Errno::BADF));
-    IS_STDOUT_CLOSED.store(is_closed(rustix::stdio::stdout()), Ordering::Relaxed);
-    IS_STDERR_CLOSED.store(is_closed(rustix::stdio::stderr()), Ordering::Relaxed);
-}
-
-fn unless(is_closed: &AtomicBool) -> io::Result<()> {
-    match is_closed.load(Ordering::Relaxed) {
+fn unless(is_closed: bool) -> io::Result<()> {
+    match is_closed {
         true => Err(io::Error::other("it was closed when this program was started")),
         false => Ok(()),
     }
@@ -64,7 +43,7 @@ pub(crate) fn stdout() -> Stdout {
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        unless(&IS_STDOUT_CLOSED)?;
+        unless(inherited::is_stdout_closed())?;
         write_waiting(&self.0, bytes)
     }
 
@@ -107,7 +86,7 @@ pub(crate) fn tell(line: &str) {
 
 /// Writes a line to stderr that nobody misses where that cannot be done.
 pub(crate) fn mention(line: &str) -> io::Result<()> {
-    unless(&IS_STDERR_CLOSED)?;
+    unless(inherited::is_stderr_closed())?;
     match io::stderr().is_terminal() {
         true => tell_terminal(line),
         false => write_line(line),
@@ -117,7 +96,7 @@ pub(crate) fn mention(line: &str) -> io::Result<()> {
 /// Writes a line to the terminal on stderr, which has a few seconds to take it: its other end may
 /// never be read.
 fn tell_terminal(line: &str) -> io::Result<()> {
-    unless(&IS_STUCK)?;
+    unless(is_stuck())?;
     let (line, (sender, told)) = (line.to_string(), channel());
     std::thread::Builder::new().name("holdpoint-tells".into()).spawn(move || {
         let written = write_line(&line);

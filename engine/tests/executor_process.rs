@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use holdpoint_engine::executor::{
-    CommandSpec, Discard, NoSignals, PassThrough, Signals, Stdin, execute,
+    CommandSpec, Discard, NoSignals, PassThrough, SignalState, Signals, Stdin, execute,
 };
 use rustix::process::{Pid, Signal};
 use sha2::{Digest, Sha256};
@@ -26,7 +26,8 @@ fn shell(script: &str) -> CommandSpec {
         program: "sh".into(),
         arguments: ["-c", script].map(OsString::from).into(),
         directory: "/".into(),
-        environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+        environment: vec![("PATH", "/usr/local/bin:/usr/bin:/bin").into()],
+        signals: SignalState::default(),
         stdin: Stdin::Null,
         timeout: None,
         max_memory_bytes: None,

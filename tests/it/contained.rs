@@ -8,7 +8,8 @@
 
 use crate::program::{Place, json, skip, status, terminal, text};
 use holdpoint_engine::executor::{
-    CommandSpec, Containment, Discard, ExecuteError, Guard, NoSignals, Outcome, Stdin, execute,
+    CommandSpec, Containment, Discard, ExecuteError, Guard, NoSignals, Outcome, SignalState, Stdin,
+    execute,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 use std::fs::{self, File, Permissions};
@@ -393,7 +394,8 @@ fn guarded(place: &Place, guard: Guard, script: &str) -> CommandSpec {
         program: "sh".into(),
         arguments: vec!["-c".into(), script.into()],
         directory: place.directory.path().into(),
-        environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+        environment: vec![("PATH", "/usr/local/bin:/usr/bin:/bin").into()],
+        signals: SignalState::default(),
         stdin: Stdin::Null,
         timeout: None,
         max_memory_bytes: None,

@@ -57,6 +57,7 @@ mod export;
 mod filler;
 mod floods;
 mod fuzz_corpora;
+mod handed_on;
 mod holds;
 mod holds_archived;
 mod hook;

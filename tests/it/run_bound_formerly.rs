@@ -5,7 +5,7 @@ use crate::program::{Place, json, status, text};
 use crate::run_before::{answer, command, file, refused};
 use holdpoint_domain::core::hash::{Digest, HashBuilder, sha256};
 use holdpoint_domain::log::run_binding;
-use holdpoint_engine::executor::{CommandSpec, EnvironmentPolicy, InstructionEnvelope};
+use holdpoint_engine::executor::{CommandSpec, EnvironmentPolicy, InstructionEnvelope, Variable};
 use holdpoint_engine::shell::{BoundDirectory, user_name, user_number};
 use serde_json::json;
 use std::fs;
@@ -107,8 +107,7 @@ libraries, and files that its arguments name and --bind-file does not
   the limits of the run, and when a person is asked after an attempt";
     let mut spec = CommandSpec::new(words[0]).args(words[1..].iter().copied());
     spec.directory = place.directory.path().canonicalize().unwrap();
-    spec.environment =
-        variables(place).into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    spec.environment = variables(place).into_iter().map(Variable::from).collect();
     let policy = EnvironmentPolicy::default().allow("XDG_STATE_HOME");
     let envelope = InstructionEnvelope::of(&spec, &policy).hex();
     (context, run_binding(&envelope, &details.finish()))

@@ -32,6 +32,7 @@ use rustix::termios::tcgetattr;
 
 use super::again::again;
 use super::opened::{FileState, SHELL};
+use super::signal_state::SignalState;
 use super::usage::Usage;
 
 /// The status of a child whose gate closed before it was to execute: nobody sees it but its guard.
@@ -148,6 +149,30 @@ pub(super) fn separate_from_terminals(command: &mut Command, has_terminal: bool)
     unsafe { command.pre_exec(separate) };
 }
 
+/// Lets a command's child begin with these signals ignored and blocked, and no others.
+pub(super) fn hand_on_signals(command: &mut Command, signals: SignalState) {
+    let hand_on = move || {
+        let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: the set is alive, and sigemptyset fills it in; no call keeps a pointer.
+        unsafe {
+            libc::sigemptyset(blocked.as_mut_ptr());
+            for signal in SignalState::NUMBERS {
+                let is_in = |set: u64| set & SignalState::bit(signal) != 0;
+                let ignored = is_in(signals.ignored);
+                libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL });
+                if is_in(signals.blocked) {
+                    libc::sigaddset(blocked.as_mut_ptr(), signal);
+                }
+            }
+            libc::pthread_sigmask(libc::SIG_SETMASK, blocked.as_ptr(), ptr::null_mut());
+        }
+        Ok(())
+    };
+    // SAFETY: the closure runs between fork and exec. It makes system calls alone, takes no lock,
+    // and nothing from the heap.
+    unsafe { command.pre_exec(hand_on) };
+}
+
 /// Lets a command's child wait before it executes: it writes its number to `ready`, and goes on
 /// once a byte comes out of `gate`. It ends with [`EXIT_NOT_STARTED`] where the gate closes.
 /// `opener` is the number of the other end of the gate, of which the child has a copy.
@@ -244,22 +269,6 @@ pub(crate) fn is_terminal(descriptor: BorrowedFd<'_>) -> bool {
         }
         Err(_) => false,
     }
-}
-
-/// The process that holds a lock on a file, where this one would have to wait for it.
-pub(super) fn lock_holder(file: BorrowedFd<'_>) -> Option<i32> {
-    use std::os::fd::AsRawFd;
-
-    let mut lock = MaybeUninit::<libc::flock>::zeroed();
-    // SAFETY: zeroes are a valid lock: one of the whole file. The pointer is to a live value, which
-    // fcntl writes to and does not keep.
-    let lock = unsafe {
-        let asked = lock.assume_init_mut();
-        asked.l_type = libc::F_WRLCK as libc::c_short;
-        asked.l_whence = libc::SEEK_SET as libc::c_short;
-        (libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut *asked) == 0).then_some(*asked)
-    }?;
-    (lock.l_type != libc::F_UNLCK as libc::c_short && lock.l_pid > 0).then_some(lock.l_pid)
 }
 
 /// Whether a stop was asked for since somebody looked.

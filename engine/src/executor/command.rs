@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::guard::Guard;
 use super::resolve::{StartRefusal, resolve};
+use super::signal_state::SignalState;
+use super::variable::Variable;
 
 /// Where the command reads its standard input from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +33,12 @@ pub struct CommandSpec {
     pub arguments: Vec<OsString>,
     /// The working directory of the command.
     pub directory: PathBuf,
-    /// The whole environment of the command: nothing else is inherited. Of two values for one
-    /// name the later one counts.
-    pub environment: Vec<(OsString, OsString)>,
+    /// The whole environment of the command, entry by entry: nothing else is inherited. Two
+    /// entries of one name are handed on both; [`variable`](Self::variable) is the first, as
+    /// `getenv` finds it.
+    pub environment: Vec<Variable>,
+    /// What signals do to the command when it begins.
+    pub signals: SignalState,
     /// Where standard input comes from.
     pub stdin: Stdin,
     /// How long the command may run by the monotonic clock; `None` is without end.
@@ -63,7 +68,8 @@ impl CommandSpec {
             program: program.into(),
             arguments: Vec::new(),
             directory: "/".into(),
-            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            environment: vec![Variable::new("PATH", "/usr/bin:/bin")],
+            signals: SignalState::default(),
             stdin: Stdin::Null,
             timeout: None,
             max_memory_bytes: None,
@@ -92,10 +98,11 @@ impl CommandSpec {
         Self { directory: directory.into(), ..self }
     }
 
-    /// With a variable in its environment.
+    /// With a variable in its environment, in the place of any other of that name.
     #[must_use]
-    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.environment.push((name.into(), value.into()));
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment.retain(|variable| variable.name() != name.as_ref());
+        self.environment.push(Variable::new(name, value));
         self
     }
 
@@ -107,8 +114,8 @@ impl CommandSpec {
 
     /// The value that the command will see for a name in its environment.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
-        let found = self.environment.iter().rev().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.as_os_str())
+        let named = |variable: &&Variable| variable.value().is_some() && variable.name() == name;
+        self.environment.iter().find(named).and_then(Variable::value)
     }
 
     /// Finds the program that this command names, as [`resolve`] does.

@@ -133,6 +133,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
 
     use super::*;
+    use crate::executor::Variable;
 
     fn envelope(program: &str, arguments: &[&str]) -> InstructionEnvelope {
         InstructionEnvelope {
@@ -178,7 +179,7 @@ mod tests {
     fn an_envelope_hash_depends_on_no_secret_and_on_no_order() {
         let variables = [("API_TOKEN", "one"), ("LANG", "C"), ("OTHER", "1")];
         let of = |variables: &[(&str, &str)]| {
-            let pairs = variables.iter().map(|(name, value)| (name.into(), value.into()));
+            let pairs = variables.iter().copied().map(Variable::from);
             let policy = EnvironmentPolicy::default().allow("API_*");
             let environment = policy.record(&pairs.collect::<Vec<_>>());
             InstructionEnvelope { environment, ..envelope("a", &[]) }

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use super::secrets::{is_secret_name, is_secret_value};
+use super::variable::Variable;
 
 /// The names recorded by default; a `*` at the end stands for any rest.
 const ALLOWED: [&str; 18] = [
@@ -84,11 +85,12 @@ impl EnvironmentPolicy {
         self.shown(name, value)
     }
 
-    /// The part of an environment that goes on record. Of two values for one name the later one
-    /// counts, as it does for the command.
-    pub fn record(&self, environment: &[(OsString, OsString)]) -> BTreeMap<OsString, ShownValue> {
-        let allowed = environment.iter().filter(|(name, _)| self.allows(name));
-        allowed.map(|(name, value)| (name.clone(), self.shown(name, value))).collect()
+    /// The part of an environment that goes on record. Of two values for one name the first one
+    /// counts, as `getenv` finds it.
+    pub fn record(&self, environment: &[Variable]) -> BTreeMap<OsString, ShownValue> {
+        let pairs = environment.iter().rev().filter_map(Variable::pair);
+        let allowed = pairs.filter(|(name, _)| self.allows(name));
+        allowed.map(|(name, value)| (name.to_os_string(), self.shown(name, value))).collect()
     }
 
     fn allows(&self, name: &OsStr) -> bool {
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
 
     fn recorded(policy: &EnvironmentPolicy, name: &str) -> Option<ShownValue> {
-        let environment = [(OsString::from(name), OsString::from("v"))];
+        let environment = [Variable::new(name, "v")];
         policy.record(&environment).remove(OsStr::new(name))
     }
 
@@ -155,7 +157,7 @@ mod tests {
     fn a_secret_value_is_redacted_whatever_its_name() {
         for name in ["HOME", "EDITOR", "PROXY", "PATH"] {
             let value = "http://me:hush@proxy:3128";
-            let environment = [(OsString::from(name), OsString::from(value))];
+            let environment = [Variable::new(name, value)];
             let shown = EnvironmentPolicy::default().allow("*").record(&environment);
             assert_eq!(shown.get(OsStr::new(name)), Some(&ShownValue::Redacted), "{name}");
         }

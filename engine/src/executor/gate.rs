@@ -14,7 +14,7 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::Pid;
 
 use super::again::again;
-use super::child_calls::{separate_from_terminals, wait_at_gate};
+use super::child_calls::{hand_on_signals, separate_from_terminals, wait_at_gate};
 use super::guard_messages::Order;
 use super::guard_process::wait_for;
 use super::own_child::{command, execute_found, execute_opened};
@@ -132,9 +132,10 @@ fn prepare(
     let stdin = if order.has_stdin { stream()? } else { Stdio::null() };
     let (path, name, arguments) = (order.path.as_ref(), &order.name, &order.arguments);
     let environment = &order.environment;
-    let mut command = command(path, name, arguments, order.directory.as_ref(), environment);
+    let mut command = command(path, name, arguments, order.directory.as_ref());
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     separate_from_terminals(&mut command, order.has_terminal);
+    hand_on_signals(&mut command, order.signals);
     before_it_executes(&mut command);
     match order.plan {
         Some(plan) => {

@@ -21,7 +21,9 @@ use super::again::again;
 use super::leader::{Limit, Limits};
 use super::opened::Plan;
 use super::report::Survivor;
+use super::signal_state::SignalState;
 use super::usage::Usage;
+use super::variable::Variable;
 
 /// How many descriptors can travel with a message.
 const DESCRIPTORS_MAX: usize = 16;
@@ -41,7 +43,8 @@ pub(super) struct Order {
     pub(super) name: OsString,
     pub(super) arguments: Vec<OsString>,
     pub(super) directory: OsString,
-    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) environment: Vec<Variable>,
+    pub(super) signals: SignalState,
     pub(super) has_stdin: bool,
     /// Its standard input is to be the terminal of its session.
     pub(super) has_terminal: bool,
@@ -205,7 +208,8 @@ mod tests {
             name: "sh".into(),
             arguments: vec!["x".repeat(1 << 20).into()],
             directory: "/".into(),
-            environment: vec![("A".into(), "b".into())],
+            environment: vec![Variable::new("A", "b")],
+            signals: SignalState::default(),
             has_stdin: false,
             has_terminal: false,
             plan: None,

@@ -482,6 +482,7 @@ fn order(
         arguments: spec.arguments.clone(),
         directory: spec.directory.clone().into_os_string(),
         environment: spec.environment.clone(),
+        signals: spec.signals,
         has_stdin: streams.stdin.is_some(),
         has_terminal: spec.stdin == Stdin::Terminal,
         plan,

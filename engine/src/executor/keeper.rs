@@ -16,13 +16,14 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
+use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use rustix::stdio::stdout;
 use rustix::termios::{
     Action, InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex,
     Termios, ioctl_tiocexcl, ioctl_tiocnxcl, tcflow, tcflush, tcgetattr, tcsetattr,
 };
 
-use super::child_calls::{lock_holder, separate_from_terminals};
+use super::child_calls::separate_from_terminals;
 use super::guard_signals::outlive_signals;
 
 /// The first argument with which a program is started as a keeper, and the second.
@@ -324,6 +325,12 @@ fn lock() -> String {
         }
         Err(errno) => format!("error {}", errno.raw_os_error()),
     }
+}
+
+/// The process that holds a lock on a file, where this one would have to wait for it.
+fn lock_holder(file: BorrowedFd<'_>) -> Option<i32> {
+    let found = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).ok()??;
+    found.pid.map(Pid::as_raw_pid)
 }
 
 /// The process that asks at a terminal now, if one does.

@@ -54,11 +54,13 @@ mod report;
 mod resolve;
 mod run;
 mod secrets;
+mod signal_state;
 mod signals;
 mod stream;
 #[cfg(target_os = "linux")]
 mod tree;
 mod usage;
+mod variable;
 mod visible;
 
 pub use capture::CapturedOutput;
@@ -86,8 +88,10 @@ pub(crate) use run::execute_recorded;
 pub use run::{
     INTERRUPT_GRACE, LAST_DRAIN, SINK_GRACE, STRAY_GRACE, TERMINATE_GRACE, execute, execute_opened,
 };
+pub use signal_state::SignalState;
 pub use signals::{
     ForwardedSignal, NoSignals, ReceivedSignal, SignalOrigin, SignalReceiver, SignalSender,
     SignalSource, signal_channel,
 };
+pub use variable::Variable;
 pub use visible::{command_line, visible};

@@ -1,6 +1,5 @@
 //! A command that is a child of this process, without a guard between.
 
-use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,7 +15,8 @@ use rustix::process::{
 
 use super::again::again;
 use super::child_calls::{
-    Image, Words, execute_instead, execute_path, separate_from_terminals, wait_with_usage,
+    Image, Words, execute_instead, execute_path, hand_on_signals, separate_from_terminals,
+    wait_with_usage,
 };
 use super::command::{CommandSpec, Stdin};
 use super::leader::{Attempt, End, Leader, Pipes, Program, STOP_GRACE, Streams};
@@ -24,6 +24,7 @@ use super::opened::{Plan, SHELL};
 use super::process_table::{Among, ProcessTable, count_beyond_reach};
 use super::report::{Containment, ExecuteError};
 use super::usage::Usage;
+use super::variable::Variable;
 
 /// A started command.
 ///
@@ -45,9 +46,9 @@ impl OwnChild {
         table: Option<ProcessTable>,
     ) -> Result<(Self, Pipes), ExecuteError> {
         let (path, directory) = (program.path, &spec.directory);
-        let mut command =
-            command(path, &spec.program, &spec.arguments, directory, &spec.environment);
+        let mut command = command(path, &spec.program, &spec.arguments, directory);
         separate_from_terminals(&mut command, spec.stdin == Stdin::Terminal);
+        hand_on_signals(&mut command, spec.signals);
         let attempt = Attempt::of(spec, program);
         let failed = |error| attempt.failed(error);
         let (arguments, environment) = (&spec.arguments, &spec.environment);
@@ -161,21 +162,16 @@ impl Drop for OwnChild {
     }
 }
 
-/// The command as it is to be started; the caller adds its session and its streams.
+/// The command as it is to be started; the caller adds its session, its streams, and the step that
+/// executes it with its environment.
 pub(super) fn command(
     path: &Path,
     name: &OsStr,
     arguments: &[OsString],
     directory: &Path,
-    environment: &[(OsString, OsString)],
 ) -> Command {
     let mut command = Command::new(path);
-    command
-        .arg0(name)
-        .args(arguments)
-        .current_dir(directory)
-        .env_clear()
-        .envs(environment.iter().map(|(name, value)| (name, value)));
+    command.arg0(name).args(arguments).current_dir(directory).env_clear();
     command
 }
 
@@ -184,7 +180,7 @@ pub(super) fn execute_opened(
     command: &mut Command,
     plan: Plan,
     opened: BorrowedFd<'_>,
-    environment: &[(OsString, OsString)],
+    environment: &[Variable],
 ) -> io::Result<()> {
     let others = plan.others.into_iter().map(|(path, state)| Ok((text(path)?, state)));
     let image = Image {
@@ -206,7 +202,7 @@ pub(super) fn execute_found(
     path: &Path,
     name: &OsStr,
     arguments: &[OsString],
-    environment: &[(OsString, OsString)],
+    environment: &[Variable],
 ) -> io::Result<()> {
     let words = |first: &[&OsStr]| {
         let first = first.iter().map(|word| (*word).to_os_string());
@@ -224,16 +220,9 @@ fn text(text: OsString) -> io::Result<CString> {
 }
 
 /// An environment as the system takes it.
-fn variables(environment: &[(OsString, OsString)]) -> io::Result<Words> {
-    // Of two values for one name the later one counts.
-    let variables: BTreeMap<_, _> = environment.iter().map(|(n, v)| (n, v)).collect();
-    let variables = variables.into_iter().map(|(name, value)| {
-        let mut variable = name.clone();
-        variable.push("=");
-        variable.push(value);
-        text(variable)
-    });
-    Ok(Words::new(variables.collect::<io::Result<_>>()?))
+fn variables(environment: &[Variable]) -> io::Result<Words> {
+    let entries = environment.iter().map(|variable| text(variable.entry().to_os_string()));
+    Ok(Words::new(entries.collect::<io::Result<_>>()?))
 }
 
 fn lost(source: io::Error) -> ExecuteError {

@@ -121,8 +121,8 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
         (self.origin.causation, self.dropped)
     }
 
-    /// Records pieces, durable on return while the command runs. Where the disk is full they are given up, and the next
-    /// ones say what is missing.
+    /// Records pieces, durable on return while the command runs. Where the disk is full they are
+    /// given up, and the next ones say what is missing.
     fn record(&mut self, pieces: Vec<Piece>) -> Result<(), RunError> {
         let mut pieces = VecDeque::from(pieces);
         while !pieces.is_empty() {

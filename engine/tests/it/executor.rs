@@ -17,8 +17,8 @@ use std::time::Duration;
 use holdpoint_engine::executor::{
     CommandSpec, Discard, ExecuteError, ExecutionReport, ForwardedSignal, NoSignals, Obstacle,
     OpenProgramError, OpenedProgram, Outcome, OutputSink, OutputStream, PassThrough, SignalOrigin,
-    SignalSender, StartRefusal, Stdin, execute, execute_opened, resolve, signal_channel,
-    signal_name,
+    SignalSender, SignalState, StartRefusal, Stdin, Variable, execute, execute_opened, resolve,
+    signal_channel, signal_name,
 };
 use sha2::{Digest, Sha256};
 
@@ -40,7 +40,8 @@ fn spec(program: &str, arguments: &[&str]) -> CommandSpec {
         program: program.into(),
         arguments: arguments.iter().map(OsString::from).collect(),
         directory: "/".into(),
-        environment: vec![("PATH".into(), PATH.into())],
+        environment: vec![("PATH", PATH).into()],
+        signals: SignalState::default(),
         stdin: Stdin::Null,
         timeout: None,
         max_memory_bytes: None,
@@ -355,7 +356,8 @@ fn a_search_passes_over_what_cannot_be_executed_and_remembers_it() {
     assert!(matches!(find(""), Err(StartRefusal::NotFound { .. })));
     let spec = CommandSpec {
         directory: folder.path().into(),
-        environment: vec![("PATH".into(), "first:second".into())],
+        environment: vec![("PATH", "first:second").into()],
+        signals: SignalState::default(),
         ..spec("tool", &[])
     };
     assert_eq!(run(&spec).outcome, Outcome::Exited { code: 7 });
@@ -373,14 +375,20 @@ fn a_directory_that_cannot_be_entered_is_an_error_about_the_directory() {
 #[test]
 fn the_environment_is_exactly_what_was_given() {
     let mut spec = spec("env", &[]);
-    spec.environment.push(("GREETING".into(), "first".into()));
-    spec.environment.push(("GREETING".into(), "last".into()));
-    spec.environment.push(("RAW".into(), OsString::from_vec(b"\xff\xfe".to_vec())));
-    let output = run(&spec).stdout.bytes;
-    let mut lines: Vec<&[u8]> = output.split(|byte| *byte == b'\n').collect();
-    lines.sort_unstable();
-    let path = format!("PATH={PATH}");
-    assert_eq!(lines, [b"", &b"GREETING=last"[..], path.as_bytes(), b"RAW=\xff\xfe"]);
+    spec.environment.push(("ZERO", "").into());
+    spec.environment.push(("GREETING", "first").into());
+    spec.environment.push(("GREETING", "last").into());
+    spec.environment.push(Variable::of_entry(OsString::from_vec(b"RAW=\xff\xfe".to_vec())));
+    for entry in ["WORDLESS", "=odd", ""] {
+        spec.environment.push(Variable::of_entry(entry.into()));
+    }
+    spec.program = "cat".into();
+    spec.arguments = vec!["/proc/self/environ".into()];
+    let whole = b"ZERO=\0GREETING=first\0GREETING=last\0RAW=\xff\xfe\0WORDLESS\0=odd\0\0";
+    let path = format!("PATH={PATH}\0");
+    assert_eq!(run(&spec).stdout.bytes, [path.as_bytes(), whole].concat());
+    spec = spec.env("GREETING", "only");
+    assert_eq!(spec.variable("GREETING"), Some(OsStr::new("only")));
 }
 
 #[test]
@@ -549,8 +557,8 @@ fn a_script_that_was_opened_is_executed_as_the_system_would() {
         write_file(&folder.path().join(&name), "755", &text);
         let mut spec = spec(&format!("./{name}"), &["a b", "", "c"]);
         spec.directory = folder.path().into();
-        spec.environment.push(("GREETING".into(), "first".into()));
-        spec.environment.push(("GREETING".into(), "last".into()));
+        spec.environment.push(("GREETING", "first").into());
+        spec.environment.push(("GREETING", "last").into());
         let opened = OpenedProgram::open(&spec).expect("it is there");
         let opened = execute_opened(&spec, opened, &mut Discard, &mut NoSignals);
         let (opened, system) = (opened.expect("it starts"), run(&spec));

@@ -206,7 +206,7 @@ pub fn origin() -> Origin {
 /// A run of `program` in `/`, once, without bounds.
 pub fn run_of(program: &str, arguments: &[&str]) -> GovernedRun {
     let command = CommandSpec::new(program).args(arguments.iter().map(OsString::from));
-    let environment = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
+    let environment = vec![("PATH", "/usr/local/bin:/usr/bin:/bin").into()];
     GovernedRun::of(CommandSpec { environment, ..command })
 }
 

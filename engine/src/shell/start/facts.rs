@@ -75,6 +75,7 @@ impl Facts {
     /// Looks at everything. Nothing is changed.
     pub(super) fn of(run: &GovernedRun, around: &Surroundings<'_>) -> Result<Self, StartError> {
         let (command, choices) = (&run.command, around.choices);
+        variables::check(command)?;
         let program = program(command)?;
         let mut facts = Self {
             edition: choices.edition,

@@ -116,6 +116,15 @@ pub enum StartError {
         /// The names that can be.
         expected: &'static str,
     },
+    /// An entry of the environment that has no one value.
+    #[error(
+        "the environment has {name} twice, or without a value: a hold binds one value of each \
+         variable; start with `env -u {name}`, or without that entry"
+    )]
+    Ambiguous {
+        /// Its name, made visible.
+        name: String,
+    },
     /// Variables that carry code are more than a question shows.
     #[error(
         "{left_out} variables that carry code have no room in the question; unset what the command \
@@ -210,6 +219,7 @@ impl StartError {
             Self::Io { .. } | Self::Random(_) | Self::NoHome | Self::HomeUnknown(_) => "NOT_BOUND",
             Self::NotAFile { .. } | Self::Changing { .. } => "FILE_NOT_BOUND",
             Self::Unshowable { .. } | Self::TooManyUnbound { .. } => "NAME_NOT_SHOWN",
+            Self::Ambiguous { .. } => "VARIABLE_AMBIGUOUS",
             Self::CodeNotShown { .. } => "CODE_NOT_SHOWN",
             Self::Input { .. } | Self::InputTooLong { .. } | Self::InputFailed(_) => {
                 "INPUT_NOT_BOUND"

@@ -1,13 +1,14 @@
 //! The variables of a command: which carry code and are shown, which say where it was started from
 //! and are not bound, and how every other one is bound.
 
+use super::StartError;
 use super::facts::Fact;
 use super::keys::Key;
 use crate::executor::{CommandSpec, EnvironmentPolicy, ShownValue, visible};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::bounded;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -266,10 +267,8 @@ pub(super) fn facts(
 ) -> Vec<Fact> {
     let never: BTreeSet<&OsStr> =
         never_bound().chain(unbound.iter().map(String::as_str)).map(OsStr::new).collect();
-    let bound: BTreeMap<&OsString, &OsString> = environment(command)
-        .into_iter()
-        .filter(|(name, _)| !never.contains(name.as_os_str()))
-        .collect();
+    let bound: BTreeMap<&OsStr, &OsStr> =
+        environment(command).into_iter().filter(|(name, _)| !never.contains(name)).collect();
     let recorded = policy.record(&command.environment);
     let (mut code, mut others) = (Vec::new(), Vec::new());
     for (name, value) in bound {
@@ -306,7 +305,7 @@ pub(super) fn unbound_values(
 ) -> Vec<UnboundValue> {
     let values = environment(command);
     let of = |name: &String| {
-        let found = values.get(&OsString::from(name));
+        let found = values.get(OsStr::new(name));
         let value = found.map(|value| match policy.reveal(OsStr::new(name), value) {
             ShownValue::Shown(value) => visible(&value),
             ShownValue::Redacted => "(kept secret)".to_string(),
@@ -322,15 +321,28 @@ pub(super) fn unbound_fact(unbound: &UnboundValue) -> Fact {
     Fact { kind: UNBOUND, name: unbound.name.clone().into_bytes(), value: Vec::new(), shown }
 }
 
-/// The environment that a command sees: of two values for one name the later one.
-fn environment(command: &CommandSpec) -> BTreeMap<&OsString, &OsString> {
-    command.environment.iter().map(|(name, value)| (name, value)).collect()
+/// The environment that a command sees, by name: [`check`] lets one value of each pass.
+fn environment(command: &CommandSpec) -> BTreeMap<&OsStr, &OsStr> {
+    let pairs = command.environment.iter().map(|it| (it.name(), it.value().unwrap_or_default()));
+    pairs.collect()
+}
+
+/// Whether every entry of the environment is a name and its one value: nothing else can be bound,
+/// for programs differ in which of two they see.
+pub(super) fn check(command: &CommandSpec) -> Result<(), StartError> {
+    let mut names = BTreeSet::new();
+    for variable in &command.environment {
+        if variable.value().is_none() || !names.insert(variable.name()) {
+            return Err(StartError::Ambiguous { name: visible(variable.name()) });
+        }
+    }
+    Ok(())
 }
 
 /// A value that is shown is bound by itself; of any other one nothing leaves but a keyed digest.
 fn fact(
     kind: &'static str,
-    (name, value): (&OsString, &OsString),
+    (name, value): (&OsStr, &OsStr),
     shown: Option<&ShownValue>,
     key: &Key,
 ) -> Fact {
