@@ -5,8 +5,9 @@ pub(crate) use crate::locate::program;
 use crate::text::path_given;
 use crate::{
     answer, apply, bench, bisect, completions, config, decision, diff, doctor, export, health,
-    hold, hook, inbox, init, locate, log_archive, log_copy, log_show, log_stat, log_tail, man, mcp,
-    policy, record, replay, report, run, run_output, runs, salvage, show, thread, trace, verify,
+    hold, hook, inbox, init, locate, log_archive, log_continue, log_copy, log_show, log_stat,
+    log_tail, man, mcp, policy, record, replay, report, run, run_output, runs, salvage, show,
+    thread, trace, verify,
 };
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -187,7 +188,7 @@ impl Verb {
             Self::Init(_)
                 | Self::Inbox(_)
                 | Self::Salvage(_)
-                | Self::Log(LogVerb::Copy(_))
+                | Self::Log(LogVerb::Copy(_) | LogVerb::Continue(_))
                 | Self::Config(_)
                 | Self::Bench(_)
                 | Self::Completions(_)
@@ -246,6 +247,8 @@ pub(crate) enum LogVerb {
     Copy(log_copy::Args),
     /// Move the first records to an archive; the log then begins behind them.
     Archive(log_archive::Args),
+    /// Go on from a log that ends before its HEAD, as a person at a terminal.
+    Continue(log_continue::Args),
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ mod init;
 mod live;
 mod locate;
 mod log_archive;
+mod log_continue;
 mod log_copy;
 mod log_show;
 mod log_stat;
@@ -140,6 +141,7 @@ pub fn main() -> ExitCode {
         Verb::Log(LogVerb::Tail(args)) => log_tail::main(&global, args),
         Verb::Log(LogVerb::Copy(args)) => log_copy::main(&global, args),
         Verb::Log(LogVerb::Archive(args)) => log_archive::main(&global, args),
+        Verb::Log(LogVerb::Continue(args)) => log_continue::main(&global, &args),
         Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
         Verb::Config(ConfigVerb::Check(args)) => config::main(&global, args),
         Verb::Policy(verb) => policy::main(&global, verb),

@@ -65,9 +65,9 @@ pub(crate) struct Args {
     map: bool,
 }
 
-/// What is to be done about a log that ends before HEAD.
-const SHORT_OF_HEAD_ADVICE: &str = "copy the log anew, HEAD and LOCK before its segments; or go on \
-    in a new log that `holdpoint salvage OLD NEW` makes of what is here";
+/// What to do with a log that is short of HEAD.
+pub(crate) const SHORT_OF_HEAD_ADVICE: &str = "copy the log anew, HEAD before its segments; where \
+    the original is gone, a person continues this one with `holdpoint log continue DIR`";
 
 /// Where everything that was found wrong stands.
 pub(crate) const VERIFY_TELLS: &str = "`holdpoint verify` tells all";

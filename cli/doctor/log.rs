@@ -6,7 +6,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::text::{bytes, path};
-use crate::verify::{exit_of, said_of};
+use crate::verify::{SHORT_OF_HEAD_ADVICE, exit_of, said_of};
 use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::{Lock, OwnerState, names};
 use holdpoint_replay::machine::is_locked;
@@ -65,7 +65,11 @@ fn verified(directory: &Directory) -> Result<(Check, Exit), Failure> {
         _ if report.failed() => {
             let first = leading(&report.findings).map(|finding| format!(": {finding}"));
             let found = format!("{shown} {}{}", said_of(report.verdict), first.unwrap_or_default());
-            (Check::fail(LOG, found, VERIFY), exit_of(&report))
+            let advice = match report.verdict {
+                Verdict::ShortOfHead => SHORT_OF_HEAD_ADVICE,
+                _ => VERIFY,
+            };
+            (Check::fail(LOG, found, advice), exit_of(&report))
         }
         verdict => {
             let found = format!("{shown}: {} records, {verdict}", report.records);

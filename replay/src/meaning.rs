@@ -313,6 +313,10 @@ impl Meaning {
                 self.statements.take(record, body)
             }
             Event::Log(LogEvent::HistoryArchived(body)) if is_own => self.moves.take(record, body),
+            // What was stated before is of the segments of another log.
+            Event::Log(LogEvent::LogContinued(_)) => {
+                (self.statements, self.moves) = Default::default();
+            }
             _ => {}
         }
     }

@@ -79,6 +79,7 @@ mod lists;
 mod locate;
 mod log_archive;
 mod log_archive_claims;
+mod log_continued;
 mod log_copy;
 mod log_show;
 mod log_tail;

@@ -7,6 +7,7 @@
 pub(crate) mod carried;
 pub(crate) mod carried_error;
 pub(crate) mod command;
+mod continued;
 pub(crate) mod decide;
 pub(crate) mod doubt;
 pub(crate) mod due;

@@ -79,9 +79,8 @@ pub enum OpenError {
     },
     /// The log is damaged.
     #[error(
-        "{path} is {}, and nothing was written: {}. Look at it with `holdpoint verify`, and \
-         go on in a new log that `holdpoint salvage` makes of what holds",
-        state_of(*.row), first(.findings)
+        "{path} is {}, and nothing was written: {}. Look at it with `holdpoint verify`, and {}",
+        state_of(*.row), first(.findings), way_on(*.row)
     )]
     Refused {
         /// The log.
@@ -140,6 +139,16 @@ fn state_of(row: Row) -> &'static str {
     match row {
         Row::ShortOfHead => "short of HEAD",
         _ => "damaged",
+    }
+}
+
+/// What to do with it.
+fn way_on(row: Row) -> &'static str {
+    match row {
+        Row::ShortOfHead => {
+            "copy it anew, HEAD before its segments, or go on from it with `holdpoint log continue`"
+        }
+        _ => "go on in a new log that `holdpoint salvage` makes of what holds",
     }
 }
 

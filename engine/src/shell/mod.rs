@@ -18,6 +18,7 @@ mod canonical_input;
 mod clock;
 mod clock_step;
 mod conditions;
+mod continued;
 mod decision_points;
 mod engine;
 mod engine_options;
@@ -85,6 +86,7 @@ pub use canonical_input::{
 };
 pub use clock::{Clock, Reading, SystemClock};
 pub use conditions::{Conditions, IdempotencyKey};
+pub use continued::{ContinueError, ContinueReport, LeftDirectory, ShortLog, left_by_interrupted};
 pub use decision_points::{
     CreateDecisionPointError, DecisionPointRecord, FindDecisionPointError, NotOptions,
     UpdateDecisionPointError, UpdatedDecisionPoint, WaitError, WaitOutcome, Waited,

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use holdpoint_domain::Event;
 use holdpoint_domain::log::{
     ClockStepAccepted, ClockStepped, ConfigurationChanged, FingerprintRecorded,
-    HeadMissingAccepted, HistoryArchived, Label, LogEvent, PolicyChanged, PolicyUnknown,
-    PolicyUnlocked, RecordsLabelled, RecordsLost, RecordsUnproven, RecoveryPerformed, RulesAdopted,
-    Salvaged, SegmentIndexed, UnprovenReason,
+    HeadMissingAccepted, HistoryArchived, Label, LogContinued, LogEvent, PolicyChanged,
+    PolicyUnknown, PolicyUnlocked, RecordsLabelled, RecordsLost, RecordsUnproven,
+    RecoveryPerformed, RulesAdopted, Salvaged, SegmentIndexed, UnprovenReason,
 };
 use holdpoint_log_files::records_named;
 
@@ -28,6 +28,7 @@ pub(super) fn of_the_log(event: &Event) -> Option<String> {
         Event::Log(LogEvent::PolicyChanged(body)) => policy_changed(body),
         Event::Log(LogEvent::PolicyUnlocked(body)) => policy_unlocked(body),
         Event::Log(LogEvent::ClockStepAccepted(body)) => clock_step_accepted(body),
+        Event::Log(LogEvent::LogContinued(body)) => continued(body),
         Event::Log(LogEvent::PolicyUnknown(body)) => policy_unknown(body),
         Event::Log(LogEvent::RecordsUnproven(body)) => records_unproven(body),
         Event::Log(LogEvent::RulesAdopted(body)) => rules_adopted(body),
@@ -61,6 +62,17 @@ fn clock_stepped(body: &ClockStepped) -> String {
 fn clock_step_accepted(body: &ClockStepAccepted) -> String {
     let by = shown(&body.by.id);
     format!("{by} accepted that the log's time, {}, is ahead of {}", body.log_time, body.clock)
+}
+
+fn continued(body: &LogContinued) -> String {
+    format!(
+        "{} continued log {} from record {} on, short of record {} that its HEAD states; what was \
+         open ended, and every approval that was not spent was revoked",
+        shown(&body.by.id),
+        shown(&body.source_log),
+        body.kept_sequence,
+        body.stated_sequence
+    )
 }
 
 fn configuration_changed(body: &ConfigurationChanged) -> String {

@@ -228,6 +228,7 @@ pub(super) fn speaker(event: &Event) -> Option<Principal> {
                 LogEvent::PolicyChanged(_)
                     | LogEvent::PolicyUnlocked(_)
                     | LogEvent::ClockStepAccepted(_)
+                    | LogEvent::LogContinued(_)
             )
     );
     let said = says.then(|| serde_json::to_value(event).expect("an event is written"))?;

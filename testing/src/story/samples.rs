@@ -98,6 +98,7 @@ pub fn samples() -> Vec<Envelope> {
     let awaited = ResponseAwaited { loop_id: LOOP.into(), attempt: 1, recorder_key };
     samples.push(enveloped(5, awaited.into()));
     samples.extend(questions::clocked());
+    samples.extend(questions::continued());
     samples
 }
 

@@ -44,6 +44,8 @@ closed_enum! {
         RulesNumbers = "RULES_NUMBERS",
         /// A person accepts a step of the clock, as it is, when all that was due has ended.
         ClockStep = "CLOCK_STEP",
+        /// A person continues a log that is short of its HEAD, when all that was open has ended.
+        LogContinuation = "LOG_CONTINUATION",
         /// What is said to be unproven are records before the event that says so.
         UnprovenRecords = "UNPROVEN_RECORDS",
         /// Labels are within their bounds, in order, and of the records before them in their batch.

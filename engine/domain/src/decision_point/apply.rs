@@ -205,6 +205,9 @@ fn check(
         Event::DecisionPointResolved(body) => check_resolved(view, point, record, body),
         Event::DefaultTaken(body) => check_default(point, record, body),
         Event::DecisionPointAborted(body) => check_aborted(point, record, body),
+        Event::DecisionPointCancelled(body) if event.is_end_by_system() => {
+            check_ended_by_system(point.is_open(), point, record, &body.by)
+        }
         Event::DecisionPointCancelled(body) => check_requester_of_open(point, record, &body.by),
         Event::DecisionPointSuperseded(body) => check_superseded(view, point, record, body),
         Event::DecisionPointReminded(body) => check_open(point, record, &body.by),
@@ -212,6 +215,9 @@ fn check(
         Event::LateResponseRecorded(body) => check_late(point, record, body),
         Event::ApprovalConsumed(body) => check_consumed(view, point, record, body),
         Event::ApprovalLapsed(body) => check_lapsed(point, record, body),
+        Event::ApprovalRevoked(body) if event.is_end_by_system() => {
+            check_ended_by_system(point.is_revocable(), point, record, &body.by)
+        }
         Event::ApprovalRevoked(body) => check_revoked(point, record, body),
         Event::DependentsReleased(body) => check_released(view, point, body),
         Event::OutcomeReported(body) => check_reported(point, record, body),
@@ -431,6 +437,21 @@ fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed
     match until.and_then(|until| record.times.over(until)) {
         Some(ended_by) => check_clock(ended_by, body.ended_by, body.steady),
         None => Err(fault("an approval whose time is over", Found::Time(body.valid_until))),
+    }
+}
+
+/// The end of what the log itself cannot vouch for any more, whatever the time is.
+fn check_ended_by_system(
+    can_end: bool,
+    point: &DecisionPoint,
+    record: Record<'_>,
+    by: &Principal,
+) -> Checked {
+    check_speaker(record, by)?;
+    check_proof(record, by)?;
+    match can_end {
+        true => Ok(()),
+        false => Err(fault("an open round, or an approval", Found::Words(point.state.name()))),
     }
 }
 

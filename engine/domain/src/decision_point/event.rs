@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::core::actor::{NamedUsers, Principal};
+use crate::core::actor::{Actor, NamedUsers, Principal};
 use crate::core::clocks::EndedBy;
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
@@ -57,6 +57,16 @@ events! {
 }
 
 impl DecisionPointEvent {
+    /// Whether Holdpoint itself ended a question or an approval: a log was continued without the
+    /// records that may have ended it.
+    pub(crate) fn is_end_by_system(&self) -> bool {
+        if let Self::DecisionPointCancelled(body) = self {
+            return body.by.kind == Actor::System;
+        }
+        let Self::ApprovalRevoked(body) = self else { return false };
+        body.by.kind == Actor::System
+    }
+
     /// The clock that ended a limit, and what the monotonic one gave; `None`: no limit ended.
     pub(crate) const fn clocks(&self) -> Option<(Option<EndedBy>, Option<Timestamp>)> {
         if let Self::DecisionPointAborted(body) = self {

@@ -13,7 +13,7 @@ use crate::core::ids::Entropy;
 use crate::core::{bodies, commands};
 use crate::log::event::{
     ClockStepAccepted, ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived,
-    PolicyUnlocked, RecoveryPerformed, SegmentIndexed,
+    LogContinued, PolicyUnlocked, RecoveryPerformed, SegmentIndexed,
 };
 use crate::log::policy::GatePolicy;
 
@@ -68,6 +68,13 @@ pub enum WriterCommand {
     SegmentIndexed(SegmentIndexed),
     /// Root sets a policy in the place of one that names somebody who is gone.
     UnlockPolicy(Box<PolicyUnlocked>),
+    /// A person goes on from a log that ends before its HEAD.
+    ContinueLog {
+        /// Who, and from which records.
+        body: Box<LogContinued>,
+        /// Every live loop, with fresh random bits: its recorder is gone.
+        lost: Vec<(String, Entropy)>,
+    },
     /// Any state to HALTED, because the process that recorded the loop is gone.
     DeclareLost {
         /// Which loop.
@@ -89,6 +96,7 @@ crate::core::arbitrary::one_of! {
     |input| {
         Ok(WriterCommand::AcceptClockStep { body: input.arbitrary()?, due: Vec::new() })
     },
+    |input| Ok(WriterCommand::ContinueLog { body: input.arbitrary()?, lost: Vec::new() }),
     |input| input.arbitrary().map(WriterCommand::SegmentIndexed),
     |input| input.arbitrary().map(WriterCommand::UnlockPolicy),
     |input| {

@@ -46,6 +46,8 @@ events! {
         16 v 1 "log.policy_unlocked" => PolicyUnlocked in Box;
         /// A person accepted that the log's time is ahead.
         17 v 1 "log.clock_step_accepted" => ClockStepAccepted;
+        /// A person went on from a log that ends before its HEAD.
+        18 v 1 "log.continued" => LogContinued in Box;
     }
 }
 
@@ -93,6 +95,29 @@ recorded! {
         log_time: Timestamp,
         /// What the own clock said.
         clock: Timestamp,
+    }
+}
+
+recorded! {
+    /// A person at a terminal went on from a log that ends before the record that its HEAD states.
+    /// This log has the records up to the kept one, an identity of its own, and no question or
+    /// approval of the other log: they ended in the records before this one in its batch. What
+    /// began before this record permits nothing, because it may have ended in a record that is
+    /// missing.
+    LogContinued {
+        /// Who: a person, at a terminal.
+        by: Principal,
+        /// The identity of the other log, as 32 hexadecimal digits.
+        source_log: Text,
+        /// The newest record that the other log's witnesses state.
+        stated_sequence: u64,
+        /// The link of that record, where HEAD states it. `None`: only LOCK states the record.
+        stated_link: Option<Digest>,
+        /// The newest record of the other log that is kept. It has the same sequence in this one,
+        /// until a salvage moves it.
+        kept_sequence: u64,
+        /// The link of that record in the other log.
+        kept_link: Digest,
     }
 }
 

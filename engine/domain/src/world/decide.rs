@@ -45,6 +45,7 @@ use crate::registration::command::RegistrationCommand;
 use crate::registration::types::SessionStatus;
 use crate::sandbox_fault::command::SandboxFaultCommand;
 use crate::world::command::Command;
+use crate::world::continued::continue_log;
 use crate::world::event::Event;
 use crate::world::keys::KeyReceipt;
 use crate::world::recalled::STATE_SCHEMA_VERSION;
@@ -417,6 +418,9 @@ pub fn decide_for_writer(
         WriterCommand::AcceptClockStep { body, due } => {
             return accept_clock_step(world, body, due, now);
         }
+        WriterCommand::ContinueLog { body, lost } => {
+            return continue_log(world, body, lost, now);
+        }
         WriterCommand::HistoryArchived(body) => {
             let before = body.first_sequence.saturating_sub(1);
             within("an archive", before, body.anchor_sequence, newest)?;
@@ -492,7 +496,7 @@ fn within(statement: &'static str, first: u64, last: u64, newest: u64) -> Result
     unless(first > last || last > newest, statement, format!("records up to {newest}"), found)
 }
 
-fn unless(
+pub(super) fn unless(
     is_contradicted: bool,
     statement: &'static str,
     expected: impl fmt::Display,

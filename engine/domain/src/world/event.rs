@@ -208,14 +208,17 @@ impl Event {
     }
 
     /// Whether the event says what the rules before number 5 had no words for.
-    pub(crate) const fn has_fifth_words(&self) -> bool {
+    pub(crate) fn has_fifth_words(&self) -> bool {
         if let Self::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = self {
             return matches!(body.content, EvidenceContent::OutputPieces(_));
+        }
+        if let Self::DecisionPoint(event) = self {
+            return event.is_end_by_system();
         }
         matches!(
             self,
             Self::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(_))
-                | Self::Log(LogEvent::ClockStepAccepted(_))
+                | Self::Log(LogEvent::ClockStepAccepted(_) | LogEvent::LogContinued(_))
         )
     }
 

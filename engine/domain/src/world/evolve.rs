@@ -36,7 +36,7 @@ use crate::world::due::may_step;
 use crate::world::envelope::Envelope;
 use crate::world::event::Event;
 use crate::world::recalled::STATE_SCHEMA_VERSION;
-use crate::world::{LiveState, World, policy};
+use crate::world::{LiveState, World, continued, policy};
 use crate::{application, decision_point, governed, interruption_thread, registration};
 
 impl World {
@@ -267,6 +267,7 @@ fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
                 world.hot.clocks.step(record.moment());
             }
         }
+        LogEvent::LogContinued(_) => world.hot.log_continued(record.sequence),
         LogEvent::PolicyUnknown(body) => {
             world.hot.gates.is_policy_lost = true;
             // Whatever was asked behind the loss was asked under a policy that is not known.
@@ -311,6 +312,7 @@ fn judge_log(world: &World, record: Record<'_>, event: &LogEvent, checks: &mut R
         LogEvent::ClockStepAccepted(body) => {
             may_step(world, record, body, checks);
         }
+        LogEvent::LogContinued(body) => continued::judge(world, record, body, checks),
         LogEvent::PolicyChanged(body) => {
             policy::may_change(world, record, body, checks);
         }

@@ -34,7 +34,7 @@ fn nothing_looks_upwards() {
 #[test]
 fn every_system_is_one_folder_and_the_files_are_few() {
     let sources = sources::all();
-    assert!(sources.len() <= 127, "{} files", sources.len());
+    assert!(sources.len() <= 128, "{} files", sources.len());
     let known: BTreeSet<&str> =
         SYSTEMS.into_iter().chain(["core", "governed", "lib", "world"]).collect();
     let found: BTreeSet<&str> = sources.iter().map(Source::module).collect();

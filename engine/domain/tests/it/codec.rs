@@ -96,6 +96,7 @@ const PINNED: &[(u16, &str)] = &[
     (15, "log.labelled"),
     (16, "log.policy_unlocked"),
     (17, "log.clock_step_accepted"),
+    (18, "log.continued"),
     (32, "execution_loop.initialized"),
     (33, "execution_loop.dispatched"),
     (34, "execution_loop.response_awaited"),
@@ -447,7 +448,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
             RecoveryPerformed HeadMissingAccepted ClockStepped FingerprintRecorded CommandRefused
             ConfigurationChanged Salvaged RecordsLost HistoryArchived SegmentIndexed PolicyChanged
             PolicyUnknown RecordsUnproven RulesAdopted RecordsLabelled PolicyUnlocked
-            ClockStepAccepted
+            ClockStepAccepted LogContinued
         }
         ExecutionLoop ExecutionLoopEvent {
             LoopInitialized LoopDispatched ResponseAwaited ResponseEvaluated LoopHalted

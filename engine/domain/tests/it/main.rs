@@ -17,6 +17,7 @@ mod clocks;
 mod codec;
 mod commands_readable;
 mod confidences;
+mod continued;
 mod decision_point_approvals;
 mod decision_point_bugs;
 mod decision_point_outcomes;

@@ -5,7 +5,8 @@ use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::log::{
-    HeadMissingAccepted, HistoryArchived, RecordsLost, RecoveryPerformed, Salvaged, SalvagedRun,
+    HeadMissingAccepted, HistoryArchived, LogContinued, RecordsLost, RecoveryPerformed, Salvaged,
+    SalvagedRun,
 };
 use holdpoint_domain::world::Envelope;
 use holdpoint_domain::world::Event;
@@ -99,4 +100,13 @@ fn what_names_a_record_of_another_log_stays() {
         state: holdpoint_domain::core::payload::Raw::default(),
     });
     assert_eq!(mapped(archived.clone(), None).event, archived);
+    let continued = Event::from(LogContinued {
+        by: crate::points::person("ada"),
+        source_log: "00".into(),
+        stated_sequence: 9,
+        stated_link: None,
+        kept_sequence: 2,
+        kept_link: Digest::from_bytes([1; 32]),
+    });
+    assert_eq!(mapped(continued.clone(), None).event, continued);
 }

@@ -180,6 +180,7 @@ impl Tally {
             "log.policy_unknown",
             "log.policy_unlocked",
             "log.clock_step_accepted",
+            "log.continued",
             "log.records_unproven",
             "log.labelled",
             "interruption_thread.remainder_displaced",

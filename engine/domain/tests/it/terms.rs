@@ -31,12 +31,13 @@ fn has(envelope: &Envelope, term: Term<'_>) -> bool {
 }
 
 /// Events that are about nothing that has an id: the log itself, and what an actor may do.
-const ABOUT_NOTHING: [&str; 17] = [
+const ABOUT_NOTHING: [&str; 18] = [
     "application.reducer_fingerprint_recorded",
     "interruption_thread.capability_changed",
     "log.clock_step_accepted",
     "log.clock_stepped",
     "log.configuration_changed",
+    "log.continued",
     "log.fingerprint_recorded",
     "log.head_missing_accepted",
     "log.history_archived",

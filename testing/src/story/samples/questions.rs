@@ -11,7 +11,7 @@ use holdpoint_domain::human_decision::{
     HumanDecisionTimedOut, HumanDecisionWarned, LateAnswerRecorded, ObservedAttempt, OverrideField,
     RequestContext, RequestWithdrawn, VisibilityOverridden,
 };
-use holdpoint_domain::log::ClockStepAccepted;
+use holdpoint_domain::log::{ClockStepAccepted, LogContinued};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Envelope, Event, Proof, Time};
 
@@ -166,6 +166,29 @@ fn clock_step_accepted() -> Event {
         means: "terminal /dev/pts/1, uid 1000".into(),
     };
     ClockStepAccepted { by, log_time: at(7200), clock: at(3) }.into()
+}
+
+/// A person continued a log that was short of its HEAD, which one end is stated with.
+pub(super) fn continued() -> impl Iterator<Item = Envelope> {
+    let said = |(i, stated_link)| {
+        let by = Principal {
+            kind: Actor::Human,
+            id: "ada".into(),
+            authenticated_by: Authentication::Terminal,
+            means: "terminal /dev/pts/1, uid 1000".into(),
+        };
+        let continued = LogContinued {
+            by,
+            source_log: "000102030405060708090a0b0c0d0e0f".into(),
+            stated_sequence: 300,
+            stated_link,
+            kept_sequence: 299,
+            kept_link: digest(21),
+        };
+        let proof = Some(Proof { user: 1000, by: Authentication::Terminal });
+        Envelope { proof, ..enveloped(i, continued.into()) }
+    };
+    [Some(digest(20)), None].into_iter().enumerate().map(said)
 }
 
 /// What the own clock is stated with: what ended by each clock, and an accepted step.

@@ -1,0 +1,344 @@
+//! `holdpoint log continue`: going on from a log that ends before its HEAD.
+
+use crate::adoption::{Candidate, show_adoption};
+use crate::arguments::Global;
+use crate::confirm::Offer;
+use crate::damage::NEWER_VERSION;
+use crate::decision::user;
+use crate::directory::Directory;
+use crate::exit::{Exit, Failure, complain, settle};
+use crate::hold::read_end;
+use crate::inbox;
+use crate::output::Output;
+use crate::progress::Bar;
+use crate::text::{counted, path, visible_once};
+use crate::verify::{exit_of, warn_of_made};
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::DecisionPointEvent;
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::human_decision::HumanDecisionEvent;
+use holdpoint_domain::log::LogEvent;
+use holdpoint_domain::{Event, World};
+use holdpoint_engine::adoption::Adoption;
+use holdpoint_engine::shell::{
+    ContinueError, ContinueReport, EntropySource, LeftDirectory, Origin, ShortLog, SystemEntropy,
+    left_by_interrupted,
+};
+use holdpoint_log_files::SurveyError;
+use holdpoint_log_format::{LogId, names};
+use holdpoint_replay::{Progress, Rebuilt, Verdict, leading, rebuild_live, records_named};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// What a person types.
+const WORD: &str = "continue";
+
+/// So many of each kind are listed before a person continues a log.
+const LISTED_MAX: usize = 20;
+
+/// Options of `log continue`.
+///
+/// The records that are in DIR become a log of another identity, in the place of the old one, which
+/// is kept beside it. One batch ends every run and question that is open, revokes every approval
+/// that was not spent, and records the HEAD that was stated.
+///
+/// A person at a terminal types the word, and nobody else continues a log.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The directory of a log that is short of HEAD.
+    #[arg(value_name = "DIR")]
+    log: PathBuf,
+}
+
+/// Continues a log that is short of HEAD. Exit 3 where there is none, 4 where a writer has it open,
+/// 5 where there is nothing to continue or nobody sits at a terminal, 6 where more is wrong with
+/// it, 10 where the word is not typed.
+pub(crate) fn main(global: &Global, args: &Args) -> Exit {
+    settle(global, run(global, args))
+}
+
+/// A log as it is before it is continued.
+struct Found {
+    short: ShortLog,
+    world: World,
+    /// What waits in the files of runs, and files that are no log's: neither goes along.
+    left: Vec<String>,
+    is_adopted: bool,
+}
+
+fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let directory = Directory::open_argument(&args.log, "DIR")?;
+    let (rebuilt, sources) = read(&directory)?;
+    tell_of_left(&directory.path, &sources)?;
+    let short = ShortLog::look(&directory.path).map_err(|error| failure(&error))?;
+    let verdict = rebuilt.report.verdict;
+    if verdict != Verdict::ShortOfHead {
+        let finding = leading(&rebuilt.report.findings).map(ToString::to_string);
+        let finding = finding.unwrap_or_else(|| verdict.to_string());
+        let error = ContinueError::Damaged { path: short.path, finding };
+        return Err(failure(&error));
+    }
+    let left = left_behind(&short.path);
+    let is_adopted = candidate(&short.path, short.log)?.ground()?.is_ok();
+    let found = Found { short, world: rebuilt.world, left, is_adopted };
+    let offer = Offer::of_change(found.lines(), "holdpoint log continue", WORD);
+    let Some(line) = offer.typed()? else {
+        let message = format!(
+            "only a person at a terminal continues a log, and this is none ({})",
+            user(Actor::Human).means
+        );
+        return Err(Failure::new(Exit::REFUSED, "no_terminal", message));
+    };
+    let mut bar = Bar::new();
+    let expected = found.short.kept.sequence;
+    let mut update = |sequence| bar.update(Progress { sequence, expected });
+    let done = found.short.carry_on(&origin()?, line, &mut update);
+    drop(bar);
+    let report = done.map_err(|error| failure(&error))?;
+    if found.is_adopted {
+        candidate(&found.short.path, report.log)?.list(Adoption::Adopted)?;
+    }
+    inbox::register(&found.short.path);
+    let made = read_end(&directory)?;
+    show(global, &found, &report, &made)?;
+    warn_of_made("the log was continued, and has what was there", &directory.path, &made.report);
+    Ok(exit_of(&made.report))
+}
+
+/// The person, in a story of its own.
+fn origin() -> Result<Origin, Failure> {
+    let drawn = SystemEntropy.draw();
+    let entropy = drawn.map_err(|error| Failure::new(Exit::FAILED, "io", error))?;
+    let correlation = entropy.to_string();
+    Ok(Origin { actor: user(Actor::Human).actor(), correlation, causation: None })
+}
+
+fn candidate(log: &Path, id: LogId) -> Result<Candidate, Failure> {
+    Candidate::of(log, id).map_err(|error| {
+        Failure::new(Exit::FAILED, "io", format!("cannot look at {}: {error}", path(log)))
+    })
+}
+
+/// The log at its end, and the logs from which it was continued.
+fn read(directory: &Directory) -> Result<(Rebuilt, Vec<String>), Failure> {
+    let mut bar = Bar::new();
+    directory.read(|storage, options| {
+        let mut sources = Vec::new();
+        let rebuilt =
+            rebuild_live(storage, options, &mut |progress| bar.update(progress), &mut |record| {
+                if let Some(Event::Log(LogEvent::LogContinued(body))) =
+                    record.envelope().map(|it| &it.event)
+                {
+                    sources.push(body.source_log.to_string());
+                }
+            })?;
+        Ok((rebuilt, sources))
+    })
+}
+
+/// Tells what interrupted attempts left, and gives an old log among it its name.
+fn tell_of_left(log: &Path, sources: &[String]) -> Result<(), Failure> {
+    if !log.exists() {
+        return Ok(());
+    }
+    for left in left_by_interrupted(log, sources).map_err(|error| failure(&error))? {
+        match left {
+            LeftDirectory::Old(old) => complain(&format!(
+                "the log before `log continue`, which was interrupted, is now at {}",
+                path(&old)
+            )),
+            LeftDirectory::Unfinished(unfinished) => complain(&format!(
+                "{} was left by a `log continue` that is at work or was interrupted, and is no \
+                 whole log: remove it when nothing is at work",
+                path(&unfinished)
+            )),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What lies in the log's directory and does not go along.
+fn left_behind(log: &Path) -> Vec<String> {
+    let listed = |directory: &Path| {
+        let entries = directory.read_dir().into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let is_foreign = |name: &String| !names::is_own(name);
+    let mut left: Vec<String> = listed(log).into_iter().filter(is_foreign).collect();
+    let runs = listed(&log.join(names::RUNS)).into_iter();
+    let runs = runs.filter(|name| names::parse_run(name).is_some());
+    left.extend(runs.map(|name| names::run(&name)));
+    left.sort_unstable();
+    left
+}
+
+impl Found {
+    /// How many records are missing.
+    const fn missing(&self) -> u64 {
+        self.short.stated_sequence.saturating_sub(self.short.kept.sequence)
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let Self { short, world, .. } = self;
+        let ShortLog { kept, stated_sequence, .. } = short;
+        let link = short.stated_link.map_or("only LOCK states it".to_string(), |it| it.to_string());
+        let mut lines = vec![
+            "to continue a log that is short of HEAD: it is a copy made while it was written, or \
+             it was cut"
+                .to_string(),
+            format!("log                    {}", path(&short.path)),
+            format!("identity               {}", short.log),
+            format!("newest record here     {}, {}", kept.sequence, kept.link),
+            format!("HEAD states            {stated_sequence}, {link}"),
+            format!("missing                {}", self.missing_named()),
+        ];
+        lines.extend((short.unfinished > 0).then(|| {
+            let unfinished = counted(short.unfinished, "record");
+            format!("not kept               {unfinished} of a batch that does not end here")
+        }));
+        let policy = if world.policy().is_none() { "none" } else { "the one on record here" };
+        lines.push(format!("policy                 {policy}; a later one may be missing"));
+        let runs: Vec<String> = world.live_loops().map(|it| named(it.loop_id(), "")).collect();
+        let questions = world.open_requests().map(|(_, held)| named(held.request_id(), ""));
+        let points = || world.live_decision_points().chain(world.closed_decision_points());
+        let prompted = |point: &holdpoint_domain::decision_point::DecisionPoint| {
+            named(&point.decision_id, &point.terms.proposal.prompt)
+        };
+        let open = points().filter(|point| point.is_open()).map(prompted);
+        let approvals = points().filter(|point| point.is_revocable()).map(prompted);
+        listed(&mut lines, "runs that are recorded as lost", &runs);
+        listed(&mut lines, "questions that end", &questions.chain(open).collect::<Vec<_>>());
+        listed(&mut lines, "approvals that lapse unspent", &approvals.collect::<Vec<_>>());
+        listed(&mut lines, "files that stay with the old log", &self.left);
+        lines.push(
+            "The log gets a new identity. What began before it goes on permits nothing. The old \
+             log is kept beside it. Where the original still exists, continue that one instead."
+                .to_string(),
+        );
+        lines
+    }
+
+    fn missing_named(&self) -> String {
+        let (first, last) =
+            (self.short.kept.sequence.saturating_add(1), self.short.stated_sequence);
+        format!("{}: {}", counted(self.missing(), "record"), records_named(first, last))
+    }
+}
+
+fn named(id: &str, prompt: &str) -> String {
+    match prompt {
+        "" => visible(id).to_string(),
+        prompt => visible_once(&format!("{id}: {prompt}")),
+    }
+}
+
+/// How many there are, and the first of them.
+fn listed(lines: &mut Vec<String>, what: &str, all: &[String]) {
+    lines.push(format!("{what:<33}{}", all.len()));
+    lines.extend(all.iter().take(LISTED_MAX).map(|one| format!("  {}", visible(one))));
+    let more = all.len().saturating_sub(LISTED_MAX);
+    lines.extend((more > 0).then(|| format!("  and {more} more")));
+}
+
+/// How much ended in the batch.
+#[derive(Default)]
+struct Ended {
+    runs: u64,
+    questions: u64,
+    approvals: u64,
+}
+
+impl Ended {
+    fn of(report: &ContinueReport) -> Self {
+        let mut ended = Self::default();
+        for event in &report.receipt.events {
+            match event {
+                Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(_)) => ended.runs += 1,
+                Event::HumanDecision(HumanDecisionEvent::RequestWithdrawn(_))
+                | Event::DecisionPoint(DecisionPointEvent::DecisionPointCancelled(_)) => {
+                    ended.questions += 1;
+                }
+                Event::DecisionPoint(DecisionPointEvent::ApprovalRevoked(_)) => {
+                    ended.approvals += 1;
+                }
+                _ => {}
+            }
+        }
+        ended
+    }
+}
+
+fn show(
+    global: &Global,
+    found: &Found,
+    report: &ContinueReport,
+    made: &Rebuilt,
+) -> Result<(), Failure> {
+    let (short, ended) = (&found.short, Ended::of(report));
+    let mut out = Output::stdout().folding();
+    if global.json {
+        out.json(&json!({
+            "path": short.path.to_string_lossy(),
+            "log_id": report.log.to_string(),
+            "source_log": short.log.to_string(),
+            "kept_at": report.kept_at.to_string_lossy(),
+            "kept_sequence": short.kept.sequence,
+            "stated_sequence": short.stated_sequence,
+            "missing": found.missing(),
+            "record": report.receipt.last_sequence,
+            "lost_runs": ended.runs,
+            "ended_questions": ended.questions,
+            "lapsed_approvals": ended.approvals,
+            "left_behind": found.left,
+            "is_adopted": found.is_adopted,
+            "verdict": made.report.verdict,
+        }));
+        return out.finish();
+    }
+    out.line(format_args!("continued       {}", path(&short.path)));
+    out.line(format_args!("                log {}, which was log {}", report.log, short.log));
+    out.line(format_args!("kept            records up to {}", short.kept.sequence));
+    out.line(format_args!("missing         {}", found.missing_named()));
+    out.line(format_args!("ended           {}", counted(ended.runs, "lost run")));
+    out.line(format_args!("                {}", counted(ended.questions, "open question")));
+    out.line(format_args!("                {}", counted(ended.approvals, "unspent approval")));
+    out.line(format_args!("said by         record {}", report.receipt.last_sequence));
+    out.line(format_args!("old log         {}", path(&report.kept_at)));
+    for file in &found.left {
+        out.line(format_args!(
+            "                has {}, which is not in the new one",
+            visible(file)
+        ));
+    }
+    out.line(format_args!("verdict         {}", made.report.verdict));
+    if !found.is_adopted {
+        show_adoption(&mut out, &short.path);
+    }
+    out.finish()
+}
+
+fn failure(error: &ContinueError) -> Failure {
+    let (exit, code) = match error {
+        ContinueError::NothingHere { .. } => (Exit::NOT_FOUND, "nothing_here"),
+        ContinueError::NothingKept { .. } => (Exit::NOT_FOUND, "nothing_kept"),
+        ContinueError::Whole { .. } | ContinueError::Unproven { .. } => {
+            (Exit::REFUSED, "nothing_to_continue")
+        }
+        ContinueError::Damaged { .. } => (Exit::VERIFICATION_FAILED, "damaged"),
+        ContinueError::Archive { .. } => (Exit::REFUSED, "archive"),
+        ContinueError::Withheld { .. } => (Exit::REFUSED, "withheld"),
+        ContinueError::InUse { .. } => (Exit::CONFLICT, "locked"),
+        ContinueError::NotOwner { .. } => (Exit::REFUSED, "not_owner"),
+        ContinueError::Changed { .. } => (Exit::FAILED, "changed"),
+        ContinueError::Unnamed { .. } | ContinueError::Unsynced { .. } => {
+            (Exit::FAILED, "continued_but")
+        }
+        ContinueError::Refused(_) => (Exit::REFUSED, "no_terminal"),
+        ContinueError::Read(SurveyError::NewerVersion { .. }) => (Exit::FAILED, NEWER_VERSION),
+        _ => (Exit::FAILED, "io"),
+    };
+    Failure::new(exit, code, visible_once(&error.to_string()))
+}

@@ -1,0 +1,137 @@
+//! Looking at a log that ends before its HEAD, and copying its records into a log of another
+//! identity: each keeps its sequence, its time and its batch.
+
+use super::super::salvage::writer_of;
+use super::{ContinueError, ShortLog};
+use crate::log::{Level, Log, NewRecord, Options, Ownership, Storage, create_behind};
+use holdpoint_domain::core::hash::Digest;
+use holdpoint_log_files::{DirectoryStorage, Extent, Problem, Survey, SurveyOptions, survey};
+use holdpoint_log_format::recovery::{Row, Verdict};
+use holdpoint_log_format::{ChainPosition, Head, LogId, Record};
+use std::io;
+use std::path::Path;
+
+/// What has to be as it was when the records are copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Looked {
+    head: Head,
+    /// The record before the first one.
+    anchor: ChainPosition,
+}
+
+pub(super) fn look(directory: &Path) -> Result<ShortLog, ContinueError> {
+    let path = directory.canonicalize().map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => ContinueError::NothingHere { path: directory.to_path_buf() },
+        _ => ContinueError::io("look at", directory)(source),
+    })?;
+    if let Some(pid) = writer_of(&path) {
+        return Err(ContinueError::InUse { path, pid });
+    }
+    let mut end = End::default();
+    let found = surveyed(&path, &mut |record| end.take(record))?;
+    let (head, anchor) = check(&path, &found, &end)?;
+    let Some(kept) = end.batch else { return Err(ContinueError::NothingKept { path }) };
+    let is_of_head = head.newest_sequence == found.mark;
+    Ok(ShortLog {
+        path,
+        log: head.log,
+        kept,
+        stated_sequence: found.mark,
+        stated_link: is_of_head.then(|| Digest::from_bytes(head.newest_link.0)),
+        unfinished: end.unfinished,
+        looked: Looked { head, anchor },
+    })
+}
+
+/// Copies the records up to the kept one into a new log, which is durable when this returns.
+pub(super) fn copy(
+    short: &ShortLog,
+    building: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<LogId, ContinueError> {
+    let target = DirectoryStorage::new(building);
+    if short.looked.anchor.sequence > 0 {
+        create_behind(&target, &short.looked.anchor).map_err(Box::new)?;
+    }
+    let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
+    let (log, opened) = Log::open(target, options).map_err(Box::new)?;
+    let (mut end, mut batch, mut failure) = (End::default(), Vec::new(), None);
+    let found = surveyed(&short.path, &mut |record| {
+        end.take(record);
+        let header = &record.header;
+        let (kind, version) = (header.kind, header.version);
+        batch.push(NewRecord { kind, version, payload: record.payload.to_vec() });
+        if !header.flags.more_follows() && failure.is_none() {
+            failure = log.append_batch(&batch, header.time, Level::Os).err();
+            progress(header.sequence);
+        }
+        if !header.flags.more_follows() {
+            batch.clear();
+        }
+    })?;
+    failure.map_or(Ok(()), Err)?;
+    let (head, anchor) = check(&short.path, &found, &end)?;
+    if end.batch != Some(short.kept) || (Looked { head, anchor }) != short.looked {
+        return Err(ContinueError::Changed { path: short.path.clone() });
+    }
+    log.close()?;
+    Ok(opened.log)
+}
+
+/// How far whole batches reach.
+#[derive(Default)]
+struct End {
+    batch: Option<ChainPosition>,
+    unfinished: u64,
+    withheld: Option<u64>,
+}
+
+impl End {
+    fn take(&mut self, record: &Record<'_>) {
+        let header = &record.header;
+        self.unfinished += 1;
+        if header.flags.withheld() {
+            self.withheld.get_or_insert(header.sequence);
+        }
+        if !header.flags.more_follows() {
+            let (sequence, link, time) = (header.sequence, header.link, header.time);
+            self.batch = Some(ChainPosition { sequence, link, time });
+            self.unfinished = 0;
+        }
+    }
+}
+
+fn surveyed(path: &Path, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Survey, ContinueError> {
+    let storage = DirectoryStorage::new(path);
+    let options = SurveyOptions::new(Extent::FromAnchor, storage.boot());
+    Ok(survey(&storage, options, &mut |_, record| visit(record))?)
+}
+
+/// Whether nothing is wrong with the log but that it ends before its HEAD.
+fn check(path: &Path, found: &Survey, end: &End) -> Result<(Head, ChainPosition), ContinueError> {
+    let path = || path.to_path_buf();
+    if found.is_archive {
+        return Err(ContinueError::Archive { path: path() });
+    }
+    let is_short = |problem: &Problem| matches!(problem, Problem::ShortOfHead { .. });
+    let others = found.findings.iter().find(|finding| !is_short(&finding.problem));
+    match (found.row.verdict(), others, found.head.valid()) {
+        (Verdict::NothingHere, ..) => Err(ContinueError::NothingHere { path: path() }),
+        (Verdict::Intact, None, _) => Err(ContinueError::Whole { path: path() }),
+        (Verdict::TailUnproven, None, _) => Err(ContinueError::Unproven { path: path() }),
+        (Verdict::ShortOfHead, None, Some(head)) if found.row == Row::ShortOfHead => {
+            if let Some(sequence) = end.withheld {
+                return Err(ContinueError::Withheld { path: path(), sequence });
+            }
+            let first = found.segments.first().and_then(|segment| segment.good_header());
+            let anchor = first.map(|header| header.previous);
+            let anchor = anchor.filter(|anchor| anchor.sequence == head.anchor_sequence);
+            Ok((*head, anchor.ok_or(ContinueError::NothingKept { path: path() })?))
+        }
+        (_, other, _) => {
+            let unsaid = || "its files do not fit together".to_string();
+            let finding = other.map_or_else(unsaid, ToString::to_string);
+            Err(ContinueError::Damaged { path: path(), finding })
+        }
+    }
+}
