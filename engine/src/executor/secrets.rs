@@ -33,54 +33,67 @@ const ENDINGS: [&str; 7] =
     ["APIKEY", "CREDENTIAL", "PASSPHRASE", "PASSWD", "PASSWORD", "SECRET", "TOKEN"];
 
 /// Forms of values, none of which follows right upon a letter, a digit or `_`. What comes of a
-/// prefix is long enough that no ordinary word is taken for one.
-const FORMS: &[&str] = &[
+/// prefix is long enough that no ordinary word is taken for one. Before each stand its signs, apart
+/// from each other by a blank: whatever has the form has one of them, in some case of its letters.
+const FORMS: &[(&str, &str)] = &[
     // A password in a URL. A port with a path after it is none.
-    r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@:]*:[^\s/@]*[^\s/@0-9][^\s@]*@",
-    r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@:]*:[0-9]+@",
+    ("://", r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@:]*:[^\s/@]*[^\s/@0-9][^\s@]*@"),
+    ("://", r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@:]*:[0-9]+@"),
     // A password, token or signature among parameters, of a URL or of a connection.
-    r"[A-Za-z0-9_.-]*(?i:passw(?:or)?d|pwd|secret|token|signature|sig)=[^\s&;]",
-    r"[A-Za-z0-9_.-]*(?i:api|access|account|auth|master|private|secret)[_.-]?(?i:key)=[^\s&;]",
-    r"(?i:bearer|basic)\s+[A-Za-z0-9._~+/=-]{16,}",
-    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY",
-    r"AGE-SECRET-KEY-1[A-Z0-9]{20,}",
+    ("=", r"[A-Za-z0-9_.-]*(?i:passw(?:or)?d|pwd|secret|token|signature|sig)=[^\s&;]"),
+    (
+        "=",
+        r"[A-Za-z0-9_.-]*(?i:api|access|account|auth|master|private|secret)[_.-]?(?i:key)=[^\s&;]",
+    ),
+    ("bearer basic", r"(?i:bearer|basic)\s+[A-Za-z0-9._~+/=-]{16,}"),
+    ("-----begin", r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY"),
+    ("age-secret-key-1", r"AGE-SECRET-KEY-1[A-Z0-9]{20,}"),
     // JSON Web Tokens, and what is encrypted as one.
-    r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*",
+    ("eyj", r"eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*"),
     // Forges.
-    r"gh[oprsu]_[A-Za-z0-9]{16,}",
-    r"github_pat_[A-Za-z0-9_]{16,}",
-    r"gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat|wt)-[A-Za-z0-9_-]{16,}",
-    r"(?:ATATT3|ATCTT3|ATBB)[A-Za-z0-9_=-]{16,}",
+    ("gh", r"gh[oprsu]_[A-Za-z0-9]{16,}"),
+    ("github_pat_", r"github_pat_[A-Za-z0-9_]{16,}"),
+    ("gl", r"gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat|wt)-[A-Za-z0-9_-]{16,}"),
+    ("att atb", r"(?:ATATT3|ATCTT3|ATBB)[A-Za-z0-9_=-]{16,}"),
     // Registries.
-    r"npm_[A-Za-z0-9]{24,}",
-    r"pypi-[A-Za-z0-9_-]{16,}",
-    r"(?:rubygems_|cio)[A-Za-z0-9]{32,}",
-    r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{16,}",
+    ("npm_", r"npm_[A-Za-z0-9]{24,}"),
+    ("pypi-", r"pypi-[A-Za-z0-9_-]{16,}"),
+    ("rubygems_ cio", r"(?:rubygems_|cio)[A-Za-z0-9]{32,}"),
+    ("dckr_", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{16,}"),
     // Clouds.
-    r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}",
-    r"LTAI[A-Za-z0-9]{12,}",
-    r"AIza[A-Za-z0-9_-]{30,}",
-    r"(?:GOCSPX-|ya29\.)[A-Za-z0-9_-]{16,}",
-    r"do[opr]_v1_[a-f0-9]{32,}",
-    r"hv[bsr]\.[A-Za-z0-9_-]{16,}",
-    r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{16,}",
-    r"(?:dp\.[a-z]{2,5}\.|pul-|tskey-|glsa_|sntrys_|sbp_|ops_)[A-Za-z0-9_=/+-]{20,}",
+    ("akia asia abia acca", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}"),
+    ("ltai", r"LTAI[A-Za-z0-9]{12,}"),
+    ("aiza", r"AIza[A-Za-z0-9_-]{30,}"),
+    ("gocspx- ya29.", r"(?:GOCSPX-|ya29\.)[A-Za-z0-9_-]{16,}"),
+    ("do", r"do[opr]_v1_[a-f0-9]{32,}"),
+    ("hv", r"hv[bsr]\.[A-Za-z0-9_-]{16,}"),
+    (".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{16,}"),
+    (
+        "dp. pul- tskey- glsa_ sntrys_ sbp_ ops_",
+        r"(?:dp\.[a-z]{2,5}\.|pul-|tskey-|glsa_|sntrys_|sbp_|ops_)[A-Za-z0-9_=/+-]{20,}",
+    ),
     // Models. Of many, the one prefix.
-    r"sk-[A-Za-z0-9_-]{16,}",
-    r"(?:hf_|gsk_|r8_|nvapi-|xai-|pplx-)[A-Za-z0-9_-]{24,}",
+    ("sk-", r"sk-[A-Za-z0-9_-]{16,}"),
+    ("hf_ gsk_ r8_ nvapi- xai- pplx-", r"(?:hf_|gsk_|r8_|nvapi-|xai-|pplx-)[A-Za-z0-9_-]{24,}"),
     // Payments and shops. What begins with `pk_` is public.
-    r"[rs]k_(?:live|test|prod)_[A-Za-z0-9]{8,}",
-    r"(?:sq0(?:atp|csp)-|shp(?:at|ca|pa|ss)_|whsec_|lin_api_)[A-Za-z0-9_+/=-]{16,}",
+    ("k_", r"[rs]k_(?:live|test|prod)_[A-Za-z0-9]{8,}"),
+    (
+        "sq0 shp whsec_ lin_api_",
+        r"(?:sq0(?:atp|csp)-|shp(?:at|ca|pa|ss)_|whsec_|lin_api_)[A-Za-z0-9_+/=-]{16,}",
+    ),
     // Messages and mail.
-    r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9-]{8,}",
-    r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
-    r"(?:xkeysib-|key-)[a-f0-9]{32,}",
-    r"(?:hooks\.slack\.com/[a-z]+/|discord(?:app)?\.com/api/webhooks/|[0-9]{8,10}:AA[\w-]{30,})",
+    ("xox xapp-", r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9-]{8,}"),
+    ("sg.", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    ("xkeysib- key-", r"(?:xkeysib-|key-)[a-f0-9]{32,}"),
+    (
+        "hooks.slack.com discord :aa",
+        r"(?:hooks\.slack\.com/[a-z]+/|discord(?:app)?\.com/api/webhooks/|[0-9]{8,10}:AA[\w-]{30,})",
+    ),
 ];
 
 /// The forms, together. Where they could not be told apart, every value would count as one.
 static VALUES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
-    let after_no_word = |form: &&str| format!("(?-u)(?:^|[^A-Za-z0-9_])(?:{form})");
+    let after_no_word = |(_, form): &(_, &str)| format!("(?-u)(?:^|[^A-Za-z0-9_])(?:{form})");
     RegexSet::new(FORMS.iter().map(after_no_word)).ok()
 });
 
@@ -96,8 +109,21 @@ pub(super) fn is_secret_name(name: &[u8]) -> bool {
 
 /// Whether a value has the form of a secret, or holds one.
 pub(super) fn is_secret_value(value: &[u8]) -> bool {
-    VALUES.as_ref().is_none_or(|forms| forms.is_match(value))
+    has_sign(value) && VALUES.as_ref().is_none_or(|forms| forms.is_match(value))
 }
+
+/// Whether a form is worth a look: to compile them takes a tenth of a short run.
+fn has_sign(value: &[u8]) -> bool {
+    let signs = || FORMS.iter().flat_map(|(signs, _)| signs.split(' '));
+    value.len() > SHORT || signs().any(|sign| has_in_any_case(value, sign.as_bytes()))
+}
+
+fn has_in_any_case(value: &[u8], sign: &[u8]) -> bool {
+    value.windows(sign.len()).any(|part| part.eq_ignore_ascii_case(sign))
+}
+
+/// Longer values are searched for the forms at once.
+const SHORT: usize = 4096;
 
 /// The runs of letters of a name, in capitals; apart also where a small letter is followed by a
 /// capital, and before the last of some capitals that a small letter follows.
@@ -361,6 +387,9 @@ mod tests {
             "a:b@c",
         ] {
             assert!(!is_secret_value(value.as_bytes()), "{value}");
+        }
+        for usual in ["/root", "/usr/local/bin:/usr/bin:/bin", "C.UTF-8", "xterm-256color"] {
+            assert!(!has_sign(usual.as_bytes()), "{usual}: every run would compile the forms");
         }
         assert!(VALUES.is_some(), "every form is understood");
     }
