@@ -6,8 +6,10 @@
 
 use holdpoint_engine::executor::{SignalState, Variable};
 use std::ffi::{CStr, OsStr};
+#[cfg(target_os = "linux")]
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
+#[cfg(target_os = "linux")]
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -37,16 +39,20 @@ extern "C" fn look() {
     }
 }
 
+/// Asked of the kernel itself: the C library says nothing of the signals of its own.
+#[cfg(target_os = "linux")]
 fn is_ignored(signal: i32) -> bool {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: without a new action this is a question; zeroes are a valid action, which is alive
-    // and not kept.
-    unsafe {
-        libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0
-            && action.assume_init().sa_sigaction == libc::SIG_IGN
-    }
+    let mut action = [0_usize; 20];
+    // SAFETY: without a new action this is a question; the kernel's form of an action is no longer
+    // than this, which is alive and not kept. Its first word is the handler.
+    let answer = unsafe {
+        let (new, size) = (ptr::null::<usize>(), size_of::<u64>());
+        libc::syscall(libc::SYS_rt_sigaction, signal, new, action.as_mut_ptr(), size)
+    };
+    answer == 0 && action.first() == Some(&libc::SIG_IGN)
 }
 
+#[cfg(target_os = "linux")]
 fn blocked() -> impl Iterator<Item = i32> {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: without a new set this is a question; zeroes are a valid set, which is alive and not

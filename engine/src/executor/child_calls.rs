@@ -23,14 +23,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
 use std::sync::{OnceLock, atomic::AtomicU64};
 
-use rustix::fs::{FileType, fstat, major, stat};
-use rustix::io::{Errno, FdFlags, fcntl_getfd};
+use rustix::fs::{fstat, stat};
+use rustix::io::{FdFlags, fcntl_getfd};
 #[cfg(target_os = "linux")]
 use rustix::process::getpid;
-use rustix::process::{Pid, Resource, getrlimit, ioctl_tiocsctty, setsid};
-use rustix::termios::tcgetattr;
+use rustix::process::{Pid, ioctl_tiocsctty, setsid};
 
 use super::again::again;
+use super::descriptors::{each_descriptor, is_terminal};
 use super::opened::{FileState, SHELL};
 use super::signal_state::SignalState;
 use super::usage::Usage;
@@ -158,8 +158,7 @@ pub(super) fn hand_on_signals(command: &mut Command, signals: SignalState) {
             libc::sigemptyset(blocked.as_mut_ptr());
             for signal in SignalState::NUMBERS {
                 let is_in = |set: u64| set & SignalState::bit(signal) != 0;
-                let ignored = is_in(signals.ignored);
-                libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL });
+                set_ignored(signal, is_in(signals.ignored));
                 if is_in(signals.blocked) {
                     libc::sigaddset(blocked.as_mut_ptr(), signal);
                 }
@@ -171,6 +170,25 @@ pub(super) fn hand_on_signals(command: &mut Command, signals: SignalState) {
     // SAFETY: the closure runs between fork and exec. It makes system calls alone, takes no lock,
     // and nothing from the heap.
     unsafe { command.pre_exec(hand_on) };
+}
+
+/// Lets a signal do nothing, or what it does by default. Those of the C library's own too, which
+/// its calls leave alone: whatever was started by `posix_spawn` has them ignored.
+fn set_ignored(signal: i32, is_ignored: bool) {
+    let handler = if is_ignored { libc::SIG_IGN } else { libc::SIG_DFL };
+    // SAFETY: the kernel reads an action of its own form, whose first word is the handler, and
+    // whose others are zeroes; it is no longer than this, and is not kept.
+    #[cfg(target_os = "linux")]
+    unsafe {
+        let action: [usize; 20] = std::array::from_fn(|word| if word == 0 { handler } else { 0 });
+        let former = ptr::null_mut::<usize>();
+        libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), former, size_of::<u64>());
+    }
+    // SAFETY: the call takes two numbers.
+    #[cfg(not(target_os = "linux"))]
+    unsafe {
+        libc::signal(signal, handler);
+    }
 }
 
 /// Lets a command's child wait before it executes: it writes its number to `ready`, and goes on
@@ -210,36 +228,6 @@ pub(super) fn inherited_terminals() -> Vec<i32> {
     found
 }
 
-/// Calls for every number that may be an open descriptor. Takes nothing from the heap itself.
-fn each_descriptor(mut visit: impl FnMut(i32)) {
-    if list_descriptors(&mut visit).is_none() {
-        // Nothing lists them: every number that one may have.
-        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        (0..=i32::try_from(most).unwrap_or(i32::MAX).min(1 << 20)).for_each(visit);
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn list_descriptors(visit: &mut impl FnMut(i32)) -> Option<()> {
-    use rustix::fs::{Mode, OFlags, RawDir, open};
-
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let listing = open(c"/proc/self/fd", flags, Mode::empty()).ok()?;
-    let mut space = [MaybeUninit::uninit(); 2048];
-    let mut listed = RawDir::new(listing, &mut space);
-    while let Some(entry) = listed.next() {
-        let entry = entry.ok()?;
-        let number = entry.file_name().to_str().ok().and_then(|name| name.parse().ok());
-        number.into_iter().for_each(&mut *visit);
-    }
-    Some(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn list_descriptors(_: &mut impl FnMut(i32)) -> Option<()> {
-    None
-}
-
 /// Whether a descriptor outlives an exec, is none of the standard ones, and is of a terminal.
 fn is_inherited_terminal(number: i32) -> bool {
     if number <= libc::STDERR_FILENO {
@@ -249,26 +237,6 @@ fn is_inherited_terminal(number: i32) -> bool {
     let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
     fcntl_getfd(descriptor).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
         && is_terminal(descriptor)
-}
-
-/// Whether a descriptor is of a terminal: of its program's side too, of one that was hung up, and
-/// of one that is open as a path alone.
-pub(crate) fn is_terminal(descriptor: BorrowedFd<'_>) -> bool {
-    /// The first of the numbers of pseudo-terminals, and the last.
-    const PSEUDO_TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;
-    let Ok(found) = fstat(descriptor) else { return false };
-    if FileType::from_raw_mode(found.st_mode) != FileType::CharacterDevice {
-        return false;
-    }
-    match tcgetattr(descriptor) {
-        Ok(_) | Err(Errno::IO | Errno::NXIO) => true,
-        // Consoles and serial lines, and what stands for one's own terminal.
-        Err(Errno::BADF) => {
-            let kind = major(found.st_rdev);
-            matches!(kind, 4 | 5) || PSEUDO_TERMINALS.contains(&kind)
-        }
-        Err(_) => false,
-    }
 }
 
 /// Whether a stop was asked for since somebody looked.

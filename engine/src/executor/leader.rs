@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
-use super::child_calls::is_terminal;
 use super::command::{CommandSpec, Stdin};
+use super::descriptors::is_terminal;
 use super::opened::OpenedProgram;
 use super::own_child::OwnChild;
 use super::own_terminal::OwnTerminal;

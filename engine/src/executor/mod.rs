@@ -24,6 +24,7 @@ mod again;
 mod capture;
 mod child_calls;
 mod command;
+mod descriptors;
 mod envelope;
 mod environment;
 #[cfg(target_os = "linux")]

@@ -17,8 +17,8 @@ use rustix::termios::{
     tcsetattr, tcsetwinsize,
 };
 
-use super::child_calls::is_terminal;
 use super::command::CommandSpec;
+use super::descriptors::is_terminal;
 use super::keeper::Keeper;
 
 /// How much is taken of what was typed at once, and kept while the command does not read.
