@@ -29,6 +29,10 @@ flight:
     HOLDPOINT_TIMES=34 cargo test --locked --test it output_kept::
     cargo test --locked -p holdpoint-crash --test crash crash_output
 
+# What a command prints to harm its recorder: 10^9 empty lines, and a line of 4 GiB.
+hostile-output:
+    HOLDPOINT_TIMES=100 cargo test --locked --test it hostile_output::
+
 # What a change must pass.
 ci:
     .ci/run

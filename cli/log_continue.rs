@@ -49,7 +49,7 @@ const LISTED_MAX: usize = 20;
 pub(crate) struct Args {
     /// The directory of a log that is short of HEAD.
     #[arg(value_name = "DIR")]
-    log: PathBuf,
+    directory: PathBuf,
 }
 
 /// Continues a log that is short of HEAD. Exit 3 where there is none, 4 where a writer has it open,
@@ -69,7 +69,7 @@ struct Found {
 }
 
 fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let directory = Directory::open_argument(&args.log, "DIR")?;
+    let directory = Directory::open_argument(&args.directory, "DIR")?;
     let (rebuilt, sources) = read(&directory)?;
     tell_of_left(&directory.path, &sources)?;
     let short = ShortLog::look(&directory.path).map_err(|error| failure(&error))?;

@@ -65,6 +65,7 @@ mod hook_bad_input;
 mod hook_hosts;
 mod hook_in_doubt;
 mod hook_outcomes;
+mod hostile_output;
 mod hosts;
 mod identity;
 mod ids;
