@@ -17,10 +17,12 @@ pub(super) fn of_arguments<T: JsonSchema>() -> Map<String, Value> {
     schema
 }
 
-/// The schema of a result with these properties; or with `error` where the tool failed.
+/// The schema of a result with these properties; or with `error` where the tool failed. A property
+/// with a default may be absent.
 pub(super) fn of_result(properties: Value) -> Map<String, Value> {
     let mut properties = object(properties);
-    let required: Vec<String> = properties.keys().cloned().collect();
+    let given = properties.iter().filter(|(_, schema)| schema.get("default").is_none());
+    let required: Vec<String> = given.map(|(name, _)| name.clone()).collect();
     properties.insert("error".into(), error());
     properties.insert("cut".into(), cut());
     object(json!({

@@ -135,6 +135,11 @@ const OFFERS: [Offer; 9] = [
                 "axes": { "type": "object" },
                 "records": { "type": "integer" },
                 "head": { "type": ["object", "null"] },
+                "short_by": {
+                    "type": ["integer", "null"],
+                    "default": null,
+                    "description": "How many records are missing of a log that is short of HEAD.",
+                },
                 "findings": { "type": "array", "items": { "type": "object" } },
             })
         },
