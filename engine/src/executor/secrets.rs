@@ -87,7 +87,10 @@ const FORMS: &[(&str, &str)] = &[
     ("xkeysib- key-", r"(?:xkeysib-|key-)[a-f0-9]{32,}"),
     (
         "hooks.slack.com discord :aa",
-        r"(?:hooks\.slack\.com/[a-z]+/|discord(?:app)?\.com/api/webhooks/|[0-9]{8,10}:AA[\w-]{30,})",
+        concat!(
+            r"(?:hooks\.slack\.com/[a-z]+/|discord(?:app)?\.com/api/webhooks/",
+            r"|[0-9]{8,10}:AA[\w-]{30,})"
+        ),
     ),
 ];
 
