@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use holdpoint_log_format::limits::FORMAT_VERSION;
 use std::path::PathBuf;
 
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (log format 1)");
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (log format 1)");
 
 const _: () = assert!(FORMAT_VERSION == 1, "the version's text names the log format");
 

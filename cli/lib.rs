@@ -92,6 +92,9 @@ pub fn main() -> ExitCode {
     let _ = holdpoint_log_files::map::guard();
     // Where it cannot be had, the system ends whoever writes beyond the limit.
     let _ = holdpoint_engine::shell::file_size_limit_is_an_error();
+    if let Some(exit) = usage::version_alone() {
+        return exit.into();
+    }
     let Arguments { given, verb } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage::tell(&error).into(),

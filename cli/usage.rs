@@ -1,5 +1,6 @@
 //! A command line that is not understood, as a person and a program are told of it.
 
+use crate::arguments::VERSION;
 use crate::exit::{Exit, Failure, complain};
 use crate::hook;
 use crate::locate;
@@ -52,6 +53,18 @@ fn help(error: &clap::Error) -> Exit {
     let help = if out.is_coloured() { help.ansi().to_string() } else { help.to_string() };
     out.bytes(help.as_bytes());
     out.finish().map_or_else(|failure| failure.tell(), |()| Exit::DONE)
+}
+
+/// Prints the version where nothing else is asked for. To prepare for every verb and option takes
+/// longer than the start of the process.
+pub(crate) fn version_alone() -> Option<Exit> {
+    let mut words = std::env::args_os().skip(1);
+    let is_asked = words.next().is_some_and(|word| word == "--version" || word == "-V");
+    (is_asked && words.next().is_none()).then(|| {
+        let mut out = Output::stdout();
+        out.bytes(format!("holdpoint {VERSION}\n").as_bytes());
+        out.finish().map_or_else(|failure| failure.tell(), |()| Exit::DONE)
+    })
 }
 
 /// What is wrong where a variable is set and says nothing.

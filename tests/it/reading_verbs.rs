@@ -512,8 +512,11 @@ fn usage_errors_exit_2_and_the_version_names_the_log_format() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
     }
-    let version = run(&["--version"]);
-    assert_eq!(text(&version.stdout), "holdpoint 0.1.0 (log format 1)\n");
+    for words in [&["--version"][..], &["-V"], &["--no-pager", "--version"]] {
+        let version = run(words);
+        assert_eq!(version.status.code(), Some(0), "{words:?}");
+        assert_eq!(text(&version.stdout), "holdpoint 0.1.0 (log format 1)\n", "{words:?}");
+    }
 }
 
 /// An empty list would pass for all that waits.
