@@ -44,10 +44,15 @@ pub(crate) fn waiting(directory: &Directory, runs: &[Run]) -> BTreeMap<String, W
 /// What to know of one that has no recorder.
 fn alone(directory: &Directory, run: &Run) -> Option<String> {
     let id = named(run.entity.loop_id());
+    let recorder = recorder_of(&directory.storage, run.entity.loop_id());
     if let Some(waiting) = waiting_for(&directory.storage, run.entity.loop_id()) {
-        return Some(format!("{id} is not over on record: {}", told(&waiting)));
+        let gone = match recorder {
+            Recorder::Gone => ", and its recorder is gone: nothing of it runs",
+            Recorder::Lives | Recorder::None | Recorder::NotToBeTold => "",
+        };
+        return Some(format!("{id} is not over on record{gone}: {}", told(&waiting)));
     }
-    match recorder_of(&directory.storage, run.entity.loop_id()) {
+    match recorder {
         Recorder::Lives => None,
         Recorder::Gone => Some(format!(
             "{id} is not over on record, and its recorder is gone: nothing of it runs; `holdpoint \

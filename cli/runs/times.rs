@@ -5,11 +5,17 @@ use holdpoint_domain::human_decision::{HeldRequest, RequestOutcome};
 use holdpoint_replay::{Run, RunOutcome};
 
 /// How long it took from its beginning to its end, without the time in which it waited for a
-/// person. `None` where it has not ended, or where its recorder did not see its end.
+/// person. `None` where it has not ended, or where nobody saw its end.
 pub(crate) fn lasted(run: &Run) -> Option<u64> {
     let end = run.entity.halt.as_ref()?.at;
-    let is_seen = RunOutcome::of(&run.entity) != RunOutcome::Lost;
-    is_seen.then(|| ran(run, end))
+    if RunOutcome::of(&run.entity) != RunOutcome::Lost {
+        return Some(ran(run, end));
+    }
+    // What its guards saw, where they did.
+    let seen = run.entity.attempts.iter().map(|attempt| {
+        attempt.response.as_ref().and(attempt.resources.as_ref()).map(|usage| usage.wall_ns)
+    });
+    seen.sum::<Option<u64>>().filter(|_| !run.entity.attempts.is_empty())
 }
 
 /// How long it ran up to a moment, without the time in which it waited for a person.
@@ -48,6 +54,9 @@ mod tests {
         assert_eq!((waited(run, end), lasted(run)), (1_000_000, Some(6_000_000)));
         assert_eq!(between(began, end), 7_000_000);
         run.entity.halt.as_mut().unwrap().reason = HaltReason::RecorderLost;
+        let attempt = run.entity.attempts.last().unwrap();
+        assert_eq!(lasted(run), attempt.resources.map(|usage| usage.wall_ns));
+        run.entity.attempts.last_mut().unwrap().response = None;
         assert_eq!(lasted(run), None);
     }
 }

@@ -48,7 +48,9 @@ pub use item::{Item, ItemLength};
 pub use link::{Link, LinkPrefix};
 pub use lock::{Lock, OwnerState};
 pub use record::{Flags, Record, RecordHeader};
-pub use run_entry::{EntryFault, EntryHeader, EntryKind, GuardFacts, RunKey, RunStart};
+pub use run_entry::{
+    EntryFault, EntryHeader, EntryKind, GuardFacts, GuardKilledFor, RunKey, RunStart,
+};
 pub use seal::Seal;
 pub use segment::SegmentHeader;
 pub use snapshot::SnapshotHeader;

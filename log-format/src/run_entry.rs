@@ -280,8 +280,8 @@ impl EntryHeader {
 pub struct GuardFacts {
     /// The status as `wait` gives it.
     pub wait_status: i32,
-    /// Whether the guard killed the command: it was still running when the recorder was gone.
-    pub was_killed: bool,
+    /// Why the guard killed the command.
+    pub killed_for: GuardKilledFor,
     /// How long it ran, by the monotonic clock, in nanoseconds.
     pub duration_ns: u64,
     /// Processor time in user mode of the command and what it waited for, in nanoseconds.
@@ -292,13 +292,52 @@ pub struct GuardFacts {
     pub peak_resident_bytes: u64,
 }
 
+/// Why a guard killed a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GuardKilledFor {
+    /// It did not: the command ended by itself.
+    #[default]
+    Nothing,
+    /// The recorder was gone while it still ran.
+    Recorder,
+    /// It ran longer than it may.
+    Time,
+    /// It held more memory than it may.
+    Memory,
+    /// Its recorder asked for that.
+    Asked,
+}
+
+impl GuardKilledFor {
+    const fn number(self) -> u32 {
+        match self {
+            Self::Nothing => 0,
+            Self::Recorder => 1,
+            Self::Time => 2,
+            Self::Memory => 3,
+            Self::Asked => 4,
+        }
+    }
+
+    const fn numbered(number: u32) -> Option<Self> {
+        Some(match number {
+            0 => Self::Nothing,
+            1 => Self::Recorder,
+            2 => Self::Time,
+            3 => Self::Memory,
+            4 => Self::Asked,
+            _ => return None,
+        })
+    }
+}
+
 impl GuardFacts {
     /// The payload's bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; GUARD_FACTS_LENGTH] {
         FieldsMut::new()
             .put(&self.wait_status.to_le_bytes())
-            .put(&u32::from(self.was_killed).to_le_bytes())
+            .put(&self.killed_for.number().to_le_bytes())
             .put(&self.duration_ns.to_le_bytes())
             .put(&self.user_ns.to_le_bytes())
             .put(&self.system_ns.to_le_bytes())
@@ -311,16 +350,15 @@ impl GuardFacts {
     pub fn decode(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; GUARD_FACTS_LENGTH] = payload.try_into().ok()?;
         let mut fields = Fields::new(bytes);
-        let (wait_status, flags) = (i32::from_le_bytes(fields.array()), fields.u32());
-        let facts = Self {
+        let (wait_status, why) = (i32::from_le_bytes(fields.array()), fields.u32());
+        Some(Self {
             wait_status,
-            was_killed: flags == 1,
+            killed_for: GuardKilledFor::numbered(why)?,
             duration_ns: fields.u64(),
             user_ns: fields.u64(),
             system_ns: fields.u64(),
             peak_resident_bytes: fields.u64(),
-        };
-        (flags <= 1).then_some(facts)
+        })
     }
 }
 
@@ -377,7 +415,7 @@ mod tests {
     fn the_facts_of_a_guard_are_read_back() {
         let facts = GuardFacts {
             wait_status: 9,
-            was_killed: true,
+            killed_for: GuardKilledFor::Time,
             duration_ns: 1,
             user_ns: 2,
             system_ns: 3,

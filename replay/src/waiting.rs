@@ -11,7 +11,7 @@ use holdpoint_domain::{Command, Event};
 use holdpoint_log_files::{
     DirectoryStorage, Follower, LogReader, ReadStorage, RunEntries, RunEntry, RunFileFault,
 };
-use holdpoint_log_format::{EntryKind, GuardFacts, Link, RunStart, names};
+use holdpoint_log_format::{EntryKind, GuardFacts, GuardKilledFor, Link, RunStart, names};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -194,7 +194,13 @@ fn of_guard(entry: WaitingEntry, facts: &GuardFacts) -> WaitingEntry {
         0 => Exit::Status(facts.wait_status >> 8 & 0xff),
         signal => Exit::Signal(signal),
     };
-    let killed = if facts.was_killed { ", killed by its guard" } else { "" };
+    let killed = match facts.killed_for {
+        GuardKilledFor::Nothing => "",
+        GuardKilledFor::Recorder => ", killed by its guard",
+        GuardKilledFor::Time => ", ended by its guard at its limit of time",
+        GuardKilledFor::Memory => ", ended by its guard at its limit of memory",
+        GuardKilledFor::Asked => ", ended because its recorder asked for it",
+    };
     let words = format!("its guard saw the end: {}{killed}", exit_in_words(exit));
     WaitingEntry { words, exit: Some(exit), ..entry }
 }

@@ -93,7 +93,7 @@ fn halted(body: &LoopHalted) -> String {
         HaltReason::HandshakeFailed => "it was refused before it began",
         HaltReason::HumanDecisionTimedOut => "a person was asked, and nobody answered in time",
         HaltReason::Interrupted => "a signal ended it",
-        HaltReason::RecorderLost => "its recorder is gone, and nobody saw how it ended",
+        HaltReason::RecorderLost => "its recorder was gone before it had recorded the end",
     };
     words.to_string()
 }

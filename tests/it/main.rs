@@ -113,6 +113,7 @@ mod real_bad_input;
 mod real_failing;
 mod real_support;
 mod record;
+mod recorder_lost;
 mod records_support;
 mod replay_in_doubt;
 mod replay_systems;

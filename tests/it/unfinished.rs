@@ -186,7 +186,7 @@ fn a_recorder_that_was_killed_is_recorded_as_lost_by_the_next_writer() {
     let told: Vec<_> = recorded.iter().map(|one| (&one["kind"], &one["loop_id"])).collect();
     assert_eq!(told, [(&json!("execution_loop.halted"), &json!(loop_id))]);
     assert_halted(&place, "RECORDER_LOST", None);
-    assert!(segments(&place).contains("what became of the command is not known"));
+    assert!(segments(&place).contains("its guard killed it, as its recorder was gone"));
     assert_eq!(run_files(&place), [""; 0]);
     assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
 }

@@ -7,12 +7,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::last_word::LastWord;
+
 #[cfg(target_os = "linux")]
 /// The first argument with which a program is started as a guard.
 pub(super) const GUARD_VERB: &str = "__guard";
 #[cfg(target_os = "linux")]
 /// The second one: what a recorder and a guard say to each other, by number.
-pub(super) const GUARD_VERSION: &str = "5";
+pub(super) const GUARD_VERSION: &str = "6";
 #[cfg(target_os = "linux")]
 /// The third one of the process above a guard.
 pub(super) const GUARD_ABOVE: &str = "above";
@@ -33,12 +35,13 @@ pub struct Guard {
     program: PathBuf,
     held: Vec<Held>,
     adopts: bool,
+    last_word: Option<LastWord>,
 }
 
 impl Guard {
     /// A guard that is a start of this program.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), held: Vec::new(), adopts: false }
+        Self { program: program.into(), held: Vec::new(), adopts: false, last_word: None }
     }
 
     /// A guard that is another start of the very program that runs now, also where its file was
@@ -65,6 +68,13 @@ impl Guard {
         self
     }
 
+    /// Lets the guard write down how the command ended where this process cannot: as an entry of
+    /// the run's own file.
+    pub(crate) fn with_last_word(mut self, last_word: LastWord) -> Self {
+        self.last_word = Some(last_word);
+        self
+    }
+
     /// The program.
     pub fn program(&self) -> &Path {
         &self.program
@@ -76,8 +86,15 @@ impl Guard {
     }
 
     #[cfg(target_os = "linux")]
+    pub(super) fn last_word(&self) -> Option<&LastWord> {
+        self.last_word.as_ref()
+    }
+
+    /// What the guard keeps open: first what its last word is written to.
+    #[cfg(target_os = "linux")]
     pub(super) fn held(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.held.iter().map(|held| held.0.as_fd())
+        let of_word = self.last_word.iter().flat_map(LastWord::descriptors);
+        of_word.chain(self.held.iter().map(|held| held.0.as_fd()))
     }
 }
 

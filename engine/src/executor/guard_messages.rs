@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::again::again;
+use super::last_word::Entrusted;
 use super::leader::{Limit, Limits};
 use super::opened::Plan;
 use super::report::Survivor;
@@ -26,7 +27,7 @@ use super::usage::Usage;
 use super::variable::Variable;
 
 /// How many descriptors can travel with a message.
-const DESCRIPTORS_MAX: usize = 16;
+const DESCRIPTORS_MAX: usize = 18;
 /// How many bytes a message has at most: several times what the kernel lets a command have of
 /// arguments and environment.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
@@ -36,7 +37,8 @@ const READ_BYTES: usize = 64 * 1024;
 const LENGTH_BYTES: usize = 4;
 
 /// What to start. Its descriptors are those of stdout, of stderr, of stdin if it is asked for, of
-/// the program if there is a plan, and what is only to be kept open.
+/// the program if there is a plan, of the last word if there may be one, and what is only to be
+/// kept open.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) path: OsString,
@@ -50,6 +52,8 @@ pub(super) struct Order {
     pub(super) has_terminal: bool,
     /// What to execute, where that was opened.
     pub(super) plan: Option<Plan>,
+    /// How the guard may write down how the command ended.
+    pub(super) last_word: Option<Entrusted>,
 }
 
 /// What a recorder asks for later.
@@ -65,6 +69,8 @@ pub(super) enum Request {
     Kill,
     /// The command is over: say how it ended, and leave alone what it left behind.
     Finish,
+    /// How it ended is on record.
+    Part,
 }
 
 /// What a guard tells.
@@ -213,6 +219,7 @@ mod tests {
             has_stdin: false,
             has_terminal: false,
             plan: None,
+            last_word: None,
         };
         let (reading, writing) = io::pipe().expect("descriptors");
         let sender = std::thread::spawn(move || {

@@ -18,10 +18,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use holdpoint_log_format::GuardKilledFor;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustix::process::{Pid, Signal, getpid, kill_process_group, set_child_subreaper};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, getpid, kill_process_group, set_child_subreaper,
+    set_dumpable_behavior,
+};
 
 use super::child_calls::{close_inherited, ended_child, wait_with_usage};
 use super::gate::Gate;
@@ -30,6 +34,7 @@ use super::guard_above::serve_above;
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
 use super::guard_signals::outlive_signals;
 use super::keeper::serve_as_keeper;
+use super::last_word::{Entrusted, LastWord};
 use super::leader::{Limit, Limits};
 use super::memory::MemoryWatch;
 use super::process_table::{Among, ProcessTable};
@@ -75,15 +80,18 @@ fn serve() -> io::Result<()> {
     let channel = UnixStream::from(channel);
     channel.peer_addr().map_err(|_| not_by_hand())?;
     rustix::thread::set_name(GUARD_NAME)?;
+    keep_memory_private();
     set_child_subreaper(Some(getpid()))?;
     let bell = outlive_signals()?;
     let table = ProcessTable::find().ok_or(ErrorKind::Unsupported)?;
-    let Some((order, mut incoming)) = receive_order(&channel)? else { return Ok(()) };
+    let Some((mut order, mut incoming)) = receive_order(&channel)? else { return Ok(()) };
     let descriptors = std::mem::take(&mut incoming.descriptors);
+    let entrusted = order.last_word.take();
     let (mut gate, held) = match Gate::begin(order, descriptors) {
         Ok(begun) => begun,
         Err(error) => return send(&channel, &not_started(&error)),
     };
+    let (last_word, held) = take_last_word(entrusted, held)?;
     let opened = open_gate(&channel, &mut incoming, &mut gate);
     let Ok(Some((leader, limits))) = opened else {
         gate.close();
@@ -109,10 +117,23 @@ fn serve() -> io::Result<()> {
         kill_at: None,
         memory: limits.memory.map(|it| MemoryWatch::new(Some(table), Some(it))),
         was_told_to_kill: false,
+        killed_for: GuardKilledFor::Nothing,
         reaped: None,
+        last_word,
         held,
     };
     guard.watch()
+}
+
+/// What a guard may write with, of what it is given to keep open.
+fn take_last_word(
+    entrusted: Option<Entrusted>,
+    held: Vec<OwnedFd>,
+) -> io::Result<(Option<LastWord>, Vec<OwnedFd>)> {
+    let Some(entrusted) = entrusted else { return Ok((None, held)) };
+    let mut held = held.into_iter();
+    let both = held.next().zip(held.next()).ok_or(ErrorKind::InvalidData)?;
+    Ok((Some(LastWord::received(&entrusted, both.into())), held.collect()))
 }
 
 /// Waits for the first message: `None` if the recorder is gone before.
@@ -201,7 +222,11 @@ struct GuardProcess {
     /// The memory of the command, where that has a limit.
     memory: Option<MemoryWatch>,
     was_told_to_kill: bool,
+    /// Why the command was ended, as far as this process ended it before it had ended.
+    killed_for: GuardKilledFor,
     reaped: Option<(ExitStatus, Usage)>,
+    /// What it writes with where nobody else records the end.
+    last_word: Option<LastWord>,
     /// Open until the command is over, for whoever looks whether this process looks after it.
     held: Vec<OwnedFd>,
 }
@@ -225,9 +250,11 @@ impl GuardProcess {
             };
             let answered = match request {
                 Request::Kill => {
+                    self.kills_for(GuardKilledFor::Asked);
                     self.kill_all().and_then(|()| send(&self.channel, &Report::Killed))
                 }
                 Request::KillAfter(time) => {
+                    self.kills_for(GuardKilledFor::Asked);
                     let kill_at = Instant::now().checked_add(time);
                     self.kill_at = kill_at.and_then(|kill_at| kill_at.checked_add(LATENESS));
                     (self.deadline, self.memory) = (None, None);
@@ -235,6 +262,11 @@ impl GuardProcess {
                 }
                 Request::Finish => return self.finish(),
                 Request::Open(_) => Ok(()),
+                // Its recorder lives, and records what it did not ask about.
+                Request::Part => {
+                    self.last_word = None;
+                    Ok(())
+                }
             };
             if answered.is_err() {
                 return self.end_alone();
@@ -278,6 +310,7 @@ impl GuardProcess {
         let among = Among::Descendants(getpid());
         let memory = self.memory.as_mut().filter(|_| !self.has_ended);
         if let Some(seen) = memory.and_then(|it| it.look(self.leader, among, now)) {
+            self.kills_for(GuardKilledFor::Memory);
             send(&self.channel, &Report::Exceeded(Limit::Memory { seen }))?;
             self.kill_at = Some(now);
         }
@@ -300,6 +333,7 @@ impl GuardProcess {
             return Ok(());
         }
         self.kill_at = Some(now + TERMINATE_GRACE);
+        self.kills_for(GuardKilledFor::Time);
         send(&self.channel, &Report::Exceeded(Limit::Time))?;
         self.tree.signal(Signal::TERM);
         // They may be stopped with the recorder.
@@ -415,11 +449,47 @@ impl GuardProcess {
             beyond_reach: self.tree.beyond_reach(self.group_to_end()),
             lives_on,
         };
-        if send(&self.channel, &Report::Finished(finished)).is_err() {
+        self.reaped = Some((status, usage));
+        let was_heard = send(&self.channel, &Report::Finished(finished)).is_ok();
+        if self.last_word.is_none() && !was_heard {
             return self.end_alone();
+        }
+        if !was_heard || !self.is_recorded() {
+            self.write_last_word();
         }
         self.outlast();
         Ok(())
+    }
+
+    /// Waits until the recorder says that the end is on record; `false` if it is gone before.
+    fn is_recorded(&mut self) -> bool {
+        if self.last_word.is_none() {
+            return true;
+        }
+        loop {
+            match self.incoming.take() {
+                Ok(Some(Request::Part)) => return true,
+                Ok(Some(_)) => continue,
+                Ok(None) => {}
+                Err(_) => return false,
+            }
+            if !self.incoming.read(&self.channel, RecvFlags::empty()).unwrap_or(false) {
+                return false;
+            }
+        }
+    }
+
+    /// Writes down how the command ended, once that is known. What the disk refuses of that is
+    /// lost: nobody is left to be told.
+    fn write_last_word(&mut self) {
+        let Some((status, usage)) = self.reaped else { return };
+        // Of SIGKILL alone nobody makes an end of its own.
+        let by_itself = self.killed_for == GuardKilledFor::Recorder
+            && status.signal() != Some(Signal::KILL.as_raw());
+        let killed_for = if by_itself { GuardKilledFor::Nothing } else { self.killed_for };
+        if let Some(last_word) = self.last_word.take() {
+            let _ = last_word.write((status, usage), self.ran.unwrap_or_default(), killed_for);
+        }
     }
 
     /// The group that was to end with the command; `None`: everything was.
@@ -427,9 +497,23 @@ impl GuardProcess {
         (!self.was_told_to_kill).then_some(self.leader)
     }
 
-    /// Nobody records the command any more: what can be killed of it is.
+    /// Nobody records the command any more: what can be killed of it is. As long as its first
+    /// process lives, the run's file stays this process's.
     fn end_alone(mut self) -> io::Result<()> {
+        let _ = self.look_at_children();
+        if !self.has_ended {
+            self.kills_for(GuardKilledFor::Recorder);
+        }
+        self.kill_tree(Some(Instant::now() + KILLING_MAX));
+        self.write_last_word();
         self.kill_tree(None);
+        let _ = self.channel.shutdown(Shutdown::Both);
+        while self.last_word.is_some() && !self.reap_all() && self.reaped.is_none() {
+            wait_for([self.bell.as_fd()], Some(UNKILLABLE_PAUSE));
+            silence(&self.bell);
+            self.kill_tree(None);
+        }
+        self.write_last_word();
         self.let_go();
         while !self.reap_all() {
             self.kill_tree(None);
@@ -437,6 +521,13 @@ impl GuardProcess {
             silence(&self.bell);
         }
         Ok(())
+    }
+
+    /// Notes why the command is killed. The first cause stands.
+    fn kills_for(&mut self, cause: GuardKilledFor) {
+        if self.killed_for == GuardKilledFor::Nothing && !self.has_ended {
+            self.killed_for = cause;
+        }
     }
 
     /// Stays the one to which the system gives the orphans, until the last of what the command left
@@ -453,13 +544,23 @@ impl GuardProcess {
     /// of the directory, and of what this process inherited without being asked. What the system
     /// refuses of that is not worth those below.
     fn let_go(&mut self) {
-        self.held.clear();
+        (self.last_word, self.held) = (None, Vec::new());
         let _ = self.channel.shutdown(Shutdown::Both);
         if let Ok(nothing) = File::open("/dev/null") {
             let _ = rustix::stdio::dup2_stdin(nothing);
         }
         let _ = rustix::process::chdir("/");
         let _ = close_inherited();
+    }
+}
+
+/// Lets no other process of the same user look into this one, and no core file hold it: the key of
+/// the run's recorder is in it. Not where `/proc` hides what may not be looked into: a guard has to
+/// be seen there, for a process below one is no person.
+fn keep_memory_private() {
+    if std::fs::metadata("/proc/1/stat").is_ok() {
+        // What the system refuses of that is not worth the command.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
 

@@ -22,9 +22,11 @@ use super::child_calls::separate_from_terminals;
 use super::command::{CommandSpec, Stdin};
 use super::guard::{GUARD_ABOVE, GUARD_NAME, GUARD_VERB, GUARD_VERSION, Guard};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send, send_with};
+use super::last_word::LastWord;
 use super::leader::{
     Attempt, End, Leader, Limit, Limits, LostGuard, Pipes, Program, STOP_GRACE, Streams,
 };
+use super::parting::Parting;
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError};
 use super::tree::Tree;
@@ -83,6 +85,8 @@ pub(super) struct Guarded {
     failure: Option<io::Error>,
     /// The guard is gone or silent without having said how the command ended.
     lost: Option<LostGuard>,
+    /// Whether the guard waits until the end is on record.
+    has_last_word: bool,
 }
 
 impl Guarded {
@@ -117,6 +121,7 @@ impl Guarded {
             finished: None,
             failure: None,
             lost: None,
+            has_last_word: guard.last_word().is_some(),
             adopts: guard.adopts(),
             table,
         };
@@ -241,7 +246,14 @@ impl Guarded {
         }
     }
 
-    /// The guard has said its last word.
+    /// The guard, where it waits until the end is on record.
+    fn parting(&self, lives_on: bool) -> Option<Parting> {
+        let channel = self.channel.try_clone().ok().filter(|_| self.has_last_word)?;
+        let guard = self.guard_handle.as_ref().and_then(|handle| handle.try_clone().ok());
+        Some(Parting { channel, process: Pid::from_child(&self.process), guard, lives_on })
+    }
+
+    /// The guard has nothing more to say.
     fn part_from_guard(&mut self, lives_on: bool) {
         if !lives_on {
             self.signal_guard(Signal::KILL);
@@ -251,7 +263,7 @@ impl Guarded {
         }
         // Somebody may have stopped it.
         self.signal_guard(Signal::CONT);
-        OUTLASTING.lock().push(Pid::from_child(&self.process));
+        outlasts(Pid::from_child(&self.process));
     }
 
     /// How many are known to live on of what a dead guard left behind.
@@ -290,7 +302,7 @@ impl Guarded {
     /// The process above the guard ends by itself once all is killed, unless that takes long.
     fn part_from_above(&mut self) {
         if !matches!(self.process.try_wait(), Ok(Some(_))) {
-            OUTLASTING.lock().push(Pid::from_child(&self.process));
+            outlasts(Pid::from_child(&self.process));
         }
     }
 
@@ -394,9 +406,13 @@ impl Leader for Guarded {
                 starters_peak: None,
                 ran: None,
                 lost_guard: self.lost,
+                parting: None,
             });
         };
-        self.part_from_guard(finished.lives_on);
+        let parting = self.parting(finished.lives_on);
+        if parting.is_none() {
+            self.part_from_guard(finished.lives_on);
+        }
         Ok(End {
             status: ExitStatus::from_raw(finished.status),
             usage: finished.usage,
@@ -405,6 +421,7 @@ impl Leader for Guarded {
             starters_peak: finished.own_peak,
             ran: Some(finished.ran),
             lost_guard: None,
+            parting,
         })
     }
 }
@@ -413,6 +430,10 @@ impl Drop for Guarded {
     fn drop(&mut self) {
         if self.lost.is_some() || self.finished.is_some() {
             return;
+        }
+        if !std::thread::panicking() {
+            // Why nobody watches the command any more is recorded from here.
+            let _ = send(&self.channel, &Request::Part);
         }
         // To the guard this is the end of its recorder. It closes its side when all are killed.
         let _ = self.channel.shutdown(Shutdown::Write);
@@ -434,6 +455,11 @@ impl Drop for Guarded {
 fn cause(errno: Option<i32>, message: String) -> io::Error {
     let other = || io::Error::new(ErrorKind::InvalidInput, message);
     errno.map_or_else(other, io::Error::from_raw_os_error)
+}
+
+/// A guard that has yet to end is reaped when the next command is started.
+pub(super) fn outlasts(process: Pid) {
+    OUTLASTING.lock().push(process);
 }
 
 /// Reaps the guards that have ended since.
@@ -486,6 +512,7 @@ fn order(
         has_stdin: streams.stdin.is_some(),
         has_terminal: spec.stdin == Stdin::Terminal,
         plan,
+        last_word: guard.last_word().map(LastWord::entrusted),
     };
     send_with(channel, &order, &descriptors)?;
     Ok(streams.pipes)

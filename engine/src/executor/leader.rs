@@ -15,6 +15,7 @@ use super::descriptors::is_terminal;
 use super::opened::OpenedProgram;
 use super::own_child::OwnChild;
 use super::own_terminal::OwnTerminal;
+use super::parting::Parting;
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError, Survivor};
 use super::resolve::refusal_of_exec;
@@ -95,7 +96,7 @@ pub(super) enum Limit {
 }
 
 /// How the first process ended.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct End {
     pub(super) status: ExitStatus,
     pub(super) usage: Usage,
@@ -109,6 +110,8 @@ pub(super) struct End {
     pub(super) ran: Option<Duration>,
     /// The guard died before it could say how the command ended.
     pub(super) lost_guard: Option<LostGuard>,
+    /// The guard, where it waits until the end is on record.
+    pub(super) parting: Option<Parting>,
 }
 
 /// A guard that died, or does not answer.

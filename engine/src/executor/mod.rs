@@ -40,6 +40,7 @@ mod guard_signals;
 #[cfg(target_os = "linux")]
 mod guarded;
 mod keeper;
+mod last_word;
 mod leader;
 mod memory;
 mod opened;
@@ -48,6 +49,7 @@ mod output;
 mod own_child;
 mod own_signals;
 mod own_terminal;
+mod parting;
 mod pieces;
 mod process_table;
 mod redaction;
@@ -75,10 +77,12 @@ pub use guard::{GUARD_NAME, Guard};
 #[cfg(target_os = "linux")]
 pub use guard_process::serve_as_guard;
 pub use keeper::{KeepError, Keeper, terminal_taker, usual as usual_terminal};
+pub(crate) use last_word::LastWord;
 pub use opened::{OpenProgramError, OpenedFile, OpenedProgram};
 pub(crate) use outlets::Recorded;
 pub use output::{Discard, Notice, OutputSink, OutputStream, PassThrough};
 pub use own_signals::Signals;
+pub(crate) use parting::Parting;
 pub(crate) use pieces::{Piece, PieceRecorder};
 pub use redaction::{ending, ends_without_secrets};
 pub use report::{

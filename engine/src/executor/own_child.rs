@@ -147,6 +147,7 @@ impl Leader for OwnChild {
             starters_peak: None,
             ran: None,
             lost_guard: None,
+            parting: None,
         })
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::capture::CapturedOutput;
 use super::output::OutputStream;
+use super::parting::Parting;
 use super::resolve::StartRefusal;
 use super::signals::SignalOrigin;
 
@@ -57,6 +58,8 @@ pub struct ExecutionReport {
     pub beyond_reach: u32,
     /// The first failure to pass output on, if any. The capture goes on regardless.
     pub sink_failure: Option<SinkFailure>,
+    /// The guard, where it waits until this is on record.
+    pub(crate) parting: Option<Parting>,
 }
 
 /// How far the processes of a command are held together.

@@ -402,8 +402,10 @@ impl Run {
     /// Puts the facts together.
     fn report(mut self) -> Result<ExecutionReport, ExecuteError> {
         let containment = self.leader.containment();
-        let End { status, usage, survivors, beyond_reach, starters_peak, ran, lost_guard } =
-            self.leader.finish()?;
+        let mut end = self.leader.finish()?;
+        let parting = end.parting.take();
+        let End { status, usage, survivors, beyond_reach, starters_peak, ran, lost_guard, .. } =
+            end;
         self.judge_time(ran, lost_guard);
         let wall = self.started.elapsed();
         self.memory.started_by(starters_peak);
@@ -431,6 +433,7 @@ impl Run {
             survivors,
             beyond_reach,
             sink_failure: stdout_failure.or(stderr_failure),
+            parting,
         })
     }
 

@@ -18,7 +18,8 @@ use super::runs::{loop_of, story_of};
 use super::start::{ApprovedProgram, BoundFiles};
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
-    ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, SignalSource, StartRefusal,
+    ExecuteError, ExecutionReport, InstructionEnvelope, OutputSink, Parting, SignalSource,
+    StartRefusal,
 };
 use crate::log::{AppendError, Storage};
 use holdpoint_domain::evidence_capture::{
@@ -73,6 +74,8 @@ pub(super) struct Runner<'a, S: Storage> {
     pub(super) is_faulted: bool,
     /// Whether a question may follow when what waits is taken up.
     pub(super) may_be_asked: bool,
+    /// The guard of an attempt that has ended, until that is on record.
+    parting: Option<Parting>,
 }
 
 impl<'a, S: Storage> Runner<'a, S> {
@@ -159,6 +162,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             is_well: false,
             is_faulted: false,
             may_be_asked: false,
+            parting: None,
         })
     }
 
@@ -281,7 +285,13 @@ impl<'a, S: Storage> Runner<'a, S> {
         };
         self.is_recorded = false;
         let is_permitted = match self.execute(opened, sink, signals)? {
-            Ok(report) => self.executed(report)?,
+            Ok(mut report) => {
+                // Where this fails, the guard writes down how the command ended.
+                self.parting = report.parting.take();
+                let is_permitted = self.executed(report)?;
+                self.parting.take().into_iter().for_each(Parting::recorded);
+                is_permitted
+            }
             Err(error @ ExecuteError::Replaced { .. }) => {
                 self.stop_replaced(&error.to_string()).map(|()| false)?
             }

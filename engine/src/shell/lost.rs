@@ -7,15 +7,16 @@
 use super::append::append;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::outcome::named;
+use super::outcome::guarded_end;
 use super::rebuild::LiveState;
 use super::submit::{Answer, By, Origin, Receipt, changes_nothing, moment_of_next, receipt};
 use super::take_up::{NotTakenUp, TakenUp, take_up};
 use crate::log::{Appended, RunFile, RunFileStamp, Storage, WriteTransaction};
+use holdpoint_domain::evidence_capture::GuardedEnd;
 use holdpoint_domain::{Event, WriterCommand, decide_for_writer};
 use holdpoint_log_files::Entry;
 use holdpoint_log_format::limits::RUN_FILE_LINE_MAX;
-use holdpoint_log_format::{GuardFacts, names};
+use holdpoint_log_format::names;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -178,26 +179,11 @@ fn end<S: Storage>(
     };
     ended.receipts.extend(taken.answers.into_iter().filter_map(accepted));
     if !taken.is_left_open {
-        let seen = taken.guard.map(|facts| seen_by_guard(hot, loop_id, &facts));
-        ended.receipts.extend(halt(engine, hot, turn, loop_id, seen)?);
+        let limit = hot.world.live_loop(loop_id).and_then(|entity| entity.timeout_ms);
+        let end = taken.guard.map(|facts| guarded_end(&facts, limit.map(Duration::from_millis)));
+        ended.receipts.extend(halt(engine, hot, turn, loop_id, end)?);
     }
     Ok(ended)
-}
-
-/// How the command ended, as its guard saw it: longer than its limit is a timeout, however the news
-/// came.
-fn seen_by_guard(hot: &LiveState, loop_id: &str, facts: &GuardFacts) -> String {
-    let limit = hot.world.live_loop(loop_id).and_then(|entity| entity.timeout_ms);
-    let took = Duration::from_nanos(facts.duration_ns);
-    let is_late = limit.is_some_and(|limit| took > Duration::from_millis(limit));
-    let status = facts.wait_status;
-    let end = match (status & 0x7f, facts.was_killed) {
-        (_, true) => "its guard killed the command".to_string(),
-        (0, false) => format!("its guard saw the command exit with status {}", status >> 8 & 0xff),
-        (signal, false) => format!("its guard saw the command killed by {}", named(signal)),
-    };
-    let late = if is_late { ", beyond its limit: TIMEOUT" } else { "" };
-    format!("{end} after {:.3} s{late}", took.as_secs_f64())
 }
 
 fn accepted(answer: Answer) -> Option<Receipt> {
@@ -213,13 +199,13 @@ fn halt<S: Storage>(
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
     loop_id: &str,
-    seen: Option<String>,
+    end: Option<GuardedEnd>,
 ) -> Result<Option<Receipt>, SubmitError> {
     let Some(entity) = hot.world.live_loop(loop_id) else { return Ok(None) };
     let (correlation, causation) = (entity.correlation.clone(), Some(entity.version));
     let origin = Origin { actor: system_actor(), correlation, causation };
     let loop_id = loop_id.to_string();
-    let lost = WriterCommand::DeclareLost { loop_id, entropy: engine.entropy()?, seen };
+    let lost = WriterCommand::DeclareLost { loop_id, entropy: engine.entropy()?, end };
     let now = moment_of_next(engine.now(), turn);
     let Ok(events) = decide_for_writer(&hot.world, &lost, now) else { return Ok(None) };
     let (appended, events): (Appended, Vec<Event>) =

@@ -20,8 +20,13 @@
 
 use super::interrupt::Interrupt;
 use crate::executor::{ExecutionReport, Outcome, signal_name};
+use holdpoint_domain::evidence_capture::{GuardedEnd, ResourceUsage};
 use holdpoint_domain::execution_loop::{ExecutorResponseType, Exit};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
+use holdpoint_log_format::{GuardFacts, GuardKilledFor};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
 
 /// The number of SIGSYS: a system call that a filter forbids.
 const SIGSYS: i32 = libc::SIGSYS;
@@ -121,6 +126,45 @@ pub(super) fn exit(report: &ExecutionReport) -> Exit {
         | Outcome::Interrupted { .. }
         | Outcome::NotRecorded
         | Outcome::GuardLost => Exit::Unknown,
+    }
+}
+
+/// What the facts of a guard come to, which outlived the recorder: the same as above, and what ran
+/// longer than it may is a timeout however the news came.
+pub(super) fn guarded_end(facts: &GuardFacts, limit: Option<Duration>) -> GuardedEnd {
+    let status = ExitStatus::from_raw(facts.wait_status);
+    let ran = Duration::from_nanos(facts.duration_ns);
+    let (exit, ended) = match (status.code(), status.signal()) {
+        (Some(code), _) => (Exit::Status(code), format!("exited with status {code}")),
+        (None, Some(signal)) => (Exit::Signal(signal), format!("was killed by {}", named(signal))),
+        (None, None) => (Exit::Unknown, "ended".to_string()),
+    };
+    let is_late = facts.killed_for == GuardKilledFor::Time || limit.is_some_and(|it| ran > it);
+    let (fault, why) = match (facts.killed_for, exit) {
+        _ if is_late => (Some(ExecutionFaultType::Timeout), ", longer than it may"),
+        (GuardKilledFor::Memory, _) => {
+            (Some(ExecutionFaultType::ResourceExhausted), ": it held more memory than it may")
+        }
+        (GuardKilledFor::Recorder, _) => {
+            (Some(ExecutionFaultType::Crash), ": its guard killed it, as its recorder was gone")
+        }
+        (GuardKilledFor::Asked, Exit::Signal(_)) => {
+            (Some(ExecutionFaultType::Crash), ": its recorder was about to end it")
+        }
+        (_, Exit::Signal(SIGSYS)) => (Some(ExecutionFaultType::SecurityViolation), ""),
+        (_, Exit::Signal(_)) => (Some(ExecutionFaultType::Crash), ""),
+        _ => (None, ""),
+    };
+    GuardedEnd {
+        exit,
+        fault,
+        message: format!("{ended} after {:.3} s{why}", ran.as_secs_f64()),
+        usage: ResourceUsage {
+            wall_ns: facts.duration_ns,
+            user_cpu_ns: facts.user_ns,
+            system_cpu_ns: facts.system_ns,
+            peak_memory_bytes: facts.peak_resident_bytes,
+        },
     }
 }
 

@@ -21,7 +21,7 @@ use super::receipt::Submitted;
 use super::submit::{Answer, By, begin_around, come_up_to_date, with_turn};
 use super::take_up::{NotTakenUp, Start, take_up};
 use super::unsynced_turn::UnsyncedTurn;
-use crate::executor::CommandSpec;
+use crate::executor::{CommandSpec, LastWord};
 use crate::log::{AppendError, RunFile, Storage, WriteTransaction};
 use crate::sync::Mutex;
 use holdpoint_domain::core::actor::Proof;
@@ -148,9 +148,17 @@ impl<'a, S: Storage> RunSeat<'a, S> {
     /// takes the run for lost.
     pub(super) fn guarded(&self, command: &CommandSpec) -> CommandSpec {
         let mut command = command.clone();
-        if let Some(file) = &self.file {
-            command.guard = command.guard.map(|guard| guard.holding(file.descriptor()));
-        }
+        let Some(file) = &self.file else { return command };
+        let last_word = self.door.lock().signing.as_ref().map(|(key, start)| LastWord {
+            file: file.descriptor(),
+            directory: file.directory(),
+            key: key.clone(),
+            start: start.place,
+        });
+        command.guard = command.guard.map(|guard| match last_word {
+            Some(last_word) => guard.with_last_word(last_word),
+            None => guard.holding(file.descriptor()),
+        });
         command
     }
 

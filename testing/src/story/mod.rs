@@ -12,8 +12,8 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::evidence_capture::{
-    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, OutputPiece, OutputStream, RecordOutput,
-    StopCondition, StopFacts,
+    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, GuardedEnd, OutputPiece, OutputStream,
+    RecordOutput, ResourceUsage, StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
     AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
@@ -372,11 +372,24 @@ impl Story {
         }))
     }
 
+    /// The recorder is gone, and a guard saw how the command ended.
+    pub fn declare_lost_but_seen(
+        &self,
+        exit: Exit,
+        fault: Option<ExecutionFaultType>,
+    ) -> WriterCommand {
+        let usage =
+            ResourceUsage { wall_ns: 9, user_cpu_ns: 1, system_cpu_ns: 2, peak_memory_bytes: 3 };
+        let end = Some(GuardedEnd { exit, fault, message: "it ended".to_string(), usage });
+        let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
+        WriterCommand::DeclareLost { loop_id, entropy, end }
+    }
+
     pub fn declare_lost(&self) -> WriterCommand {
         WriterCommand::DeclareLost {
             loop_id: self.loop_id.clone(),
             entropy: self.entropy(),
-            seen: None,
+            end: None,
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::core::hash::Digest;
 use crate::core::payload::{Raw, RawData};
 use crate::core::{bodies, closed_enum, recorded};
 use crate::evidence_capture::pieces::OutputPieces;
-use crate::execution_loop::types::{ExecutionLoopState, ResponseDecision};
+use crate::execution_loop::types::{ExecutionLoopState, Exit, ResponseDecision};
+use crate::sandbox_fault::types::ExecutionFaultType;
 
 closed_enum! {
     /// Where in the execution loop something is observed.
@@ -291,6 +292,31 @@ recorded! {
         system_cpu_ns: u64,
         /// Most memory resident at once, in bytes.
         peak_memory_bytes: u64,
+    }
+}
+
+/// How a command ended, as its guard saw it, which outlived the recorder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardedEnd {
+    /// How its process ended.
+    pub exit: Exit,
+    /// The fault that this is, where it is one.
+    pub fault: Option<ExecutionFaultType>,
+    /// The same in words.
+    pub message: String,
+    /// What it used.
+    pub usage: ResourceUsage,
+}
+
+#[cfg(feature = "arbitrary")]
+impl<'a> arbitrary::Arbitrary<'a> for GuardedEnd {
+    fn arbitrary(input: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {
+        Ok(Self {
+            exit: input.arbitrary()?,
+            fault: input.arbitrary()?,
+            message: input.arbitrary()?,
+            usage: input.arbitrary()?,
+        })
     }
 }
 

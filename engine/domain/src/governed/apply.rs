@@ -165,9 +165,18 @@ pub(crate) fn judge_evaluated(
     check_evidence(entity, LoopStep::Evaluated, checks);
     if judge_transition(entity, Evaluated, checks)
         && entity.attempts.last().is_some_and(|attempt| attempt.outputs.is_empty())
+        && !states_pieces(entity)
     {
         checks.forbid(Rule::RawOutputFirst, "raw output of this attempt", "none");
     }
+}
+
+/// Whether the evidence before the newest states the pieces of a stream whose end is not known: its
+/// recorder was lost.
+fn states_pieces(entity: &ExecutionLoop) -> bool {
+    let records = entity.chain.as_ref().map(|chain| chain.records.iter().rev());
+    let before = records.and_then(|mut records| records.nth(1));
+    before.is_some_and(|record| matches!(record.content, EvidenceContent::OutputPieces(_)))
 }
 
 pub(crate) fn evaluated(entity: &mut ExecutionLoop, record: Record<'_>, body: &ResponseEvaluated) {

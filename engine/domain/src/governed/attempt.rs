@@ -10,7 +10,7 @@ use crate::core::payload::RawData;
 use crate::core::text::shown;
 use crate::evidence_capture::integration::LoopStep;
 use crate::evidence_capture::rules::{STOP_TRIGGERS, triggered_conditions};
-use crate::evidence_capture::types::{EvidenceContent, StopCondition, StopFacts};
+use crate::evidence_capture::types::{EvidenceContent, GuardedEnd, StopCondition, StopFacts};
 use crate::execution_loop::command::{AwaitResponse, DispatchLoop, ReportResponse};
 use crate::execution_loop::event::{LoopDispatched, ResponseAwaited, ResponseEvaluated};
 use crate::execution_loop::rules::{evaluate_executor_response, normalize_loop_response};
@@ -20,13 +20,14 @@ use crate::execution_loop::types::{
 };
 use crate::governed::aggregate::{Barrier, ExecutionLoop};
 use crate::governed::batch::{Batch, Ending};
+use crate::governed::capture::spelled_out;
 use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::held_back;
 use crate::sandbox_fault::command::ReportFault;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
 use crate::sandbox_fault::rules::{check_fault_identity, decide_sandbox_outcome};
 use crate::sandbox_fault::types::{
-    ExecutionFaultType, FaultReport, SandboxDecision, SandboxDecisionResult,
+    ExecutionFaultType, FaultReport, SandboxContext, SandboxDecision, SandboxDecisionResult,
 };
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
@@ -263,17 +264,65 @@ pub(crate) fn report_fault(
         return batch.illegal(entity.state(), Evaluated);
     };
     check_raw_output(entity)?;
+    let outcome = evaluate_fault(entity, batch, command, &context)?;
+    if outcome.decision == SandboxDecision::Terminate {
+        batch.halt(terminated(command.fault_type, &outcome))?;
+    }
+    Ok(())
+}
+
+/// What Phase-21 decides of a fault, and the evaluation.
+fn evaluate_fault(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    command: &ReportFault,
+    context: &SandboxContext,
+) -> Result<SandboxDecisionResult, LoopRefusal> {
     let fault = fault_report(batch, command);
-    check_fault_identity(&fault, &context).map_err(LoopRefusal::FaultElsewhere)?;
-    let outcome = decide_sandbox_outcome(entity.retry_ceiling, &fault, &context);
+    check_fault_identity(&fault, context).map_err(LoopRefusal::FaultElsewhere)?;
+    let outcome = decide_sandbox_outcome(entity.retry_ceiling, &fault, context);
     record(batch, command, &fault, &outcome);
     let error = format!("{}: {}", fault.fault_type, fault.fault_message);
     let raw = as_response(entity, fault.fault_type);
     evaluate(entity, batch, &raw, Some(&error), command.exit)?;
-    if outcome.decision == SandboxDecision::Terminate {
-        batch.halt(terminated(fault.fault_type, &outcome))?;
+    Ok(outcome)
+}
+
+/// A guard that outlived the recorder saw how the command ended. The whole length of what that
+/// printed is not known.
+pub(crate) fn report_guarded(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    end: &GuardedEnd,
+) -> Result<(), LoopRefusal> {
+    if entity.current_attempt().is_some_and(|attempt| attempt.resources.is_none()) {
+        let content = EvidenceContent::Resources(end.usage);
+        batch.capture(LoopStep::ResourcesMeasured, spelled_out(&end.usage), content)?;
     }
-    Ok(())
+    batch.expect_output(entity);
+    let Some((fault_type, context)) = end.fault.zip(entity.sandbox_context()) else {
+        let raw = ExecutorRawResponse {
+            executor_id: String::from(entity.context.executor_id()),
+            instruction_hash: String::from(entity.context.instruction_envelope_hash()),
+            raw_payload: RawData::default(),
+            reported_status: if end.exit == Exit::Status(0) {
+                ExecutorResponseType::Success
+            } else {
+                ExecutorResponseType::Failure
+            },
+        };
+        let error = (end.exit != Exit::Status(0)).then_some(&*end.message);
+        return evaluate(entity, batch, &raw, error, end.exit);
+    };
+    let command = ReportFault {
+        loop_id: String::from(entity.loop_id()),
+        entropy: batch.entropy(),
+        attempt: entity.attempt_count(),
+        fault_type,
+        fault_message: end.message.clone(),
+        exit: end.exit,
+    };
+    evaluate_fault(entity, batch, &command, &context).map(drop)
 }
 
 fn fault_report(batch: &Batch<'_>, command: &ReportFault) -> FaultReport {

@@ -20,14 +20,15 @@ use crate::evidence_capture::pieces::{OutputPieces, RecordedStream};
 use crate::evidence_capture::rules::{capture_evidence, check_stop};
 use crate::evidence_capture::state::Chain;
 use crate::evidence_capture::types::{
-    EvidenceContent, EvidenceRecord, ObservationContext, Offered, OfferedEvidence, StopCondition,
+    EvidenceContent, EvidenceRecord, GuardedEnd, ObservationContext, Offered, OfferedEvidence,
+    OutputStream, StopCondition,
 };
 use crate::execution_loop::command::{InterruptLoop, StopLoop};
 use crate::execution_loop::event::LoopHalted;
 use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
 use crate::governed::GovernedEvent;
 use crate::governed::aggregate::ExecutionLoop;
-use crate::governed::attempt::wrong_state;
+use crate::governed::attempt::{report_guarded, wrong_state};
 use crate::governed::pieces;
 use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::held_back;
@@ -228,6 +229,21 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
+    /// The random bits of the command.
+    pub(crate) const fn entropy(&self) -> Entropy {
+        self.entropy
+    }
+
+    /// States of an attempt that printed nothing, as far as that is recorded, just this.
+    pub(crate) fn expect_output(&mut self, entity: &ExecutionLoop) {
+        let has_output = entity.current_attempt().is_some_and(|it| !it.outputs.is_empty());
+        if !has_output && self.unstated.is_empty() {
+            let (loop_id, attempt) = (entity.loop_id(), entity.attempt_count());
+            let stream = RecordedStream::new(loop_id, attempt, OutputStream::Stdout);
+            self.unstated.push(stream.stated(None));
+        }
+    }
+
     /// Captures what is recorded of streams that no evidence states yet: their end is not known.
     pub(crate) fn state_output(&mut self) -> Result<(), LoopRefusal> {
         for stated in core::mem::take(&mut self.unstated) {
@@ -343,17 +359,21 @@ pub(crate) fn interrupt(
     batch.end_without_condition(entity.state(), HaltReason::Interrupted, &details)
 }
 
-/// The process that recorded the loop is gone.
+/// The process that recorded the loop is gone. How its command ended, where a guard saw that, is
+/// recorded before the halt.
 pub(crate) fn lose_recorder(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
-    seen: Option<&str>,
+    end: Option<&GuardedEnd>,
 ) -> Result<(), LoopRefusal> {
-    let from = entity.state();
-    let what = match (from == ExecutionLoopState::AwaitingResponse, seen) {
-        (true, Some(seen)) => Cow::Owned(shown(seen)),
-        (true, None) => Cow::Borrowed("what became of the command is not known"),
-        (false, _) => Cow::Borrowed("no command was running"),
+    let is_awaited = entity.state() == ExecutionLoopState::AwaitingResponse;
+    let (from, what) = match (is_awaited, end) {
+        (true, Some(end)) => {
+            report_guarded(entity, batch, end)?;
+            (Evaluated, Cow::Owned(shown(&end.message)))
+        }
+        (true, None) => (entity.state(), Cow::Borrowed("what became of the command is not known")),
+        (false, _) => (entity.state(), Cow::Borrowed("no command was running")),
     };
     let details = format!("the process that recorded the loop is gone; {what}");
     batch.end_without_condition(from, HaltReason::RecorderLost, &details)

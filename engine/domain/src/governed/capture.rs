@@ -158,7 +158,8 @@ fn length_of(raw_data: &[u8]) -> u64 {
     u64::try_from(raw_data.len()).unwrap_or(u64::MAX)
 }
 
-fn spelled_out(usage: &ResourceUsage) -> Vec<u8> {
+/// The raw data of the evidence of what an attempt used.
+pub(crate) fn spelled_out(usage: &ResourceUsage) -> Vec<u8> {
     let ResourceUsage { wall_ns, user_cpu_ns, system_cpu_ns, peak_memory_bytes } = usage;
     format!(
         "wall_ns={wall_ns} user_cpu_ns={user_cpu_ns} system_cpu_ns={system_cpu_ns} \

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::actor::{NamedUsers, Principal};
 use crate::core::ids::Entropy;
 use crate::core::{bodies, commands};
+use crate::evidence_capture::types::GuardedEnd;
 use crate::log::event::{
     ClockStepAccepted, ClockStepped, ConfigurationChanged, HeadMissingAccepted, HistoryArchived,
     LogContinued, PolicyUnlocked, RecoveryPerformed, SegmentIndexed,
@@ -81,8 +82,8 @@ pub enum WriterCommand {
         loop_id: String,
         /// Fresh random bits.
         entropy: Entropy,
-        /// How the command ended, in words, where its guard saw that.
-        seen: Option<String>,
+        /// How the command ended, where its guard saw that.
+        end: Option<GuardedEnd>,
     },
 }
 
@@ -103,7 +104,7 @@ crate::core::arbitrary::one_of! {
         Ok(WriterCommand::DeclareLost {
             loop_id: input.arbitrary()?,
             entropy: input.arbitrary()?,
-            seen: input.arbitrary()?,
+            end: input.arbitrary()?,
         })
     },
 }

@@ -42,8 +42,8 @@ pub(super) fn continue_log(
     unless(missing > 0, statement, "the end of every live loop", missing)?;
     let mut events = Vec::new();
     for (loop_id, entropy) in lost {
-        let (loop_id, entropy, seen) = (loop_id.clone(), *entropy, None);
-        let command = WriterCommand::DeclareLost { loop_id, entropy, seen };
+        let (loop_id, entropy, end) = (loop_id.clone(), *entropy, None);
+        let command = WriterCommand::DeclareLost { loop_id, entropy, end };
         events.extend(decide_for_writer(world, &command, now)?);
     }
     let points = world.live_decision_points().chain(world.closed_decision_points());

@@ -391,9 +391,9 @@ pub fn decide_for_writer(
     let now = now.into();
     let newest = world.totals().last_sequence;
     let event: Event = match command {
-        WriterCommand::DeclareLost { loop_id, entropy, seen } => {
-            return on_loop(world, loop_id, *entropy, now.at, |l, b| {
-                batch::lose_recorder(l, b, seen.as_deref())
+        WriterCommand::DeclareLost { loop_id, entropy, end } => {
+            return on_loop(world, loop_id, *entropy, now.at, |entity, batch| {
+                batch::lose_recorder(entity, batch, end.as_ref())
             });
         }
         WriterCommand::RecoveryPerformed(body) => {

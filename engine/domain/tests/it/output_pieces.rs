@@ -8,7 +8,10 @@ use holdpoint_domain::evidence_capture::{
     OutputEnd, OutputGap, OutputPiece, OutputPieces, OutputRecorded, OutputStream, StopCondition,
     StopFacts,
 };
-use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
+use holdpoint_domain::execution_loop::{
+    ExecutionLoopState, ExecutorResponseType, Exit, HaltReason,
+};
+use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Event, ForbiddenEvent, World, decide, decide_for_writer};
 use holdpoint_testing::story::{SECRET, Story, names, output_item, piece, pieces_item};
 
@@ -18,7 +21,9 @@ use OutputStream::{Stderr, Stdout};
 /// A loop of which these pieces are recorded.
 fn printed(pieces: &[OutputPiece]) -> Story {
     let mut story = Story::in_state(AwaitingResponse);
-    story.given(story.record_output(pieces.to_vec()));
+    if !pieces.is_empty() {
+        story.given(story.record_output(pieces.to_vec()));
+    }
     story
 }
 
@@ -145,6 +150,38 @@ fn a_run_whose_recorder_is_lost_states_what_it_printed() {
     let mut stopped = printed(&[piece(Stdout, 0, SECRET)]);
     let stop = stopped.stop(StopCondition::HumanAbort, StopFacts::default());
     assert_eq!(stated(&stopped.given(stop)).len(), 1);
+}
+
+/// Whatever was printed, and whatever its recorder had stated of that.
+#[test]
+fn a_lost_run_whose_guard_saw_its_end_is_evaluated_and_breaks_no_rule() {
+    let ends = [
+        (Exit::Status(0), None),
+        (Exit::Status(7), None),
+        (Exit::Signal(9), Some(ExecutionFaultType::Crash)),
+        (Exit::Status(0), Some(ExecutionFaultType::Timeout)),
+        (Exit::Unknown, Some(ExecutionFaultType::ResourceExhausted)),
+    ];
+    let mut captured = printed(&[piece(Stdout, 0, SECRET)]);
+    captured.given(captured.capture(vec![pieces_item(Stdout, SECRET)]));
+    let stories = [printed(&[]), printed(&[piece(Stderr, 0, SECRET)]), captured];
+    for (mut story, (exit, fault)) in
+        stories.iter().flat_map(|story| ends.map(|end| (story.clone(), end)))
+    {
+        let lost = story.declare_lost_but_seen(exit, fault);
+        let events = decide_for_writer(&story.world, &lost, story.now).unwrap();
+        assert_eq!(record_all(&mut story, events), []);
+        let entity = story.entity();
+        assert_eq!(entity.halt.as_ref().unwrap().reason, HaltReason::RecorderLost);
+        let attempt = entity.current_attempt().unwrap();
+        assert_eq!(attempt.response.as_ref().unwrap().exit, exit);
+        assert_eq!(attempt.fault.as_ref().map(|fault| fault.fault_type), fault);
+        assert_eq!(attempt.resources.unwrap().wall_ns, 9);
+    }
+    let waiting = Story::in_state(Evaluated);
+    let lost = waiting.declare_lost_but_seen(Exit::Status(0), None);
+    let events = decide_for_writer(&waiting.world, &lost, waiting.now).unwrap();
+    assert_eq!(names(&events), ["evidence_captured", "halted", "chain_sealed"]);
 }
 
 fn record_all(story: &mut Story, events: Vec<Event>) -> Vec<ForbiddenEvent> {

@@ -1,0 +1,106 @@
+//! What a guard writes down of a command whose recorder is gone: raw facts, as a signed entry of
+//! the run's own file.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdpoint_log_format::{EntryKind, GuardFacts, GuardKilledFor, Link, LogId, RunKey, RunStart};
+use serde::{Deserialize, Serialize};
+
+use super::usage::Usage;
+use crate::log::append_entry;
+
+/// Where a guard may write, and what makes the entry the recorder's.
+#[derive(Debug, Clone)]
+pub(crate) struct LastWord {
+    /// The run's own file.
+    pub(crate) file: Arc<OwnedFd>,
+    /// The directory of such files.
+    pub(crate) directory: Arc<OwnedFd>,
+    pub(crate) key: RunKey,
+    pub(crate) start: RunStart,
+}
+
+impl PartialEq for LastWord {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.file, &other.file) && self.key == other.key && self.start == other.start
+    }
+}
+
+impl Eq for LastWord {}
+
+/// All of it but the descriptors, on its way to the guard.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Entrusted {
+    seed: [u8; 32],
+    log: [u8; 16],
+    loop_digits: [u8; 16],
+    attempt: u8,
+    sequence: u64,
+    link: [u8; 32],
+}
+
+impl fmt::Debug for Entrusted {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Entrusted(..)")
+    }
+}
+
+impl LastWord {
+    /// How many descriptors there are.
+    pub(super) const DESCRIPTORS: usize = 2;
+
+    pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; Self::DESCRIPTORS] {
+        [self.file.as_fd(), self.directory.as_fd()]
+    }
+
+    pub(super) fn entrusted(&self) -> Entrusted {
+        let RunStart { log, loop_digits, attempt, sequence, link } = self.start;
+        let seed = self.key.seed();
+        Entrusted { seed, log: log.0, loop_digits, attempt, sequence, link: link.0 }
+    }
+
+    /// What was entrusted, with its descriptors.
+    pub(super) fn received(entrusted: &Entrusted, [file, directory]: [OwnedFd; 2]) -> Self {
+        let Entrusted { seed, log, loop_digits, attempt, sequence, link } = entrusted.clone();
+        let (log, link) = (LogId(log), Link(link));
+        Self {
+            file: Arc::new(file),
+            directory: Arc::new(directory),
+            key: RunKey::from_seed(&seed),
+            start: RunStart { log, loop_digits, attempt, sequence, link },
+        }
+    }
+
+    /// Writes down how the command ended.
+    pub(super) fn write(
+        &self,
+        (status, usage): (ExitStatus, Usage),
+        ran: Duration,
+        killed_for: GuardKilledFor,
+    ) -> io::Result<()> {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let facts = GuardFacts {
+            wait_status: status.into_raw(),
+            killed_for,
+            duration_ns: nanoseconds(ran),
+            user_ns: nanoseconds(usage.user_cpu),
+            system_ns: nanoseconds(usage.system_cpu),
+            peak_resident_bytes: usage.max_resident_bytes,
+        };
+        let (key, start) = (&self.key, &self.start);
+        append_entry(
+            &self.file,
+            &*self.directory,
+            key,
+            start,
+            EntryKind::GuardFacts,
+            &facts.encode(),
+        )
+    }
+}

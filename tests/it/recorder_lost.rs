@@ -1,0 +1,287 @@
+//! Where the recorder of a run alone is gone, its guard ends what still runs and writes down in the
+//! run's own file how the command ended; whoever writes next takes that up, once.
+
+use crate::program::{Place, json, status, text};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A command that no signal ends but SIGKILL, and that ends by itself once it is told to.
+const STUBBORN: &str = "trap '' TERM HUP INT QUIT; ";
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < patience, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// A run whose command has begun, and goes on once it is told to.
+struct Begun {
+    place: Place,
+    recorder: Child,
+    guard: Pid,
+    command: Pid,
+    run: String,
+}
+
+impl Begun {
+    /// Starts a run of a script behind a beginning, which waits for a file in between.
+    fn start(options: &[&str], before: &str, script: &str) -> Self {
+        let place = Place::with_log();
+        let waits = format!(
+            "{before} echo \"$PPID $$\" > numbers.new; mv numbers.new numbers; \
+             while [ ! -e go ]; do sleep 0.02; done; {script}"
+        );
+        let words = [&["run", "--hold", "never"], options, &["--", "sh", "-c", &waits]].concat();
+        let mut command = place.command(&words);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let recorder = command.spawn().unwrap();
+        let numbers = place.directory.path().join("numbers");
+        until("the command did not begin", || numbers.exists());
+        let numbers = fs::read_to_string(numbers).unwrap();
+        let pids: Vec<Pid> = numbers
+            .split_whitespace()
+            .map(|word| Pid::from_raw(word.parse().unwrap()).unwrap())
+            .collect();
+        let run = run_file(&place).file_name().unwrap().to_str().unwrap().to_string();
+        Self { place, recorder, guard: pids[0], command: pids[1], run }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.recorder), signal).unwrap();
+    }
+
+    fn go_on(&self) {
+        fs::write(self.place.directory.path().join("go"), "").unwrap();
+    }
+
+    /// Until the first process of the command has ended, whoever is to reap it.
+    fn until_over(&self) {
+        let stat = format!("/proc/{}/stat", self.command.as_raw_nonzero());
+        until("the command did not end", || {
+            let stat = fs::read_to_string(&stat).unwrap_or_default();
+            stat.is_empty() || stat.contains(") Z ")
+        });
+    }
+
+    /// Kills the recorder, and waits until its guard is done.
+    fn lose(&mut self) {
+        self.signal(Signal::KILL);
+        self.recorder.wait().unwrap();
+        self.until_left();
+    }
+
+    /// Until neither the recorder nor the guard holds the run's file.
+    fn until_left(&self) {
+        let file = File::open(run_file(&self.place)).unwrap();
+        until("somebody holds the run's file", || {
+            flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        });
+    }
+
+    /// How many entries wait for it, as `verify` says.
+    fn waiting(&self) -> usize {
+        let told = json(&self.place.holdpoint(&["verify", "--json"]));
+        told["waiting"][0]["entries"].as_array().map_or(0, Vec::len)
+    }
+
+    fn shown(&self) -> Value {
+        json(&self.place.holdpoint(&["show", &self.run, "--json"]))
+    }
+
+    /// `show --json` once a writer came by.
+    fn settled(&self) -> Value {
+        let recorded = write(&self.place);
+        assert_eq!(status(&recorded), 0, "{}", text(&recorded.stderr));
+        self.shown()
+    }
+
+    /// The last attempt of the run, which ends as *recorder lost* with the next writer, and once.
+    fn lost_attempt(&self) -> Value {
+        let shown = self.settled();
+        assert_eq!(shown["outcome"], "lost", "{shown:#}");
+        let records = self.place.verified()["records"].as_u64().unwrap();
+        assert!(!run_path(&self.place, &self.run).exists());
+        assert_eq!(status(&write(&self.place)), 0);
+        assert_eq!(self.place.verified()["records"].as_u64().unwrap(), records + 1);
+        let attempts = &shown["execution_loop"]["attempts"];
+        attempts.as_array().unwrap().last().unwrap().clone()
+    }
+}
+
+fn write(place: &Place) -> Output {
+    place.holdpoint(&["record", "--stream", "builds", "--type", "build.done"])
+}
+
+fn run_path(place: &Place, run: &str) -> PathBuf {
+    place.log.join("runs").join(run)
+}
+
+/// The file of the only run.
+fn run_file(place: &Place) -> PathBuf {
+    let listed = fs::read_dir(place.log.join("runs")).unwrap();
+    let mut files = listed.map(|it| it.unwrap().path()).filter(|it| it.extension().is_none());
+    files.next().unwrap()
+}
+
+#[test]
+fn the_guard_of_a_killed_recorder_ends_the_command_and_says_that_it_did() {
+    let mut begun = Begun::start(&[], STUBBORN, "sleep 300");
+    begun.lose();
+    begun.until_over();
+    assert_eq!(begun.waiting(), 1);
+    let shown = text(&begun.place.holdpoint(&["show", &begun.run]).stdout);
+    assert!(shown.contains("unproven") && shown.contains("killed by its guard"), "{shown}");
+    let listed = text(&begun.place.holdpoint(&["runs"]).stderr);
+    assert!(listed.contains("unproven") && listed.contains("signal 9"), "{listed}");
+    let attempt = begun.lost_attempt();
+    assert_eq!(attempt["response"]["exit"]["signal"], 9, "{attempt:#}");
+    let fault = &attempt["fault"];
+    assert!(fault["fault_message"].as_str().unwrap().contains("its guard killed it"), "{fault}");
+    let shown = text(&begun.place.holdpoint(&["show", &begun.run]).stdout);
+    assert!(shown.contains("recorder lost, signal 9: "), "{shown}");
+    assert!(!shown.contains("unproven"), "{shown}");
+}
+
+#[test]
+fn how_the_command_had_ended_is_on_record_although_its_recorder_never_heard_of_it() {
+    for (script, expected) in [
+        ("exit 0", serde_json::json!({ "status": 0 })),
+        ("exit 1", serde_json::json!({ "status": 1 })),
+        ("exit 255", serde_json::json!({ "status": 255 })),
+        ("kill -TERM $$", serde_json::json!({ "signal": 15 })),
+        ("kill -SEGV $$", serde_json::json!({ "signal": 11 })),
+    ] {
+        let mut begun = Begun::start(&[], "", script);
+        begun.signal(Signal::STOP);
+        begun.go_on();
+        begun.until_over();
+        begun.lose();
+        assert_eq!(begun.waiting(), 1);
+        let attempt = begun.lost_attempt();
+        assert_eq!(attempt["response"]["exit"], expected, "{attempt:#}");
+        assert!(attempt["resources"]["wall_ns"].as_u64().unwrap() > 0, "{attempt:#}");
+        let is_fault = expected.get("signal").is_some();
+        assert_eq!(attempt["fault"].is_object(), is_fault, "{attempt:#}");
+    }
+}
+
+#[test]
+fn what_ran_longer_than_its_limit_is_a_timeout_although_its_recorder_is_gone() {
+    let script = "trap 'exit 7' TERM; while :; do sleep 0.02; done";
+    let mut begun = Begun::start(&["--timeout", "1s"], "", script);
+    begun.signal(Signal::STOP);
+    begun.go_on();
+    begun.until_over();
+    begun.lose();
+    let attempt = begun.lost_attempt();
+    assert_eq!(attempt["fault"]["fault_type"], "TIMEOUT", "{attempt:#}");
+    assert_eq!(attempt["response"]["exit"]["status"], 7, "{attempt:#}");
+    let shown = text(&begun.place.holdpoint(&["show", &begun.run]).stdout);
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("longer than it may"), "{shown}");
+}
+
+#[test]
+fn a_recorder_that_is_only_stopped_records_the_end_itself() {
+    let mut begun = Begun::start(&["--json"], "", "exit 3");
+    begun.signal(Signal::STOP);
+    begun.go_on();
+    begun.until_over();
+    let shown = begun.settled();
+    assert_eq!(shown["outcome"], "running", "{shown:#}");
+    assert_eq!(begun.waiting(), 0);
+    begun.signal(Signal::CONT);
+    assert_eq!(begun.recorder.wait().unwrap().code(), Some(3));
+    assert_eq!(begun.shown()["outcome"], "failed");
+    assert!(!run_path(&begun.place, &begun.run).exists());
+    begun.place.verified();
+}
+
+#[test]
+fn where_recorder_and_guard_are_killed_the_end_is_lost_and_said_to_be() {
+    let mut begun = Begun::start(&[], "", "exit 0");
+    begun.signal(Signal::STOP);
+    kill_process(begun.guard, Signal::KILL).unwrap();
+    begun.lose();
+    assert_eq!(begun.waiting(), 0);
+    let attempt = begun.lost_attempt();
+    assert_eq!(attempt["response"], Value::Null, "{attempt:#}");
+    let shown = text(&begun.place.holdpoint(&["show", &begun.run]).stdout);
+    assert!(shown.contains("its end was not seen"), "{shown}");
+    let exported = text(&begun.place.holdpoint(&["export", "--include-evidence"]).stdout);
+    let words: String = b"what became of the command is not known"
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert!(exported.contains(&words), "{exported}");
+    // Nobody was left to end it.
+    begun.go_on();
+    until("the command did not end", || test_kill_process(begun.command).is_err());
+}
+
+/// The log's lock, held by this process until it is dropped.
+struct HeldLock(#[expect(dead_code, reason = "dropping it releases")] File);
+
+impl HeldLock {
+    fn of(place: &Place) -> Self {
+        let lock = File::open(place.log.join("LOCK")).unwrap();
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        Self(lock)
+    }
+}
+
+#[test]
+fn the_guard_goes_on_behind_what_its_recorder_let_wait_while_the_log_was_locked() {
+    for is_torn in [false, true] {
+        let mut begun = Begun::start(&[], "", "echo printed; touch said; sleep 300");
+        let lock = HeldLock::of(&begun.place);
+        begun.go_on();
+        let file = run_path(&begun.place, &begun.run);
+        let length = || fs::metadata(&file).unwrap().len();
+        until("nothing waits in the run's file", || length() > 256 + 192);
+        begun.signal(Signal::STOP);
+        let whole = fs::read(&file).unwrap();
+        if is_torn {
+            // As if its recorder had been killed in the middle of the next entry.
+            let line = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+            let torn = [&whole[..], &whole[line..line + 150]].concat();
+            fs::write(&file, torn).unwrap();
+        }
+        begun.lose();
+        let now = fs::read(&file).unwrap();
+        assert_eq!(now.len(), whole.len() + 192 + 48);
+        assert_eq!(now[..whole.len()], whole[..]);
+        // Numbered behind the entry before.
+        let number = |at: usize| u64::from_le_bytes(now[at + 16..at + 24].try_into().unwrap());
+        let line = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        assert!(number(whole.len()) > number(line));
+        let before = begun.waiting();
+        assert!(before >= 2, "{before}");
+        let unproven = begun.place.holdpoint(&["output", &begun.run]);
+        assert_eq!(text(&unproven.stdout), "printed\n");
+        drop(lock);
+        let attempt = begun.lost_attempt();
+        assert_eq!(attempt["response"]["exit"]["signal"], 9, "{attempt:#}");
+        let output = begun.place.holdpoint(&["output", &begun.run]);
+        assert_eq!(text(&output.stdout), "printed\n");
+    }
+}
+
+#[test]
+fn a_command_inherits_nothing_of_what_its_guard_writes_with() {
+    let script = "ls -l /proc/self/fd; tr '\\0' '\\n' < /proc/$PPID/cmdline; env";
+    let begun = Begun::start(&[], "", script);
+    begun.go_on();
+    let run = begun.run.clone();
+    let output = begun.recorder.wait_with_output().unwrap();
+    let told = text(&output.stdout);
+    assert!(told.contains("__guard"), "{told}");
+    assert!(!told.contains("/runs") && !told.contains(&run), "{told}");
+}
