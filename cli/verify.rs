@@ -16,6 +16,7 @@ use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::joined::ArchivePlace;
+use holdpoint_log_format::names;
 use holdpoint_replay::report::FINDINGS_SHOWN_MAX;
 use holdpoint_replay::waiting::{WaitingRun, all_waiting};
 use holdpoint_replay::{
@@ -364,8 +365,12 @@ fn show_to_person(out: &mut Output, report: &Report) {
 
 /// What waits in the files of runs, and which of them fail.
 fn show_waiting(out: &mut Output, waiting: &[WaitingRun]) {
-    let entries: usize = waiting.iter().map(|run| run.entries.len()).sum();
-    let runs = waiting.iter().filter(|run| !run.entries.is_empty()).count();
+    let is_outcome = |run: &&WaitingRun| names::parse_outcome(&run.run).is_some();
+    let count = |run: &WaitingRun| run.entries.len();
+    let of_runs = || waiting.iter().filter(|run| !is_outcome(run));
+    let entries: usize = of_runs().map(count).sum();
+    let runs = of_runs().filter(|run| !run.entries.is_empty()).count();
+    let outcomes: usize = waiting.iter().filter(is_outcome).map(count).sum();
     if entries > 0 {
         out.line(format_args!(
             "waiting         {} for {}, unproven until the next writer takes them up",
@@ -374,6 +379,12 @@ fn show_waiting(out: &mut Output, waiting: &[WaitingRun]) {
                 count => format!("{count} entries"),
             },
             counted(runs as u64, "run")
+        ));
+    }
+    if outcomes > 0 {
+        out.line(format_args!(
+            "waiting         what became of {}, unproven until the next writer takes it up",
+            counted(outcomes as u64, "approved call")
         ));
     }
     let failing = waiting.iter().filter_map(|run| Some((&run.run, run.fault.as_ref()?)));

@@ -15,27 +15,27 @@ use super::session::{asked_for, requester};
 use super::{Terms, deadline, words};
 use crate::hold::open_log;
 use crate::text::visible_once;
-use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::core::actor::{Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::decision_point::{
     ActionBinding, ClaimedStatus, DecisionPoint, DecisionPointCommand, MAX_EXCERPT_BYTES,
     OutcomeClaim, ReportOutcome,
 };
+use holdpoint_domain::world::waiting::WaitingCommand;
 use holdpoint_domain::{Command, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::ends_without_secrets;
-use holdpoint_engine::log::OpenError;
-use holdpoint_engine::shell::{Conditions, EngineError, IdempotencyKey, Origin, Submitted};
+use holdpoint_engine::log::{AppendError, OpenError, keep_outcome, kept_outcome};
+use holdpoint_engine::shell::{
+    Conditions, EngineError, IdempotencyKey, Origin, SubmitError, Submitted,
+};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::Path;
-use std::time::Duration;
 
 /// A call to which its host gives no name, as Gemini CLI and Copilot CLI do.
 const NOT_STATED: &str = "not-stated";
-
-/// What of the deadline is left for recording and answering once the log's lock is free.
-const ANSWERING: Duration = Duration::from_secs(2);
 
 /// Options of `hook post-tool-use`.
 #[derive(Debug, clap::Args)]
@@ -65,18 +65,73 @@ fn record(log: &Path, terms: &Terms) -> Result<(), String> {
     // What has no canonical form was not approved.
     let Ok(bound) = BoundInput::of(host, tool, given) else { return Ok(()) };
     let binding = bound.binding(tool);
-    // Nothing is held here, and nobody reports the outcome again: the lock is waited for as long as
-    // the host waits for this.
-    let wait = deadline::left_of_all().saturating_sub(ANSWERING).max(LOCK_WAIT);
-    let engine = open_log(log, wait, false).map_err(|error| match error {
-        EngineError::Open(OpenError::NothingHere { .. }) => words::no_log(log),
-        error => said(error),
-    })?;
     let call = input.tool_use_id.as_deref();
-    let spent = engine.query(|world| spent(world, &by.id, &binding, call)).map_err(said)?;
-    let reported = spent.map_or(Ok(()), |point| report(&engine, &point, by, claim(&input, host)?));
+    let keep = || keep(log, &by, (&binding, call), || claim(&input, host));
+    // Nobody reports the outcome again.
+    let wait = LOCK_WAIT.min(deadline::left_of_all() / 4);
+    let engine = match open_log(log, wait, false) {
+        Ok(engine) => engine,
+        Err(EngineError::Open(OpenError::NothingHere { .. })) => return Err(words::no_log(log)),
+        Err(EngineError::Open(OpenError::Locked { .. })) => return keep(),
+        Err(EngineError::Submit(error)) if is_locked(&error) => return keep(),
+        Err(error) => return Err(said(error)),
+    };
+    let spent = match engine.query(|world| spent(world, &by.id, (&binding, call), |_| false)) {
+        Err(error) if is_locked(&error) => return keep(),
+        spent => spent.map_err(said)?,
+    };
+    let Some(point) = spent else { return Ok(()) };
+    let reported = report(&engine, &point, by.clone(), claim(&input, host)?);
     drop(engine.close());
-    reported
+    match reported {
+        Err(Unreported::Locked) => keep(),
+        Err(Unreported::Said(reason)) => Err(reason),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Lets the outcome wait below the log's `runs/`, for the next writer: another process keeps the
+/// log's lock. Which approval was spent is read without it.
+fn keep(
+    log: &Path,
+    by: &Principal,
+    (binding, call): (&ActionBinding, Option<&str>),
+    claim: impl Fn() -> Result<OutcomeClaim, String>,
+) -> Result<(), String> {
+    let looking = Engine::open_read_only(log).map_err(said)?;
+    let mut tried = BTreeSet::new();
+    loop {
+        let is_tried = |id: &str| tried.contains(id);
+        let spent = spent(looking.world(), &by.id, (binding, call), is_tried);
+        let Some(point) = spent else {
+            // All of them have an outcome that waits, and one of those may be of this call.
+            return Ok(());
+        };
+        let decision_id = point.decision_id.to_string();
+        let waiting = WaitingCommand {
+            actor: by.actor(),
+            proven_by: Authentication::None,
+            command: reporting(&decision_id, by.clone(), claim()?),
+        };
+        let payload = serde_json::to_vec(&waiting).map_err(said)?;
+        let is_kept = keep_outcome(log, &decision_id, &payload).map_err(said)?;
+        if is_kept || call.is_some_and(|call| waits_for(log, &decision_id, call)) {
+            return Ok(());
+        }
+        tried.insert(decision_id);
+    }
+}
+
+/// Whether what waits for this approval is the outcome of this very call.
+fn waits_for(log: &Path, decision_id: &str, call: &str) -> bool {
+    let payload = kept_outcome(log, decision_id);
+    let waiting = payload.and_then(|it| serde_json::from_slice::<WaitingCommand>(&it).ok());
+    waiting.is_some_and(|waiting| match waiting.command {
+        Command::DecisionPoint(DecisionPointCommand::ReportOutcome(report)) => {
+            *report.claim.tool_use_id == *call
+        }
+        _ => false,
+    })
 }
 
 /// What the host says became of the call.
@@ -111,12 +166,12 @@ fn status(input: &Input<'_>, response: &str) -> ClaimedStatus {
 }
 
 /// The newest approval that a session spent for such a call and of which nothing is claimed yet;
-/// `None` where there is none, or this very call was reported.
+/// `None` where there is none, or this very call was reported. Some may be left out.
 fn spent(
     world: &World,
     session: &str,
-    binding: &ActionBinding,
-    tool_use_id: Option<&str>,
+    (binding, tool_use_id): (&ActionBinding, Option<&str>),
+    is_left_out: impl Fn(&str) -> bool,
 ) -> Option<DecisionPoint> {
     let is_it = |point: &&DecisionPoint| {
         asked_for(session, point) && is_ours(point) && point.binding() == Some(binding)
@@ -130,6 +185,7 @@ fn spent(
         return None;
     }
     let unknown = spent().filter(|point| point.outcome.is_none());
+    let unknown = unknown.filter(|point| !is_left_out(&point.decision_id));
     unknown.max_by_key(|point| point.consumed.as_ref().map(|consumed| consumed.sequence)).cloned()
 }
 
@@ -138,7 +194,7 @@ fn report(
     point: &DecisionPoint,
     by: Principal,
     claim: OutcomeClaim,
-) -> Result<(), String> {
+) -> Result<(), Unreported> {
     let decision_id = point.decision_id.to_string();
     let origin = Origin {
         actor: by.actor(),
@@ -150,16 +206,32 @@ fn report(
         engine: words::KEY_ENGINE.to_string(),
         key: format!("outcome {decision_id}"),
     };
-    let command = Command::DecisionPoint(DecisionPointCommand::ReportOutcome(ReportOutcome {
-        decision_id,
-        by,
-        claim: Box::new(claim),
-    }));
+    let command = reporting(&decision_id, by, claim);
     let conditions = Conditions::of(Some(key), None);
-    match engine.submit_when(&origin, &conditions, &command).map_err(said)? {
-        Submitted::Accepted(_) | Submitted::Repeated(_) => Ok(()),
-        Submitted::Refused(refusal) => Err(said(refusal)),
+    match engine.submit_when(&origin, &conditions, &command) {
+        Ok(Submitted::Accepted(_) | Submitted::Repeated(_)) => Ok(()),
+        Ok(Submitted::Refused(refusal)) => Err(Unreported::Said(said(refusal))),
+        Err(error) if is_locked(&error) => Err(Unreported::Locked),
+        Err(error) => Err(Unreported::Said(said(error))),
     }
+}
+
+/// Why an outcome is not on the log.
+enum Unreported {
+    /// Another process keeps the log's lock.
+    Locked,
+    /// In words.
+    Said(String),
+}
+
+fn is_locked(error: &SubmitError) -> bool {
+    matches!(error, SubmitError::Append(AppendError::Locked { .. }))
+}
+
+fn reporting(decision_id: &str, by: Principal, claim: OutcomeClaim) -> Command {
+    let (decision_id, claim) = (decision_id.to_string(), Box::new(claim));
+    let report = ReportOutcome { decision_id, by, claim };
+    Command::DecisionPoint(DecisionPointCommand::ReportOutcome(report))
 }
 
 fn said(error: impl Display) -> String {

@@ -30,6 +30,7 @@ pub mod limits;
 pub mod link;
 pub mod lock;
 pub mod names;
+pub mod outcome_file;
 pub mod record;
 pub mod recovery;
 pub mod run_entry;

@@ -27,6 +27,9 @@ pub const RUN_ENTRY_HEADER_LENGTH: usize = 192;
 /// Largest payload of an entry of a run's file: 64 MiB.
 pub const RUN_ENTRY_PAYLOAD_MAX: usize = 64 * 1_024 * 1_024;
 
+/// Longest file in which an outcome waits: 1 MiB.
+pub const OUTCOME_FILE_MAX: usize = 1_024 * 1_024;
+
 /// Most bytes of the line for people that a run's file begins with, its end of line included.
 pub const RUN_FILE_LINE_MAX: usize = 256;
 

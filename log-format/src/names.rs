@@ -39,6 +39,8 @@ const INDEX_TEMPORARY_SUFFIX: &str = ".idx.tmp";
 const ROOM_SUFFIX: &str = ".room";
 const LOOP_PREFIX: &str = "LOOP-";
 const LOOP_DIGITS: usize = 32;
+const DECISION_PREFIX: &str = "DP-";
+const OUTCOME_PREFIX: &str = "OUTCOME-";
 const DIGITS: usize = 20;
 
 /// File name of the segment that begins at `first_sequence`: 20 digits and `.seg`.
@@ -146,11 +148,29 @@ pub fn parse_run_room(name: &str) -> Option<&str> {
     (is_number && is_loop_id(loop_id)).then_some(loop_id)
 }
 
+/// Name, in the directory of the runs' files, of the file in which the outcome of what an approval
+/// was spent for waits; `None`: that is no id of a decision point.
+#[must_use]
+pub fn outcome(decision_id: &str) -> Option<String> {
+    let digits = decision_id.strip_prefix(DECISION_PREFIX).filter(|digits| is_digits(digits))?;
+    Some(format!("{OUTCOME_PREFIX}{digits}"))
+}
+
+/// The decision point whose outcome waits in a file of this name, or `None`.
+#[must_use]
+pub fn parse_outcome(name: &str) -> Option<String> {
+    let digits = name.strip_prefix(OUTCOME_PREFIX).filter(|digits| is_digits(digits))?;
+    Some(format!("{DECISION_PREFIX}{digits}"))
+}
+
 /// `LOOP-` and 32 lower-case hexadecimal digits.
 fn is_loop_id(name: &str) -> bool {
+    name.strip_prefix(LOOP_PREFIX).is_some_and(is_digits)
+}
+
+fn is_digits(digits: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    let digits = name.strip_prefix(LOOP_PREFIX);
-    digits.is_some_and(|digits| digits.len() == LOOP_DIGITS && digits.bytes().all(is_digit))
+    digits.len() == LOOP_DIGITS && digits.bytes().all(is_digit)
 }
 
 /// Whether a name in the log's directory is one that a log may hold.

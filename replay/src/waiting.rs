@@ -10,6 +10,7 @@ use holdpoint_domain::world::waiting::WaitingCommand;
 use holdpoint_domain::{Command, Event};
 use holdpoint_log_files::{
     DirectoryStorage, Follower, LogReader, ReadStorage, RunEntries, RunEntry, RunFileFault,
+    read_outcome,
 };
 use holdpoint_log_format::{EntryKind, GuardFacts, GuardKilledFor, Link, RunStart, names};
 use serde::Serialize;
@@ -18,9 +19,9 @@ use std::fmt::Write as _;
 /// What waits in the file of one run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct WaitingRun {
-    /// The run.
+    /// The run; of an outcome its file's name, `OUTCOME-` and the digits of the decision point.
     pub run: String,
-    /// What its recorder signed, first to last.
+    /// What its recorder signed, first to last; of an outcome what its hook claims.
     pub entries: Vec<WaitingEntry>,
     /// Why the file, or what follows these entries, is not the recorder's: it counts for nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +33,7 @@ pub struct WaitingRun {
 pub struct WaitingEntry {
     /// Its number among those of the attempt.
     pub number: u64,
-    /// Of which attempt.
+    /// Of which attempt; 0: of none.
     pub attempt: u8,
     /// The command's name, or `guard_facts`.
     pub what: String,
@@ -97,7 +98,35 @@ pub fn all_waiting(storage: &DirectoryStorage) -> Vec<WaitingRun> {
     let mut listed = storage.list(names::RUNS).unwrap_or_default();
     listed.sort();
     let runs = listed.iter().filter_map(|entry| names::parse_run(&entry.name));
-    runs.filter_map(|loop_id| waiting_for(storage, loop_id)).map(without_output).collect()
+    let runs = runs.filter_map(|loop_id| waiting_for(storage, loop_id)).map(without_output);
+    let outcomes = listed.iter().filter_map(|entry| outcome_waiting(storage, &entry.name));
+    runs.chain(outcomes).collect()
+}
+
+/// The outcome of an approved call that waits in a file of this name; `None`: nothing does.
+fn outcome_waiting(storage: &DirectoryStorage, name: &str) -> Option<WaitingRun> {
+    let decision_id = names::parse_outcome(name)?;
+    let mut waiting = WaitingRun { run: name.to_string(), ..WaitingRun::default() };
+    let path = storage.root().join(names::run(name));
+    match read_outcome(&path) {
+        Ok((_, None)) => return None,
+        Ok((owner, Some(payload))) => {
+            let command = serde_json::from_slice::<WaitingCommand>(&payload).ok();
+            match command.filter(|command| command.is_outcome_of(&decision_id, owner)) {
+                Some(command) => waiting.entries.push(WaitingEntry {
+                    number: 1,
+                    attempt: 0,
+                    what: command.command.name().to_string(),
+                    words: format!("a hook's claim of what became of {decision_id}"),
+                    exit: None,
+                    output: Vec::new(),
+                }),
+                None => waiting.fault = Some(format!("no hook of user number {owner} wrote it")),
+            }
+        }
+        Err(fault) => waiting.fault = Some(fault.to_string()),
+    }
+    Some(waiting)
 }
 
 fn without_output(mut waiting: WaitingRun) -> WaitingRun {

@@ -1,9 +1,11 @@
 //! What the host says became of an approved call is recorded once, as its claim, and holds nothing.
 
 use crate::hook::{ask, call, pre, respond, run};
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, skip, status, text};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Output;
 
 /// A call that was approved and let through; the id of its decision.
@@ -92,27 +94,100 @@ fn an_outcome_is_reported_once_for_each_call() {
     place.verified();
 }
 
-/// The lock is held for longer than any other verb waits for it.
-#[test]
-fn an_outcome_is_not_lost_to_a_lock_that_is_held_for_eleven_seconds() {
-    let place = Place::new();
-    let id = let_through(&place, "make deploy");
+/// The file in which the outcome waits of a call that was let through, while another process keeps
+/// the log's lock.
+fn waiting(place: &Place, id: &str) -> PathBuf {
     let lock = fs::File::open(place.log.join("LOCK")).unwrap();
     lock.lock().unwrap();
-    std::thread::scope(|scope| {
-        let (tell, told) = std::sync::mpsc::channel();
-        let place = &place;
-        let hook = scope.spawn(move || {
-            taken(place, &ran("make deploy", json!("deployed")));
-            tell.send(()).unwrap();
-        });
-        let early = told.recv_timeout(std::time::Duration::from_secs(11));
-        assert!(early.is_err(), "it was recorded while the lock was held");
-        drop(lock);
-        hook.join().unwrap();
-    });
+    taken(place, &ran("make deploy", json!("deployed")));
+    taken(place, &ran("make deploy", json!("deployed")));
+    let file = place.log.join("runs").join(id.replace("DP-", "OUTCOME-"));
+    let listed = fs::read_dir(place.log.join("runs")).unwrap();
+    let outcomes = listed
+        .filter(|it| it.as_ref().unwrap().file_name().to_string_lossy().starts_with("OUTCOME-"));
+    assert_eq!(outcomes.count(), 1);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    file
+}
+
+fn write(place: &Place) {
+    let recorded = place.holdpoint(&["record", "--stream", "builds", "--type", "build.done"]);
+    assert_eq!(status(&recorded), 0, "{}", text(&recorded.stderr));
+}
+
+#[test]
+fn an_outcome_is_not_lost_to_a_lock_however_long_it_is_held() {
+    let place = Place::new();
+    let id = let_through(&place, "make deploy");
+    let file = waiting(&place, &id);
+    let told = text(&place.holdpoint(&["verify"]).stdout);
+    assert!(told.contains("what became of 1 approved call, unproven"), "{told}");
+    assert!(!told.contains("not counted"), "{told}");
+    let told = json(&place.holdpoint(&["verify", "--json"]));
+    let entry = &told["waiting"][0]["entries"][0];
+    assert_eq!(entry["what"], "decision_point.report_outcome", "{told:#}");
+    let copy = place.directory.path().join("copy");
+    let [from, to] = [&place.log, &copy].map(|path| path.to_str().unwrap());
+    assert_eq!(status(&place.holdpoint(&["log", "copy", from, to])), 0);
+    let copied = copy.join("runs").join(file.file_name().unwrap());
+    assert_eq!(fs::read(copied).unwrap(), fs::read(&file).unwrap());
+    write(&place);
     assert_eq!(show(&place, &id)["claimed_outcome"]["status"], "SUCCEEDED");
+    assert!(!file.exists());
+    // Once, whoever comes again.
+    taken(&place, &ran("make deploy", json!("deployed")));
+    assert_eq!(reported(&place).len(), 1);
     place.verified();
+}
+
+/// What somebody else does to a file.
+type Spoil = fn(&PathBuf);
+
+#[test]
+fn an_outcome_that_somebody_else_wrote_linked_or_swapped_counts_for_nothing_and_is_kept() {
+    let spoil: [(Spoil, &str); 5] = [
+        (|file| fs::write(file, "no outcome\n").unwrap(), "not the one that was signed"),
+        (|file| fs::hard_link(file, file.with_extension("link")).unwrap(), "2 names"),
+        (
+            |file| {
+                let elsewhere = file.with_extension("elsewhere");
+                fs::rename(file, &elsewhere).unwrap();
+                std::os::unix::fs::symlink(elsewhere, file).unwrap();
+            },
+            "not a regular file",
+        ),
+        (
+            |file| {
+                // Of another approval.
+                let text = fs::read_to_string(file).unwrap();
+                let other = text.replace("SUCCEEDED", "FAILED");
+                fs::write(file, other).unwrap();
+            },
+            "not the one that was signed",
+        ),
+        (|file| std::os::unix::fs::chown(file, Some(65_534), None).unwrap(), "no hook of user"),
+    ];
+    let is_root = rustix::process::geteuid().is_root();
+    for (spoil, why) in spoil {
+        if !is_root && why.starts_with("no hook") {
+            skip("another user, for which it takes root");
+            continue;
+        }
+        let place = Place::new();
+        let id = let_through(&place, "make deploy");
+        let file = waiting(&place, &id);
+        spoil(&file);
+        for _ in 0..2 {
+            let told = text(&place.holdpoint(&["verify"]).stdout);
+            let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(told.contains("a file that is not the recorder's"), "{told}");
+            assert!(told.contains(why), "{why}: {told}");
+            write(&place);
+        }
+        assert!(file.symlink_metadata().is_ok(), "it was removed");
+        assert_eq!(reported(&place).len(), 0);
+        place.verified();
+    }
 }
 
 #[test]

@@ -404,8 +404,8 @@ impl Run {
         let containment = self.leader.containment();
         let mut end = self.leader.finish()?;
         let parting = end.parting.take();
-        let End { status, usage, survivors, beyond_reach, starters_peak, ran, lost_guard, .. } =
-            end;
+        let End { status, usage, survivors, beyond_reach, .. } = end;
+        let End { starters_peak, ran, lost_guard, .. } = end;
         self.judge_time(ran, lost_guard);
         let wall = self.started.elapsed();
         self.memory.started_by(starters_peak);

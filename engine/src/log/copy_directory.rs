@@ -3,7 +3,7 @@
 use super::copy::{Copied, CopyError, copy_settled};
 use super::vacancy;
 use holdpoint_log_files::storage::{is_locked, open_regular};
-use holdpoint_log_files::{DirectoryStorage, READINGS_MAX, RunEntries};
+use holdpoint_log_files::{DirectoryStorage, READINGS_MAX, RunEntries, read_outcome};
 use holdpoint_log_format::names;
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
@@ -110,18 +110,26 @@ fn copy_waiting(source: &Path, target: &Path) -> Result<(), CopyDirectoryError> 
     let runs = target.join(names::RUNS);
     for entry in listed.flatten() {
         let name = entry.file_name();
-        let Some(loop_id) = name.to_str().and_then(names::parse_run) else { continue };
-        let Ok(Some(waiting)) = RunEntries::open(&entry.path()) else { continue };
-        if waiting.is_at_end() {
-            continue;
-        }
+        let Some(name) = name.to_str() else { continue };
+        let Some(owner) = owner_of_waiting(name, &entry.path()) else { continue };
         if !runs.exists() {
             DirBuilder::new().mode(0o700).create(&runs).map_err(cannot("make", &runs))?;
         }
-        let copy = runs.join(loop_id);
-        copy_run_file(&entry.path(), &copy, waiting.owner()).map_err(cannot("copy", &copy))?;
+        let copy = runs.join(name);
+        copy_run_file(&entry.path(), &copy, owner).map_err(cannot("copy", &copy))?;
     }
     Ok(())
+}
+
+/// The owner of a file in which something waits.
+fn owner_of_waiting(name: &str, path: &Path) -> Option<u32> {
+    if names::parse_run(name).is_some() {
+        let waiting = RunEntries::open(path).ok()??;
+        return (!waiting.is_at_end()).then(|| waiting.owner());
+    }
+    names::parse_outcome(name)?;
+    let (owner, payload) = read_outcome(path).ok()?;
+    payload.map(|_| owner)
 }
 
 fn copy_run_file(from: &Path, to: &Path, owner: u32) -> io::Result<()> {

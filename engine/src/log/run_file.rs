@@ -16,8 +16,9 @@ use super::disk::boot_id;
 use super::owner_identity::AsOwner;
 use super::storage::Storage;
 use holdpoint_log_files::storage::open_regular;
-use holdpoint_log_files::{DirectoryStorage, RunEntries, RunFileFault};
-use holdpoint_log_format::{EntryHeader, EntryKind, RunKey, RunStart, names};
+use holdpoint_log_files::{DirectoryStorage, RunEntries, RunFileFault, outcome_of, read_outcome};
+use holdpoint_log_format::limits::OUTCOME_FILE_MAX;
+use holdpoint_log_format::{EntryHeader, EntryKind, RunKey, RunStart, names, outcome_file};
 use rustix::fs::{
     FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW,
     fallocate, fchmod, fdatasync, flock, fstat, fsync, ftruncate, futimens, lstat,
@@ -37,6 +38,17 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// Space that a run's file holds from the beginning, for an end on a disk that is full by then.
 const RESERVED: u64 = 64 * 1024;
+
+/// How a file is made.
+const NEW_FILE: OFlags = OFlags::RDWR
+    .union(OFlags::APPEND)
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// Nobody but its owner reads or writes it.
+const NEW_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// A run's own file, locked.
 #[derive(Debug)]
@@ -61,6 +73,14 @@ impl RunFile {
     #[must_use]
     pub fn descriptor(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.file)
+    }
+
+    /// What waits in it, where it is the file of an outcome: see [`outcome_of`].
+    ///
+    /// # Errors
+    /// As [`outcome_of`].
+    pub fn outcome(&self) -> Result<(u32, Option<Vec<u8>>), RunFileFault> {
+        outcome_of(&File::from(self.file.try_clone()?))
     }
 
     /// The directory of the runs' files, for whoever appends through a descriptor alone: see
@@ -231,20 +251,56 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
     }
     check_place(storage)?;
     let path = storage.path(&names::run(loop_id));
-    let mode = Mode::RUSR | Mode::WUSR;
-    let flags = OFlags::RDWR
-        | OFlags::APPEND
-        | OFlags::CREATE
-        | OFlags::EXCL
-        | OFlags::NOFOLLOW
-        | OFlags::CLOEXEC;
     let directory = open_directory(storage)?;
-    let mut file = File::from(rustix::fs::open(&path, flags, mode)?);
+    let mut file = File::from(rustix::fs::open(&path, NEW_FILE, NEW_MODE)?);
     // Its name is synced with its first entry: a power cut before that leaves nothing to find.
-    finish(&mut file, mode).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+    finish(&mut file).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
     // A file system that reserves nothing, or has nothing left, says so when the room is made.
     let _ = fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVED);
     Ok(RunFile { file: Arc::new(file.into()), directory, path })
+}
+
+/// Lets the outcome of what an approval was spent for wait, durably, for the next writer: without a
+/// look at the log's lock. `false`: one waits for this approval already.
+///
+/// # Errors
+/// What the disk says: then nothing waits.
+pub fn keep_outcome(log: &Path, decision_id: &str, payload: &[u8]) -> io::Result<bool> {
+    let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "no id of a decision point");
+    let name = names::outcome(decision_id).ok_or_else(no_name)?;
+    let bytes = outcome_file::encode(payload);
+    if bytes.len() > OUTCOME_FILE_MAX {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let storage = DirectoryStorage::new(log);
+    if check_place(&storage).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        match storage.create_directory(names::RUNS) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
+    }
+    check_place(&storage)?;
+    let path = storage.path(&names::run(&name));
+    let mut file = match rustix::fs::open(&path, NEW_FILE, NEW_MODE) {
+        Err(rustix::io::Errno::EXIST) => return Ok(false),
+        made => File::from(made?),
+    };
+    let kept = fchmod(&file, NEW_MODE).map_err(io::Error::from).and_then(|()| {
+        lock_new(&file)?;
+        file.write_all(&bytes)?;
+        fdatasync(&file)?;
+        storage.sync_directory(names::RUNS)?;
+        touch(&*open_directory(&storage)?)
+    });
+    kept.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+    Ok(true)
+}
+
+/// What waits for this approval, where that can be read.
+#[must_use]
+pub fn kept_outcome(log: &Path, decision_id: &str) -> Option<Vec<u8>> {
+    let path = DirectoryStorage::new(log).path(&names::run(&names::outcome(decision_id)?));
+    read_outcome(&path).ok()?.1
 }
 
 /// A link in the directory's place is not followed.
@@ -261,11 +317,16 @@ fn open_directory(storage: &DirectoryStorage) -> io::Result<Arc<OwnedFd>> {
     Ok(Arc::new(rustix::fs::open(storage.path(names::RUNS), flags, Mode::empty())?))
 }
 
-fn finish(file: &mut File, mode: Mode) -> io::Result<()> {
-    fchmod(&*file, mode)?;
+fn finish(file: &mut File) -> io::Result<()> {
+    fchmod(&*file, NEW_MODE)?;
+    lock_new(&*file)?;
+    file.write_all(about_this_process().as_bytes())
+}
+
+fn lock_new(file: impl AsFd) -> io::Result<()> {
     for _ in 0..TRIES {
-        if try_lock(&*file)? {
-            return file.write_all(about_this_process().as_bytes());
+        if try_lock(&file)? {
+            return Ok(());
         }
         std::thread::sleep(BETWEEN_TRIES);
     }

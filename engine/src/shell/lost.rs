@@ -11,6 +11,7 @@ use super::outcome::guarded_end;
 use super::rebuild::LiveState;
 use super::submit::{Answer, By, Origin, Receipt, changes_nothing, moment_of_next, receipt};
 use super::take_up::{NotTakenUp, TakenUp, take_up};
+use super::take_up_outcome::take_up_outcome;
 use crate::log::{Appended, RunFile, RunFileStamp, Storage, WriteTransaction};
 use holdpoint_domain::evidence_capture::GuardedEnd;
 use holdpoint_domain::{Event, WriterCommand, decide_for_writer};
@@ -113,6 +114,14 @@ pub(super) fn take_up_waiting<S: Storage>(
             }
         }
         stamps.insert(loop_id.to_string(), stamp);
+    }
+    for entry in &listed {
+        let Some(decision_id) = names::parse_outcome(&entry.name) else { continue };
+        match take_up_outcome(engine, hot, turn, (&entry.name, &decision_id)) {
+            Ok(()) => {}
+            Err(error) if changes_nothing(engine, &error) => is_whole = false,
+            Err(error) => return Err(error),
+        }
     }
     let now = i128::from(engine.now().wall_ns);
     let at = i128::from(changed.0) * 1_000_000_000 + i128::from(changed.1);

@@ -68,6 +68,7 @@ mod subscription;
 mod subscription_notifier;
 mod subscription_reader;
 mod take_up;
+mod take_up_outcome;
 mod terminal_users;
 mod threads;
 mod ticket;

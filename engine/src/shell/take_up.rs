@@ -23,8 +23,8 @@ use holdpoint_log_files::{FollowError, Follower, LogReader, RunEntries, RunFileF
 use holdpoint_log_format::{EntryFault, EntryKind, GuardFacts, Link, RunStart};
 
 /// Whose keys those of entries are.
-const KEY_TENANT: &str = "holdpoint";
-const KEY_ENGINE: &str = "holdpoint.run-file";
+pub(super) const KEY_TENANT: &str = "holdpoint";
+pub(super) const KEY_ENGINE: &str = "holdpoint.run-file";
 
 /// The start of an attempt: what its entries are tied to, who records it, and what signs for it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -40,7 +40,7 @@ pub use joined::{ArchivePlaces, JoinedLog};
 pub use mapped::Mapped;
 pub use reader::{LogReader, Standing, Ties};
 pub use run::{RecordPlace, Run, Stop};
-pub use run_entries::{RunEntries, RunEntry, RunFileFault};
+pub use run_entries::{RunEntries, RunEntry, RunFileFault, outcome_of, read_outcome};
 pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage, Stamp};
 pub use survey::{
     Extent, READINGS_MAX, Survey, SurveyError, SurveyOptions, survey, survey_completing,

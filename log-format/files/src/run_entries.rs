@@ -8,8 +8,9 @@
 
 use crate::storage::{ReadFile, open_regular};
 use holdpoint_log_format::limits::{
-    RUN_ENTRY_HEADER_LENGTH, RUN_ENTRY_PAYLOAD_MAX, RUN_FILE_LINE_MAX,
+    OUTCOME_FILE_MAX, RUN_ENTRY_HEADER_LENGTH, RUN_ENTRY_PAYLOAD_MAX, RUN_FILE_LINE_MAX,
 };
+use holdpoint_log_format::outcome_file::{self, OutcomeFile};
 use holdpoint_log_format::run_entry::ENTRY_MAGIC;
 use holdpoint_log_format::{EntryFault, EntryHeader, EntryKind, RunStart};
 use rustix::fs::{OFlags, fstat};
@@ -254,6 +255,40 @@ impl<F: ReadFile> RunEntries<F> {
 
     fn fault(&self, source: EntryFault) -> RunFileFault {
         RunFileFault::Entry { before: self.before, offset: self.at, source }
+    }
+}
+
+/// As [`outcome_of`], of the file at a path.
+///
+/// # Errors
+/// As [`outcome_of`].
+pub fn read_outcome(path: &Path) -> Result<(u32, Option<Vec<u8>>), RunFileFault> {
+    outcome_of(&open_regular(path, OFlags::RDONLY)?)
+}
+
+/// A file in which the outcome of one approved call waits: who owns it, and what it holds; `None`:
+/// its writer was killed before it had written all.
+///
+/// # Errors
+/// It is no regular file of one name, the disk does not give it, or no hook wrote it.
+pub fn outcome_of(file: &File) -> Result<(u32, Option<Vec<u8>>), RunFileFault> {
+    let stat = fstat(file.as_fd()).map_err(io::Error::from)?;
+    #[allow(clippy::useless_conversion, reason = "its width differs between systems")]
+    let names = u64::from(stat.st_nlink);
+    if names != 1 {
+        return Err(RunFileFault::Names { found: names });
+    }
+    let source = |source| RunFileFault::Entry { before: 0, offset: 0, source };
+    let length = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+    if length > OUTCOME_FILE_MAX {
+        return Err(source(EntryFault::Magic));
+    }
+    let mut bytes = vec![0; length];
+    let read = file.read_at(0, &mut bytes)?;
+    match outcome_file::decode(bytes.get(..read).unwrap_or_default()) {
+        OutcomeFile::Whole(payload) => Ok((stat.st_uid, Some(payload.to_vec()))),
+        OutcomeFile::Torn => Ok((stat.st_uid, None)),
+        OutcomeFile::Foreign => Err(source(EntryFault::Payload)),
     }
 }
 
