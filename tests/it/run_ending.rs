@@ -1,7 +1,7 @@
 //! The end of a run always has room, the log's lock included: what another process does not let it
 //! put on the log waits in the run's own file, and the next writer takes it up.
 
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, skip, status, text};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -225,6 +225,18 @@ fn a_copy_takes_along_what_waits_and_records_it_as_the_log_would() {
 }
 
 #[test]
+fn an_archive_takes_up_what_waits_before_it_moves_anything() {
+    let waiting = Waiting::begin();
+    let to = waiting.place.directory.path().join("archive");
+    let words = ["log", "archive", to.to_str().unwrap(), "--json", "--until", "1h"];
+    let moved = waiting.place.holdpoint(&words);
+    assert_eq!(status(&moved), 0, "{}", text(&moved.stderr));
+    let shown = json(&waiting.place.holdpoint(&["show", &waiting.run, "--json"]));
+    assert_eq!(shown["outcome"], "failed", "{shown:#}");
+    waiting.expect_on_record();
+}
+
+#[test]
 fn entries_that_were_taken_up_are_taken_up_once_whoever_puts_them_back() {
     let waiting = Waiting::begin();
     let bytes = waiting.bytes();
@@ -289,6 +301,14 @@ fn what_somebody_else_wrote_linked_or_swapped_counts_for_nothing_and_is_kept() {
     let waiting = Waiting::begin();
     fs::hard_link(&waiting.file, waiting.place.directory.path().join("name")).unwrap();
     waiting.expect_not_the_recorders("2 names");
+
+    if rustix::process::geteuid().is_root() {
+        let waiting = Waiting::begin();
+        std::os::unix::fs::chown(&waiting.file, Some(65_534), None).unwrap();
+        waiting.expect_not_the_recorders("it belongs to user number 65534");
+    } else {
+        skip("another user, for which it takes root");
+    }
 
     let waiting = Waiting::begin();
     let elsewhere = waiting.place.directory.path().join("elsewhere");
