@@ -29,6 +29,7 @@ use crate::damage::LogError;
 use crate::exit::{Exit, Failure};
 use crate::hold::open_log;
 use crate::output::Output;
+use crate::recorded::Recorded;
 use crate::text::path;
 use answer::{Answer, Outcome};
 use holdpoint_domain::Command;
@@ -98,15 +99,27 @@ fn apply(global: &Global, args: &Args) -> Result<Exit, Failure> {
     configuration.record(&engine).map_err(|error| failed(global, &error))?;
     let demands = Demands::of(&global.log, &engine)?;
     let in_force = demands.in_force(&configuration, &Asked::default())?;
-    let applied = Applier::new(global, &engine, &in_force).apply(&mut input);
-    let closed = engine.close();
-    let exit = applied?;
-    closed.map_err(|error| {
+    let mut applier = Applier::new(global, &engine, &in_force);
+    let applied = applier.apply(&mut input);
+    let recorded = applier.recorded.take();
+    drop(applier);
+    let closed = engine.close().map_err(|error| {
         let (exit, code) = error.exit();
         let log = path(&global.log);
         Failure::new(exit, code, format!("the log {log} was not closed well: {error}"))
-    })?;
-    Ok(exit)
+    });
+    // Any other failure is about a line that was not carried out, or nobody knows.
+    let untold =
+        recorded.as_ref().filter(|_| applied.as_ref().is_err_and(|it| it.is_called("output")));
+    let exit = applied.map_err(|failure| failure.behind_any(untold))?;
+    let closed = closed.map_err(|failure| failure.behind_any(recorded.as_ref()));
+    if let Err(failure) = &closed {
+        // The last line says it to whoever reads the answers.
+        let mut out = Output::stdout();
+        out.json_line(&failure.value());
+        let _ = out.finish();
+    }
+    closed.map(|()| exit)
 }
 
 fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {
@@ -139,26 +152,29 @@ struct Applier<'a> {
     defaults: Defaults,
     out: Output,
     worst: Exit,
+    /// The newest record that this process has made, and what it is about.
+    recorded: Option<Recorded>,
 }
 
 impl<'a> Applier<'a> {
     fn new(global: &'a Global, engine: &'a Engine, in_force: &InForce) -> Self {
         let defaults = Defaults::of(in_force);
-        Self { global, engine, defaults, out: Output::stdout(), worst: Exit::DONE }
+        Self { global, engine, defaults, out: Output::stdout(), worst: Exit::DONE, recorded: None }
     }
 
-    fn apply(mut self, input: &mut impl BufRead) -> Result<Exit, Failure> {
+    fn apply(&mut self, input: &mut impl BufRead) -> Result<Exit, Failure> {
         let mut line = 0_u64;
         while let Some(input) = next_line(input).map_err(|error| unreadable(&error))? {
             line = line.saturating_add(1);
             let outcome = self.outcome(line, &input)?;
             self.worst = worse(self.worst, outcome.exit());
+            self.recorded = outcome.recorded().or(self.recorded.take());
             self.out.json_line(&Answer { line, outcome });
             if !self.out.flush() {
                 break;
             }
         }
-        self.out.finish()?;
+        std::mem::replace(&mut self.out, Output::stdout()).finish()?;
         Ok(self.worst)
     }
 

@@ -144,11 +144,6 @@ impl Failure {
         Self { exit: Exit::HOLDPOINT_FAILED, ..self }.adding("; the command was not started")
     }
 
-    /// The same failure of `run`, where stdout does not take what it has to tell.
-    pub(crate) fn of_told_run(self, so: &str) -> Self {
-        Self { exit: Exit::HOLDPOINT_FAILED, ..self }.adding(so)
-    }
-
     /// What programs tell it from others by.
     pub fn code(&self) -> &str {
         &self.code
@@ -161,11 +156,16 @@ impl Failure {
 
     /// The value that a program is told.
     pub fn value(&self) -> Value {
+        json!({ "error": self.error() })
+    }
+
+    /// What went wrong, beside something else that a program is told.
+    pub(crate) fn error(&self) -> Value {
         let mut error = Map::new();
         error.insert("code".into(), json!(self.code));
         error.insert("message".into(), json!(advice::pasted(&self.message)));
         error.extend(self.more.clone());
-        json!({ "error": error })
+        Value::Object(error)
     }
 
     /// Says so on stderr and nowhere else: for verbs that write a stream of values, which is then

@@ -1,4 +1,7 @@
-//! `holdpoint export`: the log as JSON Lines, CSV or a SQLite database.
+//! `holdpoint export`: the log as JSON Lines, CSV or a SQLite database; what one run printed, as a
+//! recording that asciinema plays.
+
+mod asciicast;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
@@ -33,7 +36,11 @@ const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// One JSON object a line (RFC 8785), one row a record, or tables.
+    /// The run to play, with `--format asciicast`: its id, the beginning of its id, or the number
+    /// of a record about it.
+    #[arg(value_name = "RUN", conflicts_with_all = ["since", "until"])]
+    run: Option<String>,
+    /// One JSON object a line (RFC 8785), one row a record, tables, or what a run printed.
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
     /// The file to make; else, and with `-`, stdout. It has its name only when it is whole.
@@ -73,6 +80,8 @@ enum Format {
     Csv,
     /// A SQLite database.
     Sqlite,
+    /// A recording of one run for asciinema, version 2.
+    Asciicast,
 }
 
 /// What `--json` says of a file that was made.
@@ -94,6 +103,9 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    if let Some(run) = asciicast::wanted(args)? {
+        return asciicast::export(global, args, run);
+    }
     let directory = Directory::open_with_archives(global, &args.archives)?;
     expect_places_in_order(("--since", args.since), ("--until", args.until))?;
     check(global, args)?;

@@ -28,6 +28,11 @@ impl Failure {
         self.adding(&said).with("recorded", json!(recorded))
     }
 
+    /// The same failure, behind the commit point, where this is to be said of it.
+    pub(crate) fn behind_where(self, recorded: &Recorded, so: &str) -> Self {
+        self.adding(so).with("recorded", json!(recorded))
+    }
+
     /// The same failure, behind the commit point where something was recorded.
     pub(crate) fn behind_any(self, recorded: Option<&Recorded>) -> Self {
         match recorded {

@@ -4,6 +4,7 @@ mod again;
 mod approve;
 mod ask;
 mod before;
+mod behind;
 pub(crate) mod labels;
 pub(crate) mod limits;
 mod printed;
@@ -23,17 +24,18 @@ use crate::inherited;
 use crate::text::{beginning, counted, path, visible_once};
 use ask::Person;
 use before::NotStarted;
+use behind::{Behind, asked, recorded};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_engine::executor::visible as shown;
 use holdpoint_engine::executor::{
-    CommandSpec, EnvironmentPolicy, Guard, OutputSink, Signals, Stdin,
+    CommandSpec, EnvironmentPolicy, Guard, Outcome as Ended, OutputSink, Signals, Stdin,
 };
 use holdpoint_engine::floors::EvidenceTable;
-use holdpoint_engine::log::{CloseError, OpenError, OpenReport, Options};
+use holdpoint_engine::log::{OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
-    ApprovedStart, Conditions, EXIT_LEFT_WAITING, EngineError, EngineOptions, GovernedRun, HeldRun,
-    KeyedRun, OnFull, Recording, ResumeError, RunError,
+    ApprovedStart, Conditions, EngineError, EngineOptions, GovernedRun, HeldRun, KeyedRun, OnFull,
+    Recording, ResumeError, RunError,
 };
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
@@ -47,17 +49,6 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use terms::{HoldArgs, StartArgs, attempts, expect_asked, names_somebody};
-
-/// What is true of a run whose log was not closed well.
-const RECORDED: &str = "the run is on record";
-/// What is true of a run that cannot be told of on stdout.
-const SAFE: &str = "the end of the run is safe in its own file";
-/// The same behind another sentence.
-const WAITS: &str = "; the end of the run is safe in its own file, and the next writer records it";
-const ON_RECORD: &str = "; the run is on record, and `holdpoint replay` shows it";
-/// What is true of one that a person was asked about.
-const NOT_STARTED: &str = "; the command was not started, and `holdpoint decision list --state \
-    all` has the question";
 
 /// Why standard input is not handed on.
 const STDIN_IS_TERMINAL: &str = "standard input is a terminal, and a command that is recorded \
@@ -196,31 +187,24 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
         Ok(Outcome::Run(HeldRun::EndWaits(_))) => engine.close_without_waiting(),
         _ => engine.close(),
     };
-    match outcome? {
-        Outcome::Run(HeldRun::EndWaits(end)) => {
-            let exit = exit_of(global, SAFE, told::status_of_waiting(&end), closed);
-            let told = told::tell_waiting(global, &end, exit);
-            told::hint(is_tty, exit);
-            told.map(|()| exit).map_err(|failure| failure.of_told_run(WAITS))
-        }
-        Outcome::Run(HeldRun::Ended(report)) => {
-            let exit = exit_of(global, RECORDED, report.exit_status, closed);
-            let told = told::tell(global, &report, exit);
-            told::hint(is_tty, exit);
-            told.map(|()| exit).map_err(|failure| failure.of_told_run(ON_RECORD))
-        }
-        Outcome::Run(HeldRun::LeftOpen(open)) => {
-            let exit = exit_of(global, RECORDED, EXIT_LEFT_WAITING, closed);
-            let told = told::tell_open(global, &open, exit);
-            told::hint(is_tty, exit);
-            told.map(|()| exit).map_err(|failure| failure.of_told_run(ON_RECORD))
-        }
+    // The end is on record: what is left of the output goes to whoever reads it.
+    let was_stopped = outcome.as_ref().is_ok_and(Outcome::was_stopped);
+    let unshown = screen.finish(&mut signals, was_stopped);
+    // From here on a signal ends this program as it does others.
+    drop(signals);
+    let run = match outcome? {
+        Outcome::Run(run) => run,
         Outcome::NotStarted(not) => {
-            let exit = exit_of(global, "the command was not started", not.exit_status, closed);
-            let told = not.tell(global, exit);
-            told.map(|()| exit).map_err(|failure| failure.of_told_run(NOT_STARTED))
+            let behind = Behind::of(global, not.exit_status, asked(&not), closed);
+            return behind.settled(not.tell(global, &behind));
         }
-    }
+    };
+    let (status, loop_id) = told::status_and_id(&run);
+    let behind = Behind::of(global, status, recorded(&run), closed);
+    let behind = behind.unshown(global, loop_id, unshown);
+    let told = told::tell_run(global, &run, &behind);
+    told::hint(is_tty, behind.exit);
+    behind.settled(told)
 }
 
 /// What became of what was asked for.
@@ -229,6 +213,16 @@ enum Outcome {
     Run(HeldRun),
     /// A person was asked before, and there is no loop.
     NotStarted(Box<NotStarted>),
+}
+
+impl Outcome {
+    /// Whether the command ran, and something else than itself ended it.
+    fn was_stopped(&self) -> bool {
+        let Self::Run(run) = self else { return false };
+        run.execution().is_some_and(|execution| {
+            !matches!(execution.outcome, Ended::Exited { .. } | Ended::Signaled { .. })
+        })
+    }
 }
 
 /// A run that is to be carried out on an open log.
@@ -426,21 +420,6 @@ fn tell_recovery(log: &Path, report: &OpenReport) {
             counted(recovered.cut_bytes, "byte"),
             path(&log.join(&recovered.segment)),
         ));
-    }
-}
-
-/// The command's status, unless it ended well and Holdpoint did not. `done` is what is true of it.
-fn exit_of(global: &Global, done: &str, exit_status: u8, closed: Result<(), CloseError>) -> Exit {
-    match closed {
-        Ok(()) => Exit::of_command(exit_status),
-        Err(error) => {
-            complain(&format!(
-                "{done}, but the log {} was not closed well: {error}; `holdpoint verify` says how \
-                 it stands",
-                path(&global.log)
-            ));
-            after_failure(exit_status)
-        }
     }
 }
 

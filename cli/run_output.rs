@@ -1,6 +1,7 @@
 //! `holdpoint output`: what a recorded command printed, byte for byte, and not before all of it has
 //! verified.
 
+pub(crate) mod cast;
 mod follow;
 mod merged;
 

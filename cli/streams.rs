@@ -109,6 +109,11 @@ fn tell_terminal(line: &str) -> io::Result<()> {
     })
 }
 
+/// Notes that the terminal takes nothing any more.
+pub(crate) fn note_stuck() {
+    IS_STUCK.store(true, Ordering::Relaxed);
+}
+
 /// Whether the terminal takes nothing any more of what is told.
 pub(crate) fn is_stuck() -> bool {
     IS_STUCK.load(Ordering::Relaxed)

@@ -3,6 +3,7 @@
 use super::fault::Fault;
 use super::turn::{PlanOutcome, TurnOutcome};
 use crate::exit::Exit;
+use crate::recorded::Recorded;
 use crate::text::visible_once;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::interruption_thread::{DuplexBranch, InterruptionThreadEvent, TtsControl};
@@ -108,6 +109,14 @@ impl Outcome {
                 tts_control: refusal.tts_control(command),
             },
         }
+    }
+
+    /// The newest record that it made, or made before, and what it is about.
+    pub(super) fn recorded(&self) -> Option<Recorded> {
+        let Self::Receipt(carried) = self else { return None };
+        let about = [&carried.loop_id, &carried.decision_id, &carried.request_id];
+        let id = about.into_iter().find_map(Option::as_deref);
+        Some(Recorded::new(carried.last_sequence, id))
     }
 
     /// The exit code of a process that ends with nothing worse.

@@ -2,6 +2,7 @@
 
 use super::again;
 use super::approve::StartPerson;
+use super::behind::Behind;
 use super::terms::StartArgs;
 use super::{Carried, not_started, unrecorded};
 use crate::arguments::{Global, program};
@@ -18,6 +19,7 @@ use holdpoint_engine::shell::{
     EXIT_NOBODY_ANSWERED, StartError,
 };
 use serde::Serialize;
+use serde_json::Value;
 
 /// What a signal adds to its number to make a status.
 const OF_SIGNAL: i32 = 128;
@@ -45,6 +47,9 @@ struct Told<'a> {
     outcome: &'static str,
     exit_status: Exit,
     details: &'a str,
+    /// What failed behind the record of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
 }
 
 /// Everything that the start is bound to.
@@ -154,14 +159,25 @@ impl NotStarted {
         Box::new(Self { point, outcome: "interrupted", said, spending: None, exit_status })
     }
 
+    /// The question.
+    pub(super) fn decision_id(&self) -> &str {
+        &self.point.decision_id
+    }
+
+    /// Its newest record.
+    pub(super) const fn version(&self) -> u64 {
+        self.point.version
+    }
+
     /// Tells that nothing was started: on stderr to a person, on stdout with `--json`. The id of a
     /// question that was left open stands on stdout alone.
-    pub(super) fn tell(&self, global: &Global, exit: Exit) -> Result<(), Failure> {
+    pub(super) fn tell(&self, global: &Global, behind: &Behind) -> Result<(), Failure> {
         let id = &*self.point.decision_id;
         let mut out = Output::stdout();
         if global.json {
             let (outcome, details) = (self.outcome, &*self.said);
-            out.json(&Told { decision_id: id, outcome, exit_status: exit, details });
+            let (exit_status, error) = (behind.exit, behind.error());
+            out.json(&Told { decision_id: id, outcome, exit_status, details, error });
         } else if let Some(spending) = &self.spending {
             out.line(id);
             let program = program(&global.log);
@@ -172,6 +188,7 @@ impl NotStarted {
         } else {
             complain(&format!("{id}: {}; the command was not started", self.said));
         }
+        behind.complain();
         out.finish()
     }
 }

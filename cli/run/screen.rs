@@ -1,7 +1,11 @@
 //! Where the streams of the command go, and what is said while it runs.
 
+mod deferred;
+
 use crate::exit::complain;
-use holdpoint_engine::executor::{Notice, OutputSink, OutputStream, PassThrough};
+use crate::streams;
+use deferred::Deferred;
+use holdpoint_engine::executor::{Notice, OutputSink, OutputStream, PassThrough, SignalSource};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::termios::ttyname;
 use std::io::{self, IsTerminal, Stderr, Stdout};
@@ -16,8 +20,13 @@ const NOT_CONTAINED: &str = "this system offers no way to hold the processes of 
 const NAMED_MAX: usize = 8;
 
 /// The streams of this program.
-pub(super) struct Screen(Streams);
+pub(super) struct Screen {
+    streams: Streams,
+    /// What is left of a command that is over.
+    deferred: Deferred,
+}
 
+/// Where each stream of the command goes.
 enum Streams {
     /// Each to its own.
     Apart(PassThrough<Target<Stdout>, Target<Stderr>>),
@@ -28,7 +37,7 @@ enum Streams {
 impl Screen {
     /// Passes the command's streams on; with `json` both of them to stderr.
     pub(super) fn new(json: bool) -> Self {
-        Self(match json {
+        let streams = match json {
             true => Streams::OnStderr(PassThrough::new(
                 Target::of(io::stderr()),
                 Target::of(io::stderr()),
@@ -36,7 +45,33 @@ impl Screen {
             false => {
                 Streams::Apart(PassThrough::new(Target::of(io::stdout()), Target::of(io::stderr())))
             }
-        })
+        };
+        Self { streams, deferred: Deferred::default() }
+    }
+
+    /// Passes on what is left, until its reader has all of it or is gone, or a signal asks for the
+    /// end. At a terminal that takes nothing any more, what is left of a command that
+    /// `was_stopped` is given up after a few seconds. Gives what could not be passed on, and why.
+    pub(super) fn finish(
+        self,
+        signals: &mut dyn SignalSource,
+        was_stopped: bool,
+    ) -> Option<(OutputStream, io::Error)> {
+        let Self { streams: mut own, mut deferred } = self;
+        if deferred.pass_all_on(own.sink(), signals, was_stopped) {
+            // It takes no sentence either.
+            streams::note_stuck();
+        }
+        deferred.into_failure()
+    }
+}
+
+impl Streams {
+    fn sink(&mut self) -> &mut dyn OutputSink {
+        match self {
+            Self::Apart(streams) => streams,
+            Self::OnStderr(streams) => streams,
+        }
     }
 }
 
@@ -69,10 +104,16 @@ impl<T: AsFd> AsFd for Target<T> {
 
 impl OutputSink for Screen {
     fn accept(&mut self, stream: OutputStream, chunk: &[u8]) -> io::Result<usize> {
-        match &mut self.0 {
-            Streams::Apart(streams) => streams.accept(stream, chunk),
-            Streams::OnStderr(streams) => streams.accept(stream, chunk),
+        let sink = self.streams.sink();
+        // What an earlier attempt printed comes first.
+        if self.deferred.pass_on(stream, sink) {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        let accepted = sink.accept(stream, chunk);
+        if let Err(error) = &accepted {
+            self.deferred.note(stream, error);
+        }
+        accepted
     }
 
     fn notice(&mut self, notice: Notice) {
@@ -82,8 +123,17 @@ impl OutputSink for Screen {
         }
     }
 
+    fn defer(&mut self, stream: OutputStream, rest: Vec<u8>) -> Option<Vec<u8>> {
+        self.deferred.keep(stream, rest);
+        None
+    }
+
+    fn catch_up(&mut self) {
+        self.deferred.catch_up(self.streams.sink());
+    }
+
     fn descriptor(&self, stream: OutputStream) -> Option<BorrowedFd<'_>> {
-        match &self.0 {
+        match &self.streams {
             Streams::Apart(streams) => streams.descriptor(stream),
             Streams::OnStderr(streams) => streams.descriptor(stream),
         }

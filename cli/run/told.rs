@@ -1,6 +1,7 @@
 //! What `run` says when it is over: nothing to a person when all went well, and one JSON object to
 //! a program.
 
+use super::behind::Behind;
 use crate::arguments::{Global, program};
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
@@ -13,24 +14,55 @@ use holdpoint_domain::execution_loop::HaltReason;
 use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionRecord};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
 use holdpoint_engine::executor::{CapturedOutput, ExecutionReport, command_line};
-use holdpoint_engine::shell::{EXIT_LEFT_WAITING, EndWaits, LeftOpen, RunReport};
+use holdpoint_engine::shell::{EXIT_LEFT_WAITING, EndWaits, HeldRun, LeftOpen, RunReport};
 use holdpoint_replay::words::code_in_words;
 use serde::Serialize;
+use serde_json::Value;
 use std::io::IsTerminal;
 
-/// Tells how a run ended, on stderr to a person, on stdout with `--json`.
-pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<(), Failure> {
-    tell_left_behind(report.execution.as_ref());
+/// What is said where the disk had no room for what was printed.
+const EVIDENCE_DROPPED: &str = "the disk is full: some of what the command printed is not on the \
+    log; its length, its digest and how it ended are";
+
+/// The status that a run ends with as far as it went well, and its id. Where its end waits, that is
+/// the command's own, unless a person is to be asked.
+pub(super) fn status_and_id(run: &HeldRun) -> (u8, &str) {
+    match run {
+        HeldRun::Ended(report) => (report.exit_status, &report.loop_id),
+        HeldRun::LeftOpen(open) => (EXIT_LEFT_WAITING, &open.loop_id),
+        HeldRun::EndWaits(end) if end.may_be_asked => (EXIT_LEFT_WAITING, &end.loop_id),
+        HeldRun::EndWaits(end) => (end.exit_status, &end.loop_id),
+    }
+}
+
+/// Tells what came of a run, on stderr to a person, on stdout with `--json`.
+pub(super) fn tell_run(global: &Global, run: &HeldRun, behind: &Behind) -> Result<(), Failure> {
+    tell_left_behind(run.execution());
     if global.json {
+        behind.complain();
         let mut out = Output::stdout();
-        out.json(&Told::of(global, report, exit));
+        match run {
+            HeldRun::Ended(report) => out.json(&Told::of(global, report, behind)),
+            HeldRun::LeftOpen(open) => out.json(&Told::of_open(global, open, behind)),
+            HeldRun::EndWaits(end) => {
+                out.json(&Told::of_waiting(global, end, (behind, &waiting(end))));
+            }
+        }
         return out.finish();
     }
+    match run {
+        HeldRun::Ended(report) => tell(global, report),
+        HeldRun::LeftOpen(_) => {}
+        HeldRun::EndWaits(end) => complain(&waiting(end)),
+    }
+    behind.complain();
+    Ok(())
+}
+
+/// Tells a person how a run ended.
+fn tell(global: &Global, report: &RunReport) {
     if report.is_evidence_dropped {
-        complain(
-            "the disk is full: some of what the command printed is not on the log; its length, its \
-             digest and how it ended are",
-        );
+        complain(EVIDENCE_DROPPED);
     }
     if let Some(remark) = remark(global, report) {
         complain(&remark);
@@ -42,7 +74,6 @@ pub(super) fn tell(global: &Global, report: &RunReport, exit: Exit) -> Result<()
         // Where stderr is closed there is nobody to tell.
         let _ = streams::mention(&format!("{dim}holdpoint: recorded as {id} in {place}{dim:#}"));
     }
-    Ok(())
 }
 
 /// Says at a terminal how a command gets one, where the run ended other than well without.
@@ -51,36 +82,6 @@ pub(super) fn hint(is_tty: bool, exit: Exit) {
     if at_terminal && !is_tty && exit != Exit::DONE {
         complain("a command that needs a terminal gets one of its own by --tty");
     }
-}
-
-/// Tells that a run's question was left open.
-pub(super) fn tell_open(global: &Global, open: &LeftOpen, exit: Exit) -> Result<(), Failure> {
-    tell_left_behind(open.execution.as_ref());
-    if global.json {
-        let mut out = Output::stdout();
-        out.json(&Told::of_open(global, open, exit));
-        return out.finish();
-    }
-    Ok(())
-}
-
-/// The status of a run whose end waits in its own file: the command's own, unless a person is to be
-/// asked.
-pub(super) fn status_of_waiting(end: &EndWaits) -> u8 {
-    if end.may_be_asked { EXIT_LEFT_WAITING } else { end.exit_status }
-}
-
-/// Tells that the end of a run waits in its own file.
-pub(super) fn tell_waiting(global: &Global, end: &EndWaits, exit: Exit) -> Result<(), Failure> {
-    tell_left_behind(end.execution.as_ref());
-    let warning = waiting(end);
-    if global.json {
-        let mut out = Output::stdout();
-        out.json(&Told::of_waiting(global, end, (exit, &warning)));
-        return out.finish();
-    }
-    complain(&warning);
-    Ok(())
 }
 
 /// One line about an end that is safe, and not on the log yet.
@@ -157,6 +158,9 @@ struct Told<'a> {
     /// How many of them were to be stopped, and could not be.
     could_not_be_stopped: u32,
     log: String,
+    /// What failed behind the record of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
 }
 
 /// A process that outlived the command.
@@ -194,11 +198,11 @@ struct Stream {
 }
 
 impl<'a> Told<'a> {
-    fn of(global: &Global, report: &'a RunReport, exit: Exit) -> Self {
+    fn of(global: &Global, report: &'a RunReport, behind: &Behind) -> Self {
         let (fault, execution) = (report.fault.as_ref(), report.execution.as_ref());
         Self {
             loop_id: &report.loop_id,
-            exit_status: exit,
+            exit_status: behind.exit,
             reason: Some(report.halted.reason),
             stop_condition: report.halted.stop_condition,
             fault_type: fault.map(|fault| fault.fault_type),
@@ -215,18 +219,19 @@ impl<'a> Told<'a> {
             evidence_dropped: report.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             end_waits: false,
-            warning: None,
+            warning: report.is_evidence_dropped.then_some(EVIDENCE_DROPPED),
             left_behind: left_behind(execution),
             could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
+            error: behind.error(),
         }
     }
 
-    fn of_open(global: &Global, open: &'a LeftOpen, exit: Exit) -> Self {
+    fn of_open(global: &Global, open: &'a LeftOpen, behind: &Behind) -> Self {
         let execution = open.execution.as_ref();
         Self {
             loop_id: &open.loop_id,
-            exit_status: exit,
+            exit_status: behind.exit,
             reason: None,
             stop_condition: None,
             fault_type: None,
@@ -247,17 +252,22 @@ impl<'a> Told<'a> {
             left_behind: left_behind(execution),
             could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
+            error: behind.error(),
         }
     }
 }
 
 impl<'a> Told<'a> {
-    fn of_waiting(global: &Global, end: &'a EndWaits, (exit, warning): (Exit, &'a str)) -> Self {
+    fn of_waiting(
+        global: &Global,
+        end: &'a EndWaits,
+        (behind, warning): (&Behind, &'a str),
+    ) -> Self {
         let execution = end.execution.as_ref();
         let stream = |of: &CapturedOutput| Stream::of(of);
         Self {
             loop_id: &end.loop_id,
-            exit_status: exit,
+            exit_status: behind.exit,
             reason: None,
             stop_condition: None,
             fault_type: None,
@@ -278,6 +288,7 @@ impl<'a> Told<'a> {
             left_behind: left_behind(execution),
             could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
+            error: behind.error(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `output -f`: what a run prints, while another process records it.
 
 use super::merged::{Merged, TimedLines};
-use super::{Args, chosen, expect_run, expect_verified, write_bytes};
+use super::{Args, chosen, expect_run, expect_verified, put_unproven, waiting_output, write_bytes};
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -16,12 +16,14 @@ use std::time::Duration;
 /// After so long a run is looked at though nothing was written: its recorder may be gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Writes what is recorded of a run until it is over on record, or its recorder is gone.
+/// Writes what is recorded of a run until it is over on record, or its recorder is gone: then also
+/// what waits in the run's file, as unproven.
 pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let watch = Watch::of_log(&directory.path);
     let loop_id = run_id::find(&directory, &args.run)?;
     let mut shown = Shown::new(args);
+    let mut was_lost = false;
     loop {
         let directory = Directory::open_with_archives(global, &args.archives)?;
         let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
@@ -32,13 +34,22 @@ pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
         outputs.iter().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
         shown.put(&outputs, args);
         let is_over = run.entity.halt.is_some();
-        let is_lost = !is_over && !recorders::unfinished(&directory, &[*run]).is_empty();
-        if is_over || is_lost || !shown.out.has_reader() {
-            if is_lost {
+        let is_lost =
+            !is_over && !recorders::unfinished(&directory, std::slice::from_ref(&*run)).is_empty();
+        // Its end may have been recorded since it was read: a second look says so.
+        if is_over || (is_lost && was_lost) || !shown.out.has_reader() {
+            let waiting = if is_lost { waiting_output(&directory, &run, args) } else { Vec::new() };
+            let has_hole = shown.finish()?;
+            if !waiting.is_empty() {
+                put_unproven(global, &run, &waiting, args)?;
+            } else if is_lost {
                 complain("its recorder is gone: no more of it will be recorded");
             }
-            shown.out.finish()?;
-            return Ok(if shown.has_hole { Exit::NOT_FOUND } else { Exit::DONE });
+            return Ok(if has_hole { Exit::NOT_FOUND } else { Exit::DONE });
+        }
+        if is_lost {
+            was_lost = true;
+            continue;
         }
         let _ = watch.wait(LOOK_AGAIN);
     }
@@ -59,6 +70,11 @@ impl Shown {
         let is_seen = !args.raw && io::stdout().is_terminal();
         let lines = TimedLines::default();
         Self { out: Output::stdout(), is_seen, lines, newest: 0, has_hole: false }
+    }
+
+    /// Whether bytes are missing in what was written.
+    fn finish(self) -> Result<bool, Failure> {
+        self.out.finish().map(|()| self.has_hole)
     }
 
     fn put(&mut self, outputs: &[&CapturedOutput], args: &Args) {

@@ -88,6 +88,11 @@ fn of_stream(output: &CapturedOutput) -> impl Iterator<Item = Chunk<'_>> {
 }
 
 impl Chunk<'_> {
+    /// When its first byte was read, where that is on record.
+    pub(super) const fn at(&self) -> Option<Time> {
+        self.first_byte_at
+    }
+
     /// For programs; `None` where nothing of it is there.
     pub(super) fn json(&self) -> Option<Value> {
         (!self.bytes.is_empty()).then(|| {

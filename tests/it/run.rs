@@ -29,9 +29,12 @@ fn both_streams_pass_through_and_the_log_verifies() {
 fn where_stdout_does_not_take_what_is_told_that_is_holdpoints_own_failure() {
     let place = Place::new();
     for (arguments, so) in [
-        (&["run", "--json", "--", "true"][..], "the run is on record"),
-        (&["run", "--json", "--", "sh", "-c", "exit 7"], "the run is on record"),
-        (&["run", "--json", "--hold", "after", "--no-wait", "--", "true"], "the run is on record"),
+        (&["run", "--json", "--", "true"][..], "it is on record nevertheless"),
+        (&["run", "--json", "--", "sh", "-c", "exit 7"], "it is on record nevertheless"),
+        (
+            &["run", "--json", "--hold", "after", "--no-wait", "--", "true"],
+            "it is on record nevertheless",
+        ),
         (&["run", "--hold", "before", "--no-wait", "--", "true"], "was not started"),
         (&["run", "--json", "--hold", "before", "--no-wait", "--", "true"], "was not started"),
     ] {

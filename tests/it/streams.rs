@@ -1,5 +1,6 @@
 //! Exit 0 says that all was printed: what stdout or stderr does not take is lost, and no success.
 
+use crate::apply_support::initialize;
 use crate::program::{Place, json, status, text};
 use holdpoint_testing::hand_made::HandMade;
 use rustix::pipe::fcntl_setpipe_size;
@@ -10,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
 /// The program on a log, with its streams redirected as a shell does it.
-fn redirected(place: &Place, words: &[&str], how: &str) -> Output {
+pub(crate) fn redirected(place: &Place, words: &[&str], how: &str) -> Output {
     let program = place.command(words);
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("exec \"$@\" {how}")).arg0("sh").arg("sh");
@@ -183,4 +184,32 @@ fn an_error_behind_the_commit_point_names_the_record_and_what_it_is_about() {
         assert_eq!(status(&output), 1);
         assert!(text(&output.stderr).contains("it is on record nevertheless: record "));
     }
+}
+
+/// A line that begins a loop.
+fn submit(digit: &str) -> String {
+    serde_json::json!({ "submit": initialize(&digit.repeat(32)) }).to_string()
+}
+
+#[test]
+fn an_apply_whose_answers_are_lost_or_whose_log_is_not_closed_well_names_the_record() {
+    let place = Place::with_log();
+    let line = submit("1");
+    let other = submit("2");
+    std::fs::write(place.directory.path().join("lines"), line).unwrap();
+    let output = redirected(&place, &["apply", "lines"], ">/dev/full");
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), 1, "{said}");
+    assert!(said.contains("it is on record nevertheless: record "), "{said}");
+    std::fs::write(place.directory.path().join("lines"), other).unwrap();
+    std::fs::create_dir(place.log.join("HEAD.tmp")).unwrap();
+    let output = place.command(&["apply", "lines"]).output().unwrap();
+    let answers = text(&output.stdout);
+    let answers: Vec<serde_json::Value> =
+        answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let recorded = &answers[1]["error"]["recorded"];
+    assert_eq!(recorded["sequence"], answers[0]["receipt"]["last_sequence"], "{answers:?}");
+    assert_eq!(recorded["id"], answers[0]["receipt"]["loop_id"]);
+    assert_eq!(status(&output), 1);
+    assert!(text(&output.stderr).contains("it is on record nevertheless: record "));
 }

@@ -16,7 +16,7 @@
 //! [`INTERRUPT_GRACE`], [`STRAY_GRACE`], [`LAST_DRAIN`] and [`SINK_GRACE`]. What no bound can
 //! promise: a command that runs with another user's rights cannot be killed, so it is waited for;
 //! and a reader of passed-on output that is merely slow is waited for as long as nobody
-//! interrupts.
+//! interrupts, unless the sink [defers](OutputSink::defer) what is left.
 //!
 //! Architecture invariant: the executor neither reads nor writes the log, and knows no event.
 
@@ -25,6 +25,7 @@ mod capture;
 mod child_calls;
 mod command;
 mod descriptors;
+mod due;
 mod envelope;
 mod environment;
 #[cfg(target_os = "linux")]

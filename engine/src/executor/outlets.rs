@@ -27,10 +27,14 @@ impl Outlets<'_> {
         self.recorder.as_mut().is_none_or(|recorder| recorder.has_room())
     }
 
-    /// How a pipe is read now.
-    pub(super) fn reading<'c>(&mut self, cutter: Option<&'c mut PieceCutter>) -> Reading<'c> {
+    /// How a pipe is read now, where the sink may be so many bytes behind.
+    pub(super) fn reading<'c>(
+        &mut self,
+        cutter: Option<&'c mut PieceCutter>,
+        ahead: usize,
+    ) -> Reading<'c> {
         let wall_ns = self.recorder.as_ref().map_or(0, |recorder| recorder.wall_ns());
-        Reading { is_allowed: self.may_read(), cutter, wall_ns }
+        Reading { is_allowed: self.may_read(), ahead, cutter, wall_ns }
     }
 
     /// Hands over the pieces that are due.

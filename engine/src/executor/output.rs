@@ -43,6 +43,18 @@ pub trait OutputSink {
         let _ = notice;
     }
 
+    /// Takes what of a stream could not be passed on before the command was over, to pass it on
+    /// behind the record of its end. Gives back what it does not keep: its reader is then waited
+    /// for before anything is told of the end.
+    fn defer(&mut self, stream: OutputStream, rest: Vec<u8>) -> Option<Vec<u8>> {
+        let _ = stream;
+        Some(rest)
+    }
+
+    /// Passes on what it keeps, within a bound of its own: a person may be asked next, and the end
+    /// of the attempt is on record.
+    fn catch_up(&mut self) {}
+
     /// The descriptor to wait for before output is offered, so that [`accept`](Self::accept)
     /// need not block. Without one, a sink that blocks delays timeouts and signals.
     fn descriptor(&self, stream: OutputStream) -> Option<BorrowedFd<'_>> {

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::again::again;
 use super::child_calls::{StopRequests, inherited_terminals};
 use super::command::CommandSpec;
+use super::due::{earliest, timespec};
 use super::leader::{End, Leader, Limit, LostGuard, Program, start};
 use super::memory::MemoryWatch;
 use super::opened::OpenedProgram;
@@ -20,7 +21,7 @@ use super::pieces::PieceCutter;
 use super::process_table::ProcessTable;
 use super::report::{Containment, ExecuteError, ExecutionReport, Outcome, exit_status};
 use super::signals::{ForwardedSignal, ReceivedSignal, SignalOrigin, SignalSource};
-use super::stream::{Awaits, READ_BYTES, Stream};
+use super::stream::{READ_BYTES, Stream};
 
 /// From SIGTERM at the timeout to SIGKILL.
 pub const TERMINATE_GRACE: Duration = Duration::from_secs(1);
@@ -30,9 +31,15 @@ pub const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
 pub const STRAY_GRACE: Duration = Duration::from_millis(500);
 /// How long output is still read after that, from processes that have left the group.
 pub const LAST_DRAIN: Duration = Duration::from_millis(250);
-/// How long a sink that is behind is waited for after SIGKILL was due, once a command is being
-/// stopped.
+/// How long a sink that is behind, and [defers](OutputSink::defer) nothing, is waited for after
+/// SIGKILL was due, once a command is being stopped.
 pub const SINK_GRACE: Duration = Duration::from_secs(1);
+
+/// How many bytes a sink may be behind of each stream while the command is being stopped, which is
+/// as much as one pipe holds at most.
+const AHEAD_WHILE_STOPPING: usize = 1024 * 1024;
+/// The same once the command has ended.
+const AHEAD_BEHIND_THE_END: usize = 8 * 1024 * 1024;
 
 /// How often the end is looked for where the system cannot announce it, and stray processes when
 /// only their end is waited for.
@@ -106,7 +113,7 @@ enum Stage {
         /// When a stream that is still open is closed.
         until: Instant,
     },
-    /// Nothing is read any more, but the sink has yet to accept what was.
+    /// Nothing is read any more, but the sink has yet to accept what was, and defers nothing.
     Flushing,
     /// Done.
     Over,
@@ -151,6 +158,8 @@ struct Run {
     kill_at: Option<Instant>,
     /// When a sink that is behind is given up; `None` as long as nothing is being stopped.
     patience_until: Option<Instant>,
+    /// Whether a signal asked for the end of a command that was over.
+    has_insisted: bool,
     left_behind: bool,
 }
 
@@ -190,6 +199,7 @@ impl Run {
             cause: None,
             kill_at: None,
             patience_until: None,
+            has_insisted: false,
             left_behind: false,
         })
     }
@@ -227,6 +237,10 @@ impl Run {
             self.terminal.iter_mut().for_each(OwnTerminal::advance);
             self.move_output(outlets)?;
             self.heed_the_end()?;
+            if self.stage == Stage::Flushing && !self.has_insisted {
+                self.streams.iter_mut().for_each(|stream| stream.defer(&mut *outlets.sink));
+                self.heed_the_end()?;
+            }
             self.heed_the_clock();
             if self.stage == Stage::Over {
                 return Ok(());
@@ -244,7 +258,7 @@ impl Run {
             }
             if self.stage != Stage::Running {
                 // The command is over: a human who still asks is tired of waiting for the sink.
-                self.patience_until = Some(Instant::now());
+                (self.patience_until, self.has_insisted) = (Some(Instant::now()), true);
             } else if self.cause.is_some() {
                 self.kill_at = Some(Instant::now());
             } else {
@@ -255,8 +269,9 @@ impl Run {
 
     /// Moves what is there from the pipes to the recorder, or the captures, and the sink.
     fn move_output(&mut self, outlets: &mut Outlets<'_>) -> Result<(), ExecuteError> {
+        let ahead = self.ahead();
         for stream in &mut self.streams {
-            let reading = outlets.reading(self.cutter.as_mut());
+            let reading = outlets.reading(self.cutter.as_mut(), ahead);
             stream.advance(&mut self.buffer, &mut *outlets.sink, reading)?;
             outlets.hand_over(self.cutter.as_mut());
         }
@@ -272,7 +287,7 @@ impl Run {
     /// Moves from stage to stage once the leader has ended, as far as it goes.
     fn heed_the_end(&mut self) -> Result<(), ExecuteError> {
         let now = Instant::now();
-        self.be_patient_with_sink(now);
+        self.be_patient(now);
         loop {
             let next = self.next_stage(now)?;
             if next == self.stage {
@@ -306,24 +321,24 @@ impl Run {
                 Stage::Settling { until: now + STRAY_GRACE }
             }
             Stage::Settling { until } => self.settle(until, now)?,
-            Stage::Draining { .. } if self.is_drained() => Stage::Over,
+            Stage::Draining { .. } if self.is_read() => Stage::Flushing,
             Stage::Draining { until } if now >= until => {
                 self.streams.iter_mut().for_each(Stream::close);
                 Stage::Flushing
             }
-            Stage::Flushing if self.is_drained() => Stage::Over,
+            Stage::Flushing if !self.awaits_sink() => Stage::Over,
             stage => stage,
         })
     }
 
     /// Ends well when nothing is left of the group and its output; otherwise kills in time.
     fn settle(&mut self, until: Instant, now: Instant) -> Result<Stage, ExecuteError> {
-        if now < until && !self.is_drained() {
+        if now < until && !self.is_read() {
             return Ok(self.stage);
         }
         let survives = self.survives()?;
-        if self.is_drained() && !survives {
-            return Ok(Stage::Over);
+        if self.is_read() && !survives {
+            return Ok(Stage::Flushing);
         }
         if now < until {
             return Ok(self.stage);
@@ -388,8 +403,8 @@ impl Run {
         watched.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
         watched.extend(self.terminal.as_ref().and_then(OwnTerminal::interest));
         watched.extend(outlets.room().map(|room| PollFd::from_borrowed_fd(room, PollFlags::IN)));
-        let may_read = self.may_read;
-        watched.extend(self.streams.iter().filter_map(|stream| stream.interest(sink, may_read)));
+        let reading = (self.may_read, self.ahead());
+        watched.extend(self.streams.iter().flat_map(|stream| stream.interest(sink, reading)));
         let timeout = self.next_due().map(|due| timespec(due, Instant::now()));
         let ready = again(|| match poll(&mut watched, timeout.as_ref()) {
             // A signal is news.
@@ -499,21 +514,36 @@ impl Run {
         self.leader.signal_group(Signal::CONT);
     }
 
-    /// While the sink or the recorder is behind, the pipes are not read: the time that the
-    /// command's leftovers are given does not run. But a sink is not waited for without end once a
-    /// stop was asked.
-    fn be_patient_with_sink(&mut self, now: Instant) {
-        if !self.awaits_sink() && self.may_read {
-            return;
-        }
-        if self.patience_until.is_some_and(|until| now >= until) {
+    /// While the recorder is behind, the pipes are not read: the time that the command's leftovers
+    /// are given does not run. A sink is not waited for without end once a stop was asked.
+    fn be_patient(&mut self, now: Instant) {
+        let awaits_sink = matches!(self.stage, Stage::Running | Stage::Flushing);
+        if awaits_sink && self.is_tired() {
             self.streams.iter_mut().for_each(Stream::give_up_on_sink);
-            return;
         }
         match &mut self.stage {
+            _ if self.may_read => {}
             Stage::Settling { until } => *until = now + STRAY_GRACE,
             Stage::Draining { until } => *until = now + LAST_DRAIN,
             Stage::Running | Stage::Flushing | Stage::Over => {}
+        }
+    }
+
+    /// Whether a sink that is behind was waited for long enough.
+    fn is_tired(&self) -> bool {
+        self.patience_until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// How many bytes the sink may be behind: a command that runs waits for its reader, and what
+    /// is left of one that is over, or to end, waits for nobody.
+    fn ahead(&self) -> usize {
+        match self.stage {
+            Stage::Running if self.cause.is_none() => 0,
+            Stage::Running => AHEAD_WHILE_STOPPING,
+            Stage::Settling { .. } => AHEAD_BEHIND_THE_END,
+            // What a pipe still holds of what was killed there.
+            Stage::Draining { .. } => AHEAD_BEHIND_THE_END + AHEAD_WHILE_STOPPING,
+            Stage::Flushing | Stage::Over => 0,
         }
     }
 
@@ -537,27 +567,30 @@ impl Run {
         Ok(!table.living(among).is_empty())
     }
 
-    fn is_drained(&self) -> bool {
-        self.streams.iter().all(|stream| matches!(stream.awaits(), Awaits::Nothing))
+    /// Whether all output was read.
+    fn is_read(&self) -> bool {
+        self.streams.iter().all(Stream::is_over)
     }
 
     fn awaits_sink(&self) -> bool {
-        self.streams.iter().any(|stream| matches!(stream.awaits(), Awaits::Sink))
+        self.streams.iter().any(Stream::is_pending)
     }
 
     /// When something is to be done even if nothing happens.
     fn next_due(&self) -> Option<Instant> {
         let now = Instant::now();
-        let patience = self.patience_until.filter(|_| self.awaits_sink());
         let of_stage = match self.stage {
-            Stage::Running => self.due_while_running(now),
-            Stage::Settling { .. } if self.is_drained() => Some(now + LOOK_INTERVAL),
-            Stage::Settling { until } | Stage::Draining { until } if !self.awaits_sink() => {
-                Some(until)
-            }
-            Stage::Settling { .. } | Stage::Draining { .. } | Stage::Flushing | Stage::Over => None,
+            Stage::Running => earliest([self.patience(), self.due_while_running(now)]),
+            Stage::Settling { .. } if self.is_read() => Some(now + LOOK_INTERVAL),
+            Stage::Settling { until } | Stage::Draining { until } => Some(until),
+            Stage::Flushing => self.patience(),
+            Stage::Over => None,
         };
-        earliest([patience, of_stage, self.cutter.as_ref().and_then(PieceCutter::due)])
+        earliest([of_stage, self.cutter.as_ref().and_then(PieceCutter::due)])
+    }
+
+    fn patience(&self) -> Option<Instant> {
+        self.patience_until.filter(|_| self.awaits_sink())
     }
 
     fn due_while_running(&self, now: Instant) -> Option<Instant> {
@@ -565,36 +598,5 @@ impl Run {
         let deadline = self.deadline.filter(|_| self.cause.is_none());
         let end = self.terminal.as_ref().and_then(OwnTerminal::due);
         earliest([look, end, deadline, self.kill_at, self.memory.due()])
-    }
-}
-
-fn earliest<const N: usize>(instants: [Option<Instant>; N]) -> Option<Instant> {
-    instants.into_iter().flatten().min()
-}
-
-/// The time from now until an instant, rounded up so that it has come when the wait is over.
-fn timespec(due: Instant, now: Instant) -> Timespec {
-    let wait = due.saturating_duration_since(now);
-    let too_long = Timespec { tv_sec: i64::from(i32::MAX), tv_nsec: 0 };
-    Timespec::try_from(wait).unwrap_or(too_long)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wait_that_is_already_over_is_no_time_at_all() {
-        let now = Instant::now();
-        let wait = timespec(now, now + Duration::from_secs(1));
-        assert_eq!((wait.tv_sec, wait.tv_nsec), (0, 0));
-    }
-
-    #[test]
-    fn the_earliest_of_what_is_due_is_waited_for() {
-        let now = Instant::now();
-        let later = now + Duration::from_secs(1);
-        assert_eq!(earliest([Some(later), None, Some(now)]), Some(now));
-        assert_eq!(earliest([None, None]), None);
     }
 }

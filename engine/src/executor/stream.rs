@@ -1,5 +1,6 @@
 //! One output stream on its way from the command to the sink.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
@@ -17,34 +18,27 @@ pub(super) const READ_BYTES: usize = 64 * 1024;
 
 /// A pipe from the command, its capture, and what the sink has yet to accept.
 ///
-/// Nothing more is read while the sink is behind, so `pending` never holds more than one read:
-/// a slow reader slows the command down, as it would without us in between.
+/// While the command runs, nothing more is read where the sink is behind: a slow reader slows the
+/// command down, as it would without us in between. Once its end is in sight, the rest is read
+/// ahead up to a bound, so that no reader delays its record.
 #[derive(Debug)]
 pub(super) struct Stream {
     name: OutputStream,
     pipe: Option<OwnedFd>,
     end_seen: bool,
     capture: Capture,
-    pending: Vec<u8>,
+    pending: VecDeque<u8>,
     failure: Option<io::Error>,
 }
 
 /// Whether a pipe may be read now, and who takes what is read instead of the capture.
 pub(super) struct Reading<'c> {
     pub(super) is_allowed: bool,
+    /// How many bytes the sink may be behind; 0: none is read before it has all.
+    pub(super) ahead: usize,
     pub(super) cutter: Option<&'c mut PieceCutter>,
     /// The time by the recorder's clock.
     pub(super) wall_ns: u64,
-}
-
-/// What a stream is waiting for.
-pub(super) enum Awaits {
-    /// The command: more bytes, or the end.
-    Command,
-    /// The sink's readiness.
-    Sink,
-    /// Nothing: all was read and passed on.
-    Nothing,
 }
 
 impl Stream {
@@ -58,34 +52,36 @@ impl Stream {
             end_seen: pipe.is_none(),
             pipe,
             capture: Capture::new(limit),
-            pending: Vec::new(),
+            pending: VecDeque::new(),
             failure: None,
         })
     }
 
-    pub(super) fn awaits(&self) -> Awaits {
-        match (&self.pipe, self.pending.is_empty()) {
-            (_, false) => Awaits::Sink,
-            (Some(_), true) => Awaits::Command,
-            (None, true) => Awaits::Nothing,
-        }
+    /// Whether nothing is read any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.pipe.is_none()
     }
 
-    /// What to poll for, if anything. The pipe is read no further while nobody takes its pieces.
+    /// Whether the sink is behind.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Whether the pipe may be read although the sink is so much behind.
+    fn may_read(&self, ahead: usize) -> bool {
+        self.pending.is_empty() || self.pending.len() < ahead
+    }
+
+    /// What to poll for. The pipe is read no further while nobody takes its pieces.
     pub(super) fn interest<'a>(
         &'a self,
         sink: &'a dyn OutputSink,
-        may_read: bool,
-    ) -> Option<PollFd<'a>> {
-        match self.awaits() {
-            Awaits::Command if !may_read => None,
-            Awaits::Command => self.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)),
-            Awaits::Sink => {
-                let descriptor = sink.descriptor(self.name)?;
-                Some(PollFd::from_borrowed_fd(descriptor, PollFlags::OUT))
-            }
-            Awaits::Nothing => None,
-        }
+        (may_read, ahead): (bool, usize),
+    ) -> impl Iterator<Item = PollFd<'a>> {
+        let pipe = self.pipe.as_ref().filter(|_| may_read && self.may_read(ahead));
+        let room = sink.descriptor(self.name).filter(|_| self.is_pending());
+        let room = room.map(|room| PollFd::from_borrowed_fd(room, PollFlags::OUT));
+        pipe.map(|pipe| PollFd::new(pipe, PollFlags::IN)).into_iter().chain(room)
     }
 
     /// Passes on what is pending, then reads once, where it may, and passes that on. Never blocks,
@@ -96,9 +92,8 @@ impl Stream {
         sink: &mut dyn OutputSink,
         reading: Reading<'_>,
     ) -> Result<(), ExecuteError> {
-        let pending = std::mem::take(&mut self.pending);
-        self.pass_on(&pending, sink);
-        if !self.pending.is_empty() || !reading.is_allowed {
+        self.pass_pending_on(sink);
+        if !reading.is_allowed || !self.may_read(reading.ahead) {
             return Ok(());
         }
         let Some(pipe) = &self.pipe else { return Ok(()) };
@@ -129,9 +124,17 @@ impl Stream {
 
     /// Stops waiting for the sink, which counts as its failure.
     pub(super) fn give_up_on_sink(&mut self) {
-        if !self.pending.is_empty() {
+        if self.is_pending() {
             self.fail(io::Error::new(io::ErrorKind::TimedOut, "its reader did not keep up"));
             self.pending.clear();
+        }
+    }
+
+    /// Leaves what is pending to a sink that keeps it.
+    pub(super) fn defer(&mut self, sink: &mut dyn OutputSink) {
+        if self.is_pending() {
+            let rest = Vec::from(std::mem::take(&mut self.pending));
+            self.pending = sink.defer(self.name, rest).map_or_else(VecDeque::new, VecDeque::from);
         }
     }
 
@@ -154,27 +157,47 @@ impl Stream {
         (captured, failure)
     }
 
-    /// Offers bytes until the sink has them, or is not ready (the rest becomes `pending`), or
-    /// fails (the rest is dropped).
-    fn pass_on(&mut self, mut chunk: &[u8], sink: &mut dyn OutputSink) {
+    /// Passes bytes on behind what is pending; what the sink does not take now is pending then.
+    fn pass_on(&mut self, chunk: &[u8], sink: &mut dyn OutputSink) {
+        let taken = if self.is_pending() { 0 } else { self.offer(chunk, sink) };
+        self.pending.extend(chunk.get(taken..).unwrap_or_default());
+    }
+
+    fn pass_pending_on(&mut self, sink: &mut dyn OutputSink) {
+        while self.is_pending() {
+            let mut pending = std::mem::take(&mut self.pending);
+            let (next, _) = pending.as_slices();
+            let (offered, taken) = (next.len(), self.offer(next, sink));
+            pending.drain(..taken);
+            self.pending = pending;
+            if taken < offered {
+                return;
+            }
+        }
+    }
+
+    /// Offers bytes until the sink has them, or is not ready, or fails: then they are dropped. How
+    /// many are done with.
+    fn offer(&mut self, bytes: &[u8], sink: &mut dyn OutputSink) -> usize {
+        let mut chunk = bytes;
         while !chunk.is_empty() && self.failure.is_none() {
             let descriptor = sink.descriptor(self.name);
             let may_wait = descriptor.is_some();
+            let left = chunk.len();
             if descriptor.is_some_and(|descriptor| !is_writable(descriptor)) {
-                self.pending.extend_from_slice(chunk);
-                return;
+                return bytes.len().saturating_sub(left);
             }
             match sink.accept(self.name, chunk) {
                 Ok(0) => self.fail(io::ErrorKind::WriteZero.into()),
                 Ok(count) => chunk = chunk.get(count..).unwrap_or_default(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && may_wait => {
-                    self.pending.extend_from_slice(chunk);
-                    return;
+                    return bytes.len().saturating_sub(left);
                 }
                 Err(error) => self.fail(error),
             }
         }
+        bytes.len()
     }
 
     fn fail(&mut self, error: io::Error) {

@@ -244,7 +244,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 return Ok(());
             }
             let is_permitted = is_permitted || std::mem::take(&mut self.is_permitted);
-            match self.pass_hold_point(is_permitted, prompter, signals)? {
+            match self.pass_hold_point(is_permitted, prompter, sink, signals)? {
                 Next::Again => {}
                 Next::Stop => return Ok(()),
                 Next::Complete => {

@@ -10,7 +10,7 @@ use super::rebuild::{first_kept, read_events};
 use super::run::{EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_NOBODY_ANSWERED, RunError};
 use super::submit::{Origin, Receipt, Submitted};
 use super::watch::{Wake, Watch};
-use crate::executor::SignalSource;
+use crate::executor::{OutputSink, SignalSource};
 use crate::log::Storage;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::evidence_capture::StopCondition;
@@ -63,6 +63,7 @@ impl<S: Storage> Runner<'_, S> {
         &mut self,
         is_permitted: bool,
         prompter: &mut dyn Prompter,
+        sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<Next, RunError> {
         // An approval before the start is for one start: another one needs a person's RETRY.
@@ -74,7 +75,7 @@ impl<S: Storage> Runner<'_, S> {
         }
         match self.held_ending()? {
             None => Ok(unheld),
-            Some(ending) => self.ask(ending, prompter, signals),
+            Some(ending) => self.ask(ending, prompter, sink, signals),
         }
     }
 
@@ -91,6 +92,7 @@ impl<S: Storage> Runner<'_, S> {
         &mut self,
         ending: Ending,
         prompter: &mut dyn Prompter,
+        sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<Next, RunError> {
         // Watched first, looked at then: an answer in between wakes the wait.
@@ -100,6 +102,8 @@ impl<S: Storage> Runner<'_, S> {
             RequestHumanDecision { loop_id, entropy },
         ));
         let receipt = self.submit(&request)?;
+        // Whoever is asked sees the last of what was printed above the question.
+        sink.catch_up();
         let asked = Asked { sequence: receipt.first_sequence, ending };
         let mut request_id = request_of(&receipt);
         let engine = self.engine;

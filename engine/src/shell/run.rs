@@ -132,6 +132,18 @@ pub enum HeldRun {
     EndWaits(Box<EndWaits>),
 }
 
+impl HeldRun {
+    /// The last execution, where the command was started.
+    #[must_use]
+    pub const fn execution(&self) -> Option<&ExecutionReport> {
+        match self {
+            Self::Ended(report) => report.execution.as_ref(),
+            Self::LeftOpen(open) => open.execution.as_ref(),
+            Self::EndWaits(end) => end.execution.as_ref(),
+        }
+    }
+}
+
 /// A run whose end waits in its own file. What became of the loop is known when a writer has taken
 /// it up.
 #[derive(Debug)]
