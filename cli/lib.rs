@@ -80,6 +80,15 @@ use clap::Parser;
 use exit::{Exit, Failure, settle};
 use std::process::ExitCode;
 
+/// What signals do to this process, whoever started it.
+fn prepare_process() {
+    inherited::expect_children();
+    // Where it cannot be had, nothing is mapped.
+    let _ = holdpoint_log_files::map::guard();
+    // Where it cannot be had, the system ends whoever writes beyond the limit.
+    let _ = holdpoint_engine::shell::file_size_limit_is_an_error();
+}
+
 /// Does what the arguments of this process say.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -87,11 +96,7 @@ pub fn main() -> ExitCode {
     if let Some(served) = holdpoint_engine::executor::serve_as_guard() {
         return run::guard_exit(served).into();
     }
-    inherited::expect_children();
-    // Where it cannot be had, nothing is mapped.
-    let _ = holdpoint_log_files::map::guard();
-    // Where it cannot be had, the system ends whoever writes beyond the limit.
-    let _ = holdpoint_engine::shell::file_size_limit_is_an_error();
+    prepare_process();
     if let Some(exit) = usage::version_alone() {
         return exit.into();
     }
