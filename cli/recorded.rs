@@ -2,11 +2,12 @@
 
 use crate::exit::Failure;
 use holdpoint_domain::core::text::visible;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
 /// The record that stands, and what it is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Recorded {
     /// Sequence of the last record.
     sequence: u64,

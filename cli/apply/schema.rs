@@ -5,6 +5,7 @@ use super::answer::Answer;
 use super::submission::Line;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::recorded::Recorded;
 use holdpoint_domain::{Command, Envelope};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -20,6 +21,30 @@ struct Schemas {
     output: Schema,
     /// What a record holds, with every event, as `log show --json` shows it.
     record: Schema,
+}
+
+/// A line of output. For schemas alone: what is printed is an [`Answer`] or a [`Failure`].
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "its form is what counts")]
+enum OutputLine {
+    Answer(Answer),
+    /// The last line, where the verb itself failed.
+    Failed {
+        error: FailureForm,
+    },
+}
+
+/// What went wrong.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "its form is what counts")]
+struct FailureForm {
+    /// The stable code.
+    code: String,
+    /// Why, and what to do.
+    message: String,
+    /// What is on record nevertheless: the failure came behind the commit point.
+    recorded: Option<Recorded>,
 }
 
 /// Prints the schemas as one JSON value.
@@ -40,7 +65,7 @@ fn schemas() -> Schemas {
         }
     }
     let output = || SchemaSettings::draft2020_12().for_serialize();
-    Schemas { input, output: of::<Answer>(output()), record: of::<Envelope>(output()) }
+    Schemas { input, output: of::<OutputLine>(output()), record: of::<Envelope>(output()) }
 }
 
 fn of<T: JsonSchema>(settings: SchemaSettings) -> Schema {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 const GOLDEN: &str = include_str!("../../engine/domain/tests/golden/events_v6.txt");
 
-fn schemas() -> Value {
+pub(crate) fn schemas() -> Value {
     json(&Place::new().holdpoint(&["apply", "--schema"]))
 }
 
@@ -105,7 +105,7 @@ fn hexadecimal(pattern: &Value, text: &str) -> bool {
         }
 }
 
-fn assert_fits(schema: &Value, value: &Value) {
+pub(crate) fn assert_fits(schema: &Value, value: &Value) {
     assert_eq!(misfit(schema, schema, value), Ok(()), "{value:#}");
 }
 

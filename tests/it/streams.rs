@@ -1,5 +1,6 @@
 //! Exit 0 says that all was printed: what stdout or stderr does not take is lost, and no success.
 
+use crate::apply_schema::{assert_fits, schemas};
 use crate::apply_support::initialize;
 use crate::program::{Place, json, status, text};
 use holdpoint_testing::hand_made::HandMade;
@@ -210,6 +211,7 @@ fn an_apply_whose_answers_are_lost_or_whose_log_is_not_closed_well_names_the_rec
     let recorded = &answers[1]["error"]["recorded"];
     assert_eq!(recorded["sequence"], answers[0]["receipt"]["last_sequence"], "{answers:?}");
     assert_eq!(recorded["id"], answers[0]["receipt"]["loop_id"]);
+    answers.iter().for_each(|answer| assert_fits(&schemas()["output"], answer));
     assert_eq!(status(&output), 1);
     assert!(text(&output.stderr).contains("it is on record nevertheless: record "));
 }
