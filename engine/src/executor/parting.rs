@@ -21,7 +21,7 @@ mod linux {
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
-    use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
+    use rustix::process::{Pid, Signal, WaitOptions, kill_process, pidfd_send_signal, waitpid};
 
     use super::super::guard_messages::{Request, send};
     use super::super::guarded::outlasts;
@@ -49,6 +49,8 @@ mod linux {
                 return;
             }
             self.signal(Signal::KILL);
+            // The process above it, which somebody may have stopped: not reaped, it is no other's.
+            let _ = kill_process(self.process, Signal::KILL);
             let _ = waitpid(Some(self.process), WaitOptions::empty());
         }
 

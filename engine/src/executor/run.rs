@@ -35,14 +35,12 @@ pub const LAST_DRAIN: Duration = Duration::from_millis(250);
 /// SIGKILL was due, once a command is being stopped.
 pub const SINK_GRACE: Duration = Duration::from_secs(1);
 
-/// How many bytes a sink may be behind of each stream while the command is being stopped, which is
-/// as much as one pipe holds at most.
+/// How many bytes of each stream a sink may be behind while the command is stopped: a pipe's most.
 const AHEAD_WHILE_STOPPING: usize = 1024 * 1024;
 /// The same once the command has ended.
 const AHEAD_BEHIND_THE_END: usize = 8 * 1024 * 1024;
 
-/// How often the end is looked for where the system cannot announce it, and stray processes when
-/// only their end is waited for.
+/// How often the end, and that of stray processes, is looked for where no system announces it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs a command to its end, whatever that is, and reports.

@@ -21,7 +21,7 @@ use holdpoint_log_format::limits::OUTCOME_FILE_MAX;
 use holdpoint_log_format::{EntryHeader, EntryKind, RunKey, RunStart, names, outcome_file};
 use rustix::fs::{
     FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW,
-    fallocate, fchmod, fdatasync, flock, fstat, fsync, ftruncate, futimens, lstat,
+    fallocate, fchmod, fdatasync, flock, fstat, ftruncate, futimens, lstat,
 };
 use std::fs::File;
 use std::io::{self, Write};
@@ -113,10 +113,7 @@ impl RunFile {
 
     /// Whether the file's name still stands for it, and nothing else does.
     fn check_named(&self) -> io::Result<()> {
-        let (own, named) = (fstat(&*self.file)?, lstat(&self.path)?);
-        let is_it = (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) && own.st_nlink == 1;
-        let swapped = || io::Error::other("somebody put another file in its place");
-        is_it.then_some(()).ok_or_else(swapped)
+        check_names(&*self.file, &self.path)
     }
 
     /// Takes away all entries: the log has them, durably.
@@ -197,9 +194,6 @@ fn append_at_end(
     let mut file = File::from(file.try_clone()?);
     file.write_all(&entry)?;
     fdatasync(&file)?;
-    if number == 1 {
-        fsync(&directory)?;
-    }
     touch(directory)
 }
 
@@ -253,8 +247,9 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
     let path = storage.path(&names::run(loop_id));
     let directory = open_directory(storage)?;
     let mut file = File::from(rustix::fs::open(&path, NEW_FILE, NEW_MODE)?);
-    // Its name is synced with its first entry: a power cut before that leaves nothing to find.
-    finish(&mut file).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+    // Durable before the start is: a run on the log without its file is nobody's to end.
+    let made = finish(&mut file).and_then(|()| storage.sync_directory(names::RUNS));
+    made.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
     // A file system that reserves nothing, or has nothing left, says so when the room is made.
     let _ = fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVED);
     Ok(RunFile { file: Arc::new(file.into()), directory, path })
@@ -290,7 +285,9 @@ pub fn keep_outcome(log: &Path, decision_id: &str, payload: &[u8]) -> io::Result
         file.write_all(&bytes)?;
         fdatasync(&file)?;
         storage.sync_directory(names::RUNS)?;
-        touch(&*open_directory(&storage)?)
+        touch(&*open_directory(&storage)?)?;
+        // A writer may have taken it for torn before it was locked.
+        check_names(&file, &path)
     });
     kept.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
     Ok(true)
@@ -301,6 +298,14 @@ pub fn keep_outcome(log: &Path, decision_id: &str, payload: &[u8]) -> io::Result
 pub fn kept_outcome(log: &Path, decision_id: &str) -> Option<Vec<u8>> {
     let path = DirectoryStorage::new(log).path(&names::run(&names::outcome(decision_id)?));
     read_outcome(&path).ok()?.1
+}
+
+/// Whether a file's name still stands for it, and nothing else does.
+fn check_names(file: impl AsFd, path: &Path) -> io::Result<()> {
+    let (own, named) = (fstat(file)?, lstat(path)?);
+    let is_it = (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) && own.st_nlink == 1;
+    let swapped = || io::Error::other("somebody put another file in its place");
+    is_it.then_some(()).ok_or_else(swapped)
 }
 
 /// A link in the directory's place is not followed.

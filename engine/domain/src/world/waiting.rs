@@ -33,5 +33,6 @@ impl WaitingCommand {
             && number.and_then(|number| number.parse().ok()) == Some(user)
             && self.actor == report.by.actor()
             && self.proven_by == Authentication::None
+            && report.by.authenticated_by == Authentication::None
     }
 }
