@@ -5,6 +5,7 @@ use crate::program::{Place, json, skip, status, text};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -324,6 +325,28 @@ fn what_somebody_else_wrote_linked_or_swapped_counts_for_nothing_and_is_kept() {
     waiting.expect_not_the_recorders("no entry begins here");
     assert!(since.elapsed() < Duration::from_secs(30), "{:?}", since.elapsed());
     assert!(length < 1 << 20);
+}
+
+#[test]
+fn nothing_is_said_to_be_safe_behind_what_somebody_else_wrote_into_the_file() {
+    let place = Place::with_log();
+    let begun = Begun::start(&place, 0, &["--json"], "echo done; exit 7");
+    let lock = HeldLock::of(&place);
+    let [file] = &run_files(&place)[..] else { panic!("one run is under way") };
+    File::options().append(true).open(file).unwrap().write_all(&[b'x'; 400]).unwrap();
+    fs::write(&begun.go, "").unwrap();
+    // It waits for the log's lock instead, for there is no other way to keep the end.
+    let until = Instant::now() + Duration::from_secs(1);
+    let mut child = begun.child;
+    while Instant::now() < until {
+        assert!(child.try_wait().unwrap().is_none(), "the end is nowhere");
+        std::thread::yield_now();
+    }
+    drop(lock);
+    let told = json(&child.wait_with_output().unwrap());
+    assert_eq!((&told["exit_status"], &told["end_waits"]), (&7.into(), &Value::Null), "{told:#}");
+    let shown = shown_after_a_writer(&place, told["loop_id"].as_str().unwrap());
+    assert_ne!(shown["outcome"], "lost", "{shown:#}");
 }
 
 #[test]

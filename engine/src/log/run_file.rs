@@ -28,6 +28,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How often the lock of a file that was just made is tried: whoever only looks at it gives it
@@ -57,6 +58,8 @@ pub struct RunFile {
     /// The directory that it lies in: touched with each entry, so that other writers notice.
     directory: Arc<OwnedFd>,
     path: PathBuf,
+    /// Where it ends as far as it was written here.
+    end: AtomicU64,
 }
 
 /// A name in the directory of the runs' files, without a look into the file.
@@ -94,7 +97,7 @@ impl RunFile {
     ///
     /// # Errors
     /// What the disk says; and that the name stands for another file by now, so that nobody would
-    /// find the entry. Nothing was kept then.
+    /// find the entry, or that somebody else wrote into the file. Nothing was kept then.
     pub fn append(
         &self,
         key: &RunKey,
@@ -102,13 +105,20 @@ impl RunFile {
         (kind, number): (EntryKind, u64),
         payload: &[u8],
     ) -> io::Result<()> {
-        let before = fstat(&*self.file)?.st_size;
+        let end = self.end.load(Ordering::Relaxed);
+        if length(&*self.file)? != end {
+            // Nobody would believe an entry behind what somebody else wrote.
+            return Err(io::Error::other("somebody else wrote into it"));
+        }
         let appended =
             append_at_end(&self.file, &self.directory, key, start, (kind, number), payload)
-                .and_then(|()| self.check_named());
-        appended.inspect_err(|_| {
-            let _ = ftruncate(&*self.file, u64::try_from(before).unwrap_or(0));
-        })
+                .and_then(|()| self.check_named())
+                .and_then(|()| length(&*self.file));
+        let end = appended.inspect_err(|_| {
+            let _ = ftruncate(&*self.file, end);
+        })?;
+        self.end.store(end, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Whether the file's name still stands for it, and nothing else does.
@@ -125,6 +135,7 @@ impl RunFile {
         if !entries.is_at_end() {
             ftruncate(&*self.file, entries.offset())?;
         }
+        self.end.store(length(&*self.file)?, Ordering::Relaxed);
         Ok(())
     }
 
@@ -252,7 +263,8 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
     made.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
     // A file system that reserves nothing, or has nothing left, says so when the room is made.
     let _ = fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVED);
-    Ok(RunFile { file: Arc::new(file.into()), directory, path })
+    let end = AtomicU64::new(length(&file)?);
+    Ok(RunFile { file: Arc::new(file.into()), directory, path, end })
 }
 
 /// Lets the outcome of what an approval was spent for wait, durably, for the next writer: without a
@@ -268,6 +280,8 @@ pub fn keep_outcome(log: &Path, decision_id: &str, payload: &[u8]) -> io::Result
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     let storage = DirectoryStorage::new(log);
+    // Root leaves no file of its own in another user's log.
+    let _owner = AsOwner::of(log)?;
     if check_place(&storage).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         match storage.create_directory(names::RUNS) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -298,6 +312,10 @@ pub fn keep_outcome(log: &Path, decision_id: &str, payload: &[u8]) -> io::Result
 pub fn kept_outcome(log: &Path, decision_id: &str) -> Option<Vec<u8>> {
     let path = DirectoryStorage::new(log).path(&names::run(&names::outcome(decision_id)?));
     read_outcome(&path).ok()?.1
+}
+
+fn length(file: impl AsFd) -> io::Result<u64> {
+    Ok(u64::try_from(fstat(file)?.st_size).unwrap_or(0))
 }
 
 /// Whether a file's name still stands for it, and nothing else does.
@@ -353,7 +371,8 @@ pub(super) fn take(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Opti
         return Ok(None);
     }
     let directory = open_directory(storage)?;
-    Ok(Some(RunFile { file: Arc::new(file.into()), directory, path }))
+    let end = AtomicU64::new(length(&file)?);
+    Ok(Some(RunFile { file: Arc::new(file.into()), directory, path, end }))
 }
 
 fn try_lock(file: impl AsFd) -> io::Result<bool> {

@@ -75,7 +75,7 @@ pub(super) struct Runner<'a, S: Storage> {
     /// Whether a question may follow when what waits is taken up.
     pub(super) may_be_asked: bool,
     /// The guard of an attempt that has ended, until that is on record.
-    parting: Option<Parting>,
+    pub(super) parting: Option<Parting>,
 }
 
 impl<'a, S: Storage> Runner<'a, S> {
@@ -222,6 +222,9 @@ impl<'a, S: Storage> Runner<'a, S> {
         let carried_out = self.carry_out(prompter, sink, signals);
         let acknowledged = self.seat.acknowledge();
         self.is_recorded &= acknowledged.is_ok() && self.engine.core().log.poison().is_none();
+        if self.is_recorded {
+            self.part_from_guard();
+        }
         match carried_out.and_then(|()| Ok(acknowledged?)) {
             Ok(()) => self.into_outcome(),
             Err(error) => Err(self.told_of(error)),
@@ -236,6 +239,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         signals: &mut dyn SignalSource,
     ) -> Result<(), RunError> {
         loop {
+            self.settle_attempt()?;
             let is_permitted = self.attempt_once(sink, signals)?;
             if self.halted.is_some() {
                 return Ok(());
@@ -286,11 +290,9 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.is_recorded = false;
         let is_permitted = match self.execute(opened, sink, signals)? {
             Ok(mut report) => {
-                // Where this fails, the guard writes down how the command ended.
+                // Until that is durable, the guard would write down how the command ended.
                 self.parting = report.parting.take();
-                let is_permitted = self.executed(report)?;
-                self.parting.take().into_iter().for_each(Parting::recorded);
-                is_permitted
+                self.executed(report)?
             }
             Err(error @ ExecuteError::Replaced { .. }) => {
                 self.stop_replaced(&error.to_string()).map(|()| false)?

@@ -9,6 +9,7 @@ use super::origin::Origin;
 use super::receipt::{Receipt, Submitted};
 use super::run::RunError;
 use super::run_seat::{Recorded, Sync};
+use crate::executor::Parting;
 use crate::log::{AppendError, Storage};
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
@@ -24,6 +25,20 @@ impl<S: Storage> Runner<'_, S> {
         let proof = self.engine.core().identity.proof_of(&self.origin.actor);
         let recorded = self.seat.record(&self.origin, proof, command, Sync::Later)?;
         self.take_note(recorded)
+    }
+
+    /// The end of the attempt is durable: its guard has nothing to write down.
+    pub(super) fn part_from_guard(&mut self) {
+        self.parting.take().into_iter().for_each(Parting::recorded);
+    }
+
+    /// Before another attempt the end of the one before is durable.
+    pub(super) fn settle_attempt(&mut self) -> Result<(), RunError> {
+        if self.parting.is_some() {
+            self.seat.acknowledge()?;
+            self.part_from_guard();
+        }
+        Ok(())
     }
 
     /// Whether how the run ended waits in its own file.

@@ -102,6 +102,7 @@ impl<S: Storage> Runner<'_, S> {
             RequestHumanDecision { loop_id, entropy },
         ));
         let receipt = self.submit(&request)?;
+        self.part_from_guard();
         // Whoever is asked sees the last of what was printed above the question.
         sink.catch_up();
         let asked = Asked { sequence: receipt.first_sequence, ending };

@@ -111,15 +111,16 @@ fn check_owner<S: Storage>(
     start: &Start,
 ) -> Result<(), RunFileFault> {
     let (expected, found) = (start.user, entries.owner());
-    let of_log = || std::fs::metadata(engine.caches.root()).is_ok_and(|log| is_of(&log, found));
-    match found == expected || (expected == 0 && of_log()) {
+    match found == expected || (expected == 0 && owns_log(engine, found)) {
         true => Ok(()),
         false => Err(RunFileFault::Owner { expected, found }),
     }
 }
 
-fn is_of(file: &std::fs::Metadata, user: u32) -> bool {
-    std::os::unix::fs::MetadataExt::uid(file) == user
+/// Whether the log is this user's: root's files in it are, too.
+pub(super) fn owns_log<S: Storage>(engine: &Core<S>, user: u32) -> bool {
+    let log = std::fs::metadata(engine.caches.root());
+    log.is_ok_and(|log| std::os::unix::fs::MetadataExt::uid(&log) == user)
 }
 
 impl TakenUp {

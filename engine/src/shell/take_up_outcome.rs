@@ -9,7 +9,7 @@ use super::engine::Core;
 use super::error::SubmitError;
 use super::rebuild::LiveState;
 use super::submit::{Asked, By, Origin, carry_out, moment_of_next};
-use super::take_up::{KEY_ENGINE, KEY_TENANT};
+use super::take_up::{KEY_ENGINE, KEY_TENANT, owns_log};
 use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::core::actor::Proof;
 use holdpoint_domain::world::waiting::WaitingCommand;
@@ -28,9 +28,13 @@ pub(super) fn take_up_outcome<S: Storage>(
     // Its hook was killed before it had said that the outcome is kept.
     if let Some(payload) = payload {
         let waiting: Option<WaitingCommand> = serde_json::from_slice(&payload).ok();
-        let Some(waiting) = waiting.filter(|it| it.is_outcome_of(decision_id, user)) else {
-            return Ok(());
-        };
+        let claimed = waiting.and_then(|waiting| {
+            let users = [Some(user), owns_log(engine, user).then_some(0)];
+            let user = users.into_iter().flatten();
+            let mut user = user.filter(|user| waiting.is_outcome_of(decision_id, *user));
+            user.next().map(|user| (waiting, user))
+        });
+        let Some((waiting, user)) = claimed else { return Ok(()) };
         let point = hot.world.closed_decision_points().find(|it| *it.decision_id == *decision_id);
         let causation = point.and_then(|it| it.consumed.as_ref()).map(|spent| spent.sequence);
         let WaitingCommand { actor, proven_by, command } = waiting;
