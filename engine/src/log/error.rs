@@ -146,7 +146,8 @@ fn state_of(row: Row) -> &'static str {
 fn way_on(row: Row) -> &'static str {
     match row {
         Row::ShortOfHead => {
-            "copy it anew, HEAD before its segments, or go on from it with `holdpoint log continue`"
+            "copy it anew, HEAD before its segments, or go on from it with \
+             `holdpoint log continue DIR`"
         }
         _ => "go on in a new log that `holdpoint salvage` makes of what holds",
     }
