@@ -60,7 +60,7 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 }
 
 /// A log as it is before it is continued.
-struct Found {
+struct Continuation {
     short: ShortLog,
     world: World,
     /// What waits in the files of runs, and files that are no log's: neither goes along.
@@ -82,7 +82,7 @@ fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     let left = left_behind(&short.path);
     let is_adopted = candidate(&short.path, short.log)?.ground()?.is_ok();
-    let found = Found { short, world: rebuilt.world, left, is_adopted };
+    let found = Continuation { short, world: rebuilt.world, left, is_adopted };
     let offer = Offer::of_change(found.lines(), "holdpoint log continue", WORD);
     let Some(line) = offer.typed()? else {
         let message = format!(
@@ -175,7 +175,7 @@ fn left_behind(log: &Path) -> Vec<String> {
     left
 }
 
-impl Found {
+impl Continuation {
     /// How many records are missing.
     const fn missing(&self) -> u64 {
         self.short.stated_sequence.saturating_sub(self.short.kept.sequence)
@@ -273,7 +273,7 @@ impl Ended {
 
 fn show(
     global: &Global,
-    found: &Found,
+    found: &Continuation,
     report: &ContinueReport,
     made: &Rebuilt,
 ) -> Result<(), Failure> {

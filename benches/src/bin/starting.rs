@@ -15,10 +15,10 @@ use std::time::Instant;
 type Measured<T> = Result<T, Box<dyn Error>>;
 
 const ROUNDS: usize = 5;
-/// How often each is started in a round: processor time is told in hundredths of a second.
+/// Starts of each line in a round: processor time is told in hundredths of a second.
 const STARTS: u32 = 100;
 
-/// What is started. The first one is what the others are compared with.
+/// Command lines to start. The others are compared with the first one.
 const LINES: [&[&str]; 5] = [
     &["timeout", "5", "true"],
     &["PROGRAM", "--version"],
@@ -78,7 +78,7 @@ fn measure(program: &str, memory: &Path) -> Measured<()> {
     Ok(())
 }
 
-/// Of one start, in milliseconds.
+/// Time of one start, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     wall: f64,
@@ -104,7 +104,7 @@ fn cost(line: &[&str], directory: &Path) -> Measured<Cost> {
     Ok(Cost { wall, processor: ticks * 1_000.0 / each_second / starts })
 }
 
-/// The processor time of all children that were waited for, and of theirs.
+/// Processor time of all children that were waited for, and of theirs.
 fn children_ticks() -> Measured<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let (_, fields) = stat.rsplit_once(')').ok_or("no name in /proc/self/stat")?;

@@ -60,11 +60,36 @@ pub(super) fn append_labelled<S: Storage>(
     {
         state_fingerprints_behind(&hot.world, turn, now, adopted, events);
     }
-    let appended = append_made(hot, turn, &envelopes, now)?;
-    for (sequence, made) in (appended.first_sequence..).zip(&envelopes) {
+    append_evolving(hot, turn, (envelopes, adopts), now)
+}
+
+/// Appends events of several stories in one batch, behind the statement of the rules where nobody
+/// has made it before, and evolves the state by them. The statement is not given back.
+pub(super) fn append_stories<S: Storage>(
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
+    envelopes: impl IntoIterator<Item = Envelope>,
+    now: Moment,
+) -> Result<(Appended, Vec<Event>), SubmitError> {
+    let mut batch: Vec<Envelope> = rules_first(&hot.world).into_iter().collect();
+    let adopts = batch.len();
+    batch.extend(envelopes);
+    batch.iter_mut().for_each(|made| made.clock = now.stated_clock());
+    append_evolving(hot, turn, (batch, adopts), now)
+}
+
+/// Appends a batch, evolves the state by it, and gives what was asked for of it.
+fn append_evolving<S: Storage>(
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
+    (batch, adopts): (Vec<Envelope>, usize),
+    now: Moment,
+) -> Result<(Appended, Vec<Event>), SubmitError> {
+    let appended = append_made(hot, turn, &batch, now)?;
+    for (sequence, made) in (appended.first_sequence..).zip(&batch) {
         hot.world.evolve_decided(sequence, now.at, made);
     }
-    Ok(asked_for(appended, envelopes, adopts))
+    Ok(asked_for(appended, batch, adopts))
 }
 
 /// The statement of the rules that a batch begins with, where nobody has made it before.

@@ -2,7 +2,7 @@
 //! one. The time of records never goes back, so it stands still until the clock is there. What was
 //! due by it has ended; what begins from here on is judged by own clocks meanwhile.
 
-use super::append::{append_made, asked_for, envelope, rules_first};
+use super::append::{append_stories, envelope};
 use super::engine::{Core, Engine, system_actor};
 use super::error::SubmitError;
 use super::person_terminal::TypedLine;
@@ -10,7 +10,6 @@ use super::rebuild::LiveState;
 use super::submit::{By, Origin, Submitted, moment_of_next, receipt, with_turn};
 use super::writers_own::note_clock_step;
 use crate::log::Storage;
-use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;
 use holdpoint_domain::log::ClockStepAccepted;
@@ -38,12 +37,9 @@ impl<S: Storage> Engine<S> {
         line: TypedLine,
     ) -> Result<Submitted, SubmitError> {
         let core = self.core();
-        let identity = core.identity.at_terminal_of(line);
-        let proof = identity.proof_of(&origin.actor);
-        if proof.by != Authentication::Terminal || origin.actor.kind != Actor::Human {
+        let Some((person, proof)) = core.identity.person_who_typed(line, &origin.actor) else {
             return Ok(Submitted::Refused(Refusal::ApprovalNeeded));
-        }
-        let person: Principal = identity.principal(origin.actor.kind, &origin.actor.id);
+        };
         with_turn(core, |engine, hot, turn| {
             hot.world.check_rules()?;
             let reading = note_clock_step(engine, hot, turn)?;
@@ -55,15 +51,7 @@ impl<S: Storage> Engine<S> {
             let accepted = decide_for_writer(&hot.world, &command, now)?.pop();
             let by = By { origin, proof: Some(proof) };
             let said = accepted.map(|event| envelope(&hot.world, by, None, event));
-            let mut batch: Vec<Envelope> = rules_first(&hot.world).into_iter().collect();
-            let adopts = batch.len();
-            batch.extend(ends.into_iter().chain(said));
-            batch.iter_mut().for_each(|made| made.clock = now.stated_clock());
-            let appended = append_made(hot, turn, &batch, now)?;
-            for (sequence, made) in (appended.first_sequence..).zip(&batch) {
-                hot.world.evolve_decided(sequence, now.at, made);
-            }
-            let (appended, events) = asked_for(appended, batch, adopts);
+            let (appended, events) = append_stories(hot, turn, ends.into_iter().chain(said), now)?;
             Ok(Submitted::Accepted(receipt(&appended, now.at, events)))
         })
     }

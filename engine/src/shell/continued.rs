@@ -12,7 +12,7 @@ mod place;
 pub use error::ContinueError;
 pub use place::{LeftDirectory, left_by_interrupted};
 
-use super::append::{append_made, asked_for, envelope, rules_first};
+use super::append::{append_stories, envelope};
 use super::engine::{Core, Engine, system_actor};
 use super::engine_options::EngineOptions;
 use super::error::SubmitError;
@@ -21,7 +21,7 @@ use super::rebuild::LiveState;
 use super::submit::{By, Origin, Receipt, Submitted, moment_of_next, receipt, with_turn};
 use crate::log::{Options, Storage};
 use copy::Looked;
-use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::LogContinued;
 use holdpoint_domain::{Envelope, Event, Refusal, World, WriterCommand, decide_for_writer};
@@ -125,12 +125,10 @@ impl<S: Storage> Engine<S> {
         body: impl FnOnce(Principal) -> LogContinued,
     ) -> Result<Submitted, SubmitError> {
         let core = self.core();
-        let identity = core.identity.at_terminal_of(line);
-        let proof = identity.proof_of(&origin.actor);
-        if proof.by != Authentication::Terminal || origin.actor.kind != Actor::Human {
+        let Some((person, proof)) = core.identity.person_who_typed(line, &origin.actor) else {
             return Ok(Submitted::Refused(Refusal::ApprovalNeeded));
-        }
-        let body = Box::new(body(identity.principal(origin.actor.kind, &origin.actor.id)));
+        };
+        let body = Box::new(body(person));
         with_turn(core, |engine, hot, turn| {
             hot.world.check_rules()?;
             let now = moment_of_next(engine.now(), turn);
@@ -138,15 +136,8 @@ impl<S: Storage> Engine<S> {
             let command = WriterCommand::ContinueLog { body, lost };
             let events = decide_for_writer(&hot.world, &command, now)?;
             let by = By { origin, proof: Some(proof) };
-            let mut batch: Vec<Envelope> = rules_first(&hot.world).into_iter().collect();
-            let adopts = batch.len();
-            batch.extend(events.into_iter().map(|event| told(&hot.world, by, event)));
-            batch.iter_mut().for_each(|made| made.clock = now.stated_clock());
-            let appended = append_made(hot, turn, &batch, now)?;
-            for (sequence, made) in (appended.first_sequence..).zip(&batch) {
-                hot.world.evolve_decided(sequence, now.at, made);
-            }
-            let (appended, events) = asked_for(appended, batch, adopts);
+            let told: Vec<_> = events.into_iter().map(|it| told(&hot.world, by, it)).collect();
+            let (appended, events) = append_stories(hot, turn, told, now)?;
             Ok(Submitted::Accepted(receipt(&appended, now.at, events)))
         })
     }

@@ -146,6 +146,19 @@ impl Identity {
         Self { terminal: Some(line.into_terminal()), ..self.clone() }
     }
 
+    /// The person who typed a line at this process's terminal, as the actor says, with the proof of
+    /// that; `None` where no person did.
+    pub(super) fn person_who_typed(
+        &self,
+        line: TypedLine,
+        actor: &ActorId,
+    ) -> Option<(Principal, Proof)> {
+        let identity = self.at_terminal_of(line);
+        let proof = identity.proof_of(actor);
+        let is_person = proof.by == Authentication::Terminal && actor.kind == Actor::Human;
+        is_person.then(|| (identity.principal(actor.kind, &actor.id), proof))
+    }
+
     /// The name of this process's user.
     #[must_use]
     pub fn name(&self) -> &str {
