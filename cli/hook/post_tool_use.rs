@@ -25,10 +25,8 @@ use holdpoint_domain::world::waiting::WaitingCommand;
 use holdpoint_domain::{Command, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::ends_without_secrets;
-use holdpoint_engine::log::{AppendError, OpenError, keep_outcome, kept_outcome};
-use holdpoint_engine::shell::{
-    Conditions, EngineError, IdempotencyKey, Origin, SubmitError, Submitted,
-};
+use holdpoint_engine::log::{OpenError, keep_outcome, kept_outcome};
+use holdpoint_engine::shell::{Conditions, EngineError, IdempotencyKey, Origin, Submitted};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -73,11 +71,11 @@ fn record(log: &Path, terms: &Terms) -> Result<(), String> {
         Ok(engine) => engine,
         Err(EngineError::Open(OpenError::NothingHere { .. })) => return Err(words::no_log(log)),
         Err(EngineError::Open(OpenError::Locked { .. })) => return keep(),
-        Err(EngineError::Submit(error)) if is_locked(&error) => return keep(),
+        Err(EngineError::Submit(error)) if error.is_locked() => return keep(),
         Err(error) => return Err(said(error)),
     };
     let spent = match engine.query(|world| spent(world, &by.id, (&binding, call), |_| false)) {
-        Err(error) if is_locked(&error) => return keep(),
+        Err(error) if error.is_locked() => return keep(),
         spent => spent.map_err(said)?,
     };
     let Some(point) = spent else { return Ok(()) };
@@ -211,7 +209,7 @@ fn report(
     match engine.submit_when(&origin, &conditions, &command) {
         Ok(Submitted::Accepted(_) | Submitted::Repeated(_)) => Ok(()),
         Ok(Submitted::Refused(refusal)) => Err(Unreported::Said(said(refusal))),
-        Err(error) if is_locked(&error) => Err(Unreported::Locked),
+        Err(error) if error.is_locked() => Err(Unreported::Locked),
         Err(error) => Err(Unreported::Said(said(error))),
     }
 }
@@ -222,10 +220,6 @@ enum Unreported {
     Locked,
     /// In words.
     Said(String),
-}
-
-fn is_locked(error: &SubmitError) -> bool {
-    matches!(error, SubmitError::Append(AppendError::Locked { .. }))
 }
 
 fn reporting(decision_id: &str, by: Principal, claim: OutcomeClaim) -> Command {

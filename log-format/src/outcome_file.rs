@@ -1,7 +1,6 @@
 //! The file in which the outcome of one approved call waits: a claim, which nobody signed. Who made
 //! it is told by the owner of the file alone.
 
-use alloc::format;
 use alloc::vec::Vec;
 use sha2::{Digest, Sha256};
 
@@ -38,8 +37,7 @@ pub fn decode(bytes: &[u8]) -> OutcomeFile<'_> {
 }
 
 fn digits(payload: &[u8]) -> Vec<u8> {
-    let digest = Sha256::digest(payload);
-    digest.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
+    base16ct::lower::encode_string(&Sha256::digest(payload)).into_bytes()
 }
 
 #[cfg(test)]

@@ -142,3 +142,11 @@ pub enum SubmitError {
     #[error("the ticket's outcome was taken before: keep it where it was taken")]
     Taken,
 }
+
+impl SubmitError {
+    /// Whether another process keeps the log's lock.
+    #[must_use]
+    pub const fn is_locked(&self) -> bool {
+        matches!(self, Self::Append(AppendError::Locked { .. }))
+    }
+}

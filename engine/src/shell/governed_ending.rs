@@ -10,7 +10,7 @@ use super::receipt::{Receipt, Submitted};
 use super::run::RunError;
 use super::run_seat::{Recorded, Sync};
 use crate::executor::Parting;
-use crate::log::{AppendError, Storage};
+use crate::log::Storage;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{CompleteLoop, ExecutionLoopCommand, StopLoop};
@@ -78,9 +78,7 @@ impl<S: Storage> Runner<'_, S> {
                 self.follow_waited(waited);
                 Ok(self.halted.is_none())
             }
-            Err(SubmitError::Append(AppendError::Locked { .. })) => {
-                self.leave_the_rest().map(|()| false)
-            }
+            Err(error) if error.is_locked() => self.leave_the_rest().map(|()| false),
             Err(error) => Err(error.into()),
         }
     }

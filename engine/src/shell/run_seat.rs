@@ -375,7 +375,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
 
 /// The log's lock is somebody else's.
 fn is_locked<T>(told: &Result<T, SubmitError>) -> bool {
-    matches!(told, Err(SubmitError::Append(AppendError::Locked { .. })))
+    told.as_ref().is_err_and(SubmitError::is_locked)
 }
 
 /// The attempt whose response is awaited by the record with this sequence.
