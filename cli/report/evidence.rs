@@ -141,8 +141,9 @@ fn what(content: &EvidenceContent) -> String {
             format!("{} ({decision})", evidence_in_words(content))
         }
         EvidenceContent::Stop(condition) => format!("{} ({condition})", evidence_in_words(content)),
-        EvidenceContent::Opaque | EvidenceContent::Instruction | EvidenceContent::Resources(_) => {
-            evidence_in_words(content).to_string()
-        }
+        EvidenceContent::Opaque
+        | EvidenceContent::Instruction
+        | EvidenceContent::Resources(_)
+        | EvidenceContent::Snapshot(_) => evidence_in_words(content).to_string(),
     }
 }

@@ -16,7 +16,8 @@ use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::evidence_capture::{
     ChainSealed, EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, ObserverAttached,
-    OutputCut, OutputExtent, OutputPieces, OutputRecorded, ResourceUsage, StopConditionDetected,
+    OutputCut, OutputExtent, OutputPieces, OutputRecorded, ResourceSnapshot, ResourceUsage,
+    StopConditionDetected,
 };
 use holdpoint_domain::execution_loop::{
     ExecutionLoopEvent, Exit, LoopDispatched, LoopHalted, LoopInitialized, ResponseEvaluated,
@@ -172,6 +173,7 @@ fn content(body: &EvidenceCaptured) -> String {
         EvidenceContent::Stop(condition) => format!(", {condition}"),
         EvidenceContent::OutputCut(cut) => output_cut(cut, body.raw_data.length()),
         EvidenceContent::OutputPieces(stated) => output_pieces(stated),
+        EvidenceContent::Snapshot(snapshot) => resource_snapshot(snapshot),
     }
 }
 
@@ -222,6 +224,19 @@ fn resources(usage: &ResourceUsage) -> String {
         milliseconds(usage.user_cpu_ns),
         milliseconds(usage.system_cpu_ns),
         usage.peak_memory_bytes
+    )
+}
+
+fn resource_snapshot(snapshot: &ResourceSnapshot) -> String {
+    let milliseconds = |ns: u64| ns / 1_000_000;
+    format!(
+        ", attempt {} after {} ms: {} processes, {} bytes resident, {} ms user, {} ms system",
+        snapshot.attempt,
+        milliseconds(snapshot.ran_ns),
+        snapshot.processes,
+        snapshot.resident_bytes,
+        milliseconds(snapshot.user_cpu_ns),
+        milliseconds(snapshot.system_cpu_ns)
     )
 }
 

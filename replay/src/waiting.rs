@@ -265,6 +265,9 @@ fn of_command(mut entry: WaitingEntry, command: Command) -> WaitingEntry {
             entry.output = c.pieces.into_iter().map(piece).collect();
             let length: usize = entry.output.iter().map(|it| it.bytes.len()).sum();
             let _ = write!(entry.words, "{length} bytes of output");
+            if !c.snapshots.is_empty() {
+                let _ = write!(entry.words, ", {} snapshots of its processes", c.snapshots.len());
+            }
         }
         Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(c)) => {
             entry.words = format!("interrupted by signal {}", c.signal);

@@ -153,6 +153,7 @@ pub const fn evidence_in_words(content: &EvidenceContent) -> &'static str {
         EvidenceContent::OutputCut(cut) => stream_in_words(cut.stream),
         EvidenceContent::OutputPieces(stated) => stream_in_words(stated.stream),
         EvidenceContent::Resources(_) => "what an attempt used",
+        EvidenceContent::Snapshot(_) => "the processes of an attempt while it ran",
         EvidenceContent::Transition { .. } => "a step of the run",
         EvidenceContent::Decision(_) => "what a result counts as",
         EvidenceContent::Stop(_) => "why it was stopped",

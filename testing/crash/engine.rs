@@ -193,7 +193,13 @@ fn printing() -> Vec<Command> {
         let piece = piece(stream, whole.len() as u64, &lines(number));
         whole.extend_from_slice(&piece.raw_data);
         let (loop_id, entropy) = (loop_id.clone(), fresh());
-        let record = RecordOutput { loop_id, entropy, attempt: 1, pieces: vec![piece] };
+        let record = RecordOutput {
+            loop_id,
+            entropy,
+            attempt: 1,
+            pieces: vec![piece],
+            snapshots: Vec::new(),
+        };
         commands.push(Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(record)));
     }
     let (entropy, items) = (fresh(), vec![pieces_item(stream, &whole)]);

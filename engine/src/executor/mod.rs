@@ -60,6 +60,8 @@ mod run;
 mod secrets;
 mod signal_state;
 mod signals;
+mod snapshots;
+mod stage;
 mod stream;
 #[cfg(target_os = "linux")]
 mod tree;
@@ -99,5 +101,6 @@ pub use signals::{
     ForwardedSignal, NoSignals, ReceivedSignal, SignalOrigin, SignalReceiver, SignalSender,
     SignalSource, signal_channel,
 };
+pub(crate) use snapshots::{SNAPSHOTS_MAX, Snapshot};
 pub use variable::Variable;
 pub use visible::{command_line, visible};

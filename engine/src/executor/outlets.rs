@@ -3,8 +3,12 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
+
 use super::output::OutputSink;
 use super::pieces::{PieceCutter, PieceRecorder};
+use super::process_table::Among;
+use super::snapshots::SnapshotWatch;
 use super::stream::Reading;
 
 /// Who records the output of an execution while it comes.
@@ -43,6 +47,14 @@ impl Outlets<'_> {
         let pieces = cutter.due_pieces(Instant::now());
         if !pieces.is_empty() {
             recorder.take(pieces);
+        }
+    }
+
+    /// Hands over a snapshot of the command's processes where one is due.
+    pub(super) fn look(&mut self, watch: Option<&mut SnapshotWatch>, processes: (Pid, Among)) {
+        let (Some(watch), Some(recorder)) = (watch, &mut self.recorder) else { return };
+        if let Some(snapshot) = watch.look(processes, Instant::now(), || recorder.wall_ns()) {
+            recorder.take_snapshot(snapshot);
         }
     }
 

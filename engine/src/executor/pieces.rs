@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::capture::CapturedOutput;
 use super::output::OutputStream;
+use super::snapshots::Snapshot;
 
 /// Most bytes of one piece, and of the pieces that are handed over together.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -46,6 +47,9 @@ pub(crate) trait PieceRecorder {
 
     /// Takes pieces, in the order in which they came.
     fn take(&mut self, pieces: Vec<Piece>);
+
+    /// Takes a snapshot of the command's processes, to be recorded with the next pieces.
+    fn take_snapshot(&mut self, snapshot: Snapshot);
 
     /// Takes the last ones: the command is over.
     fn end(&mut self, pieces: Vec<Piece>);

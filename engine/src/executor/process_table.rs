@@ -55,6 +55,35 @@ pub(super) struct Process {
     pub(super) is_stopped: bool,
     has_executed: bool,
     resident_bytes: u64,
+    /// Processor time of its own.
+    own: Ticks,
+    /// Processor time of the processes that it waited for, and of those that they waited for.
+    waited_for: Ticks,
+}
+
+/// Processor time, in the kernel's ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Ticks {
+    pub(super) user: u64,
+    pub(super) system: u64,
+}
+
+impl Ticks {
+    const fn and(self, other: Self) -> Self {
+        let user = self.user.saturating_add(other.user);
+        Self { user, system: self.system.saturating_add(other.system) }
+    }
+}
+
+/// Processes together: their number, their memory, their processor time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct TreeUsage {
+    /// How many of them live.
+    pub(super) processes: u64,
+    /// Their resident memory, in bytes. A page that several of them share counts for each.
+    pub(super) resident_bytes: u64,
+    /// Processor time, theirs and of those that they waited for.
+    pub(super) cpu: Ticks,
 }
 
 impl Process {
@@ -109,6 +138,35 @@ impl ProcessTable {
         }
         found.retain(|process| !process.has_ended);
         found
+    }
+
+    /// Tells if descendants are found without a walk over all of `/proc`.
+    pub(super) const fn lists_children(self) -> bool {
+        self.lists_children
+    }
+
+    /// The descendants of a process as one look finds them, with the processor time of those that
+    /// the process itself waited for. It is counted as well where it is one of those asked for.
+    pub(super) fn tree_usage(self, of: Pid, counts_itself: bool) -> TreeUsage {
+        let mut found = self.glance(of);
+        let mut used = TreeUsage::default();
+        match self.process(of.as_raw_nonzero().get()) {
+            Some(root) if counts_itself => found.push(root),
+            Some(root) => used.cpu = root.waited_for,
+            None => {}
+        }
+        for process in found {
+            used.cpu = used.cpu.and(process.own).and(process.waited_for);
+            if process.has_ended {
+                continue;
+            }
+            used.processes = used.processes.saturating_add(1);
+            // Between `vfork` and `exec` the memory is the parent's.
+            if process.has_executed || !share_memory(process.pid, process.parent) {
+                used.resident_bytes = used.resident_bytes.saturating_add(process.resident_bytes);
+            }
+        }
+        used
     }
 
     /// The descendants of a process as one look finds them, in the order of their numbers.
@@ -261,7 +319,11 @@ fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let flags: u64 = fields.nth(3)?.parse().ok()?;
-    let started = fields.nth(12)?.parse().ok()?;
+    // Who cannot be counted is a process nevertheless.
+    let mut number = || Some(fields.next()?.parse().unwrap_or(0));
+    let [_, _, _, _, user, system, user_waited, system_waited] =
+        [number()?, number()?, number()?, number()?, number()?, number()?, number()?, number()?];
+    let started = fields.nth(4)?.parse().ok()?;
     let pages: u64 = fields.nth(1)?.parse().ok()?;
     Some(Process {
         pid,
@@ -272,6 +334,8 @@ fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
         is_stopped: matches!(state, "T" | "t"),
         has_executed: flags & FORKED_WITHOUT_EXEC == 0,
         resident_bytes: pages.saturating_mul(rustix::param::page_size() as u64),
+        own: Ticks { user, system },
+        waited_for: Ticks { user: user_waited, system: system_waited },
     })
 }
 
@@ -288,7 +352,7 @@ mod tests {
 
     #[test]
     fn stat_fields_are_found_behind_a_name_with_spaces_and_parentheses() {
-        let stat = "77 (a ) (b) S 5 42 42 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 1 0 99 8192 3 184";
+        let stat = "77 (a ) (b) S 5 42 42 0 -1 4194304 9 0 0 0 1 2 3 4 20 0 1 0 99 8192 3 184";
         let process = parse_stat(77, stat).expect("a whole line");
         let page = rustix::param::page_size() as u64;
         let expected = Process {
@@ -300,6 +364,8 @@ mod tests {
             is_stopped: false,
             has_executed: true,
             resident_bytes: 3 * page,
+            own: Ticks { user: 1, system: 2 },
+            waited_for: Ticks { user: 3, system: 4 },
         };
         assert_eq!(process, expected);
     }

@@ -20,7 +20,9 @@ use super::own_terminal::OwnTerminal;
 use super::pieces::PieceCutter;
 use super::process_table::ProcessTable;
 use super::report::{Containment, ExecuteError, ExecutionReport, Outcome, exit_status};
-use super::signals::{ForwardedSignal, ReceivedSignal, SignalOrigin, SignalSource};
+use super::signals::{ForwardedSignal, SignalOrigin, SignalSource};
+use super::snapshots::SnapshotWatch;
+use super::stage::{Cause, Stage};
 use super::stream::{READ_BYTES, Stream};
 
 /// From SIGTERM at the timeout to SIGKILL.
@@ -93,37 +95,8 @@ pub(crate) fn execute_recorded(
     let mut run = Run::start(spec, program)?;
     drop(opened);
     run.cutter = Some(PieceCutter::new(spec.max_output_bytes, recorded.flush));
+    run.snapshots = SnapshotWatch::of(run.table, run.opened);
     run.carry_out(spec, &mut Outlets { sink, recorder: Some(recorded.recorder) }, signals)
-}
-
-/// Where an execution stands. It only ever moves downwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// The leader runs.
-    Running,
-    /// The leader has ended; its output is drained, and what it left behind may end by itself.
-    Settling {
-        /// When the rest of the group is killed.
-        until: Instant,
-    },
-    /// The rest of the group was killed; output is read until its end.
-    Draining {
-        /// When a stream that is still open is closed.
-        until: Instant,
-    },
-    /// Nothing is read any more, but the sink has yet to accept what was, and defers nothing.
-    Flushing,
-    /// Done.
-    Over,
-}
-
-/// Why a command was stopped. The first cause stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cause {
-    TimedOut,
-    MemoryExceeded { seen: u64 },
-    Interrupted { by: ReceivedSignal },
-    NotRecorded,
 }
 
 /// An execution under way.
@@ -143,6 +116,8 @@ struct Run {
     stops: Option<StopRequests>,
     table: Option<ProcessTable>,
     memory: MemoryWatch,
+    /// The watch over its processes, where somebody records what it sees.
+    snapshots: Option<SnapshotWatch>,
     memory_limit: Option<u64>,
     started: Instant,
     /// When the command was let go.
@@ -187,6 +162,7 @@ impl Run {
             leader,
             table,
             memory,
+            snapshots: None,
             memory_limit: spec.max_memory_bytes,
             started,
             opened,
@@ -240,6 +216,10 @@ impl Run {
                 self.heed_the_end()?;
             }
             self.heed_the_clock();
+            if self.stage == Stage::Running {
+                let processes = (self.leader.pid(), self.leader.among());
+                outlets.look(self.snapshots.as_mut(), processes);
+            }
             if self.stage == Stage::Over {
                 return Ok(());
             }
@@ -595,6 +575,7 @@ impl Run {
         let look = self.leader.notices().is_empty().then_some(now + LOOK_INTERVAL);
         let deadline = self.deadline.filter(|_| self.cause.is_none());
         let end = self.terminal.as_ref().and_then(OwnTerminal::due);
-        earliest([look, end, deadline, self.kill_at, self.memory.due()])
+        let snapshot = self.snapshots.as_ref().and_then(SnapshotWatch::due);
+        earliest([look, end, deadline, self.kill_at, self.memory.due(), snapshot])
     }
 }

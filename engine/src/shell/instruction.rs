@@ -119,6 +119,6 @@ fn output(stream: OutputStream, captured: &CapturedOutput) -> EvidenceItem {
     }
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
+pub(super) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

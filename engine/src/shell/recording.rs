@@ -4,24 +4,29 @@
 //! signal waits for the disk. Where the queue is full, the pipes are not read, and the command
 //! waits as it would at a full pipe. The thread begins with the first pieces that are due before
 //! the command ends: what a short command prints is recorded with its end.
+//!
+//! Snapshots of the command's processes ride in the batch of the pieces that come next, so that
+//! they cost no sync. Of a command that prints nothing more they are recorded with its end.
 
 use super::engine::Engine;
 use super::error::SubmitError;
 use super::governed::Runner;
+use super::instruction::nanoseconds;
 use super::outcome::exit_status;
 use super::run::RunError;
 use super::run_seat::{Recorded as Kept, RunSeat, Sync};
 use super::submit::{Origin, Submitted};
 use crate::executor::{
     CapturedOutput, ExecuteError, ExecutionReport, OpenedProgram, OutputSink,
-    OutputStream as Stream, Piece, PieceRecorder, Recorded, SignalSource, execute_recorded,
+    OutputStream as Stream, Piece, PieceRecorder, Recorded, SNAPSHOTS_MAX, SignalSource, Snapshot,
+    execute_recorded,
 };
 use crate::log::{AppendError, Storage};
 use crate::sync::{Condvar, Mutex};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::evidence_capture::{
-    EvidenceCaptureCommand, MAX_PIECES_PER_COMMAND, OutputGap, OutputPiece, OutputStream,
-    RecordOutput,
+    EvidenceCaptureCommand, MAX_PIECES_PER_COMMAND, MAX_SNAPSHOTS_PER_ATTEMPT, OutputGap,
+    OutputPiece, OutputStream, RecordOutput, ResourceSnapshot,
 };
 use holdpoint_domain::{Command, Time};
 use rustix::io::Errno;
@@ -38,6 +43,8 @@ const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 const BATCH_BYTES: usize = 1024 * 1024;
 /// How long a byte of output is held back at most, where nobody says otherwise.
 pub(super) const FLUSH: Duration = Duration::from_millis(500);
+
+const _: () = assert!(SNAPSHOTS_MAX <= MAX_SNAPSHOTS_PER_ATTEMPT);
 
 /// What becomes of a command whose output cannot be recorded, because the disk is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +92,8 @@ pub(super) struct Recorder<'r, 'a, S: Storage> {
     on_full: OnFull,
     /// What is recorded of each stream.
     streams: [Extent; 2],
+    /// Snapshots that are recorded with the next pieces.
+    snapshots: Vec<ResourceSnapshot>,
     /// How many bytes were given up for want of space.
     dropped: u64,
     is_full: bool,
@@ -109,6 +118,7 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
             attempt,
             on_full,
             streams: [Extent::default(); 2],
+            snapshots: Vec::new(),
             dropped: 0,
             is_full: false,
             sync: Sync::Now,
@@ -139,21 +149,49 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
         Ok(())
     }
 
+    /// Takes snapshots that are recorded with the next pieces.
+    fn take_snapshots(&mut self, taken: Vec<Snapshot>) {
+        let attempt = self.attempt;
+        self.snapshots.extend(taken.into_iter().map(|snapshot| ResourceSnapshot {
+            attempt,
+            taken_at: Time::from_nanoseconds(snapshot.wall_ns),
+            ran_ns: nanoseconds(snapshot.ran),
+            processes: snapshot.processes,
+            resident_bytes: snapshot.resident_bytes,
+            user_cpu_ns: nanoseconds(snapshot.user_cpu),
+            system_cpu_ns: nanoseconds(snapshot.system_cpu),
+        }));
+    }
+
+    /// Records what is left of a command that is over: its last pieces, and the snapshots that no
+    /// piece has followed.
+    fn record_rest(&mut self, rest: Vec<Piece>) -> Result<(), RunError> {
+        self.sync = Sync::Later;
+        self.record(rest)?;
+        match self.snapshots.is_empty() {
+            true => Ok(()),
+            false => self.record_batch(Vec::new()),
+        }
+    }
+
     fn record_batch(&mut self, batch: Vec<Piece>) -> Result<(), RunError> {
         let bytes = batch.iter().map(|piece| piece.bytes.len() as u64).sum::<u64>();
         let mut streams = self.streams;
         let pieces = batch.into_iter().map(|piece| placed(piece, &mut streams)).collect();
+        let snapshots = self.snapshots.clone();
         let command =
             Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(RecordOutput {
                 loop_id: self.loop_id.clone(),
                 entropy: self.engine.entropy()?,
                 attempt: self.attempt,
                 pieces,
+                snapshots,
             }));
         match self.submit(&command) {
             Ok(newest) => {
                 self.origin.causation = newest;
                 self.streams = streams;
+                self.snapshots.clear();
                 self.is_full = false;
                 Ok(())
             }
@@ -229,6 +267,8 @@ fn placed(piece: Piece, streams: &mut [Extent; 2]) -> OutputPiece {
 /// What the executor and the thread share.
 struct Queue {
     pieces: VecDeque<Piece>,
+    /// Snapshots that wait for the next pieces.
+    snapshots: Vec<Snapshot>,
     bytes: usize,
     is_closed: bool,
     is_full_disk: bool,
@@ -247,6 +287,7 @@ impl Shared {
         let wake = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let queue = Queue {
             pieces: VecDeque::new(),
+            snapshots: Vec::new(),
             bytes: 0,
             is_closed: false,
             is_full_disk: false,
@@ -255,8 +296,8 @@ impl Shared {
         Ok(Self { queue: Mutex::new(queue), filled: Condvar::new(), wake })
     }
 
-    /// The next pieces, once there are any; `None`: no more come.
-    fn next(&self) -> Option<Vec<Piece>> {
+    /// The next pieces, once there are any, and the snapshots taken by then; `None`: no more come.
+    fn next(&self) -> Option<(Vec<Piece>, Vec<Snapshot>)> {
         let mut queue = self.queue.lock();
         while queue.pieces.is_empty() && !queue.is_closed {
             self.filled.wait(&mut queue);
@@ -269,7 +310,7 @@ impl Shared {
             bytes = bytes.saturating_add(piece.bytes.len());
             batch.push(piece);
         }
-        (!batch.is_empty()).then_some(batch)
+        (!batch.is_empty()).then(|| (batch, std::mem::take(&mut queue.snapshots)))
     }
 
     /// Pieces are recorded, or given up: there is room for others.
@@ -306,14 +347,11 @@ impl<S: Storage> Recorder<'_, '_, S> {
             };
             execute(&mut end)
         });
-        let failure = shared.queue.lock().failure.take();
-        let recorded = match failure {
-            Some(failure) => Err(failure),
-            None => {
-                self.sync = Sync::Later;
-                self.record(rest)
-            }
-        };
+        let mut queue = shared.queue.lock();
+        let (failure, snapshots) = (queue.failure.take(), std::mem::take(&mut queue.snapshots));
+        drop(queue);
+        self.take_snapshots(snapshots);
+        let recorded = failure.map_or_else(|| self.record_rest(rest), Err);
         Ok((executed, recorded))
     }
 }
@@ -329,7 +367,8 @@ struct QueueEnd<'scope, 'env, 'r, 'a, S: Storage> {
 }
 
 fn record_all<S: Storage>(shared: &Shared, recorder: &mut Recorder<'_, '_, S>) {
-    while let Some(batch) = shared.next() {
+    while let Some((batch, snapshots)) = shared.next() {
+        recorder.take_snapshots(snapshots);
         let bytes = batch.iter().map(|piece| piece.bytes.len()).sum();
         let recorded = recorder.record(batch);
         let demands_the_end = recorder.is_full && recorder.on_full == OnFull::Stop;
@@ -361,6 +400,10 @@ impl<S: Storage> PieceRecorder for QueueEnd<'_, '_, '_, '_, S> {
             self.scope.spawn(move || record_all(shared, recorder));
         }
         self.shared.filled.notify_one();
+    }
+
+    fn take_snapshot(&mut self, snapshot: Snapshot) {
+        self.shared.queue.lock().snapshots.push(snapshot);
     }
 
     fn end(&mut self, pieces: Vec<Piece>) {

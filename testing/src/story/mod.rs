@@ -13,7 +13,7 @@ use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::evidence_capture::{
     CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, GuardedEnd, OutputPiece, OutputStream,
-    RecordOutput, ResourceUsage, StopCondition, StopFacts,
+    RecordOutput, ResourceSnapshot, ResourceUsage, StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
     AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
@@ -297,6 +297,15 @@ impl Story {
 
     /// Pieces of output of the attempt that runs.
     pub fn record_output(&self, pieces: Vec<OutputPiece>) -> Command {
+        self.record_running(pieces, Vec::new())
+    }
+
+    /// The same, with snapshots of its processes.
+    pub fn record_running(
+        &self,
+        pieces: Vec<OutputPiece>,
+        snapshots: Vec<ResourceSnapshot>,
+    ) -> Command {
         let attempt = self.world.live_loop(&self.loop_id).map_or(1, ExecutionLoop::attempt_count);
         let (loop_id, entropy) = (self.loop_id.clone(), self.entropy());
         Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(RecordOutput {
@@ -304,6 +313,7 @@ impl Story {
             entropy,
             attempt,
             pieces,
+            snapshots,
         }))
     }
 

@@ -5,6 +5,7 @@
 
 mod decision_points;
 mod questions;
+mod running;
 mod threads;
 
 use holdpoint_domain::application::{ApplicationRecorded, ReducerFingerprintRecorded};
@@ -17,8 +18,8 @@ use holdpoint_domain::core::payload::{List, RawData, Text};
 use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::evidence_capture::{
     ChainSealed, EvidenceCaptured, EvidenceContent, EvidenceType, ObservationPoint,
-    ObserverAttached, Offered, OutputCut, OutputEnd, OutputExtent, OutputGap, OutputPieces,
-    OutputRecorded, OutputStream, ResourceUsage, StopCondition, StopConditionDetected,
+    ObserverAttached, Offered, OutputCut, OutputExtent, OutputStream, ResourceUsage, StopCondition,
+    StopConditionDetected,
 };
 use holdpoint_domain::execution_loop::{
     ExecutionDecision, ExecutionLoopEvent, ExecutionLoopState, ExecutorResponseType, Exit,
@@ -93,56 +94,14 @@ pub fn samples() -> Vec<Envelope> {
     samples.extend(with_numbers().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.extend(decision_points::revocations().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.push(enveloped(0, policy_unlocked()));
-    samples.extend(output_pieces().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
+    samples.extend(running::output_pieces().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     let recorder_key = Some(sha256(b"a key"));
     let awaited = ResponseAwaited { loop_id: LOOP.into(), attempt: 1, recorder_key };
     samples.push(enveloped(5, awaited.into()));
     samples.extend(questions::clocked());
     samples.extend(questions::continued());
+    samples.push(enveloped(6, running::resource_snapshot()));
     samples
-}
-
-/// A piece, another one behind a gap, and what evidence states of both, with the end of the stream
-/// and without.
-fn output_pieces() -> Vec<Event> {
-    let piece = |offset, raw_data: &[u8], gap| OutputRecorded {
-        loop_id: LOOP.into(),
-        attempt: 1,
-        stream: OutputStream::Stdout,
-        offset,
-        first_byte_at: at(5),
-        raw_data: RawData::from(raw_data.to_vec()).into(),
-        gap,
-    };
-    let running_sha256 = sha256(b"abcdefghij");
-    let gap = OutputGap { length: 7, running_sha256 };
-    let stated = |end| {
-        let stated = OutputPieces {
-            stream: OutputStream::Stdout,
-            pieces: 2,
-            kept_length: 3,
-            pieces_hash: digest(19),
-            end,
-        };
-        EvidenceCaptured {
-            loop_id: LOOP.into(),
-            chain_id: "CHAIN-1".into(),
-            index: 7,
-            record_id: "REC-7".into(),
-            observation_point: ObservationPoint::PreEvaluate,
-            evidence_type: EvidenceType::ExecutorOutput,
-            timestamp: "2026-01-25T16:00:00.000000000Z".into(),
-            raw_data: RawData::from(stated.spelled_out()).into(),
-            prior_hash: digest(3).to_string().into(),
-            self_hash: digest(4).to_string().into(),
-            injective_hash: digest(5),
-            content: EvidenceContent::OutputPieces(stated),
-            offered: None,
-        }
-    };
-    let end = OutputEnd { true_length: 10, whole_sha256: running_sha256 };
-    let pieces = [piece(0, b"ab", None), piece(9, b"j", Some(gap))].map(Event::from);
-    pieces.into_iter().chain([stated(Some(end)), stated(None)].map(Event::from)).collect()
 }
 
 /// The monotonic clock, where it alone ended something.

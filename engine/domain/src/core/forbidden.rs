@@ -140,6 +140,9 @@ closed_enum! {
         /// A piece of output is of the attempt that runs and follows the one before it, and
         /// evidence states all of them.
         OutputPiece = "OUTPUT_PIECE",
+        /// A snapshot of an attempt's processes is of the attempt that runs, behind the one before
+        /// it, and its raw bytes spell it out.
+        ResourceSnapshot = "RESOURCE_SNAPSHOT",
     }
 }
 
@@ -168,8 +171,8 @@ pub struct Rules {
     /// policies that root unlocked. Where there are not, no record that says one is checked.
     pub has_fourth_words: bool,
     /// Whether there are the words that came with number 5: pieces of output, evidence that states
-    /// them, and accepted steps of the clock. Where there are not, no record that says one is
-    /// checked.
+    /// them, snapshots of processes, and accepted steps of the clock. Where there are not, no
+    /// record that says one is checked.
     pub has_fifth_words: bool,
     /// Whether whatever ends a limit states by which clock it did. Where it does, that is checked
     /// by every number.

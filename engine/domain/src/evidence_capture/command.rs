@@ -9,7 +9,7 @@ use crate::core::hash::Digest;
 use crate::core::ids::{Entropy, hex};
 use crate::core::{bodies, commands};
 use crate::evidence_capture::pieces::OutputPiece;
-use crate::evidence_capture::types::{OutputStream, ResourceUsage};
+use crate::evidence_capture::types::{OutputStream, ResourceSnapshot, ResourceUsage};
 
 commands! {
     /// What can be asked of a loop's evidence.
@@ -34,7 +34,8 @@ bodies! {
         items: Vec<EvidenceItem>,
     }
 
-    /// See [`EvidenceCaptureCommand::RecordOutput`]. All pieces are recorded, in order, or none.
+    /// See [`EvidenceCaptureCommand::RecordOutput`]. All pieces are recorded, in order, or none;
+    /// and of the snapshots those for which the loop's evidence has room.
     RecordOutput {
         /// Which loop.
         loop_id: String,
@@ -43,8 +44,12 @@ bodies! {
         entropy: Entropy,
         /// Of which attempt: the one that runs.
         attempt: u8,
-        /// One to 1,024 pieces, in the order in which they came.
+        /// At most 1,024 pieces, in the order in which they came; one at least, unless there are
+        /// snapshots.
         pieces: Vec<OutputPiece>,
+        /// Snapshots of the attempt's processes, in the order in which they were taken.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        snapshots: Vec<ResourceSnapshot>,
     }
 }
 

@@ -3,11 +3,13 @@
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 use crate::core::hash::Digest;
 use crate::core::payload::{Raw, RawData};
+use crate::core::time::Timestamp;
 use crate::core::{bodies, closed_enum, recorded};
 use crate::evidence_capture::pieces::OutputPieces;
 use crate::execution_loop::types::{ExecutionLoopState, Exit, ResponseDecision};
@@ -206,6 +208,8 @@ pub enum EvidenceContent {
     /// A stream of an executor's output whose bytes are recorded in pieces; the raw bytes spell out
     /// the same.
     OutputPieces(OutputPieces),
+    /// The processes of an attempt while it ran; the raw bytes spell out the same.
+    Snapshot(ResourceSnapshot),
 }
 
 impl EvidenceContent {
@@ -221,7 +225,8 @@ impl EvidenceContent {
             | Self::Resources(_)
             | Self::Transition { .. }
             | Self::Decision(_)
-            | Self::Stop(_) => None,
+            | Self::Stop(_)
+            | Self::Snapshot(_) => None,
         }
     }
 }
@@ -292,6 +297,49 @@ recorded! {
         system_cpu_ns: u64,
         /// Most memory resident at once, in bytes.
         peak_memory_bytes: u64,
+    }
+
+    /// The processes of an attempt at a moment while it ran.
+    #[derive(Copy)]
+    ResourceSnapshot {
+        /// The attempt, from 1.
+        attempt: u8,
+        /// When it was taken: a claim of the recorder's clock.
+        taken_at: Timestamp,
+        /// How long the command had run by then, in nanoseconds.
+        ran_ns: u64,
+        /// How many processes lived.
+        processes: u64,
+        /// Their resident memory, in bytes. A page that several of them share counts for each.
+        resident_bytes: u64,
+        /// Processor time in programs, in nanoseconds: of those that lived and of what they had
+        /// waited for.
+        user_cpu_ns: u64,
+        /// Processor time in the system for them, in nanoseconds.
+        system_cpu_ns: u64,
+    }
+}
+
+/// Most snapshots of the processes of one attempt.
+pub const MAX_SNAPSHOTS_PER_ATTEMPT: usize = 1088;
+
+impl ResourceSnapshot {
+    /// The raw data of the evidence: the same, spelled out.
+    #[must_use]
+    pub fn spelled_out(&self) -> Vec<u8> {
+        let taken_at = self.taken_at.to_text();
+        format!(
+            "attempt={} taken_at={} ran_ns={} processes={} resident_bytes={} user_cpu_ns={} \
+             system_cpu_ns={}",
+            self.attempt,
+            taken_at.as_str(),
+            self.ran_ns,
+            self.processes,
+            self.resident_bytes,
+            self.user_cpu_ns,
+            self.system_cpu_ns
+        )
+        .into_bytes()
     }
 }
 
@@ -369,4 +417,5 @@ crate::core::arbitrary::one_of! {
     |input| input.arbitrary().map(EvidenceContent::Stop),
     |input| input.arbitrary().map(EvidenceContent::OutputCut),
     |input| input.arbitrary().map(EvidenceContent::OutputPieces),
+    |input| input.arbitrary().map(EvidenceContent::Snapshot),
 }

@@ -16,7 +16,8 @@ use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::evidence_capture::state::Chain;
 use crate::evidence_capture::types::{
-    ObservationContext, OutputExtent, ResourceUsage, StopCondition,
+    EvidenceContent, ObservationContext, OutputExtent, ResourceSnapshot, ResourceUsage,
+    StopCondition,
 };
 use crate::execution_loop::types::{
     ExecutionDecision, ExecutionLoopContext, ExecutionLoopState, ExecutorResponseType, Exit,
@@ -188,6 +189,16 @@ impl ExecutionLoop {
     #[must_use]
     pub const fn state(&self) -> ExecutionLoopState {
         self.context.current_state()
+    }
+
+    /// The snapshots of an attempt's processes, first to last.
+    pub fn snapshots(&self, attempt: u8) -> impl DoubleEndedIterator<Item = &ResourceSnapshot> {
+        let records = self.chain.iter().flat_map(|chain| &chain.records);
+        let snapshots = records.filter_map(|record| {
+            let EvidenceContent::Snapshot(snapshot) = &record.content else { return None };
+            Some(snapshot)
+        });
+        snapshots.filter(move |snapshot| snapshot.attempt == attempt)
     }
 
     /// The attempt that runs, or ran last.

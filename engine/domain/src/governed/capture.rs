@@ -22,8 +22,9 @@ use crate::evidence_capture::pieces::{OutputEnd, RecordedStream};
 use crate::evidence_capture::rules::attach_own;
 use crate::evidence_capture::state::{Chain, ChainRecord};
 use crate::evidence_capture::types::{
-    EvidenceContent, ExtentFault, ObservationContext, ObservationPoint, OutputCut, OutputExtent,
-    ResourceUsage, StopCondition, check_cut,
+    EvidenceContent, EvidenceType, ExtentFault, MAX_SNAPSHOTS_PER_ATTEMPT, ObservationContext,
+    ObservationPoint, OutputCut, OutputExtent, ResourceSnapshot, ResourceUsage, StopCondition,
+    check_cut,
 };
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, StopDetected};
@@ -64,6 +65,71 @@ fn check_room(entity: &ExecutionLoop, items: usize) -> Result<(), LoopRefusal> {
         return Err(LoopRefusal::ChainFull { loop_id: String::from(entity.loop_id()) });
     }
     Ok(())
+}
+
+/// Captures snapshots in the order in which they were taken, as far as there is room: they take
+/// none from what is captured of the end of an attempt.
+pub(crate) fn snapshots(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    offered: &[ResourceSnapshot],
+) -> Result<(), LoopRefusal> {
+    let known = entity.snapshots(entity.attempt_count()).count();
+    let length = entity.chain.as_ref().map_or(0, |chain| chain.records.len());
+    let room = CHAIN_BEFORE_THE_END.saturating_sub(length);
+    let room = room.min(MAX_SNAPSHOTS_PER_ATTEMPT.saturating_sub(known));
+    let mut before = entity.snapshots(entity.attempt_count()).next_back();
+    for snapshot in offered.iter().take(room) {
+        check_snapshot(entity, before, snapshot).map_err(|(field, expected, found)| {
+            LoopRefusal::SnapshotContradicted { field, expected, found }
+        })?;
+        let content = EvidenceContent::Snapshot(*snapshot);
+        batch.capture(LoopStep::ResourcesMeasured, snapshot.spelled_out(), content)?;
+        before = Some(snapshot);
+    }
+    Ok(())
+}
+
+/// So many records of a chain may be there before the last snapshot.
+const CHAIN_BEFORE_THE_END: usize =
+    MAX_CHAIN_RECORDS as usize - 2 * RESERVED_CHAIN_RECORDS as usize;
+
+/// Checks that a snapshot is of the attempt that runs, and behind the one before it. An error is
+/// the part that is not so, what was expected and what was found.
+fn check_snapshot(
+    entity: &ExecutionLoop,
+    before: Option<&ResourceSnapshot>,
+    snapshot: &ResourceSnapshot,
+) -> Result<(), (&'static str, String, String)> {
+    let attempt = entity.attempt_count();
+    if snapshot.attempt != attempt {
+        return Err(("attempt", attempt.to_string(), snapshot.attempt.to_string()));
+    }
+    match before {
+        Some(before) if snapshot.ran_ns <= before.ran_ns => {
+            Err(("time", format!("above {}", before.ran_ns), snapshot.ran_ns.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn judge_snapshot(entity: &ExecutionLoop, body: &EvidenceCaptured, checks: &mut RuleChecks) {
+    let EvidenceContent::Snapshot(snapshot) = &body.content else { return };
+    let rule = Rule::ResourceSnapshot;
+    let before = entity.snapshots(entity.attempt_count()).next_back();
+    if let Err((field, expected, found)) = check_snapshot(entity, before, snapshot) {
+        checks.forbid(rule, format!("{field}: {expected}"), found);
+    }
+    let known = entity.snapshots(entity.attempt_count()).count();
+    let at_most = format!("at most {MAX_SNAPSHOTS_PER_ATTEMPT} of an attempt");
+    checks.demand(known < MAX_SNAPSHOTS_PER_ATTEMPT, rule, at_most, "another");
+    if body.offered.is_some() {
+        return;
+    }
+    checks.expect(rule, EvidenceType::ResourceSnapshot, body.evidence_type);
+    let spelled = snapshot.spelled_out();
+    let expected = String::from_utf8_lossy(&spelled).into_owned();
+    checks.demand(spelled == body.raw_data.as_bytes(), rule, expected, "another text");
 }
 
 fn described(
@@ -235,6 +301,7 @@ pub(crate) fn judge_captured(
     check_time(chain, record, body, checks);
     check_point(entity.state(), chain, body, checks);
     check_extent(body, checks);
+    judge_snapshot(entity, body, checks);
     is_linked(chain, hashes(chain, context, record, body), body, checks);
 }
 

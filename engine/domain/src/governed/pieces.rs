@@ -16,9 +16,10 @@ use crate::execution_loop::types::ExecutionLoopState::AwaitingResponse;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::attempt::wrong_state;
 use crate::governed::batch::Batch;
+use crate::governed::capture::snapshots;
 use crate::governed::refusal::LoopRefusal;
 
-/// Records pieces in the order in which they came, all of them or none.
+/// Records pieces in the order in which they came, all of them or none, and snapshots behind them.
 pub(crate) fn record(
     entity: &ExecutionLoop,
     recorded: &[RecordedStream],
@@ -37,7 +38,8 @@ pub(crate) fn record(
             found: command.attempt.to_string(),
         }));
     }
-    if !(1..=MAX_PIECES_PER_COMMAND).contains(&command.pieces.len()) {
+    let least = usize::from(command.snapshots.is_empty());
+    if !(least..=MAX_PIECES_PER_COMMAND).contains(&command.pieces.len()) {
         return Err(LoopRefusal::PieceCount { found: command.pieces.len() });
     }
     let mut streams: Vec<RecordedStream> = recorded.to_vec();
@@ -57,7 +59,7 @@ pub(crate) fn record(
             gap: piece.gap,
         });
     }
-    Ok(())
+    snapshots(entity, batch, &command.snapshots)
 }
 
 /// A stream among those that are known, which it is from now on.

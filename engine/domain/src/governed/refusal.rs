@@ -128,6 +128,16 @@ refusals! {
         /// How many are offered.
         found: usize,
     } = "PIECE_COUNT",
+    /// A snapshot is not of the attempt that runs, or was not taken behind the one before it.
+    #[error("the snapshot's {field} is {found}, but should be {expected}; record them in order")]
+    SnapshotContradicted {
+        /// Which part.
+        field: &'static str,
+        /// What follows from the snapshots before.
+        expected: String,
+        /// What was said.
+        found: String,
+    } = "SNAPSHOT_CONTRADICTED",
     /// The chain is as long as it may be, but for the records that a halt needs.
     #[error(
         "the evidence chain of loop {loop_id} is full ({MAX_CHAIN_RECORDS} records, some \

@@ -210,7 +210,10 @@ impl Event {
     /// Whether the event says what the rules before number 5 had no words for.
     pub(crate) fn has_fifth_words(&self) -> bool {
         if let Self::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = self {
-            return matches!(body.content, EvidenceContent::OutputPieces(_));
+            return matches!(
+                body.content,
+                EvidenceContent::OutputPieces(_) | EvidenceContent::Snapshot(_)
+            );
         }
         if let Self::DecisionPoint(event) = self {
             return event.is_end_by_system();

@@ -4,15 +4,16 @@
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::evidence_capture::{
-    EvidenceCaptureEvent, EvidenceContent, EvidenceItem, MAX_PIECE_BYTES, MAX_PIECES_PER_COMMAND,
-    OutputEnd, OutputGap, OutputPiece, OutputPieces, OutputRecorded, OutputStream, StopCondition,
+    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, EvidenceItem, EvidenceType,
+    MAX_PIECE_BYTES, MAX_PIECES_PER_COMMAND, MAX_SNAPSHOTS_PER_ATTEMPT, OutputEnd, OutputGap,
+    OutputPiece, OutputPieces, OutputRecorded, OutputStream, ResourceSnapshot, StopCondition,
     StopFacts,
 };
 use holdpoint_domain::execution_loop::{
     ExecutionLoopState, ExecutorResponseType, Exit, HaltReason,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
-use holdpoint_domain::{Command, Event, ForbiddenEvent, World, decide, decide_for_writer};
+use holdpoint_domain::{Command, Event, ForbiddenEvent, Time, World, decide, decide_for_writer};
 use holdpoint_testing::story::{SECRET, Story, names, output_item, piece, pieces_item};
 
 use ExecutionLoopState::{AwaitingResponse, Evaluated};
@@ -266,4 +267,110 @@ fn output_is_captured_whole_as_before_where_no_piece_of_it_is_recorded() {
     }]));
     story.given(story.report(ExecutorResponseType::Success));
     assert_eq!(story.entity().current_attempt().unwrap().outputs.len(), 3, "one was there before");
+}
+
+/// A snapshot of an attempt's processes, after so many seconds.
+fn snapshot(attempt: u8, seconds: u64) -> ResourceSnapshot {
+    ResourceSnapshot {
+        attempt,
+        taken_at: Time::from_nanoseconds(1_769_356_800_000_000_001 + seconds),
+        ran_ns: seconds * 1_000_000_000,
+        processes: 3,
+        resident_bytes: 1 << 20,
+        user_cpu_ns: 40,
+        system_cpu_ns: 2,
+    }
+}
+
+fn with_snapshots(story: &Story, snapshots: Vec<ResourceSnapshot>) -> Command {
+    story.record_running(vec![], snapshots)
+}
+
+/// They ride in the batch of a piece, or alone, and are evidence of the attempt that runs.
+#[test]
+fn snapshots_are_evidence_captured_with_a_piece_or_without_one() {
+    let mut story = printed(&[]);
+    let pieces = vec![piece(Stdout, 0, SECRET)];
+    let events = story.given(story.record_running(pieces, vec![snapshot(1, 1), snapshot(1, 2)]));
+    assert_eq!(names(&events), ["output_recorded", "evidence_captured", "evidence_captured"]);
+    let captured = events[2].captured().unwrap();
+    assert_eq!(captured.evidence_type.name(), "RESOURCE_SNAPSHOT");
+    assert_eq!(captured.observation_point.name(), "PRE_EVALUATE");
+    assert_eq!(captured.raw_data.as_bytes(), snapshot(1, 2).spelled_out());
+    story.given(with_snapshots(&story, vec![snapshot(1, 4)]));
+    let seconds = |story: &Story| {
+        let all = story.entity().snapshots(1).map(|it| it.ran_ns / 1_000_000_000);
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(seconds(&story), [1, 2, 4]);
+    assert!(story.entity().current_attempt().unwrap().resources.is_none(), "it has not ended");
+    story.given(story.capture(vec![pieces_item(Stdout, SECRET)]));
+    story.given(story.report(ExecutorResponseType::Success));
+    assert_eq!((story.entity().state(), seconds(&story).len()), (Evaluated, 3));
+}
+
+#[test]
+fn snapshots_of_another_attempt_or_out_of_order_are_refused() {
+    let mut story = printed(&[]);
+    story.given(with_snapshots(&story, vec![snapshot(1, 2)]));
+    for wrong in [vec![snapshot(2, 4)], vec![snapshot(1, 2)], vec![snapshot(1, 8), snapshot(1, 4)]]
+    {
+        let refusal = decide(&story.world, &with_snapshots(&story, wrong), story.now).unwrap_err();
+        assert_eq!(refusal.code(), "SNAPSHOT_CONTRADICTED");
+    }
+    let none = decide(&story.world, &with_snapshots(&story, vec![]), story.now).unwrap_err();
+    assert_eq!(none.code(), "PIECE_COUNT");
+    let before = Story::initialized();
+    let early = with_snapshots(&before, vec![snapshot(1, 1)]);
+    assert_eq!(decide(&before.world, &early, before.now).unwrap_err().code(), "WRONG_STATE");
+}
+
+/// Snapshots beyond the bound are left out, so that output and the end always find room.
+#[test]
+fn snapshots_take_no_room_from_output_and_the_end() {
+    let mut story = printed(&[]);
+    let many = |from: u64| (from..from + 1_000).map(|second| snapshot(1, second)).collect();
+    story.given(with_snapshots(&story, many(1)));
+    story.given(with_snapshots(&story, many(1_001)));
+    assert_eq!(story.entity().snapshots(1).count(), MAX_SNAPSHOTS_PER_ATTEMPT);
+    story.given(story.record_running(vec![piece(Stdout, 0, SECRET)], many(9_000)));
+    assert_eq!(story.entity().snapshots(1).count(), MAX_SNAPSHOTS_PER_ATTEMPT);
+    story.given(story.capture(vec![pieces_item(Stdout, SECRET)]));
+    story.given(story.report(ExecutorResponseType::Success));
+
+    let mut full = printed(&[]);
+    let item = || EvidenceItem::TimestampEvent(vec![1]);
+    while decide(&full.world, &full.capture(vec![item()]), full.now).is_ok() {
+        full.given(full.capture((0..8).map(|_| item()).collect()));
+        if full.entity().chain.as_ref().unwrap().head.length > 4_000 {
+            break;
+        }
+    }
+    full.given(full.record_running(vec![piece(Stdout, 0, SECRET)], vec![snapshot(1, 1)]));
+    assert_eq!(full.entity().snapshots(1).count(), 0);
+    assert_eq!(full.world.recorded_output(&full.loop_id).len(), 1);
+}
+
+#[test]
+fn forged_snapshots_are_found() {
+    let changes: [fn(&mut EvidenceCaptured, &mut ResourceSnapshot); 5] = [
+        |_, snapshot| snapshot.attempt = 2,
+        |_, snapshot| snapshot.ran_ns = 1,
+        |_, snapshot| snapshot.processes += 1,
+        |body, _| body.raw_data = Vec::new().into(),
+        |body, _| body.evidence_type = EvidenceType::TimestampEvent,
+    ];
+    for change in changes {
+        let mut story = printed(&[]);
+        story.given(with_snapshots(&story, vec![snapshot(1, 1)]));
+        let command = with_snapshots(&story, vec![snapshot(1, 2)]);
+        let mut events = decide(&story.world, &command, story.now).unwrap();
+        if let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = &mut events[0]
+            && let EvidenceContent::Snapshot(mut snapshot) = body.content.clone()
+        {
+            change(body, &mut snapshot);
+            body.content = EvidenceContent::Snapshot(snapshot);
+        }
+        assert_found(&record_all(&mut story, events), Rule::ResourceSnapshot);
+    }
 }
