@@ -5,6 +5,7 @@ mod other;
 mod relations;
 mod run;
 mod session;
+mod snapshots;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
@@ -27,6 +28,7 @@ pub(crate) use run::{
     REPORTED, directory, ended, exit_of, length, marked, outcome, proven, told_exit, who,
 };
 use run::{Shown, View};
+pub(crate) use snapshots::{Stretch, stretches, until};
 use std::collections::BTreeMap;
 use std::slice;
 

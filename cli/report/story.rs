@@ -4,13 +4,14 @@ use super::asked::votes;
 use super::gather::Told;
 use super::html::Html;
 use crate::screen::named;
-use crate::show::{ended, length, marked, outcome, proven, who};
-use crate::text::moment;
+use crate::show::{Stretch, ended, length, marked, outcome, proven, stretches, until, who};
+use crate::text::{bytes, counted, moment};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::words::{attempt_ended, in_words};
@@ -39,6 +40,7 @@ pub(super) fn runs(html: &mut Html, told: &Told) {
             html.fact(&name, &text);
         }
         html.markup("</table>\n");
+        run.entity.attempts.iter().for_each(|it| while_it_ran(html, &run.entity, it.number));
     }
     for begun in &told.uncounted {
         html.sentence(&match &begun.twice {
@@ -50,6 +52,49 @@ pub(super) fn runs(html: &mut Html, told: &Told) {
             ),
         });
     }
+}
+
+/// So many rows are told of the processes of an attempt.
+const STRETCHES_MAX: usize = 48;
+/// The chart of their memory is so wide and so high, in units of its own.
+const CHART: (u64, u64) = (600, 60);
+
+/// The processes of an attempt while it ran, where snapshots of them were taken.
+fn while_it_ran(html: &mut Html, entity: &ExecutionLoop, attempt: u8) {
+    let told = stretches(entity, attempt, STRETCHES_MAX);
+    let Some(peak) = told.iter().map(|it| it.resident_bytes).max() else { return };
+    html.sentence(&format!(
+        "The processes of attempt {attempt} while it ran, from {}: how many there were, their \
+         resident memory ({} at most) and their part of a processor.",
+        counted(entity.snapshots(attempt).count() as u64, "snapshot"),
+        bytes(peak)
+    ));
+    html.markup("<svg viewBox=\"0 0 600 60\" width=\"100%\" height=\"60\" role=\"img\" ");
+    html.markup("preserveAspectRatio=\"none\"><title>Resident memory over time</title>");
+    html.markup("<polyline fill=\"none\" stroke=\"currentColor\" points=\"");
+    html.digits(&points(&told, peak)).markup("\"/></svg>\n");
+    html.markup("<table>\n").columns(&["after", "processes", "memory", "processor"]);
+    for stretch in &told {
+        html.markup("<tr>").cell(&until(stretch.until_ns)).cell(&stretch.processes.to_string());
+        html.cell(&bytes(stretch.resident_bytes)).cell(&format!("{} %", stretch.processor));
+        html.markup("</tr>\n");
+    }
+    html.markup("</tbody></table>\n");
+}
+
+/// The line of the chart, from the beginning, when there was nothing.
+fn points(told: &[Stretch], peak: u64) -> String {
+    let part = |of: u64, whole: u64, size: u64| {
+        let part = u128::from(of) * u128::from(size) / u128::from(whole.max(1));
+        u64::try_from(part).unwrap_or(size).min(size)
+    };
+    let (wide, high) = CHART;
+    let last = told.last().map_or(1, |it| it.until_ns);
+    let point = |it: &Stretch| {
+        let y = high.saturating_sub(part(it.resident_bytes, peak, high));
+        format!(" {} {y}", part(it.until_ns, last, wide))
+    };
+    told.iter().fold(format!("0 {high}"), |points, it| points + point(it).as_str())
 }
 
 /// Whether all that the log has of a run was read: else what is missing may say how it ended.

@@ -2,6 +2,7 @@
 //! for.
 
 use super::relations::{Relations, ShownRelations};
+use super::snapshots;
 use crate::output::Output;
 use crate::recorders;
 use crate::run::labels::HOST;
@@ -14,7 +15,9 @@ use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
-use holdpoint_domain::evidence_capture::{OutputStream, ResourceUsage, StopCondition};
+use holdpoint_domain::evidence_capture::{
+    OutputStream, ResourceSnapshot, ResourceUsage, StopCondition,
+};
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::governed::{Attempt, ExecutionLoop, LoopView, StopDetected};
 use holdpoint_domain::human_decision::HeldRequest;
@@ -89,6 +92,8 @@ pub(crate) struct Shown<'r> {
     approved_by: Option<&'r Principal>,
     execution_loop: LoopView<'r>,
     outputs: Vec<Kept<'r>>,
+    /// Its processes while it ran, first to last.
+    snapshots: Vec<&'r ResourceSnapshot>,
     /// What waits in its file for the next writer, unproven.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<&'r WaitingRun>,
@@ -142,6 +147,7 @@ impl<'r> Shown<'r> {
             approved_by: approval.and_then(approver),
             execution_loop: run.entity.view(),
             outputs: run.outputs.iter().map(kept).collect(),
+            snapshots: snapshots(&run.entity).collect(),
             waiting: None,
             unread_records: &run.unread,
             relations: relations.shown(),
@@ -194,7 +200,7 @@ pub(crate) fn lines(
         asked(&mut page, run, held, view.clock);
     }
     relations.put_later(&mut page, run, view.clock);
-    attempts(&mut page, run);
+    attempts(&mut page, run, view.columns);
     let last = run.outputs.iter().filter(|it| it.attempt == run.entity.attempt_count());
     last.for_each(|output| put_output(&mut page, &run.entity, output));
     relations.put_records(&mut page, view.clock);
@@ -393,13 +399,19 @@ fn asked(page: &mut Page, run: &Run, held: &HeldRequest, clock: &Clock) {
     }
 }
 
-fn attempts(page: &mut Page, run: &Run) {
+/// The processes of every attempt while it ran.
+fn snapshots(entity: &ExecutionLoop) -> impl Iterator<Item = &ResourceSnapshot> {
+    entity.attempts.iter().flat_map(|attempt| entity.snapshots(attempt.number))
+}
+
+fn attempts(page: &mut Page, run: &Run, columns: usize) {
     for attempt in &run.entity.attempts {
         let ended = match RunOutcome::of(&run.entity) {
             RunOutcome::Lost => seen(attempt).unwrap_or_else(|| UNSEEN.to_string()),
             _ => ended(attempt),
         };
         page.row(&format!("attempt {}", attempt.number), &ended);
+        snapshots::put(page, columns, &run.entity, attempt.number);
     }
 }
 

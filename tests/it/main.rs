@@ -151,6 +151,7 @@ mod scrolled;
 mod session;
 mod shape;
 mod shared_sync;
+mod snapshots;
 mod standing;
 #[cfg(target_os = "linux")]
 mod statuses;
