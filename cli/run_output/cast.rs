@@ -39,13 +39,14 @@ pub(crate) fn cast(directory: &Directory, wanted: &str) -> Result<Cast, Failure>
     let attempt = attempt.ok_or_else(|| nothing_kept(run, &streams, None))?;
     let outputs: Vec<&CapturedOutput> = printed.filter(|it| it.attempt == attempt).collect();
     outputs.iter().try_for_each(|it| expect_verified(run, it, found.searched.reach()))?;
+    let size = run.terminals.get(&attempt);
     let merged = Merged::of(&outputs, usize::MAX);
     let began = merged.chunks.iter().find_map(Chunk::at).unwrap_or(run.entity.started_at);
     let began_ns = began.nanoseconds();
     let mut lines = vec![json!({
         "version": 2,
-        "width": COLUMNS,
-        "height": ROWS,
+        "width": size.map_or(COLUMNS, |size| size.columns),
+        "height": size.map_or(ROWS, |size| size.rows),
         "timestamp": began_ns / 1_000_000_000,
         "title": loop_id,
     })];

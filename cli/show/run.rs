@@ -25,7 +25,7 @@ use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::executor::InstructionEnvelope;
 use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::words::{code_in_words, kind_in_words, stop_in_words};
-use holdpoint_replay::{CapturedOutput, Doer, Interrupted, Reach, Run, RunOutcome};
+use holdpoint_replay::{CapturedOutput, Doer, Interrupted, Reach, Run, RunOutcome, TerminalSize};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -94,6 +94,9 @@ pub(crate) struct Shown<'r> {
     outputs: Vec<Kept<'r>>,
     /// Its processes while it ran, first to last.
     snapshots: Vec<&'r ResourceSnapshot>,
+    /// The size of the terminal of each attempt that had one of its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    terminals: &'r BTreeMap<u8, TerminalSize>,
     /// What waits in its file for the next writer, unproven.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<&'r WaitingRun>,
@@ -148,6 +151,7 @@ impl<'r> Shown<'r> {
             execution_loop: run.entity.view(),
             outputs: run.outputs.iter().map(kept).collect(),
             snapshots: snapshots(&run.entity).collect(),
+            terminals: &run.terminals,
             waiting: None,
             unread_records: &run.unread,
             relations: relations.shown(),
@@ -411,6 +415,9 @@ fn attempts(page: &mut Page, run: &Run, columns: usize) {
             _ => ended(attempt),
         };
         page.row(&format!("attempt {}", attempt.number), &ended);
+        if let Some(size) = run.terminals.get(&attempt.number) {
+            page.row("terminal", &format!("{} columns, {} rows", size.columns, size.rows));
+        }
         snapshots::put(page, columns, &run.entity, attempt.number);
     }
 }

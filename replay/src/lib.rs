@@ -55,6 +55,7 @@ mod statements;
 pub mod statistics;
 mod summary;
 pub mod tail;
+mod terminal;
 pub mod threads;
 pub mod timeline;
 pub mod together;
@@ -103,6 +104,7 @@ pub use sessions::{Asks, QUESTIONS_MAX, Session, SessionsFound, find_sessions, s
 pub use state::state_of;
 pub use statistics::{Statistics, statistics};
 pub use tail::{LogTail, Missed, TailError};
+pub use terminal::TerminalSize;
 pub use threads::thread_of;
 pub use timeline::{Moment, Timeline, travel};
 pub use together::{Together, verify_together};

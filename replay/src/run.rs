@@ -12,6 +12,7 @@ use crate::read::{ReadError, ReadOptions};
 use crate::records::{
     Asked, Filter, Line, OneOf, Order, Searched, search, search_asking, search_only,
 };
+use crate::terminal::TerminalSize;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::evidence_capture::{
@@ -92,6 +93,8 @@ pub struct Run {
     pub labels: BTreeMap<String, String>,
     /// The signal that ended it, where one did and its recorder wrote down who sent it.
     pub interrupted: Option<Interrupted>,
+    /// The size of the terminal of each attempt that had one of its own.
+    pub terminals: BTreeMap<u8, TerminalSize>,
 }
 
 /// Somebody who said yes to a run.
@@ -312,6 +315,7 @@ pub(crate) struct Gathered {
     unread: Vec<u64>,
     labels: BTreeMap<String, String>,
     interrupted: Option<Interrupted>,
+    terminals: BTreeMap<u8, TerminalSize>,
 }
 
 impl Default for Gathered {
@@ -330,6 +334,7 @@ impl Default for Gathered {
             unread: Vec::new(),
             labels: BTreeMap::new(),
             interrupted: None,
+            terminals: BTreeMap::new(),
         }
     }
 }
@@ -380,6 +385,7 @@ impl Gathered {
 
     fn take_evidence(&mut self, body: &EvidenceCaptured, sequence: u64, standing: Standing) {
         self.interrupted = Interrupted::of(body).or(self.interrupted);
+        self.terminals.extend(TerminalSize::of(body).map(|size| (self.attempt, size)));
         if !self.keeps_output {
             return;
         }
@@ -409,6 +415,7 @@ impl Gathered {
             entity.halt.as_ref().is_some_and(|halt| halt.reason == HaltReason::Interrupted);
         let interrupted = self.interrupted.filter(|_| is_interrupted);
         let Self { approval, doers, instruction, outputs, cause, unread, labels, .. } = self;
+        let terminals = self.terminals;
         RunFound::Run(Box::new(Run {
             entity,
             approval,
@@ -421,6 +428,7 @@ impl Gathered {
             unread,
             labels,
             interrupted,
+            terminals,
         }))
     }
 }

@@ -42,6 +42,19 @@ fn what_a_terminal_showed_is_recorded_as_it_was() {
     assert_eq!(appears(&recording(&place)), "a\r\nb\u{1b}[31mc\r\n");
 }
 
+/// The command looks at its terminal, and the recording is as wide and high as that was.
+#[test]
+fn a_recording_has_the_size_of_the_terminal_that_the_command_had() {
+    let place = Place::with_log();
+    let words = ["run", "--hold", "never", "--tty", "--", "sh", "-c", "stty size; echo over"];
+    let mut terminal = Terminal::start_sized(&place, (43, 132), &place.command(&words));
+    assert!(terminal.wait_for("over").contains("43 132"));
+    terminal.end();
+    let lines = recording(&place);
+    assert_eq!((&lines[0]["width"], &lines[0]["height"]), (&132.into(), &43.into()));
+    assert!(appears(&lines).contains("43 132"));
+}
+
 #[test]
 fn a_recording_is_of_one_run_and_is_a_file_where_one_is_named() {
     let place = Place::with_log();

@@ -89,7 +89,8 @@ pub(crate) use parting::Parting;
 pub(crate) use pieces::{Piece, PieceRecorder};
 pub use redaction::{ending, ends_without_secrets};
 pub use report::{
-    Containment, ExecuteError, ExecutionReport, Outcome, SinkFailure, Survivor, signal_name,
+    Containment, ExecuteError, ExecutionReport, Outcome, SinkFailure, Survivor, TerminalSize,
+    signal_name,
 };
 pub use resolve::{Obstacle, StartRefusal, resolve};
 pub(crate) use run::execute_recorded;

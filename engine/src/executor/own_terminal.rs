@@ -20,6 +20,7 @@ use rustix::termios::{
 use super::command::CommandSpec;
 use super::descriptors::is_terminal;
 use super::keeper::Keeper;
+use super::report::TerminalSize;
 
 /// How much is taken of what was typed at once, and kept while the command does not read.
 const TYPED_BYTES: usize = 1024;
@@ -44,6 +45,8 @@ pub(super) struct OwnTerminal {
     keeper_program: Option<PathBuf>,
     typed: Vec<u8>,
     has_stopping_key: bool,
+    /// As it was made.
+    first_size: Winsize,
     next_look: Instant,
 }
 
@@ -71,7 +74,8 @@ impl OwnTerminal {
         if let Ok(settings) = tcgetattr(io::stdin()) {
             tcsetattr(&theirs, OptionalActions::Now, &settings)?;
         }
-        tcsetwinsize(&ours, own_size())?;
+        let first_size = own_size();
+        tcsetwinsize(&ours, first_size)?;
         Ok(Self {
             ours,
             theirs: Some(theirs),
@@ -79,6 +83,7 @@ impl OwnTerminal {
             keeper_program: None,
             typed: Vec::new(),
             has_stopping_key: false,
+            first_size,
             next_look: Instant::now(),
         })
     }
@@ -196,6 +201,11 @@ impl OwnTerminal {
     pub(super) fn end(&mut self) {
         (self.theirs, self.keyboard) = (None, None);
         self.typed.clear();
+    }
+
+    /// Its size as the command found it.
+    pub(super) const fn first_size(&self) -> TerminalSize {
+        TerminalSize { columns: self.first_size.ws_col, rows: self.first_size.ws_row }
     }
 
     /// Whether a key was typed that asks a command to end.

@@ -56,6 +56,8 @@ pub struct ExecutionReport {
     /// they run with another user's rights. What left the group of a command that was not stopped
     /// may live on, and is not counted.
     pub beyond_reach: u32,
+    /// The size of the command's own terminal as the command found it, where it had one.
+    pub terminal: Option<TerminalSize>,
     /// The first failure to pass output on, if any. The capture goes on regardless.
     pub sink_failure: Option<SinkFailure>,
     /// The guard, where it waits until this is on record.
@@ -79,6 +81,15 @@ impl Containment {
             Self::Group => "group",
         }
     }
+}
+
+/// The size of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalSize {
+    /// How many characters fit on a line.
+    pub columns: u16,
+    /// How many lines there are.
+    pub rows: u16,
 }
 
 /// A process that outlived its command.

@@ -425,6 +425,7 @@ impl Run {
             containment,
             survivors,
             beyond_reach,
+            terminal: self.terminal.as_ref().map(OwnTerminal::first_size),
             sink_failure: stdout_failure.or(stderr_failure),
             parting,
         })

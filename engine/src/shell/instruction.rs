@@ -6,7 +6,7 @@ use super::error::SubmitError;
 use super::recording::OnFull;
 use super::run::GovernedRun;
 use crate::executor::{
-    CapturedOutput, Containment, ExecutionReport, InstructionEnvelope, command_line,
+    CapturedOutput, Containment, ExecutionReport, InstructionEnvelope, TerminalSize, command_line,
 };
 use crate::log::Storage;
 use holdpoint_domain::core::hash::Digest;
@@ -59,8 +59,8 @@ pub(super) fn initialize<S: Storage>(
     })
 }
 
-/// Both streams, what the attempt used, which processes were not under control, and what became of
-/// so many bytes for which the disk had no room.
+/// Both streams, what the attempt used, which processes were not under control, what became of so
+/// many bytes for which the disk had no room, and the size of its terminal.
 pub(super) fn evidence(
     run: &GovernedRun,
     report: &ExecutionReport,
@@ -79,7 +79,15 @@ pub(super) fn evidence(
     ];
     items.extend(processes(run, report).map(EvidenceItem::TimestampEvent));
     items.extend(on_full(run, dropped).map(EvidenceItem::TimestampEvent));
+    items.extend(terminal(report).map(EvidenceItem::TimestampEvent));
     items
+}
+
+/// The size of the command's own terminal. Nothing where it had none.
+fn terminal(report: &ExecutionReport) -> Option<Vec<u8>> {
+    let TerminalSize { columns, rows } = report.terminal?;
+    let told = serde_json::json!({ "terminal_columns": columns, "terminal_rows": rows });
+    Some(told.to_string().into_bytes())
 }
 
 /// What was to become of the command where the disk is full, and what was not recorded. Nothing
