@@ -102,6 +102,8 @@ fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     inbox::register(&found.short.path);
     let made = read_end(&directory)?;
+    // What came since it was shown stays there as well.
+    let found = Continuation { left: left_behind(&report.kept_at), ..found };
     show(global, &found, &report, &made)?;
     warn_of_made("the log was continued, and has what was there", &directory.path, &made.report);
     Ok(exit_of(&made.report))
@@ -168,11 +170,18 @@ fn left_behind(log: &Path) -> Vec<String> {
     };
     let is_foreign = |name: &String| !names::is_own(name);
     let mut left: Vec<String> = listed(log).into_iter().filter(is_foreign).collect();
-    let runs = listed(&log.join(names::RUNS)).into_iter();
-    let runs = runs.filter(|name| names::parse_run(name).is_some());
+    let waits =
+        |name: &String| names::parse_run(name).is_some() || names::parse_outcome(name).is_some();
+    let runs = listed(&log.join(names::RUNS)).into_iter().filter(waits);
     left.extend(runs.map(|name| names::run(&name)));
     left.sort_unstable();
     left
+}
+
+/// How many of the files are outcomes of spent approvals that no writer took up.
+fn outcomes_in(left: &[String]) -> u64 {
+    let name = |path: &String| path.rsplit('/').next().and_then(names::parse_outcome);
+    left.iter().filter_map(name).count() as u64
 }
 
 impl Continuation {
@@ -212,6 +221,8 @@ impl Continuation {
         listed(&mut lines, "runs that are recorded as lost", &runs);
         listed(&mut lines, "questions that end", &questions.chain(open).collect::<Vec<_>>());
         listed(&mut lines, "approvals that lapse unspent", &approvals.collect::<Vec<_>>());
+        let outcomes = outcomes_in(&self.left);
+        lines.push(format!("{:<33}{outcomes}", "outcomes that nobody took up"));
         listed(&mut lines, "files that stay with the old log", &self.left);
         lines.push(
             "The log gets a new identity. What began before it goes on permits nothing. The old \
@@ -277,7 +288,7 @@ fn show(
     report: &ContinueReport,
     made: &Rebuilt,
 ) -> Result<(), Failure> {
-    let (short, ended) = (&found.short, Ended::of(report));
+    let (short, ended, outcomes) = (&found.short, Ended::of(report), outcomes_in(&found.left));
     let mut out = Output::stdout().folding();
     if global.json {
         out.json(&json!({
@@ -293,6 +304,7 @@ fn show(
             "ended_questions": ended.questions,
             "lapsed_approvals": ended.approvals,
             "left_behind": found.left,
+            "left_outcomes": outcomes,
             "is_adopted": found.is_adopted,
             "verdict": made.report.verdict,
         }));
@@ -307,6 +319,13 @@ fn show(
     out.line(format_args!("                {}", counted(ended.approvals, "unspent approval")));
     out.line(format_args!("said by         record {}", report.receipt.last_sequence));
     out.line(format_args!("old log         {}", path(&report.kept_at)));
+    if outcomes > 0 {
+        let (outcomes, runs) = (counted(outcomes, "outcome"), report.kept_at.join(names::RUNS));
+        out.line(format_args!(
+            "                has {outcomes} of spent approvals that nobody took up, in {}",
+            path(&runs)
+        ));
+    }
     for file in &found.left {
         out.line(format_args!(
             "                has {}, which is not in the new one",
@@ -330,9 +349,11 @@ fn failure(error: &ContinueError) -> Failure {
         ContinueError::Damaged { .. } => (Exit::VERIFICATION_FAILED, "damaged"),
         ContinueError::Archive { .. } => (Exit::REFUSED, "archive"),
         ContinueError::Withheld { .. } => (Exit::REFUSED, "withheld"),
-        ContinueError::InUse { .. } => (Exit::CONFLICT, "locked"),
+        ContinueError::InUse { .. } | ContinueError::Continuing { .. } => {
+            (Exit::CONFLICT, "locked")
+        }
         ContinueError::NotOwner { .. } => (Exit::REFUSED, "not_owner"),
-        ContinueError::Changed { .. } => (Exit::FAILED, "changed"),
+        ContinueError::Changed { .. } | ContinueError::Replaced { .. } => (Exit::FAILED, "changed"),
         ContinueError::Unnamed { .. } | ContinueError::Unsynced { .. } => {
             (Exit::FAILED, "continued_but")
         }

@@ -356,8 +356,119 @@ fn what_lies_in_the_directory_and_is_no_log_stays_with_the_old_one_and_is_told()
     fs::create_dir(place.log.join("cut")).unwrap();
     fs::write(place.log.join("cut").join("00000000000000000001-4096-1.cut"), "cut").unwrap();
     fs::write(place.log.join("notes.txt"), "mine").unwrap();
+    fs::create_dir_all(place.log.join("runs")).unwrap();
+    let outcome = format!("runs/OUTCOME-{:032x}", 7);
+    fs::write(place.log.join(&outcome), "an outcome").unwrap();
     let told = continued(&place);
-    assert!(told["left_behind"].to_string().contains("notes.txt"), "{told:#}");
+    for name in ["notes.txt", outcome.as_str()] {
+        assert!(told["left_behind"].to_string().contains(name), "{told:#}");
+        assert!(old_log(&place).join(name).exists(), "{name}");
+    }
+    assert_eq!(told["left_outcomes"], 1, "{told:#}");
     assert_eq!(fs::read(old_log(&place).join("notes.txt")).unwrap(), b"mine");
     assert!(place.log.join("cut").join("00000000000000000001-4096-1.cut").exists());
+}
+
+/// A `log continue` that has copied all records and is stopped before it takes the log's place.
+fn stopped_behind_its_copy(place: &Place) -> Terminal {
+    // The bytes that were cut are copied last, one file after another.
+    let cut = place.log.join("cut");
+    fs::create_dir(&cut).unwrap();
+    for number in 0..1_000 {
+        fs::write(cut.join(format!("00000000000000000001-{number}-1.cut")), "cut").unwrap();
+    }
+    let mut terminal = Terminal::start(place, &["log", "continue", place.log.to_str().unwrap()]);
+    terminal.wait_for("type continue");
+    terminal.type_line("continue");
+    let begun = Instant::now();
+    while building(place).is_none_or(|it| !it.join("cut").exists()) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it copies nothing");
+        std::hint::spin_loop();
+    }
+    terminal.signal(Signal::STOP);
+    assert!(building(place).is_some(), "it was stopped too late");
+    terminal
+}
+
+#[test]
+fn of_two_who_continue_one_log_at_a_time_the_second_is_refused_and_displaces_nothing() {
+    let Sample { place, .. } = short();
+    let first = stopped_behind_its_copy(&place);
+    let before = files(&place.log);
+    let log = place.log.to_str().unwrap();
+    let second = by_person(&place.command(&["log", "continue", log, "--json"]));
+    assert_eq!((status(&second), &json(&second)["error"]["code"]), (4, &"locked".into()));
+    assert!(text(&second.stdout).contains("somebody else is continuing"), "{second:?}");
+    assert!(files(&place.log) == before, "the second changed nothing");
+    first.signal(Signal::CONT);
+    let (code, said) = first.end();
+    assert_eq!(code, 0, "{said}");
+    assert!(files(&old_log(&place)) == before, "the old log is kept as it was");
+    assert_eq!(status(&place.run(&["true"])), 0);
+    place.verified();
+    let others = fs::read_dir(place.directory.path()).unwrap().map(|it| it.unwrap().file_name());
+    let logs = others.filter(|name| name.to_string_lossy().contains("log")).count();
+    assert_eq!(logs, 2, "the new log and the old one");
+}
+
+/// Ways in which the name of a log comes to stand for something else.
+fn replaced_by(way: &str, place: &Place, other: &Place) {
+    let aside = place.log.with_file_name("moved");
+    match way {
+        "continued" => {
+            continued(place);
+        }
+        "link" => {
+            fs::rename(&place.log, &aside).unwrap();
+            std::os::unix::fs::symlink(&aside, &place.log).unwrap();
+        }
+        "nothing" => fs::rename(&place.log, &aside).unwrap(),
+        _ => {
+            fs::rename(&place.log, &aside).unwrap();
+            fs::rename(&other.log, &place.log).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_log_that_was_continued_or_replaced_while_a_person_looked_at_it_is_refused_as_that() {
+    for way in ["continued", "link", "nothing", "another log"] {
+        let (Sample { place, .. }, other) = (short(), Place::with_log());
+        other.run(&["true"]);
+        let log = place.log.to_str().unwrap().to_string();
+        let mut late = Terminal::start(&place, &["log", "continue", &log]);
+        late.wait_for("type continue");
+        replaced_by(way, &place, &other);
+        if way == "continued" {
+            assert_eq!(status(&place.run(&["true"])), 0);
+        }
+        let before = contents(place.directory.path());
+        late.type_line("continue");
+        let (code, said) = late.end();
+        assert_eq!(code, 1, "{way}: {said}");
+        assert!(said.contains("somebody continued the log"), "{way}: {said}");
+        assert!(contents(place.directory.path()) == before, "{way}: nothing was changed");
+    }
+}
+
+#[test]
+fn a_log_that_takes_the_place_of_one_that_is_being_continued_keeps_the_place() {
+    for way in ["link", "nothing", "another log"] {
+        let (Sample { place, .. }, other) = (short(), Place::with_log());
+        other.run(&["true"]);
+        let late = stopped_behind_its_copy(&place);
+        replaced_by(way, &place, &other);
+        let unfinished = building(&place).unwrap();
+        let kept = || {
+            let mut kept = files(place.directory.path());
+            kept.retain(|path, _| !path.to_string_lossy().contains(".continuing"));
+            kept
+        };
+        let before = kept();
+        late.signal(Signal::CONT);
+        let (code, said) = late.end();
+        assert_eq!(code, 1, "{way}: {said}");
+        assert!(kept() == before, "{way}: what has the place was not touched");
+        assert!(!unfinished.exists(), "{way}: what was made is removed");
+    }
 }

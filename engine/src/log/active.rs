@@ -7,9 +7,9 @@ use super::storage::{Storage, WriteFile};
 use super::unhashed::Unhashed;
 use super::zeros::Zeros;
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{Follower, Run};
+use holdpoint_log_files::{Follower, ReadFile, Run};
 use holdpoint_log_format::limits::{PAGE, PIECE_LENGTH};
-use holdpoint_log_format::{ChainPosition, SegmentHeader};
+use holdpoint_log_format::{ChainPosition, RecordHeader, SegmentHeader};
 use std::io;
 use std::sync::Arc;
 
@@ -125,6 +125,19 @@ impl<W: WriteFile> Active<W> {
         let (unhashed, staged) = (Unhashed::default(), Vec::new());
         let (lock, written_out) = (Some(lock), follower.run.end_offset);
         Self { follower, unhashed, writer, staged, written, zeros, written_out, lock }
+    }
+
+    /// Whether a file holds the place from which this handle goes on: the segment's header, and the
+    /// newest record that was read.
+    pub(super) fn is_at_place_in(&self, file: &W) -> bool {
+        let Follower { header: own, run } = &self.follower;
+        let header = bytes_at(file, 0).and_then(|it| SegmentHeader::decode(&it).ok());
+        if header.is_none_or(|it| (it.log, it.previous) != (own.log, own.previous)) {
+            return false;
+        }
+        let newest = || bytes_at(file, run.record_offset).map(|it| RecordHeader::decode(&it));
+        run.record_offset == 0
+            || matches!(newest(), Some(Ok(it)) if ChainPosition::of(&it) == run.chain)
     }
 
     /// Catching up has led into another file.
@@ -295,6 +308,12 @@ pub(super) fn write_pieces<S: Storage>(
 fn piece_length(offset: u64, left: usize) -> usize {
     let to_page_end = PIECE_LENGTH - usize::try_from(offset % PAGE).unwrap_or(0);
     left.min(to_page_end)
+}
+
+fn bytes_at<const LENGTH: usize>(file: &impl ReadFile, offset: u64) -> Option<[u8; LENGTH]> {
+    let mut bytes = [0; LENGTH];
+    let read = file.read_at(offset, &mut bytes).ok()?;
+    (read == LENGTH).then_some(bytes)
 }
 
 #[cfg(test)]

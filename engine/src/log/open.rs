@@ -29,6 +29,7 @@ pub(super) fn open<S: Storage>(
     check_root(&storage, &options)?;
     let board = board(&storage)?;
     let lock = take_lock(&storage, board.as_deref(), &options)?;
+    let board = named_board(&storage, board)?;
     let shared_board = || board.as_deref().filter(|_| is_shared(&options));
     let settled = settle(&storage, &lock, shared_board(), &options)?;
     let epoch = settled_epoch(&storage, board.as_deref(), &settled).map_err(disk(&storage))?;
@@ -109,6 +110,17 @@ fn has_lock<S: Storage>(storage: &S) -> bool {
 /// Where other processes say how far they synced, and who waits.
 fn board<S: Storage>(storage: &S) -> Result<Option<Arc<dyn Board>>, OpenError> {
     storage.board().named("open", names::LOCK).map_err(disk(storage))
+}
+
+/// The board of the LOCK that has the name: another log may have taken the place of the one that
+/// was there before the lock was taken, and what that one's board says is not true of it.
+fn named_board<S: Storage>(
+    storage: &S,
+    board: Option<Arc<dyn Board>>,
+) -> Result<Option<Arc<dyn Board>>, OpenError> {
+    let Some(opened) = &board else { return Ok(None) };
+    let has_its_name = opened.has_its_name().named("look at", names::LOCK);
+    if has_its_name.map_err(disk(storage))? { Ok(board) } else { self::board(storage) }
 }
 
 /// What is there is durable: that is said where a shared sync failed, or where nobody knows how one

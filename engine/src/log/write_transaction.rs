@@ -445,7 +445,8 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     }
 
     /// Locks the segment that this handle stands in, opened anew where its name stands for another
-    /// file; false where it cannot be opened.
+    /// file; false where it cannot be opened, or does not hold the record that this handle stands
+    /// at: somebody put another log in the place of this one.
     fn lock_active(&mut self, wait: Duration) -> Result<bool, AppendError> {
         let storage = &self.shared.storage;
         let path = self.state.active.path();
@@ -465,6 +466,9 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             self.state.opened = opened.map_err(|error| self.poisoned_by(&error))?;
             // Whoever takes over from what is left there is told what is wrong with it.
             let Ok(writer) = storage.open_writer(&path) else { return Ok(false) };
+            if !self.state.active.is_at_place_in(&writer) {
+                return Ok(false);
+            }
             self.state.active.goes_on_in(writer);
         }
         Ok(false)

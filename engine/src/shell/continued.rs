@@ -4,9 +4,17 @@
 //! batch ends all that is open in it and says by whom and from where it was continued. Then the two
 //! directories change places in one step, and the old one gets a name that says what it is: nothing
 //! is removed. A crash leaves the old log or the new one at the place, and each is whole.
+//!
+//! # Invariants
+//!
+//! - The old log is locked from before its records are copied until it has its new name: of two who
+//!   continue one log at a time, the second is refused before it copies.
+//! - The directory that leaves the place is the one that was shown and copied. Another one that was
+//!   put there gets its place back before anybody can write to the new log.
 
 mod copy;
 mod error;
+mod held;
 mod place;
 
 pub use error::ContinueError;
@@ -21,6 +29,7 @@ use super::rebuild::LiveState;
 use super::submit::{By, Origin, Receipt, Submitted, moment_of_next, receipt, with_turn};
 use crate::log::{Options, Storage};
 use copy::Looked;
+use held::HeldLog;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::LogContinued;
@@ -73,20 +82,21 @@ impl ShortLog {
     /// Continues it, as a person typed. `progress` is told the newest record that was copied.
     ///
     /// # Errors
-    /// The person is none; the log is another one by now; the disk refused a call. The log at the
-    /// place is then as it was, unless the error is [`ContinueError::Unnamed`] or
-    /// [`ContinueError::Unsynced`].
+    /// The person is none; the log is another one by now, or somebody else is continuing it; the
+    /// disk refused a call. The log at the place is then as it was, unless the error is
+    /// [`ContinueError::Unnamed`], [`ContinueError::Unsynced`] or [`ContinueError::Displaced`].
     pub fn carry_on(
         &self,
         origin: &Origin,
         line: TypedLine,
         progress: &mut dyn FnMut(u64),
     ) -> Result<ContinueReport, ContinueError> {
+        let old = HeldLog::take(&self.path, self.looked.directory)?;
         let place = Place::beside(&self.path)?;
         let log = copy::copy(self, place.building(), progress)?;
         let receipt = self.say(place.building(), origin, line)?;
         place.take_along(&self.path)?;
-        let kept_at = place.publish(&self.path)?;
+        let kept_at = place.publish(&old, &self.path)?;
         Ok(ContinueReport { log, kept_at, receipt })
     }
 

@@ -7,7 +7,8 @@ use holdpoint_log_format::recovery::Row;
 use holdpoint_log_format::{Lock, OwnerState};
 use holdpoint_testing::log::process::{self, Other};
 use holdpoint_testing::log::{
-    append, exclusive, open, open_reporting, quiet, record, records_of, survey_whole, try_open,
+    append, append_each, exclusive, open, open_reporting, quiet, record, records_of, survey_whole,
+    try_open,
 };
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use std::io::{BufRead, BufReader};
@@ -267,4 +268,34 @@ fn crash_an_owner_whose_lock_was_removed_says_so_also_when_it_only_closes() {
     append(&log, 2, 100);
     log.close().unwrap();
     assert_eq!(survey_whole(directory.path()).row, Row::Clean);
+}
+
+/// Copies the files of a log, as a backup does.
+fn back_up(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
+/// A handle that stood behind records of the old log must not write behind them in the new one.
+#[test]
+fn an_owner_whose_log_was_replaced_by_an_older_copy_writes_nothing_into_the_copy() {
+    for (before, after) in [(3, 1), (0, 1), (3, 40)] {
+        let place = tempfile::tempdir().unwrap();
+        let (log_at, copy_at) = (place.path().join("log"), place.path().join("copy"));
+        let owner = open(&log_at, quiet());
+        append_each(&owner, 1..before + 1, 100);
+        back_up(&log_at, &copy_at);
+        append_each(&owner, 100..110, 100);
+        std::fs::rename(&log_at, place.path().join("old")).unwrap();
+        std::fs::rename(&copy_at, &log_at).unwrap();
+        let other = open(&log_at, quiet());
+        append_each(&other, 200..200 + after, 100);
+        let refused = owner.append(&[record(300, 100)], 300, Level::Always);
+        assert!(refused.is_err(), "{before} {after}: {refused:?}");
+        assert_eq!(append(&other, 400, 100), before + after + 1);
+        other.close().unwrap();
+        drop(owner);
+        assert_eq!(survey_whole(&log_at).row, Row::Clean, "{before} {after}");
+        assert_eq!(records_of(&log_at).len() as u64, before + after + 1);
+    }
 }

@@ -2,6 +2,7 @@
 //! identity: each keeps its sequence, its time and its batch.
 
 use super::super::salvage::writer_of;
+use super::held::Identity;
 use super::{ContinueError, ShortLog};
 use crate::log::{Level, Log, NewRecord, Options, Ownership, Storage, create_behind};
 use holdpoint_domain::core::hash::Digest;
@@ -14,6 +15,8 @@ use std::path::Path;
 /// What has to be as it was when the records are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Looked {
+    /// The directory itself, whatever name it has.
+    pub(super) directory: Identity,
     head: Head,
     /// The record before the first one.
     anchor: ChainPosition,
@@ -27,6 +30,7 @@ pub(super) fn look(directory: &Path) -> Result<ShortLog, ContinueError> {
     if let Some(pid) = writer_of(&path) {
         return Err(ContinueError::InUse { path, pid });
     }
+    let directory = Identity::at(&path).map_err(ContinueError::io("look at", &path))?;
     let mut end = End::default();
     let found = surveyed(&path, &mut |record| end.take(record))?;
     let (head, anchor) = check(&path, &found, &end)?;
@@ -39,7 +43,7 @@ pub(super) fn look(directory: &Path) -> Result<ShortLog, ContinueError> {
         stated_sequence: found.mark,
         stated_link: is_of_head.then(|| Digest::from_bytes(head.newest_link.0)),
         unfinished: end.unfinished,
-        looked: Looked { head, anchor },
+        looked: Looked { directory, head, anchor },
     })
 }
 
@@ -59,19 +63,24 @@ pub(super) fn copy(
     let found = surveyed(&short.path, &mut |record| {
         end.take(record);
         let header = &record.header;
+        // Of a batch that does not end here nothing is copied, and nothing held in memory.
+        if header.sequence > short.kept.sequence {
+            return;
+        }
         let (kind, version) = (header.kind, header.version);
         batch.push(NewRecord { kind, version, payload: record.payload.to_vec() });
-        if !header.flags.more_follows() && failure.is_none() {
-            failure = log.append_batch(&batch, header.time, Level::Os).err();
-            progress(header.sequence);
-        }
         if !header.flags.more_follows() {
-            batch.clear();
+            let records = std::mem::take(&mut batch);
+            if failure.is_none() {
+                failure = log.append_batch(&records, header.time, Level::Os).err();
+                progress(header.sequence);
+            }
         }
     })?;
     failure.map_or(Ok(()), Err)?;
     let (head, anchor) = check(&short.path, &found, &end)?;
-    if end.batch != Some(short.kept) || (Looked { head, anchor }) != short.looked {
+    let looked = Looked { directory: short.looked.directory, head, anchor };
+    if end.batch != Some(short.kept) || looked != short.looked {
         return Err(ContinueError::Changed { path: short.path.clone() });
     }
     log.close()?;

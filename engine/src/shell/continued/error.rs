@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A log was not continued: it is as it was, unless it is [`Self::Unnamed`]
-/// or [`Self::Unsynced`].
+/// A log was not continued: it is as it was, unless it is [`Self::Unnamed`], [`Self::Unsynced`] or
+/// [`Self::Displaced`].
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ContinueError {
@@ -92,6 +92,37 @@ pub enum ContinueError {
     Changed {
         /// The directory.
         path: PathBuf,
+    },
+    /// Another process continues it at this moment.
+    #[error(
+        "somebody else is continuing the log at {path}: let that end, and look at the log again"
+    )]
+    Continuing {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Its name stands for another directory.
+    #[error(
+        "somebody continued the log at {path} meanwhile, or put something else in its place. What \
+         is there now was not touched: look at it with `holdpoint verify`"
+    )]
+    Replaced {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Another directory took its place in the moment of the exchange, and cannot get it back.
+    #[error(
+        "something else was put in the place of the log at {path} while it was continued; it is \
+         now at {building}, and cannot be put back: {source}. Nothing of it is lost: let the two \
+         change places with `mv`"
+    )]
+    Displaced {
+        /// The directory.
+        path: PathBuf,
+        /// Where the other directory is.
+        building: PathBuf,
+        /// What the system said.
+        source: io::Error,
     },
     /// The new log is at the place, and the old one has the name under which the new one was made.
     #[error(

@@ -2,6 +2,8 @@
 //! then gets a name that says what it is. What an interrupted attempt left is never removed.
 
 use super::ContinueError;
+use super::held::{HeldLog, is_held};
+use crate::log::Storage;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::head::read_witness;
 use holdpoint_log_format::{Head, names};
@@ -70,19 +72,22 @@ impl Place {
         sync(&self.parent)
     }
 
-    /// Lets the two directories change places in one step. Gives the name of the old log.
-    pub(super) fn publish(mut self, log: &Path) -> Result<PathBuf, ContinueError> {
+    /// Lets the two directories change places in one step. Gives the name of the old log. Whoever
+    /// writes to the new one waits until it is certain that it stays.
+    pub(super) fn publish(mut self, old: &HeldLog, log: &Path) -> Result<PathBuf, ContinueError> {
+        let locked = DirectoryStorage::new(&self.building).try_lock();
+        let _lock = locked.map_err(ContinueError::io("lock", &self.building))?;
+        old.check()?;
         // From here on the old log may be there: nothing removes it.
         let building = std::mem::take(&mut self.building);
-        let exchanged = renameat_with(CWD, &building, CWD, log, RenameFlags::EXCHANGE);
-        if let Err(error) = exchanged {
-            self.building = building;
-            let (path, source) = (log.to_path_buf(), error.into());
-            return Err(ContinueError::NotExchanged { path, source });
+        if let Err(error) = old.change_places(&building) {
+            if !matches!(error, ContinueError::Displaced { .. }) {
+                self.building = building;
+            }
+            return Err(error);
         }
         let kept_at = name_old(&building, log)?;
-        let synced = File::open(&self.parent).and_then(|parent| parent.sync_all());
-        match synced {
+        match old.sync_names() {
             Ok(()) => Ok(kept_at),
             Err(source) => Err(ContinueError::Unsynced { kept_at, source }),
         }
@@ -126,6 +131,10 @@ pub fn left_by_interrupted(
             continue;
         }
         let path = entry.path();
+        if is_held(&path) {
+            // Whoever is at work on it gives it its name.
+            continue;
+        }
         if id_of(&path).is_some_and(|id| sources.contains(&id)) {
             left.push(LeftDirectory::Old(name_old(&path, &log)?));
             sync(parent)?;
